@@ -65,15 +65,15 @@ def next_targets(
     and there is nobody to ask.
     """
     placed, offsets = snapshot.partitions, snapshot.offsets
-    stands = np.zeros(len(placed), np.bool_) if stuck is None else stuck
+    unchanged = np.zeros(len(placed), np.bool_) if stuck is None else stuck
     if before is not None:
         rows = rows_before(placed, before.partitions)
         level = before.high_watermark.take(rows)
-        stands = stands | stood_still(level, offsets.high_watermark, offsets.log_end_offset)
+        unchanged = unchanged | stood_still(level, offsets.high_watermark, offsets.log_end_offset)
         # Row -1 is the one behind the last: a new partition was not at risk.
         was_at_risk = np.append(before.is_at_risk, np.False_)[rows]
-        stands |= was_at_risk & ~offsets.high_watermark.valid
-    is_at_risk = rows_to_follow(placed, stands, all_replicas=False)
+        unchanged |= was_at_risk & ~offsets.high_watermark.valid
+    is_at_risk = rows_to_follow(placed, unchanged, all_replicas=False)
     askable = np.flatnonzero(is_at_risk & placed.leader.valid)
     in_sync = np.where(placed.isr.valid, placed.isr.lengths, placed.replicas.lengths)
     order = np.argsort(in_sync[askable], kind="stable")

@@ -1,7 +1,7 @@
 """Which broker coordinates a group, where brokers disagree.
 
 The leader of the group's partition of `__consumer_offsets` coordinates it. A broker that was frozen
-(a long pause, a suspended machine) and wakes up believes for a moment that it still is: it lists the
+(a long pause, a suspended machine) and wakes up believes briefly that it still is: it lists the
 group and answers with commits that are minutes old, which would resembles a rewind. What a broker that
 does not lead there says of a group is not taken; the leader is asked instead.
 """

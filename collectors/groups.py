@@ -1,7 +1,7 @@
 """Collects the groups of a cluster: their type, state and number of members.
 
 Every broker lists the groups that it coordinates (ListGroups, KIP-518 states, KIP-848 types). One that
-was frozen lists for a moment what it has lost long ago, and would tell old commits of it: see
+was frozen lists briefly what it has lost long ago, and would tell old commits of it: see
 `collectors/coordinators.py`. Each type has a request of its own to describe it; asking
 the wrong one answers "Dead" with an error, which must not be taken for a dead group.
 """

@@ -1,6 +1,6 @@
 """Collects whose transactions hold back partitions: DescribeProducers, asked of their leaders.
 
-Only a last stable offset that stands still is worth the question: while transactions begin and end
+Only a last stable offset that does not move is worth the question: while transactions begin and end
 it moves from round to round, and nobody is asked. Rules may ask for more: for every producer, or for
 the whole state of some. It needs READ on the topic. A broker answers it
 as a follower too, with what it has replicated; the leader was told by the same round's placement.
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from collectors.naming import counted, listed
 from collectors.session import Ask, Reply, Session
-from collectors.translate import failure_of, moment_of, present
+from collectors.translate import failure_of, present, timestamp_of
 from collectors.wire import codec
 from collectors.wire.api import DESCRIBE_PRODUCERS
 from collectors.wire.failure import Failure
@@ -47,8 +47,8 @@ Float64s = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Standing:
-    """Since when each partition's last stable offset stands, and when it had its turn."""
+class _Unchanged:
+    """Since when each partition's last stable offset is stuck, and when it had its turn."""
 
     partitions: Partitions
     last_stable_offset: Column
@@ -57,7 +57,7 @@ class _Standing:
     turn: Int64s  # number of the round in which it last had its turn, 0: never
 
     @classmethod
-    def first(cls, partitions: Partitions, offsets: Offsets, now: float) -> _Standing:
+    def first(cls, partitions: Partitions, offsets: Offsets, now: float) -> _Unchanged:
         """Return what is known without an earlier round."""
         rows = len(partitions)
         return cls(
@@ -68,19 +68,19 @@ class _Standing:
             turn=np.zeros(rows, np.int64),
         )
 
-    def on_to(self, newer: _Standing) -> _Standing:
+    def on_to(self, newer: _Unchanged) -> _Unchanged:
         """Return the newer state with the memory of this one, which a round without an answer keeps."""
         rows = _rows_before(newer.partitions, self.partitions)
         known = rows >= 0
         stable, epoch = self.last_stable_offset.take(rows), self.leader_epoch.take(rows)
         since = np.where(known, _taken(self.since, rows), newer.since)
-        stands = _is_same(stable, newer.last_stable_offset) & _is_same(epoch, newer.leader_epoch)
+        unchanged = _is_same(stable, newer.last_stable_offset) & _is_same(epoch, newer.leader_epoch)
         unseen = known & ~newer.last_stable_offset.valid
-        return _Standing(
+        return _Unchanged(
             partitions=newer.partitions,
             last_stable_offset=_chosen(unseen, stable, newer.last_stable_offset),
             leader_epoch=_chosen(unseen, epoch, newer.leader_epoch),
-            since=np.where(known & (stands | unseen), since, newer.since),
+            since=np.where(known & (unchanged | unseen), since, newer.since),
             turn=np.where(known, _taken(self.turn, rows), 0),
         )
 
@@ -113,7 +113,7 @@ class _Batch:
 class ProducersReader:
     """Asks about partitions whose last stable offset is held, and remembers who holds them."""
 
-    _standing: _Standing | None = None
+    _unchanged: _Unchanged | None = None
     _round: int = 0
     _holders: dict[TopicPartition, frozenset[int]] = field(default_factory=dict)
 
@@ -168,17 +168,17 @@ class ProducersReader:
         )
 
     def _held(self, now: float, partitions: Partitions, offsets: Offsets) -> Bools:
-        """Mark the rows whose offset stands since an earlier round; remember this round."""
-        newer = _Standing.first(partitions, offsets, now)
-        self._standing = newer if self._standing is None else self._standing.on_to(newer)
-        held: Bools = now - self._standing.since >= HELD_SECONDS
+        """Mark the rows whose offset is unchanged since an earlier round; remember this round."""
+        newer = _Unchanged.first(partitions, offsets, now)
+        self._unchanged = newer if self._unchanged is None else self._unchanged.on_to(newer)
+        held: Bools = now - self._unchanged.since >= HELD_SECONDS
         return held
 
     def _batches(self, session: Session, partitions: Partitions, wanted: Int64s) -> list[_Batch]:
         """Return a batch per thousand rows of a leader; of too many those that waited longest."""
-        if self._standing is None or not len(wanted):
+        if self._unchanged is None or not len(wanted):
             return []
-        turn = self._standing.turn
+        turn = self._unchanged.turn
         brokers = {int(broker.broker_id): broker for broker in session.brokers}
         leaders = partitions.leader.values[wanted]
         batches: list[_Batch] = []
@@ -199,13 +199,13 @@ class ProducersReader:
         """Note who had a turn: whoever was answered, and the first request to each leader.
 
         A leader answers one request after the other. Those that its time did not suffice for come
-        first in the next round; the first one does not, so that no slow answer stands before all.
+        first in the next round; the first one does not, so that no slow answer is before all.
         """
-        if self._standing is None:
+        if self._unchanged is None:
             return
         for batch, reply in zip(batches, replies, strict=True):
             if batch.is_first or reply.failure is None:
-                self._standing.turn[list(batch.rows.values())] = self._round
+                self._unchanged.turn[list(batch.rows.values())] = self._round
 
     def _remember(
         self,
@@ -232,7 +232,7 @@ def _rows_before(newer: Partitions, older: Partitions) -> Int64s:
 
 
 def _taken(values: NDArray[Any], rows: Int64s) -> NDArray[Any]:
-    """Return the values at `rows`; what stands at a negative row number has no meaning."""
+    """Return the values at `rows`; what is at a negative row number has no meaning."""
     return values[rows] if len(values) else np.zeros(len(rows), values.dtype)
 
 
@@ -310,7 +310,7 @@ def _states(described: DescribedPartition, ids: frozenset[int]) -> dict[int, Pro
         known.producer_id: ProducerState(
             producer_epoch=known.producer_epoch,
             last_sequence=present(known.last_sequence),
-            last_record_at=moment_of(known.last_timestamp),
+            last_record_at=timestamp_of(known.last_timestamp),
         )
         for known in described.known(ids)
     }
@@ -323,7 +323,7 @@ def _open(row: int, producer: ActiveProducer) -> OpenProducer:
         producer_epoch=producer.producer_epoch,
         coordinator_epoch=present(producer.coordinator_epoch),
         start_offset=producer.start_offset,
-        last_record_at=moment_of(producer.last_timestamp),
+        last_record_at=timestamp_of(producer.last_timestamp),
     )
 
 

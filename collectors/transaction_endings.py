@@ -55,7 +55,7 @@ class Endings:
     def __init__(self) -> None:
         self._open: dict[str, _Open] = {}
         self._since_ms: int | None = None
-        self.dropped = 0  # oldest ones that had to make room; counted until the caller resets it
+        self.dropped = 0  # oldest ones that had to be replaced; counted until the caller resets it
 
     def __len__(self) -> int:
         return len(self._open)

@@ -100,7 +100,7 @@ class TransactionLogReader:
         """Yield number, leader and leader epoch of every partition.
 
         A broker that has not heard of all partitions of the same topic leaves the last ones out:
-        for a moment nobody is known to lead them.
+        briefly nobody is known to lead them.
         """
         left_out = (None,) * (len(self._tails) - len(topic.leaders))
         leaders, epochs = (*topic.leaders, *left_out), (*topic.leader_epochs, *left_out)

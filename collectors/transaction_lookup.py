@@ -35,7 +35,7 @@ def collect(session: Session, transactional_id: str) -> Transaction | Failure | 
     telling = [one for one in failures if one.cause is not GapCause.COORDINATOR_MOVING]
     if not telling and state_topic.collect(session) is None:
         return None  # nobody ever used a transaction
-    nobody = Failure(GapCause.COORDINATOR_MOVING, "no broker coordinates it at the moment")
+    nobody = Failure(GapCause.COORDINATOR_MOVING, "no broker coordinates it now")
     return next(iter(telling), nobody)
 
 

@@ -1,6 +1,6 @@
 """Decodes keys and values of `__transaction_state`, the log of the transaction coordinators.
 
-Each record is the whole state of one transactional id at one moment. Numbers stay as they were
+Each record is the whole state of one transactional id at one time. Numbers stay as they were
 written, in milliseconds; Kafka's -1 for "none" is absence here.
 Source: TransactionLogKey.json, TransactionLogValue.json (v0: KIP-98; v1, flexible: KIP-890).
 """
@@ -18,7 +18,7 @@ KEY_TYPE: Final = 0  # the one kind of record that this log has had so far
 FLEXIBLE_SINCE: Final = 1
 NEWEST_VERSION: Final = 1
 LAST_MS: Final = 253_402_300_799_999  # the end of the year 9999; no later time can be written out
-# By the number that stands for a state in the log; not the alphabet, and not to be reordered.
+# By the number that means a state in the log; not the alphabet, and not to be reordered.
 STATES: Final = (
     TransactionState.EMPTY,
     TransactionState.ONGOING,

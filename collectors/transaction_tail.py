@@ -115,7 +115,7 @@ def find_ends(session: Session, tails: Sequence[Tail]) -> None:
 def fetch(session: Session, tails: Sequence[Tail]) -> Iterator[tuple[Tail, RecordSet]]:
     """Read once from each tail, side by side over all leaders; yields what came and moves on.
 
-    The partitions of a leader share its answer in equal parts, so that a busy one leaves room.
+    The partitions of a leader share its answer in equal parts, so that a busy one leaves space.
     """
     for leader, led, answer in _exchange(session, FETCH, _fetch_body, tails):
         entries = [entry for topic in answer.responses for entry in topic.partitions]

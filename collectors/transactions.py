@@ -20,9 +20,9 @@ from typing import Any, Final
 
 from collectors.naming import counted, listed
 from collectors.session import Ask, Reply, Session, body_of
-from collectors.sight import SightReader
 from collectors.state_topic import STATE_TOPIC, SeenTopic, StateTopic, StateTopicAnswer
-from collectors.translate import failure_of, moment_of
+from collectors.translate import failure_of, timestamp_of
+from collectors.visibility import VisibilityReader
 from collectors.wire import codec
 from collectors.wire.api import DESCRIBE_TRANSACTIONS, LIST_TRANSACTIONS
 from collectors.wire.failure import Failure
@@ -31,7 +31,7 @@ from rules.facts.gap import GapCause, GapScope
 from rules.facts.identity import Broker, BrokerId, TopicPartition
 from rules.facts.transactions import (
     OPEN_STATES,
-    Sight,
+    IdVisibility,
     Transaction,
     Transactions,
     TransactionState,
@@ -62,7 +62,7 @@ _OPEN_ONES: Final = body_of(
 class TransactionReader:
     """Reads transactions; remembers which ids had their turn, and whether all can be seen."""
 
-    sight: SightReader = field(default_factory=SightReader)
+    visibility: VisibilityReader = field(default_factory=VisibilityReader)
     _had_turn: set[str] = field(default_factory=set)
     _seen: SeenTopic = field(default_factory=SeenTopic)
 
@@ -82,10 +82,14 @@ class TransactionReader:
         state_topic = self._seen.judge(state_topic)
         resolved = frozenset(producer_ids)
         if state_topic is None:
-            sight = self.sight.collect(session, is_needed=True) if resolved else Sight.UNPROVEN
+            visibility = (
+                self.visibility.collect(session, is_needed=True)
+                if resolved
+                else IdVisibility.UNPROVEN
+            )
             return Transactions(
                 known={},
-                sight=sight,
+                visibility=visibility,
                 is_complete=True,
                 resolved=resolved,
                 was_ever_used=False,
@@ -94,12 +98,12 @@ class TransactionReader:
         known = _merge(session, listings, state_topic)
         # Whoever holds a partition and is not listed may only be hidden from us.
         is_needed = not resolved <= {entry.producer_id for entry in known.values()}
-        sight = self.sight.collect(session, is_needed=is_needed)
+        visibility = self.visibility.collect(session, is_needed=is_needed)
         self._describe(session, known, resolved)
         is_placed = _is_placed(session, state_topic, is_needed=is_needed)
         return Transactions(
             known={name: known[name] for name in sorted(known)},
-            sight=sight,
+            visibility=visibility,
             is_complete=all_answered and is_placed,
             resolved=resolved,
         )
@@ -318,7 +322,7 @@ def outcome_of(entry: DescribedTransaction, coordinator: Broker) -> Transaction 
         state=_state(entry.state),
         producer_epoch=entry.producer_epoch,
         timeout=timedelta(milliseconds=entry.timeout_ms),
-        started_at=moment_of(entry.start_ms),
+        started_at=timestamp_of(entry.start_ms),
         partitions=frozenset(TopicPartition(*place) for place in entry.partitions),
     )
 

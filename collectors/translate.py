@@ -75,7 +75,7 @@ def present(value: int) -> int | None:
     return value if value >= 0 else None
 
 
-def moment_of(milliseconds: int) -> datetime | None:
+def timestamp_of(milliseconds: int) -> datetime | None:
     """Return an aware UTC time from milliseconds since 1970; None for the sentinel -1.
 
     Records carry what their producer wrote: a time that no calendar knows is absent as well.

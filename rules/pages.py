@@ -43,7 +43,7 @@ def page(rule: RuleMeta, text: str | None, reasons: Sequence[str]) -> str:
 
 
 def sections_of(text: str | None) -> dict[str, str]:
-    """Return what stands below each heading of a rule's docstring, as Markdown."""
+    """Return what is below each heading of a rule's docstring, as Markdown."""
     return {
         match.group(1): inspect.cleandoc(match.group(2)).strip()
         for match in _SECTION.finditer(inspect.cleandoc(text or "") + "\n")

@@ -1,7 +1,7 @@
 """What becomes of an open event of which a rule says more: nothing weaker ever takes its place.
 
 An event without a name of its own may be another one on the same subject: the latest is told, unless it
-is milder than what stands. A reason that sharpens says more of what was told, and may make it milder: a
+is milder than what is open. A reason that sharpens says more of what was told, and may make it milder: a
 loss that was proven elsewhere, or is there again. Where events have names of their own, whatever is said
 again is said of the same one, so that nothing known of it is lost.
 """
@@ -25,7 +25,7 @@ OF_GROUPS: Final = frozenset({"groups_beyond", "group_count"})
 def said_again(
     reason: str, evidence: Evidence, severity: Severity, finding: Finding
 ) -> Finding | None:
-    """Return what is to be told of an event that stands so; None if this adds nothing to it."""
+    """Return what is to be told of an open event; None if this adds nothing to it."""
     if is_weaker(severity, finding):
         return None
     if not finding.rule.names_events:
@@ -46,7 +46,7 @@ def said_again(
 
 
 def is_weaker(severity: Severity, finding: Finding) -> bool:
-    """Whether a finding is milder than what stands, and no reason takes that back."""
+    """Whether a finding is milder than what is open, and no reason takes that back."""
     is_milder = SEVERITIES.index(finding.severity) > SEVERITIES.index(severity)
     return is_milder and not finding.rule.may_lower(finding.reason)
 

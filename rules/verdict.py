@@ -47,7 +47,7 @@ class SubjectKind(StrEnum):
     GROUP = "group"  # cluster, group
     TRANSACTION = "transaction"  # cluster, transactional_id
     CLIENT = "client"  # cluster, client, topic where its metrics tell it
-    RULE = "rule"  # cluster, rule: our own sight
+    RULE = "rule"  # cluster, rule: self-monitoring
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from rules.facts.last_observation import microseconds
 from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory
 from rules.facts.snapshot import Snapshot
-from rules.facts.standing import Standing
+from rules.facts.unchanged_since import UnchangedSince
 from rules.time_lag.lags import TimeLags
 
 MICROSECONDS_PER_MS = 1000
@@ -26,20 +26,22 @@ class View:
     now: datetime  # aware, UTC
     time_lags: TimeLags | None = None  # by commit of the snapshot, where history is kept
 
-    def since(self, standing: Standing) -> Column:
+    def since(self, unchanged: UnchangedSince) -> Column:
         """Return since when a partition's value has stood, by rows of the snapshot."""
         if self.memory.partitions is self.snapshot.partitions:
-            return standing.since_us
+            return unchanged.since_us
         rows = matching_rows(self.snapshot.partitions, self.memory.partitions, needs_id=False)
-        return standing.since_us.take(rows)
+        return unchanged.since_us.take(rows)
 
-    def stands_ms(self, since_us: Column) -> Column:
+    def unchanged_ms(self, since_us: Column) -> Column:
         """Return for how many milliseconds something has stood; absent where it may rest."""
         elapsed = (microseconds(self.now) - since_us.values) // MICROSECONDS_PER_MS
         return Column(elapsed, since_us.valid)
 
-    def has_stood(self, since_us: Column, limit: timedelta) -> Bools:
+    def is_unchanged_for(self, since_us: Column, limit: timedelta) -> Bools:
         """Mark what has stood for at least `limit`."""
-        stands = self.stands_ms(since_us)
-        long_enough: Bools = stands.valid & (stands.values >= limit / timedelta(milliseconds=1))
+        unchanged = self.unchanged_ms(since_us)
+        long_enough: Bools = unchanged.valid & (
+            unchanged.values >= limit / timedelta(milliseconds=1)
+        )
         return long_enough

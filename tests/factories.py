@@ -21,7 +21,7 @@ from rules.facts.partitions import PartitionIndex, Partitions
 from rules.facts.producers import OpenProducer, Producers
 from rules.facts.snapshot import RoundReport, Snapshot
 from rules.facts.transaction_log import EndedTransaction, Outcome, TransactionLog
-from rules.facts.transactions import Sight, Transaction, Transactions, TransactionState
+from rules.facts.transactions import IdVisibility, Transaction, Transactions, TransactionState
 
 NOON: Final = datetime(2025, 6, 2, 12, 0, tzinfo=UTC)
 CLUSTER_ID: Final = "AAAAAAAAQACAAAAAAAAAAQ"
@@ -33,7 +33,7 @@ def ints(*values: int) -> Int64s:
 
 
 def at(seconds: float) -> datetime:
-    """Return the moment so many seconds after noon."""
+    """Return the time so many seconds after noon."""
     return NOON + timedelta(seconds=seconds)
 
 
@@ -163,7 +163,7 @@ def transactions(*known: Transaction, **overrides: Any) -> Transactions:
     """Return all that every coordinator of a cluster without authorizer knows."""
     base = Transactions(
         known={entry.transactional_id: entry for entry in known},
-        sight=Sight.NO_AUTHORIZER,
+        visibility=IdVisibility.NO_AUTHORIZER,
         is_complete=True,
         resolved=frozenset(),
     )

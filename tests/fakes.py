@@ -122,7 +122,7 @@ class MemoryStore:
 class ScriptedSource:
     """Shows prepared rounds in order; None is a round that cannot be made.
 
-    Its clock stands until `pass_interval`, which a test calls before every round.
+    Its clock is until `pass_interval`, which a test calls before every round.
     """
 
     def __init__(

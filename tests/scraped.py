@@ -34,7 +34,7 @@ def endpoint_state(name: str = PAGE, **overrides: Any) -> EndpointState:
 
 
 def rise(since: float, until: float, count: int | None = 1) -> Rise:
-    """Return a rise between two moments, in seconds after noon."""
+    """Return a rise between two times, in seconds after noon."""
     return Rise(since=at(since), until=at(until), count=count)
 
 

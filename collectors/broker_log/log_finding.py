@@ -12,8 +12,8 @@ from collectors.broker_log.log_reading import LogReading, end_of
 from collectors.broker_log.positions import FileMark, LogMark, SourceMark
 from collectors.broker_log.rotated_names import is_rotated
 from collectors.broker_log.rotation import (
+    LogFolder,
     Plan,
-    Scene,
     Step,
     begins_like_any,
     is_same,
@@ -22,7 +22,7 @@ from collectors.broker_log.rotation import (
 )
 from rules.facts.gap import GapCause
 
-SCANS: Final = 5  # of a folder, until two in a row agree: it is not listed at one moment
+SCANS: Final = 5  # of a folder, until two in a row agree: it is not listed at one time
 ABSENT_FILES_KEPT: Final = 2  # of a log that is not there: those by which it is known again
 
 
@@ -69,7 +69,7 @@ class LogFinder:
             made = Plan(steps=(), errors=(folder,))
             return LogReading(_kept(known, source), made, is_behind=folder.is_transient)
         others = _others(real, beside, source)
-        return self._find_among(self._scene(real, folder, others), known, source)
+        return self._find_among(self._log_folder(real, folder, others), known, source)
 
     # -------------------------------------------------------------- as usual
     def _is_as_before(self, known: LogMark, live: FileStat) -> bool:
@@ -121,8 +121,10 @@ class LogFinder:
             scans.append(Scan(found, frozenset((file.path, file.id) for file in found)))
         return scans
 
-    def _scene(self, path: str, folder: Sequence[FileStat], others: Sequence[str]) -> Scene:
-        return Scene(
+    def _log_folder(
+        self, path: str, folder: Sequence[FileStat], others: Sequence[str]
+    ) -> LogFolder:
+        return LogFolder(
             path=path,
             live=next((file for file in folder if file.path == path), None),
             folder=folder,
@@ -132,41 +134,41 @@ class LogFinder:
         )
 
     def _find_among(
-        self, scene: Scene, known: LogMark | None, source: SourceMark | None
+        self, log_folder: LogFolder, known: LogMark | None, source: SourceMark | None
     ) -> LogReading:
         if source is None or (known is not None and known.begins_at_end):
-            return self._begin(scene, at_end=not self._read_existing)
+            return self._begin(log_folder, at_end=not self._read_existing)
         if known is None:
-            return self._begin_new(scene, source)
-        made = plan(known, scene)
-        if scene.live is None and not made.steps:
-            return _absent(known, scene.path)
-        return LogReading(replace(known, path=scene.path, is_absent=False), made)
+            return self._begin_new(log_folder, source)
+        made = plan(known, log_folder)
+        if log_folder.live is None and not made.steps:
+            return _absent(known, log_folder.path)
+        return LogReading(replace(known, path=log_folder.path, is_absent=False), made)
 
-    def _begin_new(self, scene: Scene, source: SourceMark) -> LogReading:
+    def _begin_new(self, log_folder: LogFolder, source: SourceMark) -> LogReading:
         """Begin a log that came after the first pass: nothing of it is old, unless it is a copy."""
-        if scene.live is None:
-            return self._begin(scene, at_end=False)
-        head = scene.head_of(scene.live)
+        if log_folder.live is None:
+            return self._begin(log_folder, at_end=False)
+        head = log_folder.head_of(log_folder.live)
         read = [mark for log in source.logs.values() for mark in log.files]
         if begins_like_any(head, read):
-            return self._begin(scene, at_end=True)
+            return self._begin(log_folder, at_end=True)
         if source.newest_ns < 0:
-            return self._begin(scene, at_end=False)
-        log = LogMark(path=scene.path, old_before_ns=source.newest_ns + 1)
-        return LogReading(log, plan(log, scene))
+            return self._begin(log_folder, at_end=False)
+        log = LogMark(path=log_folder.path, old_before_ns=source.newest_ns + 1)
+        return LogReading(log, plan(log, log_folder))
 
-    def _begin(self, scene: Scene, *, at_end: bool) -> LogReading:
+    def _begin(self, log_folder: LogFolder, *, at_end: bool) -> LogReading:
         """Begin a log in its present file; what was rotated away before is taken for read."""
-        if scene.live is None:
-            why = f"{scene.path} is not there"
-            waits = LogMark(begins_at_end=True, path=scene.path) if at_end else None
+        if log_folder.live is None:
+            why = f"{log_folder.path} is not there"
+            waits = LogMark(begins_at_end=True, path=log_folder.path) if at_end else None
             return _unread(waits, ReadFailure(why=why, cause=GapCause.GONE))
-        mark = end_of(scene.live, self._handles) if at_end else FileMark(id=scene.live.id)
+        mark = end_of(log_folder.live, self._handles) if at_end else FileMark(id=log_folder.live.id)
         if isinstance(mark, ReadFailure):
-            return _unread(LogMark(begins_at_end=True, path=scene.path), mark)
-        log = replace(rotated_before(scene), path=scene.path)
-        step = Step(file=scene.live, mark=mark)
+            return _unread(LogMark(begins_at_end=True, path=log_folder.path), mark)
+        log = replace(rotated_before(log_folder), path=log_folder.path)
+        step = Step(file=log_folder.live, mark=mark)
         return LogReading(log, Plan(steps=(step,)), earlier=log.files)
 
 

@@ -94,7 +94,7 @@ class LogReading:
     def held(self) -> list[FileId]:
         """The files to hold open for the next pass, the last one first: they may still grow.
 
-        One whose name is gone takes room on its disk. It is let go by the pass that is told by its
+        One whose name is gone takes space on its disk. It is let go by the pass that is told by its
         position that it was read: what came of an earlier pass may never have been stored.
         """
         marks = () if self.mark is None else self.mark.files

@@ -39,7 +39,7 @@ _BEGINS: Final = re.compile(
     rb"\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[,.]\d{3,9}[^\]\n]{0,10}\] [A-Z]{4,5} "
     rb"|org\.apache\.kafka\.common\.errors\."
 )
-# Of a controller of a KRaft quorum (to Kafka 3.4 the second form); one with ZooKeeper says `id=1`.
+# Of a controller of a KRaft quorum (to Kafka 3.4 the second form); one with ZooRoundWriter says `id=1`.
 _CONTROLLER: Final = re.compile(rb"\[(?:QuorumController id=|Controller )(\d{1,10})\]")
 CONTROLLERS: Final = (b"[QuorumController id=", b"[Controller ")
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")

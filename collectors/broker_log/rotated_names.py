@@ -1,6 +1,6 @@
 """Which names a rotation gives to a log: server.log.1, server.log.2026-11-21-10, server-1.log.gz.
 
-Only digits with what stands between them make one: a copy that a person put beside a log, such as
+Only digits with what is between them make one: a copy that a person put beside a log, such as
 server.log.keep, is no part of it. Source: log4j's and log4j2's appenders, logrotate's `dateext`
 and `extension`, the kubelet's and Docker's names.
 """

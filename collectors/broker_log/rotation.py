@@ -21,7 +21,7 @@ Held = Callable[[FileId], FileStat | None]  # a file that is held open, though i
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class LogFolder:
     """A log's files as they are now."""
 
     path: str  # the log's own, without symbolic links
@@ -66,30 +66,30 @@ class Plan:
     lost_bytes: int = 0  # that had been seen, and are gone unread
 
 
-def plan(log: LogMark, scene: Scene) -> Plan:
+def plan(log: LogMark, log_folder: LogFolder) -> Plan:
     """Find every file of a log again, and those that came meanwhile."""
-    found = _found(log.files, scene)
+    found = _found(log.files, log_folder)
     steps = [step for step in found if step is not None]
     gone = [mark for mark, step in zip(log.files, found, strict=True) if step is None]
-    new = [] if _is_live_last(steps, scene) else _never_seen(log, scene, steps)
+    new = [] if _is_live_last(steps, log_folder) else _never_seen(log, log_folder, steps)
     lost = [mark for mark in gone if not mark.is_read or _was_growing(mark, log)]
     unread = [mark for mark in lost if mark.head_length or not _may_be_among(new, mark)]
-    packed = [file for file in new if packing_of(scene.head_of(file) or b"")]
+    packed = [file for file in new if packing_of(log_folder.head_of(file) or b"")]
     explained = sum(step.is_held for step in steps) + sum(
         mark not in lost and not (mark.is_packed or mark.is_nameless) for mark in gone
     )
     shorter = [step for step in steps if step.file.size < step.mark.size]
-    errors = [_loss_of(mark, scene) for mark in [*unread, *(step.mark for step in shorter)]]
-    errors += _packed_unread(packed, explained, scene)
+    errors = [_loss_of(mark, log_folder) for mark in [*unread, *(step.mark for step in shorter)]]
+    errors += _packed_unread(packed, explained, log_folder)
     unbegun = [step for step in steps if not step.mark.head_length]
     unbegun += [_begin(file) for file in new if file not in packed]
     ordered = [
-        *(_as_read(file, scene) for file in packed),
+        *(_as_read(file, log_folder) for file in packed),
         *(step for step in steps if step.mark.head_length),
         *sorted(unbegun, key=lambda step: _age(step.file)),
     ]
     return Plan(
-        steps=tuple(_with_live_last(ordered, scene.live)),
+        steps=tuple(_with_live_last(ordered, log_folder.live)),
         errors=tuple(errors),
         lost_bytes=sum(max(mark.size - mark.offset, 0) for mark in unread)
         + sum(step.mark.size - step.file.size for step in shorter),
@@ -101,13 +101,13 @@ def _was_growing(mark: FileMark, log: LogMark) -> bool:
     return mark is log.files[-1] and not mark.is_nameless
 
 
-def rotated_before(scene: Scene) -> LogMark:
+def rotated_before(log_folder: LogFolder) -> LogMark:
     """Return a log of which everything that was rotated away is taken for read."""
-    rotated = [file for file in scene.folder if scene.has_rotated(file.path)]
+    rotated = [file for file in log_folder.folder if log_folder.has_rotated(file.path)]
     rotated.sort(key=_age)
     older = rotated[:-FILES_KEPT]
     return LogMark(
-        files=tuple(_as_read(file, scene).mark for file in rotated[-FILES_KEPT:]),
+        files=tuple(_as_read(file, log_folder).mark for file in rotated[-FILES_KEPT:]),
         old_before_ns=max((file.modified_ns for file in older), default=-1) + 1,
     )
 
@@ -129,12 +129,12 @@ def begins_like_any(head: bytes | None, marks: Iterable[FileMark]) -> bool:
 
 
 # ------------------------------------------------------------------ known files
-def _found(marks: Sequence[FileMark], scene: Scene) -> list[Step | None]:
+def _found(marks: Sequence[FileMark], log_folder: LogFolder) -> list[Step | None]:
     """Find the files of marks: by id, then those that are only held open, then copies.
 
     Ids are used again, so that those whose first bytes are known come first.
     """
-    by_id = {file.id: file for file in scene.folder}
+    by_id = {file.id: file for file in log_folder.folder}
     found: dict[int, Step] = {}
     taken: set[FileId] = set()
 
@@ -145,46 +145,46 @@ def _found(marks: Sequence[FileMark], scene: Scene) -> list[Step | None]:
 
     known = [(place, mark) for place, mark in enumerate(marks) if mark.head_length]
     for place, mark in known:
-        take(place, _same(by_id.get(mark.id), mark, scene))
+        take(place, _same(by_id.get(mark.id), mark, log_folder))
     for place, mark in known:
-        take(place, _held(mark, scene))
+        take(place, _held(mark, log_folder))
         if place not in found:
-            take(place, _copy_of(mark, scene, taken))
+            take(place, _copy_of(mark, log_folder, taken))
     for place, mark in enumerate(marks):
-        take(place, _same(by_id.get(mark.id), mark, scene))
+        take(place, _same(by_id.get(mark.id), mark, log_folder))
     return [found.get(place) for place in range(len(marks))]
 
 
-def _same(file: FileStat | None, mark: FileMark, scene: Scene) -> Step | None:
+def _same(file: FileStat | None, mark: FileMark, log_folder: LogFolder) -> Step | None:
     """Return the file with a mark's id if it is that of the mark.
 
     What was empty is only known by being where a file of the log would be, and by being none else.
     """
-    head = None if file is None else scene.head_of(file)
+    head = None if file is None else log_folder.head_of(file)
     if file is None or not is_same(file, mark, head):
         return None
-    is_own = file.path == scene.path or scene.has_rotated(file.path)
+    is_own = file.path == log_folder.path or log_folder.has_rotated(file.path)
     is_it = mark.head_length or (is_own and not packing_of(head or b""))
     return Step(file=file, mark=mark) if is_it else None
 
 
-def _copy_of(mark: FileMark, scene: Scene, taken: Collection[FileId]) -> Step | None:
+def _copy_of(mark: FileMark, log_folder: LogFolder, taken: Collection[FileId]) -> Step | None:
     if mark.is_packed:
         return None
-    beside = (file for file in scene.folder if file.id not in taken)
+    beside = (file for file in log_folder.folder if file.id not in taken)
     copies = [file for file in beside if _may_hold(file, mark)]
-    copies = [file for file in copies if mark.begins_like(scene.head_of(file) or b"")]
+    copies = [file for file in copies if mark.begins_like(log_folder.head_of(file) or b"")]
     if not copies:
         return None
-    best = max(copies, key=lambda file: (scene.has_rotated(file.path), file.size))
+    best = max(copies, key=lambda file: (log_folder.has_rotated(file.path), file.size))
     return Step(file=best, mark=mark)
 
 
-def _held(mark: FileMark, scene: Scene) -> Step | None:
-    file = scene.held(mark.id)
-    if file is None or mark.is_nameless or any(one.id == file.id for one in scene.folder):
+def _held(mark: FileMark, log_folder: LogFolder) -> Step | None:
+    file = log_folder.held(mark.id)
+    if file is None or mark.is_nameless or any(one.id == file.id for one in log_folder.folder):
         return None
-    if not is_same(file, mark, scene.head_of(file)):
+    if not is_same(file, mark, log_folder.head_of(file)):
         return None
     return Step(file=file, mark=mark, is_held=True)
 
@@ -194,47 +194,47 @@ def _may_hold(file: FileStat, mark: FileMark) -> bool:
     return file.size >= max(mark.offset, mark.size)
 
 
-def _loss_of(mark: FileMark, scene: Scene) -> ReadFailure:
-    is_cut = scene.live is not None and scene.live.id == mark.id
+def _loss_of(mark: FileMark, log_folder: LogFolder) -> ReadFailure:
+    is_cut = log_folder.live is not None and log_folder.live.id == mark.id
     what = "was cut short" if is_cut else "was removed"
     return ReadFailure(
-        why=f"a file of {scene.path} {what} after byte {mark.offset} of it was read: "
+        why=f"a file of {log_folder.path} {what} after byte {mark.offset} of it was read: "
         "what was written there since is not known",
         cause=GapCause.GONE,
     )
 
 
 # ------------------------------------------------------------------ new files
-def _is_live_last(steps: Sequence[Step], scene: Scene) -> bool:
+def _is_live_last(steps: Sequence[Step], log_folder: LogFolder) -> bool:
     """Whether it was not rotated; what lies beside it now is then none of its own.
 
     One that was empty may have been written, copied and cut short since.
     """
-    if scene.live is None or not steps or steps[-1].file.id != scene.live.id:
+    if log_folder.live is None or not steps or steps[-1].file.id != log_folder.live.id:
         return False
     return steps[-1].mark.head_length > 0
 
 
-def _never_seen(log: LogMark, scene: Scene, known: Sequence[Step]) -> list[FileStat]:
+def _never_seen(log: LogMark, log_folder: LogFolder, known: Sequence[Step]) -> list[FileStat]:
     """Return files that were rotated away before they were seen."""
     taken = {step.file.id for step in known}
-    if scene.live is not None:
-        taken.add(scene.live.id)
+    if log_folder.live is not None:
+        taken.add(log_folder.live.id)
     new = [
         file
-        for file in scene.folder
+        for file in log_folder.folder
         if file.id not in taken
         and file.size
         and file.modified_ns >= log.old_before_ns
-        and scene.has_rotated(file.path)
+        and log_folder.has_rotated(file.path)
     ]
-    own = [file for file in new if not begins_like_any(scene.head_of(file), log.files)]
-    return [file for file in own if not _is_copy_of_live(file, scene)]
+    own = [file for file in new if not begins_like_any(log_folder.head_of(file), log.files)]
+    return [file for file in own if not _is_copy_of_live(file, log_folder)]
 
 
-def _is_copy_of_live(file: FileStat, scene: Scene) -> bool:
-    live = b"" if scene.live is None else scene.head_of(scene.live) or b""
-    return live.startswith(scene.head_of(file) or b"\0")
+def _is_copy_of_live(file: FileStat, log_folder: LogFolder) -> bool:
+    live = b"" if log_folder.live is None else log_folder.head_of(log_folder.live) or b""
+    return live.startswith(log_folder.head_of(file) or b"\0")
 
 
 def _may_be_among(files: Sequence[FileStat], mark: FileMark) -> bool:
@@ -250,8 +250,8 @@ def _begin(file: FileStat) -> Step:
     return Step(file=file, mark=FileMark(id=file.id))
 
 
-def _as_read(file: FileStat, scene: Scene) -> Step:
-    head = scene.head_of(file) or b""
+def _as_read(file: FileStat, log_folder: LogFolder) -> Step:
+    head = log_folder.head_of(file) or b""
     is_packed = packing_of(head) is not None
     mark = FileMark(id=file.id, offset=file.size, is_packed=is_packed)
     return Step(file=file, mark=mark.seen_as(file).known_by(head))
@@ -264,16 +264,18 @@ def _with_live_last(steps: Sequence[Step], live: FileStat | None) -> list[Step]:
     return [step for step in steps if step.file.id != live.id] + own
 
 
-def _packed_unread(packed: Sequence[FileStat], explained: int, scene: Scene) -> list[ReadFailure]:
+def _packed_unread(
+    packed: Sequence[FileStat], explained: int, log_folder: LogFolder
+) -> list[ReadFailure]:
     """Tell files that were compressed before they were seen.
 
     As many as files that had been read are gone may be these; so may one beside its own original.
     """
-    names = {file.path for file in scene.folder}
+    names = {file.path for file in log_folder.folder}
     unread = [file for file in packed if plain_name(file.path) not in names]
     if len(unread) <= explained:
         return []
     told = ", ".join(file.path for file in unread[:3])
-    kind = packing_of(scene.head_of(unread[0]) or b"")
+    kind = packing_of(log_folder.head_of(unread[0]) or b"")
     why = f"{told}: {kind} before it was read, and only plain lines are read"
     return [ReadFailure(why=why, cause=GapCause.UNREADABLE)]

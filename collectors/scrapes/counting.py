@@ -27,13 +27,13 @@ KEPT_US: Final = round(RISES_KEPT.total_seconds() * SECOND_US)
 BASE_KEPT_US: Final = 24 * 3600 * SECOND_US
 
 
-def wall(moment_us: int) -> datetime:
+def wall(timestamp_us: int) -> datetime:
     """Return microseconds since 1970 as a time, aware, UTC."""
-    return EPOCH + timedelta(microseconds=moment_us)
+    return EPOCH + timedelta(microseconds=timestamp_us)
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class ScrapeTime:
     """When an answer was made: its values are of some time in between."""
 
     began_us: int
@@ -42,7 +42,7 @@ class Moment:
 
 @dataclass(slots=True)
 class RiseAt:
-    """A rise between two moments; without a count it is told as a rate."""
+    """A rise between two times; without a count it is told as a rate."""
 
     since_us: int
     until_us: int
@@ -62,7 +62,7 @@ class Kept:
     """What is remembered of one series."""
 
     value: float
-    seen: Moment  # the latest answer that had it
+    seen: ScrapeTime  # the latest answer that had it
     first_us: int  # it has been there since
     increase: int | None = None  # between the last two answers that had it
     since_us: int | None = None
@@ -82,17 +82,17 @@ class Kept:
             return None
         return self.increase * SECOND_US / max(self.seen.ended_us - self.since_us, 1)
 
-    def next_total(self, value: float, now: Moment, *, lag_us: int) -> None:
+    def next_total(self, value: float, now: ScrapeTime, *, lag_us: int) -> None:
         """Take the next value of a counter."""
         before = 0.0 if value < self.value else self.value
         self._rose(round(value) - round(before), self.seen.began_us, now, lag_us)
         self._seen(value, now)
 
-    def first_total(self, since_us: int, now: Moment, *, lag_us: int) -> None:
+    def first_total(self, since_us: int, now: ScrapeTime, *, lag_us: int) -> None:
         """Take all of a counter's first value as an increase: it was not there at `since_us`."""
         self._rose(round(self.value), since_us, now, lag_us)
 
-    def next_rate(self, value: float, now: Moment) -> None:
+    def next_rate(self, value: float, now: ScrapeTime) -> None:
         """Take the next value of a rate."""
         self._seen(value, now)
         if value > 0:
@@ -117,7 +117,7 @@ class Kept:
             len(self.rises) > 0 and now_us - self.rises[-1].until_us <= KEPT_US
         )
 
-    def _rose(self, increase: int, since_us: int, now: Moment, lag_us: int) -> None:
+    def _rose(self, increase: int, since_us: int, now: ScrapeTime, lag_us: int) -> None:
         self.increase, self.since_us = increase, since_us
         if increase > 0:
             self._append(RiseAt(since_us - lag_us, now.ended_us, increase))
@@ -129,7 +129,7 @@ class Kept:
             count = None if second.count is None else (first.count or 0) + second.count
             self.rises.appendleft(RiseAt(first.since_us, second.until_us, count))
 
-    def _seen(self, value: float, now: Moment) -> None:
+    def _seen(self, value: float, now: ScrapeTime) -> None:
         if self.is_gone:
             self.first_us = now.began_us
         self.value, self.seen = value, now

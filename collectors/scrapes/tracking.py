@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Final
 
 from collectors.scrapes.answer import Samples
-from collectors.scrapes.counting import BASE_KEPT_US, Kept, Moment, wall
+from collectors.scrapes.counting import BASE_KEPT_US, Kept, ScrapeTime, wall
 from collectors.scrapes.endpoints import Endpoint
 from collectors.scrapes.query import PROMETHEUS_LAG
 from collectors.scrapes.readings import Readings, readings_of
@@ -33,7 +33,7 @@ class Tracker:
     fresh_us: int  # how long an answer may be used
     max_series: int
     _kept: dict[Series, Kept] = field(default_factory=dict)
-    _answered: Moment | None = None  # the latest answer
+    _answered: ScrapeTime | None = None  # the latest answer
     _was_whole: bool = False  # that answer
     _places: frozenset[str | None] = frozenset()  # of that answer
     _answered_since_us: int | None = None
@@ -42,11 +42,11 @@ class Tracker:
     _took_seconds: float | None = None
     failed_attempts: int = 0  # attempts in a row, up to the latest, that gave nothing
 
-    def note_failed(self, failure: ScrapeFailure, now: Moment) -> None:
+    def note_failed(self, failure: ScrapeFailure, now: ScrapeTime) -> None:
         """Take that an attempt gave nothing."""
         self._attempted(now, (failure,), failed=True)
 
-    def note(self, samples: Samples, now: Moment) -> None:
+    def note(self, samples: Samples, now: ScrapeTime) -> None:
         """Take an answer; one that holds nothing and could not be read is none."""
         is_answer = samples.is_whole or len(samples.values) > 0
         self._attempted(now, samples.failures, failed=not is_answer)
@@ -94,7 +94,7 @@ class Tracker:
         return answered is not None and now_us - answered.ended_us <= seconds * SECOND_US
 
     # -------------------------------------------------------------- one series
-    def _take(self, series: Series, value: float, now: Moment) -> None:
+    def _take(self, series: Series, value: float, now: ScrapeTime) -> None:
         known = self._kept.get(series)
         if known is None:
             known = self._kept[series] = Kept(value=value, seen=now, first_us=now.began_us)
@@ -143,7 +143,9 @@ class Tracker:
     def _lag_us(self) -> int:
         return PROMETHEUS_LAG_US if self.endpoint.kind is EndpointKind.PROMETHEUS else 0
 
-    def _attempted(self, now: Moment, failures: Sequence[ScrapeFailure], *, failed: bool) -> None:
+    def _attempted(
+        self, now: ScrapeTime, failures: Sequence[ScrapeFailure], *, failed: bool
+    ) -> None:
         self._took_seconds = (now.ended_us - now.began_us) / SECOND_US
         self.failures = tuple(failures)
         self.failed_attempts = self.failed_attempts + 1 if failed else 0

@@ -46,7 +46,7 @@ _COMMIT: Final = np.dtype(
     ]
 )
 _EMPTY_OR_NONE: Final = 1
-_THROTTLE_BYTES: Final = 4  # what stands before the first array of either answer
+_THROTTLE_BYTES: Final = 4  # what is before the first array of either answer
 _BLOCK_COLUMNS: Final = ("partition", "error", "offset", "leader_epoch")
 
 
@@ -163,7 +163,7 @@ class _Reader:
 
     The records of all topics are gathered and turned into columns at once. Whether they are of
     fixed size is known only then, so that what was read behind an irregular one may be nonsense:
-    it ends early, or `blocks` finds the irregular record, which itself was read where it stands.
+    it ends early, or `blocks` finds the irregular record, which itself was read where it is.
     """
 
     __slots__ = ("_body", "_chunks", "_found", "_layout", "_position")

@@ -3,7 +3,7 @@
 Each exchange has its own time limit: a broker that is late costs its own answers and nothing of
 the others. A connection that failed, or was late with an answer, is closed and opened again by the
 next `connect`. One that is late with its set-up (a frozen broker accepts connections and says
-nothing) stays open, and later rounds wait for it only a moment.
+nothing) stays open, and later rounds wait for it only a time.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ _PRODUCER: Final = np.dtype(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedTransaction:
-    """One transactional id as it stands in the answer, sentinels included."""
+    """One transactional id as it is in the answer, sentinels included."""
 
     error: int
     transactional_id: str

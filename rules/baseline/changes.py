@@ -73,7 +73,7 @@ def _forget(records: Records, calendar: CivilDay) -> None:
 
 
 def _lasts(records: Records, levels: Levels, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return whether a level that was noted last night still stands: by more than half of it."""
+    """Return whether a level that was noted last night is still there: by more than half of it."""
     shift = records["changed_after"][rows] - records["changed_before"][rows]
     lasts = np.ones(len(rows), np.bool_)
     for usual in (levels.by_ring, levels.same_weekday):

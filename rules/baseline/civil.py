@@ -78,12 +78,14 @@ def civil_day(day: date, zone: str) -> CivilDay:
     except (ZoneInfoNotFoundError, OSError) as exc:
         raise ValueError(f"no such time zone: {zone}") from exc
     start, end = _midnight(day, place), _midnight(day + timedelta(days=1), place)
-    moments = [
+    timestamps = [
         start + timedelta(milliseconds=QUARTER_MS * number)
         for number in range(int((end - start) / timedelta(milliseconds=QUARTER_MS)))
     ]
-    quarters = np.array([_quarter(moment.astimezone(place)) for moment in moments], np.int64)
-    is_near = np.array([_is_near(moment, place) for moment in moments], np.bool_)
+    quarters = np.array(
+        [_quarter(timestamp.astimezone(place)) for timestamp in timestamps], np.int64
+    )
+    is_near = np.array([_is_near(timestamp, place) for timestamp in timestamps], np.bool_)
     quarters.flags.writeable = is_near.flags.writeable = False
     return CivilDay(
         day=day,
@@ -96,18 +98,18 @@ def civil_day(day: date, zone: str) -> CivilDay:
 
 
 def _midnight(day: date, zone: ZoneInfo) -> datetime:
-    """Return the first moment of a day: where midnight is skipped, the moment of the transition."""
+    """Return the first time of a day: where midnight is skipped, the time of the transition."""
     return datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(UTC)
 
 
-def _ms(moment: datetime) -> int:
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+def _ms(timestamp: datetime) -> int:
+    return (timestamp - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
 def _quarter(local: datetime) -> int:
     return 4 * local.hour + local.minute // 15
 
 
-def _is_near(moment: datetime, zone: ZoneInfo) -> bool:
-    before, after = moment - AFTER_TRANSITION, moment + BEFORE_TRANSITION
+def _is_near(timestamp: datetime, zone: ZoneInfo) -> bool:
+    before, after = timestamp - AFTER_TRANSITION, timestamp + BEFORE_TRANSITION
     return before.astimezone(zone).utcoffset() != after.astimezone(zone).utcoffset()

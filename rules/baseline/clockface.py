@@ -36,7 +36,7 @@ def drawn(face: Float32s, quarters: NDArray[np.int64], per_quarter: int) -> Floa
     """Return a value for every sample, linear between the middles of slots: shape (n, samples).
 
     `quarters` are those of the wall clock, from -4 to 99: outside the day are its neighbours. A sample
-    stands for the middle of its cell.
+    means the middle of its cell.
     """
     within = ((np.arange(per_quarter) + 0.5) / (2 * per_quarter)).astype(np.float32)
     halves = np.float32(0) + within, np.float32(0.5) + within

@@ -89,7 +89,7 @@ def scales(records: Records, policies: Policies) -> Scales:
 
     S_j is the median over 14 days of the daily q95 (or -q05) of residuals in slot j, or the policy's
     other quantile; G is the median over 28 days of the daily q95 of |residual|. Of a proportional series
-    G is a share of what is expected, and stands for half the median as well; below it is no more than
+    G is a share of what is expected, and means half the median as well; below it is no more than
     lets a fall to zero pass the least threshold.
     """
     usual = medians(records["scale"])

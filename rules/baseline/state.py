@@ -1,7 +1,7 @@
 """What the night remembers of a series: a record of fixed size, replaced every night.
 
 Rings are addressed by the day's number modulo their length, so that nothing is ever moved; days on which
-no night ran are emptied by the next one. A record is bytes as it stands; its first field is its format.
+no night ran are emptied by the next one. A record is bytes as it is; its first field is its format.
 """
 
 from __future__ import annotations

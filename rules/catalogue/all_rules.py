@@ -205,10 +205,10 @@ RULES: Final = (
         record_error_rate_high.judge,
     ),
 )
-OWN_SIGHT: Final = observation_stale.RULE
+SELF_MONITORING: Final = observation_stale.RULE
 EVERY: Final[tuple[Declared, ...]] = (
     *RULES,
-    Declared(OWN_SIGHT, observation_stale.Why, observation_stale.__doc__),
+    Declared(SELF_MONITORING, observation_stale.Why, observation_stale.__doc__),
 )
 
 
@@ -243,7 +243,7 @@ def run_unguarded(_rule_id: str, judge: Callable[[], Judgement]) -> Judgement:
 def judge_round(
     view: View, unknown_since: Mapping[str, int], attempt: Attempt = run_unguarded
 ) -> Judged:
-    """Judge a round by every rule, our own sight last.
+    """Judge a round by every rule, self-monitoring last.
 
     `attempt` runs one rule and may return None for one that could not run: it is UNKNOWN then, and
     the others judge all the same.
@@ -254,13 +254,13 @@ def judge_round(
         or _unknown(rule, cluster, Blind.RULE_FAILED)
         for rule in RULES
     ]
-    return _with_own_sight(cluster, judgements, unknown_since, view.now)
+    return _with_self_monitoring(cluster, judgements, unknown_since, view.now)
 
 
 def judge_blind(cluster: str, unknown_since: Mapping[str, int], now: datetime) -> Judged:
     """Judge a round that could not be made: every rule is UNKNOWN, and nothing is resolved."""
     judgements = [_unknown(rule, cluster, Blind.NO_ROUND) for rule in RULES]
-    return _with_own_sight(cluster, judgements, unknown_since, now)
+    return _with_self_monitoring(cluster, judgements, unknown_since, now)
 
 
 def _unknown(rule: Rule, cluster: str, why: Blind) -> Judgement:
@@ -269,12 +269,12 @@ def _unknown(rule: Rule, cluster: str, why: Blind) -> Judgement:
     return decide(rule.meta, subject, [], (Verdict.UNKNOWN, why))
 
 
-def _with_own_sight(
+def _with_self_monitoring(
     cluster: str, judgements: Sequence[Judgement], before: Mapping[str, int], now: datetime
 ) -> Judged:
     since = observation_stale.advance(before, judgements, now)
-    sight = observation_stale.judge(cluster, judgements, since, now)
-    return Judged(judgements=(*judgements, sight), unknown_since=since)
+    visibility = observation_stale.judge(cluster, judgements, since, now)
+    return Judged(judgements=(*judgements, visibility), unknown_since=since)
 
 
 def count_verdicts(judgements: Sequence[Judgement]) -> dict[tuple[str, Verdict], int]:

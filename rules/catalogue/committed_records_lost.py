@@ -14,7 +14,7 @@ Inputs:
     to OffsetForLeaderEpoch. Where `__transaction_state` may be read: which transactions were committed
     lately on partitions at risk, and whether the new leader has anything of them (DescribeProducers and
     batch headers, READ on the topic), so that a transaction that is lost whole is named, also if its
-    producer has gone on; a restart of Tidemark at that moment loses it. Where brokers' logs are read:
+    producer has gone on; a restart of Tidemark then loses it. Where brokers' logs are read:
     what the old leader writes when it comes back. Brokers that tell no topic ids (before Kafka 2.8):
     UNKNOWN.
 

@@ -98,7 +98,7 @@ def judge(view: View) -> Judgement:
     expired, overtaken = log_start - committed, log_start - previous
     members = Column.of(group.member_count for group in groups).take(commits.group)
     active = view.memory.groups.active_of(groups).take(commits.group)
-    is_abandoned = ~active.valid | view.has_stood(active, ABANDONED_AFTER)
+    is_abandoned = ~active.valid | view.is_unchanged_for(active, ABANDONED_AFTER)
     joined = have_members(groups).take(commits.group)
     is_below = expired.values > 0
     is_told = told.valid & (told.values >= log_start.values)
@@ -135,4 +135,4 @@ def _remembered(view: View) -> tuple[Column, Column]:
         return nothing, nothing
     before = view.before.commits
     places = matching_commits(view.snapshot, before)
-    return before.standing.values.take(places), before.expired_below.take(places)
+    return before.unchanged.values.take(places), before.expired_below.take(places)

@@ -125,7 +125,7 @@ def _previous(view: View) -> Column:
     if view.before is None:
         return Column.absent(len(view.snapshot.commits))
     places = matching_commits(view.snapshot, view.before.commits, needs_id=True)
-    return view.before.commits.standing.values.take(places)
+    return view.before.commits.unchanged.values.take(places)
 
 
 def _is_unnamed(view: View) -> Bools:

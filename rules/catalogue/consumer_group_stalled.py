@@ -1,4 +1,4 @@
-"""A group stands still although there is something to read.
+"""A group does not move although there is something to read.
 
 Detects:
     Groups with commits that have not moved for a while with lag behind them, where it is known that
@@ -32,8 +32,8 @@ Thresholds:
 False positives:
     Groups that commit less often than every 5 minutes; a group that was taken out of use less than 7
     days ago (reason `no_members`); a long stretch of aborted records, until it has been
-    scanned. The reverse: a read_uncommitted group that stands before aborted records alone
-    is taken for one that has read everything; a member that stands while another member of its
+    scanned. The reverse: a read_uncommitted group that stops before aborted records alone
+    is taken for one that has read everything; a member that does not move while another member of its
     group works off a backlog is told after 10 minutes.
 
 Runbook:
@@ -62,9 +62,9 @@ from rules.question import SMALL_LAG, Question, ReadableQuestion
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
-STANDS: Final = timedelta(minutes=1)
-ASKS_AFTER: Final = STANDS / 2
-STANDS_BESIDE_BACKLOG: Final = timedelta(minutes=10)
+UNCHANGED: Final = timedelta(minutes=1)
+ASKS_AFTER: Final = UNCHANGED / 2
+UNCHANGED_BESIDE_BACKLOG: Final = timedelta(minutes=10)
 
 # As long as Kafka keeps the offsets of a group without members (offsets.retention.minutes).
 ABANDONED_AFTER: Final = timedelta(days=7)
@@ -76,10 +76,10 @@ class Why(Reason):
     NOT_MOVING = "not_moving"
     NO_MEMBERS = "no_members"  # it was at work lately: its application is down
     ABANDONED = "abandoned"  # nobody has been there since the group is known, or not for a week
-    MEMBERS_NOT_SEEN = "members_not_seen"  # it stands, and whether it runs was not told
+    MEMBERS_NOT_SEEN = "members_not_seen"  # it is, and whether it runs was not told
     CANNOT_TELL = "cannot_tell"  # it may be markers alone, and the log was not inspected
     END_NOT_SEEN = "end_not_seen"
-    COMMIT_NOT_SEEN = "commit_not_seen"  # of one of its partitions, and no other stands
+    COMMIT_NOT_SEEN = "commit_not_seen"  # of one of its partitions, and no other is
     READS_ELSEWHERE = "reads_elsewhere"  # it works off a backlog on another partition first
     MOVES = "moves"
     NOTHING_TO_READ = "nothing_to_read"
@@ -92,12 +92,12 @@ RULE: Final = RuleMeta(
     severity=Severity.WARNING,
     milder=((Why.ABANDONED, Severity.INFO),),
     for_=timedelta(minutes=4),
-    summary="A group stands still although there is something to read.",
+    summary="A group does not move although there is something to read.",
 )
 SHOWN: Final = Shown(
     totals={"total_lag": "lag"},
     most={
-        "stands_ms": "stands_ms",
+        "unchanged_ms": "unchanged_ms",
         "members": "members",
         "oldest_unread_ms": "oldest_unread_ms",
         "oldest_unread_at_least_ms": "oldest_unread_at_least_ms",
@@ -123,7 +123,7 @@ def judge(view: View) -> Judgement:
         (lag.values <= SMALL_LAG) | snapshot.commits.scan_failed[places]
     )
     nobody = members.valid & (members.values == 0)
-    is_abandoned = ~active.valid | view.has_stood(active, ABANDONED_AFTER)
+    is_abandoned = ~active.valid | view.is_unchanged_for(active, ABANDONED_AFTER)
     judgement = decide(
         RULE,
         subjects,
@@ -131,7 +131,7 @@ def judge(view: View) -> Judgement:
             Case(is_told_nothing, Verdict.OK, Why.NOTHING_TO_READ),
             Case(~lag.valid, Verdict.UNKNOWN, Why.END_NOT_SEEN),
             Case(lag.values == 0, Verdict.OK, Why.NOTHING_TO_READ),
-            Case(~view.has_stood(since, STANDS), Verdict.OK, Why.MOVES),
+            Case(~view.is_unchanged_for(since, UNCHANGED), Verdict.OK, Why.MOVES),
             Case(_reads_elsewhere(view, places, lag, since), Verdict.OK, Why.READS_ELSEWHERE),
             Case(may_be_nothing, Verdict.UNKNOWN, Why.CANNOT_TELL),
             Case(~members.valid, Verdict.UNKNOWN, Why.MEMBERS_NOT_SEEN),
@@ -142,9 +142,9 @@ def judge(view: View) -> Judgement:
         {
             "committed_offset": Column.known(snapshot.commits.committed_offset[places]),
             "lag": lag,
-            "stands_ms": view.stands_ms(since),
+            "unchanged_ms": view.unchanged_ms(since),
             "members": Column.of(one.member_count for one in snapshot.groups).take(of_commit),
-            "last_active_ms_ago": view.stands_ms(active),
+            "last_active_ms_ago": view.unchanged_ms(active),
             **_oldest_unread(view, places),
         },
         questions=_questions(view),
@@ -190,10 +190,15 @@ def _reads_elsewhere(view: View, places: Int64s, lag: Column, since: Column) -> 
     up with what arrives does not explain why another partition has to wait.
     """
     groups = view.snapshot.commits.group[places]
-    works = since.valid & ~view.has_stood(since, STANDS) & lag.valid & (lag.values > SMALL_LAG)
+    works = (
+        since.valid
+        & ~view.is_unchanged_for(since, UNCHANGED)
+        & lag.valid
+        & (lag.values > SMALL_LAG)
+    )
     has_backlog = np.zeros(len(view.snapshot.groups), np.bool_)
     has_backlog[groups[works]] = True
-    elsewhere: Bools = has_backlog[groups] & ~view.has_stood(since, STANDS_BESIDE_BACKLOG)
+    elsewhere: Bools = has_backlog[groups] & ~view.is_unchanged_for(since, UNCHANGED_BESIDE_BACKLOG)
     return elsewhere
 
 
@@ -204,7 +209,7 @@ def _questions(view: View) -> tuple[Question, ...]:
     What this round did not see is asked too, so that the next one that does has the answer.
     """
     snapshot, remembered = view.snapshot, view.memory.commits
-    wanted = view.has_stood(remembered.standing.since_us, ASKS_AFTER)
+    wanted = view.is_unchanged_for(remembered.unchanged.since_us, ASKS_AFTER)
     lag = snapshot.commits.read_committed_lag(snapshot.offsets)
     is_small = lag.valid & (lag.values <= SMALL_LAG)
     small = matching_commits(snapshot, remembered)[is_small]
@@ -214,7 +219,7 @@ def _questions(view: View) -> tuple[Question, ...]:
 
 
 def _lag(snapshot: Snapshot, places: Int64s) -> Column:
-    """Return the read_committed lag, or the other for a group that stands above the LSO.
+    """Return the read_committed lag, or the other for a group that is above the LSO.
 
     Where the LSO was not seen neither counts: below it there may be nothing left to read.
     """
@@ -227,4 +232,4 @@ def _lag(snapshot: Snapshot, places: Int64s) -> Column:
 
 def _since(view: View, places: Int64s) -> Column:
     from_memory = matching_commits(view.snapshot, view.memory.commits)
-    return view.memory.commits.standing.since_us.take(from_memory[places])
+    return view.memory.commits.unchanged.since_us.take(from_memory[places])

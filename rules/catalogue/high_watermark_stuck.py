@@ -36,7 +36,7 @@ from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
-STANDS: Final = timedelta(seconds=30)
+UNCHANGED: Final = timedelta(seconds=30)
 
 RULE: Final = RuleMeta(
     rule_id="high_watermark_stuck",
@@ -54,7 +54,7 @@ class Why(Reason):
 
     LEVEL = "level"
     REPLICATING = "replicating"  # ahead, but not for long
-    STANDS = "stands"
+    UNCHANGED = "unchanged"
     ONE_REPLICA = "one_replica"
     NOT_SEEN = "not_seen"
 
@@ -70,13 +70,13 @@ def judge(view: View) -> Judgement:
             Case(snapshot.partitions.replicas.lengths == 1, Verdict.OK, Why.ONE_REPLICA),
             Case(~ahead.valid, Verdict.UNKNOWN, Why.NOT_SEEN),
             Case(ahead.values == 0, Verdict.OK, Why.LEVEL),
-            Case(view.has_stood(since, STANDS), Verdict.BREACH, Why.STANDS),
+            Case(view.is_unchanged_for(since, UNCHANGED), Verdict.BREACH, Why.UNCHANGED),
         ],
         (Verdict.OK, Why.REPLICATING),
         {
             "high_watermark": snapshot.offsets.high_watermark,
             "log_end_offset": snapshot.offsets.log_end_offset,
             "unreplicated_span": ahead,
-            "stands_ms": view.stands_ms(since),
+            "unchanged_ms": view.unchanged_ms(since),
         },
     )

@@ -36,7 +36,7 @@ from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
-STANDS: Final = timedelta(minutes=2)
+UNCHANGED: Final = timedelta(minutes=2)
 
 RULE: Final = RuleMeta(
     rule_id="last_stable_offset_stuck",
@@ -54,7 +54,7 @@ class Why(Reason):
 
     NOTHING_OPEN = "nothing_open"
     OPEN = "open"  # a transaction is open, but not for long
-    STANDS = "stands"
+    UNCHANGED = "unchanged"
     NOT_SEEN = "not_seen"
 
 
@@ -68,13 +68,13 @@ def judge(view: View) -> Judgement:
         [
             Case(~held.valid, Verdict.UNKNOWN, Why.NOT_SEEN),
             Case(held.values == 0, Verdict.OK, Why.NOTHING_OPEN),
-            Case(view.has_stood(since, STANDS), Verdict.BREACH, Why.STANDS),
+            Case(view.is_unchanged_for(since, UNCHANGED), Verdict.BREACH, Why.UNCHANGED),
         ],
         (Verdict.OK, Why.OPEN),
         {
             "last_stable_offset": offsets.last_stable_offset,
             "high_watermark": offsets.high_watermark,
             "open_span": held,
-            "stands_ms": view.stands_ms(since),
+            "unchanged_ms": view.unchanged_ms(since),
         },
     )

@@ -62,9 +62,9 @@ def advance(before: UnknownSince, judgements: Sequence[Judgement], now: datetime
 
     A time after `now` is pulled back to it: the clock was set back while nobody watched.
     """
-    moment = microseconds(now)
+    timestamp = microseconds(now)
     return {
-        judgement.rule.rule_id: min(before.get(judgement.rule.rule_id, moment), moment)
+        judgement.rule.rule_id: min(before.get(judgement.rule.rule_id, timestamp), timestamp)
         for judgement in judgements
         if judgement.rule.is_critical and judgement.count(Verdict.UNKNOWN)
     }
@@ -73,7 +73,7 @@ def advance(before: UnknownSince, judgements: Sequence[Judgement], now: datetime
 def judge(
     cluster: str, judgements: Sequence[Judgement], since: UnknownSince, now: datetime
 ) -> Judgement:
-    """Judge the sight of every critical rule; `since` is what `advance` returned."""
+    """Judge the visibility of every critical rule; `since` is what `advance` returned."""
     critical = [judgement for judgement in judgements if judgement.rule.is_critical]
     began = Column.of(since.get(judgement.rule.rule_id) for judgement in critical)
     blind_ms = Column((microseconds(now) - began.values) // MICROSECONDS_PER_MS, began.valid)

@@ -6,7 +6,7 @@ Detects:
 
 Why it matters:
     Producers with acks=all are rejected, so that a transactional pipeline stops. The high watermark
-    stands still: what acks=1 producers still write exists on too few replicas and is the first to
+    does not move: what acks=1 producers still write exists on too few replicas and is the first to
     be lost.
 
 Inputs:

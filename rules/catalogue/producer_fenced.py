@@ -18,7 +18,7 @@ Thresholds:
     None: each such transaction is told.
 
 False positives:
-    With transactions v2 an owner that aborts by itself in the moment between its timeout and the
+    With transactions v2 an owner that aborts by itself in the time between its timeout and the
     coordinator's next observation is taken for timed out. An application that crashed and was started again under the same transactional id: the new
     process ends what the old one had left open, as it should.
 
@@ -111,5 +111,5 @@ def _told(cuts: list[EndedTransaction]) -> dict[str, EvidenceValue]:
     }
 
 
-def _text(moment: datetime) -> str:
-    return moment.isoformat(timespec="milliseconds")
+def _text(timestamp: datetime) -> str:
+    return timestamp.isoformat(timespec="milliseconds")

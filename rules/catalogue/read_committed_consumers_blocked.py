@@ -5,7 +5,7 @@ Detects:
     behind it, where the transaction that holds it is not simply open within its timeout.
 
 Why it matters:
-    The pipeline stands still at this point. Restarting the consumer changes nothing; a consumer's
+    The pipeline does not move at this point. Restarting the consumer changes nothing; a consumer's
     own lag metric shows 0, because it counts up to the last stable offset.
 
 Inputs:
@@ -20,7 +20,7 @@ Thresholds:
     is told when its marker has been missing for half a minute, however long it was open before.
 
 False positives:
-    A read_uncommitted group that stands exactly at the last stable offset for another reason.
+    A read_uncommitted group that is exactly at the last stable offset for another reason.
 
 Runbook:
     Reason `hanging`: run the command in `repair` of the finding transaction_hanging for this
@@ -49,8 +49,8 @@ from rules.transactions.told import told_holder
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
-STANDS: Final = timedelta(minutes=1)
-STANDS_UNKNOWN: Final = timedelta(minutes=2)
+UNCHANGED: Final = timedelta(minutes=1)
+UNCHANGED_UNKNOWN: Final = timedelta(minutes=2)
 
 RULE: Final = RuleMeta(
     rule_id="read_committed_consumers_blocked",
@@ -70,7 +70,7 @@ class Why(Reason):
     HAS_MORE_TO_READ = "has_more_to_read"  # before the transaction
     NOT_FOR_LONG = "not_for_long"
     OPEN_IN_TIME = "open_in_time"  # the transaction is within its timeout, or without one by design
-    BEING_WRITTEN = "being_written"  # it is decided: its marker comes in a moment
+    BEING_WRITTEN = "being_written"  # it is decided: its marker comes soon
     HANGING = "hanging"
     OVERDUE = "overdue"
     MARKER_STUCK = "marker_stuck"
@@ -95,7 +95,7 @@ NOT_SEEN: Final = (Verdict.UNKNOWN, Why.HOLDER_NOT_SEEN)
 BEING_WRITTEN: Final = (Verdict.OK, Why.BEING_WRITTEN)
 
 # Doubts that another round may settle; without a permission it stays unknown who holds.
-PASSING: Final = (Doubt.CONFIRMING, Doubt.COORDINATOR_NOT_SEEN, Doubt.NOT_DESCRIBED)
+TRANSIENT: Final = (Doubt.CONFIRMING, Doubt.COORDINATOR_NOT_SEEN, Doubt.NOT_DESCRIBED)
 
 
 def judge(view: View) -> Judgement:
@@ -129,19 +129,19 @@ def judge(view: View) -> Judgement:
             Case(by(Why.OPEN_IN_TIME), Verdict.OK, Why.OPEN_IN_TIME),
             Case(by(Why.HANGING) & has_read_all, Verdict.BREACH, Why.HANGING),
             Case(_is_not_seen(view, held)[row], *NOT_SEEN),
-            Case(~view.has_stood(since, STANDS), Verdict.OK, Why.NOT_FOR_LONG),
+            Case(~view.is_unchanged_for(since, UNCHANGED), Verdict.OK, Why.NOT_FOR_LONG),
             Case(_is_delayed(view, held, MarkerDelay.FIRST_OBSERVATION)[row], *NOT_SEEN),
             Case(_is_delayed(view, held, MarkerDelay.BEING_WRITTEN)[row], *BEING_WRITTEN),
             Case(may_have_read_all & ~has_read_all, Verdict.UNKNOWN, Why.CANNOT_TELL),
             Case(by(Why.OVERDUE), Verdict.BREACH, Why.OVERDUE),
             Case(by(Why.MARKER_STUCK), Verdict.BREACH, Why.MARKER_STUCK),
-            Case(~view.has_stood(since, STANDS_UNKNOWN), Verdict.OK, Why.NOT_FOR_LONG),
+            Case(~view.is_unchanged_for(since, UNCHANGED_UNKNOWN), Verdict.OK, Why.NOT_FOR_LONG),
         ],
         (Verdict.BREACH, Why.HOLDER_NOT_KNOWN),
         {
             "committed_offset": Column.known(snapshot.commits.committed_offset[places]),
             "blocked_offsets": span,
-            "stands_ms": view.stands_ms(since),
+            "unchanged_ms": view.unchanged_ms(since),
         },
         details=details,
     )
@@ -165,8 +165,8 @@ def _is_not_seen(view: View, held: Mapping[int, HoldUp]) -> Bools:
     snapshot = view.snapshot
     unknown = ~snapshot.producers.observed
     for row, one in held.items():
-        unknown[row] |= one.doubt in PASSING
-    stood = view.has_stood(view.since(view.memory.last_stable_offset), STANDS)
+        unknown[row] |= one.doubt in TRANSIENT
+    stood = view.is_unchanged_for(view.since(view.memory.last_stable_offset), UNCHANGED)
     for seen in view.memory.transactions.sightings.values():
         row_seen = snapshot.partitions.index.row(seen.row_name.topic, seen.row_name.partition)
         if row_seen is not None:

@@ -21,10 +21,10 @@ Thresholds:
     None: one such change is enough.
 
 False positives:
-    Reason `unseen`: a controller, the old leader, or metadata told of an unclean election, and nothing was written in the moment that was not seen. Where the settings of a
+    Reason `unseen`: a controller, the old leader, or metadata told of an unclean election, and nothing was written in the time that was not seen. Where the settings of a
     topic may not be read (DESCRIBE_CONFIGS), unclean elections count as allowed. With
     `never_observed`: a topic that Tidemark may see only since then, and a controller that starts at that
-    moment and writes of an election of long ago once more. Reason
+    time and writes of an election of long ago once more. Reason
     `read_beyond_epoch_end`: a topic that was created again under its name while a consumer was
     running; observation whether the topic id is the one that you expect.
 
@@ -37,7 +37,7 @@ Runbook:
     bound of what was acknowledged. If committed records are among it, committed_records_lost says so,
     and the reason here becomes `proven` (info): it is one loss, and read on there. The same goes for
     what a group had read, once that is proven. With `never_observed` nobody had observed the partition under the leader that died:
-    `unknown_since` is then the last moment at which nothing had happened to it.
+    `unknown_since` is then the last time at which nothing had happened to it.
     Reason `election_not_known` (info): nothing that was seen to be committed is missing, and whether the new
     leader was in sync nobody saw, as in a rolling restart of partitions with two replicas. Read the controllers' logs: where the
     active one wrote of no unclean election, there was none.
@@ -196,7 +196,7 @@ class _Found:
     def possible(self) -> list[EventKey]:
         """Return where what was seen above the high watermark is gone, and may have been committed.
 
-        A tail of a moment is part of every load; one above a high watermark that stood is not.
+        A tail of a time is part of every load; one above a high watermark that stood is not.
         """
         now = [
             key

@@ -12,7 +12,7 @@ Inputs:
 
 Thresholds:
     Half of at least 20 transactions in 10 minutes: fewer say little. Told after 5 more minutes, so
-    that a bad moment after a failover is over.
+    that a bad time after a failover is over.
 
 False positives:
     Applications that abort as a matter of course, such as those that validate by trying.

@@ -5,7 +5,7 @@ Detects:
     time as told by the leader after the coordinators had answered.
 
 Why it matters:
-    The last stable offset stands at its first offset for ever. read_committed consumers get nothing
+    The last stable offset stays at its first offset for ever. read_committed consumers get nothing
     more from the partition, compaction stops there, and nothing ends it by itself.
 
 Inputs:
@@ -74,7 +74,7 @@ class Why(Reason):
     COORDINATOR_NOT_SEEN = "coordinator_not_seen"
     PERMISSION_UNPROVEN = "permission_unproven"  # it may belong to an id that we may not see
     NOT_DESCRIBED = "not_described"
-    NOBODY_FOUND = "nobody_found"  # it stands, and nobody has a transaction open from there on
+    NOBODY_FOUND = "nobody_found"  # it is, and nobody has a transaction open from there on
     NOT_SEEN = "not_seen"  # the leader did not tell its offsets or its producers
 
 
@@ -91,7 +91,7 @@ def judge(view: View) -> Judgement:
     """Judge every partition; the evidence is of the first transaction that hangs there."""
     snapshot, held = view.snapshot, hold_ups(view)
     hanging = [one for one in held if one.class_ is TransactionClass.HANGING]
-    stood = view.has_stood(view.since(view.memory.last_stable_offset), DESCRIBED_AFTER)
+    stood = view.is_unchanged_for(view.since(view.memory.last_stable_offset), DESCRIBED_AFTER)
     holders = [one for one in held if _holds(view, one)]
     doubtful = [
         (why, [one for one in holders if one.doubt is doubt and _counts(view, one)])
@@ -131,7 +131,7 @@ def judge(view: View) -> Judgement:
 
 
 def _holds(view: View, held: HoldUp) -> bool:
-    """Whether it is what the last stable offset stands at.
+    """Whether it is what the last stable offset waits at.
 
     What begins behind it between two requests of a round is on no list yet, and is not in doubt for
     that. It is told if it hangs.
@@ -142,7 +142,7 @@ def _holds(view: View, held: HoldUp) -> bool:
 
 
 def _counts(view: View, held: HoldUp) -> bool:
-    """Whether a doubt makes the partition UNKNOWN: who is gone in a moment leaves a short one."""
+    """Whether a doubt makes the partition UNKNOWN: who is gone soon leaves a short one."""
     if held.doubt is not Doubt.NOBODY_FOUND or held.first_seen_us is None:
         return True
     age_us = microseconds(view.now) - held.first_seen_us

@@ -85,7 +85,7 @@ def judge(view: View) -> Judgement:
     """Judge every partition; the evidence is of the transaction that waits longest there."""
     snapshot = view.snapshot
     waiting = _waiting(view)
-    stands = view.has_stood(view.since(view.memory.last_stable_offset), STUCK)
+    unchanged = view.is_unchanged_for(view.since(view.memory.last_stable_offset), STUCK)
     reasons = _unreplicated(view) | {row: _why(view, seen) for row, seen in waiting.items()}
 
     def at(why: Why) -> Bools:
@@ -111,7 +111,7 @@ def judge(view: View) -> Judgement:
             ),
             Case(at(Why.FIRST_OBSERVATION), Verdict.UNKNOWN, Why.FIRST_OBSERVATION),
             Case(at(Why.BEING_WRITTEN), Verdict.OK, Why.BEING_WRITTEN),
-            Case(stands & _is_not_seen(snapshot), Verdict.UNKNOWN, Why.NOT_SEEN),
+            Case(unchanged & _is_not_seen(snapshot), Verdict.UNKNOWN, Why.NOT_SEEN),
         ],
         (Verdict.OK, Why.NOTHING_DUE),
         {
@@ -183,8 +183,8 @@ def _told_unreplicated(view: View, row: int) -> dict[str, EvidenceValue]:
     return {} if seen is None else {"decided_ms": _ms_since(view, seen.since_us)}
 
 
-def _ms_since(view: View, moment_us: int) -> int:
-    return (microseconds(view.now) - moment_us) // 1000
+def _ms_since(view: View, timestamp_us: int) -> int:
+    return (microseconds(view.now) - timestamp_us) // 1000
 
 
 def _told(view: View, seen: SeenTransaction) -> dict[str, EvidenceValue]:

@@ -108,7 +108,7 @@ class UncleanChange:
     Also said of an election of the last known leader, which loses nothing. One election comes several
     times: by its decision, which tells no topic; by every controller that takes it over; and again,
     with a later time, by a controller that starts and reads the metadata log anew. The topic id and
-    the leader epoch tell them apart. Controllers with ZooKeeper say nothing.
+    the leader epoch tell them apart. Controllers with ZooRoundWriter say nothing.
     """
 
     origin: Origin

@@ -18,7 +18,7 @@ from rules.facts.commit_keys import CommitKeys
 from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
-from rules.facts.standing import Standing, earlier, either, stand
+from rules.facts.unchanged_since import UnchangedSince, earlier, either, stand
 
 FORGOTTEN_AFTER: Final = timedelta(hours=24)  # as long as an event lasts
 
@@ -31,7 +31,7 @@ class CommitMemory:
     group_ids: tuple[str, ...]
     group: Int64s
     row: Int64s
-    standing: Standing
+    unchanged: UnchangedSince
     seen_us: Int64s  # when each was last seen, microseconds since 1970-01-01 UTC
     # The log start below which a commit was found when both were last seen; absent: not below it.
     expired_below: Column
@@ -66,11 +66,11 @@ def advance_commits(
         group_ids=tuple(group.group_id for group in snapshot.groups),
         group=commits.group,
         row=commits.row,
-        standing=stand(
+        unchanged=stand(
             Column.known(commits.committed_offset),
             commits.read_uncommitted_lag(snapshot.offsets),
             now_us,
-            Standing.absent(len(commits)) if old is None else old.standing.take(places),
+            UnchangedSince.absent(len(commits)) if old is None else old.unchanged.take(places),
         ),
         seen_us=np.full(len(commits), now_us, np.int64),
         expired_below=_expired_below(snapshot, places, old),
@@ -86,17 +86,17 @@ def commits_under(stored: CommitMemory, seen: CommitMemory) -> CommitMemory:
     A commit that is lower now is left as it was stored, so that the next round finds the rewind.
     """
     places = stored.keys.find_keys(seen.keys)
-    old = stored.standing.take(places)
-    was_higher = old.values.valid & (old.values.values > seen.standing.values.values)
-    merged = earlier(seen.standing, old)
-    standing = Standing(
+    old = stored.unchanged.take(places)
+    was_higher = old.values.valid & (old.values.values > seen.unchanged.values.values)
+    merged = earlier(seen.unchanged, old)
+    unchanged = UnchangedSince(
         either(was_higher, old.values, merged.values),
         either(was_higher, old.since_us, merged.since_us),
     )
     told = stored.expired_below.take(places)
-    is_below = ~seen.expired_below.valid & told.valid & (seen.standing.values.values < told.values)
+    is_below = ~seen.expired_below.valid & told.valid & (seen.unchanged.values.values < told.values)
     merged_seen = replace(
-        seen, standing=standing, expired_below=either(is_below, told, seen.expired_below)
+        seen, unchanged=unchanged, expired_below=either(is_below, told, seen.expired_below)
     )
     return _with_unseen(merged_seen, stored, _unseen(stored, places))
 
@@ -143,7 +143,7 @@ def _with_unseen(fresh: CommitMemory, old: CommitMemory, unseen: Bools) -> Commi
         group_ids=names,
         group=group[order],
         row=row[order],
-        standing=fresh.standing.joined(old.standing.take(kept)).take(order),
+        unchanged=fresh.unchanged.joined(old.unchanged.take(kept)).take(order),
         seen_us=np.concatenate([fresh.seen_us, old.seen_us[kept]])[order],
         expired_below=fresh.expired_below.joined(old.expired_below.take(kept)).take(order),
     )

@@ -53,7 +53,7 @@ class LeaderChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateObservation:
-    """What a leader remembered of the producer at one moment."""
+    """What a leader remembered of the producer at one time."""
 
     leader_epoch: int
     observed_us: int

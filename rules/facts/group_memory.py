@@ -18,7 +18,7 @@ from rules.facts.column import Bools, Column, Int64s
 from rules.facts.commit_memory import CommitMemory, matching_commits
 from rules.facts.groups import Group
 from rules.facts.snapshot import Snapshot
-from rules.facts.standing import either
+from rules.facts.unchanged_since import either
 
 FORGOTTEN_AFTER: Final = timedelta(hours=24)  # of a group that no round could list
 
@@ -151,7 +151,7 @@ def _went_forward(snapshot: Snapshot, old: CommitMemory | None) -> Bools:
     moved = np.zeros(len(snapshot.groups), np.bool_)
     if old is None or not len(snapshot.commits):
         return moved
-    before = old.standing.values.take(matching_commits(snapshot, old, needs_id=False))
+    before = old.unchanged.values.take(matching_commits(snapshot, old, needs_id=False))
     forward = before.valid & (snapshot.commits.committed_offset > before.values)
     moved[snapshot.commits.group[forward]] = True
     return moved

@@ -78,7 +78,7 @@ class Commits:
     def read_committed_lag(self, offsets: Offsets) -> Column:
         """Return last stable offset minus committed offset.
 
-        Absent where the group stands above the last stable offset: it reads uncommitted records,
+        Absent where the group is above the last stable offset: it reads uncommitted records,
         so that this lag has no meaning for it.
         """
         return self._lag(offsets.last_stable_offset)
@@ -86,7 +86,7 @@ class Commits:
     def read_uncommitted_lag(self, offsets: Offsets) -> Column:
         """Return high watermark minus committed offset.
 
-        Absent where the group stands above the high watermark, which is evidence of lost records
+        Absent where the group is above the high watermark, which is evidence of lost records
         or of a reset by hand and is told by a gap, never clamped to zero.
         """
         return self._lag(offsets.high_watermark)

@@ -24,8 +24,8 @@ from rules.facts.matching import matching_rows
 from rules.facts.observation_context import ObservationContext
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
-from rules.facts.standing import Standing, earlier
 from rules.facts.times import SECOND_US
+from rules.facts.unchanged_since import UnchangedSince, earlier
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -103,7 +103,7 @@ def remember(
     snapshot: Snapshot,
     before: LastObservations | None = None,
     known: Partitions | None = None,
-    high_watermark: Standing | None = None,
+    high_watermark: UnchangedSince | None = None,
 ) -> LastObservations:
     """Merge a snapshot into the memory.
 
@@ -113,7 +113,7 @@ def remember(
     """
     offsets, partitions = snapshot.offsets, snapshot.partitions
     rows = np.arange(len(partitions), dtype=np.int64)
-    standing = Standing.absent(0) if high_watermark is None else high_watermark
+    unchanged = UnchangedSince.absent(0) if high_watermark is None else high_watermark
     seen = (
         offsets.leader_epoch.valid & offsets.last_stable_offset.valid & offsets.high_watermark.valid
     )
@@ -129,7 +129,7 @@ def remember(
         isr=partitions.isr,
         elr=partitions.elr,
         observed_at_us=now.where(seen),
-        context=ObservationContext.of(partitions, standing.take(rows), now),
+        context=ObservationContext.of(partitions, unchanged.take(rows), now),
     )
     fresh = fresh.over(partitions if known is None else known)
     if before is None:
@@ -268,6 +268,6 @@ def _with_older(
     )
 
 
-def microseconds(moment: datetime) -> int:
-    """Return a moment as microseconds since 1970-01-01 UTC."""
-    return round(moment.timestamp() * SECOND_US)
+def microseconds(timestamp: datetime) -> int:
+    """Return a time as microseconds since 1970-01-01 UTC."""
+    return round(timestamp.timestamp() * SECOND_US)

@@ -182,8 +182,8 @@ def losses_with_times(memory: LossMemory, change: Callable[[int], int]) -> LossM
             for one in losses
         )
 
-    def changed_if_any(moment: int | None) -> int | None:
-        return None if moment is None else change(moment)
+    def changed_if_any(timestamp: int | None) -> int | None:
+        return None if timestamp is None else change(timestamp)
 
     return replace(
         memory,

@@ -40,7 +40,6 @@ from rules.facts.loss_memory import (
 from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
-from rules.facts.standing import Standing, earlier, stand
 from rules.facts.transaction_memory import (
     TransactionMemory,
     advance_transactions,
@@ -48,6 +47,7 @@ from rules.facts.transaction_memory import (
     transactions_under,
     with_times,
 )
+from rules.facts.unchanged_since import UnchangedSince, earlier, stand
 
 # Topics that no list shows are forgotten so long after their last sign of life. Long, because what
 # is remembered of a partition that is down is the only proof of what it loses when it comes back.
@@ -61,8 +61,8 @@ class Memory:
     cluster_id: str
     observations: LastObservations
     partitions: Partitions  # the rows of the next two; those of the snapshot, then unlisted ones
-    high_watermark: Standing  # stands while the log end is ahead of it
-    last_stable_offset: Standing  # stands while the high watermark is ahead of it
+    high_watermark: UnchangedSince  # unchanged while the log end is ahead of it
+    last_stable_offset: UnchangedSince  # unchanged while the high watermark is ahead of it
     commits: CommitMemory
     groups: GroupMemory = field(default_factory=GroupMemory.none)
     transactions: TransactionMemory = field(default_factory=TransactionMemory)
@@ -84,9 +84,9 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
         else matching_rows(known, old.partitions, needs_id=False)
     )
 
-    def stood(values: Column, span: Column, before: Standing | None) -> Standing:
-        standing = Standing.absent(len(known)) if before is None else before.take(rows)
-        return stand(values.padded(len(known)), span.padded(len(known)), now, standing)
+    def stood(values: Column, span: Column, before: UnchangedSince | None) -> UnchangedSince:
+        unchanged = UnchangedSince.absent(len(known)) if before is None else before.take(rows)
+        return stand(values.padded(len(known)), span.padded(len(known)), now, unchanged)
 
     high_watermark = stood(
         offsets.high_watermark, offsets.unreplicated_span, old.high_watermark if old else None
@@ -169,8 +169,8 @@ def laid_under(stored: Memory, seen: Memory) -> Memory:
     known = seen.partitions.with_topics_of(stored.partitions, left_out)
     rows = matching_rows(known, stored.partitions, needs_id=False)
 
-    def under(standing: Standing, before: Standing) -> Standing:
-        return earlier(standing.padded(len(known)), before.take(rows))
+    def under(unchanged: UnchangedSince, before: UnchangedSince) -> UnchangedSince:
+        return earlier(unchanged.padded(len(known)), before.take(rows))
 
     return Memory(
         cluster_id=seen.cluster_id,
@@ -190,20 +190,20 @@ def laid_under(stored: Memory, seen: Memory) -> Memory:
 # ------------------------------------------------------------------ the clock was set
 def shifted(memory: Memory, by_us: int) -> Memory:
     """Return the memory with all its times moved, so that durations survive a step of the clock."""
-    return _with_times(memory, lambda times: times + by_us, lambda moment: moment + by_us)
+    return _with_times(memory, lambda times: times + by_us, lambda timestamp: timestamp + by_us)
 
 
 def _not_after(memory: Memory, now_us: int) -> Memory:
     """Pull times of the future back to now: the clock was set back while nobody watched.
 
-    What stands would otherwise not be told before the clock had caught up.
+    What is open would otherwise not be told before the clock had caught up.
     """
     is_ahead = any(np.any(times.valid & (times.values > now_us)) for times in _times(memory))
     latest = max(latest_time(memory.transactions), latest_sequence_time(memory.sequences))
     if not is_ahead and latest <= now_us:
         return memory
     return _with_times(
-        memory, lambda times: np.minimum(times, now_us), lambda moment: min(moment, now_us)
+        memory, lambda times: np.minimum(times, now_us), lambda timestamp: min(timestamp, now_us)
     )
 
 
@@ -212,7 +212,7 @@ def _times(memory: Memory) -> tuple[Column, ...]:
         memory.observations.observed_at_us,
         memory.high_watermark.since_us,
         memory.last_stable_offset.since_us,
-        memory.commits.standing.since_us,
+        memory.commits.unchanged.since_us,
         Column.known(memory.commits.seen_us),
         Column.known(memory.groups.seen_us),
         memory.groups.active_us,
@@ -226,8 +226,8 @@ def _with_times(
     def changed(times: Column) -> Column:
         return Column(np.where(times.valid, change(times.values), 0), times.valid)
 
-    def moved(standing: Standing) -> Standing:
-        return Standing(standing.values, changed(standing.since_us))
+    def moved(unchanged: UnchangedSince) -> UnchangedSince:
+        return UnchangedSince(unchanged.values, changed(unchanged.since_us))
 
     commits, observations = memory.commits, memory.observations
     context = replace(
@@ -243,7 +243,9 @@ def _with_times(
         ),
         high_watermark=moved(memory.high_watermark),
         last_stable_offset=moved(memory.last_stable_offset),
-        commits=replace(commits, standing=moved(commits.standing), seen_us=change(commits.seen_us)),
+        commits=replace(
+            commits, unchanged=moved(commits.unchanged), seen_us=change(commits.seen_us)
+        ),
         groups=replace(
             memory.groups,
             seen_us=change(memory.groups.seen_us),

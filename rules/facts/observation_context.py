@@ -13,14 +13,14 @@ import numpy as np
 
 from rules.facts.column import Bools, Column, Int64s, Ragged
 from rules.facts.partitions import Partitions
-from rules.facts.standing import Standing, either
+from rules.facts.unchanged_since import UnchangedSince, either
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ObservationContext:
     """One row per partition, as `LastObservations` has them."""
 
-    high_watermark: Standing  # as of the last round that the leader answered
+    high_watermark: UnchangedSince  # as of the last round that the leader answered
     # As others told them while it led, also in rounds that it did not answer.
     replicas: Ragged
     unclean_election_enabled: Column
@@ -34,7 +34,7 @@ class ObservationContext:
 
     @classmethod
     def of(
-        cls, partitions: Partitions, high_watermark: Standing, told_us: Column
+        cls, partitions: Partitions, high_watermark: UnchangedSince, told_us: Column
     ) -> ObservationContext:
         """Return what one round told; `high_watermark` begins with the rows of `partitions`."""
         nobody_leads = ~partitions.leader.valid & partitions.isr.valid & partitions.elr.valid

@@ -56,7 +56,7 @@ class EndpointState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rise:
-    """A counter went up at some moment between two observations."""
+    """A counter went up at some time between two observations."""
 
     since: datetime  # aware, UTC: the observation before, or some time before that where it may lag
     until: datetime

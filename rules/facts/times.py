@@ -1,4 +1,4 @@
-"""Moments as whole numbers: microseconds since 1970-01-01 UTC, as memory and checkpoints keep them."""
+"""Times as whole numbers: microseconds since 1970-01-01 UTC, as memory and checkpoints keep them."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from rules.facts.identity import TopicPartition
-from rules.facts.transactions import Sight, Transaction, Transactions, TransactionState
+from rules.facts.transactions import IdVisibility, Transaction, Transactions, TransactionState
 
 
 class Doubt(StrEnum):
@@ -45,7 +45,7 @@ def doubt_of(
         return Doubt.NOT_DESCRIBED
     if not transactions.is_complete:
         return Doubt.COORDINATOR_NOT_SEEN
-    if entry is None and transactions.sight is Sight.UNPROVEN:
+    if entry is None and transactions.visibility is IdVisibility.UNPROVEN:
         return Doubt.PERMISSION_UNPROVEN
     return None
 

@@ -31,7 +31,7 @@ SLICE: Final = timedelta(minutes=1)  # outcomes are counted by the minute
 
 # Topic id, or its name where brokers tell none; partition, producer id, start offset. A transaction
 # keeps its start offset while it is open, and its producer's epoch may rise meanwhile.
-SightingKey: TypeAlias = tuple[str, int, int, int]
+TransactionKey: TypeAlias = tuple[str, int, int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class SeenTransaction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sighting:
+class ObservedTransaction:
     """An open transaction as its partition shows it; times as above."""
 
     row_name: TopicPartition
@@ -91,7 +91,7 @@ class TransactionMemory:
     # Since when the coordinators' log was read without a break; None: it was not in the last round.
     log_since_us: int | None = None
     open: Mapping[str, SeenTransaction] = field(default_factory=dict)  # by transactional id
-    sightings: Mapping[SightingKey, Sighting] = field(default_factory=dict)
+    sightings: Mapping[TransactionKey, ObservedTransaction] = field(default_factory=dict)
     # The first observation proves nothing: a transaction may end between the requests of one round.
     markers: Mapping[TopicPartition, MarkerWait] = field(default_factory=dict)
     outcomes: Mapping[str, tuple[OutcomeCounts, ...]] = field(default_factory=dict)
@@ -140,7 +140,7 @@ def transactions_under(stored: TransactionMemory, seen: TransactionMemory) -> Tr
     )
 
 
-def sighting_key(snapshot: Snapshot, producer: OpenProducer) -> SightingKey:
+def transaction_key(snapshot: Snapshot, producer: OpenProducer) -> TransactionKey:
     """Return what tells this open transaction from every other one."""
     name = snapshot.partitions.index.topic_partition(producer.row)
     topic = snapshot.partitions.topic_id(producer.row) or name.topic
@@ -252,15 +252,15 @@ def _identity(entry: Transaction) -> tuple[int, datetime | None]:
 
 # ------------------------------------------------------------------ what partitions show
 def _sightings(
-    snapshot: Snapshot, now_us: int, old: Mapping[SightingKey, Sighting]
-) -> dict[SightingKey, Sighting]:
+    snapshot: Snapshot, now_us: int, old: Mapping[TransactionKey, ObservedTransaction]
+) -> dict[TransactionKey, ObservedTransaction]:
     by_producer = snapshot.transactions.by_producer()
-    found: dict[SightingKey, Sighting] = {}
+    found: dict[TransactionKey, ObservedTransaction] = {}
     for producer in snapshot.producers.open:
-        key = sighting_key(snapshot, producer)
+        key = transaction_key(snapshot, producer)
         before = old.get(key)
         name = snapshot.partitions.index.topic_partition(producer.row)
-        found[key] = Sighting(
+        found[key] = ObservedTransaction(
             row_name=name,
             first_seen_us=now_us if before is None else before.first_seen_us,
             unlisted_since_us=_unlisted_since(
@@ -275,7 +275,7 @@ def _unlisted_since(
     entry: Transaction | None,
     name: TopicPartition,
     now_us: int,
-    before: Sighting | None,
+    before: ObservedTransaction | None,
 ) -> int | None:
     """Return since when it is told that nobody lists it; a round that cannot tell ends nothing."""
     if lists(entry, name):
@@ -288,11 +288,11 @@ def _unlisted_since(
 
 def _unlooked(
     snapshot: Snapshot,
-    found: Mapping[SightingKey, Sighting],
-    old: Mapping[SightingKey, Sighting],
-) -> dict[SightingKey, Sighting]:
+    found: Mapping[TransactionKey, ObservedTransaction],
+    old: Mapping[TransactionKey, ObservedTransaction],
+) -> dict[TransactionKey, ObservedTransaction]:
     """Keep what may still be open on partitions whose leader was not asked, or gave no answer."""
-    kept: dict[SightingKey, Sighting] = {}
+    kept: dict[TransactionKey, ObservedTransaction] = {}
     for key, seen in old.items():
         row = snapshot.partitions.index.row(seen.row_name.topic, seen.row_name.partition)
         if key in found or row is None or snapshot.producers.observed[row]:
@@ -302,7 +302,7 @@ def _unlooked(
     return kept
 
 
-def _may_be_open(snapshot: Snapshot, row: int, key: SightingKey) -> bool:
+def _may_be_open(snapshot: Snapshot, row: int, key: TransactionKey) -> bool:
     topic, _, _, start_offset = key
     topic_id = snapshot.partitions.topic_id(row)
     if topic_id is not None and topic_id != topic:
@@ -315,8 +315,8 @@ def _may_be_open(snapshot: Snapshot, row: int, key: SightingKey) -> bool:
 _SLICE_US: Final = SLICE // timedelta(microseconds=1)
 
 
-def _minute(moment_us: int) -> int:
-    return moment_us // _SLICE_US
+def _minute(timestamp_us: int) -> int:
+    return timestamp_us // _SLICE_US
 
 
 def _log_since(snapshot: Snapshot, now_us: int, before: int | None) -> int | None:

@@ -61,7 +61,7 @@ class Transaction:
         return self.state in OPEN_STATES
 
 
-class Sight(StrEnum):
+class IdVisibility(StrEnum):
     """Why a transactional id that no coordinator lists does not exist.
 
     ListTransactions leaves out, without a word, what we may not see.
@@ -79,7 +79,7 @@ class Transactions:
 
     # By transactional id: every open one, and those that were resolved by their producer's id.
     known: Mapping[str, Transaction]
-    sight: Sight
+    visibility: IdVisibility
     # Whether each coordinator answered and each partition of `__transaction_state` has a leader:
     # only then is what nobody lists unknown to all.
     is_complete: bool
@@ -90,7 +90,9 @@ class Transactions:
     @classmethod
     def none(cls) -> Transactions:
         """Return what is known where nobody was asked: nothing, and that proves nothing."""
-        return cls(known={}, sight=Sight.UNPROVEN, is_complete=False, resolved=frozenset())
+        return cls(
+            known={}, visibility=IdVisibility.UNPROVEN, is_complete=False, resolved=frozenset()
+        )
 
     def by_producer(self) -> dict[int, Transaction]:
         """Return the transactions by producer id; of one id there is one at a time."""

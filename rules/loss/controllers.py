@@ -1,7 +1,7 @@
 """Whose log lines are read of the controllers: what is not in them did not happen.
 
 An active controller writes of each unclean election as it decides it. Where its log is read beyond the
-last observation before a change, and it wrote of none, the election was clean. One with ZooKeeper writes
+last observation before a change, and it wrote of none, the election was clean. One with ZooRoundWriter writes
 nothing of elections, and is not told as the active one.
 """
 
@@ -25,9 +25,9 @@ def controllers_read(view: View) -> Mapping[BrokerId, int]:
     return latest
 
 
-def is_read_since(view: View, moments_us: Int64s) -> Bools:
-    """Mark the moments after which the active controller has written something that was read."""
-    read: Bools = moments_us < _wrote_us(view) + CLOCKS_AGREE_US
+def is_read_since(view: View, timestamps_us: Int64s) -> Bools:
+    """Mark the times after which the active controller has written something that was read."""
+    read: Bools = timestamps_us < _wrote_us(view) + CLOCKS_AGREE_US
     return read
 
 
@@ -35,7 +35,7 @@ def _wrote_us(view: View) -> int:
     """Return when the active controller wrote last of what was read; 0 where a line of it may be missing.
 
     What an earlier round read of it counts only while every source is read: after that one observed the
-    cluster, the log was read for a moment longer.
+    cluster, the log was read briefly longer.
     """
     active, log = view.snapshot.controller, view.snapshot.broker_log
     if active is None or log.is_behind or not log.is_read:

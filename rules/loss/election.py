@@ -1,7 +1,7 @@
 """How present leaders came to lead, as far as the last observations and the settings tell.
 
 A clean election has its winner among those in sync. The leader epoch rises by one with each election,
-and with each moment without a leader: a direct clean one is a single step. An ISR may shrink, and
+and with each time without a leader: a direct clean one is a single step. An ISR may shrink, and
 grow again, without any step; what it was just before an election is known only from an observation that is
 fresh. A winner that was not in sync at the last observation may have come back since, or have been given the
 partition by a reassignment: that is not known, and no unclean election. Some things tell more: a
@@ -91,7 +91,7 @@ def is_unclean_if_lost(changes: Changes) -> Bools:
 
 
 def contradicted_directly(changes: Changes) -> Bools:
-    """Mark the changes of which lines, or a moment without a leader, tell what a clean one does not leave."""
+    """Mark the changes of which lines, or a time without a leader, tell what a clean one does not leave."""
     told, last_known = _told(changes)
     _, _, is_against = _written_isr(changes)
     found: Bools = told | last_known | is_against
@@ -278,7 +278,7 @@ def _allowed(changes: Changes) -> Int64s:
 def stood_still(changes: Changes) -> Bools:
     """Mark the changes before which the high watermark stood below the log end over two observations, up to the last one.
 
-    The ISR then shrinks to the leader at any moment. A light observation that saw it jump after that, as it
+    The ISR then shrinks to the leader at any time. A light observation that saw it jump after that, as it
     does when the ISR has shrunk, is newer than the ISR that is remembered.
     """
     context, rows = changes.observations.context, changes.observation_of_row
@@ -290,8 +290,8 @@ def stood_still(changes: Changes) -> Bools:
         changes.observations.observed_at_us.take(rows),
         context.isr_told_us.take(rows),
     )
-    standing = context.high_watermark.take(rows)
-    since, stood_at = standing.since_us, standing.values
+    unchanged = context.high_watermark.take(rows)
+    since, stood_at = unchanged.since_us, unchanged.values
     is_ahead = ~end.valid | (end.values > watermark.values)
     same = stood_at.valid & (stood_at.values == watermark.values)
     still = since.valid & same & is_ahead & (since.values < observed_at.values)
@@ -303,7 +303,7 @@ def stood_still(changes: Changes) -> Bools:
 
 def stood_for_long(changes: Changes) -> Bools:
     """Mark the changes before which that lasted, if it did at all: a follower that has just come back into
-    the ISR holds the high watermark for a moment.
+    the ISR holds the high watermark briefly.
     """
     since = changes.observations.context.high_watermark.take(changes.observation_of_row).since_us
     observed_at = changes.observations.observed_at_us.take(changes.observation_of_row)

@@ -17,7 +17,7 @@ from rules.facts.last_observation import microseconds
 from rules.facts.loss_memory import Contradiction, ReplicaLine, ToldLoss
 from rules.loss.election import Election
 from rules.loss.returned import is_committed, row_of
-from rules.loss.told import copy_first, moment
+from rules.loss.told import copy_first, timestamp
 from rules.view import View
 
 
@@ -69,7 +69,7 @@ def told_late(view: View, loss: ToldLoss) -> dict[str, EvidenceValue]:
         "epoch_end": loss.epoch_end,
         "unknown_since": None
         if loss.last_observation_us is None
-        else moment(loss.last_observation_us),
+        else timestamp(loss.last_observation_us),
         "advice": copy_first([old], loss.name) if is_away and old is not None else None,
     }
 

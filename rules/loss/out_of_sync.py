@@ -4,7 +4,7 @@ Without any log two things tell of an unclean election. Where nobody led, only w
 eligible then can be elected cleanly, because an ISR grows under a leader alone: the next leader epoch is
 of one of them. And where a leader that had died already was told to be alone in sync, nobody can have
 come back beside it: that one gave no answer in that round, and is not in sync with its successor, tells
-it from one that was slow for a moment and handed over cleanly.
+it from one that was slow briefly and handed over cleanly.
 Source: KIP-966 (ELR); a leader that was killed under load, on real brokers.
 """
 

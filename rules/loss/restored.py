@@ -52,7 +52,7 @@ def about_restored(view: View) -> tuple[EpochEndQuestion, ...]:
 def newly_restored(view: View) -> dict[tuple[int, int], ToldLoss]:
     """Return by row and leader epoch the proven losses that this round finds to be restored.
 
-    Each by itself: whether another loss of the partition still stands is that one's matter.
+    Each by itself: whether another loss of the partition still open is that one's matter.
     """
     before = {} if view.before is None else {one.key: one for one in view.before.losses.told}
     found: dict[tuple[int, int], ToldLoss] = {}

@@ -32,7 +32,7 @@ from rules.facts.clocks import CLOCKS_AGREE_US
 from rules.facts.last_observation import microseconds
 from rules.facts.loss_memory import Contradiction, ReplicaEvent, ReplicaLine, ToldLoss
 from rules.facts.unseen_elections import UnseenElection
-from rules.loss.told import moment
+from rules.loss.told import timestamp
 from rules.view import View
 
 E = TypeVar("E", bound=ReplicaEvent)
@@ -45,7 +45,7 @@ def settled(loss: ToldLoss, lines: Iterable[ReplicaLine]) -> ToldLoss:
         for line in lines
         if partition_of(line.event) == loss.name and _may_be_of(loss, line)
     ]
-    cut = next(iter(sorted(_cuts(loss, own), key=_moment)), None)
+    cut = next(iter(sorted(_cuts(loss, own), key=_timestamp)), None)
     if cut is None or _was_joined(loss, cut, own):
         return loss
     end = _end_before(loss, cut, own)
@@ -68,7 +68,7 @@ def settled_election(
     """
     known = list(lines)
     found: dict[int | None, ToldLoss] = {}
-    for cut in sorted(_of(LogTruncated, [line.event for line in known]), key=_moment):
+    for cut in sorted(_of(LogTruncated, [line.event for line in known]), key=_timestamp):
         if partition_of(cut) == one.name and _is_of_election(one, cut):
             found.setdefault(cut.origin.broker_id, settled(_cut_by(one, cut, now_us), known))
     told = [loss for loss in found.values() if loss.lost_to is not None]
@@ -145,10 +145,12 @@ def told_return(loss: ToldLoss) -> dict[str, EvidenceValue]:
         "exact_offsets": lost_to - loss.epoch_end,
         "proven_committed_offsets": proven if proven is not None and proven > 0 else None,
         "ex_leader": loss.leader_before,
-        "sole_in_sync_since": None if loss.alone_since_us is None else moment(loss.alone_since_us),
+        "sole_in_sync_since": None
+        if loss.alone_since_us is None
+        else timestamp(loss.alone_since_us),
         "last_observation": None
         if loss.last_observation_us is None
-        else moment(loss.last_observation_us),
+        else timestamp(loss.last_observation_us),
         "unknown_since": None,
         "advice": None,  # its disk has no more what it had
     }
@@ -230,7 +232,7 @@ def _end_before(loss: ToldLoss, cut: LogTruncated, own: Sequence[ReplicaEvent]) 
     ]
     loaded = [event for event in _of(LogLoaded, own) if _precedes(event, cut)]
     ends: Sequence[FollowerStarted | LogLoaded] = started or loaded
-    return max(ends, key=_moment).log_end_offset if ends else None
+    return max(ends, key=_timestamp).log_end_offset if ends else None
 
 
 def _watermark(loss: ToldLoss, cut: LogTruncated, own: Sequence[ReplicaEvent]) -> int | None:
@@ -248,7 +250,7 @@ def _alone_since(loss: ToldLoss, cut: LogTruncated, own: Sequence[ReplicaEvent])
     since: int | None = None
     for event in _updates(cut, own):
         is_alone = event.isr == (loss.leader_before,)
-        since = (since or _moment(event)) if is_alone else None
+        since = (since or _timestamp(event)) if is_alone else None
     return since
 
 
@@ -257,13 +259,13 @@ def _was_joined(loss: ToldLoss, cut: LogTruncated, own: Sequence[ReplicaEvent]) 
     last = next(reversed(_updates(cut, own)), None)
     if last is None or loss.certain_to is not None or loss.leader not in last.isr:
         return False
-    return _moment(last) + CLOCKS_AGREE_US >= (loss.last_observation_us or 0)
+    return _timestamp(last) + CLOCKS_AGREE_US >= (loss.last_observation_us or 0)
 
 
 def _updates(cut: LogTruncated, own: Sequence[ReplicaEvent]) -> list[IsrUpdated]:
     """Return what the broker that cut its log had heard before of who is in sync, in its order."""
     updates = [one for one in _of(IsrUpdated, own) if one.origin.at and _precedes(one, cut)]
-    return sorted(updates, key=_moment)
+    return sorted(updates, key=_timestamp)
 
 
 def _of(kind: type[E], events: Sequence[ReplicaEvent]) -> list[E]:
@@ -284,6 +286,6 @@ def _is_same_broker(event: ReplicaEvent, cut: LogTruncated) -> bool:
     return len(ids) == 1 if is_told else event.origin.source == cut.origin.source
 
 
-def _moment(event: ReplicaEvent) -> int:
+def _timestamp(event: ReplicaEvent) -> int:
     """Return the time of a line, for an order in which those without time come first."""
     return 0 if event.origin.at is None else microseconds(event.origin.at)

@@ -14,7 +14,7 @@ from rules.facts.identity import TopicPartition
 from rules.facts.memory import Memory
 from rules.facts.snapshot import Snapshot
 from rules.facts.times import EPOCH
-from rules.facts.transactions import Sight
+from rules.facts.transactions import IdVisibility
 from rules.loss.election import Election
 from rules.loss.proof import Proof, Span
 from rules.view import View
@@ -54,8 +54,8 @@ def told(view: View, proof: Proof) -> dict[str, EvidenceValue]:
         "visible_to_read_committed": _visible(view, proof),
         **_span("possible", proof.possible),
         **_span("uncommitted", proof.uncommitted),
-        "last_observation": moment(before.observed_at_us),
-        "unknown_since": moment(before.observed_at_us) if proof.is_open_ended else None,
+        "last_observation": timestamp(before.observed_at_us),
+        "unknown_since": timestamp(before.observed_at_us) if proof.is_open_ended else None,
         "ex_leader_end": proof.ex_leader_end,
         **_groups(view.snapshot, proof),
         **_open_transactions(view, proof),
@@ -74,7 +74,7 @@ def _span(name: str, span: Span | None) -> dict[str, EvidenceValue]:
 def _visible(view: View, proof: Proof) -> int:
     """Return how many of the certain offsets read_committed readers could have had.
 
-    The last stable offset is read a moment before the high watermark: without a transaction the two are
+    The last stable offset is read a time before the high watermark: without a transaction the two are
     one, however far apart they were read.
     """
     if proof.certain is not None and not _may_have_transactions(view, proof):
@@ -87,7 +87,11 @@ def _may_have_transactions(view: View, proof: Proof) -> bool:
     transactions, before = view.snapshot.transactions, view.before
     if not transactions.was_ever_used:
         return False
-    if before is None or not transactions.is_complete or transactions.sight is Sight.UNPROVEN:
+    if (
+        before is None
+        or not transactions.is_complete
+        or transactions.visibility is IdVisibility.UNPROVEN
+    ):
         return True
     seen = (one.transaction for one in before.transactions.open.values())
     known = (*seen, *transactions.known.values())
@@ -182,6 +186,6 @@ def copy_first(brokers: Sequence[int], name: TopicPartition) -> str:
     return COPY_THEM_FIRST.format(leaders=", ".join(map(str, brokers)), name=name)
 
 
-def moment(moment_us: int) -> str:
+def timestamp(timestamp_us: int) -> str:
     """Return a time as text, UTC."""
-    return (EPOCH + timedelta(microseconds=moment_us)).isoformat(timespec="milliseconds")
+    return (EPOCH + timedelta(microseconds=timestamp_us)).isoformat(timespec="milliseconds")

@@ -24,7 +24,7 @@ from rules.facts.times import MICROSECOND
 from rules.facts.unseen_elections import NewTopic, UnseenElection
 from rules.loss.election import Election
 from rules.loss.line_rows import LineRows
-from rules.loss.told import copy_first, moment
+from rules.loss.told import copy_first, timestamp
 from rules.view import View
 
 KEPT: Final = timedelta(days=1)  # as long as the finding of an event
@@ -84,7 +84,7 @@ def told_election(view: View, one: UnseenElection) -> dict[str, EvidenceValue]:
         "leader_before": one.ex_leader,
         "leader": one.leader,
         "leader_epoch": one.leader_epoch,
-        "unknown_since": None if one.since_us is None else moment(one.since_us),
+        "unknown_since": None if one.since_us is None else timestamp(one.since_us),
         "never_observed": True,
         "advice": copy_first(away, one.name) if away else None,
     }

@@ -23,7 +23,7 @@ from rules.facts.memory import Memory
 from rules.loss.election import Election
 from rules.loss.line_rows import LineRows
 from rules.loss.new_topics import is_same_list
-from rules.loss.told import moment
+from rules.loss.told import timestamp
 from rules.view import View
 
 
@@ -47,8 +47,8 @@ class Vanished:
             "leader": self.leader,
             "leader_epoch": self.name.leader_epoch,
             "high_watermark": observation.high_watermark,
-            "last_observation": moment(observation.observed_at_us),
-            "unknown_since": moment(observation.observed_at_us),
+            "last_observation": timestamp(observation.observed_at_us),
+            "unknown_since": timestamp(observation.observed_at_us),
             "advice": None,
         }
 

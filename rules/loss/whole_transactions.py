@@ -23,7 +23,7 @@ from rules.facts.loss_memory import ToldLoss
 from rules.facts.times import EPOCH
 from rules.facts.transaction_memory import CommittedTransaction
 from rules.loss.returned import row_of
-from rules.loss.told import SHOWN, moment
+from rules.loss.told import SHOWN, timestamp
 from rules.question import BatchesQuestion, WantedBatches
 from rules.view import View
 
@@ -82,7 +82,7 @@ def told_transactions(loss: ToldLoss) -> dict[str, EvidenceValue]:
         {
             "transactional_id": one.transactional_id,
             "producer_id": one.producer_id,
-            "committed_at": moment(one.ended_us),
+            "committed_at": timestamp(one.ended_us),
         }
         for one in gone
     ]

@@ -19,12 +19,12 @@ COMMITTED_OFFSET: Final = _commit(
 READ_COMMITTED_LAG: Final = _commit(
     "read_committed_lag_offsets",
     Unit.OFFSETS,
-    "Last stable offset minus committed offset; absent where the group stands above it.",
+    "Last stable offset minus committed offset; absent where the group is above it.",
 )
 READ_UNCOMMITTED_LAG: Final = _commit(
     "read_uncommitted_lag_offsets",
     Unit.OFFSETS,
-    "High watermark minus committed offset; absent where the group stands above it.",
+    "High watermark minus committed offset; absent where the group is above it.",
 )
 READ_COMMITTED_LAG_SECONDS: Final = _commit(
     "read_committed_lag_seconds",

@@ -110,7 +110,7 @@ SERIES_DROPPED: Final = Metric(
 RISK_PARTITIONS: Final = Metric(
     name="tidemark_risk_partitions",
     help="Partitions that may lose records with their leader, as of the latest round: an ISR smaller "
-    "than the replica set, or a high watermark that stands while the log end is ahead of it.",
+    "than the replica set, or a high watermark that is unchanged while the log end is ahead of it.",
     unit=Unit.PARTITIONS,
     labels=CLUSTER_LABELS,
 )

@@ -32,10 +32,10 @@ from rules.sequence.classify import (
     is_patient,
     leading,
 )
+from rules.sequence.episode_context import DELIVERY_TIMEOUT, EpisodeContext, OnlyFailed
+from rules.sequence.episode_contexts import EpisodeContexts
 from rules.sequence.gathering import gathered
-from rules.sequence.keeping import put_aside
-from rules.sequence.sight import DELIVERY_TIMEOUT, OnlyFailed, Sight
-from rules.sequence.sights import Sights
+from rules.sequence.retention import put_aside
 from rules.view import View
 
 ENDS_AFTER: Final = timedelta(minutes=5)  # since the last rejection; a client gave up long before
@@ -72,29 +72,29 @@ def advance_sequences(view: View, only_failed: OnlyFailed = nobody_tells) -> Seq
     if not (found.open or found.replaced or before.ended or before.untold):
         return known
     over, left = list(found.replaced), list[Episode]()
-    sights = Sights.of(view, leaderships)
+    contexts = EpisodeContexts.of(view, leaderships)
     for episode in found.open.values():
-        sight = sights.of_episode(episode)
-        judged = _judged(with_answers(episode, sights, sight, changes), sight, only_failed)
-        (over if _is_over(judged, sight) else left).append(judged)
-    return put_aside(known, over, left, sights.now_us)
+        context = contexts.of_episode(episode)
+        judged = _judged(with_answers(episode, contexts, context, changes), context, only_failed)
+        (over if _is_over(judged, context) else left).append(judged)
+    return put_aside(known, over, left, contexts.now_us)
 
 
-def _judged(episode: Episode, sight: Sight, only_failed: OnlyFailed) -> Episode:
+def _judged(episode: Episode, context: EpisodeContext, only_failed: OnlyFailed) -> Episode:
     """Return an episode with what is said of it now, and whether it asks for more."""
-    rejections = proven(episode, sight)
+    rejections = proven(episode, context)
     if rejections is not episode.rejections:
         episode = changed(episode, rejections=rejections)
-    if sight.error is SequenceReason.TOPIC_RECREATED and episode.verdict.is_confirmed:
+    if context.error is SequenceReason.TOPIC_RECREATED and episode.verdict.is_confirmed:
         return replace(  # nothing is left to refute it
             episode, is_asking=False, is_waiting=False, is_investigated=False
         )
-    asked, in_all = _asked(episode, sight)
+    asked, in_all = _asked(episode, context)
     if (asked, in_all) != (episode.asked, episode.asked_in_all):
         episode = changed(episode, asked=asked, asked_in_all=in_all)
-    decided = _still_said(episode, rejections, leading(episode, sight, only_failed))
+    decided = _still_said(episode, rejections, leading(episode, context, only_failed))
     place = rejections.index(decided.rejection)
-    is_asking = _wants_more(episode, decided, sight)
+    is_asking = _wants_more(episode, decided, context)
     is_open = not decided.verdict.is_confirmed
     return changed(
         episode,
@@ -102,15 +102,15 @@ def _judged(episode: Episode, sight: Sight, only_failed: OnlyFailed) -> Episode:
         leading=place,
         is_asking=is_asking,
         is_waiting=False,
-        is_investigated=is_open and not is_final(episode, decided.rejection, sight),
+        is_investigated=is_open and not is_final(episode, decided.rejection, context),
         asked=asked + is_asking,
         asked_in_all=in_all + is_asking,
     )
 
 
-def _asked(episode: Episode, sight: Sight) -> tuple[int, int]:
+def _asked(episode: Episode, context: EpisodeContext) -> tuple[int, int]:
     """Return how often it was asked: not where nobody answered, and anew where all is settled."""
-    is_silence = sight.is_silent or sight.scan_error is SequenceReason.SCAN_FAILED
+    is_silence = context.is_silent or context.scan_error is SequenceReason.SCAN_FAILED
     unanswered = int(episode.is_asking and is_silence)
     is_settled = all(one.is_settled for one in episode.rejections)
     return episode.asked - unanswered, 0 if is_settled else episode.asked_in_all - unanswered
@@ -144,46 +144,46 @@ def _still_failed(episode: Episode, decided: Decided) -> Decided:
     return replace(decided, verdict=verdict)
 
 
-def _wants_more(episode: Episode, decided: Decided, sight: Sight) -> bool:
+def _wants_more(episode: Episode, decided: Decided, context: EpisodeContext) -> bool:
     """Whether the next round should observation: at once, and again when the client has given up."""
-    if sight.error is not None or episode.asked_in_all >= ASKED_IN_ALL:
+    if context.error is not None or episode.asked_in_all >= ASKED_IN_ALL:
         return False
     if decided.verdict.is_confirmed:
         if decided.verdict.class_ is SequenceClass.LOSS:
-            return _may_heal(episode, sight)
-        return _may_be_resent(episode, decided) or _may_arrive(episode, sight)
-    if is_patient(episode, sight):
+            return _may_heal(episode, context)
+        return _may_be_resent(episode, decided) or _may_arrive(episode, context)
+    if is_patient(episode, context):
         return episode.asked < ASKED_AT_ONCE
-    is_in_time = sight.now_us < decided.rejection.seen_us + INVESTIGATED // MICROSECOND
+    is_in_time = context.now_us < decided.rejection.seen_us + INVESTIGATED // MICROSECOND
     is_due = is_in_time and episode.asked < ASKED_IN_A_ROW
-    return is_due or _comes_to_the_end(episode, decided, sight)
+    return is_due or _comes_to_the_end(episode, decided, context)
 
 
-def _may_arrive(episode: Episode, sight: Sight) -> bool:
+def _may_arrive(episode: Episode, context: EpisodeContext) -> bool:
     """Whether to observation if a batch comes after all before which nothing acknowledged is missing."""
     awaited = [one for one in episode.rejections if one.arrival is Arrival.AWAITED]
     if not any(one.proof is not None for one in awaited):
         return False
-    if is_patient(episode, sight):
+    if is_patient(episode, context):
         return episode.asked < ASKED_AT_ONCE
-    return _is_late_scan_open(episode, sight)
+    return _is_late_scan_open(episode, context)
 
 
-def _may_heal(episode: Episode, sight: Sight) -> bool:
+def _may_heal(episode: Episode, context: EpisodeContext) -> bool:
     """Whether to observation if a client sends after all what was proven to be lost, or had never arrived.
 
     What is gone is the partition's; of this producer a batch may only have been overtaken.
     """
-    if is_patient(episode, sight):
+    if is_patient(episode, context):
         observed = episode.batches_scanned_us
-        return observed is None or sight.now_us >= observed + LOSS_SCANNED_EVERY // MICROSECOND
-    return _is_late_scan_open(episode, sight)
+        return observed is None or context.now_us >= observed + LOSS_SCANNED_EVERY // MICROSECOND
+    return _is_late_scan_open(episode, context)
 
 
-def _is_late_scan_open(episode: Episode, sight: Sight) -> bool:
+def _is_late_scan_open(episode: Episode, context: EpisodeContext) -> bool:
     """Whether the log is still to be scanned to its end after a client gave up."""
     late = episode.last_seen_us + DELIVERY_TIMEOUT // MICROSECOND
-    is_soon = sight.now_us < late + SCANNED_LATE // MICROSECOND
+    is_soon = context.now_us < late + SCANNED_LATE // MICROSECOND
     return is_soon and (episode.end_scanned_us or 0) < late
 
 
@@ -194,17 +194,17 @@ def _may_be_resent(episode: Episode, decided: Decided) -> bool:
     return is_stale and not is_known and episode.asked < ASKED_AT_ONCE
 
 
-def _comes_to_the_end(episode: Episode, decided: Decided, sight: Sight) -> bool:
+def _comes_to_the_end(episode: Episode, decided: Decided, context: EpisodeContext) -> bool:
     """Whether an observation goes on in which it has to turn out whether anything came."""
     is_open = decided.verdict.reason is SequenceReason.UNCLEAN_CHANGE
-    is_answered = episode.batches_scanned_us == sight.now_us
-    return is_open and is_answered and episode.end_scanned_us != sight.now_us
+    is_answered = episode.batches_scanned_us == context.now_us
+    return is_open and is_answered and episode.end_scanned_us != context.now_us
 
 
-def _is_over(episode: Episode, sight: Sight) -> bool:
+def _is_over(episode: Episode, context: EpisodeContext) -> bool:
     """Whether nothing was rejected for a while, and nothing more is to be found out."""
     is_loss = episode.verdict.class_ is SequenceClass.LOSS
     waits = LOSS_ENDS_AFTER if is_loss else ENDS_AFTER
-    if sight.now_us < episode.last_seen_us + waits // MICROSECOND:
+    if context.now_us < episode.last_seen_us + waits // MICROSECOND:
         return False
-    return episode.verdict.is_confirmed or is_final(episode, episode.shown, sight)
+    return episode.verdict.is_confirmed or is_final(episode, episode.shown, context)

@@ -12,60 +12,62 @@ from rules.facts.identity import TopicPartition
 from rules.facts.rejections import Rejection
 from rules.facts.sequence_verdicts import SequenceReason
 from rules.sequence.arrivals import arrival_of
+from rules.sequence.episode_context import EpisodeContext
+from rules.sequence.episode_contexts import EpisodeContexts
 from rules.sequence.log_entries import reaches, resolved
 from rules.sequence.proofs import proof_of
-from rules.sequence.sight import Sight
-from rules.sequence.sights import Sights
 
 KnownChanges = Mapping[TopicPartition, tuple[LeaderChange, ...]]
 
 
-def with_answers(episode: Episode, sights: Sights, sight: Sight, changes: KnownChanges) -> Episode:
+def with_answers(
+    episode: Episode, contexts: EpisodeContexts, context: EpisodeContext, changes: KnownChanges
+) -> Episode:
     """Return an episode with all that this round found out of it."""
-    if sight.error is SequenceReason.TOPIC_RECREATED:
+    if context.error is SequenceReason.TOPIC_RECREATED:
         return episode
-    if sight.leader_epoch is not None and not sight.is_change_untold:
-        episode = _with_leaders(episode, sight)
+    if context.leader_epoch is not None and not context.is_change_untold:
+        episode = _with_leaders(episode, context)
     known = () if episode.name is None else changes.get(episode.name, ())
     if known:
         by_epoch = {one.leader_epoch: one for one in (*episode.changes, *known)}
         episode = replace(episode, changes=tuple(by_epoch[epoch] for epoch in sorted(by_epoch)))
-    found = sights.batches.get(episode.key)
+    found = contexts.batches.get(episode.key)
     if found is not None:
-        episode = _with_batches(episode, found, sight.now_us, _end(sights, sight))
-    observation = _observe_state(episode, sights, sight)
+        episode = _with_batches(episode, found, context.now_us, _end(contexts, context))
+    observation = _observe_state(episode, contexts, context)
     return episode if observation is None else _with_state(episode, observation)
 
 
-def _with_leaders(episode: Episode, sight: Sight) -> Episode:
+def _with_leaders(episode: Episode, context: EpisodeContext) -> Episode:
     """Return an episode that keeps what is known of the leaders of its partition."""
-    news = sight.leader_epoch, sight.watched_from, sight.clean_from
+    news = context.leader_epoch, context.watched_from, context.clean_from
     if news == (episode.seen_epoch, episode.watched_from, episode.clean_from):
         return episode
     epoch, watched, clean = news
     return changed(episode, seen_epoch=epoch, watched_from=watched, clean_from=clean)
 
 
-def proven(episode: Episode, sight: Sight) -> tuple[Rejection, ...]:
+def proven(episode: Episode, context: EpisodeContext) -> tuple[Rejection, ...]:
     """Return the rejections with what is proven of them by now."""
-    found = tuple(_proven(rejection, episode, sight) for rejection in episode.rejections)
+    found = tuple(_proven(rejection, episode, context) for rejection in episode.rejections)
     is_same = all(one is other for one, other in zip(found, episode.rejections, strict=True))
     return episode.rejections if is_same else found
 
 
-def _proven(rejection: Rejection, episode: Episode, sight: Sight) -> Rejection:
-    proof = proof_of(rejection, episode, sight)
+def _proven(rejection: Rejection, episode: Episode, context: EpisodeContext) -> Rejection:
+    proof = proof_of(rejection, episode, context)
     is_new = proof is not None and rejection.proof_leader_epoch is None
     if proof is not rejection.proof or is_new:
-        epoch = sight.leader_epoch if is_new else rejection.proof_leader_epoch
+        epoch = context.leader_epoch if is_new else rejection.proof_leader_epoch
         rejection = changed(rejection, proof=proof, proof_leader_epoch=epoch)
-    arrival = arrival_of(rejection, episode, sight)
+    arrival = arrival_of(rejection, episode, context)
     return rejection if arrival is rejection.arrival else changed(rejection, arrival=arrival)
 
 
-def _end(sights: Sights, sight: Sight) -> int | None:
+def _end(contexts: EpisodeContexts, context: EpisodeContext) -> int | None:
     """Return up to where there is something to scan."""
-    return None if sight.row is None else sights.snapshot.offsets.high_watermark[sight.row]
+    return None if context.row is None else contexts.snapshot.offsets.high_watermark[context.row]
 
 
 def _with_batches(episode: Episode, found: BatchesOf, now_us: int, end: int | None) -> Episode:
@@ -83,17 +85,19 @@ def _with_batches(episode: Episode, found: BatchesOf, now_us: int, end: int | No
     )
 
 
-def _observe_state(episode: Episode, sights: Sights, sight: Sight) -> StateObservation | None:
+def _observe_state(
+    episode: Episode, contexts: EpisodeContexts, context: EpisodeContext
+) -> StateObservation | None:
     """Return what the leader told of the producer; only if this episode had asked."""
-    if sight.row is None or sight.leader_epoch is None or not episode.is_asking:
+    if context.row is None or context.leader_epoch is None or not episode.is_asking:
         return None
-    producers = sights.snapshot.producers
-    states = producers.states.get(sight.row)
-    if states is None or episode.producer_id is None or not producers.observed[sight.row]:
+    producers = contexts.snapshot.producers
+    states = producers.states.get(context.row)
+    if states is None or episode.producer_id is None or not producers.observed[context.row]:
         return None
     return StateObservation(
-        leader_epoch=sight.leader_epoch,
-        observed_us=sight.now_us,
+        leader_epoch=context.leader_epoch,
+        observed_us=context.now_us,
         state=states.get(episode.producer_id),
     )
 

@@ -14,6 +14,7 @@ from rules.facts.episodes import Episode
 from rules.facts.rejections import Rejection
 from rules.facts.sequence_verdicts import Arrival, SequenceClass, SequenceReason
 from rules.facts.times import MICROSECOND
+from rules.sequence.episode_context import DELIVERY_TIMEOUT, EpisodeContext
 from rules.sequence.log_entries import producer_epoch_of
 from rules.sequence.numbers import (
     expected_sequence,
@@ -21,10 +22,9 @@ from rules.sequence.numbers import (
     is_ahead,
     is_behind,
     is_start,
-    standing_with,
+    unresolved_with,
 )
 from rules.sequence.proofs import is_next
-from rules.sequence.sight import DELIVERY_TIMEOUT, Sight
 
 # An investigation lasts so long at most, since the rejection: by then clients have given up.
 INVESTIGATED: Final = timedelta(minutes=5)
@@ -35,7 +35,7 @@ HARMLESS: Final = (
 )
 
 
-def arrival_of(rejection: Rejection, episode: Episode, sight: Sight) -> Arrival:
+def arrival_of(rejection: Rejection, episode: Episode, context: EpisodeContext) -> Arrival:
     """Return what became of a rejected batch before which nothing acknowledged is missing."""
     if rejection.proof is None:
         return Arrival.AWAITED
@@ -47,7 +47,7 @@ def arrival_of(rejection: Rejection, episode: Episode, sight: Sight) -> Arrival:
         return Arrival.NEWER_EPOCH
     if was_scanned_late(episode):
         return Arrival.NOT_ARRIVED
-    is_late = sight.now_us >= rejection.seen_us + INVESTIGATED // MICROSECOND
+    is_late = context.now_us >= rejection.seen_us + INVESTIGATED // MICROSECOND
     return Arrival.NOT_KNOWN if is_late else Arrival.AWAITED
 
 
@@ -72,7 +72,7 @@ def unwritten_records(rejection: Rejection, episode: Episode) -> int:
     """Return how many records did not come, at least: those that are missing, and one of the batch."""
     if rejection.proof is SequenceReason.FILLED:
         return 1
-    beside = [one for one in standing_with(rejection, episode.rejections) if not one.came]
+    beside = [one for one in unresolved_with(rejection, episode.rejections) if not one.came]
     return 1 + max((gap_of(one) or 0 for one in beside), default=gap_of(rejection) or 0)
 
 

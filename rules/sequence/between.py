@@ -88,6 +88,6 @@ def _led_by_another(rejection: Rejection, change: LeaderChange) -> bool:
     )
 
 
-def _is_since(rejection: Rejection, moment_us: int) -> bool:
+def _is_since(rejection: Rejection, timestamp_us: int) -> bool:
     first = rejection.first_us
-    return first is not None and first >= moment_us + CLOCKS_AGREE_US
+    return first is not None and first >= timestamp_us + CLOCKS_AGREE_US

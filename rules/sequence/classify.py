@@ -26,12 +26,12 @@ from rules.facts.sequence_verdicts import (
 from rules.facts.times import EPOCH, MICROSECOND
 from rules.sequence.arrivals import INVESTIGATED, was_scanned_late
 from rules.sequence.between import appended_in, lies_between, may_lie_between
-from rules.sequence.numbers import RANK, REPEATS, Suspicion, gap_of, is_behind, suspicions_of
-from rules.sequence.sight import (
+from rules.sequence.episode_context import (
     DELIVERY_TIMEOUT,
+    EpisodeContext,
     OnlyFailed,
-    Sight,
 )
+from rules.sequence.numbers import RANK, REPEATS, Suspicion, gap_of, is_behind, suspicions_of
 
 ASKED_AT_ONCE: Final = 3  # rounds: two decide, and one may fail
 ASKED_IN_A_ROW: Final = 6  # the others when the client has given up
@@ -49,48 +49,50 @@ class Decided:
     verdict: SequenceVerdict
 
 
-def leading(episode: Episode, sight: Sight, only_failed: OnlyFailed = lambda *_: None) -> Decided:
+def leading(
+    episode: Episode, context: EpisodeContext, only_failed: OnlyFailed = lambda *_: None
+) -> Decided:
     """Return what is said of an episode by all that is known of it, and the rejection that decides."""
     suspicions = suspicions_of(episode.rejections, episode.largest_batch)
-    judged = [_judged(episode, suspicion, sight) for suspicion in suspicions]
+    judged = [_judged(episode, suspicion, context) for suspicion in suspicions]
     worst = judged[0] if len(judged) == 1 else min(judged, key=_badness)
-    if sight.is_silent and not worst.verdict.is_confirmed:
-        return min(_in_silence(episode, judged, sight), key=_badness)
+    if context.is_silent and not worst.verdict.is_confirmed:
+        return min(_in_silence(episode, judged, context), key=_badness)
     if _may_be_the_clients(worst) and _has_failed(episode, only_failed):
         class_, reason = SequenceClass.CLIENT_FAILURE, SequenceReason.RECORD_ERROR
         return Decided(rejection=worst.rejection, verdict=_said(class_, Phase.CONFIRMED, reason))
     return worst
 
 
-def _in_silence(episode: Episode, judged: list[Decided], sight: Sight) -> list[Decided]:
+def _in_silence(episode: Episode, judged: list[Decided], context: EpisodeContext) -> list[Decided]:
     """Return what was said before, and what is said of new rejections: nothing else is known."""
-    known = [one for one in judged if one.rejection.seen_us < sight.now_us]
+    known = [one for one in judged if one.rejection.seen_us < context.now_us]
     if not known:
         return judged
     keys = [one.rejection.key for one in known]
     shown = known[keys.index(episode.shown.key) if episode.shown.key in keys else 0].rejection
-    new = [one for one in judged if one.rejection.seen_us >= sight.now_us]
+    new = [one for one in judged if one.rejection.seen_us >= context.now_us]
     said = episode.verdict
-    if said.reason in BY_LINES and sight.error is not None:
-        said = replace(said, reason=sight.error)
+    if said.reason in BY_LINES and context.error is not None:
+        said = replace(said, reason=context.error)
     return [Decided(rejection=shown, verdict=said), *new]
 
 
-def is_patient(episode: Episode, sight: Sight) -> bool:
+def is_patient(episode: Episode, context: EpisodeContext) -> bool:
     """Whether the time in which a client tries again has not passed yet since the last rejection."""
-    return sight.now_us < episode.last_seen_us + DELIVERY_TIMEOUT // MICROSECOND
+    return context.now_us < episode.last_seen_us + DELIVERY_TIMEOUT // MICROSECOND
 
 
-def is_final(episode: Episode, rejection: Rejection, sight: Sight) -> bool:
+def is_final(episode: Episode, rejection: Rejection, context: EpisodeContext) -> bool:
     """Whether nothing more is awaited that could change what is said of a rejection.
 
     A producer that is rejected again and again makes nobody wait for ever.
     """
-    age_us = sight.now_us - rejection.seen_us
+    age_us = context.now_us - rejection.seen_us
     if age_us < DELIVERY_TIMEOUT // MICROSECOND:
         return False
     is_exhausted = episode.asked >= ASKED_IN_A_ROW or episode.asked_in_all >= ASKED_IN_ALL
-    is_unseen = sight.error is not None and not sight.is_silent
+    is_unseen = context.error is not None and not context.is_silent
     return is_unseen or is_exhausted or age_us >= INVESTIGATED // MICROSECOND
 
 
@@ -102,29 +104,29 @@ def _badness(one: Decided) -> tuple[int, int, int, int]:
     return rank, RANK.index(one.verdict.class_), first, gap_of(one.rejection) or 0
 
 
-def _judged(episode: Episode, suspicion: Suspicion, sight: Sight) -> Decided:
+def _judged(episode: Episode, suspicion: Suspicion, context: EpisodeContext) -> Decided:
     rejection = suspicion.rejection
     if rejection.proof is not None:
-        verdict = _harmless(episode, rejection, sight)
+        verdict = _harmless(episode, rejection, context)
     elif is_behind(rejection):
-        verdict = _open(episode, suspicion, sight)
+        verdict = _open(episode, suspicion, context)
     else:
         verdict = (
-            _by_changes(episode, rejection, sight)
-            or _by_state(episode, suspicion, sight)
-            or _by_clean_changes(episode, suspicion, sight)
-            or _open(episode, suspicion, sight)
+            _by_changes(episode, rejection, context)
+            or _by_state(episode, suspicion, context)
+            or _by_clean_changes(episode, suspicion, context)
+            or _open(episode, suspicion, context)
         )
     return Decided(rejection=rejection, verdict=verdict)
 
 
 # ------------------------------------------------------------------ proven: nothing is missing
-def _harmless(episode: Episode, rejection: Rejection, sight: Sight) -> SequenceVerdict:
+def _harmless(episode: Episode, rejection: Rejection, context: EpisodeContext) -> SequenceVerdict:
     reason = rejection.proof or SequenceReason.FILLED
     if is_behind(rejection):
         return _said(SequenceClass.STALE_RETRY, Phase.CONFIRMED, reason)
     if reason in CONTINUITY and rejection.form is SequenceForm.NEW_EPOCH:
-        return _restart(episode, rejection, reason, sight)
+        return _restart(episode, rejection, reason, context)
     return _in_order(rejection, reason)
 
 
@@ -137,7 +139,7 @@ def _in_order(rejection: Rejection, reason: SequenceReason) -> SequenceVerdict:
 
 
 def _restart(
-    episode: Episode, rejection: Rejection, reason: SequenceReason, sight: Sight
+    episode: Episode, rejection: Rejection, reason: SequenceReason, context: EpisodeContext
 ) -> SequenceVerdict:
     """Tell a client that keeps starting above 0 from a reordering at an epoch's start."""
     unfilled = [
@@ -158,7 +160,7 @@ def _restart(
     if was_scanned_late(episode):
         above = SequenceReason.EPOCHS_ABOVE_ZERO
         return _said(SequenceClass.SEQUENCE_RESTART, Phase.CONFIRMED, above)
-    phase = Phase.CONFIRMED if is_final(episode, rejection, sight) else Phase.SUSPECTED
+    phase = Phase.CONFIRMED if is_final(episode, rejection, context) else Phase.SUSPECTED
     return _said(SequenceClass.REORDERING, phase, reason)
 
 
@@ -187,47 +189,49 @@ def _has_failed(episode: Episode, only_failed: OnlyFailed) -> bool:
 
 
 # ------------------------------------------------------------------ the leader changed in between
-def _by_changes(episode: Episode, rejection: Rejection, sight: Sight) -> SequenceVerdict | None:
+def _by_changes(
+    episode: Episode, rejection: Rejection, context: EpisodeContext
+) -> SequenceVerdict | None:
     """Judge where a change between the last sequence and the rejection was not clean."""
     between = [one for one in episode.changes if lies_between(one, rejection)]
     lost = next((one for one in between if one.kind is ChangeKind.LOST), None)
     if lost is not None:
         if _was_scanned(episode, rejection):
             return _lost(Phase.CONFIRMED, SequenceReason.LOSS_PROVEN, rejection, lost)
-        return _lost(Phase.SUSPECTED, _missing(episode, rejection, sight), rejection)
+        return _lost(Phase.SUSPECTED, _missing(episode, rejection, context), rejection)
     unclean = next((one for one in between if one.kind is ChangeKind.UNCLEAN), None)
     if unclean is not None:
         if was_scanned_late(episode):
             return _lost(Phase.CONFIRMED, SequenceReason.UNCLEAN_AND_UNHEALED, rejection, unclean)
         return _lost(Phase.SUSPECTED, SequenceReason.UNCLEAN_CHANGE, rejection)
-    if _may_have_changed(episode, rejection, sight):
+    if _may_have_changed(episode, rejection, context):
         return _lost(Phase.SUSPECTED, SequenceReason.CHANGE_NOT_KNOWN, rejection)
     return None
 
 
-def _may_have_changed(episode: Episode, rejection: Rejection, sight: Sight) -> bool:
+def _may_have_changed(episode: Episode, rejection: Rejection, context: EpisodeContext) -> bool:
     """Whether a bad change may lie in between; of a partition that is not seen nothing is known."""
-    is_unseen = sight.error is not None and sight.leader_epoch is None
+    is_unseen = context.error is not None and context.leader_epoch is None
     return not is_unseen and any(may_lie_between(one, rejection) for one in episode.changes)
 
 
 def _by_clean_changes(
-    episode: Episode, suspicion: Suspicion, sight: Sight
+    episode: Episode, suspicion: Suspicion, context: EpisodeContext
 ) -> SequenceVerdict | None:
     """Judge where the last sequence is of an older leader epoch, and no bad change is known."""
     appended = appended_in(suspicion.rejection)
-    if appended is None or sight.leader_epoch is None or appended >= sight.leader_epoch:
+    if appended is None or context.leader_epoch is None or appended >= context.leader_epoch:
         return None
-    if sight.is_change_untold:
-        return _not_known(episode, suspicion, sight, SequenceReason.CHANGE_NOT_TOLD)
-    if sight.watched_from is None or sight.watched_from > appended:
+    if context.is_change_untold:
+        return _not_known(episode, suspicion, context, SequenceReason.CHANGE_NOT_TOLD)
+    if context.watched_from is None or context.watched_from > appended:
         if suspicion.class_ is SequenceClass.LOSS:
             return _lost(Phase.SUSPECTED, SequenceReason.CHANGES_UNSEEN, suspicion.rejection)
-        return _not_known(episode, suspicion, sight, SequenceReason.CHANGES_UNSEEN)
+        return _not_known(episode, suspicion, context, SequenceReason.CHANGES_UNSEEN)
     if any(one.leader_epoch > appended for one in episode.changes):
         return None  # it is known that they came after the rejection
     is_later = _was_rejected_in(appended, suspicion.rejection, episode)
-    is_certain = sight.clean_from is not None and sight.clean_from <= appended
+    is_certain = context.clean_from is not None and context.clean_from <= appended
     return _by_watched_changes(suspicion, is_certain=is_certain, is_later=is_later)
 
 
@@ -255,7 +259,9 @@ def _was_rejected_in(leader_epoch: int, rejection: Rejection, episode: Episode) 
 
 
 # ------------------------------------------------------------------ not proven
-def _by_state(episode: Episode, suspicion: Suspicion, sight: Sight) -> SequenceVerdict | None:
+def _by_state(
+    episode: Episode, suspicion: Suspicion, context: EpisodeContext
+) -> SequenceVerdict | None:
     """Judge where the leader knows nothing of the producer, and nothing came since.
 
     A leader that took over uncleanly knows nothing either, of a producer of which it lost all.
@@ -267,7 +273,7 @@ def _by_state(episode: Episode, suspicion: Suspicion, sight: Sight) -> SequenceV
         or observation.observed_us <= rejection.seen_us
     ):
         return None
-    if _may_have_lost_all(episode, rejection, sight):
+    if _may_have_lost_all(episode, rejection, context):
         is_told = appended_in(rejection) is None and suspicion.class_ is SequenceClass.LOSS
         return (
             _lost(Phase.SUSPECTED, SequenceReason.SEEMINGLY_CLEAN, rejection) if is_told else None
@@ -276,9 +282,9 @@ def _by_state(episode: Episode, suspicion: Suspicion, sight: Sight) -> SequenceV
         return None
     lost = SequenceClass.PRODUCER_STATE_LOST
     late = episode.last_seen_us + DELIVERY_TIMEOUT // MICROSECOND
-    if observation.observed_us >= late and not is_patient(episode, sight):
+    if observation.observed_us >= late and not is_patient(episode, context):
         return _said(lost, Phase.CONFIRMED, SequenceReason.NO_STATE)
-    if is_final(episode, rejection, sight):
+    if is_final(episode, rejection, context):
         return None  # whether it still knows nothing was not told
     return _said(lost, Phase.SUSPECTED, SequenceReason.HEALING)
 
@@ -292,55 +298,55 @@ def _had_state(episode: Episode, rejection: Rejection) -> bool:
     return is_remembered or rejection.before is not None or rejection.marker is not None
 
 
-def _may_have_lost_all(episode: Episode, rejection: Rejection, sight: Sight) -> bool:
+def _may_have_lost_all(episode: Episode, rejection: Rejection, context: EpisodeContext) -> bool:
     """Whether the leader changed, not cleanly for certain, since the producer's last batch."""
-    appended, clean_from = appended_in(rejection), sight.clean_from
-    if sight.leader_epoch is None:
+    appended, clean_from = appended_in(rejection), context.clean_from
+    if context.leader_epoch is None:
         return False
     if appended is None:  # what was before the watch is not held against it
-        watched = sight.watched_from
+        watched = context.watched_from
         is_broken = clean_from is not None and watched is not None and clean_from > watched
-        return sight.is_change_untold or is_broken
-    if appended >= sight.leader_epoch or _was_rejected_in(appended, rejection, episode):
+        return context.is_change_untold or is_broken
+    if appended >= context.leader_epoch or _was_rejected_in(appended, rejection, episode):
         return False
-    return clean_from is None or clean_from > appended or sight.is_change_untold
+    return clean_from is None or clean_from > appended or context.is_change_untold
 
 
-def _open(episode: Episode, suspicion: Suspicion, sight: Sight) -> SequenceVerdict:
+def _open(episode: Episode, suspicion: Suspicion, context: EpisodeContext) -> SequenceVerdict:
     """Say what the numbers suspect, and what is missing once it was asked for."""
-    missing = _missing(episode, suspicion.rejection, sight)
+    missing = _missing(episode, suspicion.rejection, context)
     is_asked = missing in UNREAD or episode.asked >= ASKED_AT_ONCE
-    is_open = sight.error is None and not is_final(episode, suspicion.rejection, sight)
+    is_open = context.error is None and not is_final(episode, suspicion.rejection, context)
     if is_asked or not is_open:
-        return _not_known(episode, suspicion, sight, missing)
-    return _not_known(episode, suspicion, sight, suspicion.reason)
+        return _not_known(episode, suspicion, context, missing)
+    return _not_known(episode, suspicion, context, suspicion.reason)
 
 
 def _not_known(
-    episode: Episode, suspicion: Suspicion, sight: Sight, reason: SequenceReason
+    episode: Episode, suspicion: Suspicion, context: EpisodeContext, reason: SequenceReason
 ) -> SequenceVerdict:
     """Say what is suspected while that may still be proven: without a change of leader no loss.
 
     That more is missing than may be in flight is no ground by itself: what was not seen is not known.
     """
     class_ = suspicion.class_
-    is_over = class_ is SequenceClass.REORDERING and is_final(episode, suspicion.rejection, sight)
+    is_over = class_ is SequenceClass.REORDERING and is_final(episode, suspicion.rejection, context)
     if is_over or class_ is SequenceClass.LOSS:
         class_ = SequenceClass.UNDETERMINED
     return _said(class_, Phase.SUSPECTED, reason)
 
 
-def _missing(episode: Episode, rejection: Rejection, sight: Sight) -> SequenceReason:
-    if sight.error is not None:
-        return sight.error
-    if sight.is_change_untold:
+def _missing(episode: Episode, rejection: Rejection, context: EpisodeContext) -> SequenceReason:
+    if context.error is not None:
+        return context.error
+    if context.is_change_untold:
         return SequenceReason.CHANGE_NOT_TOLD
     if not _was_scanned(episode, rejection):
-        if sight.scan_error is not None:
-            return sight.scan_error
+        if context.scan_error is not None:
+            return context.scan_error
         if episode.verdict.reason in UNREAD:
             return episode.verdict.reason  # until it can be scanned
-        is_over = is_final(episode, rejection, sight)
+        is_over = is_final(episode, rejection, context)
         return SequenceReason.BATCH_NOT_FOUND if is_over else SequenceReason.LOOKING
     is_found = appended_in(rejection) is not None
     return SequenceReason.CHANGED_SINCE if is_found else SequenceReason.BATCH_NOT_FOUND

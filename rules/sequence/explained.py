@@ -23,8 +23,8 @@ from rules.sequence.numbers import (
     BEFORE_IN_FLIGHT,
     gap_of,
     records_per_batch,
-    standing_with,
     suspicion_of,
+    unresolved_with,
 )
 from rules.sequence.words import ARRIVALS, WORDS, counted
 
@@ -151,7 +151,7 @@ def numbers_told(
     shown: Rejection, rejections: Sequence[Rejection], largest_batch: int | None
 ) -> dict[str, EvidenceValue]:
     """Return the stats by which the numbers of one rejection among others were judged."""
-    beside = standing_with(shown, rejections)
+    beside = unresolved_with(shown, rejections)
     gaps = [gap for one in beside if (gap := gap_of(one)) is not None]
     per_batch = records_per_batch(beside, largest_batch)
     return {

@@ -9,7 +9,7 @@ from rules.evidence import EvidenceValue, Scalar
 from rules.facts.episodes import ChangeKind, Episode, LeaderChange
 from rules.facts.rejections import Rejection
 from rules.facts.sequence_verdicts import CONTINUITY, Arrival, SequenceClass, SequenceReason
-from rules.loss.told import moment
+from rules.loss.told import timestamp
 from rules.sequence.arrivals import told_arrival
 from rules.sequence.log_entries import last_of
 from rules.sequence.numbers import (
@@ -18,8 +18,8 @@ from rules.sequence.numbers import (
     gap_of,
     is_start,
     records_per_batch,
-    standing_with,
     times_rejected,
+    unresolved_with,
 )
 from rules.sequence.proofs import is_filled
 
@@ -64,7 +64,7 @@ def _agrees(speaks_for: SequenceClass, class_: SequenceClass) -> bool:
 
 
 def _numbers(episode: Episode, rejection: Rejection) -> Iterator[Fact]:
-    gap, beside = gap_of(rejection), standing_with(rejection, episode.rejections)
+    gap, beside = gap_of(rejection), unresolved_with(rejection, episode.rejections)
     if gap is None:
         yield (
             (
@@ -158,5 +158,5 @@ def _change_told(change: LeaderChange) -> dict[str, Scalar]:
         "epoch_end": change.epoch_end,
         "lost_from": change.lost_from,
         "lost_to": change.lost_to,
-        "seen_at": moment(change.seen_us),
+        "seen_at": timestamp(change.seen_us),
     }

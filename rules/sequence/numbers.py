@@ -119,7 +119,7 @@ def _alone(rejection: Rejection, largest_batch: int | None) -> Suspicion:
     return Suspicion(class_=class_, phase=phase, reason=reason, rejection=rejection)
 
 
-def standing_with(rejection: Rejection, among: Iterable[Rejection]) -> tuple[Rejection, ...]:
+def unresolved_with(rejection: Rejection, among: Iterable[Rejection]) -> tuple[Rejection, ...]:
     """Return the rejections of batches that waited for the same one."""
     return tuple(one for one in among if _stand(one) == _stand(rejection))
 
@@ -175,10 +175,10 @@ def _of_group(
     return SequenceClass.LOSS, SequenceReason.LARGE_GAP
 
 
-def _moved_on(stands: Iterable[_Stand]) -> set[_Stand]:
+def _moved_on(unchanged: Iterable[_Stand]) -> set[_Stand]:
     """Return those whose last sequence was not the end of its epoch: another one is ahead of it."""
     by_epoch: dict[tuple[str, int | None], list[int]] = {}
-    for form, epoch, last, place in stands:
+    for form, epoch, last, place in unchanged:
         if form == SequenceForm.OUT_OF_ORDER and place is None:
             by_epoch.setdefault((form, epoch), []).append(last)
     moved: set[_Stand] = set()

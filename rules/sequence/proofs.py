@@ -14,6 +14,7 @@ from rules.facts.broker_log import SequenceForm
 from rules.facts.episodes import Episode, StateObservation
 from rules.facts.rejections import LogEntry, Rejection
 from rules.facts.sequence_verdicts import CONTINUITY, SequenceReason
+from rules.sequence.episode_context import EpisodeContext
 from rules.sequence.log_entries import is_of_epoch, last_of, producer_epoch_of
 from rules.sequence.numbers import (
     NO_BATCH,
@@ -22,10 +23,11 @@ from rules.sequence.numbers import (
     is_behind,
     last_sequence,
 )
-from rules.sequence.sight import Sight
 
 
-def proof_of(rejection: Rejection, episode: Episode, sight: Sight) -> SequenceReason | None:
+def proof_of(
+    rejection: Rejection, episode: Episode, context: EpisodeContext
+) -> SequenceReason | None:
     """Return why no acknowledged record is missing before a rejected batch; None: not proven."""
     if rejection.form is SequenceForm.EARLIEST_SEEN:
         return SequenceReason.EARLIEST_SEEN
@@ -33,33 +35,33 @@ def proof_of(rejection: Rejection, episode: Episode, sight: Sight) -> SequenceRe
         return SequenceReason.FILLED  # behind the last sequence nothing was missing
     if rejection.proof is not None:
         return rejection.proof
-    if sight.leader_epoch is None or not _knows_of_state(rejection, episode):
+    if context.leader_epoch is None or not _knows_of_state(rejection, episode):
         return None
-    return _continuity(rejection, episode.rejections, sight)
+    return _continuity(rejection, episode.rejections, context)
 
 
 def _continuity(
-    rejection: Rejection, among: Iterable[Rejection], sight: Sight
+    rejection: Rejection, among: Iterable[Rejection], context: EpisodeContext
 ) -> SequenceReason | None:
-    last, epoch = last_of(rejection), sight.leader_epoch
+    last, epoch = last_of(rejection), context.leader_epoch
     if last is not None and last.leader_epoch == epoch:
         return SequenceReason.SAME_LEADER_EPOCH
-    if not sight.is_after(rejection):
+    if not context.is_after(rejection):
         return None
-    if epoch == 0 and _began_before(rejection, sight):
+    if epoch == 0 and _began_before(rejection, context):
         return SequenceReason.FIRST_LEADER_EPOCH
-    if any(_moved_since(rejection, other, sight) for other in among if other is not rejection):
+    if any(_moved_since(rejection, other, context) for other in among if other is not rejection):
         return SequenceReason.MOVED_IN_LEADER_EPOCH
     return None
 
 
-def _began_before(rejection: Rejection, sight: Sight) -> bool:
+def _began_before(rejection: Rejection, context: EpisodeContext) -> bool:
     """Whether the partition was watched before the line came: it is not one created since."""
-    since = sight.epoch_since_us
+    since = context.epoch_since_us
     return since is not None and since < rejection.seen_us
 
 
-def _moved_since(rejection: Rejection, earlier: Rejection, sight: Sight) -> bool:
+def _moved_since(rejection: Rejection, earlier: Rejection, context: EpisodeContext) -> bool:
     """Whether its last sequence was appended after another rejection in the present leader epoch."""
     if not rejection.form is earlier.form is SequenceForm.OUT_OF_ORDER:
         return False
@@ -67,8 +69,8 @@ def _moved_since(rejection: Rejection, earlier: Rejection, sight: Sight) -> bool
         return False
     if not is_ahead(last_sequence(rejection), of=last_sequence(earlier)):
         return False
-    is_proven = earlier.proof in CONTINUITY and earlier.proof_leader_epoch == sight.leader_epoch
-    return is_proven or sight.holds_at(earlier)
+    is_proven = earlier.proof in CONTINUITY and earlier.proof_leader_epoch == context.leader_epoch
+    return is_proven or context.holds_at(earlier)
 
 
 def _knows_of_state(rejection: Rejection, episode: Episode) -> bool:

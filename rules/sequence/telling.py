@@ -21,7 +21,7 @@ from rules.facts.gap import GapScope
 from rules.facts.identity import TopicPartition
 from rules.facts.sequence_verdicts import SequenceClass
 from rules.judgement import Case, Judgement, NamedSubjects, Reason, decide
-from rules.loss.told import moment
+from rules.loss.told import timestamp
 from rules.question import Question
 from rules.sequence.explained import explain_episode
 from rules.sequence.numbers import RANK
@@ -130,14 +130,14 @@ def _refuted(
             found.setdefault(one.name, []).append(one)
     if not found:
         return {}
-    standing: dict[TopicPartition, list[Episode]] = {}
+    unchanged: dict[TopicPartition, list[Episode]] = {}
     for one in view.memory.sequences.episodes:
         if one.name in found and one.told is not None and reasons.of(one):
-            standing.setdefault(one.name, []).append(one)
+            unchanged.setdefault(one.name, []).append(one)
     return {
-        name: sorted(standing.get(name, ()), key=_badness) or episodes
+        name: sorted(unchanged.get(name, ()), key=_badness) or episodes
         for name, episodes in found.items()
-        if not any(reasons.of(one) is reasons.lasting for one in standing.get(name, ()))
+        if not any(reasons.of(one) is reasons.lasting for one in unchanged.get(name, ()))
     }
 
 
@@ -262,8 +262,8 @@ def told(episode: Episode) -> dict[str, EvidenceValue]:
         "lost_to": verdict.lost_to,
         "lost_offsets": verdict.lost_offsets,
         "at_most_records": verdict.at_most_records,
-        "first_seen": moment(episode.first_seen_us),
-        "last_seen": moment(episode.last_seen_us),
+        "first_seen": timestamp(episode.first_seen_us),
+        "last_seen": timestamp(episode.last_seen_us),
         **said.evidence,
     }
 

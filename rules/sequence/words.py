@@ -213,7 +213,7 @@ WORDS: Final[Mapping[Why, Words]] = {
     ),
     Why.SEEMINGLY_CLEAN: Words(
         "The leader changed after the last accepted batch, cleanly as far as was seen; but the topic "
-        "allows unclean elections, and an ISR may shrink unseen in the moment before.",
+        "allows unclean elections, and an ISR may shrink unseen in the time before.",
         "The log of the broker that led before, when it comes back, or of the controller (`UNCLEAN "
         "partition change`).",
         COMPARE,

@@ -18,7 +18,7 @@ from rules.facts.column import Int64s
 STOOD: Final = -1  # the track has no column: it ends where it did before
 LARGEST_SMALL: Final = np.iinfo(np.uint32).max
 
-# Given moments, shape (observations, 1), and the ends of some tracks then, shape (observations, tracks): other ends.
+# Given times, shape (observations, 1), and the ends of some tracks then, shape (observations, tracks): other ends.
 Change = Callable[[Int64s, Int64s], Int64s]
 
 

@@ -125,13 +125,13 @@ def _tracks_of(offsets: Offsets, rows: int) -> Column:
 def _begun(
     cluster_id: str, partitions: Partitions, seen: Column, now_us: int, bounds: Bounds
 ) -> EndHistory:
-    moment = np.full(len(seen), now_us, np.int64)
+    timestamp = np.full(len(seen), now_us, np.int64)
     return EndHistory(
         cluster_id=cluster_id,
         partitions=partitions,
         first_end=seen,
-        first_us=moment,
-        seen_us=moment,
+        first_us=timestamp,
+        seen_us=timestamp,
         filled_us=np.zeros(len(seen), np.int64),
         filled_until_us=np.zeros(len(seen), np.int64),
         blocks=(),
@@ -232,8 +232,8 @@ def _changed(
 ) -> EndHistory:
     def changed(observation: Ends) -> Ends:
         ends = observation.ends.copy()
-        moment = np.array([[observation.at_us]], np.int64)
-        ends[tracks] = change(moment, ends[np.newaxis, tracks])[0]
+        timestamp = np.array([[observation.at_us]], np.int64)
+        ends[tracks] = change(timestamp, ends[np.newaxis, tracks])[0]
         return replace(observation, ends=ends)
 
     return replace(

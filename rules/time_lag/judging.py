@@ -14,7 +14,7 @@ from rules.facts.snapshot import Snapshot
 from rules.question import SMALL_LAG
 from rules.time_lag.ends import EndHistory
 from rules.time_lag.lags import PRESENT, REASONS, TimeLag, TimeLags, WhyAbsent
-from rules.time_lag.passing import passed
+from rules.time_lag.passed import passed
 
 
 def time_lags(history: EndHistory, snapshot: Snapshot) -> TimeLags:

@@ -1,6 +1,6 @@
 """How many seconds behind groups are: what is told of each commit, and why something is not told.
 
-The time lag of a commit is how long its oldest unread offset has been readable: now minus the moment
+The time lag of a commit is how long its oldest unread offset has been readable: now minus the time
 at which the end of the partition passed it. 0 where nothing is unread.
 """
 

@@ -1,6 +1,6 @@
 """For how long a decided transaction has waited for its marker: never counted from its beginning.
 
-A last stable offset stands for as long as its transaction was open. What is late is told by the
+A last stable offset means as long as its transaction was open. What is late is told by the
 decision alone: the round that first saw it, and a later one in which it still holds.
 """
 

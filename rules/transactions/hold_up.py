@@ -22,7 +22,7 @@ from rules.facts.last_observation import microseconds
 from rules.facts.marker_waits import rows_held_by_nobody
 from rules.facts.producers import OpenProducer
 from rules.facts.transaction_doubt import Doubt, doubt_of, lists
-from rules.facts.transaction_memory import Sighting, sighting_key
+from rules.facts.transaction_memory import ObservedTransaction, transaction_key
 from rules.facts.transactions import Transaction
 from rules.transactions.classes import TransactionClass, class_of
 from rules.view import View
@@ -62,7 +62,7 @@ def _of_producers(view: View) -> Iterator[HoldUp]:
     for producer in snapshot.producers.open:
         name = snapshot.partitions.index.topic_partition(producer.row)
         entry = by_producer.get(producer.producer_id)
-        seen = view.memory.transactions.sightings[sighting_key(snapshot, producer)]
+        seen = view.memory.transactions.sightings[transaction_key(snapshot, producer)]
         class_, doubt = _judged(view, entry, name, producer, seen)
         yield HoldUp(
             row=producer.row,
@@ -80,7 +80,7 @@ def _judged(
     entry: Transaction | None,
     name: TopicPartition,
     producer: OpenProducer,
-    seen: Sighting,
+    seen: ObservedTransaction,
 ) -> tuple[TransactionClass, Doubt | None]:
     if entry is not None and lists(entry, name):
         class_ = class_of(entry, view.now)
@@ -94,13 +94,13 @@ def _judged(
 
 
 def _seen_unlisted_before(view: View, producer: OpenProducer) -> bool:
-    """Whether an earlier round, a moment ago at least, saw the same transaction that nobody listed.
+    """Whether an earlier round, a time ago at least, saw the same transaction that nobody listed.
 
     Two observations within milliseconds would lie within one and the same move of a coordinator.
     """
     if view.before is None:
         return False
-    earlier = view.before.transactions.sightings.get(sighting_key(view.snapshot, producer))
+    earlier = view.before.transactions.sightings.get(transaction_key(view.snapshot, producer))
     if earlier is None or earlier.unlisted_since_us is None:
         return False
     age_us = microseconds(view.now) - earlier.unlisted_since_us

@@ -22,7 +22,7 @@ from rules.facts.producers import OpenProducer
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_doubt import Doubt
 from rules.facts.transaction_memory import SeenTransaction
-from rules.facts.transactions import Sight, Transaction, TransactionState
+from rules.facts.transactions import IdVisibility, Transaction, TransactionState
 from rules.transactions.blocked import BlockedGroup, CommitsByRow
 from rules.transactions.classes import TransactionClass, class_of
 from rules.transactions.hold_up import HoldUp, hold_ups
@@ -126,7 +126,7 @@ class Listing:
     view: View  # of which it is the list
     commits: CommitsByRow
     transactions: tuple[ListedTransaction, ...]
-    sight: Sight  # why no transactional id is hidden from us
+    visibility: IdVisibility  # why no transactional id is hidden from us
     all_coordinators_answered: bool
     gaps: tuple[Gap, ...]
     was_ever_used: bool  # False: there is no coordinator, and no transaction ever was
@@ -135,7 +135,7 @@ class Listing:
     @property
     def is_complete(self) -> bool:
         """Whether there is no other open transaction, and each entry says all there is to say."""
-        sees_all = self.sight is not Sight.UNPROVEN or not self.was_ever_used
+        sees_all = self.visibility is not IdVisibility.UNPROVEN or not self.was_ever_used
         was_asked = not self.partitions_not_queried
         return self.all_coordinators_answered and sees_all and was_asked and not self.gaps
 
@@ -176,7 +176,7 @@ def listing(view: View) -> Listing:
         owner = _owner(held, hidden)
         if owner is not None:
             owned.setdefault(owner, []).append(held)
-        elif held.doubt is not Doubt.NOBODY_FOUND or _stands(view, held):
+        elif held.doubt is not Doubt.NOBODY_FOUND or _unchanged(view, held):
             alone.append(held)
     entries = [_listed(view, one, owned.get(name, ())) for name, one in seen.items()]
     entries += [_alone(view, held) for held in alone]
@@ -184,7 +184,7 @@ def listing(view: View) -> Listing:
         view=view,
         commits=CommitsByRow(snapshot),
         transactions=tuple(sorted(entries, key=lambda entry: entry.order)),
-        sight=snapshot.transactions.sight,
+        visibility=snapshot.transactions.visibility,
         all_coordinators_answered=snapshot.transactions.is_complete,
         gaps=gaps_about(snapshot, HOLDING_SCOPES | BLOCKING_SCOPES),
         was_ever_used=bool(seen) or snapshot.transactions.was_ever_used,
@@ -193,7 +193,7 @@ def listing(view: View) -> Listing:
 
 
 def gaps_about(snapshot: Snapshot, scopes: Iterable[GapScope]) -> tuple[Gap, ...]:
-    """Return the gaps of these scopes; a lag that cannot be is no lack of sight here."""
+    """Return the gaps of these scopes; a lag that cannot be is no lack of visibility here."""
     wanted = frozenset(scopes)
     return tuple(
         gap
@@ -217,7 +217,7 @@ def _owner(held: HoldUp, hidden: Mapping[int, str]) -> str | None:
     return entry.transactional_id if entry.is_open and is_its else None
 
 
-def _stands(view: View, held: HoldUp) -> bool:
+def _unchanged(view: View, held: HoldUp) -> bool:
     began, now = held.first_seen_us, microseconds(view.now)
     return began is not None and timedelta(microseconds=now - began) >= NOBODY_IS_ODD_AFTER
 
@@ -254,7 +254,7 @@ def _listed(view: View, seen: SeenTransaction, held: Sequence[HoldUp]) -> Listed
         state=entry.state,
         timeout=entry.timeout,
         started_at=entry.started_at,
-        first_seen_at=_moment(seen.first_seen_us),
+        first_seen_at=_timestamp(seen.first_seen_us),
         partition_count=None if entry.partitions is None else len(entry.partitions),
         places=_ordered(_place(view.snapshot, name, by_name.get(name)) for name in names),
     )
@@ -283,7 +283,7 @@ def _alone(view: View, held: HoldUp) -> ListedTransaction:
         state=None if entry is None else entry.state,
         timeout=None if entry is None else entry.timeout,
         started_at=None,
-        first_seen_at=_moment(held.first_seen_us),
+        first_seen_at=_timestamp(held.first_seen_us),
         partition_count=1,
         places=(_place(view.snapshot, held.name, held),),
         repair=repair_command(view.snapshot, held) if hangs else None,
@@ -324,5 +324,5 @@ def _ordered(places: Iterable[Place]) -> tuple[Place, ...]:
     return tuple(sorted(places, key=lambda place: (not place.holds_last_stable_offset, place.name)))
 
 
-def _moment(time_us: int | None) -> datetime | None:
+def _timestamp(time_us: int | None) -> datetime | None:
     return None if time_us is None else _EPOCH + timedelta(microseconds=time_us)

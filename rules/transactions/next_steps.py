@@ -37,7 +37,7 @@ OF_DOUBT: Final[Mapping[Doubt, str]] = {
     "(kafka.sees_all_transactional_ids); abort nothing before.",
     Doubt.NOT_DESCRIBED: "Its coordinator lists it and did not describe it: observation again; if it was "
     "rejected, grant us DESCRIBE on that TransactionalId.",
-    Doubt.NOBODY_FOUND: "The last stable offset stands and nobody has a transaction open there: "
+    Doubt.NOBODY_FOUND: "The last stable offset does not move and nobody has a transaction open there: "
     "observation again; if it lasts, read the log of the partition's leader.",
 }
 

@@ -11,7 +11,7 @@ from service.alerting.receivers.receivers import Receiver
 from service.alerting.sending.calls import CallLimits, Calls
 from service.alerting.sending.sender import Sender
 from service.delivery.deliverer import Clocks, Deliverer
-from service.delivery.doors import Doors
+from service.delivery.send_states import ReceiverSendStates
 from service.delivery.stats import Stats
 from service.delivery.upkeep import Duties, Upkeep
 from service.metrics.alerting import DeliveryStats
@@ -76,7 +76,7 @@ def make_delivering(  # noqa: PLR0913 - what it is made of, each by its name
         claims=Outbox(lambda: store.engine, cluster, owner),
         results=results,
         sender=Sender(calls, utc_now=utc_now, monotonic=monotonic),
-        doors=Doors.of((one, most[name]) for name, one in receivers.items()),
+        receiver_states=ReceiverSendStates.of((one, most[name]) for name, one in receivers.items()),
         stats=stats,
         clocks=Clocks(utc_now=utc_now, monotonic=monotonic),
         stop=stop,

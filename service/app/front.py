@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 
 from service.api.app import create_app
-from service.api.core.desk import Desk
+from service.api.core.admin_services import AdminServices
 from service.api.core.ports import FewAtOnce, Inbox, Sources
 from service.api.core.rights import Tokens
 from service.api.core.server import HttpServer, is_loopback
@@ -28,7 +28,7 @@ def make_front(  # noqa: PLR0913 - what answers are made of, each by its name
     exposition: Exposition,
     store: PostgresStore,
     inbox: Inbox,
-    desk: Desk,
+    admin: AdminServices,
     log: Log,
 ) -> HttpServer:
     """Build the HTTP server on a socket that listens already."""
@@ -44,7 +44,7 @@ def make_front(  # noqa: PLR0913 - what answers are made of, each by its name
             in_database=FewAtOnce(in_thread),
             inbox=inbox,
             ingesting=FewAtOnce(in_thread, 1),
-            desk=desk,
+            admin=admin,
         ),
         tokens=Tokens(checker, static=static, in_thread=FewAtOnce(in_thread), monotonic=monotonic),
         is_loopback=is_loopback(listener),

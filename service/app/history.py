@@ -153,5 +153,5 @@ def _remove_old(settings: Settings, runs: RunsBefore, context: RunContext, log: 
     return {"days": remove_old(opener(settings)(), first, context.is_over)}
 
 
-def _local(moment: datetime, settings: HistorySettings) -> datetime:
-    return moment.astimezone(ZoneInfo(settings.time_zone))
+def _local(timestamp: datetime, settings: HistorySettings) -> datetime:
+    return timestamp.astimezone(ZoneInfo(settings.time_zone))

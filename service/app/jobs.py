@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from service.api.core.desk import JobView, RunView
+from service.api.core.admin_services import JobView, RunView
 from service.jobs.retention import Retention, RunsBefore
 from service.observe.log_inbox import remove_read
 from service.runtime.clock import ClockReading, monotonic, utc_now
@@ -34,7 +34,7 @@ class JobParts:
 
     runner: Runner
     task: Task
-    desk: JobDesk
+    admin: JobAdmin
 
 
 def make_jobs(  # noqa: PLR0913 - what jobs are given, each by its name
@@ -64,13 +64,13 @@ def make_jobs(  # noqa: PLR0913 - what jobs are given, each by its name
         log=log,
     )
     scheduler = Scheduler(runner, stop, clocks=_clocks)
-    desk = JobDesk(runner, runs)
+    admin = JobAdmin(runner, runs)
 
     async def run() -> None:
-        desk.loop = asyncio.get_running_loop()
+        admin.loop = asyncio.get_running_loop()
         await scheduler.run()
 
-    return JobParts(runner=runner, task=Task(name="jobs", run=run), desk=desk)
+    return JobParts(runner=runner, task=Task(name="jobs", run=run), admin=admin)
 
 
 def _retention(store: PostgresStore, keep_findings: timedelta, log: Log) -> Job:
@@ -115,14 +115,14 @@ class _OldRows:
     def __init__(self, store: PostgresStore) -> None:
         self._store = store
 
-    def ran_before(self, moment: datetime) -> datetime | None:
-        return ran_before(self._store.engine, moment)
+    def ran_before(self, timestamp: datetime) -> datetime | None:
+        return ran_before(self._store.engine, timestamp)
 
     def remove(self, limits: Mapping[Kind, datetime], is_over: Callable[[], bool]) -> Stats:
         return remove(self._store.engine, limits, is_over)
 
 
-class JobDesk:
+class JobAdmin:
     """The jobs as the HTTP API shows them; its calls come from threads."""
 
     def __init__(self, runner: Runner, runs: StoredRuns) -> None:

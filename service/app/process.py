@@ -16,10 +16,10 @@ from collectors.wire.pool import Pool
 from rules.facts.scrapes import Scrapes
 from rules.version import VERSION
 from service.api.core.server import bind
+from service.app.admin_services import make_admin_services
 from service.app.alerting import make_alerting, telling
 from service.app.cluster import cluster_reader
 from service.app.delivering import Delivering, make_delivering
-from service.app.desk import make_desk
 from service.app.front import address_of, make_front
 from service.app.history import history_jobs, make_history
 from service.app.jobs import JobParts, make_jobs
@@ -39,7 +39,7 @@ from service.observe.scrape_watch import ScrapeWatch
 from service.observe.watch import Remembered, Watcher
 from service.rounds.history import History
 from service.rounds.latest import Latest, ServiceState
-from service.rounds.persistence import Keeper
+from service.rounds.persistence import RoundWriter
 from service.rounds.pipeline import Pipeline
 from service.rounds.round_log import RoundLog
 from service.rounds.round_loop import RoundLoop
@@ -121,11 +121,11 @@ def open_service(
             exposition=base.exposition,
             store=base.store,
             inbox=base.inbox,
-            desk=make_desk(
+            admin=make_admin_services(
                 settings.alerting,
                 base.store,
                 settings.kafka.name,
-                jobs=base.jobs.desk,
+                jobs=base.jobs.admin,
                 wake=delivering.deliverer.wake,
             ),
             log=base.log,
@@ -137,7 +137,7 @@ def open_service(
             others=[
                 Task(name="at_risk_observations", run=base.risk.run),
                 *_scraping(base.scrapes),
-                *_keeping_history(base.history),
+                *_history_tasks(base.history),
                 Task(name="time_lag", run=base.ends.run),
                 telling(pipeline, base.stop),
                 delivering.looking_after,
@@ -251,7 +251,7 @@ def _pipeline(base: _Base, delivering: Delivering) -> Pipeline:
     )
     base.ends.current = lambda: watcher.remembered.ends
     waiting = settings.database.waiting_rounds
-    keeper = Keeper(
+    round_writer = RoundWriter(
         base.store,
         name,
         monotonic=monotonic,
@@ -261,7 +261,7 @@ def _pipeline(base: _Base, delivering: Delivering) -> Pipeline:
 
     return Pipeline(
         watcher=watcher,
-        keeper=keeper,
+        round_writer=round_writer,
         exposition=base.exposition,
         latest=base.latest,
         monotonic=monotonic,
@@ -292,7 +292,7 @@ def _scraping(scrapes: ScrapeWatch | None) -> list[Task]:
     return [] if scrapes is None else [Task(name="scrapes", run=scrapes.run)]
 
 
-def _keeping_history(history: History | None) -> list[Task]:
+def _history_tasks(history: History | None) -> list[Task]:
     if history is None:
         return []
     return [

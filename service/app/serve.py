@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from service.rounds.persistence import KeepingState
+from service.rounds.persistence import PersistenceState
 from service.rounds.pipeline import Pipeline
 from service.runtime.events import Event
 from service.runtime.log import Log
@@ -101,7 +101,7 @@ class Service:
             parts.log.info(Event.MEMORY_LOADED, open_findings=parts.pipeline.open_findings)
 
     async def _serve(self) -> None:
-        """Answer probes from the first moment on: reading the memory may take a minute."""
+        """Answer probes from the start: reading the memory may take a minute."""
         http = Task(name="http", run=self._parts.front.run, on_death=OnDeath.STOP)
         front = asyncio.create_task(self._parts.supervisor.keep(http))
         try:
@@ -136,7 +136,7 @@ class Service:
     ) -> None:
         await rounds
         status = await in_thread(self._parts.pipeline.close, name="flush")
-        if status.state is not KeepingState.STORED:
+        if status.state is not PersistenceState.STORED:
             self._parts.log.warning(
                 Event.STORE_AWAY, why=status.error, waiting_rounds=status.waiting_rounds
             )

@@ -13,7 +13,7 @@ from service.cli.options.kafka_options import output_option
 from service.cli.server import listing
 from service.cli.server.server_options import client_of, server_options_for
 from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.parameters import Moment
+from service.cli.terminal.parameters import Timestamp
 from service.cli.terminal.showing import SHOWN
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ COLUMNS: Final = {
 @click.option(
     "--target", metavar="NAME", help="Only about this alert, silence, receiver, job or run."
 )
-@click.option("--since", type=Moment(), help="Only then or later, as 2026-01-31T03:00:00Z.")
+@click.option("--since", type=Timestamp(), help="Only then or later, as 2026-01-31T03:00:00Z.")
 @output_option
 @server_options_for("admin")
 def command(*, since: datetime | None, **options: Any) -> int:

@@ -1,4 +1,4 @@
-"""`tidemark db`: bring the database to the schema of this version, or tell how it stands.
+"""`tidemark db`: bring the database to the schema of this version, or tell its state.
 
 Only click is imported at the top, and SQL nowhere: commands ask `service.storage`.
 """
@@ -74,7 +74,7 @@ def check(*, path: Path | None, data_dir: str | None, output: str) -> int:
     with opened(settings_of(path, data_dir)) as engine:
         found = schema.check(engine)
     _print(found, as_json=output == "json")
-    is_right = found.standing is schema.Standing.AT_HEAD and not found.drift
+    is_right = found.state is schema.SchemaState.AT_HEAD and not found.drift
     return ExitCode.OK if is_right else ExitCode.STORE
 
 
@@ -95,7 +95,7 @@ def _would_upgrade(settings: Settings) -> str:
     with opened(settings) as engine:
         found = schema.check(engine)
     schema.refuse_newer(found)
-    if found.standing is schema.Standing.AT_HEAD:
+    if found.state is schema.SchemaState.AT_HEAD:
         return f"nothing to do: the schema is {found.head}"
     return f"would upgrade the schema from {found.revision or 'none'} to {found.head}"
 
@@ -116,7 +116,7 @@ def _upgraded(settings: Settings) -> str:
 
 
 def _print(found: SchemaCheck, *, as_json: bool) -> None:
-    told = {"revision": found.revision, "head": found.head, "standing": found.standing.value}
+    told = {"revision": found.revision, "head": found.head, "state": found.state.value}
     if as_json:
         click.echo(json.dumps(told | {"drift": found.drift}, indent=2))
         return

@@ -1,6 +1,6 @@
 """Sends what is due: claims it, sends it, stores what came of it; at least once, in order per group.
 
-One turn stores what is known and claims what there is room for, in one thread after the other; the
+One turn stores what is known and claims what there is space for, in one thread after the other; the
 attempts go on beside it on the event loop. Nothing is remembered here that the outbox does not say,
 but answers that could not be stored yet: they are kept until the database is back, so that what was
 delivered is not sent again.
@@ -21,14 +21,14 @@ from service.alerting.receivers.receivers import Receiver
 from service.alerting.sending.answers import SLOW, Outcome
 from service.alerting.sending.sender import Attempt
 from service.delivery.deciding import done_of, unsendable
-from service.delivery.doors import Door, Doors
+from service.delivery.send_states import ReceiverSendState, ReceiverSendStates
 from service.delivery.stats import Stats
 from service.runtime.clock import ClockReading, step_between
 from service.runtime.events import Event
 from service.runtime.log import Log
 from service.runtime.threads import in_thread
 from service.storage.delivery.delivered import Done, RowState
-from service.storage.delivery.outbox import LEASE, Claimed, Claims, Room
+from service.storage.delivery.outbox import LEASE, Claimed, Claims, SendCapacity
 
 T = TypeVar("T")
 
@@ -41,8 +41,10 @@ _LAST_TRIES: Final = 3  # to store answers before the process ends
 class ClaimPort(Protocol):
     """What is due."""
 
-    def claim(self, rooms: Sequence[Room], now: datetime, busy: Collection[int] = ()) -> Claims:
-        """Lease what there is room for; StoreError: the database is away."""
+    def claim(
+        self, rooms: Sequence[SendCapacity], now: datetime, busy: Collection[int] = ()
+    ) -> Claims:
+        """Lease what there is space for; StoreError: the database is away."""
 
     def release(self, rows: Sequence[int], now: datetime) -> None:
         """Give back what was claimed and not sent; StoreError as above."""
@@ -116,7 +118,7 @@ class Deliverer:
         claims: ClaimPort,
         results: ResultPort,
         sender: SendPort,
-        doors: Doors,
+        receiver_states: ReceiverSendStates,
         stats: Stats,
         clocks: Clocks,
         stop: asyncio.Event,
@@ -129,7 +131,7 @@ class Deliverer:
         self._claims = claims
         self._results = results
         self._sender = sender
-        self._doors = doors
+        self._receiver_states = receiver_states
         self._stats = stats
         self._clocks = clocks
         self._stop = stop
@@ -176,7 +178,7 @@ class Deliverer:
         self._note_clock()
         known, self._known = self._known, _Known()
         now, is_stored = self._clocks.utc_now(), False
-        rooms = self._doors.rooms(now) if claims else []
+        rooms = self._receiver_states.rooms(now) if claims else []
         busy = self.under_way
         if not rooms and known.is_empty:
             return
@@ -198,7 +200,7 @@ class Deliverer:
             self._begin(claimed, now)
 
     def _exchange(
-        self, known: _Known, rooms: Sequence[Room], now: datetime, busy: Collection[int]
+        self, known: _Known, rooms: Sequence[SendCapacity], now: datetime, busy: Collection[int]
     ) -> Claims:
         """Store and claim; blocks."""
         if known.step:
@@ -250,13 +252,13 @@ class Deliverer:
 
     # -------------------------------------------------------------- attempts
     def _begin(self, claimed: Claimed, now: datetime) -> None:
-        self._doors.by_name[claimed.receiver].under_way += 1
+        self._receiver_states.by_name[claimed.receiver].under_way += 1
         task = asyncio.create_task(self._take_turn(claimed, now))
         self._under_way[claimed.id] = task
         task.add_done_callback(lambda ended: self._ended(claimed, ended))
 
     def _ended(self, claimed: Claimed, task: asyncio.Task[None]) -> None:
-        self._doors.by_name[claimed.receiver].under_way -= 1
+        self._receiver_states.by_name[claimed.receiver].under_way -= 1
         self._under_way.pop(claimed.id, None)
         self._woken.set()
         if not task.cancelled():
@@ -264,29 +266,31 @@ class Deliverer:
 
     async def _take_turn(self, claimed: Claimed, claimed_at: datetime) -> None:
         """Deliver in this notification's turn; what waited for it too long is given back."""
-        door = self._doors.by_name[claimed.receiver]
-        async with door.turns:
+        receiver_state = self._receiver_states.by_name[claimed.receiver]
+        async with receiver_state.turns:
             waited = self._clocks.utc_now() - claimed_at
             is_held = timedelta(0) <= waited < LEASE - _LONGEST
-            is_too_many = door.is_down and door.under_way > 1
+            is_too_many = receiver_state.is_down and receiver_state.under_way > 1
             if self._stop.is_set() or is_too_many or not is_held:
                 self._known.unsent.append(claimed.id)
             else:
-                await self._deliver(claimed, door)
+                await self._deliver(claimed, receiver_state)
 
-    async def _deliver(self, claimed: Claimed, door: Door) -> None:
-        post = self._post_of(claimed, door.receiver)
+    async def _deliver(self, claimed: Claimed, receiver_state: ReceiverSendState) -> None:
+        post = self._post_of(claimed, receiver_state.receiver)
         if post is None:
             done = unsendable(claimed, self._clocks.utc_now())
         else:
-            attempt = await self._sender.send(door.receiver, post.body, post.headers)
+            attempt = await self._sender.send(receiver_state.receiver, post.body, post.headers)
             now = self._clocks.utc_now()
             self._stats.attempted(claimed.receiver, attempt)
-            if door.note(attempt):
+            if receiver_state.note(attempt):
                 self._known.back.add(claimed.receiver)
             if attempt.outcome is Outcome.DISABLED:
                 self._known.gone.add(claimed.receiver)
-            done = done_of(claimed, door.receiver, attempt, now=now, chance=self._chance())
+            done = done_of(
+                claimed, receiver_state.receiver, attempt, now=now, chance=self._chance()
+            )
         self._known.done.append(done)
         if done.state is not RowState.WAITING:
             self._stats.ended(claimed.receiver, done.state)
@@ -334,7 +338,7 @@ class Deliverer:
         before, self._read = self._read, self._clocks.reading()
         step = step_between(before, self._read)
         if step is not None:
-            self._doors.shift(step)
+            self._receiver_states.shift(step)
             self._known.step += step
             self._known.done = [_shifted(one, step) for one in self._known.done]
 

@@ -157,8 +157,8 @@ class Upkeep:
         watchdog, last = self._duties.watchdog, self._watchdog_at
         if watchdog is None or not self._is_watching():
             return 0
-        moment, interval = self._monotonic(), self._duties.watchdog_interval.total_seconds()
-        if last is not None and moment - last < interval:
+        timestamp, interval = self._monotonic(), self._duties.watchdog_interval.total_seconds()
+        if last is not None and timestamp - last < interval:
             return 0
         told = watchdog_message(
             watchdog.name,
@@ -167,7 +167,7 @@ class Upkeep:
             external_url=self._duties.external_url,
         )
         count = self._backlogs.post([_message(watchdog, told, now)])
-        self._watchdog_at = moment
+        self._watchdog_at = timestamp
         return count
 
 

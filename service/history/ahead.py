@@ -152,7 +152,7 @@ class SegmentWriter:
             self._file = -1
 
     def _cut(self) -> None:
-        """Give back the room of what was written in part; where that fails it is passed over."""
+        """Give back the space of what was written in part; where that fails it is passed over."""
         try:
             os.ftruncate(self._file, self.written)
         except OSError:

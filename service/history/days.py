@@ -31,9 +31,9 @@ def day_bounds(day: date, time_zone: str) -> tuple[int, int]:
     return (begin - EPOCH) // MILLISECOND, (end - EPOCH) // MILLISECOND
 
 
-def day_of(moment_ms: int, time_zone: str) -> date:
-    """Return the civil day of a moment."""
-    return (EPOCH + moment_ms * MILLISECOND).astimezone(ZoneInfo(time_zone)).date()
+def day_of(timestamp_ms: int, time_zone: str) -> date:
+    """Return the civil day of a time."""
+    return (EPOCH + timestamp_ms * MILLISECOND).astimezone(ZoneInfo(time_zone)).date()
 
 
 # ------------------------------------------------------------------ writing

@@ -149,7 +149,7 @@ class Extraction:
         return rates_between(
             Column.known(commits.committed_offset),
             now_us,
-            known.standing.values.take(places),
+            known.unchanged.values.take(places),
             Column.known(known.seen_us).take(places),
             longest_us=self._longest_us,
         )

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from rules.facts.column import Column, Int64s
 from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
-from rules.facts.standing import either
 from rules.facts.times import SECOND_US
+from rules.facts.unchanged_since import either
 
 Floats: TypeAlias = NDArray[np.float64]
 
-MAX_ROUNDS: Final = 3  # a rate over a longer gap says nothing of any moment in it
+MAX_ROUNDS: Final = 3  # a rate over a longer gap says nothing of any time in it
 
 
 @dataclass(frozen=True, slots=True, eq=False)

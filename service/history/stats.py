@@ -1,4 +1,4 @@
-"""How keeping history goes: counts since the start of the process, and the latest state."""
+"""How writing history goes: counts since the start of the process, and the latest state."""
 
 from __future__ import annotations
 

@@ -40,8 +40,8 @@ WITH_HISTORY: Final = (Kind.TRANSITIONS, Kind.FINDINGS, Kind.LOG_LINES, Kind.ALE
 class RunsBefore(Protocol):
     """What tells of earlier runs of jobs; every call may raise StoreError."""
 
-    def ran_before(self, moment: datetime, /) -> datetime | None:
-        """Return when the last run of a job until a moment began."""
+    def ran_before(self, timestamp: datetime, /) -> datetime | None:
+        """Return when the last run of a job until a time began."""
 
 
 class OldRows(RunsBefore, Protocol):

@@ -17,8 +17,8 @@ from rules.facts.gap import GapScope
 from rules.facts.last_observation import microseconds
 from rules.facts.times import SECOND_US
 from rules.facts.transaction_doubt import Doubt
-from rules.facts.transaction_memory import sighting_key
-from rules.facts.transactions import Sight, Transaction
+from rules.facts.transaction_memory import transaction_key
+from rules.facts.transactions import IdVisibility, Transaction
 from rules.transactions.classes import TransactionClass, class_of
 from rules.transactions.hold_up import HoldUp, hold_ups
 from rules.view import View
@@ -64,14 +64,14 @@ class OpenTransactions:
 
 def _held_ms(view: View) -> Column:
     span = view.snapshot.offsets.open_span
-    stands = view.stands_ms(view.since(view.memory.last_stable_offset))
-    return stands.where(span.valid & (span.values > 0))
+    unchanged = view.unchanged_ms(view.since(view.memory.last_stable_offset))
+    return unchanged.where(span.valid & (span.values > 0))
 
 
 # ------------------------------------------------------------------ what can be known whole
 def _knowable(view: View) -> tuple[TransactionClass, ...]:
     transactions = view.snapshot.transactions
-    if not transactions.is_complete or transactions.sight is Sight.UNPROVEN:
+    if not transactions.is_complete or transactions.visibility is IdVisibility.UNPROVEN:
         return ()
     leaders_told = _leaders_told(view)
     return tuple(one for one in TransactionClass if leaders_told or one not in TOLD_BY_LEADERS)
@@ -84,15 +84,15 @@ def _leaders_told(view: View) -> bool:
         return False
     if any(gap.scope is GapScope.PRODUCERS for gap in snapshot.gaps):
         return False
-    told = {sighting_key(snapshot, producer) for producer in snapshot.producers.open}
+    told = {transaction_key(snapshot, producer) for producer in snapshot.producers.open}
     sightings = view.memory.transactions.sightings
     unlisted = {key for key, seen in sightings.items() if seen.unlisted_since_us is not None}
     if not unlisted <= told:
         return False  # one that nobody lists was seen open before, and not asked about now
     span = snapshot.offsets.open_span
     is_held = span.valid & (span.values > 0) & ~snapshot.producers.observed
-    stands = view.has_stood(view.since(view.memory.last_stable_offset), DESCRIBED_AFTER)
-    return not (is_held & stands).any()
+    unchanged = view.is_unchanged_for(view.since(view.memory.last_stable_offset), DESCRIBED_AFTER)
+    return not (is_held & unchanged).any()
 
 
 # ------------------------------------------------------------------ what is open
@@ -132,5 +132,5 @@ def _is_shown_by_partition_alone(held: HoldUp) -> bool:
     return held.class_ in TOLD_BY_LEADERS
 
 
-def _seconds_since(view: View, moment_us: int) -> float:
-    return (microseconds(view.now) - moment_us) / SECOND_US
+def _seconds_since(view: View, timestamp_us: int) -> float:
+    return (microseconds(view.now) - timestamp_us) / SECOND_US

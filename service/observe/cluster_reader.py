@@ -27,11 +27,11 @@ from collectors.placement import PlacementReader
 from collectors.producers import ProducersReader
 from collectors.readable import ReadableReader, wanted_of
 from collectors.session import Limits, Session, address_of
-from collectors.sight import SightReader
 from collectors.state_topic import OFFSETS_TOPIC, STATE_TOPIC, PlacementOf, StateTopic
 from collectors.topic_configs import TopicConfigReader
 from collectors.transaction_log import TransactionLogReader
 from collectors.transactions import TransactionReader
+from collectors.visibility import VisibilityReader
 from collectors.wire.connection import Address
 from collectors.wire.failure import Failure
 from collectors.wire.pool import Pool
@@ -208,8 +208,8 @@ class ClusterReader:
 
     def _forgetful(self) -> _Readers:
         """Return collectors that remember nothing yet."""
-        sight = SightReader(declared=self._target.sees_all_transactional_ids)
-        return _Readers(transactions=TransactionReader(sight=sight))
+        visibility = VisibilityReader(declared=self._target.sees_all_transactional_ids)
+        return _Readers(transactions=TransactionReader(visibility=visibility))
 
     def _begin(self) -> Session:
         session = Session(self._pool, self._limits)

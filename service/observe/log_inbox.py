@@ -1,7 +1,7 @@
 """Log lines that come by HTTP: stored when they are accepted, and given to a later round.
 
 They are parsed at once, so that only what they tell of is stored, in the transaction that also
-remembers where each stream stands: the two lines of a record may come in two requests.
+remembers where each stream is: the two lines of a record may come in two requests.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _parsed(delivery: Delivery, states: Mapping[str, str], now: datetime) -> New
     ]
     sources = _summed(part.counted for part in parts)
     parsed = ParsedLines(events=tuple(e for part in parts for e in part.events), sources=sources)
-    is_alone = bool(parsed.events) and all(part.stands_alone for part in parts)
+    is_alone = bool(parsed.events) and all(part.is_complete for part in parts)
     return NewDelivery(
         received_at=now,
         key=_given_key(delivery) or (_own_key(delivery) if is_alone else None),
@@ -185,7 +185,7 @@ class _Part:
     after: StreamState
     # Whether the lines tell the same whenever they come. Most shippers that repeat a request send no
     # key; the same text once more is then a repetition, unless it went on with an earlier line.
-    stands_alone: bool
+    is_complete: bool
 
     @classmethod
     def of(cls, stream: Stream, lines: Sequence[bytes], state: str | None, zone: tzinfo) -> _Part:
@@ -210,7 +210,7 @@ class _Part:
                 state=parser.state(),
                 last_line_at=parser.last_line_at,
             ),
-            stands_alone=is_fresh and all(event.origin.at is not None for event in events),
+            is_complete=is_fresh and all(event.origin.at is not None for event in events),
         )
 
 

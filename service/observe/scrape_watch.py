@@ -19,7 +19,7 @@ from typing import Final, Protocol, TypeVar
 
 from collectors.scrapes.answer import Samples
 from collectors.scrapes.asking import Body
-from collectors.scrapes.counting import Moment
+from collectors.scrapes.counting import ScrapeTime
 from collectors.scrapes.endpoints import Endpoint
 from collectors.scrapes.listing import Listed
 from collectors.scrapes.readings import Readings
@@ -103,7 +103,7 @@ class _Watched:
 
     tracker: Tracker
     due: float  # on the monotonic clock
-    is_asked: bool = False  # at this moment
+    is_asked: bool = False  # now
     observations: int = 0
     made: _Made = field(default_factory=lambda: _Made(Readings(), 0))
 
@@ -272,7 +272,7 @@ class ScrapeWatch:
     async def _ask(self, endpoint: Endpoint, one: _Watched) -> None:
         began_us, had_failed = self._uptime_us(), one.tracker.failed
         body = await self._asker.ask(endpoint)
-        now = Moment(began_us, self._uptime_us())
+        now = ScrapeTime(began_us, self._uptime_us())
         if isinstance(body, ScrapeFailure):
             with self._lock:
                 one.tracker.note_failed(body, now)
@@ -280,7 +280,7 @@ class ScrapeWatch:
             await self._off_loop(lambda: self._take(one, body, now))
         self._tell(endpoint, one, had_failed=had_failed)
 
-    def _take(self, one: _Watched, body: Body, now: Moment) -> None:
+    def _take(self, one: _Watched, body: Body, now: ScrapeTime) -> None:
         """Read an answer; facts are made before the lock is taken, for a round may want it."""
         samples = self._asker.read(body)
         with self._lock:

@@ -25,7 +25,7 @@ from service.alerting.alerts.lifecycle import Seen
 from service.metrics.alerting import AlertStats
 from service.observe.watch import WatchedRound
 from service.rounds.alerting_step import Alerting, PastRound
-from service.rounds.persistence import Keeper, Passing
+from service.rounds.persistence import RoundRecord, RoundWriter
 from service.storage.formats.checkpoint import Checkpoint
 from service.storage.rounds.store import Loaded
 
@@ -37,7 +37,7 @@ class Found:
 
     def __init__(
         self,
-        keeper: Keeper,
+        round_writer: RoundWriter,
         alerting: Alerting | None,
         *,
         monotonic: Callable[[], float],
@@ -49,7 +49,7 @@ class Found:
         """
         self.cluster_id = ""  # empty until a broker or an earlier process has told it
         self.turn = threading.Lock()
-        self._keeper = keeper
+        self._round_writer = round_writer
         self._alerting = alerting
         self._monotonic = monotonic
         self._on_stored = on_stored
@@ -83,7 +83,7 @@ class Found:
     def has_to_tell(self) -> bool:
         """Whether anything is due; may be asked at any time, also while a round goes on."""
         now, alerting = self._now(), self._alerting
-        if now is None or alerting is None or not self._keeper.is_storing:
+        if now is None or alerting is None or not self._round_writer.is_storing:
             return False
         return alerting.is_due(self.cluster_id, now)
 
@@ -106,7 +106,9 @@ class Found:
             self.cluster_id = loaded.cluster_id
             self._open = {self.cluster_id: self._open.get("", {})}
         self._open = {
-            cluster_id: dict(self._keeper.under(cluster_id, self._open.get(cluster_id, {}), loaded))
+            cluster_id: dict(
+                self._round_writer.under(cluster_id, self._open.get(cluster_id, {}), loaded)
+            )
             for cluster_id in {*loaded.open_findings, *self._open}
         }
         if self._alerting is not None:
@@ -117,8 +119,8 @@ class Found:
         """Return the time by the clock of the last round, whoever has set it since; None before one."""
         if self._last_round is None:
             return None
-        at, moment = self._last_round
-        return at + timedelta(seconds=self._monotonic() - moment)
+        at, timestamp = self._last_round
+        return at + timedelta(seconds=self._monotonic() - timestamp)
 
     def _pass_on(
         self,
@@ -128,8 +130,8 @@ class Found:
         checkpoint: Checkpoint | None = None,
     ) -> None:
         """Have it stored, and let alerting know what came of it."""
-        self._keeper.keep(
-            Passing(
+        self._round_writer.keep(
+            RoundRecord(
                 cluster_id=self.cluster_id,
                 at=at,
                 changes=changes,
@@ -137,7 +139,7 @@ class Found:
                 alerts=alerts,
             )
         )
-        for stored in self._keeper.take_stored():
+        for stored in self._round_writer.take_stored():
             self._on_stored()
             if self._alerting is not None:
                 self._alerting.note_stored(stored.wanted)
@@ -176,8 +178,10 @@ class Found:
                 left = alerting.end(other, self.cluster_id, seen, at)
             if gone or left is not None:
                 # In one transaction with this round: what receivers are owed goes over to it.
-                self._keeper.keep(
-                    Passing(cluster_id=other, at=at, changes=gone, checkpoint=None, alerts=left),
+                self._round_writer.keep(
+                    RoundRecord(
+                        cluster_id=other, at=at, changes=gone, checkpoint=None, alerts=left
+                    ),
                     more_comes=True,
                 )
 
@@ -193,8 +197,8 @@ class Found:
         self._open[self.cluster_id] = after
         seen = Seen(open_findings=after, changes=closings.changes)
         left = alerting.observe(self.cluster_id, seen, at, tells=False, closed=closings.done)
-        self._keeper.keep(
-            Passing(
+        self._round_writer.keep(
+            RoundRecord(
                 cluster_id=self.cluster_id,
                 at=at,
                 changes=closings.changes,
@@ -208,13 +212,13 @@ class Found:
     @property
     def _ready(self) -> Alerting | None:
         """Return alerting as soon as it is known what an earlier process told."""
-        return self._alerting if self._keeper.is_loaded else None
+        return self._alerting if self._round_writer.is_loaded else None
 
     def _observe(self, changes: Sequence[Change], at: datetime) -> AlertDelta | None:
         if self._ready is None:
             return None
         seen = Seen(open_findings=self.open_findings, changes=changes)
-        return self._ready.observe(self.cluster_id, seen, at, tells=self._keeper.is_storing)
+        return self._ready.observe(self.cluster_id, seen, at, tells=self._round_writer.is_storing)
 
     def _adopt_alerts(self, alerting: Alerting, loaded: Loaded) -> None:
         """Go on with what was stored of alerts, and let the rounds that wait happen to them."""
@@ -222,7 +226,7 @@ class Found:
         alerting.note_stored(loaded.wanted)
         open_: OpenFindings = dict(loaded.open_findings.get(self.cluster_id, {}))
         past = []
-        for one in self._keeper.waiting(self.cluster_id):
+        for one in self._round_writer.waiting(self.cluster_id):
             known = [c for c in one.changes if c.identity in open_ or c.before is None]
             open_ = apply_changes(open_, known, one.at)
             past.append(PastRound(at=one.at, changes=one.changes, open_findings=open_))

@@ -19,7 +19,7 @@ from rules.open_findings import Identity, OpenFinding
 from rules.time_lag import TimeLags
 from rules.view import View
 from service.metrics.log_stats import LogStats
-from service.rounds.persistence import KeepingStatus
+from service.rounds.persistence import PersistenceStatus
 
 STALE_INTERVALS: Final = 3
 STALE_SECONDS: Final = 30.0  # the limits of a round and of storing it, and some for a busy machine
@@ -52,7 +52,7 @@ class ServiceState:
     time_lags: TimeLags | None = None  # of that round
     judgements: tuple[Judgement, ...] = ()  # of the last round
     open_findings: Mapping[Identity, OpenFinding] = field(default_factory=dict)
-    keeping: KeepingStatus = field(default_factory=KeepingStatus)
+    persistence: PersistenceStatus = field(default_factory=PersistenceStatus)
     restarts: Mapping[str, int] = field(default_factory=dict)  # task -> times it was restarted
     logs: Mapping[str, LogStats] = field(default_factory=dict)  # by source of log lines
     endpoints: tuple[EndpointState, ...] = ()  # of metrics of brokers and clients

@@ -25,14 +25,14 @@ from service.storage.rounds.store import Loaded, OpenFindings
 
 FIRST_RETRY_SECONDS: Final = 1.0
 LAST_RETRY_SECONDS: Final = 30.0
-# Beyond the server's own limits: a server that stands still (frozen, or its machine paused) keeps none.
+# Beyond the server's own limits: a server that does not move (frozen, or its machine paused) keeps none.
 STORE_SECONDS: Final = 10.0
 LOAD_SECONDS: Final = 120.0  # an embedded server may have to recover first
 
 T = TypeVar("T")
 
 
-class KeepingState(StrEnum):
+class PersistenceState(StrEnum):
     """Whether what a round found outlives the process."""
 
     NOT_LOADED = "not_loaded"  # what was remembered could not be read yet; rounds wait
@@ -42,10 +42,10 @@ class KeepingState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeepingStatus:
+class PersistenceStatus:
     """How storing goes."""
 
-    state: KeepingState = KeepingState.NOT_LOADED
+    state: PersistenceState = PersistenceState.NOT_LOADED
     error: str | None = None  # why, one line
     alerts_error: str | None = None  # what of alerts could not be stored or read, one line
     is_final: bool = False  # no later try will mend it: a person has to
@@ -70,7 +70,7 @@ class Store(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passing:
+class RoundRecord:
     """What one round leaves to be kept."""
 
     cluster_id: str
@@ -80,10 +80,10 @@ class Passing:
     alerts: AlertDelta | None = None
 
 
-class Keeper:
+class RoundWriter:
     """Keeps one cluster's rounds; one caller at a time, because rounds never overlap."""
 
-    def __init__(  # noqa: PLR0913 - what keeping needs, each by its name
+    def __init__(  # noqa: PLR0913 - what writing needs, each by its name
         self,
         store: Store,
         name: str,
@@ -103,12 +103,12 @@ class Keeper:
         self._pending = Pending(limit=waiting_rounds)
         self._retry_at = float("-inf")
         self._retry_seconds = FIRST_RETRY_SECONDS
-        self._status = KeepingStatus()
+        self._status = PersistenceStatus()
         self._stored: list[Stored] = []
         self._lost_steps = 0  # of alerts, and of what is stored by now
 
     @property
-    def status(self) -> KeepingStatus:
+    def status(self) -> PersistenceStatus:
         """Return how storing goes."""
         return replace(
             self._status,
@@ -122,12 +122,12 @@ class Keeper:
     @property
     def is_loaded(self) -> bool:
         """Whether what was remembered has been read."""
-        return self._status.state is not KeepingState.NOT_LOADED
+        return self._status.state is not PersistenceState.NOT_LOADED
 
     @property
     def is_storing(self) -> bool:
         """Whether the last round could be stored, or nothing was tried yet."""
-        return self._status.state is KeepingState.STORED
+        return self._status.state is PersistenceState.STORED
 
     def load(self, *, is_start: bool = False, at_once: bool = False) -> Loaded | None:
         """Read what is kept if it is time to try or `at_once`.
@@ -142,7 +142,7 @@ class Keeper:
         try:
             loaded = self._asked(lambda: self._store.load(self._name, self._writer), LOAD_SECONDS)
         except StoreError as exc:
-            self._put_off(KeepingState.NOT_LOADED, exc)
+            self._put_off(PersistenceState.NOT_LOADED, exc)
             if is_start and not exc.retryable:
                 raise
             return None
@@ -150,7 +150,7 @@ class Keeper:
         self._retry_at, self._retry_seconds = float("-inf"), FIRST_RETRY_SECONDS
         self._status = replace(
             self._status,
-            state=KeepingState.STORED,
+            state=PersistenceState.STORED,
             error=None,
             is_final=False,
             alerts_error=next(iter(loaded.damaged.values()), None),
@@ -176,7 +176,7 @@ class Keeper:
         taken, self._stored = self._stored, []
         return taken
 
-    def keep(self, passing: Passing, *, more_comes: bool = False) -> None:
+    def keep(self, record: RoundRecord, *, more_comes: bool = False) -> None:
         """Queue what a round leaves, and store all that waits if it is time to try.
 
         What `more_comes` of belongs into one transaction with what is kept next.
@@ -184,12 +184,12 @@ class Keeper:
         self._number += 1
         self._pending = self._pending.add(
             Round(
-                cluster=ClusterKey(self._name, passing.cluster_id),
+                cluster=ClusterKey(self._name, record.cluster_id),
                 round_id=RoundId(self._writer, self._number),
-                at=passing.at,
-                changes=passing.changes,
-                checkpoint=passing.checkpoint,
-                alerts=passing.alerts,
+                at=record.at,
+                changes=record.changes,
+                checkpoint=record.checkpoint,
+                alerts=record.alerts,
             )
         )
         if self.is_loaded and not more_comes:
@@ -212,7 +212,7 @@ class Keeper:
                     break
         except StoreError as exc:
             is_away = exc.retryable
-            self._put_off(KeepingState.WAITING if is_away else KeepingState.REJECTED, exc)
+            self._put_off(PersistenceState.WAITING if is_away else PersistenceState.REJECTED, exc)
 
     def _store_part(self, part: Sequence[Round]) -> None:
         begin = self._monotonic()
@@ -221,8 +221,8 @@ class Keeper:
         self._pending = self._pending.without(part)
         self._lost_steps += _lost_steps(part)
         self._retry_at, self._retry_seconds = float("-inf"), FIRST_RETRY_SECONDS
-        self._status = KeepingStatus(
-            state=KeepingState.WAITING if self._pending.rounds else KeepingState.STORED,
+        self._status = PersistenceStatus(
+            state=PersistenceState.WAITING if self._pending.rounds else PersistenceState.STORED,
             error="more waited than could be stored at once" if self._pending.rounds else None,
             alerts_error=stored.error,
             stored_at=part[-1].at,
@@ -236,7 +236,7 @@ class Keeper:
         except TimeoutError as exc:
             raise StoreError(f"the database hangs: {exc}", retryable=True) from exc
 
-    def _put_off(self, state: KeepingState, why: StoreError) -> None:
+    def _put_off(self, state: PersistenceState, why: StoreError) -> None:
         self._status = replace(
             self._status, state=state, error=str(why), is_final=not why.retryable
         )

@@ -31,7 +31,7 @@ from service.observe.watch import WatchedRound, Watcher
 from service.rounds.alerting_step import Alerting
 from service.rounds.finding_state import Found
 from service.rounds.latest import Latest, RoundOutcome, ServiceState
-from service.rounds.persistence import Keeper, KeepingState, KeepingStatus
+from service.rounds.persistence import PersistenceState, PersistenceStatus, RoundWriter
 from service.storage.formats.checkpoint import Checkpoint
 from service.storage.rounds.store import Loaded
 
@@ -75,7 +75,7 @@ class Pipeline:
         self,
         *,
         watcher: Watcher,
-        keeper: Keeper,
+        round_writer: RoundWriter,
         exposition: Exposition,
         latest: Latest,
         monotonic: Callable[[], float],
@@ -93,7 +93,7 @@ class Pipeline:
         Without `alerting` findings are kept, and nobody is told of them.
         """
         self._watcher = watcher
-        self._keeper = keeper
+        self._round_writer = round_writer
         self._exposition = exposition
         self._latest = latest
         self._monotonic = monotonic
@@ -102,7 +102,7 @@ class Pipeline:
         self._endpoints = endpoints
         self._deliveries = deliveries
         self._history = history
-        self._found = Found(keeper, alerting, monotonic=monotonic, on_stored=on_stored)
+        self._found = Found(round_writer, alerting, monotonic=monotonic, on_stored=on_stored)
         self._totals = SelfMetrics(
             version=latest.state.version,
             interval_seconds=latest.state.interval_seconds,
@@ -120,11 +120,13 @@ class Pipeline:
         Raises:
             StoreError: at the start only: no later try will mend it.
         """
-        loaded = self._keeper.load(is_start=is_start, at_once=at_once)
+        loaded = self._round_writer.load(is_start=is_start, at_once=at_once)
         if loaded is not None:
             self._adopt(loaded)
         known = self._found.open_findings
-        shown = replace(self._latest.state, keeping=self._keeper.status, open_findings=known)
+        shown = replace(
+            self._latest.state, persistence=self._round_writer.status, open_findings=known
+        )
         self._latest.publish(shown)
         return loaded is not None
 
@@ -133,7 +135,7 @@ class Pipeline:
         began = self._monotonic()
         with self._found.turn:
             was_loaded = self.load()
-        watched = self._watcher.make_round(knows_positions=self._keeper.is_loaded)
+        watched = self._watcher.make_round(knows_positions=self._round_writer.is_loaded)
         if self._risk is not None and watched.snapshot is not None:
             self._risk.note(watched.snapshot)
         if self._history is not None:
@@ -185,12 +187,12 @@ class Pipeline:
             )
         )
 
-    def close(self) -> KeepingStatus:
+    def close(self) -> PersistenceStatus:
         """Store what still waits, once; return how that went."""
         with self._found.turn:
             self.load(at_once=True)  # a database that came back just now
-            self._keeper.flush(at_once=True)
-        return self._keeper.status
+            self._round_writer.flush(at_once=True)
+        return self._round_writer.status
 
     # -------------------------------------------------------------- steps
     def _checkpoint(self) -> Checkpoint:
@@ -224,7 +226,7 @@ class Pipeline:
     def _next_totals(
         self, watched: WatchedRound, took: float, phases: Mapping[str, float]
     ) -> SelfMetrics:
-        snapshot, status = watched.snapshot, self._keeper.status
+        snapshot, status = watched.snapshot, self._round_writer.status
         counts = count_verdicts(watched.judged.judgements)
         report = None if snapshot is None else snapshot.report
         ended = self._totals.ended
@@ -248,7 +250,7 @@ class Pipeline:
             deliveries=self._deliveries(),
             history=None if self._history is None else self._history.stats(),
             store=StoreStats(
-                is_up=status.state is KeepingState.STORED,
+                is_up=status.state is PersistenceState.STORED,
                 waiting_rounds=status.waiting_rounds,
                 lost_transitions=status.lost_transitions,
                 last_success=status.stored_at,
@@ -280,7 +282,7 @@ class Pipeline:
             time_lags=before.time_lags if watched.snapshot is None else watched.time_lags,
             judgements=tuple(watched.judged.judgements),
             open_findings=self._found.open_findings,
-            keeping=self._keeper.status,
+            persistence=self._round_writer.status,
             restarts=self._totals.process.restarts,
             logs=self._totals.logs,
             endpoints=self._totals.endpoints,
@@ -309,4 +311,6 @@ def _joined(stored: Memory | None, seen: Memory | None) -> Memory | None:
 
 def _earlier(stored: Mapping[str, int], current: Mapping[str, int]) -> dict[str, int]:
     """Return since when a rule has been UNKNOWN; one that could judge meanwhile begins anew."""
-    return {rule: min(stored.get(rule, moment), moment) for rule, moment in current.items()}
+    return {
+        rule: min(stored.get(rule, timestamp), timestamp) for rule, timestamp in current.items()
+    }

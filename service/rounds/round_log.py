@@ -10,7 +10,7 @@ from rules.facts.broker_log import BrokerLog
 from rules.open_findings import Change, Step
 from rules.verdict import Verdict
 from service.rounds.latest import RoundOutcome, ServiceState
-from service.rounds.persistence import KeepingState, KeepingStatus
+from service.rounds.persistence import PersistenceState, PersistenceStatus
 from service.rounds.pipeline import MadeRound
 from service.runtime.events import Event
 from service.runtime.log import Log
@@ -24,7 +24,7 @@ class RoundLog:
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._keeping = (KeepingState.STORED, False)
+        self._persistence = (PersistenceState.STORED, False)
         self._alerts_error: str | None = None  # as told last
         self._log_errors: dict[str, str] = {}  # by source, as told last
 
@@ -36,8 +36,8 @@ class RoundLog:
         if made.was_loaded:
             self._log.info(Event.MEMORY_LOADED, open_findings=len(made.state.open_findings))
         self._tell_findings(change for change in made.changes if change.is_transition)
-        self._tell_keeping(made.state.keeping)
-        self._tell_alerts_error(made.state.keeping.alerts_error)
+        self._tell_persistence(made.state.persistence)
+        self._tell_alerts_error(made.state.persistence.alerts_error)
         self._tell_log_sources(made.state)
         self._tell_round(made.state)
 
@@ -76,15 +76,15 @@ class RoundLog:
         elif error is None and before is not None:
             self._log.info(Event.ALERTS_BACK)
 
-    def _tell_keeping(self, status: KeepingStatus) -> None:
+    def _tell_persistence(self, status: PersistenceStatus) -> None:
         now = (status.state, status.is_final)
-        if now == self._keeping:
+        if now == self._persistence:
             return
-        self._keeping = now
-        if status.state is KeepingState.STORED:
+        self._persistence = now
+        if status.state is PersistenceState.STORED:
             self._log.info(Event.STORE_BACK, stored_at=_text(status.stored_at))
             return
-        is_loaded = status.state is not KeepingState.NOT_LOADED
+        is_loaded = status.state is not PersistenceState.NOT_LOADED
         event = Event.STORE_AWAY if is_loaded else Event.MEMORY_AWAY
         tell = self._log.error if status.is_final else self._log.warning
         tell(event, state=str(status.state), why=status.error, needs_a_person=status.is_final)
@@ -114,7 +114,7 @@ def round_counts(service_state: ServiceState) -> dict[str, Any]:
     for verdict in (Verdict.UNKNOWN, Verdict.BREACH):
         fields[verdict.name.lower()] = sum(j.count(verdict) for j in service_state.judgements)
     fields["open_findings"] = len(service_state.open_findings)
-    fields["waiting_rounds"] = service_state.keeping.waiting_rounds or None
+    fields["waiting_rounds"] = service_state.persistence.waiting_rounds or None
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -147,5 +147,5 @@ def finding_fields(change: Change) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _text(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()
+def _text(timestamp: datetime | None) -> str | None:
+    return None if timestamp is None else timestamp.isoformat()

@@ -24,7 +24,7 @@ def monotonic() -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockReading:
-    """Both clocks, read at one moment."""
+    """Both clocks, read at one time."""
 
     wall: datetime  # aware, UTC
     monotonic_seconds: float

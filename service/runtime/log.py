@@ -63,7 +63,7 @@ class LineWriter:
 
 
 class QueuedWriter:
-    """Hands lines to a thread that writes them, and drops those that find no room.
+    """Hands lines to a thread that writes them, and drops those that find no space.
 
     A reader of our output that stalls (a full pipe, a stopped terminal) holds up that thread alone.
     """
@@ -77,7 +77,7 @@ class QueuedWriter:
 
     @property
     def lost(self) -> int:
-        """Return how many lines could not be written, or found no room."""
+        """Return how many lines could not be written, or found no space."""
         return self._writer.lost + self._dropped
 
     def msg(self, message: str) -> None:

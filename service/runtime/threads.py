@@ -92,7 +92,7 @@ class OneAtATime:
             return outcome.result(seconds)
         except TimeoutError:
             if outcome.done():
-                return outcome.result()  # the function's own, or it came at the last moment
+                return outcome.result()  # the function's own, or it came at the last time
             raise TimeoutError(f"no answer within {seconds:.0f} s") from None
 
 

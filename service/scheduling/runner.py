@@ -65,7 +65,7 @@ class Runner:
         self._running: dict[str, asyncio.Future[None]] = {}
         self._owed: dict[str, datetime] = {}  # due times whose runs could not be begun
         self._unkept: deque[Callable[[], None]] = deque()
-        self._keeping = asyncio.Lock()
+        self._persistence = asyncio.Lock()
         self._closing = asyncio.Event()
         self._is_away = False  # the database, and it was told
         self._stats = {name: JobStats(name=name) for name in self.jobs}
@@ -158,7 +158,7 @@ class Runner:
 
     async def keep_rest(self) -> None:
         """Keep what could not be kept yet, in order."""
-        async with self._keeping:
+        async with self._persistence:
             while self._unkept:
                 if await self._stored(_done(self._unkept[0])) is None:
                     return
@@ -261,10 +261,10 @@ class Runner:
         self._stats[name] = replace(self._stats[name], **changes)
 
     # -------------------------------------------------------------- the database
-    def _keep(self, keeping: Callable[[], None]) -> None:
+    def _keep(self, persistence: Callable[[], None]) -> None:
         if len(self._unkept) == MOST_UNKEPT:
             self._unkept.popleft()  # its row, if it has one, is taken for interrupted by a restart
-        self._unkept.append(keeping)
+        self._unkept.append(persistence)
 
     async def _stored(self, call: Callable[[], T]) -> T | None:
         """Call the database; None while it is away, which is told once."""

@@ -1,7 +1,7 @@
-"""The task that wakes jobs: APScheduler at the moments when they are due, a steady observation besides.
+"""The task that wakes jobs: APScheduler at the times when they are due, a steady observation besides.
 
-APScheduler only says when. It is told never to give up on a moment: what came too late is decided by
-the runner, from what was run. The observation finds what no moment brings: a database that is back, a
+APScheduler only says when. It is told never to give up on a time: what came too late is decided by
+the runner, from what was run. The observation finds what no time brings: a database that is back, a
 machine that slept, a clock that was set back, by which APScheduler would wait until it has caught up.
 """
 

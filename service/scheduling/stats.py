@@ -25,7 +25,7 @@ class JobStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobState:
-    """One job as it stands, for people."""
+    """One job as it is, for people."""
 
     name: str
     what: str

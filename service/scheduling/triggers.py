@@ -1,6 +1,6 @@
-"""When a job is due: moments that follow from the trigger alone, not from when a process started.
+"""When a job is due: times that follow from the trigger alone, not from when a process started.
 
-So a restart finds the same moments that its predecessor had, and two processes agree on them. What
+So a restart finds the same times that its predecessor had, and two processes agree on them. What
 is daily is daily by the clock on the wall: a time that the change to summer time leaves out is taken
 an hour later, and one that the change back brings twice is taken the first time.
 """
@@ -43,9 +43,9 @@ class Every:
         if self.interval <= timedelta(0):
             raise ValueError("an interval has to be longer than nothing")
 
-    def after(self, moment: datetime) -> datetime:
-        """Return the first due time after a moment; aware, UTC."""
-        passed = (moment - EPOCH) // self.interval
+    def after(self, timestamp: datetime) -> datetime:
+        """Return the first due time after a time; aware, UTC."""
+        passed = (timestamp - EPOCH) // self.interval
         return EPOCH + (passed + 1) * self.interval
 
     def __str__(self) -> str:
@@ -78,15 +78,15 @@ class Cron:
         )
         object.__setattr__(self, "_fields", made)
 
-    def after(self, moment: datetime) -> datetime:
-        """Return the first due time after a moment; aware, UTC."""
-        found = self._next(moment)
+    def after(self, timestamp: datetime) -> datetime:
+        """Return the first due time after a time; aware, UTC."""
+        found = self._next(timestamp)
         while self.hour.isdigit() and found.fold:
             found = self._next(found)
         return found.astimezone(UTC)
 
-    def _next(self, moment: datetime) -> datetime:
-        later = moment.astimezone(UTC) + timedelta(microseconds=1)
+    def _next(self, timestamp: datetime) -> datetime:
+        later = timestamp.astimezone(UTC) + timedelta(microseconds=1)
         found: datetime = self._fields.get_next_fire_time(None, later)
         return found
 
@@ -102,14 +102,14 @@ Trigger: TypeAlias = Every | Cron
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passed:
-    """Due times between two moments."""
+    """Due times between two times."""
 
     last: datetime
     times: int  # never more than `MOST_COUNTED`
 
 
 def passed(trigger: Trigger, after: datetime, until: datetime) -> Passed | None:
-    """Return what was due after a moment, until another one inclusive; None if nothing was."""
+    """Return what was due after a time, until another one inclusive; None if nothing was."""
     last = latest(trigger, until)
     if last is None or last <= after:
         return None
@@ -122,7 +122,7 @@ def passed(trigger: Trigger, after: datetime, until: datetime) -> Passed | None:
 
 
 def latest(trigger: Trigger, until: datetime) -> datetime | None:
-    """Return the last due time until a moment, inclusive; None if there was none for a year."""
+    """Return the last due time until a time, inclusive; None if there was none for a year."""
     if isinstance(trigger, Every):
         return trigger.after(until - trigger.interval)
     for back in BACK:
@@ -145,7 +145,7 @@ def _words(interval: timedelta) -> str:
     return f"{interval.total_seconds():g} seconds"
 
 
-def _following(trigger: Trigger, moment: datetime) -> Iterator[datetime]:
+def _following(trigger: Trigger, timestamp: datetime) -> Iterator[datetime]:
     while True:
-        moment = trigger.after(moment)
-        yield moment
+        timestamp = trigger.after(timestamp)
+        yield timestamp

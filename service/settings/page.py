@@ -19,7 +19,7 @@ Generated from `service/settings/` by `make golden`; a test compares.
 A later source wins: the defaults, the file that `--config FILE` names, the environment, then flags.
 Nothing is read while the process runs. In the file a group is a table; in the environment a setting
 is `TIDEMARK_<GROUP>__<KEY>`, and a list of tables is written there as JSON. With `_FILE` behind that name the value is read from the file it names,
-which is how secrets arrive. An unknown key is rejected wherever it stands.
+which is how secrets arrive. An unknown key is rejected wherever it is.
 
 `tidemark config check` shows what is in effect and who gave it, `tidemark config example` prints a
 commented `tidemark.toml`. A regular expression has to match a whole name.

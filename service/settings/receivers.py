@@ -45,7 +45,7 @@ _ONLY_OF: Final[Mapping[str, tuple[ReceiverKind, ...]]] = {
 
 
 class ReceiverSettings(Group):
-    """Where notifications go, and what opens the door there."""
+    """Where notifications go, and what opens access there."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
     """What routes call it, and what it is called wherever it is shown."""

@@ -1,6 +1,6 @@
 """Kinds of values that a setting may have, and that pydantic does not check to the end.
 
-A rejection never repeats the value: it may be a secret that stands in the wrong place.
+A rejection never repeats the value: it may be a secret that is in the wrong place.
 """
 
 from __future__ import annotations

@@ -103,9 +103,9 @@ def explained_row(found: Explained) -> Row:
     }
 
 
-def time_text(moment: datetime | None) -> str | None:
-    """Return a moment as JSON has it; it is UTC."""
-    return None if moment is None else moment.isoformat().replace("+00:00", "Z")
+def time_text(timestamp: datetime | None) -> str | None:
+    """Return a time as JSON has it; it is UTC."""
+    return None if timestamp is None else timestamp.isoformat().replace("+00:00", "Z")
 
 
 def _time(us: int | None) -> str | None:

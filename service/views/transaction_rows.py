@@ -69,7 +69,7 @@ def completeness_row(found: Listing) -> Row:
     return {
         "complete": found.is_complete,
         "all_coordinators_answered": found.all_coordinators_answered,
-        "sight": str(found.sight),
+        "visibility": str(found.visibility),
         "partitions_not_queried": found.partitions_not_queried,
         "gap_count": len(found.gaps),
         "gaps": [gap_row(gap) for gap in found.gaps[:GAPS_SHOWN]],
@@ -105,5 +105,5 @@ def _ms(duration: timedelta | None) -> int | None:
     return None if duration is None else duration // timedelta(milliseconds=1)
 
 
-def _text(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat().replace("+00:00", "Z")
+def _text(timestamp: datetime | None) -> str | None:
+    return None if timestamp is None else timestamp.isoformat().replace("+00:00", "Z")

@@ -30,7 +30,7 @@ from service.metrics.process import seldom_collected
 from service.observe.watch import WatchedRound
 from service.rounds.alerting_step import Alerting
 from service.rounds.finding_state import Found
-from service.rounds.persistence import Keeper, KeepingState, Store
+from service.rounds.persistence import PersistenceState, RoundWriter, Store
 from service.storage.database.engine import Database, open_database
 from service.storage.formats.checkpoint import Checkpoint
 from service.storage.rounds.store import PostgresStore
@@ -64,10 +64,12 @@ class Process:
         receivers = [f"team-{number}" for number in range(4)] + ["pager"]
         url = ReceiverUrl("https://pager.example/hook")
         ids = count()
-        self.keeper = Keeper(store, "default", monotonic=time.monotonic, waiting_rounds=100)
+        self.round_writer = RoundWriter(
+            store, "default", monotonic=time.monotonic, waiting_rounds=100
+        )
         config = settings()
         self.found = Found(
-            self.keeper,
+            self.round_writer,
             Alerting(
                 config,
                 Telling(
@@ -80,7 +82,7 @@ class Process:
         )
         self._rules = {name: rule(name, for_=timedelta(0)) for name in RULES}
         self._labels = [dict(one) for one in map(_labels, range(findings))]
-        loaded = self.keeper.load()
+        loaded = self.round_writer.load()
         assert loaded is not None
         self.found.adopt(loaded)
 
@@ -96,8 +98,8 @@ class Process:
             begin = time.perf_counter()
             self.found.keep(watched, Checkpoint())
             took = time.perf_counter() - begin
-        assert self.keeper.status.state is KeepingState.STORED, self.keeper.status
-        assert self.keeper.status.alerts_error is None
+        assert self.round_writer.status.state is PersistenceState.STORED, self.round_writer.status
+        assert self.round_writer.status.alerts_error is None
         return took
 
     def _judged(self, seconds: float, verdict: Verdict) -> Iterator[Judgement]:

@@ -23,7 +23,7 @@ from service.alerting.receivers.receiver_url import ReceiverUrl
 from service.alerting.sending.calls import Calls
 from service.alerting.sending.sender import Sender
 from service.delivery.deliverer import Clocks, Deliverer
-from service.delivery.doors import Doors
+from service.delivery.send_states import ReceiverSendStates
 from service.delivery.stats import Stats
 from service.runtime.clock import monotonic, utc_now
 from service.runtime.log import LineWriter, make_log
@@ -86,7 +86,7 @@ async def _deliver(office: Office) -> None:
             claims=office.outbox,
             results=office.deliveries,
             sender=Sender(calls, utc_now=utc_now, monotonic=monotonic),
-            doors=Doors.of([(to, 4)]),
+            receiver_states=ReceiverSendStates.of([(to, 4)]),
             stats=Stats({"pager": to}),
             clocks=Clocks(utc_now=utc_now, monotonic=monotonic),
             stop=stop,

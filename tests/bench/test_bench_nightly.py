@@ -63,7 +63,7 @@ class Measured:
     stats: dict[str, float]
     seconds: float
     cpu_seconds: float  # of all processes: what matters on a machine that does other things too
-    peak: dict[str, int]  # bytes by kind of process, at the moment when their sum was greatest
+    peak: dict[str, int]  # bytes by kind of process, now when their sum was greatest
 
 
 @pytest.fixture(scope="module")

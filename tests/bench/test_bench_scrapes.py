@@ -13,7 +13,7 @@ import pytest
 
 from collectors.scrapes.answer import Samples
 from collectors.scrapes.asking import Body
-from collectors.scrapes.counting import Moment
+from collectors.scrapes.counting import ScrapeTime
 from collectors.scrapes.endpoints import Endpoint, page_at
 from collectors.scrapes.listing import Listed
 from collectors.scrapes.page import read_page
@@ -104,7 +104,7 @@ def test_counters_of_one_large_endpoint() -> None:
         number = next(observations)
         at_us = number * 15 * SECOND_US
         values = dict.fromkeys(known, float(number))  # every one of them rises
-        tracker.note(Samples(values=values), Moment(at_us, at_us + 1000))
+        tracker.note(Samples(values=values), ScrapeTime(at_us, at_us + 1000))
 
     for _ in range(60):
         observe()

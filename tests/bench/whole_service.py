@@ -16,16 +16,16 @@ from typing import Final
 
 from rules.facts.snapshot import Snapshot
 from rules.verdict import Verdict
-from service.api.core.desk import NoJobs
+from service.api.core.admin_services import NoJobs
 from service.api.core.server import HttpServer, bind
-from service.app.desk import make_desk
+from service.app.admin_services import make_admin_services
 from service.app.front import make_front
 from service.metrics.exposition import Exposition
 from service.observe.cluster_reader import Scope
 from service.observe.log_inbox import LogInbox
 from service.observe.watch import Remembered, Watcher
 from service.rounds.latest import Latest, ServiceState
-from service.rounds.persistence import Keeper, KeepingState
+from service.rounds.persistence import PersistenceState, RoundWriter
 from service.rounds.pipeline import HistoryPort, MadeRound, Pipeline
 from service.runtime.allocator import keep_memory_small
 from service.runtime.clock import monotonic, utc_now
@@ -118,16 +118,18 @@ def build(
             utc_now=utc_now,
             in_time=without_limit,
         ),
-        desk=make_desk(AlertingSettings(), store, NAME, jobs=NoJobs(), wake=lambda: None),
+        admin=make_admin_services(
+            AlertingSettings(), store, NAME, jobs=NoJobs(), wake=lambda: None
+        ),
         log=make_log(LineWriter(sys.stderr), as_json=True, level="info"),
     )
     watcher = Watcher(
         NAME, source, Scope(), utc_now=utc_now, monotonic=monotonic, remembered=remembered
     )
-    keeper = Keeper(store, NAME, monotonic=monotonic, waiting_rounds=240)
+    round_writer = RoundWriter(store, NAME, monotonic=monotonic, waiting_rounds=240)
     pipeline = Pipeline(
         watcher=watcher,
-        keeper=keeper,
+        round_writer=round_writer,
         exposition=exposition,
         latest=latest,
         monotonic=monotonic,
@@ -173,10 +175,10 @@ def timed_round(parts: Parts) -> tuple[MadeRound, Took]:
     begin = monotonic()
     made = parts.pipeline.make_round()
     whole = monotonic() - begin - parts.source.took_seconds
-    keeping = made.state.keeping
-    if keeping.state is not KeepingState.STORED or keeping.took_seconds is None:
-        raise SystemExit(f"round {made.state.rounds} was not stored: {keeping.error}")
-    return made, Took(storing=keeping.took_seconds, whole=whole)
+    persistence = made.state.persistence
+    if persistence.state is not PersistenceState.STORED or persistence.took_seconds is None:
+        raise SystemExit(f"round {made.state.rounds} was not stored: {persistence.error}")
+    return made, Took(storing=persistence.took_seconds, whole=whole)
 
 
 def scrape(exposition: Exposition) -> float:

@@ -106,7 +106,7 @@ def test_events_and_deliveries_that_wait_are_counted(inbox: Store) -> None:
         assert [turn.waiting(after) for after in (0, first, first + 1)] == [4, 1, 0]
 
 
-def test_where_a_stream_stands_is_what_came_last(inbox: Store) -> None:
+def test_where_a_stream_unchanged_is_what_came_last(inbox: Store) -> None:
     add(inbox, delivery(1, streams=[stream("a", state="one"), stream("b", state="two")]))
     add(inbox, delivery(2, streams=[stream("a", state="three", last_line_at=None)]))
     with inbox.turn() as turn:

@@ -85,7 +85,7 @@ def test_a_run_is_kept_with_its_end(process: MakeProcess, name: str) -> None:
     runs = process()
     turn = begin(runs, name, 0, begun=2)
     assert told(runs, name) == [(0, "running", "")]
-    turn.end(Ended(outcome=RunOutcome.FAILED, detail="no\0 room", stats={}), at(5))
+    turn.end(Ended(outcome=RunOutcome.FAILED, detail="no\0 space", stats={}), at(5))
     turn.release()
     run(runs, name, 60)
     newest, oldest = runs.runs(name, 10)

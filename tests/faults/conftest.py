@@ -21,7 +21,7 @@ from service.sandbox.workloads.sequenced_producer import new_producer
 from service.sandbox.workloads.topics import ensure_topics
 from tests.conftest import mending
 from tests.faults.matrix import GivenUp, Matrix
-from tests.faults.printed import strike_by_command, undo_by_command
+from tests.faults.printed import inject_by_command, undo_by_command
 from tests.integration.conftest import (  # noqa: F401 - fixtures
     admin,
     faults,
@@ -74,7 +74,7 @@ def burst(
 ) -> SequenceTruth:
     """Lose, by the command, what was written between two observations; all brokers run again then."""
     topic = f"sequence-loss-burst-{uuid.uuid4().hex[:8]}"
-    truth = strike_by_command(matrix, cluster, topic, "--burst")
+    truth = inject_by_command(matrix, cluster, topic, "--burst")
     undo_by_command(truth)
     return truth
 
@@ -92,7 +92,7 @@ def forgotten(
     form = SequenceForm.EXPECTED_ZERO
     made = undo.enter_context(prepare_sequence("sequence-state-expired", cluster, form=form))
     matrix.await_watched(made.topic)
-    return made.strike()
+    return made.inject()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -107,8 +107,8 @@ class Matrix:
         [event], [finding] = self.episodes(topic), self.breaches(topic)[rule]
         ends = [datetime.fromisoformat(one["time"]) for one in self.served.rounds()]
         read, told = (
-            sum(end < datetime.fromisoformat(moment) for end in ends)
-            for moment in (event["first_seen"], finding["since"])
+            sum(end < datetime.fromisoformat(timestamp) for end in ends)
+            for timestamp in (event["first_seen"], finding["since"])
         )
         return told - read + 1
 
@@ -186,7 +186,7 @@ def assert_pages(truth: SequenceTruth, found: dict[str, list[Document]], said: s
 
 
 @contextlib.contextmanager
-def struck(
+def injected(
     matrix: Matrix, sandbox: Sandbox, name: SequenceName, options: dict[str, Any]
 ) -> Iterator[SequenceTruth]:
     """Make a fault that the service has seen coming, and hold what it says against the truth.
@@ -195,14 +195,14 @@ def struck(
     """
     with prepare_sequence(name, sandbox, **options) as prepared:
         matrix.await_watched(prepared.topic)
-        truth = prepared.strike()
+        truth = prepared.inject()
         assert_told(matrix, truth)
         yield truth
 
 
-def strike(
+def inject(
     matrix: Matrix, sandbox: Sandbox, name: SequenceName, options: dict[str, Any]
 ) -> SequenceTruth:
     """Do the same, where nobody else observations."""
-    with struck(matrix, sandbox, name, options) as truth:
+    with injected(matrix, sandbox, name, options) as truth:
         return truth

@@ -17,7 +17,7 @@ from tests.faults.matrix import Matrix
 from tests.integration.serve.served import Document
 
 
-def strike_by_command(matrix: Matrix, sandbox: Sandbox, topic: str, *options: str) -> SequenceTruth:
+def inject_by_command(matrix: Matrix, sandbox: Sandbox, topic: str, *options: str) -> SequenceTruth:
     """Lose records of a topic that the service comes to know meanwhile; a broker is down then."""
     words = ("--dir", str(sandbox.directory), "--topic", topic, "-o", "json", *options)
     command = [sys.executable, "-m", "service", "sandbox", "fault", "sequence-loss", *words]

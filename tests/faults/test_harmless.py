@@ -13,7 +13,7 @@ from rules.facts.broker_log import SequenceForm
 from service.runtime.clock import wait_until
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import Client, SequenceName, SequenceTruth
-from tests.faults.matrix import PATIENCE_SECONDS, Matrix, assert_told, strike, struck
+from tests.faults.matrix import PATIENCE_SECONDS, Matrix, assert_told, inject, injected
 from tests.kafka_release import PRODUCER_EXPIRATION, TRANSACTIONS_V2, VERIFICATION
 
 ROUNDS = 2  # the one that reads the line, and the one that answers what it asks
@@ -41,7 +41,7 @@ REORDERINGS = [
 def test_a_reordering_is_harmless(
     cluster: Sandbox, matrix: Matrix, options: dict[str, Any]
 ) -> None:
-    with struck(matrix, cluster, "sequence-reordering", options) as truth:
+    with injected(matrix, cluster, "sequence-reordering", options) as truth:
         rounds = matrix.rounds_until_told(truth.topic, "sequence_gap_reordering")
         assert rounds <= ROUNDS, matrix.episodes(truth.topic)
         [told] = truth.episodes
@@ -78,7 +78,7 @@ def assert_arrived(matrix: Matrix, topic: str, arrival: str) -> None:
 def test_a_repetition_or_a_mistake_of_a_client_loses_nothing(
     cluster: Sandbox, matrix: Matrix, name: SequenceName, options: dict[str, Any]
 ) -> None:
-    strike(matrix, cluster, name, options)
+    inject(matrix, cluster, name, options)
 
 
 @TRANSACTIONS_V2

@@ -14,7 +14,7 @@ from rules.facts.broker_log import SequenceForm
 from rules.facts.sequence_verdicts import SequenceClass
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import Client, prepare_sequence
-from tests.faults.matrix import Matrix, assert_told, strike, struck
+from tests.faults.matrix import Matrix, assert_told, inject, injected
 from tests.integration.outside import on_leader, only, values_on
 from tests.kafka_release import TRANSACTIONS_V2
 
@@ -41,7 +41,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 def test_a_loss_is_told_to_the_record(
     faults: Sandbox, matrix: Matrix, options: dict[str, Any]
 ) -> None:
-    strike(matrix, faults, "sequence-loss", options)
+    inject(matrix, faults, "sequence-loss", options)
 
 
 def test_java_loses_24_acknowledged_records_and_tells_nobody(
@@ -50,7 +50,7 @@ def test_java_loses_24_acknowledged_records_and_tells_nobody(
     with prepare_sequence("sequence-loss", faults, client=Client.JAVA) as prepared:
         matrix.await_watched(prepared.topic)
         assert values_on(faults, prepared.topic) == [*range(27)]
-        truth = prepared.strike()
+        truth = prepared.inject()
         assert_told(matrix, truth)
         told = only(truth)
         assert (told.incoming_sequence, told.current_sequence, told.lines) == (27, 2, 1)
@@ -60,7 +60,7 @@ def test_java_loses_24_acknowledged_records_and_tells_nobody(
 
 
 def test_a_loss_and_a_reordering_at_once_are_told_apart(faults: Sandbox, matrix: Matrix) -> None:
-    with struck(matrix, faults, "sequence-two-producers", {"batch": 2}) as truth:
+    with injected(matrix, faults, "sequence-two-producers", {"batch": 2}) as truth:
         lost, reordered = truth.episodes
         assert (lost.sequence_class, lost.gap) == (SequenceClass.LOSS, 24)
         assert (reordered.sequence_class, reordered.gap) == (SequenceClass.REORDERING, 2)
@@ -73,13 +73,13 @@ def test_a_loss_and_a_reordering_at_once_are_told_apart(faults: Sandbox, matrix:
 def test_a_batch_that_is_given_up_during_a_clean_failover_is_no_gap(
     faults: Sandbox, matrix: Matrix, client: Client
 ) -> None:
-    strike(matrix, faults, "sequence-delivery-timeout", {"client": client})
+    inject(matrix, faults, "sequence-delivery-timeout", {"client": client})
 
 
 def test_a_batch_that_java_gives_up_comes_late_and_is_no_gap(
     faults: Sandbox, matrix: Matrix
 ) -> None:
-    with struck(matrix, faults, "sequence-delivery-timeout", {"client": Client.JAVA}) as truth:
+    with injected(matrix, faults, "sequence-delivery-timeout", {"client": Client.JAVA}) as truth:
         assert (truth.episodes, truth.rule, truth.lost) == ((), None, ())
         assert truth.old_epoch_lines >= 1
         assert truth.told_application

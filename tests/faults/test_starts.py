@@ -1,7 +1,7 @@
 """What healthy applications make brokers write: batches that overtake the first one of a transaction.
 
 Kafka Streams does so all the time, with transactions v2. One service sees everything, one no
-partition: neither may take it for a loss, at any moment.
+partition: neither may take it for a loss, at any time.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The fault matrix, the textbook loss: 24 records are gone, and three services have seen it happen.
 
-One reads everything, one no logs, one no partition. Struck once, all tests observe it; the last one
+One reads everything, one no logs, one no partition. Injected once, all tests observe it; the last one
 changes what is true.
 """
 
@@ -69,7 +69,7 @@ def textbook(
         matrix.await_watched(prepared.topic)
         without_logs.await_watched(prepared.topic)
         without_offsets.served.wait_rounds(2)
-        truth = prepared.strike()
+        truth = prepared.inject()
         yield Textbook(prepared, truth, without_logs, without_offsets)
 
 

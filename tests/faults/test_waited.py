@@ -24,7 +24,7 @@ def test_a_loss_that_happens_while_the_service_is_down_is_told_after_its_start(
     with prepare_sequence("sequence-loss", faults) as prepared:
         matrix.await_watched(prepared.topic)
         matrix.served.kill()
-        truth = prepared.strike()
+        truth = prepared.inject()
         matrix.restart()
         assert_told(matrix, truth)
 

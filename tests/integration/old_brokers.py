@@ -1,6 +1,6 @@
 """Proxies that make the run's brokers observation older than they are.
 
-Each stands before one real broker, passes every frame on, takes APIs or versions out of the
+Each is before one real broker, passes every frame on, takes APIs or versions out of the
 ApiVersions answers, and puts its own address into those of DescribeCluster.
 """
 

@@ -160,7 +160,7 @@ def offset_of(answer: Answer) -> int:
 
 
 def failure_of(answer: Answer | None) -> Failure:
-    """Return the failure that stands in place of an answer."""
+    """Return the failure that is in place of an answer."""
     assert isinstance(answer, Failure)
     return answer
 

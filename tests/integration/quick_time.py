@@ -52,6 +52,6 @@ class QuickTime:
         ]
 
     def stalled(self) -> tuple[Verdict, str]:
-        """Make a round, and say what it told of the only group whether it stands still."""
+        """Make a round, and say what it told of the only group whether it does not move."""
         [found] = self.said("consumer_group_stalled", *Verdict)
         return found.verdict, found.reason

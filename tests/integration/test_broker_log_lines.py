@@ -33,7 +33,7 @@ from service.sandbox.workloads.sequenced_producer import (
 
 pytestmark = pytest.mark.integration
 
-SKEW = timedelta(seconds=2)  # a log's times are cut to milliseconds, and written a moment later
+SKEW = timedelta(seconds=2)  # a log's times are cut to milliseconds, and written a time later
 
 
 @pytest.fixture

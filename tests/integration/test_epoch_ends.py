@@ -41,7 +41,7 @@ Told = dict[int, tuple[int | None, int | None]]  # epoch asked about: found epoc
 
 REQUEST = OFFSET_FOR_LEADER_EPOCH.name
 NOBODY = 99  # an epoch that no log has
-# With more in-sync replicas demanded, a new leader that stands alone may answer
+# With more in-sync replicas demanded, a new leader that is alone may answer
 # OFFSET_NOT_AVAILABLE for good.
 ALONE_IS_ENOUGH = {"min.insync.replicas": "1"}
 FAILOVER_SECONDS = 60

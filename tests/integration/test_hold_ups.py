@@ -111,7 +111,7 @@ def test_an_overdue_transaction_is_told_until_its_coordinator_aborts_it(
         watch.until(lambda _: class_seen(watch, truth) is TransactionClass.OVERDUE)
         assert breach(watch.rounds[-1], "transaction_hanging", truth) is None
     made = watch.until(lambda made: not breach(made, "transaction_overdue", truth))
-    # The LSO moves before the coordinator says that it is done: neither moment is a breach.
+    # The LSO moves before the coordinator says that it is done: neither time is a breach.
     assert all(breach(one, "transaction_hanging", truth) is None for one in watch.rounds)
     fenced = [breach(one, "producer_fenced", truth) for one in watch.rounds]
     watch.until(lambda made: breach(made, "producer_fenced", truth) or any(fenced))

@@ -108,7 +108,7 @@ def test_committed_loss_is_told_to_the_offset(
     with prepare_loss("committed-loss", faults, **options) as prepared:
         watch.round()
         watch.round()
-        truth = prepared.strike()
+        truth = prepared.inject()
         before = len(watch.rounds)
         watch.until(
             lambda made: said(
@@ -151,7 +151,7 @@ def test_each_fault_is_as_its_truth_and_is_told_by_its_own_rules_alone(
         watch.round()
         if fault == "unreplicated-loss":
             assert ends(reader, prepared.topic) == (KEPT, KEPT, KEPT + 24)
-        truth = prepared.strike()
+        truth = prepared.inject()
         watch.until(lambda _: is_over(watch, truth))
         watch.round()
         found = breaches(watch, truth.topic)
@@ -178,7 +178,7 @@ def test_a_watcher_that_begins_after_the_loss_finds_it_by_what_groups_had_read(
     faults: Sandbox, make_reader: MakeReader
 ) -> None:
     with prepare_loss("committed-loss", faults, readers=True) as prepared:
-        truth = prepared.strike()
+        truth = prepared.inject()
         watch = Watch(make_reader())
         made = watch.round()
         [one] = truth.partitions
@@ -206,7 +206,7 @@ def test_a_committed_transaction_that_is_lost_whole_is_named(
     with prepare_loss("committed-loss", faults, transactional=True, protocol=protocol) as prepared:
         watch.round()
         watch.round()
-        truth = prepared.strike()
+        truth = prepared.inject()
         [one] = truth.partitions
         if goes_on:
             commit_next(faults, truth.topic, one.transactions[-1])
@@ -288,7 +288,7 @@ def test_the_next_transaction_after_a_lost_one_goes_on_and_no_broker_writes_a_wo
     faults: Sandbox,
 ) -> None:
     with prepare_loss("committed-loss", faults, transactional=True) as prepared:
-        truth = prepared.strike()
+        truth = prepared.inject()
         [one] = truth.partitions
         last, read = one.transactions[-1], lengths(faults)
         commit_next(faults, truth.topic, last)

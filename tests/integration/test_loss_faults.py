@@ -88,7 +88,7 @@ def test_whole_committed_transactions_vanish_and_a_group_has_read_them(
         for number in range(2):
             assert ends(reader, prepared.topic, number) == (end, end, end)
         [group] = prepared.groups
-        truth = prepared.strike()
+        truth = prepared.inject()
         assert_lost(truth, (kept, end))
         assert truth.also == ("unclean_leader_election", "committed_beyond_log_end")
         for told in truth.partitions:
@@ -104,7 +104,7 @@ def test_whole_committed_transactions_vanish_and_a_group_has_read_them(
     assert_healed(faults, reader, truth.topic)
 
 
-def test_a_fault_that_never_struck_leaves_nothing_behind(
+def test_a_fault_that_never_injected_leaves_nothing_behind(
     faults: Sandbox, reader: ClusterReader
 ) -> None:
     with prepare_loss("committed-loss", faults, records=1) as prepared:
@@ -127,7 +127,7 @@ def test_a_topic_of_the_same_name_is_another_topic(cluster: Sandbox, reader: Clu
     with prepare_loss("topic-recreated", cluster, readers=True) as prepared:
         assert ends(reader, prepared.topic)[1] == KEPT + 24
         before = partition(reader.read(only(prepared.topic)), prepared.topic)
-        truth = prepared.strike()
+        truth = prepared.inject()
         [group] = prepared.groups
         snapshot = reader.read(only(prepared.topic, groups=group))
         after = partition(snapshot, prepared.topic)

@@ -48,7 +48,7 @@ logger = logging.getLogger(__name__)
 def test_a_leader_that_was_frozen_has_lost_nothing_where_unclean_elections_are_allowed(
     faults: Sandbox, make_reader: MakeReader, new_name: Callable[[str], str]
 ) -> None:
-    chance = random.Random(5)  # the same moments in every run of the test
+    chance = random.Random(5)  # the same times in every run of the test
     asked = 0
     for number in range(RUNS):
         nodes = [1, 2, 3] if number % 2 else [1, 2, 3, CONTROLLER_ID]

@@ -133,12 +133,12 @@ def settled(made: WatchedRound, topic: str) -> list[Finding]:
 def test_what_a_returning_leader_tells_is_what_acknowledgements_and_a_reader_say(
     faults: Sandbox, make_reader: MakeReader, new_name: Callable[[str], str]
 ) -> None:
-    chance = random.Random(0)  # the same moments in every run of the test
+    chance = random.Random(0)  # the same times in every run of the test
     reader = make_reader()
     for number in range(RUNS):
         assert wait_until(lambda: is_whole(reader.read(Scope())), timeout_seconds=60)
         with closing(logs_of(faults, nodes_of(number))) as logs:
-            strike(
+            inject(
                 faults,
                 Watch(make_reader(), [logs]),
                 new_name("back"),
@@ -166,7 +166,7 @@ def logs_of(faults: Sandbox, nodes: Sequence[int]) -> LogFiles:
     return log_files(BrokerLogSettings.model_validate({"files": files}))
 
 
-def strike(
+def inject(
     faults: Sandbox,
     watch: Watch,
     topic: str,
@@ -217,7 +217,7 @@ def strike(
         in_doubt,
     )
     assert isinstance(exact_to, int)
-    assert lost, "nothing was lost: the test struck in vain"
+    assert lost, "nothing was lost: the test injected in vain"
     assert lost == list(range(lost[0], lost[-1] + 1)), "what is lost is the end of the log"
     assert exact_from == lost[0]
     assert lost[-1] + 1 <= exact_to <= lost[-1] + 1 + in_doubt

@@ -1,4 +1,4 @@
-"""Losses under a continuous acks=all load, struck at a random moment; and over a kill -9 of Tidemark.
+"""Losses under a continuous acks=all load, injected at a random time; and over a kill -9 of Tidemark.
 
 The whole service watches, light observations included. LOSS_RUNS sets how often (`make loss-long`).
 """
@@ -118,16 +118,16 @@ def test_the_truth_lies_within_what_is_certain_possible_and_unknown(
 ) -> None:
     stem = new_name("risk")
     served = Served(start_of(faults, folder, f"{stem}.*"), folder / "serve.log").wait_ready()
-    chance = random.Random(0)  # the same moments in every run of the test
+    chance = random.Random(0)  # the same times in every run of the test
     try:
         for number in range(RUNS):
             after = chance.uniform(0.1, LONGEST_AFTER_SHRINK)
-            strike_under_load(faults, served, f"{stem}-{number}", after)
+            inject_under_load(faults, served, f"{stem}-{number}", after)
     finally:
         served.stop()
 
 
-def strike_under_load(faults: Sandbox, served: Served, topic: str, seconds: float) -> None:
+def inject_under_load(faults: Sandbox, served: Served, topic: str, seconds: float) -> None:
     """Kill the leader so many seconds after its ISR has shrunk, and elect the stale follower."""
     admin = SandboxAdmin(faults.bootstrap_servers)
     settings = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
@@ -140,7 +140,7 @@ def strike_under_load(faults: Sandbox, served: Served, topic: str, seconds: floa
         stood = load.acknowledged
         assert wait_until(lambda: load.acknowledged > stood + 500, timeout_seconds=60), "no shrink"
         pause(seconds)
-        struck = utc_now()
+        injected = utc_now()
         faults.kill(LEADER)
         load.stopping.set()
         truth = load.acknowledged
@@ -156,9 +156,9 @@ def strike_under_load(faults: Sandbox, served: Served, topic: str, seconds: floa
         *(topic, seconds, truth - end, (certain or end) - end, known - end),
         *(found["unknown_since"], told),
     )
-    assert truth > end, "nothing was lost: the test struck in vain"
+    assert truth > end, "nothing was lost: the test injected in vain"
     assert (certain or end) <= truth, "certain is only what is gone"
-    assert datetime.fromisoformat(found["unknown_since"]) <= struck, (
+    assert datetime.fromisoformat(found["unknown_since"]) <= injected, (
         "an observation after it was dead"
     )
     faults.start(LEADER)
@@ -177,7 +177,7 @@ def test_a_loss_while_tidemark_is_dead_is_found_when_it_is_back(
         first = Served(start, folder / "first.log").wait_ready()
         first.wait_rounds(2)
         first.kill()
-        truth = prepared.strike()
+        truth = prepared.inject()
         [one] = truth.partitions
         second = Served(start, folder / "second.log").wait_ready()
         try:

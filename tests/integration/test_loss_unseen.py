@@ -59,7 +59,7 @@ def test_a_loss_between_two_rounds_is_told_by_log_lines_alone(
     faults: Sandbox, make_reader: MakeReader
 ) -> None:
     with watching(faults, make_reader) as watch, prepare_loss("committed-loss", faults) as prepared:
-        truth = prepared.strike()
+        truth = prepared.inject()
         [lost] = truth.partitions
         made = watch.until(is_told(truth.topic, (POSSIBLY, "unseen")), SETTLE_SECONDS)
         [finding] = said(made, truth.topic)
@@ -97,7 +97,7 @@ def test_a_last_known_leader_that_comes_back_unseen_has_lost_nothing(
         watching(faults, make_reader) as watch,
         prepare_loss("unclean-without-loss", faults) as prepared,
     ):
-        truth = prepared.strike()
+        truth = prepared.inject()
         assert truth.was_unclean, "the controller says so"
         leader = truth.partitions[0].after.leader
         watch.until(lambda made: leader_of(made, truth.topic) == leader, SETTLE_SECONDS)
@@ -111,7 +111,7 @@ def test_a_loss_is_restored_when_the_old_leader_leads_again(
 ) -> None:
     with watching(faults, make_reader) as watch, prepare_loss("committed-loss", faults) as prepared:
         watch.until(lambda made: leader_of(made, prepared.topic) is not None, SETTLE_SECONDS)
-        truth = prepared.strike()
+        truth = prepared.inject()
         [lost] = truth.partitions
         watch.until(is_told(truth.topic, (COMMITTED, "lost")), SETTLE_SECONDS)
         faults.kill(lost.after.leader)  # its log has nothing that the old one lacks

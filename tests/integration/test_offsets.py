@@ -161,7 +161,7 @@ def test_killed_broker_costs_its_own_partitions_until_a_new_leader_answers(
 ) -> None:
     topic, lonely = new_name("killed"), new_name("lonely")
     reader = make_reader(request_timeout_seconds=2.0)
-    # With two in-sync replicas demanded, a new leader that stands alone cannot raise a high
+    # With two in-sync replicas demanded, a new leader that is alone cannot raise a high
     # watermark that it learned too late, and answers OFFSET_NOT_AVAILABLE for good.
     alone_is_enough = {"min.insync.replicas": "1"}
     admin.create_topic(topic, assignment=[[1, 2], [2, 3], [3, 1]], configs=alone_is_enough)

@@ -65,7 +65,7 @@ def test_a_round_lacks_nothing(oldest: Sandbox) -> None:
 
 def test_a_reordering_is_read_from_the_log_that_it_writes(oldest: Sandbox) -> None:
     with prepare_sequence("sequence-reordering", oldest, batch=random.randint(1, 9)) as prepared:
-        truth = prepared.strike()
+        truth = prepared.inject()
         told = only(truth)
         log = oldest.log_directory(told.broker_id) / "server.log"
         servers = ("--bootstrap-servers", oldest.bootstrap_servers)
@@ -82,7 +82,7 @@ def test_a_loss_is_told_to_the_offset(oldest: Sandbox) -> None:
     with prepare_loss("committed-loss", oldest, records=count) as prepared:
         watch.round()
         watch.round()
-        truth = prepared.strike()
+        truth = prepared.inject()
         made = watch.until(lambda made: said(made, "committed_records_lost", truth.topic, 0))
         finding = said(made, "committed_records_lost", truth.topic, 0)
         assert finding is not None

@@ -160,7 +160,7 @@ def test_a_long_log_shows_how_far_it_is_on_a_terminal(tmp_path: Path) -> None:
 
 
 # ------------------------------------------------------------------ with a service
-def test_a_service_s_proof_stands_before_the_numbers(server: str) -> None:
+def test_a_service_s_proof_unchanged_before_the_numbers(server: str) -> None:
     done = sequence("explain", "-o", "json", "--server", server, given=TEXTBOOK)
     assert (done.returncode, done.stderr) == (ExitCode.OK, "")
     (row,) = rows(done)

@@ -1,4 +1,4 @@
-"""A group that stands before many offsets: aborted records are nothing to read, others are."""
+"""A group that is before many offsets: aborted records are nothing to read, others are."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_long_stretch_of_aborted_records_is_observed_through_over_some_rounds(
     assert wait_until(lambda: time.stalled() == NOTHING, timeout_seconds=60)
 
 
-def test_a_group_before_committed_records_stands_still(
+def test_a_group_before_committed_records_unchanged_still(
     cluster: Sandbox, admin: SandboxAdmin, reader: ClusterReader, new_name: NewName
 ) -> None:
     topic, name = new_name("committed"), new_name("group")

@@ -65,9 +65,9 @@ def test_time_lags_are_off_by_no_more_than_an_interval(
         groups.commit("waiting", IDLE, OLD + 2)  # and never again
         groups.commit("done", IDLE, OLD + LATER)
         told += played(first, groups, source)
-        keeper = kept(tmp_path)
-        keeper.current = lambda: first.ends
-        keeper.save()
+        round_writer = kept(tmp_path)
+        round_writer.current = lambda: first.ends
+        round_writer.save()
         second = Rounds(reader, scope, kept(tmp_path).load())
         told += played(second, groups, source)
     apart = max(first.apart_seconds, second.apart_seconds)

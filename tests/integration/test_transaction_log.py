@@ -46,7 +46,7 @@ SHORT_MS = 3000  # the sandbox's coordinators observation every 2 s for what is 
 
 @pytest.fixture
 def follower(cluster: Sandbox) -> Iterator[Follower]:
-    """Give a follower that stands at the end of the log, which exists by then."""
+    """Give a follower that is at the end of the log, which exists by then."""
     transactional_producer(cluster.bootstrap_servers, "makes-the-topic")
     made = Follower(cluster.bootstrap_servers)
     assert wait_until(lambda: made.read().is_whole, timeout_seconds=SOON), made.session.gaps

@@ -20,7 +20,7 @@ from collectors.wire.pool import Pool
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.identity import TopicPartition as Place
 from rules.facts.snapshot import Snapshot
-from rules.facts.transactions import Sight, Transaction, TransactionState
+from rules.facts.transactions import IdVisibility, Transaction, TransactionState
 from service.app.cluster import bootstrap_addresses
 from service.observe.cluster_reader import ClusterReader, Scope
 from service.runtime.clock import monotonic, utc_now, wait_until
@@ -73,7 +73,7 @@ def known(snapshot: Snapshot, transactional_id: str) -> Transaction | None:
 
 
 def read_held(reader: ClusterReader, scope: Scope) -> Snapshot:
-    """Make rounds until the leaders are asked; the last stable offset stands meanwhile."""
+    """Make rounds until the leaders are asked; the last stable offset is meanwhile."""
     rounds: list[Snapshot] = []
 
     def is_asked() -> bool:
@@ -270,26 +270,26 @@ def allow(operation: str, resource: str, name: str = "*") -> Permission:
 
 
 @pytest.mark.parametrize(
-    ("operation", "every", "sight"),
+    ("operation", "every", "visibility"),
     [
-        pytest.param("describe", True, Sight.ACLS, id="describe-every-one"),
-        pytest.param("write", True, Sight.ACLS, id="write-implies-it"),
-        pytest.param("describe", False, Sight.UNPROVEN, id="describe-this-one"),
+        pytest.param("describe", True, IdVisibility.ACLS, id="describe-every-one"),
+        pytest.param("write", True, IdVisibility.ACLS, id="write-implies-it"),
+        pytest.param("describe", False, IdVisibility.UNPROVEN, id="describe-this-one"),
     ],
 )
 @SCRAM_USERS
-def test_sight_is_what_the_permissions_are(
+def test_visibility_is_what_the_permissions_are(
     admin: SandboxAdmin,
     limited: MakeReader,
     opened: OpenTransaction,
     *,
     operation: str,
     every: bool,
-    sight: Sight,
+    visibility: IdVisibility,
 ) -> None:
     scope = only(opened.topic)
     blind = limited().read(scope)
-    assert blind.transactions.sight is Sight.UNPROVEN
+    assert blind.transactions.visibility is IdVisibility.UNPROVEN
     assert known(blind, opened.transactional_id) is None
     assert blind.transactions.is_complete  # every coordinator answered: it proves nothing
     assert all(gap.scope is not GapScope.TRANSACTIONS for gap in blind.gaps), why_of(blind)
@@ -299,12 +299,12 @@ def test_sight_is_what_the_permissions_are(
     admin.grant(given)
     try:
 
-        def has_sight() -> bool:
+        def has_visibility() -> bool:
             seen = limited().read(scope)
             found = known(seen, opened.transactional_id)
-            return found is not None and seen.transactions.sight is sight
+            return found is not None and seen.transactions.visibility is visibility
 
-        assert wait_until(has_sight, timeout_seconds=60)
+        assert wait_until(has_visibility, timeout_seconds=60)
     finally:
         admin.revoke(given)
 
@@ -318,9 +318,9 @@ def test_one_other_permission_on_a_name_hides_nothing_from_those_who_may_see_all
     ]
     admin.grant(others)
     try:
-        assert reader.read(only(topic)).transactions.sight is Sight.ACLS  # a super user
+        assert reader.read(only(topic)).transactions.visibility is IdVisibility.ACLS  # a super user
         declared = make_reader(sees_all_transactional_ids=True).read(only(topic))
-        assert declared.transactions.sight is Sight.DECLARED
+        assert declared.transactions.visibility is IdVisibility.DECLARED
         assert "DescribeAcls" not in declared.report.requests
     finally:
         admin.revoke(others)

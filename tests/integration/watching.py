@@ -29,7 +29,7 @@ class Watch:
         self.rounds: list[WatchedRound] = []
 
     def round(self) -> WatchedRound:
-        """Make a round, a moment after the one before; sooner where that one wants it."""
+        """Make a round, a time after the one before; sooner where that one wants it."""
         if self.rounds:
             pause(EARLY_SECONDS if self.rounds[-1].next_is_early else ROUND_SECONDS)
         self.rounds.append(self._watcher.make_round())

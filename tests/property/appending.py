@@ -63,7 +63,7 @@ class Track:
 
     def lose(self, end: int) -> None:
         del self.passed_us[end:]
-        self.observations = [(moment, min(seen, end)) for moment, seen in self.observations]
+        self.observations = [(timestamp, min(seen, end)) for timestamp, seen in self.observations]
 
     def bracket(self, offset: int) -> tuple[int, int] | None:
         """Return the two observations between which the end passed an offset, None if before the first."""

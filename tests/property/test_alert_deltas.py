@@ -25,11 +25,11 @@ def lived(settings: AlertingConfig, rounds: Rounds, held: Sequence[Silence]) -> 
     """Return a life after these rounds, with a step between each two, and a clock that is set."""
     life = KeptLife(settings)
     life.asked = Asked(silences=held)
-    for number, (moment, said) in enumerate(rounds.said):
-        life.round(moment, said)
-        life.wait(moment + 0.5)
+    for number, (timestamp, said) in enumerate(rounds.said):
+        life.round(timestamp, said)
+        life.wait(timestamp + 0.5)
         if number == len(rounds.said) // 2:
-            life.shift(moment, 0.25)
+            life.shift(timestamp, 0.25)
     return life
 
 

@@ -92,8 +92,8 @@ def lived(settings: AlertingConfig, rounds: Rounds, silences: Sequence[Silence] 
     """Return a life after these rounds."""
     life = Life(settings)
     life.asked = Asked(silences=silences)
-    for moment, said in rounds.said:
-        life.round(moment, said)
+    for timestamp, said in rounds.said:
+        life.round(timestamp, said)
     return life
 
 
@@ -111,11 +111,11 @@ def last_of(rounds: Rounds) -> float:
 @given(settings_of, rounds)
 def test_nothing_fires_before_its_for(settings: AlertingConfig, rounds: Rounds) -> None:
     life = lived(settings, rounds)
-    for (moment, _), done in zip(rounds.said, life.steps, strict=True):
+    for (timestamp, _), done in zip(rounds.said, life.steps, strict=True):
         for change in done.changes:
             if change.step is AlertStep.FIRED:
-                assert at(moment) - change.alert.active_at >= settings.rules[RULE].for_
-                assert not list(_ends(settings, rounds, change.alert, moment))
+                assert at(timestamp) - change.alert.active_at >= settings.rules[RULE].for_
+                assert not list(_ends(settings, rounds, change.alert, timestamp))
 
 
 def _ends(settings: AlertingConfig, rounds: Rounds, alert: Alert, until: float) -> Iterator[float]:
@@ -123,9 +123,9 @@ def _ends(settings: AlertingConfig, rounds: Rounds, alert: Alert, until: float) 
     if settings.rules[RULE].kind is Kind.EVENT or settings.keep_firing_for[RULE]:
         return  # neither ends with one OK
     name = f"{alert.labels['topic']}-{alert.labels['partition']}"
-    for moment, said in rounds.said:
-        if alert.active_at <= at(moment) <= at(until) and said.get(name) is OK:
-            yield moment
+    for timestamp, said in rounds.said:
+        if alert.active_at <= at(timestamp) <= at(until) and said.get(name) is OK:
+            yield timestamp
 
 
 def default_of(settings: AlertingConfig) -> Route:
@@ -206,7 +206,7 @@ def test_the_order_of_findings_is_irrelevant(
     settings: AlertingConfig, rounds: Rounds, silences: list[Silence]
 ) -> None:
     turned = Rounds(
-        said=[(moment, dict(reversed(list(said.items())))) for moment, said in rounds.said]
+        said=[(timestamp, dict(reversed(list(said.items())))) for timestamp, said in rounds.said]
     )
     one, other = lived(settings, rounds, silences), lived(settings, turned, silences[::-1])
     assert one.state == other.state
@@ -249,8 +249,8 @@ def test_a_restart_is_not_noticed(
 ) -> None:
     life, other = Life(settings), lived(settings, rounds, silences)
     life.asked = Asked(silences=silences)
-    for moment, said in rounds.said:
-        life.round(moment, said)
+    for timestamp, said in rounds.said:
+        life.round(timestamp, said)
         restored = decode(json.loads(json.dumps(encode(life.state))))
         assert restored == life.state
         life.state = restored

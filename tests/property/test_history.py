@@ -70,7 +70,7 @@ def test_damage_anywhere_gives_no_sample_that_was_not_written(
 
 
 @given(st.lists(blocks(), max_size=4))
-def test_joined_blocks_hold_of_every_moment_the_latest_sample(parts: list[Block]) -> None:
+def test_joined_blocks_hold_of_every_timestamp_the_latest_sample(parts: list[Block]) -> None:
     expected: dict[tuple[int, int, int], float] = {}
     for part in parts:
         for series_id, mine in samples_of([part]).items():

@@ -18,7 +18,7 @@ from rules.facts.gap import GapScope
 from rules.facts.identity import TopicPartition
 from rules.facts.memory import Memory, advance
 from rules.facts.snapshot import Snapshot
-from rules.facts.transactions import Sight, Transaction, TransactionState
+from rules.facts.transactions import IdVisibility, Transaction, TransactionState
 from rules.verdict import Verdict
 from rules.view import View
 from tests.factories import (
@@ -79,7 +79,7 @@ def observe(sees: Sees, truth: Transaction | None, number: int, *, ended: bool =
         transactions=transactions(
             *found,
             is_complete=sees.coordinator,
-            sight=Sight.NO_AUTHORIZER if sees.id_visible else Sight.UNPROVEN,
+            visibility=IdVisibility.NO_AUTHORIZER if sees.id_visible else IdVisibility.UNPROVEN,
             resolved=frozenset({7}) if sees.by_number else frozenset(),
         ),
         producers=producers(open_producer(), rows=1) if is_observed else producers(rows=1),

@@ -27,7 +27,7 @@ class Story:
         self.errors: list[str] = []
         self.shown: set[str] = set()  # lines that were there at some observation
         self.is_behind = False
-        self.has_ties = False  # two files were written last at the same moment
+        self.has_ties = False  # two files were written last at the same time
         self.disk.append(b"before\n")
         self.observe()
 

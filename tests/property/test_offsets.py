@@ -38,8 +38,8 @@ def lags_of(found: Topics, keys: CommitKeys) -> dict[tuple[int, str, int], tuple
     """Return both lags of every commit, and whether it is told as above the high watermark."""
     index, seen = partitions_of(found).index, offsets_of(found)
     rows = {key: index.row(key[1], key[2]) for key in keys}
-    standing = [key for key, row in rows.items() if row is not None]
-    made = commits(*((key[0], rows[key] or 0, keys[key]) for key in standing))
+    unchanged = [key for key, row in rows.items() if row is not None]
+    made = commits(*((key[0], rows[key] or 0, keys[key]) for key in unchanged))
     beyond = set(made.beyond_high_watermark(seen).tolist())
     both = zip(
         made.read_committed_lag(seen).to_list(),
@@ -48,7 +48,7 @@ def lags_of(found: Topics, keys: CommitKeys) -> dict[tuple[int, str, int], tuple
     )
     return {
         key: (*lags, place in beyond)
-        for place, (key, lags) in enumerate(zip(standing, both, strict=True))
+        for place, (key, lags) in enumerate(zip(unchanged, both, strict=True))
     }
 
 

@@ -113,13 +113,13 @@ def test_memory_of_a_round_is_the_same_when_the_round_is_seen_twice(
     once = views(observations)
     again = views([*observations, observations[-1]])
     assert once.now == again.now
-    stands = [
+    unchanged = [
         name
         for name, found in findings(once).items()
         if found.verdict is Verdict.BREACH and found.rule.rule_id == "high_watermark_stuck"
     ]
     after = findings(again)
-    assert all(after[name].verdict is Verdict.BREACH for name in stands)
+    assert all(after[name].verdict is Verdict.BREACH for name in unchanged)
 
 
 @given(histories, st.integers(-(2**33), 2**33))

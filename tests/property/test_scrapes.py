@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.scrapes.answer import Samples
-from collectors.scrapes.counting import Moment
+from collectors.scrapes.counting import ScrapeTime
 from collectors.scrapes.endpoints import BadAddressError, Endpoint, page_at, target_of
 from collectors.scrapes.page import read_page
 from collectors.scrapes.query import read_answer
@@ -139,11 +139,11 @@ def test_rises_of_a_counter_are_never_more_than_it_can_have_counted(
     tracker = Tracker(page_at("http://app-1"), fresh_us=10**9, max_series=10)
     series = wanted("kafka_producer_record_error_total", {"client_id": "a"})
     assert series is not None
-    moment = Moment(0, 0)
+    timestamp = ScrapeTime(0, 0)
     for number, value in enumerate(observations):
-        moment = Moment(number * SECOND_US, number * SECOND_US + 1)
-        tracker.note(Samples(values={} if value is None else {series: value}), moment)
-    readings = tracker.readings(0, moment.ended_us).clients
+        timestamp = ScrapeTime(number * SECOND_US, number * SECOND_US + 1)
+        tracker.note(Samples(values={} if value is None else {series: value}), timestamp)
+    readings = tracker.readings(0, timestamp.ended_us).clients
     told = sum(rise.count or 0 for one in readings if one.errors for rise in one.errors.rises)
     known = [value for value in observations if value is not None]
     pairs = zip([0, *known], known, strict=False)
@@ -155,7 +155,7 @@ def test_rises_of_a_counter_are_never_more_than_it_can_have_counted(
 @given(OBSERVATIONS)
 def test_quantities_do_not_mix(observations: list[int | None]) -> None:
     tracker = Tracker(page_at("http://app-1"), fresh_us=10**9, max_series=10)
-    moment = Moment(0, 0)
+    timestamp = ScrapeTime(0, 0)
     names = {Quantity.RECORD_ERRORS: "error", Quantity.RECORD_RETRIES: "retry"}
     series = {
         quantity: wanted(f"kafka_producer_record_{word}_total", {"client_id": "a"})
@@ -165,8 +165,8 @@ def test_quantities_do_not_mix(observations: list[int | None]) -> None:
     assert errors is not None
     assert retries is not None
     for number, value in enumerate(observations):
-        moment = Moment(number * SECOND_US, number * SECOND_US + 1)
-        tracker.note(Samples(values={errors: 0.0, retries: float(value or 0)}), moment)
-    for one in tracker.readings(0, moment.ended_us).clients:
+        timestamp = ScrapeTime(number * SECOND_US, number * SECOND_US + 1)
+        tracker.note(Samples(values={errors: 0.0, retries: float(value or 0)}), timestamp)
+    for one in tracker.readings(0, timestamp.ended_us).clients:
         assert one.errors is not None
         assert one.errors.rises == ()

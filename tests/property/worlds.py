@@ -26,7 +26,7 @@ ENDS: Final = ("last_stable_offset", "high_watermark", "log_end_offset", "log_st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """What happens to a partition between two rounds; what does not happen stands."""
+    """What happens to a partition between two rounds; what does not happen is."""
 
     appended: int = 0
     is_replicated: bool = True

@@ -67,7 +67,7 @@ def kill_family(pid: int) -> None:
 
 
 def free_port() -> int:
-    """Return a port that nobody has at the moment."""
+    """Return a port that nobody has now."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port: int = one.getsockname()[1]

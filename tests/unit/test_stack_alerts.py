@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ruamel.yaml import YAML
 
-from rules.catalogue.all_rules import OWN_SIGHT, RULES
+from rules.catalogue.all_rules import RULES, SELF_MONITORING
 from rules.names import METRICS
 from rules.verdict import Severity
 
@@ -36,7 +36,7 @@ def test_alerts_use_metrics_that_exist() -> None:
 def test_alerts_name_rules_that_exist() -> None:
     used = {name for rule in alerts() for name in re.findall(r'rule!?="(\w+)"', rule["expr"])}
     assert used
-    assert used <= {OWN_SIGHT.rule_id, *(rule.meta.rule_id for rule in RULES)}
+    assert used <= {SELF_MONITORING.rule_id, *(rule.meta.rule_id for rule in RULES)}
 
 
 def test_alerts_stand_on_jobs_that_are_scraped() -> None:

@@ -1,7 +1,7 @@
 """Lines of a KRaft controller about elections of replicas that were not known to have everything.
 
 Such an election is told twice: by who decides it, with the topic id alone, and by every controller
-that takes the change over, with the topic. Controllers with ZooKeeper say nothing of it.
+that takes the change over, with the topic. Controllers with ZooRoundWriter say nothing of it.
 Source: PartitionChangeBuilder (from Kafka 3.6 on) and PartitionRegistration (3.0) up to 4.4, and lines
 of real 4.1 controllers.
 """

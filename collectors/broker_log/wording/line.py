@@ -44,7 +44,7 @@ class Line:
     """A line whose message may be one that is searched for."""
 
     origin: Origin
-    head: str  # what stands before the message
+    head: str  # what is before the message
     said: str  # the message, and what follows it
     before: FirstLine | None
 

@@ -19,7 +19,7 @@ _PATTERN: Final = (
 _BRACKETED: Final = compiled(rf"\[{_PATTERN}\]")
 # Not in a zone of a name that we do not know, as in `[2026-11-21 11:56:40,159 CET]`.
 _BARE: Final = compiled(rf"(?<![\w.:-]){_PATTERN}(?![\w:]|[.,]\d| [A-Z]{{1,5}}\])")
-HEAD: Final = 160  # characters of a line in which its time stands, after what a shipper put first
+HEAD: Final = 160  # characters of a line in which its time is, after what a shipper put first
 
 
 def time_of(line: str, zone: tzinfo) -> datetime | None:

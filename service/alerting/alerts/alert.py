@@ -17,7 +17,7 @@ RESOLVED_KEPT: Final = timedelta(minutes=15)
 
 
 class AlertState(StrEnum):
-    """Where an alert stands. Prometheus calls the last one inactive."""
+    """Where an alert is. Prometheus calls the last one inactive."""
 
     PENDING = "pending"  # a breach that has not lasted for its rule's `for` yet
     FIRING = "firing"
@@ -123,5 +123,5 @@ class Alert:
         )
 
 
-def _moved(moment: datetime | None, step: timedelta) -> datetime | None:
-    return None if moment is None else moment + step
+def _moved(timestamp: datetime | None, step: timedelta) -> datetime | None:
+    return None if timestamp is None else timestamp + step

@@ -50,7 +50,7 @@ def decode(plain: Mapping[str, Any]) -> AlertingState:
     return AlertingState(
         alerts={alert.key: alert for alert in alerts},
         groups={group.group_id: group for group in groups},
-        observed_at=_read("observed_at", lambda: _moment(plain["observed_at"])),
+        observed_at=_read("observed_at", lambda: _timestamp(plain["observed_at"])),
     )
 
 
@@ -85,9 +85,9 @@ def decode_alert(plain: Mapping[str, Any]) -> Alert:
         reason=plain["reason"],
         evidence=plain["evidence"],
         active_at=datetime.fromisoformat(plain["active_at"]),
-        fired_at=_moment(plain["fired_at"]),
-        keep_firing_since=_moment(plain["keep_firing_since"]),
-        resolved_at=_moment(plain["resolved_at"]),
+        fired_at=_timestamp(plain["fired_at"]),
+        keep_firing_since=_timestamp(plain["keep_firing_since"]),
+        resolved_at=_timestamp(plain["resolved_at"]),
         end=None if plain["end"] is None else AlertEnd(plain["end"]),
         news=News(*plain["news"]),
         labels=labels,
@@ -136,11 +136,11 @@ def _decode_told(plain: Mapping[str, Any]) -> Told:
     )
 
 
-def _text(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()
+def _text(timestamp: datetime | None) -> str | None:
+    return None if timestamp is None else timestamp.isoformat()
 
 
-def _moment(text: str | None) -> datetime | None:
+def _timestamp(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
 
 

@@ -6,7 +6,7 @@ told once it is in the outbox.
 
 A step without a round only flushes the groups that are due, so that nobody waits for a cluster that
 is slow to answer. A step that cannot be stored now flushes none: what is due is told later, as it
-stands by then, and nothing that ended meanwhile is left out.
+is by then, and nothing that ended meanwhile is left out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Final
 from rules.verdict import RuleMeta
 from service.alerting.alerts.acknowledgements import Acknowledgement
 from service.alerting.alerts.alert import Alert, AlertState
-from service.alerting.alerts.flush import Flushed, Moment, Notification, flushed
+from service.alerting.alerts.flush import FlushContext, Flushed, Notification, flushed
 from service.alerting.alerts.grouping import Group, Members, gathered, members_of
 from service.alerting.alerts.inhibition import DEFAULT_INHIBITIONS, Inhibition
 from service.alerting.alerts.lifecycle import (
@@ -88,8 +88,8 @@ def step(  # noqa: PLR0913 - the whole world of a pure function
     due = [group for group in groups.values() if tells and group.flush_at <= now]
     told: list[Notification] = []
     if due:  # what is muted is worked out only for those who might be told
-        moment = _moment(config, asked, firing, now)
-        flushes = {one.group_id: _flushed(one, members, config.routing, moment) for one in due}
+        context = _context(config, asked, firing, now)
+        flushes = {one.group_id: _flushed(one, members, config.routing, context) for one in due}
         groups = {key: one for key, one in groups.items() if key not in flushes}
         groups |= {key: one.group for key, one in flushes.items() if one.group is not None}
         told = [one.notification for one in flushes.values() if one.notification is not None]
@@ -125,14 +125,16 @@ def _gathered(
             yield group_id, group
 
 
-def _moment(config: AlertingConfig, asked: Asked, firing: Sequence[Alert], now: datetime) -> Moment:
+def _context(
+    config: AlertingConfig, asked: Asked, firing: Sequence[Alert], now: datetime
+) -> FlushContext:
     by_fingerprint = {alert.fingerprint: alert for alert in firing}
     taken_up = (
         one.fingerprint
         for one in asked.acknowledgements
         if one.fingerprint in by_fingerprint and one.holds_for(by_fingerprint[one.fingerprint])
     )
-    return Moment(
+    return FlushContext(
         now=now,
         muting=Muting(asked.silences, config.inhibitions, firing, now),
         taken_up=frozenset(taken_up),
@@ -140,11 +142,13 @@ def _moment(config: AlertingConfig, asked: Asked, firing: Sequence[Alert], now: 
 
 
 def _flushed(
-    group: Group, firing: Mapping[GroupId, Members], routing: Routing, moment: Moment
+    group: Group, firing: Mapping[GroupId, Members], routing: Routing, context: FlushContext
 ) -> Flushed:
     """Flush a group; one that no route leads to any more is forgotten."""
     members = firing.get(group.group_id)
     if members is None:
         members = members_of(group.ended.values(), routing).get(group.group_id)
-        return Flushed(group=None) if members is None else flushed(group, {}, members.route, moment)
-    return flushed(group, members.alerts, members.route, moment)
+        return (
+            Flushed(group=None) if members is None else flushed(group, {}, members.route, context)
+        )
+    return flushed(group, members.alerts, members.route, context)

@@ -45,7 +45,7 @@ class Notification:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class FlushContext:
     """What goes for every group that is flushed now."""
 
     now: datetime
@@ -61,27 +61,27 @@ class Flushed:
     notification: Notification | None = None
 
 
-def flushed(group: Group, alerts: ByFingerprint, route: Route, moment: Moment) -> Flushed:
+def flushed(group: Group, alerts: ByFingerprint, route: Route, context: FlushContext) -> Flushed:
     """Return a group with these firing alerts after its flush, and what is told of it, if anything."""
-    muted = _muted_ends(group, moment.muting) if route.heeds_mutes else {}
-    tellable = _tellable(group, alerts, muted, route, moment)
+    muted = _muted_ends(group, context.muting) if route.heeds_mutes else {}
+    tellable = _tellable(group, alerts, muted, route, context)
     reason = why_tell(
         group.told,
         tellable,
         send_resolved=route.send_resolved,
         repeat_interval=route.repeat_interval,
-        now=moment.now,
+        now=context.now,
     )
-    kept = {name: alert for name, alert in muted.items() if _may_be_told(alert, moment.now)}
+    kept = {name: alert for name, alert in muted.items() if _may_be_told(alert, context.now)}
     after = replace(
         group,
-        flush_at=moment.now + route.group_interval,
+        flush_at=context.now + route.group_interval,
         ended=kept,
-        told=_told(group, tellable, reason, frozenset(group.ended.keys() - kept.keys()), moment),
+        told=_told(group, tellable, reason, frozenset(group.ended.keys() - kept.keys()), context),
     )
     return Flushed(
         group=after if alerts or kept else None,
-        notification=_notification(group, tellable, reason, route, moment.now),
+        notification=_notification(group, tellable, reason, route, context.now),
     )
 
 
@@ -100,16 +100,16 @@ def _muted_ends(group: Group, muting: Muting) -> ByFingerprint:
 
 
 def _tellable(
-    group: Group, alerts: ByFingerprint, muted: ByFingerprint, route: Route, moment: Moment
+    group: Group, alerts: ByFingerprint, muted: ByFingerprint, route: Route, context: FlushContext
 ) -> Tellable:
     firing = alerts
     if route.heeds_mutes:
-        firing = {name: one for name, one in alerts.items() if not moment.muting.is_muted(one)}
+        firing = {name: one for name, one in alerts.items() if not context.muting.is_muted(one)}
     ends = group.ended.keys() & _owed(group) - muted.keys()
     return Tellable(
         firing=firing,
         resolved={name: group.ended[name] for name in ends},
-        is_taken_up=not route.repeats_always and firing.keys() <= moment.taken_up,
+        is_taken_up=not route.repeats_always and firing.keys() <= context.taken_up,
     )
 
 
@@ -122,11 +122,11 @@ def _told(
     tellable: Tellable,
     reason: NotifyReason,
     over: frozenset[str],
-    moment: Moment,
+    context: FlushContext,
 ) -> Told | None:
     """Return what the receiver knows after the flush; of what is over, nothing."""
     if reason is not NotifyReason.NONE:
-        return told_after(group.told, tellable, moment.now).without(over)
+        return told_after(group.told, tellable, context.now).without(over)
     return None if group.told is None else group.told.without(over)
 
 

@@ -2,7 +2,7 @@
 
 Transitions happen only in rounds, never between them. A round that could not judge a state (UNKNOWN,
 or its subject was not among those judged) leaves its alert untouched: it is neither promoted nor
-resolved. Events do not un-happen: what is open of them stands, whatever a round can see.
+resolved. Events do not un-happen: what is open of them is, whatever a round can see.
 
 Prometheus lets ten minutes pass after a restart before an alert fires whose `for` is longer than
 that. No rule of ours waits that long, so that only its limit for an outage is kept: after an hour in
@@ -100,11 +100,11 @@ def advance(alerts: Alerts, seen: Seen, timing: Timing, now: datetime) -> Advanc
             continue
         if entry is None or entry.severity is alert.severity:
             present.add(alert.finding)
-        elif _stands(entry, change):
+        elif _is_breach(entry, change):
             handed_over[alert.finding] = alert.active_at
     for identity, entry in seen.open_findings.items():
         change = by_finding.get(identity)
-        if identity not in present and _stands(entry, change):
+        if identity not in present and _is_breach(entry, change):
             begun = _begun(entry, handed_over.get(identity, entry.since), timing, now)
             changes.append(begun)
             after[begun.alert.key] = begun.alert
@@ -121,7 +121,7 @@ def after_outage(alerts: Alerts, observed_at: datetime | None, now: datetime) ->
     }
 
 
-def _stands(entry: OpenFinding, change: Change | None) -> bool:
+def _is_breach(entry: OpenFinding, change: Change | None) -> bool:
     """Whether a finding was a breach in this round."""
     return entry.kind is Kind.EVENT or (change is not None and change.step in _BREACHES)
 
@@ -139,13 +139,13 @@ def _steps(
             yield AlertChange(step=AlertStep.FORGOTTEN, alert=alert)
     elif entry is None:
         yield from _missed(alert, change, timing, now)
-    elif not _stands(entry, change):
+    elif not _is_breach(entry, change):
         return
     elif entry.severity is not alert.severity:
         said = replace(alert, reason=entry.reason, evidence=entry.evidence)
         yield _ended(said, AlertEnd.SEVERITY_CHANGED, now)
     else:
-        yield from _standing(alert, entry, change, timing, now)
+        yield from _carry_on(alert, entry, change, timing, now)
 
 
 def _ended(alert: Alert, end: AlertEnd, now: datetime) -> AlertChange:
@@ -169,7 +169,7 @@ def _missed(
         yield AlertChange(step=AlertStep.KEPT, alert=kept)
 
 
-def _standing(
+def _carry_on(
     alert: Alert,
     entry: OpenFinding,
     change: Change | None,

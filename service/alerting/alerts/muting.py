@@ -22,7 +22,7 @@ class Muted:
 
 
 class Muting:
-    """Answers for one moment."""
+    """Answers for one time."""
 
     def __init__(
         self,

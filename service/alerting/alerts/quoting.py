@@ -42,7 +42,7 @@ def escaped(text: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    """Undo `escaped`; any other backslash stands for itself, so that patterns need it only once."""
+    """Undo `escaped`; any other backslash matches itself, so that patterns need it only once."""
     return _ESCAPED.sub(lambda found: "\n" if found.group(1) == "n" else found.group(1), text)
 
 

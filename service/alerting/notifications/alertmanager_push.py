@@ -2,7 +2,7 @@
 
 An alert that goes on is given an end a little ahead, and pushed again before that: if Tidemark dies,
 the Alertmanager takes the alert for over instead of keeping it for ever. The end is counted from the
-attempt and put in at the last moment. In a body that was made earlier and had to wait, it might lie
+attempt and put in at the last time. In a body that was made earlier and had to wait, it might lie
 in the past, and would end the alert it tells of.
 
 Source: prometheus/prometheus, notifier and rules/alerting.go; prometheus/alertmanager, api/v2.

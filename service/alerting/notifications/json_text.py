@@ -22,8 +22,8 @@ def json_bytes(document: Json) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def timestamp(moment: datetime) -> str:
+def timestamp(at: datetime) -> str:
     """Return a time in UTC as Go prints it (RFC 3339, no more digits than it has)."""
-    utc = moment.astimezone(UTC)
+    utc = at.astimezone(UTC)
     digits = f"{utc.microsecond:06d}".rstrip("0")
     return utc.isoformat()[:_SECONDS_LONG] + (f".{digits}Z" if digits else "Z")

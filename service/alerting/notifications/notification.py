@@ -27,8 +27,8 @@ class NotifiedAlert:
     generator_url: str = ""  # where more is to be seen; empty for nowhere
 
     def __post_init__(self) -> None:
-        for moment in (self.starts_at, self.ends_at):
-            if moment is not None and moment.utcoffset() is None:
+        for timestamp in (self.starts_at, self.ends_at):
+            if timestamp is not None and timestamp.utcoffset() is None:
                 raise ValueError("an alert's times need a time zone")
 
     @property

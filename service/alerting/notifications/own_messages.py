@@ -19,8 +19,8 @@ def trial_message(receiver: str, *, by: str, external_url: str, at: datetime) ->
         "description": f"{by} tries whether {receiver} can be reached. Nothing is wrong.",
     }
     labels = {"alertname": TEST, "severity": "info", "receiver": receiver}
-    moment = at - timedelta(seconds=1), at
-    return _message(receiver, labels, said, moment, reason="test", external_url=external_url)
+    timestamp = at - timedelta(seconds=1), at
+    return _message(receiver, labels, said, timestamp, reason="test", external_url=external_url)
 
 
 def watchdog_message(
@@ -32,15 +32,15 @@ def watchdog_message(
         "description": f"This alert always fires. If it stays away, nobody watches {cluster}.",
     }
     labels = {"alertname": WATCHDOG, "severity": "info", "cluster": cluster}
-    moment = since, None
-    return _message(receiver, labels, said, moment, reason="watchdog", external_url=external_url)
+    timestamp = since, None
+    return _message(receiver, labels, said, timestamp, reason="watchdog", external_url=external_url)
 
 
 def _message(  # noqa: PLR0913 - the parts of a message, each by its name
     receiver: str,
     labels: dict[str, str],
     said: dict[str, str],
-    moment: tuple[datetime, datetime | None],
+    timestamp: tuple[datetime, datetime | None],
     *,
     reason: str,
     external_url: str,
@@ -56,8 +56,8 @@ def _message(  # noqa: PLR0913 - the parts of a message, each by its name
             NotifiedAlert(
                 labels=labels,
                 annotations=said,
-                starts_at=moment[0],
-                ends_at=moment[1],
+                starts_at=timestamp[0],
+                ends_at=timestamp[1],
                 fingerprint=fingerprint(labels),
             ),
         ),

@@ -20,7 +20,7 @@ from service.alerting.receivers.secret import Secret
 
 LARGEST: Final = 512 * 1000  # bytes; PagerDuty says 512 KB, and may mean the smaller ones
 LONGEST_SUMMARY: Final = 1024  # characters
-_ROOM_FOR_KEY: Final = 100  # bytes
+_KEY_LENGTH: Final = 100  # bytes
 _MOST_TOLD: Final = 50  # alerts in an incident's details
 _SEVERITIES: Final = ("critical", "error", "warning", "info")  # the worst first
 _UNKNOWN_SEVERITY: Final = "error"
@@ -30,7 +30,7 @@ _LEFT_OUT: Final = "left out: with it the event would be larger than PagerDuty t
 def pagerduty_body(notification: Notification) -> bytes:
     """Return the event as it is kept: without its routing key."""
     event = _event(notification, _details(notification))
-    if len(event) + _ROOM_FOR_KEY <= LARGEST:
+    if len(event) + _KEY_LENGTH <= LARGEST:
         return event
     return _event(notification, {"details": _LEFT_OUT})
 

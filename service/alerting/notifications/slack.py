@@ -30,7 +30,7 @@ LONGEST_SECTION: Final = 3000
 LONGEST_NOTICE: Final = 3000  # Slack takes 40,000; nobody reads them
 LONGEST_TOGETHER: Final = 10_000  # of all sections
 MOST_ALERTS: Final = 10  # of 50 blocks; who wants more opens Tidemark
-_LONGEST_ALERT: Final = 900  # before it is escaped: ten of them, and room for what escaping adds
+_LONGEST_ALERT: Final = 900  # before it is escaped: ten of them, and space for what escaping adds
 LONGEST_REASON: Final = 100
 _LONGEST_ESCAPED: Final = 2300  # so that two links still fit
 _LONGEST_LINK: Final = 250
@@ -44,7 +44,7 @@ def slack_body(notification: Notification) -> bytes:
     """Return the message."""
     line = title(notification)
     header = {"type": "plain_text", "text": cut(line, LONGEST_HEADER)}
-    # Slack shows blocks in place of the notice: what a header has no room for stands below it.
+    # Slack shows blocks in place of the notice: what a header has no space for is below it.
     incident = notification.common_annotations.get(INCIDENT_SUMMARY, "")
     is_cut = bool(incident) and len(line) > LONGEST_HEADER
     whole = [_section(escaped(incident, _LONGEST_ALERT))] if is_cut else []

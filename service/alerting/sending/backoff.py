@@ -34,8 +34,8 @@ def next_attempt_at(tried: Tried, now: datetime, chance: float) -> datetime | No
     last = tried.created_at + GIVE_UP_AFTER
     if tried.not_before is not None:
         return tried.not_before if now < last else None
-    moment = now + _pause(tried, chance)
-    return moment if moment <= last else None
+    timestamp = now + _pause(tried, chance)
+    return timestamp if timestamp <= last else None
 
 
 def _pause(tried: Tried, chance: float) -> timedelta:

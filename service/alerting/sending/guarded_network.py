@@ -1,7 +1,7 @@
 """Connections that are checked when they are made.
 
 A name is resolved once, all its addresses are checked, and one of these is connected to. A name
-server that answers otherwise a moment later changes nothing, since nobody asks it again. The name
+server that answers otherwise a time later changes nothing, since nobody asks it again. The name
 stays what it was for HTTP's `Host` and for TLS. One address that may not be called denies them all:
 a name that leads here and there at once is not one that anybody meant.
 """

@@ -9,7 +9,7 @@ from typing import Final
 from service.alerting.receivers.secret import HIDDEN
 
 KEPT: Final = 1024  # characters of a reply
-_SHORTEST: Final = 4  # a shorter text gives nothing away, and stands in every other word
+_SHORTEST: Final = 4  # a shorter text gives nothing away, and is in every other word
 # PostgreSQL stores no NUL, and a terminal obeys the others.
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 

@@ -30,8 +30,8 @@ def not_before(header: str | None, now: datetime) -> datetime | None:
 
 def _until(text: str, now: datetime) -> timedelta | None:
     try:
-        moment = parsedate_to_datetime(text)
+        timestamp = parsedate_to_datetime(text)
     except (ValueError, OverflowError):
         return None
-    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    aware = timestamp if timestamp.tzinfo is not None else timestamp.replace(tzinfo=UTC)
     return aware - now

@@ -34,7 +34,7 @@ from service.api.deliveries.views import delivery_view
 from service.api.findings.lists import LAST_US
 from service.storage.alerting.acknowledgements import StoredClosing
 from service.storage.alerting.alert_lists import AlertReading, StoredAlert, WantedAlerts
-from service.storage.changes.audit import Action, Deed
+from service.storage.changes.audit import Action, AuditEvent
 from service.storage.changes.changes import Change
 from service.storage.delivery.deliveries import Groups, told_of
 
@@ -122,10 +122,10 @@ def _add_closing(router: APIRouter, sources: Sources) -> None:
 def _page(
     sources: Sources, query: AlertQuery, after: tuple[datetime, int] | None
 ) -> tuple[models.AlertPage, Key | None]:
-    desk, now = sources.desk, sources.utc_now()
-    with desk.alerts.reading() as reading:
+    admin, now = sources.admin, sources.utc_now()
+    with admin.alerts.reading() as reading:
         shown, last = _shown(reading, sources, query, after)
-        held = now_of(reading, shown, desk.sending, now)
+        held = now_of(reading, shown, admin.sending, now)
         stamped = alert_stamp(sources.state, reading.observed_at(), now)
     items = [alert_view(one, held) for one in shown]
     return models.AlertPage(**stamped, items=items, next=None), last
@@ -146,7 +146,7 @@ def _shown(
         for one in found:
             if len(shown) == query.limit:
                 return shown, _key(after)
-            if query.receiver in (None, *receivers_of(one, sources.desk.sending)):
+            if query.receiver in (None, *receivers_of(one, sources.admin.sending)):
                 shown.append(one)
             after = one.alert.active_at, one.id
         if len(found) < batch:
@@ -174,13 +174,13 @@ def _after(query: AlertQuery) -> tuple[datetime, int] | None:
 
 
 def _detail(sources: Sources, fingerprint: str) -> models.AlertDetail:
-    desk, now = sources.desk, sources.utc_now()
-    with desk.alerts.reading() as reading:
+    admin, now = sources.admin, sources.utc_now()
+    with admin.alerts.reading() as reading:
         stored = reading.one(fingerprint)
         if stored is None:
             raise not_found(NO_ALERT)
-        alert = alert_view(stored, now_of(reading, [stored], desk.sending, now))
-        groups = Groups(names=groups_of(stored, desk.sending), since=stored.alert.active_at)
+        alert = alert_view(stored, now_of(reading, [stored], admin.sending, now))
+        groups = Groups(names=groups_of(stored, admin.sending), since=stored.alert.active_at)
         closing = reading.closing(stored)
         return models.AlertDetail(
             **alert_stamp(sources.state, reading.observed_at(), now),
@@ -188,7 +188,7 @@ def _detail(sources: Sources, fingerprint: str) -> models.AlertDetail:
             steps=[step_view(step) for step in reading.steps(stored.id)],
             notified=[delivery_view(one) for one in told_of(reading.connection, groups)],
             closing=None if closing is None else _closing_view(closing),
-            runbook_url=_runbook(desk.sending.runbook_url, stored.alert.rule_id),
+            runbook_url=_runbook(admin.sending.runbook_url, stored.alert.rule_id),
         )
 
 
@@ -205,8 +205,8 @@ def _ack(change: Change, fingerprint: str, body: models.AckBody) -> Done:
     model = models.AckDetail(
         **stamp_of(change.now), fingerprint=fingerprint, acknowledged=ack_view(said)
     )
-    deed = _deed(Action.ALERT_ACKNOWLEDGE, stored, body.comment)
-    return Done(deed=deed, status=HTTPStatus.OK, model=model)
+    audit_event = _audit_event(Action.ALERT_ACKNOWLEDGE, stored, body.comment)
+    return Done(audit_event=audit_event, status=HTTPStatus.OK, model=model)
 
 
 def _unack(change: Change, fingerprint: str) -> Done:
@@ -214,8 +214,10 @@ def _unack(change: Change, fingerprint: str) -> Done:
     said = change.take_back(stored)
     if said is None:
         raise not_found("nobody has acknowledged this alert")
-    deed = _deed(Action.ALERT_UNACKNOWLEDGE, stored, "", by=said.by, comment=said.comment)
-    return Done(deed=deed, status=HTTPStatus.NO_CONTENT)
+    audit_event = _audit_event(
+        Action.ALERT_UNACKNOWLEDGE, stored, "", by=said.by, comment=said.comment
+    )
+    return Done(audit_event=audit_event, status=HTTPStatus.NO_CONTENT)
 
 
 def _close(change: Change, fingerprint: str, body: models.CloseBody) -> Done:
@@ -233,8 +235,8 @@ def _close(change: Change, fingerprint: str, body: models.CloseBody) -> Done:
     model = models.ClosingDetail(
         **stamp_of(change.now), fingerprint=fingerprint, closing=_closing_view(wish)
     )
-    deed = _deed(Action.ALERT_CLOSE, stored, body.why)
-    return Done(deed=deed, status=HTTPStatus.ACCEPTED, model=model)
+    audit_event = _audit_event(Action.ALERT_CLOSE, stored, body.why)
+    return Done(audit_event=audit_event, status=HTTPStatus.ACCEPTED, model=model)
 
 
 def _found(change: Change, fingerprint: str) -> StoredAlert:
@@ -244,10 +246,10 @@ def _found(change: Change, fingerprint: str) -> StoredAlert:
     return stored
 
 
-def _deed(action: Action, stored: StoredAlert, why: str, **details: str) -> Deed:
+def _audit_event(action: Action, stored: StoredAlert, why: str, **details: str) -> AuditEvent:
     labels = dict(stored.alert.labels)
     target = stored.alert.fingerprint
-    return Deed(action=action, target=target, why=why, details={"labels": labels, **details})
+    return AuditEvent(action=action, target=target, why=why, details={"labels": labels, **details})
 
 
 def _closing_view(closing: StoredClosing) -> models.Closing:

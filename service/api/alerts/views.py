@@ -16,10 +16,10 @@ from service.alerting.alerts.inhibition import Inhibition
 from service.alerting.alerts.matchers import Operator, all_match
 from service.alerting.alerts.muting import Muting
 from service.api.alerts import models
-from service.api.core.desk import Sending
+from service.api.core.admin_services import Sending
 from service.api.findings.views import SUMMARIES, finding_id
 from service.rounds.latest import ServiceState
-from service.rounds.persistence import KeepingState
+from service.rounds.persistence import PersistenceState
 from service.storage.alerting.alert_lists import AlertReading, StoredAlert, StoredStep
 
 KINDS = {rule.meta.rule_id: rule.meta.kind for rule in EVERY}
@@ -27,7 +27,7 @@ KINDS = {rule.meta.rule_id: rule.meta.kind for rule in EVERY}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Now:
-    """What holds alerts back in this moment, and what persons and rules say of them."""
+    """What holds alerts back in this time, and what persons and rules say of them."""
 
     sending: Sending
     muting: Muting
@@ -138,8 +138,8 @@ def alert_stamp(
     service_state: ServiceState, observed_at: datetime | None, now: datetime
 ) -> dict[str, Any]:
     """Return of when the stored alerts are, and whether no newer ones wait to be stored."""
-    keeping = service_state.keeping
-    is_stored = keeping.state is KeepingState.STORED and not keeping.waiting_rounds
+    persistence = service_state.persistence
+    is_stored = persistence.state is PersistenceState.STORED and not persistence.waiting_rounds
     age = None if observed_at is None else max((now - observed_at).total_seconds(), 0.0)
     return {
         "as_of": observed_at,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from service.api.core.bodies import Moment
+from service.api.core.bodies import Timestamp
 from service.api.core.queries import PageQuery, Word
 
 
@@ -16,4 +16,4 @@ class AuditQuery(PageQuery):
     who: Word | None = None
     what: Annotated[Word | None, Field(examples=["silence.create"])] = None
     target: Word | None = None
-    since: Annotated[Moment | None, Field(description="From here on")] = None
+    since: Annotated[Timestamp | None, Field(description="From here on")] = None

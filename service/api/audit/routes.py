@@ -34,7 +34,7 @@ def audit_router(sources: Sources) -> APIRouter:
             since=query.since,
             before=None if key is None else key[0],
         )
-        found = await sources.in_database(lambda: sources.desk.audit.page(wanted, query.limit + 1))
+        found = await sources.in_database(lambda: sources.admin.audit.page(wanted, query.limit + 1))
         shown = found[: query.limit]
         last = (shown[-1].id,) if len(found) > query.limit else None
         following = continued(request, response, LIST, last)

@@ -7,11 +7,11 @@ from typing import Annotated
 from pydantic import Field
 
 from rules.baseline.series import Metric
-from service.api.core.bodies import Moment
+from service.api.core.bodies import Timestamp
 from service.api.core.queries import NoQuery, PageQuery, PartitionNumber, Pattern
 
 At = Annotated[
-    Moment | None,
+    Timestamp | None,
     Field(description="For which time, by default now", examples=["2026-01-31T03:00:00Z"]),
 ]
 

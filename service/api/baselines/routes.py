@@ -18,7 +18,7 @@ from service.api.core.queries import NoQuery, PageQuery
 from service.api.core.stamps import continued
 from service.storage.baselines.reading import StoredRun, WantedSeries
 from service.storage.baselines.rolling_back import NoRunError, SameRunError
-from service.storage.changes.audit import Action, Deed
+from service.storage.changes.audit import Action, AuditEvent
 from service.storage.changes.changes import Change
 
 NO_SERIES: Final = "the run in force has no such series"
@@ -31,7 +31,7 @@ SeriesId = Annotated[int, Path(ge=0, le=INT64_MAX)]
 def baselines_router(sources: Sources) -> APIRouter:
     """Return the routes of baselines."""
     router = APIRouter(tags=["baselines"])
-    baselines = sources.desk.baselines
+    baselines = sources.admin.baselines
 
     @router.get("/baselines")
     async def list_baseline_runs(
@@ -126,7 +126,7 @@ def _rolled_back(change: Change, body: models.RollbackBody) -> Done:
         raise conflict(str(exc)) from exc
     details = {"left": done.left, "left_day": str(done.left_day), "day": str(done.day)}
     return Done(
-        deed=Deed(
+        audit_event=AuditEvent(
             action=Action.BASELINE_ROLLBACK,
             target=done.run_id,
             why=body.reason,

@@ -49,7 +49,7 @@ def run_view(run: StoredRun) -> models.BaselineRun:
 
 
 def series_view(series: StoredBaseline, run: StoredRun, at: datetime) -> models.Baseline:
-    """Return a series as the API tells it, with what is usual at a moment."""
+    """Return a series as the API tells it, with what is usual at a time."""
     usual = None
     if series.band is not None:
         weekday, slot = slot_of(at, run.time_zone)

@@ -37,10 +37,10 @@ def _told(text: str) -> str:
     return stripped
 
 
-def _in_utc(moment: datetime) -> datetime:
-    if not FIRST_YEAR <= moment.year < LAST_YEAR:
+def _in_utc(timestamp: datetime) -> datetime:
+    if not FIRST_YEAR <= timestamp.year < LAST_YEAR:
         raise PydanticCustomError("year", "a year from {first} on, before {last}", _YEARS)
-    return moment.astimezone(UTC)
+    return timestamp.astimezone(UTC)
 
 
 Remark = Annotated[str, Field(max_length=LONGEST_COMMENT), AfterValidator(no_controls)]
@@ -60,4 +60,4 @@ MatcherText = Annotated[
     ),
     AfterValidator(no_controls),
 ]
-Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+Timestamp = Annotated[AwareDatetime, AfterValidator(_in_utc)]

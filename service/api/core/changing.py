@@ -19,7 +19,7 @@ from service.api.core.access import GRANT
 from service.api.core.idempotency_key import key_of
 from service.api.core.ports import Sources
 from service.api.core.problems import ProblemError, TooLateError
-from service.storage.changes.audit import Deed
+from service.storage.changes.audit import AuditEvent
 from service.storage.changes.changes import Change
 from service.storage.changes.idempotency import Answer, KeyConflict, Keyed
 from service.storage.tokens.tokens import Grant
@@ -46,7 +46,7 @@ KEY_HEADER: Final[Mapping[str, Any]] = {
 class Done:
     """What was done, and what is answered."""
 
-    deed: Deed
+    audit_event: AuditEvent
     status: HTTPStatus
     model: BaseModel | None = None  # None: nothing is said
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -73,7 +73,7 @@ async def changed(request: Request, sources: Sources, work: Work) -> Response:
     asked = _keyed(request, who, await request.body())
 
     def do() -> Answer:
-        with sources.desk.changes.begin(who, now) as change:
+        with sources.admin.changes.begin(who, now) as change:
             answer, after = _once(change, asked, work)
         if after is not None:
             after()
@@ -87,7 +87,7 @@ async def changed(request: Request, sources: Sources, work: Work) -> Response:
 
 
 def stamp_of(now: datetime) -> dict[str, Any]:
-    """Return what every answer says first, of what was read in this moment."""
+    """Return what every answer says first, of what was read in this time."""
     return {"as_of": now, "is_current": True}
 
 
@@ -100,7 +100,7 @@ def _once(
     if known is not None:
         return known, None
     done = work(change)
-    change.note(done.deed)
+    change.note(done.audit_event)
     answer = _answer(done)
     if asked is not None:
         change.keep(asked, answer)
@@ -127,7 +127,7 @@ def _keyed(request: Request, who: str, body: bytes) -> Keyed | None:
 def _rejection(error: KeyConflict) -> ProblemError:
     match error:
         case KeyConflict.RUNNING:
-            told = "a request with this Idempotency-Key is being done: ask again in a moment"
+            told = "a request with this Idempotency-Key is being done: ask again soon"
             return ProblemError(HTTPStatus.CONFLICT, told, headers={"Retry-After": "1"})
         case KeyConflict.REUSED:
             told = "another request had this Idempotency-Key and asked for something else"

@@ -124,7 +124,7 @@ class Busy:
             await self._app(scope, receive, send)
             return
         places = self._places(path)
-        if not places.has_room:
+        if not places.has_capacity:
             raise self._rejection(places)
         places.taken += 1
         try:
@@ -135,7 +135,7 @@ class Busy:
     def _places(self, path: str) -> _Places:
         if path.startswith(INGEST):
             return self._ingests
-        is_scrape = path == SCRAPE_PATH and self._scrapes.has_room
+        is_scrape = path == SCRAPE_PATH and self._scrapes.has_capacity
         return self._scrapes if is_scrape else self._others
 
     def _rejection(self, places: _Places) -> ProblemError:
@@ -151,7 +151,7 @@ class _Places:
     taken: int = 0
 
     @property
-    def has_room(self) -> bool:
+    def has_capacity(self) -> bool:
         return self.taken < self.limit
 
 

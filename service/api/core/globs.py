@@ -1,4 +1,4 @@
-"""Patterns for names in a query: an asterisk stands for any text, all else for itself.
+"""Patterns for names in a query: an asterisk matches any text, all else for itself.
 
 Regular expressions are not offered: one that is made to explode would hold the event loop, and
 Python cannot stop it. This search takes time in proportion to the name.

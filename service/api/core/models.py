@@ -15,7 +15,7 @@ from rules.open_findings import EndReason
 from rules.verdict import Kind, Severity
 from service.api.core.time_lag_models import LowerBound, TimeLag, WhyNoTimeLag
 from service.rounds.latest import RoundOutcome
-from service.rounds.persistence import KeepingState
+from service.rounds.persistence import PersistenceState
 
 
 class Model(BaseModel):
@@ -73,7 +73,7 @@ class RoundStatus(Model):
 class StorageStatus(Model):
     """Whether what rounds find outlives the process."""
 
-    state: KeepingState
+    state: PersistenceState
     error: str | None
     is_final: Annotated[bool, Field(description="No later try will mend it: a person has to")]
     waiting_rounds: int
@@ -328,7 +328,7 @@ class FindingPage(Stamped):
     items: list[Finding]
     next: NextCursor
     storage: Annotated[
-        KeepingState,
+        PersistenceState,
         Field(description="not_loaded: findings of an earlier process may be missing"),
     ]
 

@@ -1,6 +1,6 @@
 """What the HTTP API needs from others: nothing here asks Kafka.
 
-Only `History`, `Inbox`, `TokenChecker` and what lies on the `Desk` ask a database, and all only through `FewAtOnce`.
+Only `History`, `Inbox`, `TokenChecker` and what lies on the `Admin services` ask a database, and all only through `FewAtOnce`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Protocol, TypeVar
 
-from service.api.core.desk import Desk
+from service.api.core.admin_services import AdminServices
 from service.api.core.problems import TooLateError, unavailable
 from service.metrics.exposition import Exposition
 from service.observe.log_submissions import Delivery, Rejection
@@ -75,7 +75,7 @@ class FewAtOnce:
     """Lets few calls pass at a time; a few others wait for their turn, and none for long.
 
     A database that hangs would otherwise collect a thread for every request, and then requests
-    until there is no room for one that needs no database.
+    until there is no space for one that needs no database.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class Sources:
     # Calls of `inbox`, one at a time: they take turns in the database anyway, and what a body becomes
     # when it is decoded is many times its size.
     ingesting: InThread
-    desk: Desk  # its calls go through `in_database`
+    admin: AdminServices  # its calls go through `in_database`
 
     @property
     def state(self) -> ServiceState:

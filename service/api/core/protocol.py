@@ -3,7 +3,7 @@
 A client that sends slowly, reads slowly or opens hundreds of connections costs the others nothing:
 when there are too many connections, the one that asks for nothing and was silent longest goes.
 What cannot be read as HTTP is answered in the form of every other error, and the connection stays
-open for a moment: closed at once with bytes unread, it would be reset, and the answer lost.
+open briefly: closed at once with bytes unread, it would be reset, and the answer lost.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from fastapi import Request
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from rules.catalogue.all_rules import OWN_SIGHT, RULES
+from rules.catalogue.all_rules import RULES, SELF_MONITORING
 from rules.facts.groups import GroupType
 from rules.verdict import Severity
 from service.api.core.bodies import no_controls
@@ -23,7 +23,9 @@ from service.api.core.problems import invalid
 
 MAX_PARTITION: Final = 2**31 - 1
 MAX_CURSOR: Final = 60_000  # a group's name alone may have 32,767 bytes
-RULE_IDS: Final = frozenset(meta.rule_id for meta in (*(rule.meta for rule in RULES), OWN_SIGHT))
+RULE_IDS: Final = frozenset(
+    meta.rule_id for meta in (*(rule.meta for rule in RULES), SELF_MONITORING)
+)
 
 
 Word = Annotated[str, Field(min_length=1, max_length=MAX_PATTERN), AfterValidator(no_controls)]
@@ -49,7 +51,7 @@ Pattern = Annotated[
     Field(
         min_length=1,
         max_length=MAX_PATTERN,
-        description="Whole name; an asterisk stands for any text",
+        description="Whole name; an asterisk matches any text",
         examples=["orders-*"],
     ),
 ]

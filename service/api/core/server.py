@@ -50,7 +50,7 @@ def _listening(family: int, address: tuple[object, ...]) -> socket.socket:
     made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:  # "::" stands for every address, IPv4 ones too
+        if family == socket.AF_INET6:  # "::" means every address, IPv4 ones too
             made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         made.bind(address)
         made.listen(BACKLOG)

@@ -11,7 +11,7 @@ from rules.facts.snapshot import Snapshot
 from service.api.core.paging import Key, encode_cursor, next_url
 from service.api.core.problems import unavailable
 from service.rounds.latest import ServiceState
-from service.rounds.persistence import KeepingState
+from service.rounds.persistence import PersistenceState
 
 MAX_LINK: Final = 4000  # proxies refuse longer headers, and a group's name may have 32 KiB
 
@@ -24,9 +24,9 @@ def stamp(state: ServiceState) -> dict[str, Any]:
 
 def stored_stamp(state: ServiceState) -> dict[str, Any]:
     """Return the time of the data in the database: that of the last round that was stored."""
-    keeping = state.keeping
-    is_stored = keeping.state is KeepingState.STORED and not keeping.waiting_rounds
-    return {"as_of": keeping.stored_at, "is_current": is_stored and state.is_current}
+    persistence = state.persistence
+    is_stored = persistence.state is PersistenceState.STORED and not persistence.waiting_rounds
+    return {"as_of": persistence.stored_at, "is_current": is_stored and state.is_current}
 
 
 def snapshot_of(state: ServiceState) -> Snapshot:

@@ -12,7 +12,7 @@ from service.api.core.models import Model, NextCursor, Stamped
 
 
 class DeliveryState(StrEnum):
-    """Where a delivery stands."""
+    """Where a delivery is."""
 
     WAITING = "waiting"
     SENDING = "sending"

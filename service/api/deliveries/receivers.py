@@ -21,7 +21,7 @@ from service.api.core.queries import NoQuery, PageQuery
 from service.api.core.stamps import continued
 from service.api.deliveries import models
 from service.api.deliveries.views import delivery_view, receiver_view
-from service.storage.changes.audit import Action, Deed
+from service.storage.changes.audit import Action, AuditEvent
 from service.storage.changes.changes import Change
 
 TEST: Final = "TidemarkTest"
@@ -31,7 +31,7 @@ LIST: Final = "receivers"
 def receivers_router(sources: Sources) -> APIRouter:
     """Return the routes of receivers."""
     router = APIRouter(tags=["receivers"])
-    sending = sources.desk.sending
+    sending = sources.admin.sending
 
     @router.get("/receivers")
     async def list_receivers(
@@ -42,7 +42,7 @@ def receivers_router(sources: Sources) -> APIRouter:
         every = sending.receivers.values()
         page = page_of(every, lambda one: (one.name,), after=after, limit=query.limit)
         names = [one.name for one in page.items]
-        stats = await sources.in_database(lambda: sources.desk.deliveries.stats(names))
+        stats = await sources.in_database(lambda: sources.admin.deliveries.stats(names))
         following = continued(request, response, LIST, page.last)
         items = [receiver_view(one, stats[one.name], sending) for one in page.items]
         return models.ReceiverPage(**stamp_of(sources.utc_now()), items=items, next=following)
@@ -72,10 +72,10 @@ def _tested(change: Change, sources: Sources, receiver: Receiver) -> Done:
     made = change.deliveries.add_test(receiver.name, told.group_key, body_of(receiver, told))
     details = {"delivery": made.id, "webhook_id": made.webhook_id}
     return Done(
-        deed=Deed(action=Action.RECEIVER_TEST, target=receiver.name, details=details),
+        audit_event=AuditEvent(action=Action.RECEIVER_TEST, target=receiver.name, details=details),
         status=HTTPStatus.ACCEPTED,
         model=models.Enqueued(**stamp_of(change.now), delivery=delivery_view(made)),
-        after=sources.desk.wake,
+        after=sources.admin.wake,
     )
 
 
@@ -90,13 +90,13 @@ def _message(sources: Sources, receiver: Receiver, who: str, now: datetime) -> N
         },
         starts_at=now,
         fingerprint=fingerprint(labels),
-        generator_url=sources.desk.sending.external_url,
+        generator_url=sources.admin.sending.external_url,
     )
     return Notification(
         receiver=receiver.name,
         group_key=f'{{}}/{{{ALERTNAME}="{TEST}"}}:{label_set(tuple(sorted(labels.items())))}',
         group_labels=labels,
         reason="test",
-        external_url=sources.desk.sending.external_url,
+        external_url=sources.admin.sending.external_url,
         alerts=(alert,),
     )

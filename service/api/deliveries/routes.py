@@ -17,7 +17,7 @@ from service.api.core.stamps import continued
 from service.api.deliveries import models
 from service.api.deliveries.query import DeliveryQuery
 from service.api.deliveries.views import attempt_view, body_view, delivery_view
-from service.storage.changes.audit import Action, Deed
+from service.storage.changes.audit import Action, AuditEvent
 from service.storage.changes.changes import Change
 from service.storage.delivery.deliveries import DEAD, DeliveryStory, WantedDeliveries
 from service.storage.tokens.tokens import Scope
@@ -44,7 +44,7 @@ def deliveries_router(sources: Sources) -> APIRouter:
             before=None if key is None else key[0],
         )
         found = await sources.in_database(
-            lambda: sources.desk.deliveries.page(wanted, query.limit + 1)
+            lambda: sources.admin.deliveries.page(wanted, query.limit + 1)
         )
         shown = found[: query.limit]
         last = (shown[-1].id,) if len(found) > query.limit else None
@@ -57,7 +57,7 @@ def deliveries_router(sources: Sources) -> APIRouter:
         delivery_id: DeliveryId, request: Request, _query: Annotated[NoQuery, Query()]
     ) -> models.DeliveryDetail:
         """Return a delivery with its attempts and what is sent."""
-        found = await sources.in_database(lambda: sources.desk.deliveries.one(delivery_id))
+        found = await sources.in_database(lambda: sources.admin.deliveries.one(delivery_id))
         if found is None:
             raise not_found(NO_DELIVERY)
         may_read_reply = Scope.ADMIN in caller_of(request).scopes
@@ -76,7 +76,7 @@ def deliveries_router(sources: Sources) -> APIRouter:
     ) -> Response:
         """Send once more what was given up, unless its receiver was told something newer since."""
         return await changed(
-            request, sources, lambda change: _replayed(change, delivery_id, sources.desk.wake)
+            request, sources, lambda change: _replayed(change, delivery_id, sources.admin.wake)
         )
 
     return router
@@ -107,7 +107,9 @@ def _replayed(change: Change, delivery_id: int, wake: Callable[[], None]) -> Don
     made = change.deliveries.replay(taken)
     details = {"receiver": made.receiver, "delivery": made.id, "webhook_id": made.webhook_id}
     return Done(
-        deed=Deed(action=Action.DELIVERY_REPLAY, target=str(delivery_id), details=details),
+        audit_event=AuditEvent(
+            action=Action.DELIVERY_REPLAY, target=str(delivery_id), details=details
+        ),
         status=HTTPStatus.ACCEPTED,
         model=models.Enqueued(**stamp_of(change.now), delivery=delivery_view(made)),
         after=wake,

@@ -12,7 +12,7 @@ from service.alerting.receivers.receivers import (
     SlackReceiver,
     WebhookReceiver,
 )
-from service.api.core.desk import Sending
+from service.api.core.admin_services import Sending
 from service.api.deliveries import models
 from service.api.deliveries.models import DeliveryState, ReceiverState
 from service.storage.delivery.deliveries import (

@@ -63,8 +63,8 @@ async def stored_page(sources: Sources, wanted: Wanted, limit: int) -> Page[mode
 
 
 def _stored_key(past: PastFinding, *, only_ended: bool) -> Key:
-    moment = past.finding.ended_at if only_ended else None
-    return microseconds(moment or past.finding.since), past.finding.id
+    timestamp = past.finding.ended_at if only_ended else None
+    return microseconds(timestamp or past.finding.since), past.finding.id
 
 
 def stored_after(query: PageQuery, name: str) -> tuple[datetime, int] | None:

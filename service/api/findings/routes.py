@@ -43,7 +43,7 @@ def findings_router(sources: Sources) -> APIRouter:
             stamped = stored_stamp(observation)
         following = continued(request, response, name, page.last)
         return models.FindingPage(
-            **stamped, items=list(page.items), next=following, storage=observation.keeping.state
+            **stamped, items=list(page.items), next=following, storage=observation.persistence.state
         )
 
     @router.get("/findings/{finding_id}")

@@ -17,7 +17,7 @@ from service.api.ingest.query import IngestQuery
 from service.observe.log_submissions import Rejection
 from service.storage.rounds.inbox import Counts
 
-FULL_SECONDS: Final = 15  # the usual interval of rounds, each of which makes room
+FULL_SECONDS: Final = 15  # the usual interval of rounds, each of which is replaced
 MAY_BE_STORED: Final = (
     "the lines may have been stored. Send the same request again, best with an Idempotency-Key, "
     "which stores it once"

@@ -7,15 +7,15 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
+from service.api.core.admin_services import JobView, RunView
 from service.api.core.changing import KEY_HEADER, Done, changed, stamp_of
-from service.api.core.desk import JobView, RunView
 from service.api.core.paging import decode_cursor, page_of
 from service.api.core.ports import Sources
 from service.api.core.problems import conflict, not_found
 from service.api.core.queries import NoQuery, PageQuery
 from service.api.core.stamps import continued
 from service.api.jobs import models
-from service.storage.changes.audit import Action, Deed
+from service.storage.changes.audit import Action, AuditEvent
 from service.storage.changes.changes import Change
 
 NO_JOB: Final = "there is no such job; /api/v1/jobs lists them"
@@ -28,7 +28,7 @@ JobName = Annotated[str, Path(max_length=200)]
 def jobs_router(sources: Sources) -> APIRouter:
     """Return the routes of jobs."""
     router = APIRouter(tags=["jobs"])
-    jobs = sources.desk.jobs
+    jobs = sources.admin.jobs
 
     @router.get("/jobs")
     async def list_jobs(
@@ -90,10 +90,10 @@ def _asked(change: Change, sources: Sources, job: JobView) -> Done:
         **stamp_of(change.now), name=job.name, asked_at=change.now, waits_for=job.waits_for
     )
     return Done(
-        deed=Deed(action=Action.JOB_RUN, target=job.name),
+        audit_event=AuditEvent(action=Action.JOB_RUN, target=job.name),
         status=HTTPStatus.ACCEPTED,
         model=told,
-        after=lambda: sources.desk.jobs.run_now(job.name),
+        after=lambda: sources.admin.jobs.run_now(job.name),
     )
 
 

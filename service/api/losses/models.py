@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field
 from rules.open_findings import EndReason
 from rules.verdict import Severity
 from service.api.core.models import FindingState, Model, NextCursor, Stamped
-from service.rounds.persistence import KeepingState
+from service.rounds.persistence import PersistenceState
 
 
 class LossClass(StrEnum):
@@ -128,7 +128,7 @@ class LossFacts(Model):
 
 
 class Loss(LossFacts):
-    """A finding of lost records as it stands; its facts are those of the last time."""
+    """A finding of lost records as it is; its facts are those of the last time."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
 
@@ -205,7 +205,8 @@ class LossPage(Stamped):
         bool, Field(description="Of the database the newest 5000 findings that match are shown")
     ]
     storage: Annotated[
-        KeepingState, Field(description="not_loaded: losses of an earlier process may be missing")
+        PersistenceState,
+        Field(description="not_loaded: losses of an earlier process may be missing"),
     ]
 
 
@@ -223,4 +224,4 @@ class LossDetail(Stamped):
         list[LossEvent] | None, Field(description="null while the database cannot tell them")
     ]
     error: Annotated[str | None, Field(description="Why there are no events")]
-    storage: KeepingState
+    storage: PersistenceState

@@ -74,7 +74,7 @@ def losses_router(sources: Sources) -> APIRouter:
             items=items,
             next=following,
             is_cut=is_cut,
-            storage=state.keeping.state,
+            storage=state.persistence.state,
         )
 
     @router.get("/losses/{loss_id}")
@@ -93,7 +93,7 @@ def losses_router(sources: Sources) -> APIRouter:
             loss=loss_of(found.finding),
             events=_events(found.transitions),
             error=found.error,
-            storage=sources.state.keeping.state,
+            storage=sources.state.persistence.state,
         )
 
     return router

@@ -35,7 +35,7 @@ ELECTION_NOT_KNOWN: Final = (
     "Nothing that was seen to be committed is missing. Whether the new leader was in sync is not known: "
     "search for an unclean election of {folder} in the log of the controller that was active at the "
     "election. Where that log is whole and has no such line, the election was clean; controllers with "
-    "ZooKeeper do not write of it."
+    "ZooRoundWriter do not write of it."
 )
 DELETED_SINCE: Final = (
     "The topic was deleted since. What is left of it lies on brokers that were down then, until they "
@@ -206,7 +206,7 @@ def _mend(place: _Place, facts: LossFacts) -> Iterator[str]:
 def _see_what_is_lost(place: _Place) -> str:
     """Point to what is told of the same change: it knows by now whether the old leader is back."""
     return (
-        "What it lost or may have lost, and what to do at once, stands in committed_lost or "
+        "What it lost or may have lost, and what to do at once, is in committed_lost or "
         f"possibly_lost of this partition: tidemark loss show {shlex.quote(place.folder)}"
     )
 

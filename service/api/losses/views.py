@@ -117,9 +117,9 @@ def facts_of(reason: str, told: Mapping[str, Any]) -> dict[str, Any]:
     visible = _number(told.get("visible_to_read_committed"))
     facts |= {
         "visible_to_read_committed": visible if has_certain else None,
-        "last_observation": _moment(told.get("last_observation")),
-        "unknown_since": _moment(told.get("unknown_since")),
-        "sole_in_sync_since": _moment(told.get("sole_in_sync_since")),
+        "last_observation": _timestamp(told.get("last_observation")),
+        "unknown_since": _timestamp(told.get("unknown_since")),
+        "sole_in_sync_since": _timestamp(told.get("sole_in_sync_since")),
         "groups_beyond": _groups(told.get("groups_beyond")),
         "advice": _text(told.get("advice")),
     }
@@ -172,7 +172,7 @@ def _transactions(value: object) -> list[LossTransaction] | None:
         LossTransaction(
             transactional_id=name,
             producer_id=_number(row.get("producer_id")),
-            committed_at=_moment(row.get("committed_at")),
+            committed_at=_timestamp(row.get("committed_at")),
         )
         for row in rows
         if (name := _text(row.get("transactional_id"))) is not None
@@ -193,7 +193,7 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _moment(value: object) -> datetime | None:
+def _timestamp(value: object) -> datetime | None:
     try:
         found = datetime.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:

@@ -11,7 +11,7 @@ from rules.facts.broker_log import SequenceForm
 from rules.facts.episodes import ChangeKind
 from rules.facts.sequence_verdicts import Phase, SequenceClass, SequenceReason
 from service.api.core.models import Evidence, FindingState, Model, NextCursor, Stamped
-from service.rounds.persistence import KeepingState
+from service.rounds.persistence import PersistenceState
 
 
 class SequenceEvent(Model):
@@ -75,7 +75,8 @@ class SequencePage(Stamped):
         bool, Field(description="False: no lines of brokers come, so that nothing is known")
     ]
     storage: Annotated[
-        KeepingState, Field(description="not_loaded: events of an earlier process may be missing")
+        PersistenceState,
+        Field(description="not_loaded: events of an earlier process may be missing"),
     ]
 
 
@@ -122,4 +123,4 @@ class SequenceDetail(Stamped):
     ]
     changes: list[LeaderChange]
     log_is_read: bool
-    storage: KeepingState
+    storage: PersistenceState

@@ -101,4 +101,8 @@ def _key(episode: Episode) -> Key:
 
 def _of_observation(service_state: ServiceState) -> dict[str, Any]:
     is_read = service_state.snapshot is not None and service_state.snapshot.broker_log.is_read
-    return {**stamp(service_state), "log_is_read": is_read, "storage": service_state.keeping.state}
+    return {
+        **stamp(service_state),
+        "log_is_read": is_read,
+        "storage": service_state.persistence.state,
+    }

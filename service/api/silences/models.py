@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import Field
 
 from service.alerting.alerts.silences import SilenceState
-from service.api.core.bodies import Body, MatcherText, Moment, Why
+from service.api.core.bodies import Body, MatcherText, Timestamp, Why
 from service.api.core.models import Model, NextCursor, Stamped
 
 
@@ -45,8 +45,8 @@ class SilenceBody(Body):
     """What a silence shall be; who sends it becomes its author."""
 
     matchers: MatcherText
-    starts_at: Annotated[Moment | None, Field(description="null: now, or as it was")] = None
-    ends_at: Moment
+    starts_at: Annotated[Timestamp | None, Field(description="null: now, or as it was")] = None
+    ends_at: Timestamp
     comment: Why
     all: Annotated[
         bool, Field(description="Say that matchers are meant that hold back every alert")

@@ -33,7 +33,7 @@ from service.api.silences import models
 from service.api.silences.query import SilenceQuery
 from service.api.silences.reach import matches_everything
 from service.storage.alerting.silences import INSTANT, StoredSilence, WantedSilences
-from service.storage.changes.audit import Action, Deed
+from service.storage.changes.audit import Action, AuditEvent
 from service.storage.changes.changes import Change
 
 NO_SILENCE: Final = "there is no such silence"
@@ -61,7 +61,7 @@ def _add_reads(router: APIRouter, sources: Sources) -> None:
         name, now = f"silences-{query.state}", sources.utc_now()
         wanted = WantedSilences(states=query.state.states, now=now, after=_after(query, name))
         found = await sources.in_database(
-            lambda: sources.desk.silences.page(wanted, query.limit + 1)
+            lambda: sources.admin.silences.page(wanted, query.limit + 1)
         )
         shown = found[: query.limit]
         is_end = len(found) <= query.limit
@@ -75,7 +75,7 @@ def _add_reads(router: APIRouter, sources: Sources) -> None:
         silence_id: SilenceId, response: Response, _query: Annotated[NoQuery, Query()]
     ) -> models.SilenceDetail:
         """Return a silence, and its version as ETag."""
-        found = await sources.in_database(lambda: sources.desk.silences.one(silence_id))
+        found = await sources.in_database(lambda: sources.admin.silences.one(silence_id))
         if found is None:
             raise not_found(NO_SILENCE)
         response.headers["ETag"] = etag_of(found.version)
@@ -230,7 +230,9 @@ def _expired(change: Change, found: StoredSilence) -> Done:
         updated_at=change.now,
     )
     ended = change.silences.change(over)
-    return Done(deed=_deed(Action.SILENCE_EXPIRE, ended), status=HTTPStatus.NO_CONTENT)
+    return Done(
+        audit_event=_audit_event(Action.SILENCE_EXPIRE, ended), status=HTTPStatus.NO_CONTENT
+    )
 
 
 def _check_times(wanted: StoredSilence, now: datetime) -> None:
@@ -248,18 +250,18 @@ def _done(
     headers: dict[str, str],
 ) -> Done:
     return Done(
-        deed=_deed(action, silence),
+        audit_event=_audit_event(action, silence),
         status=status,
         model=_detail(silence, change.now),
         headers={"ETag": etag_of(silence.version), **headers},
     )
 
 
-def _deed(action: Action, silence: StoredSilence) -> Deed:
+def _audit_event(action: Action, silence: StoredSilence) -> AuditEvent:
     details = {
         "matchers": silence.matchers,
         "starts_at": silence.starts_at.isoformat(),
         "ends_at": silence.ends_at.isoformat(),
         "version": silence.version,
     }
-    return Deed(action=action, target=str(silence.id), why=silence.comment, details=details)
+    return AuditEvent(action=action, target=str(silence.id), why=silence.comment, details=details)

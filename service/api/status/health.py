@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from service.rounds.latest import Latest, ServiceState
-from service.rounds.persistence import KeepingState
+from service.rounds.persistence import PersistenceState
 
 ALIVE_INTERVALS: Final = 10
 ALIVE_SECONDS: Final = 300.0
@@ -50,7 +50,7 @@ def alive_seconds(state: ServiceState) -> float:
 
 def readiness(state: ServiceState) -> dict[str, str | None]:
     """Return what has to be so before answers mean anything, with what is amiss."""
-    is_loaded = state.keeping.state is not KeepingState.NOT_LOADED
+    is_loaded = state.persistence.state is not PersistenceState.NOT_LOADED
     return {
         "first-round-made": None if state.rounds else "no round was made yet",
         "memory": None if is_loaded else "what was remembered could not be read yet",

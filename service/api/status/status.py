@@ -9,7 +9,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from rules.catalogue.all_rules import OWN_SIGHT, RULES
+from rules.catalogue.all_rules import RULES, SELF_MONITORING
 from rules.facts.scrapes import EndpointState
 from rules.verdict import Verdict
 from service.api.core import models
@@ -43,7 +43,7 @@ def status_of(service_state: ServiceState, now: datetime) -> models.Status:
         started_at=service_state.started_at,
         now=now,
         round=_round(service_state, now),
-        storage=models.StorageStatus(**asdict(service_state.keeping)),
+        storage=models.StorageStatus(**asdict(service_state.persistence)),
         rules=_rules(service_state),
         gaps_by_cause=None if seen is None else dict(sorted(seen.gaps_by_cause().items())),
         broker_logs=[_log_source(name, one) for name, one in sorted(service_state.logs.items())],
@@ -95,7 +95,7 @@ def _rules(service_state: ServiceState) -> list[models.RuleStatus]:
     said = {judgement.rule.rule_id: judgement for judgement in service_state.judgements}
     still_open = Counter(rule_id for rule_id, _ in service_state.open_findings)
     found: list[models.RuleStatus] = []
-    for meta in (*(rule.meta for rule in RULES), OWN_SIGHT):
+    for meta in (*(rule.meta for rule in RULES), SELF_MONITORING):
         judgement = said.get(meta.rule_id)
         counts = {
             verdict.name.lower(): None if judgement is None else judgement.count(verdict)

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 
 from rules.facts.transaction_doubt import Doubt
-from rules.facts.transactions import Sight, TransactionState
+from rules.facts.transactions import IdVisibility, TransactionState
 from rules.transactions.classes import TransactionClass
 from service.api.core.models import Gap, Model, NextCursor, Stamped
 
@@ -91,7 +91,9 @@ class TransactionPage(Stamped):
         bool, Field(description="False: there may be more of them, or more to say of these")
     ]
     all_coordinators_answered: Annotated[bool, Field(description="All of them answered")]
-    sight: Annotated[Sight, Field(description="Why no transactional id is hidden from Tidemark")]
+    visibility: Annotated[
+        IdVisibility, Field(description="Why no transactional id is hidden from Tidemark")
+    ]
     partitions_not_queried: Annotated[
         int,
         Field(description="Held by nobody in the list; the next observation asks who holds them"),

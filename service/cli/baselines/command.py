@@ -12,7 +12,7 @@ from service.cli.options.kafka_options import output_option
 from service.cli.server import listing
 from service.cli.server.server_options import client_of, server_options, server_options_for
 from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.parameters import Moment
+from service.cli.terminal.parameters import Timestamp
 
 if TYPE_CHECKING:
     from service.cli.server.api_client import ApiClient
@@ -36,7 +36,7 @@ MOST: Final = 20  # series in full
 FILTERS: Final = ("metric", "topic", "partition", "group")
 
 AT: Final = click.option(
-    "--at", type=Moment(), metavar="TIME", help="For this time, as 2026-01-31T03:00:00Z; now."
+    "--at", type=Timestamp(), metavar="TIME", help="For this time, as 2026-01-31T03:00:00Z; now."
 )
 
 
@@ -44,7 +44,7 @@ def _filters(function: Command) -> Command:
     """Add the options that choose series by their labels."""
     options = (
         click.option("--metric", type=click.Choice(METRICS), help="Only of this metric."),
-        click.option("--topic", metavar="NAME", help="Only of this topic; * stands for any text."),
+        click.option("--topic", metavar="NAME", help="Only of this topic; * matches any text."),
         click.option("--partition", type=click.IntRange(min=0), help="Only of this partition."),
         click.option("--group", metavar="NAME", help="Only of this group; * as above."),
     )

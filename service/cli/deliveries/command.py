@@ -32,7 +32,7 @@ def command() -> None:
 
 @command.command("ls")
 @click.option("--receiver", metavar="NAME", help="Only to this receiver.")
-@click.option("--state", type=click.Choice(STATES), help="Only what stands so.")
+@click.option("--state", type=click.Choice(STATES), help="Only what is so.")
 @output_option
 @server_options
 def ls(**options: Any) -> int:

@@ -8,7 +8,7 @@ from typing import Final
 from rich.console import RenderableType
 from rich.text import Text
 
-from service.cli.server.listing import Row, moment_of, more, text, time, utc
+from service.cli.server.listing import Row, more, text, time, timestamp_of, utc
 from service.cli.terminal.columns import Rows, lines
 from service.cli.terminal.printable import printable
 from service.cli.terminal.showing import SHOWN
@@ -76,7 +76,7 @@ def _outcome(row: Row, run: Row) -> str:
 
 
 def _took(run: Row) -> str:
-    began, ended = moment_of(run.get("started_at")), moment_of(run.get("ended_at"))
+    began, ended = timestamp_of(run.get("started_at")), timestamp_of(run.get("ended_at"))
     return duration(None if began is None or ended is None else ended - began)
 
 

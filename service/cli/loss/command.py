@@ -42,7 +42,7 @@ def command() -> None:
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
 
 
-def _moment(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+def _timestamp(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     del ctx, param
     if value is None:
         return None
@@ -57,14 +57,14 @@ def _moment(ctx: click.Context, param: click.Parameter, value: str | None) -> st
 
 @command.command("ls")
 @click.option("--class", "class_", type=click.Choice(CLASSES), help="Only of this class.")
-@click.option("--topic", metavar="NAME", help="Only of this topic; * stands for any text.")
+@click.option("--topic", metavar="NAME", help="Only of this topic; * matches any text.")
 @click.option("--group", metavar="NAME", help="Only what this group has read; * as above.")
 @click.option(
     "--state", type=click.Choice(["open", "ended", "all"]), default="open", show_default=True,
     help="A loss is open for a day, or until a person closes it.",
 )  # fmt: skip
 @click.option(
-    "--since", metavar="TIME", callback=_moment,
+    "--since", metavar="TIME", callback=_timestamp,
     help="Only what last happened then or later, as 2026-01-31T03:00:00Z.",
 )  # fmt: skip
 @output_option

@@ -19,7 +19,7 @@ from service.cli.loss.asking import HARMLESS, RESTORED, Known
 from service.cli.terminal.printable import printable
 from service.cli.terminal.showing import ABSENT, SHOWN
 from service.cli.terminal.values import in_words
-from service.cli.terminal.words import few, moment
+from service.cli.terminal.words import few, timestamp
 
 Row = Mapping[str, Any]
 
@@ -175,7 +175,7 @@ def _count(incident: Row) -> int:
 
 def _began(loss: Row) -> str:
     """Return when it began, with a star if it happened again since."""
-    began = _moment(loss.get("since"))
+    began = _timestamp(loss.get("since"))
     told = ABSENT if began is None else f"{began:%m-%d %H:%M:%S}"
     return told if loss.get("last_happened_at") in (None, loss.get("since")) else f"{told}*"
 
@@ -338,7 +338,7 @@ def _lines(pairs: Sequence[tuple[str, object]]) -> Text:
     return Text("\n".join(f"  {name:<{width}}  {value}" for name, value in known))
 
 
-def _moment(text: object) -> datetime | None:
+def _timestamp(text: object) -> datetime | None:
     try:
         return datetime.fromisoformat(text) if isinstance(text, str) else None
     except ValueError:
@@ -346,7 +346,7 @@ def _moment(text: object) -> datetime | None:
 
 
 def _time(text: object) -> str:
-    return moment(_moment(text))
+    return timestamp(_timestamp(text))
 
 
 def _time_or_none(text: object) -> str | None:
@@ -354,7 +354,7 @@ def _time_or_none(text: object) -> str | None:
 
 
 def _clock(text: object) -> str:
-    found = _moment(text)
+    found = _timestamp(text)
     return str(text) if found is None else f"{found:%H:%M:%S}"
 
 

@@ -1,4 +1,4 @@
-"""What a service or the brokers know of pasted events: their verdict stands where there is one.
+"""What a service or the brokers know of pasted events: their verdict is where there is one.
 
 An event is recognised by its producer, its partition and the numbers of one of its rejections; the
 numbers of a producer id come once.

@@ -55,7 +55,7 @@ class ClientLines:
             return
         of = "is a client's" if self.count == 1 else "are a client's"
         yield (
-            f"{counted(self.count, 'line')} {of}: what was rejected stands in the log of the broker "
+            f"{counted(self.count, 'line')} {of}: what was rejected is in the log of the broker "
             "that led the partition then, as"
         )
         yield (

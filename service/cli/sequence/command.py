@@ -93,7 +93,7 @@ def explain(files: tuple[str, ...], **options: Any) -> int:
     With --server a running Tidemark is asked what it has found out about the same producers; with
     --bootstrap-servers, or --config, the brokers themselves are: in which leader epoch the last
     accepted batch was appended, what came after it, what the leader remembers. What is proven
-    stands, and the numbers are told beside.
+    is, and the numbers are told beside.
 
     Ends with 13 if no line is about sequences, with 1 if lines that are could not be read.
 
@@ -126,7 +126,7 @@ def explain(files: tuple[str, ...], **options: Any) -> int:
 
 @command.command("ls")
 @click.option("--class", "class_", type=click.Choice(CLASSES), help="Only of this class.")
-@click.option("--topic", metavar="NAME", help="Only of this topic; * stands for any text.")
+@click.option("--topic", metavar="NAME", help="Only of this topic; * matches any text.")
 @click.option(
     "--producer-id", type=click.IntRange(0, MAX_PRODUCER), metavar="N", help="Only of this producer.",
 )  # fmt: skip
@@ -270,7 +270,7 @@ def _asks_brokers(options: Mapping[str, Any]) -> bool:
 
 
 def _is_told(option: str) -> bool:
-    """Whether an option was given, and is not only what stands for it."""
+    """Whether an option was given, and is not only what means it."""
     source = click.get_current_context().get_parameter_source(option)
     return source is not ParameterSource.DEFAULT
 

@@ -97,7 +97,7 @@ class Read:
     unparsed: int
     unreadable: tuple[str, ...]
     old_epochs: int  # lines that refuse an older producer epoch
-    not_kept: int  # rejections for which there was no room
+    not_kept: int  # rejections for which there was no space
     events: tuple[ReadEvent, ...]  # in the order of their first lines
     logs: tuple[GivenLog, ...]
     clients: ClientLines
@@ -198,7 +198,7 @@ def remarks(found: Read) -> Iterator[str]:
         yield f"{counted(found.unparsed, 'line')} could not be read, the last of them:"
         yield from (f"  {printable(line)}" for line in found.unreadable)
     if found.not_kept:
-        yield f"{counted(found.not_kept, 'rejection')} of more events found no room: split the file"
+        yield f"{counted(found.not_kept, 'rejection')} of more events found no space: split the file"
     if found.old_epochs:
         yield (
             f"{counted(found.old_epochs, 'line')} rejected an older producer epoch "

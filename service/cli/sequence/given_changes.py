@@ -60,7 +60,7 @@ class _Cut:
 def changes_told(lines: Sequence[LogEvent], now_us: int) -> tuple[LeaderChange, ...]:
     """Return what lines about one partition tell, ascending by leader epoch.
 
-    `now_us` stands for the time of a line that tells none.
+    `now_us` means the time of a line that tells none.
     """
     found: dict[int, LeaderChange] = {}
     for event in lines:

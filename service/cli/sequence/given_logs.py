@@ -22,11 +22,11 @@ class GivenLog:
     first_at: datetime | None
     last_at: datetime | None
 
-    def covers(self, moment: datetime | None) -> bool:
-        """Whether a moment lies between its lines."""
-        if moment is None or self.first_at is None or self.last_at is None:
+    def covers(self, timestamp: datetime | None) -> bool:
+        """Whether a time lies between its lines."""
+        if timestamp is None or self.first_at is None or self.last_at is None:
             return False
-        return self.first_at <= moment <= self.last_at
+        return self.first_at <= timestamp <= self.last_at
 
 
 def told_no_change(log: GivenLog) -> str:
@@ -71,11 +71,15 @@ class LogReading:
 
 
 def controllers_of(
-    logs: Iterable[GivenLog], others: Iterable[LogEvent], moment: datetime | None
+    logs: Iterable[GivenLog], others: Iterable[LogEvent], timestamp: datetime | None
 ) -> GivenLog | None:
     """Return a controller's log of that time, or one that tells of the partition; None: none."""
     telling = {one.origin.source for one in others if isinstance(one, UncleanChange)}
     return next(
-        (log for log in logs if log.name in telling or (log.is_controllers and log.covers(moment))),
+        (
+            log
+            for log in logs
+            if log.name in telling or (log.is_controllers and log.covers(timestamp))
+        ),
         None,
     )

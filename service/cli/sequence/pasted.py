@@ -1,7 +1,7 @@
 """What pasted lines tell, put together: the rejections of one producer on one partition are one event.
 
 A log may hold days, and a producer more than one error: what lies further apart than a client
-tries again is another event. What is kept is bounded; what finds no room is counted.
+tries again is another event. What is kept is bounded; what finds no space is counted.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class PastedEvent:
         return self.first_at - TOGETHER <= at <= self.last_at + TOGETHER
 
     def add(self, rejection: SequenceRejected) -> None:
-        """Take a rejection, or count it where there is no room."""
+        """Take a rejection, or count it where there is no space."""
         at = rejection.origin.at
         if at is not None:
             self.first_at = at if self.first_at is None else min(self.first_at, at)
@@ -80,7 +80,7 @@ class Pasted:
         # By topic, else by its id, and partition; then by kind, so that none crowds out another.
         self._beside: dict[tuple[str, int], dict[type, deque[LogEvent]]] = {}
         self.old_epochs = 0  # lines that refuse an older producer epoch
-        self.not_kept = 0  # rejections that found no room
+        self.not_kept = 0  # rejections that found no space
 
     def add(self, found: Iterable[LogEvent]) -> None:
         """Take what some lines tell."""

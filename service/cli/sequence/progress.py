@@ -21,7 +21,7 @@ class Progress:
 
     def __init__(self) -> None:
         self._is_shown = sys.stderr is not None and sys.stderr.isatty()
-        self._told_at = clock.monotonic()  # what is done in a moment needs no count
+        self._told_at = clock.monotonic()  # what is done soon needs no count
         self._has_told = False
 
     def __enter__(self) -> Self:

@@ -21,7 +21,7 @@ from service.cli.sequence.asking import Known
 from service.cli.terminal.columns import Rows, lines
 from service.cli.terminal.printable import printable
 from service.cli.terminal.showing import ABSENT, SHOWN
-from service.cli.terminal.words import moment
+from service.cli.terminal.words import timestamp
 
 Row = Mapping[str, Any]
 
@@ -69,7 +69,7 @@ def listed(known: Known) -> Iterator[RenderableType]:
     rows = known.sequences
     yield Text.assemble(
         (f"cluster {printable(known.cluster)}", "bold"),
-        f"  as of {moment(_moment(known.as_of))}  {counts(rows) or 'nothing is known'}  ",
+        f"  as of {timestamp(_timestamp(known.as_of))}  {counts(rows) or 'nothing is known'}  ",
         ("not complete", "bold yellow") if known.errors else ("complete", "green"),
     )
     if rows:
@@ -162,7 +162,7 @@ def _state(row: Row) -> str | None:
     if row.get("state") is None:
         return None
     looking = ", and the next rounds search for more" if row.get("is_investigating") else ""
-    ended = f" {moment(_moment(row['ended_at']))}" if row.get("ended_at") else ""
+    ended = f" {timestamp(_timestamp(row['ended_at']))}" if row.get("ended_at") else ""
     return f"{row['state']}{ended}{looking}"
 
 
@@ -185,7 +185,7 @@ def _change(change: Row) -> str:
 
 
 def _cells(row: Row) -> list[str]:
-    seen = _moment(row.get("first_seen"))
+    seen = _timestamp(row.get("first_seen"))
     return [
         said(row),
         place(row),
@@ -224,13 +224,13 @@ def _rejected(row: Row) -> str | None:
     by = f", by broker {brokers}" if brokers else ""
     if first is None:
         return f"{told}{by}"
-    until = "" if last in (None, first) else f" to {moment(_moment(last))}"
-    return f"{told}, {moment(_moment(first))}{until}{by}"
+    until = "" if last in (None, first) else f" to {timestamp(_timestamp(last))}"
+    return f"{told}, {timestamp(_timestamp(first))}{until}{by}"
 
 
 def _other(line: Row) -> str:
     broker = "" if line.get("broker") is None else f"broker {line['broker']}: "
-    return f"{moment(_moment(line.get('at')))}  {broker}{line.get('means')}"
+    return f"{timestamp(_timestamp(line.get('at')))}  {broker}{line.get('means')}"
 
 
 def _producer(row: Row) -> str:
@@ -244,7 +244,7 @@ def _style(row: Row) -> str | None:
     return STYLES.get((str(row.get("class")), str(row.get("phase"))))
 
 
-def _moment(text: object) -> datetime | None:
+def _timestamp(text: object) -> datetime | None:
     try:
         return datetime.fromisoformat(text) if isinstance(text, str) else None
     except ValueError:

@@ -89,7 +89,7 @@ class _Tries:
     def whole(self, first: int) -> tuple[bytes, int] | None:
         """Return a record with the lines that belong to it, and the line after it.
 
-        None: it stands on one line, or there is none.
+        None: it is on one line, or there is none.
         """
         lines = self._lines
         if self._left <= 0 or self._is_whole(lines[first]):

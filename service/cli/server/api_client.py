@@ -97,7 +97,7 @@ class ApiClient:
         Raises:
             UnreachableError: nobody answers, or what answers is no Tidemark that has this path.
             AuthenticationError: it denies us.
-            CollectError: it cannot tell in a moment like this.
+            CollectError: it cannot tell soon like this.
         """
         found = self.find(path, **query)
         if found is None:

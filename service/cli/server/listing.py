@@ -119,7 +119,7 @@ def print_parts(parts: Iterable[RenderableType]) -> None:
 
 
 def more(rows: Sequence[Row]) -> str | None:
-    """Return what stands below a table that does not have all rows."""
+    """Return what is below a table that does not have all rows."""
     return f"{len(rows) - SHOWN} more (-o json)" if len(rows) > SHOWN else None
 
 
@@ -130,16 +130,16 @@ def text(value: object) -> str:
 
 def utc(value: object) -> str:
     """Return a time to the second, under a heading that says that it is UTC."""
-    moment = moment_of(value)
-    return ABSENT if moment is None else f"{moment:%Y-%m-%d %H:%M:%S}"
+    timestamp = timestamp_of(value)
+    return ABSENT if timestamp is None else f"{timestamp:%Y-%m-%d %H:%M:%S}"
 
 
 def time(value: object) -> str | None:
     """Return a time with its zone, None where there is none."""
-    return None if moment_of(value) is None else f"{utc(value)} UTC"
+    return None if timestamp_of(value) is None else f"{utc(value)} UTC"
 
 
-def moment_of(value: object) -> datetime | None:
+def timestamp_of(value: object) -> datetime | None:
     """Read a time of the API, which is UTC."""
     try:
         return datetime.fromisoformat(value) if isinstance(value, str) else None

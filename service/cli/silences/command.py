@@ -13,7 +13,7 @@ from service.cli.options.kafka_options import output_option
 from service.cli.server import listing
 from service.cli.server.server_options import client_of, server_options, server_options_for
 from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.parameters import Duration, Moment
+from service.cli.terminal.parameters import Duration, Timestamp
 from service.cli.terminal.printable import printable
 
 STATES: Final = ("current", "pending", "active", "expired", "all")
@@ -56,8 +56,8 @@ TIMES: Final = (
     click.option(
         "--for", "duration", type=Duration(), help="How long, like 2h, 90m or 1d12h; or --until."
     ),
-    click.option("--until", type=Moment(), help="Its end, like 2026-01-31T03:00:00Z."),
-    click.option("--from", "start", type=Moment(), help="Its begin, if not now."),
+    click.option("--until", type=Timestamp(), help="Its end, like 2026-01-31T03:00:00Z."),
+    click.option("--from", "start", type=Timestamp(), help="Its begin, if not now."),
 )
 ALL: Final = click.option(
     "--all", "is_all", is_flag=True, help="I mean to hold back every alert, if the matchers do."

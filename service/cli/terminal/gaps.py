@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final, Protocol
 from urllib.parse import quote
 
-from service.cli.terminal.words import moment
+from service.cli.terminal.words import timestamp
 
 Row = Mapping[str, Any]
 
@@ -35,9 +35,9 @@ def gap_lines(status: Row, gaps: list[Row]) -> Iterator[str]:
     """Give each gap on lines of its own."""
     for gap in gaps:
         yield f"  {gap['what']}: {gap['why']}"
-        since = _moment(gap.get("since"))
+        since = _timestamp(gap.get("since"))
         told = [
-            None if since is None else f"since {moment(since)}",
+            None if since is None else f"since {timestamp(since)}",
             gap.get("means"),
             _unknown(gap.get("makes_unknown")),
         ]
@@ -53,7 +53,7 @@ def _unknown(what: str | None) -> str | None:
     return None if what is None else f"not known meanwhile: {what}"
 
 
-def _moment(text: object) -> datetime | None:
+def _timestamp(text: object) -> datetime | None:
     try:
         return datetime.fromisoformat(text) if isinstance(text, str) else None
     except ValueError:

@@ -86,8 +86,8 @@ class Duration(click.ParamType[timedelta]):
         return timedelta(seconds=seconds)
 
 
-class Moment(click.ParamType[datetime]):
-    """A moment with its zone, like 2026-01-31T03:00:00Z."""
+class Timestamp(click.ParamType[datetime]):
+    """A time with its zone, like 2026-01-31T03:00:00Z."""
 
     name = "TIME"
 
@@ -98,12 +98,12 @@ class Moment(click.ParamType[datetime]):
         if isinstance(value, datetime):
             return value
         try:
-            moment = datetime.fromisoformat(value)
+            timestamp = datetime.fromisoformat(value)
         except ValueError:
-            moment = None
-        if moment is None or moment.tzinfo is None:
+            timestamp = None
+        if timestamp is None or timestamp.tzinfo is None:
             self.fail(f"{value!r} is no time with a zone like 2026-01-31T03:00:00Z.", param, ctx)
-        return moment
+        return timestamp
 
 
 wait_option: Final = click.option(

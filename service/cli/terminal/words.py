@@ -1,4 +1,4 @@
-"""How durations, moments and groups are told to a person."""
+"""How durations, times and groups are told to a person."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def timeout(value: timedelta | None) -> str:
     return "none" if value is not None and value >= NO_TIMEOUT else duration(value)
 
 
-def moment(value: datetime | None) -> str:
-    """Return a moment to the second; it is UTC."""
+def timestamp(value: datetime | None) -> str:
+    """Return a time to the second; it is UTC."""
     return ABSENT if value is None else f"{value:%Y-%m-%d %H:%M:%S} UTC"
 
 

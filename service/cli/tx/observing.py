@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from collectors.naming import counted, listed
-from rules.catalogue.read_committed_consumers_blocked import PASSING
+from rules.catalogue.read_committed_consumers_blocked import TRANSIENT
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.identity import TopicPartition
@@ -31,7 +31,7 @@ from service.observe.watch import SnapshotSource
 AT_ONCE: Final = 4  # rounds at most, one right after the other
 NEEDED: Final = 3  # rounds that confirm what hangs: held, seen unlisted, seen so again
 AT_MOST: Final = 6  # rounds, where a broker has just died or something new is seen meanwhile
-PASSING_CAUSES: Final = frozenset(
+TRANSIENT_CAUSES: Final = frozenset(
     {
         GapCause.TIMEOUT,
         GapCause.UNREACHABLE,
@@ -122,9 +122,9 @@ def find_hanging(observer: ClusterObserver, *, begin: Callable[[int, int], None]
 
 
 def _may_pass(view: View) -> bool:
-    """Whether what keeps us from telling is over in a moment, as after a broker's death."""
+    """Whether what keeps us from telling is over soon, as after a broker's death."""
     gaps = gaps_about(view.snapshot, HOLDING_SCOPES)
-    return _has(view, PASSING) or any(gap.cause in PASSING_CAUSES for gap in gaps)
+    return _has(view, TRANSIENT) or any(gap.cause in TRANSIENT_CAUSES for gap in gaps)
 
 
 def _open_rows(view: View) -> Int64s:
@@ -155,13 +155,13 @@ def _still_unclear(view: View, before: View, unclear: Bools) -> Bools:
 def _behind(view: View) -> Int64s:
     """Return the rows on which something in doubt lies behind the one that holds the offset.
 
-    The collector asks of its own accord who holds an offset that stands.
+    The collector asks of its own accord who holds an offset that is.
     """
     stable = view.snapshot.offsets.last_stable_offset
     rows = {
         one.row
         for one in hold_ups(view)
-        if one.class_ is TransactionClass.HANGING or one.doubt in PASSING
+        if one.class_ is TransactionClass.HANGING or one.doubt in TRANSIENT
         if (held_from := stable[one.row]) is not None and (one.start_offset or 0) > held_from
     }
     return np.array(sorted(rows), np.int64)

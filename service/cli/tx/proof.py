@@ -11,7 +11,7 @@ from rich.text import Text
 
 from collectors.naming import counted
 from rules.facts.gap import Gap
-from rules.facts.transactions import Sight
+from rules.facts.transactions import IdVisibility
 from rules.loss.summary import offsets
 from rules.transactions.classes import TransactionClass
 from rules.transactions.listing import HOLDING_SCOPES, ListedTransaction, Listing, Place, listing
@@ -20,7 +20,7 @@ from service.cli.terminal.columns import lines
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.printable import printable
 from service.cli.terminal.showing import ABSENT
-from service.cli.terminal.words import ago, groups, moment
+from service.cli.terminal.words import ago, groups, timestamp
 from service.cli.tx.choosing import cluster_row
 from service.cli.tx.observing import ObservedRounds
 from service.cli.tx.tables import STYLES, coordinator, producer
@@ -28,9 +28,9 @@ from service.views.snapshot_rows import Row, gap_row
 from service.views.transaction_rows import transaction_row
 
 SEES_ALL: Final = {
-    Sight.NO_AUTHORIZER: "the brokers have no authorizer, so no transactional id is hidden",
-    Sight.ACLS: "the ACLs let us see every transactional id",
-    Sight.DECLARED: "it is declared that we see every transactional id",
+    IdVisibility.NO_AUTHORIZER: "the brokers have no authorizer, so no transactional id is hidden",
+    IdVisibility.ACLS: "the ACLs let us see every transactional id",
+    IdVisibility.DECLARED: "it is declared that we see every transactional id",
 }
 
 
@@ -72,7 +72,7 @@ def document(found: Conclusion) -> Row:
     return {
         **cluster_row(found.listing.view),
         "complete": not found.doubtful and not found.gaps,
-        "sight": str(found.listing.sight),
+        "visibility": str(found.listing.visibility),
         "hanging": [transaction_row(found.listing, entry) for entry in found.hanging],
         "unknown": [transaction_row(found.listing, entry) for entry in found.doubtful],
         "gaps": [gap_row(gap) for gap in found.gaps],
@@ -118,14 +118,14 @@ def _where(entry: ListedTransaction) -> str:
 def _proof(found: Listing, entry: ListedTransaction) -> Iterator[tuple[str, str]]:
     [place] = entry.places
     now = found.view.now
-    since = moment(entry.first_seen_at)
+    since = timestamp(entry.first_seen_at)
     yield "producer", producer(entry)
     opened = f"broker {place.leader} has it open from offset {place.start_offset} on"
-    yield "leader", f"{opened}, from {since} until now ({moment(now)})"
+    yield "leader", f"{opened}, from {since} until now ({timestamp(now)})"
     yield "coordinator", _coordinators(found, entry)
     last = None if place.producer is None else place.producer.last_record_at
     if last is not None:
-        yield "last record", f"{moment(last)}, {ago(now - last)} by its own timestamp"
+        yield "last record", f"{timestamp(last)}, {ago(now - last)} by its own timestamp"
     yield (
         "held back",
         f"{_span(place)} (LSO {place.last_stable_offset}, HWM {place.high_watermark})",
@@ -141,7 +141,7 @@ def _span(place: Place) -> str:
 def _coordinators(found: Listing, entry: ListedTransaction) -> str:
     if entry.coordinator is not None:
         return coordinator(entry)
-    why = SEES_ALL[found.sight]
+    why = SEES_ALL[found.visibility]
     return f"every one answered, none lists producer {entry.producer_id}; {why}"
 
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from collectors.naming import counted
 from rules.facts.gap import GapScope
-from rules.facts.transactions import Sight, Transaction, TransactionState
+from rules.facts.transactions import IdVisibility, Transaction, TransactionState
 from rules.transactions.classes import TransactionClass
 from rules.transactions.listing import (
     WORST_FIRST,
@@ -26,7 +26,7 @@ from rules.transactions.told import running
 from service.cli.terminal.columns import Rows, lines
 from service.cli.terminal.printable import printable
 from service.cli.terminal.showing import ABSENT, SHOWN
-from service.cli.terminal.words import ago, duration, few, groups, moment, timeout
+from service.cli.terminal.words import ago, duration, few, groups, timeout, timestamp
 
 STYLES: Final = {
     TransactionClass.HANGING: "bold red",
@@ -96,7 +96,7 @@ def not_seen(found: Listing) -> Iterator[str]:
     if all(gap.scope is not GapScope.TRANSACTIONS for gap in found.gaps):
         if not found.all_coordinators_answered:
             yield UNHEARD
-        if found.sight is Sight.UNPROVEN and found.was_ever_used:
+        if found.visibility is IdVisibility.UNPROVEN and found.was_ever_used:
             yield HIDDEN
     if found.partitions_not_queried and all(
         gap.scope is not GapScope.PRODUCERS for gap in found.gaps
@@ -115,7 +115,7 @@ def in_full(found: Listing, entry: ListedTransaction) -> Iterator[RenderableType
     yield lines([
         ("producer", producer(entry)),
         ("coordinator", coordinator(entry)),
-        ("began", moment(entry.started_at)),
+        ("began", timestamp(entry.started_at)),
         ("running", age(found, entry)),
         ("timeout", timeout(entry.timeout)),
     ])  # fmt: skip

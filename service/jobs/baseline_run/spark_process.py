@@ -1,6 +1,6 @@
 """Starts the Spark job as a process of its own, hears what it tells, and ends it in time.
 
-Between us and the job stands the guard of the scheduler, so that Spark's JVM and its Python workers
+Between us and the job is the guard of the scheduler, so that Spark's JVM and its Python workers
 end with the job: when its time is up, when somebody interrupts us, and when we are killed.
 """
 

@@ -44,7 +44,7 @@ def choose_free(count: int) -> list[int]:
 def fixed(base: int, count: int) -> list[int]:
     """Return `count` ports from `base` upward; raise when they do not fit."""
     if not 1 <= base <= HIGHEST - count + 1:
-        raise SandboxError(f"--port-base {base} leaves no room for {count} ports up to {HIGHEST}")
+        raise SandboxError(f"--port-base {base} leaves no space for {count} ports up to {HIGHEST}")
     return list(range(base, base + count))
 
 

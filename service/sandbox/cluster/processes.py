@@ -73,7 +73,7 @@ def usage(process: ProcessId | None) -> tuple[int, float] | None:
 
 
 def pause(process: ProcessId) -> None:
-    """Freeze a process and wait until it stands still."""
+    """Freeze a process and wait until it does not move."""
     _signal(process, signal.SIGSTOP)
     _await(process, Liveness.PAUSED, "freeze")
 

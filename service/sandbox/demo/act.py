@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from service.sandbox.demo.api import Sight
+from service.sandbox.demo.api import RoundStatus
 from service.sandbox.demo.stage import Stage
 
-Seen = Callable[[Sequence[Sight]], str | None]
+Seen = Callable[[Sequence[RoundStatus]], str | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,10 +20,10 @@ class Step:
     # Given the rounds since it was done, oldest first: a sentence, or None so far.
     seen: Seen | None = None
     # The same, where it has to be held against what the stage knows to be true; it decides.
-    check: Callable[[Stage, Sequence[Sight]], str | None] | None = None
+    check: Callable[[Stage, Sequence[RoundStatus]], str | None] | None = None
     limit_seconds: float = 30.0
 
-    def saw(self, stage: Stage, rounds: Sequence[Sight]) -> str | None:
+    def saw(self, stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
         """Return what was seen, None so far."""
         if self.check is not None:
             return self.check(stage, rounds)
@@ -45,7 +45,7 @@ def is_alone(topic: str, records: int) -> Seen:
     later: it has seen all of them, where the first may have seen half.
     """
 
-    def seen(rounds: Sequence[Sight]) -> str | None:
+    def seen(rounds: Sequence[RoundStatus]) -> str | None:
         row = rounds[-1].partition(topic)
         has_all = len(rounds) >= 3 and (row.get("high_watermark") or 0) > records
         if len(row.get("isr") or ()) != 1 or not has_all:
@@ -58,7 +58,7 @@ def is_alone(topic: str, records: int) -> Seen:
     return seen
 
 
-def whole_again(rounds: Sequence[Sight]) -> str | None:
+def whole_again(rounds: Sequence[RoundStatus]) -> str | None:
     """See that all replicas are in sync again, and that only events are left."""
     rows = rounds[-1].partitions
     whole = [row for row in rows if row["isr"] and set(row["isr"]) == set(row["replicas"] or ())]

@@ -8,7 +8,7 @@ from typing import Final
 
 from collectors.naming import counted
 from service.sandbox.demo.act import Act, Seen, Step, is_alone, whole_again
-from service.sandbox.demo.api import Row, Sight
+from service.sandbox.demo.api import RoundStatus, Row
 from service.sandbox.demo.pager_act import PAGER
 from service.sandbox.demo.sequence_act import SEQUENCES
 from service.sandbox.demo.stage import (
@@ -31,7 +31,7 @@ ROUNDS: Final = 3  # in a row, for whatever one round could show by chance
 
 
 # ------------------------------------------------------------------ 1
-def _healthy(rounds: Sequence[Sight]) -> str | None:
+def _healthy(rounds: Sequence[RoundStatus]) -> str | None:
     last = rounds[-ROUNDS:]
     quiet = [one for one in last if one.is_complete and not one.findings]
     lag = last[-1].lag(FAST_GROUP)
@@ -44,7 +44,7 @@ def _healthy(rounds: Sequence[Sight]) -> str | None:
 
 
 # ------------------------------------------------------------------ 2
-def _falls_behind(rounds: Sequence[Sight]) -> str | None:
+def _falls_behind(rounds: Sequence[RoundStatus]) -> str | None:
     lags = [lag for one in rounds if (lag := one.lag(SLOW_GROUP)) is not None][-ROUNDS:]
     if len(lags) < ROUNDS or any(late <= early for early, late in pairwise(lags)):
         return None
@@ -53,33 +53,33 @@ def _falls_behind(rounds: Sequence[Sight]) -> str | None:
 
 
 # ------------------------------------------------------------------ 3
-def _blocks(rounds: Sequence[Sight]) -> str | None:
+def _blocks(rounds: Sequence[RoundStatus]) -> str | None:
     last = [one.partition(PAYMENTS) for one in rounds[-ROUNDS:]]
     stable = {row.get("last_stable_offset") for row in last}
     spans = [row.get("open_span") or 0 for row in last]
     if len(last) < ROUNDS or len(stable) > 1 or spans != sorted(set(spans)) or not spans[0]:
         return None
-    blocked = _standing_at(rounds[-1], PAYMENTS, last[-1])
+    blocked = _stopped_at(rounds[-1], PAYMENTS, last[-1])
     if BILLING not in blocked:
         return None
     return (
-        f"on {PAYMENTS} the LSO stands at {stable.pop()}, the HWM went on to "
+        f"on {PAYMENTS} the LSO is at {stable.pop()}, the HWM went on to "
         f"{last[-1]['high_watermark']}: {spans[-1]} offsets held back; blocked: {', '.join(blocked)}"
     )
 
 
-def _standing_at(sight: Sight, topic: str, row: Row) -> list[str]:
+def _stopped_at(status: RoundStatus, topic: str, row: Row) -> list[str]:
     """Return the groups that have read up to the LSO of a topic's first partition."""
     return [
         name
-        for name, group in sight.groups.items()
+        for name, group in status.groups.items()
         for commit in group["items"]
         if (commit["topic"], commit["partition"]) == (topic, 0)
         and commit["committed_offset"] == row["last_stable_offset"]
     ]
 
 
-def _flows_again(rounds: Sequence[Sight]) -> str | None:
+def _flows_again(rounds: Sequence[RoundStatus]) -> str | None:
     row, lag = rounds[-1].partition(PAYMENTS), rounds[-1].lag(BILLING)
     if row.get("open_span") != 0 or lag is None or lag > row["high_watermark"] // 2:
         return None
@@ -89,7 +89,7 @@ def _flows_again(rounds: Sequence[Sight]) -> str | None:
 
 
 # ------------------------------------------------------------------ 4
-def _hangs(rounds: Sequence[Sight]) -> str | None:
+def _hangs(rounds: Sequence[RoundStatus]) -> str | None:
     found = rounds[-1].finding("transaction_hanging", PAYMENTS)
     if found is None or found["verdict"] != "breach":
         return None
@@ -105,14 +105,14 @@ def _hangs(rounds: Sequence[Sight]) -> str | None:
     )
 
 
-def _repaired(rounds: Sequence[Sight]) -> str | None:
+def _repaired(rounds: Sequence[RoundStatus]) -> str | None:
     if rounds[-1].finding("transaction_hanging", PAYMENTS) is not None:
         return None
     return _flows_again(rounds)
 
 
 # ------------------------------------------------------------------ 5
-def _runs_ahead(rounds: Sequence[Sight]) -> str | None:
+def _runs_ahead(rounds: Sequence[RoundStatus]) -> str | None:
     row = rounds[-1].partition(AUDIT)
     if not row.get("unreplicated_span"):
         return None
@@ -123,7 +123,7 @@ def _runs_ahead(rounds: Sequence[Sight]) -> str | None:
 
 
 def _is_found(rule: str, topic: str) -> Seen:
-    def seen(rounds: Sequence[Sight]) -> str | None:
+    def seen(rounds: Sequence[RoundStatus]) -> str | None:
         found = rounds[-1].finding(rule, topic)
         if found is None or found["verdict"] != "breach":
             return None
@@ -134,7 +134,7 @@ def _is_found(rule: str, topic: str) -> Seen:
 
 
 def _is_over(*rules: str, topic: str) -> Seen:
-    def seen(rounds: Sequence[Sight]) -> str | None:
+    def seen(rounds: Sequence[RoundStatus]) -> str | None:
         row, last = rounds[-1].partition(topic), rounds[-1]
         is_open = any(last.finding(rule, topic) for rule in rules)
         if (
@@ -150,7 +150,7 @@ def _is_over(*rules: str, topic: str) -> Seen:
 
 # ------------------------------------------------------------------ 6
 def _moved_from(broker: int) -> Seen:
-    def seen(rounds: Sequence[Sight]) -> str | None:
+    def seen(rounds: Sequence[RoundStatus]) -> str | None:
         rows = [row for row in rounds[-1].partitions if broker in (row["replicas"] or ())]
         led = [row for row in rows if row["leader"] in (None, broker)]
         left = [row for row in rows if broker not in (row["isr"] or (broker,))]
@@ -166,7 +166,7 @@ def _moved_from(broker: int) -> Seen:
 
 
 def _back(broker: int) -> Seen:
-    def seen(rounds: Sequence[Sight]) -> str | None:
+    def seen(rounds: Sequence[RoundStatus]) -> str | None:
         rows = [row for row in rounds[-1].partitions if broker in (row["replicas"] or ())]
         whole = [row for row in rows if set(row["isr"] or ()) == set(row["replicas"])]
         states = [found for found in rounds[-1].findings if found["kind"] == "state"]
@@ -182,12 +182,12 @@ def _back(broker: int) -> Seen:
 
 
 # ------------------------------------------------------------------ 7
-def _is_lost(rounds: Sequence[Sight]) -> str | None:
+def _is_lost(rounds: Sequence[RoundStatus]) -> str | None:
     found = rounds[-1].finding("committed_records_lost", INVOICES)
     return None if found is None else _told_loss(found["evidence"])
 
 
-def _is_truly_lost(stage: Stage, rounds: Sequence[Sight]) -> str | None:
+def _is_truly_lost(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
     """Hold what was told against what reading the log before and after has shown."""
     saw, found = _is_lost(rounds), rounds[-1].finding("committed_records_lost", INVOICES)
     if saw is None or found is None or stage.truth is None:

@@ -17,7 +17,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class RoundStatus:
     """What the API showed of one round."""
 
     status: Row
@@ -78,10 +78,10 @@ class Api:
         except CollectError:
             return None
 
-    def observe(self, groups: Sequence[str]) -> Sight | None:
+    def observe(self, groups: Sequence[str]) -> RoundStatus | None:
         """Return what is shown of the last round, None while nobody answers."""
         try:
-            return Sight(
+            return RoundStatus(
                 status=self._client.get("status"),
                 partitions=self._client.get("partitions", limit=LIMIT)["items"],
                 groups={
@@ -115,6 +115,6 @@ class Api:
 
     def repair_command(self, topic: str) -> str | None:
         """Return the command that ends a hanging transaction, as its finding tells it."""
-        sight = self.observe(())
-        found = None if sight is None else sight.finding("transaction_hanging", topic)
+        status = self.observe(())
+        found = None if status is None else status.finding("transaction_hanging", topic)
         return None if found is None else str(found["evidence"]["repair"])

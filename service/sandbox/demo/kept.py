@@ -54,7 +54,7 @@ def leave_running(stage: Stage) -> None:
     """Hand the load over to a process that outlives this one, and print where everything is."""
     stage.loads.close()
     stage.stop_nights()
-    for group in stage.passing_groups:  # nobody reads for it any more: it would be found to stand
+    for group in stage.temporary_groups:  # nobody reads for it any more: it would be found to stand
         stage.admin.delete_group(group)
     load = [sys.executable, "-m", "service", "sandbox", "workload", "--abort-every", "5"]
     load += ["--dir", str(stage.sandbox.directory), "--rate", str(ORDERS.rate)]

@@ -74,7 +74,7 @@ class Nights:
         return found
 
     def samples_at(self, series_id: int, at: datetime, *, every_day: bool) -> NDArray[np.float32]:
-        """Return what a series was in the half hour of a moment, on all days or on that weekday."""
+        """Return what a series was in the half hour of a time, on all days or on that weekday."""
         folder = open_folder(str(self.history))
         zone = folder.described.time_zone
         local = at.astimezone(ZoneInfo(zone))

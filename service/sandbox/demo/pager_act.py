@@ -10,7 +10,7 @@ from typing import Final
 from collectors.naming import counted
 from service.cli.terminal.words import few
 from service.sandbox.demo.act import Act, Step
-from service.sandbox.demo.api import Api, Row, Sight
+from service.sandbox.demo.api import Api, RoundStatus, Row
 from service.sandbox.demo.sequence_act import REORDERING
 from service.sandbox.demo.stage import PARCELS, Stage
 
@@ -20,7 +20,7 @@ CLOSED: Final = "closed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mail:
+class PagerRecord:
     """What arrived, what was sent, and what holds now."""
 
     got: Sequence[Row]  # requests, in the order of their arrival
@@ -77,48 +77,53 @@ class Mail:
         return {row["fingerprint"] for row in rows}
 
 
-def mail_of(stage: Stage) -> Mail | None:
+def read_pager(stage: Stage) -> PagerRecord | None:
     """Return what is known now; None while Tidemark cannot tell."""
     with Api(stage.address) as api:
         alerts = api.rows("alerts", state="all")
         deliveries = api.rows("deliveries")
     if alerts is None or deliveries is None:
         return None
-    return Mail(got=stage.pager.got(), deliveries=deliveries, alerts=alerts)
+    return PagerRecord(got=stage.pager.got(), deliveries=deliveries, alerts=alerts)
 
 
-def _is_closed(stage: Stage, rounds: Sequence[Sight]) -> str | None:
-    mail = mail_of(stage)
-    if mail is None or rounds[-1].finding(REORDERING, PARCELS) is not None:
+def _is_closed(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
+    pager_record = read_pager(stage)
+    if pager_record is None or rounds[-1].finding(REORDERING, PARCELS) is not None:
         return None
-    closed = (row for row in mail.alerts if row["end_reason"] == CLOSED)
-    told = [(row, end) for row in closed if (end := mail.ends(row["fingerprint"])) is not None]
+    closed = (row for row in pager_record.alerts if row["end_reason"] == CLOSED)
+    told = [
+        (row, end) for row in closed if (end := pager_record.ends(row["fingerprint"])) is not None
+    ]
     if not told:
         return None
     row, end = told[0]
     return f"{row['rule']} ended, and the pager was told: {end['webhook_id']} {end['title']}"
 
 
-def _all_arrived(stage: Stage, rounds: Sequence[Sight]) -> str | None:
+def _all_arrived(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
     del rounds
-    mail = mail_of(stage)
-    if mail is None or not mail.taken or list(mail.errors()):
+    pager_record = read_pager(stage)
+    if pager_record is None or not pager_record.taken or list(pager_record.errors()):
         return None
-    return told_of(mail)
+    return told_of(pager_record)
 
 
-def told_of(mail: Mail) -> str:
+def told_of(pager_record: PagerRecord) -> str:
     """Return all that arrived, in order."""
-    groups, rejected = len(_by_group(mail.taken)), len(mail.got) - len(mail.taken)
-    came_again = {row["webhook_id"] for row in mail.got} == {
-        row["webhook_id"] for row in mail.taken
+    groups, rejected = (
+        len(_by_group(pager_record.taken)),
+        len(pager_record.got) - len(pager_record.taken),
+    )
+    came_again = {row["webhook_id"] for row in pager_record.got} == {
+        row["webhook_id"] for row in pager_record.taken
     }
     head = (
-        f"{len(mail.taken)} notifications of {counted(groups, 'group')}, each taken once, in order, "
+        f"{len(pager_record.taken)} notifications of {counted(groups, 'group')}, each taken once, in order, "
         f"all signed; {counted(rejected, 'request')} rejected on purpose, and "
         f"{'sent again' if came_again else 'overtaken by what was newer'}"
     )
-    return "\n        ".join([head, *mail.lines()])
+    return "\n        ".join([head, *pager_record.lines()])
 
 
 def _by_group(rows: Sequence[Row]) -> dict[str, list[str]]:

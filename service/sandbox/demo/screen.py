@@ -11,20 +11,20 @@ from rich.text import Text
 
 from service.cli.terminal.showing import ABSENT
 from service.sandbox.demo.acts import TOPICS
-from service.sandbox.demo.api import Row, Sight
+from service.sandbox.demo.api import RoundStatus, Row
 
 WARNING: Final = "bold yellow"
 MAX_FINDINGS: Final = 6
 
 
-def screen(sight: Sight) -> RenderableType:
+def screen(round_status: RoundStatus) -> RenderableType:
     """Return header, partitions, groups and open findings."""
-    findings = [_findings(sight.findings)] if sight.findings else []
-    return Group(_header(sight), _partitions(sight), _groups(sight), *findings)
+    findings = [_findings(round_status.findings)] if round_status.findings else []
+    return Group(_header(round_status), _partitions(round_status), _groups(round_status), *findings)
 
 
-def _header(sight: Sight) -> Text:
-    status = sight.status
+def _header(round_status: RoundStatus) -> Text:
+    status = round_status.status
     made = status["round"]
     gaps = sum((status["gaps_by_cause"] or {}).values())
     took = made["took_seconds"] or 0.0
@@ -34,16 +34,18 @@ def _header(sight: Sight) -> Text:
         (f"{gaps} gaps" if gaps else "no gaps", WARNING if gaps else "green"),
         "  ",
         (
-            f"{len(sight.findings)} open findings" if sight.findings else "nothing found",
-            "bold red" if sight.findings else "green",
+            f"{len(round_status.findings)} open findings"
+            if round_status.findings
+            else "nothing found",
+            "bold red" if round_status.findings else "green",
         ),
     )
 
 
-def _partitions(sight: Sight) -> Table:
+def _partitions(round_status: RoundStatus) -> Table:
     names = ("partition", "leader", "in sync", "LSO", "HWM", "LEO", "HWM-LSO", "LEO-HWM")
     table = _table(names, numbers=names[3:])
-    for row in sight.partitions:
+    for row in round_status.partitions:
         if row["topic"] in TOPICS:
             table.add_row(
                 f"{row['topic']}-{row['partition']}",
@@ -58,10 +60,10 @@ def _partitions(sight: Sight) -> Table:
 OFFSETS: Final = ("last_stable_offset", "high_watermark", "log_end_offset")
 
 
-def _groups(sight: Sight) -> Table:
+def _groups(round_status: RoundStatus) -> Table:
     names = ("group", "state", "lag to LSO", "lag to HWM")
     table = _table(names, numbers=names[2:])
-    for name, found in sight.groups.items():
+    for name, found in round_status.groups.items():
         lags = ("read_committed_lag", "read_uncommitted_lag")
         sums = [_total(found["items"], lag) for lag in lags]
         table.add_row(name, _cell(found["group"]["state"]), *map(_cell, sums))

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from service.sandbox.demo.act import Act, Step, is_alone, whole_again
-from service.sandbox.demo.api import Row, Sight
+from service.sandbox.demo.api import RoundStatus, Row
 from service.sandbox.demo.stage import LOST, PARCELS, REFUNDS, Stage
 
 REORDERING: Final = "sequence_gap_reordering"
 LOSS: Final = "sequence_gap_loss"
 
 
-def _told(sight: Sight, rule: str, topic: str) -> Row | None:
+def _told(status: RoundStatus, rule: str, topic: str) -> Row | None:
     """Return the evidence of what is said of a topic."""
-    found = sight.finding(rule, topic)
+    found = status.finding(rule, topic)
     return None if found is None else found["evidence"]
 
 
@@ -24,7 +24,7 @@ def _gap(told: Row) -> str:
     return f"expected {expected}, got {told['incoming_sequence']}"
 
 
-def _is_harmless(rounds: Sequence[Sight]) -> str | None:
+def _is_harmless(rounds: Sequence[RoundStatus]) -> str | None:
     told = _told(rounds[-1], REORDERING, PARCELS)
     if told is None or told["phase"] != "confirmed":
         return None
@@ -34,7 +34,7 @@ def _is_harmless(rounds: Sequence[Sight]) -> str | None:
     )
 
 
-def _is_loss(rounds: Sequence[Sight]) -> str | None:
+def _is_loss(rounds: Sequence[RoundStatus]) -> str | None:
     told = _told(rounds[-1], LOSS, REFUNDS)
     if told is None or told["phase"] != "confirmed":
         return None
@@ -45,7 +45,7 @@ def _is_loss(rounds: Sequence[Sight]) -> str | None:
     )
 
 
-def _is_true_loss(stage: Stage, rounds: Sequence[Sight]) -> str | None:
+def _is_true_loss(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
     """Hold what was told against what reading the log before and after has shown."""
     saw, told = _is_loss(rounds), _told(rounds[-1], LOSS, REFUNDS)
     if saw is None or told is None or stage.sequence_truth is None:

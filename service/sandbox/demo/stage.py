@@ -73,7 +73,7 @@ class Stage:
     address: str = ""  # of Tidemark's API
     tidemark: ProcessId | None = None
     is_kept: bool = False  # it goes on after the story
-    passing_groups: list[str] = field(default_factory=list)  # that only a step needs
+    temporary_groups: list[str] = field(default_factory=list)  # that only a step needs
     prepared: Prepared[LossTruth] | None = None  # records that are to be lost
     truth: LossTruth | None = None  # what was lost, verified by reading the log
     prepared_sequence: Prepared[SequenceTruth] | None = None
@@ -109,7 +109,7 @@ class Stage:
         billing = GroupConsumer(self.servers, topic=PAYMENTS, group=BILLING)
         self.loads.enter_context(producer)
         self.loads.enter_context(billing)
-        self.passing_groups.append(BILLING)
+        self.temporary_groups.append(BILLING)
         clock.wait_until(lambda: billing.counts.consumed > 20, timeout_seconds=START_SECONDS)
         held = OpenTransaction(self.servers, topic=PAYMENTS, records=5)
         self.open_transaction.enter_context(held)
@@ -143,7 +143,7 @@ class Stage:
         """Kill that broker and let a replica lead that knows nothing of them."""
         if self.prepared is None:
             raise SandboxError("nothing is prepared to be lost")
-        self.truth = self.prepared.strike()
+        self.truth = self.prepared.inject()
 
     def reorder_batches(self) -> None:
         """Let a producer's batches arrive in another order; its client sends them again."""
@@ -162,7 +162,7 @@ class Stage:
         """Lose them with that broker, and let the producer go on."""
         if self.prepared_sequence is None:
             raise SandboxError("nothing is prepared to be lost")
-        self.sequence_truth = self.prepared_sequence.strike()
+        self.sequence_truth = self.prepared_sequence.inject()
 
     def bring_back(self) -> None:
         """Start the killed broker: it truncates its log as it follows the new leader."""

@@ -19,7 +19,7 @@ from rules.errors import SandboxError
 from service.runtime import clock
 from service.sandbox.demo.act import Act, Step
 from service.sandbox.demo.acts import ACTS, GROUPS
-from service.sandbox.demo.api import Api, Sight
+from service.sandbox.demo.api import Api, RoundStatus
 from service.sandbox.demo.kept import kept_folder, leave_running, require_none_kept
 from service.sandbox.demo.screen import screen
 from service.sandbox.demo.stage import Stage, open_stage
@@ -75,7 +75,7 @@ class Story:
         self._console = Console(highlight=False, markup=False, emoji=False)
         self._live = Live(console=self._console, auto_refresh=False, transient=True)
         self._outcomes: list[tuple[Act, list[Outcome]]] = []
-        self._newest: Sight | None = None
+        self._newest: RoundStatus | None = None
 
     def play(self) -> bool:
         """Play all acts until one step is not seen or somebody stops the story."""
@@ -122,21 +122,21 @@ class Story:
 
     def _watch(self, step: Step, after_round: int, deadline: float) -> str | None:
         """Observe every round that was made since the step, until it is seen."""
-        rounds: list[Sight] = []
+        rounds: list[RoundStatus] = []
         with self._drawing():
             while clock.monotonic() < deadline and not self._stop.is_set():
-                sight = self._next(rounds[-1].round if rounds else after_round)
-                if sight is None:
+                status = self._next(rounds[-1].round if rounds else after_round)
+                if status is None:
                     self._stop.wait(POLL_SECONDS)
                     continue
-                rounds.append(sight)
-                self._draw(sight)
+                rounds.append(status)
+                self._draw(status)
                 saw = step.saw(self._stage, rounds)
                 if saw is not None:
                     return saw
         return None
 
-    def _next(self, after_round: int) -> Sight | None:
+    def _next(self, after_round: int) -> RoundStatus | None:
         number = self._api.round()
         if number is None or number <= after_round:
             return None
@@ -154,10 +154,10 @@ class Story:
                 self._draw(self._newest)
             yield
 
-    def _draw(self, sight: Sight) -> None:
-        self._newest = sight
+    def _draw(self, status: RoundStatus) -> None:
+        self._newest = status
         if self._live.is_started:
-            self._live.update(screen(sight), refresh=True)
+            self._live.update(screen(status), refresh=True)
 
     def _print(self, line: str, style: str = "") -> None:
         """Print a line whole: a terminal folds it, a pipe does not."""

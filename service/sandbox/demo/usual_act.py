@@ -11,14 +11,14 @@ from rules.baseline.series import Metric
 from service.cli.baselines import words
 from service.runtime import clock
 from service.sandbox.demo.act import Act, Step
-from service.sandbox.demo.api import Api, Row, Sight
+from service.sandbox.demo.api import Api, RoundStatus, Row
 from service.sandbox.demo.nights import SERIES, WEEKS, Nights
 from service.sandbox.demo.stage import Stage
 
 SHOWN: Final = (Metric.READ_COMMITTED_LAG_SECONDS.value, Metric.PRODUCE_RATE.value)
 
 
-def _is_made(stage: Stage, rounds: Sequence[Sight]) -> str | None:
+def _is_made(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
     del rounds
     made, written = stage.nights.simulation, stage.nights.written
     if made is None or written is None:
@@ -31,7 +31,7 @@ def _is_made(stage: Stage, rounds: Sequence[Sight]) -> str | None:
     )
 
 
-def _is_learnt(stage: Stage, rounds: Sequence[Sight]) -> str | None:
+def _is_learnt(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
     del rounds
     published = stage.nights.told("published")
     nights = [one for one in stage.nights.told("night") if one["is_new"]]
@@ -43,7 +43,7 @@ def _is_learnt(stage: Stage, rounds: Sequence[Sight]) -> str | None:
     )
 
 
-def _is_usual(stage: Stage, rounds: Sequence[Sight]) -> str | None:
+def _is_usual(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
     del rounds
     now = clock.utc_now()
     with Api(stage.address) as api:

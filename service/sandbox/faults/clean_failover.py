@@ -5,6 +5,14 @@ from __future__ import annotations
 from functools import partial
 
 from rules.errors import SandboxError
+from service.sandbox.faults.fault_context import (
+    KEPT,
+    FaultContext,
+    Injection,
+    Verdict,
+    epochs,
+    make_context,
+)
 from service.sandbox.faults.loss_truth import LossTruth
 from service.sandbox.faults.replicas import (
     await_condition,
@@ -13,35 +21,34 @@ from service.sandbox.faults.replicas import (
     revive,
 )
 from service.sandbox.faults.rule_names import EVERY_LOSS_RULE, UNREPLICATED_LOST
-from service.sandbox.faults.scene import KEPT, Scene, Strike, Verdict, epochs, make_scene
 from service.sandbox.faults.stage import Stage
 from service.sandbox.workloads.producer import IdempotentProducer
 
 
-def prepare_clean_failover(stage: Stage) -> Strike:
+def prepare_clean_failover(stage: Stage) -> Injection:
     """Begin a load, and wait until the brokers have acknowledged some of it."""
-    scene = make_scene(stage, min_isr=2, has_bystander=True)
-    load = IdempotentProducer(stage.sandbox.bootstrap_servers, topic=scene.topic)
+    context = make_context(stage, min_isr=2, has_bystander=True)
+    load = IdempotentProducer(stage.sandbox.bootstrap_servers, topic=context.topic)
     stage.undo.callback(load.stop)
     load.start()
     _await_more(load, stage.options.records)
-    return partial(_strike, scene, load)
+    return partial(_inject, context, load)
 
 
-def _strike(scene: Scene, load: IdempotentProducer) -> LossTruth:
-    stage, pair, before = scene.stage, scene.pair, scene.before()
+def _inject(context: FaultContext, load: IdempotentProducer) -> LossTruth:
+    stage, pair, before = context.stage, context.pair, context.before()
     stage.sandbox.kill(pair.leader)
     others = [broker for broker in stage.cluster.running() if broker != pair.leader]
-    await_leader(stage, scene.partitions, others, above=epochs(before))
+    await_leader(stage, context.partitions, others, above=epochs(before))
     _await_more(load, stage.options.records)
     load.stop()
     if stage.options.old_leader_returns:
         revive(stage, pair.leader)
-        await_in_sync(stage, scene.partitions, [pair.leader])
+        await_in_sync(stage, context.partitions, [pair.leader])
     # What was written and not replicated at the last observation may be gone: nobody was told otherwise.
     silent = tuple(rule for rule in EVERY_LOSS_RULE if rule != UNREPLICATED_LOST)
-    truth = scene.truth(before, Verdict(silent=silent), ends="it is over: another broker leads")
-    _require_all(scene, load)
+    truth = context.truth(before, Verdict(silent=silent), ends="it is over: another broker leads")
+    _require_all(context, load)
     return truth
 
 
@@ -52,12 +59,12 @@ def _await_more(load: IdempotentProducer, records: int) -> None:
     )
 
 
-def _require_all(scene: Scene, load: IdempotentProducer) -> None:
+def _require_all(context: FaultContext, load: IdempotentProducer) -> None:
     """Read everything; each acknowledged record has to be there, and is, if none failed, once."""
     counts = load.counts
     if counts.acknowledged != counts.sent:
         raise SandboxError(f"{load.label} lost {counts.failed} records: {counts.last_error}")
-    numbers = [int(value) for records in scene.read() for value in records.values()]
-    sent_before = [number for _ in scene.partitions for number in range(KEPT)]
+    numbers = [int(value) for records in context.read() for value in records.values()]
+    sent_before = [number for _ in context.partitions for number in range(KEPT)]
     if sorted(numbers) != sorted([*sent_before, *range(counts.sent)]):
-        raise SandboxError(f"{scene.topic} does not hold what was acknowledged, each record once")
+        raise SandboxError(f"{context.topic} does not hold what was acknowledged, each record once")

@@ -10,6 +10,15 @@ from __future__ import annotations
 from functools import partial
 
 from rules.facts.identity import TopicPartition
+from service.sandbox.faults.fault_context import (
+    Before,
+    FaultContext,
+    Injection,
+    Verdict,
+    commit_as_reader,
+    epochs,
+    make_context,
+)
 from service.sandbox.faults.loss_truth import LossTruth, LostTransaction
 from service.sandbox.faults.replicas import (
     ask_for_unclean,
@@ -25,109 +34,100 @@ from service.sandbox.faults.rule_names import (
     UNCLEAN_ELECTION,
     UNREPLICATED_LOST,
 )
-from service.sandbox.faults.scene import (
-    Before,
-    Scene,
-    Strike,
-    Verdict,
-    commit_as_reader,
-    epochs,
-    make_scene,
-)
 from service.sandbox.faults.stage import Stage
 from service.sandbox.workloads.raw_producer import Protocol, RawProducer
 
 
-def prepare_committed_loss(stage: Stage) -> Strike:
+def prepare_committed_loss(stage: Stage) -> Injection:
     """Let only the leader hold acknowledged records."""
-    scene = make_scene(stage, is_unclean=True)
+    context = make_context(stage, is_unclean=True)
     if stage.options.transactional:
-        _lose_transactions(scene)
+        _lose_transactions(context)
     else:
-        leave_alone(scene)
-        scene.write(stage.options.records)
+        leave_alone(context)
+        context.write(stage.options.records)
     if stage.options.readers:
-        commit_as_reader(scene)
-    return partial(_strike, scene)
+        commit_as_reader(context)
+    return partial(_inject, context)
 
 
-def leave_alone(scene: Scene) -> None:
+def leave_alone(context: FaultContext) -> None:
     """Pause the follower, and wait until nobody but the leader is in sync.
 
     That takes seconds, and so the follower's last fetch is answered, which the leader keeps for
     `replica.fetch.wait.max.ms` (500 ms): it carries nothing of what is written afterwards.
     """
-    freeze_follower(scene.stage, scene.pair, scene.partitions)
-    await_alone(scene.stage, scene.pair, scene.partitions)
+    freeze_follower(context.stage, context.pair, context.partitions)
+    await_alone(context.stage, context.pair, context.partitions)
 
 
-def elect_stale(scene: Scene, noted: Before | None = None) -> Before:
+def elect_stale(context: FaultContext, noted: Before | None = None) -> Before:
     """Kill the leader and let the follower take over as it is; return what was before.
 
     `noted` is what was before, where the caller has observed already.
     """
-    stage, pair, before = scene.stage, scene.pair, noted or scene.before()
+    stage, pair, before = context.stage, context.pair, noted or context.before()
     stage.sandbox.kill(pair.leader)  # first: a follower that goes on earlier would catch up
     revive(stage, pair.follower)
-    if scene.is_unclean and not stage.sandbox.state.release.elects_unclean:
-        ask_for_unclean(stage.cluster, scene.partitions)
-    await_leader(stage, scene.partitions, [pair.follower], above=epochs(before))
+    if context.is_unclean and not stage.sandbox.state.release.elects_unclean:
+        ask_for_unclean(stage.cluster, context.partitions)
+    await_leader(stage, context.partitions, [pair.follower], above=epochs(before))
     return before
 
 
-def _strike(scene: Scene) -> LossTruth:
-    before = elect_stale(scene)
+def _inject(context: FaultContext) -> LossTruth:
+    before = elect_stale(context)
     ends = "never: the records are on the old leader's disk until it comes back and truncates"
-    if scene.stage.options.old_leader_returns:
-        revive(scene.stage, scene.pair.leader)
-        await_in_sync(scene.stage, scene.partitions, [scene.pair.leader])
+    if context.stage.options.old_leader_returns:
+        revive(context.stage, context.pair.leader)
+        await_in_sync(context.stage, context.partitions, [context.pair.leader])
         ends = "never: the old leader has come back and truncated its log"
-    beyond = (COMMITTED_BEYOND_END,) if scene.groups else ()
-    silent = (UNREPLICATED_LOST, *(() if scene.groups else (COMMITTED_BEYOND_END,)))
+    beyond = (COMMITTED_BEYOND_END,) if context.groups else ()
+    silent = (UNREPLICATED_LOST, *(() if context.groups else (COMMITTED_BEYOND_END,)))
     verdict = Verdict(rule=COMMITTED_LOST, also=(UNCLEAN_ELECTION, *beyond), silent=silent)
-    return scene.truth(before, verdict, ends=ends)
+    return context.truth(before, verdict, ends=ends)
 
 
-def _lose_transactions(scene: Scene) -> None:
+def _lose_transactions(context: FaultContext) -> None:
     """Commit one transaction per batch, of which the leader alone has anything."""
-    if scene.stage.protocol is Protocol.V2:
-        _as_one_producer(scene)
+    if context.stage.protocol is Protocol.V2:
+        _as_one_producer(context)
     else:
-        _as_many_producers(scene)
+        _as_many_producers(context)
 
 
-def _as_one_producer(scene: Scene) -> None:
+def _as_one_producer(context: FaultContext) -> None:
     """Let the first transaction survive: the producer is known wherever its later ones are gone."""
-    stage = scene.stage
+    stage = context.stage
     producer = stage.producer(protocol=Protocol.V2)
     producer.begin()
-    _commit(scene, producer, 1)
-    leave_alone(scene)
-    for size in scene.batches(stage.options.records):
-        _note(scene, _commit(scene, producer, size))
+    _commit(context, producer, 1)
+    leave_alone(context)
+    for size in context.batches(stage.options.records):
+        _note(context, _commit(context, producer, size))
 
 
-def _as_many_producers(scene: Scene) -> None:
+def _as_many_producers(context: FaultContext) -> None:
     """Take a transactional id for each: with one alone its next batch would be rejected."""
-    leave_alone(scene)
-    for number, size in enumerate(scene.batches(scene.stage.options.records)):
-        name = f"{scene.stage.new_name}-{number}"
-        producer = scene.stage.producer(transactional_id=name, protocol=Protocol.V1)
+    leave_alone(context)
+    for number, size in enumerate(context.batches(context.stage.options.records)):
+        name = f"{context.stage.new_name}-{number}"
+        producer = context.stage.producer(transactional_id=name, protocol=Protocol.V1)
         producer.begin()
-        _note(scene, _commit(scene, producer, size))
+        _note(context, _commit(context, producer, size))
 
 
-def _note(scene: Scene, made: dict[TopicPartition, LostTransaction]) -> None:
+def _note(context: FaultContext, made: dict[TopicPartition, LostTransaction]) -> None:
     for where, transaction in made.items():
-        scene.transactions.setdefault(where, []).append(transaction)
+        context.transactions.setdefault(where, []).append(transaction)
 
 
 def _commit(
-    scene: Scene, producer: RawProducer, records: int
+    context: FaultContext, producer: RawProducer, records: int
 ) -> dict[TopicPartition, LostTransaction]:
     """Commit a transaction over all partitions, and wait for its markers."""
     made = {}
-    for where in scene.partitions:
+    for where in context.partitions:
         producer.add(where)
         made[where] = LostTransaction(
             transactional_id=producer.transactional_id,
@@ -138,5 +138,5 @@ def _commit(
         )
     producer.end(commit=True)
     for where, transaction in made.items():
-        scene.stage.await_release(where, producer, transaction.start_offset)
+        context.stage.await_release(where, producer, transaction.start_offset)
     return made

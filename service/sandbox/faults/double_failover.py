@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 from service.sandbox.faults.committed_loss import elect_stale, leave_alone
+from service.sandbox.faults.fault_context import FaultContext, Injection, Verdict, make_context
 from service.sandbox.faults.loss_truth import LossTruth
 from service.sandbox.faults.replicas import await_in_sync, await_leader, revive
 from service.sandbox.faults.rule_names import (
@@ -17,30 +18,29 @@ from service.sandbox.faults.rule_names import (
     COMMITTED_LOST,
     UNREPLICATED_LOST,
 )
-from service.sandbox.faults.scene import Scene, Strike, Verdict, make_scene
 from service.sandbox.faults.stage import Stage
 from service.sandbox.workloads.log_requests import elect_preferred
 
 
-def prepare_double_failover(stage: Stage) -> Strike:
+def prepare_double_failover(stage: Stage) -> Injection:
     """Let only the leader hold acknowledged records, if any."""
-    scene = make_scene(stage, is_unclean=True)
-    leave_alone(scene)
-    scene.write(stage.options.records)
-    return partial(_strike, scene)
+    context = make_context(stage, is_unclean=True)
+    leave_alone(context)
+    context.write(stage.options.records)
+    return partial(_inject, context)
 
 
-def _strike(scene: Scene) -> LossTruth:
-    stage, pair = scene.stage, scene.pair
-    before = elect_stale(scene)
-    between = [one.leader_epoch for one in stage.cluster.topic(scene.topic)]
+def _inject(context: FaultContext) -> LossTruth:
+    stage, pair = context.stage, context.pair
+    before = elect_stale(context)
+    between = [one.leader_epoch for one in stage.cluster.topic(context.topic)]
     revive(stage, pair.leader)
-    await_in_sync(stage, scene.partitions, [pair.leader])
-    elect_preferred(stage.cluster, scene.partitions)
-    await_leader(stage, scene.partitions, [pair.leader], above=between)
+    await_in_sync(stage, context.partitions, [pair.leader])
+    elect_preferred(stage.cluster, context.partitions)
+    await_leader(stage, context.partitions, [pair.leader], above=between)
     silent = (UNREPLICATED_LOST, COMMITTED_BEYOND_END)
     if stage.options.records:
         verdict = Verdict(rule=COMMITTED_LOST, silent=silent)
     else:  # the unclean election is to be seen only between the two changes
         verdict = Verdict(silent=(COMMITTED_LOST, *silent))
-    return scene.truth(before, verdict, ends="it is over: the old leader leads again")
+    return context.truth(before, verdict, ends="it is over: the old leader leads again")

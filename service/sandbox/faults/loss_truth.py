@@ -13,7 +13,7 @@ from rules.facts.identity import BrokerId, TopicId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionState:
-    """A partition as its leader told it at one moment."""
+    """A partition as its leader told it at one time."""
 
     leader: BrokerId
     leader_epoch: int

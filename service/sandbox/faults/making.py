@@ -14,7 +14,7 @@ from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults.loss_truth import LossTruth
 from service.sandbox.faults.needed_release import require_release
 from service.sandbox.faults.prepared import Prepared
-from service.sandbox.faults.registry import DEFAULT_TIMEOUT, FAULTS, AnyStrike, AnyTruth, Fault
+from service.sandbox.faults.registry import DEFAULT_TIMEOUT, FAULTS, AnyInjection, AnyTruth, Fault
 from service.sandbox.faults.sequence_names import Client
 from service.sandbox.faults.sequence_truth import SequenceTruth
 from service.sandbox.faults.stage import FaultOptions, Stage
@@ -97,9 +97,9 @@ def prepare_sequence(
 
 @contextlib.contextmanager
 def _prepared(name: str, sandbox: Sandbox, options: FaultOptions) -> Iterator[Any]:
-    stage, strike = _begin(name, sandbox, options, _prepare_of)
+    stage, inject = _begin(name, sandbox, options, _prepare_of)
     try:
-        yield Prepared(stage=stage, strike_once=strike)
+        yield Prepared(stage=stage, inject_once=inject)
     finally:
         stage.take_back()
 
@@ -142,7 +142,7 @@ def _begin(
     return stage, made
 
 
-def _prepare_of(fault: Fault) -> Callable[[Stage], AnyStrike]:
+def _prepare_of(fault: Fault) -> Callable[[Stage], AnyInjection]:
     if fault.prepare is None:
         raise SandboxError(f"{fault.name} is made in one step")
     return fault.prepare

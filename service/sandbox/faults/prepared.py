@@ -18,7 +18,7 @@ class Prepared(Generic[TruthT]):
     """Everything is written and acknowledged, and nothing has happened yet."""
 
     stage: Stage
-    strike_once: Callable[[], TruthT]
+    inject_once: Callable[[], TruthT]
 
     @property
     def topic(self) -> str:
@@ -30,10 +30,10 @@ class Prepared(Generic[TruthT]):
         """Groups that have read to its end."""
         return tuple(self.stage.groups)
 
-    def strike(self) -> TruthT:
+    def inject(self) -> TruthT:
         """Let it happen, once; return the verified truth.
 
         Raises:
             SandboxError: it came otherwise, and so there is no truth to tell.
         """
-        return self.strike_once()
+        return self.inject_once()

@@ -12,12 +12,13 @@ from rules.facts.broker_log import SequenceForm
 from service.sandbox.faults.clean_failover import prepare_clean_failover
 from service.sandbox.faults.committed_loss import prepare_committed_loss
 from service.sandbox.faults.double_failover import prepare_double_failover
+from service.sandbox.faults.fault_context import Injection
 from service.sandbox.faults.fenced import make_second_instance, make_timeout_fence
 from service.sandbox.faults.hanging import make_hanging
 from service.sandbox.faults.loss_truth import LossTruth
 from service.sandbox.faults.open_transaction import make_open, make_overdue
 from service.sandbox.faults.records_deleted import prepare_records_deleted
-from service.sandbox.faults.scene import Strike
+from service.sandbox.faults.sequence_context import SequenceInjection
 from service.sandbox.faults.sequence_loss import prepare_sequence_loss
 from service.sandbox.faults.sequence_reordering import prepare_reordering
 from service.sandbox.faults.sequence_retries import (
@@ -25,7 +26,6 @@ from service.sandbox.faults.sequence_retries import (
     prepare_restart,
     prepare_stale_retry,
 )
-from service.sandbox.faults.sequence_scene import SequenceStrike
 from service.sandbox.faults.sequence_state import prepare_state_expired
 from service.sandbox.faults.sequence_timeout import prepare_delivery_timeout
 from service.sandbox.faults.sequence_truth import SequenceTruth
@@ -38,7 +38,7 @@ from service.sandbox.faults.unclean_without_loss import prepare_unclean_without_
 from service.sandbox.faults.unreplicated_loss import prepare_unreplicated_loss
 
 AnyTruth: TypeAlias = Truth | LossTruth | SequenceTruth
-AnyStrike: TypeAlias = Strike | SequenceStrike
+AnyInjection: TypeAlias = Injection | SequenceInjection
 DEFAULT_TIMEOUT: Final = timedelta(seconds=60)  # Kafka's own, of transaction.timeout.ms
 OF_TRANSACTIONS: Final = frozenset({"topic", "partition", "timeout"})
 OF_LOSSES: Final = frozenset({"topic", "partitions", "records", "batch"})
@@ -53,7 +53,7 @@ class Fault:
     name: str
     summary: str
     make: Callable[[Stage], AnyTruth]
-    prepare: Callable[[Stage], AnyStrike] | None = (
+    prepare: Callable[[Stage], AnyInjection] | None = (
         None  # the first of two steps, where there are two
     )
     timeout: timedelta | None = None  # of its transaction, unless the caller gives another
@@ -66,7 +66,7 @@ class Fault:
 def _in_two_steps(
     name: str,
     summary: str,
-    prepare: Callable[[Stage], AnyStrike],
+    prepare: Callable[[Stage], AnyInjection],
     *,
     takes: frozenset[str] = OF_LOSSES,
     least_records: int = 1,

@@ -52,7 +52,7 @@ def choose_pair(stage: Stage) -> Pair:
 
 
 def freeze_follower(stage: Stage, pair: Pair, partitions: Sequence[TopicPartition]) -> None:
-    """Pause the follower (SIGSTOP) at a moment when it holds all that its leader does."""
+    """Pause the follower (SIGSTOP) at a time when it holds all that its leader does."""
     for where in partitions:
         await_condition(
             partial(patiently, partial(_is_level, stage, pair, where)),

@@ -14,6 +14,7 @@ from rules.errors import SandboxError
 from rules.facts.broker_log import SequenceForm
 from rules.facts.sequence_verdicts import SequenceClass
 from service.sandbox.faults.committed_loss import elect_stale, leave_alone
+from service.sandbox.faults.fault_context import KEPT, Before, FaultContext, Verdict, make_context
 from service.sandbox.faults.loss_truth import LossTruth
 from service.sandbox.faults.replicas import await_condition, await_in_sync, revive
 from service.sandbox.faults.rule_names import (
@@ -22,11 +23,9 @@ from service.sandbox.faults.rule_names import (
     UNCLEAN_ELECTION,
     UNREPLICATED_LOST,
 )
-from service.sandbox.faults.scene import KEPT, Before, Scene, Verdict, make_scene
 from service.sandbox.faults.sequence_check import Expected
-from service.sandbox.faults.sequence_names import GAP_LOSS, GAP_REORDERING, Client
-from service.sandbox.faults.sequence_scene import (
-    SequenceStrike,
+from service.sandbox.faults.sequence_context import (
+    SequenceInjection,
     Told,
     await_rejection,
     end_of,
@@ -36,6 +35,7 @@ from service.sandbox.faults.sequence_scene import (
     sequence_truth,
     write_all,
 )
+from service.sandbox.faults.sequence_names import GAP_LOSS, GAP_REORDERING, Client
 from service.sandbox.faults.sequence_truth import SequenceEpisode, SequenceTruth
 from service.sandbox.faults.sequence_writer import TRIES, RawWriter
 from service.sandbox.faults.stage import Stage
@@ -63,35 +63,35 @@ UNSEEN: Final = replace(
 )
 
 
-def prepare_sequence_loss(stage: Stage) -> SequenceStrike:
+def prepare_sequence_loss(stage: Stage) -> SequenceInjection:
     """Let only the leader hold the last acknowledged records of a producer."""
     options = stage.options
-    scene = make_scene(stage, is_unclean=True)
-    writer = RawWriter.begun(scene) if options.client is Client.RAW else open_client(scene)
+    context = make_context(stage, is_unclean=True)
+    writer = RawWriter.begun(context) if options.client is Client.RAW else open_client(context)
     if options.form is not SequenceForm.EXPECTED_ZERO:
-        write_all(scene, writer, REPLICATED)
-    leave_alone(scene)
+        write_all(context, writer, REPLICATED)
+    leave_alone(context)
     if isinstance(writer, RawWriter) and options.form is not SequenceForm.OUT_OF_ORDER:
         writer.begin_epoch()
     if not options.burst:
-        write_all(scene, writer, options.records)
-    return partial(_strike, scene, writer)
+        write_all(context, writer, options.records)
+    return partial(_inject, context, writer)
 
 
-def _strike(scene: Scene, writer: StepwiseProducer) -> SequenceTruth:
-    stage, where = scene.stage, scene.partitions[0]
-    noted = _write_burst(scene, writer) if stage.options.burst else None
-    producer_id, epoch = only_producer(scene)
-    before = elect_stale(scene, noted)
-    _go_on(scene, writer, producer_id)
-    ends = return_leader(scene)
-    loss = scene.truth(before, LOST, ends=ends)
-    found = episode_of(scene, where, producer_id, _expected(scene, epoch))
+def _inject(context: FaultContext, writer: StepwiseProducer) -> SequenceTruth:
+    stage, where = context.stage, context.partitions[0]
+    noted = _write_burst(context, writer) if stage.options.burst else None
+    producer_id, epoch = only_producer(context)
+    before = elect_stale(context, noted)
+    _go_on(context, writer, producer_id)
+    ends = return_leader(context)
+    loss = context.truth(before, LOST, ends=ends)
+    found = episode_of(context, where, producer_id, _expected(context, epoch))
     _require_gap(found, loss)
     told_application = writer.has_given_up()
     writer.close()
     return sequence_truth(
-        scene,
+        context,
         replace(UNSEEN if stage.options.burst else TOLD, ends=ends),
         [found],
         loss=loss,
@@ -99,25 +99,25 @@ def _strike(scene: Scene, writer: StepwiseProducer) -> SequenceTruth:
     )
 
 
-def return_leader(scene: Scene) -> str:
+def return_leader(context: FaultContext) -> str:
     """Bring the old leader back, if the caller wants it; return when the fault is over."""
-    if not scene.stage.options.old_leader_returns:
+    if not context.stage.options.old_leader_returns:
         return "never: the records are on the old leader's disk until it comes back and truncates"
-    revive(scene.stage, scene.pair.leader)
-    await_in_sync(scene.stage, scene.partitions, [scene.pair.leader])
+    revive(context.stage, context.pair.leader)
+    await_in_sync(context.stage, context.partitions, [context.pair.leader])
     return "never: the old leader has come back and truncated its log"
 
 
-def _write_burst(scene: Scene, writer: StepwiseProducer) -> Before:
+def _write_burst(context: FaultContext, writer: StepwiseProducer) -> Before:
     """Observation, write what is to be lost, and leave no time: nobody else has observed since."""
-    before = scene.before()
+    before = context.before()
     [state], [records] = before.states, before.records
-    write_all(scene, writer, scene.stage.options.records)
-    before.states = scene.observe()
+    write_all(context, writer, context.stage.options.records)
+    before.states = context.observe()
     if not isinstance(writer, JavaTransactionalProducer):  # its records are random letters
         first = state.high_watermark - KEPT  # as many records as it has sent before
         if isinstance(writer, RawWriter):  # whose records are named by their sequences
-            first = writer.next_sequence - scene.stage.options.records
+            first = writer.next_sequence - context.stage.options.records
         for number, offset in enumerate(
             range(state.high_watermark, before.states[0].high_watermark), start=first
         ):
@@ -125,23 +125,24 @@ def _write_burst(scene: Scene, writer: StepwiseProducer) -> Before:
     return before
 
 
-def _go_on(scene: Scene, writer: StepwiseProducer, producer_id: int) -> None:
+def _go_on(context: FaultContext, writer: StepwiseProducer, producer_id: int) -> None:
     """Let the producer go on with its next records, which the new leader rejects."""
-    end = end_of(scene)
+    end = end_of(context)
     if isinstance(writer, RawWriter):
         writer.be_rejected(NEXT)
         return
     writer.hand_over(NEXT)
-    await_rejection(scene, scene.partitions[0], producer_id)
-    options = scene.stage.options
+    await_rejection(context, context.partitions[0], producer_id)
+    options = context.stage.options
     if options.client is Client.JAVA and not options.transactional:
         await_condition(  # under a new epoch, and its application never knows
-            lambda: end_of(scene) >= end + NEXT, f"the Java client does not go on on {scene.topic}"
+            lambda: end_of(context) >= end + NEXT,
+            f"the Java client does not go on on {context.topic}",
         )
 
 
-def _expected(scene: Scene, epoch: int) -> Expected:
-    options = scene.stage.options
+def _expected(context: FaultContext, epoch: int) -> Expected:
+    options = context.stage.options
     is_raw, is_plain = options.client is Client.RAW, options.form is SequenceForm.OUT_OF_ORDER
     is_counted = is_raw or not (options.client is Client.JAVA and options.transactional)
     incoming = options.records + (REPLICATED if is_plain else 0)

@@ -13,18 +13,11 @@ from rules.errors import SandboxError
 from rules.facts.broker_log import SequenceForm
 from rules.facts.identity import TopicPartition
 from rules.facts.sequence_verdicts import SequenceClass
+from service.sandbox.faults.fault_context import FaultContext, make_context
 from service.sandbox.faults.replicas import await_condition
-from service.sandbox.faults.scene import Scene, make_scene
 from service.sandbox.faults.sequence_check import Expected
-from service.sandbox.faults.sequence_names import (
-    DUPLICATES,
-    GAP_REORDERING,
-    NOTHING_LOST,
-    SEQUENCE_BUG,
-    Client,
-)
-from service.sandbox.faults.sequence_scene import (
-    SequenceStrike,
+from service.sandbox.faults.sequence_context import (
+    SequenceInjection,
     Told,
     await_rejection,
     end_of,
@@ -33,6 +26,13 @@ from service.sandbox.faults.sequence_scene import (
     open_client,
     sequence_truth,
     write_all,
+)
+from service.sandbox.faults.sequence_names import (
+    DUPLICATES,
+    GAP_REORDERING,
+    NOTHING_LOST,
+    SEQUENCE_BUG,
+    Client,
 )
 from service.sandbox.faults.sequence_truth import SequenceTruth
 from service.sandbox.faults.sequence_verification import overtake
@@ -54,55 +54,57 @@ TOLD: Final = Told(
 )
 
 
-def prepare_reordering(stage: Stage) -> SequenceStrike:
+def prepare_reordering(stage: Stage) -> SequenceInjection:
     """Let a producer write its first batch, as far as the form leaves it one."""
     options = stage.options
     if options.client is not Client.RAW:
         return _prepare_live(stage)
-    scene = make_scene(stage)
+    context = make_context(stage)
     if options.form is SequenceForm.EXPECTED_ZERO:
-        return partial(_strike_transaction, scene)
+        return partial(_inject_transaction, context)
     if options.form is SequenceForm.EARLIEST_SEEN:
-        return partial(overtake, scene, TOLD)
+        return partial(overtake, context, TOLD)
     producer = new_producer(stage.cluster, stage.new_name)
-    producer.send(scene.partitions[0], 0, options.batch)
-    return partial(_strike, scene, producer)
+    producer.send(context.partitions[0], 0, options.batch)
+    return partial(_inject, context, producer)
 
 
 # ---------------------------------------------------------------------- by single requests
-def swap(scene: Scene, where: TopicPartition, producer: SequencedProducer, first: int) -> int:
+def swap(
+    context: FaultContext, where: TopicPartition, producer: SequencedProducer, first: int
+) -> int:
     """Send a batch before the records that belong in front of it; return its sequence."""
-    options = scene.stage.options
+    options = context.stage.options
     early, late = after(first, options.records), first
     producer.expect_rejection(where, early, options.batch)
-    for size in scene.batches(options.records):
+    for size in context.batches(options.records):
         producer.send(where, late, size)
         late = after(late, size)
     producer.send(where, early, options.batch)
     return early
 
 
-def _strike(scene: Scene, producer: SequencedProducer) -> SequenceTruth:
+def _inject(context: FaultContext, producer: SequencedProducer) -> SequenceTruth:
     """Swap batches within an epoch, or at the beginning of a new one."""
-    form, batch = scene.stage.options.form, scene.stage.options.batch
+    form, batch = context.stage.options.form, context.stage.options.batch
     if form is SequenceForm.NEW_EPOCH:
         producer.producer_epoch += 1
-    return _told(scene, producer, batch if form is SequenceForm.OUT_OF_ORDER else 0)
+    return _told(context, producer, batch if form is SequenceForm.OUT_OF_ORDER else 0)
 
 
-def _strike_transaction(scene: Scene) -> SequenceTruth:
+def _inject_transaction(context: FaultContext) -> SequenceTruth:
     """Swap the first batches of a transaction: its leader knows nothing of the producer yet."""
-    owner = scene.stage.producer(protocol=Protocol.V2)
+    owner = context.stage.producer(protocol=Protocol.V2)
     owner.begin()
-    truth = _told(scene, in_transaction(owner), 0)
+    truth = _told(context, in_transaction(owner), 0)
     owner.end(commit=True)
-    scene.stage.await_release(scene.partitions[0], owner, truth.episodes[0].offset)
+    context.stage.await_release(context.partitions[0], owner, truth.episodes[0].offset)
     return truth
 
 
-def _told(scene: Scene, producer: SequencedProducer, first: int) -> SequenceTruth:
-    where, form = scene.partitions[0], scene.stage.options.form
-    rejected = swap(scene, where, producer, first)
+def _told(context: FaultContext, producer: SequencedProducer, first: int) -> SequenceTruth:
+    where, form = context.partitions[0], context.stage.options.form
+    rejected = swap(context, where, producer, first)
     expected = Expected(
         sequence_class=SequenceClass.REORDERING,
         client=Client.RAW,
@@ -112,19 +114,19 @@ def _told(scene: Scene, producer: SequencedProducer, first: int) -> SequenceTrut
         current_sequence=first - 1 if form is SequenceForm.OUT_OF_ORDER else None,
         is_healed=True,
     )
-    found = episode_of(scene, where, producer.producer_id, expected)
-    return sequence_truth(scene, TOLD, [found])
+    found = episode_of(context, where, producer.producer_id, expected)
+    return sequence_truth(context, TOLD, [found])
 
 
 # ---------------------------------------------------------------------- by client libraries
-def _prepare_live(stage: Stage) -> SequenceStrike:
-    scene = make_scene(stage)
+def _prepare_live(stage: Stage) -> SequenceInjection:
+    context = make_context(stage)
     ports = {node.id: node.port for node in stage.sandbox.state.brokers}
     proxy = stage.undo.enter_context(CorruptingProxy(ports))
     batch = _batch(stage)
-    client = open_client(scene, bootstrap_servers=proxy.bootstrap_servers, batch=batch)
-    write_all(scene, client, batch)
-    return partial(_strike_live, scene, proxy, client)
+    client = open_client(context, bootstrap_servers=proxy.bootstrap_servers, batch=batch)
+    write_all(context, client, batch)
+    return partial(_inject_live, context, proxy, client)
 
 
 def _batch(stage: Stage) -> int:
@@ -133,24 +135,27 @@ def _batch(stage: Stage) -> int:
     return min(stage.options.batch, MOST_UNDER_WAY // 2 if is_limited else stage.options.batch)
 
 
-def _strike_live(scene: Scene, proxy: CorruptingProxy, client: StepwiseProducer) -> SequenceTruth:
-    where, options = scene.partitions[0], scene.stage.options
-    producer_id, epoch = only_producer(scene)
-    end = end_of(scene)
+def _inject_live(
+    context: FaultContext, proxy: CorruptingProxy, client: StepwiseProducer
+) -> SequenceTruth:
+    where, options = context.partitions[0], context.stage.options
+    producer_id, epoch = only_producer(context)
+    end = end_of(context)
     proxy.spoil_next()
     client.hand_over(options.records)
-    await_rejection(scene, where, producer_id)
+    await_rejection(context, where, producer_id)
     told_application = client.has_given_up()
     if told_application and isinstance(client, StepwiseLibrdkafka):
         client.start_over(options.records)
     await_condition(
-        lambda: end_of(scene) >= end + options.records, f"{scene.topic} did not take the retries"
+        lambda: end_of(context) >= end + options.records,
+        f"{context.topic} did not take the retries",
     )
     client.close()
     expected = Expected(
         sequence_class=SequenceClass.REORDERING, client=options.client, producer_epoch=epoch
     )
-    found = episode_of(scene, where, producer_id, expected)
+    found = episode_of(context, where, producer_id, expected)
     if proxy.spoiled != 1 or found.appended_epoch != found.leader_epoch:
-        raise SandboxError(f"{scene.stage.fault} came otherwise: {found}")
-    return sequence_truth(scene, TOLD, [found], told_application=told_application)
+        raise SandboxError(f"{context.stage.fault} came otherwise: {found}")
+    return sequence_truth(context, TOLD, [found], told_application=told_application)

@@ -12,8 +12,15 @@ from typing import Final
 from rules.errors import SandboxError
 from rules.facts.broker_log import SequenceForm
 from rules.facts.sequence_verdicts import SequenceClass
-from service.sandbox.faults.scene import Scene, make_scene
+from service.sandbox.faults.fault_context import FaultContext, make_context
 from service.sandbox.faults.sequence_check import Expected
+from service.sandbox.faults.sequence_context import (
+    SequenceInjection,
+    Told,
+    end_of,
+    episode_of,
+    sequence_truth,
+)
 from service.sandbox.faults.sequence_names import (
     DUPLICATES,
     EVERY_SEQUENCE_RULE,
@@ -21,13 +28,6 @@ from service.sandbox.faults.sequence_names import (
     NOTHING_LOST,
     SEQUENCE_BUG,
     Client,
-)
-from service.sandbox.faults.sequence_scene import (
-    SequenceStrike,
-    Told,
-    end_of,
-    episode_of,
-    sequence_truth,
 )
 from service.sandbox.faults.sequence_truth import SequenceTruth
 from service.sandbox.faults.stage import Stage
@@ -51,28 +51,30 @@ RESTART: Final = Told(
 
 
 # ---------------------------------------------------------------------- the same batch again
-def prepare_duplicate(stage: Stage) -> SequenceStrike:
+def prepare_duplicate(stage: Stage) -> SequenceInjection:
     """Write as many batches as a leader remembers."""
-    return partial(_strike_duplicate, *_written(stage, REMEMBERED))
+    return partial(_inject_duplicate, *_written(stage, REMEMBERED))
 
 
-def _strike_duplicate(scene: Scene, producer: SequencedProducer) -> SequenceTruth:
-    where, end = scene.partitions[0], end_of(scene)
-    first = end - REMEMBERED * scene.stage.options.batch
-    offset = producer.send(where, 0, scene.stage.options.batch)
-    if (offset, end_of(scene)) != (first, end):
+def _inject_duplicate(context: FaultContext, producer: SequencedProducer) -> SequenceTruth:
+    where, end = context.partitions[0], end_of(context)
+    first = end - REMEMBERED * context.stage.options.batch
+    offset = producer.send(where, 0, context.stage.options.batch)
+    if (offset, end_of(context)) != (first, end):
         raise SandboxError(f"{where} took the duplicate as a new batch at {offset}")
-    return sequence_truth(scene, DUPLICATE, [])
+    return sequence_truth(context, DUPLICATE, [])
 
 
-def prepare_stale_retry(stage: Stage) -> SequenceStrike:
+def prepare_stale_retry(stage: Stage) -> SequenceInjection:
     """Write one batch more than a leader remembers, or two that will come again as one."""
     batches = 2 if stage.options.other_borders else REMEMBERED + 1
-    return partial(_strike_stale_retry, *_written(stage, batches), batches)
+    return partial(_inject_stale_retry, *_written(stage, batches), batches)
 
 
-def _strike_stale_retry(scene: Scene, producer: SequencedProducer, batches: int) -> SequenceTruth:
-    options, where = scene.stage.options, scene.partitions[0]
+def _inject_stale_retry(
+    context: FaultContext, producer: SequencedProducer, batches: int
+) -> SequenceTruth:
+    options, where = context.stage.options, context.partitions[0]
     count = options.batch * (2 if options.other_borders else 1)
     producer.expect_rejection(where, 0, count)
     expected = Expected(
@@ -86,19 +88,19 @@ def _strike_stale_retry(scene: Scene, producer: SequencedProducer, batches: int)
     if options.resend:
         producer.producer_epoch += 1
         producer.send(where, 0, count)
-    found = episode_of(scene, where, producer.producer_id, expected)
-    return sequence_truth(scene, STALE, [found])
+    found = episode_of(context, where, producer.producer_id, expected)
+    return sequence_truth(context, STALE, [found])
 
 
 # ---------------------------------------------------------------------- a client's mistake
-def prepare_restart(stage: Stage) -> SequenceStrike:
+def prepare_restart(stage: Stage) -> SequenceInjection:
     """Write the batch whose sequences the client will not forget."""
-    return partial(_strike_restart, *_written(stage, 1))
+    return partial(_inject_restart, *_written(stage, 1))
 
 
-def _strike_restart(scene: Scene, producer: SequencedProducer) -> SequenceTruth:
+def _inject_restart(context: FaultContext, producer: SequencedProducer) -> SequenceTruth:
     """Go on with the old sequences in two new epochs, again and again."""
-    where, batch = scene.partitions[0], scene.stage.options.batch
+    where, batch = context.partitions[0], context.stage.options.batch
     for _ in range(2):
         producer.producer_epoch += 1
         for _ in range(TRIES):
@@ -111,14 +113,14 @@ def _strike_restart(scene: Scene, producer: SequencedProducer) -> SequenceTruth:
         rejected=(batch,) * 2 * TRIES,
         is_healed=False,
     )
-    found = episode_of(scene, where, producer.producer_id, expected)
-    return sequence_truth(scene, RESTART, [found])
+    found = episode_of(context, where, producer.producer_id, expected)
+    return sequence_truth(context, RESTART, [found])
 
 
-def _written(stage: Stage, batches: int) -> tuple[Scene, SequencedProducer]:
+def _written(stage: Stage, batches: int) -> tuple[FaultContext, SequencedProducer]:
     """Return a producer that has written so many batches."""
-    scene = make_scene(stage)
+    context = make_context(stage)
     producer, batch = new_producer(stage.cluster, stage.new_name), stage.options.batch
     for number in range(batches):
-        producer.send(scene.partitions[0], number * batch, batch)
-    return scene, producer
+        producer.send(context.partitions[0], number * batch, batch)
+    return context, producer

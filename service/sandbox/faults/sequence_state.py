@@ -15,9 +15,15 @@ from rules.errors import SandboxError
 from rules.facts.broker_log import SequenceForm
 from rules.facts.sequence_verdicts import SequenceClass
 from service.sandbox.faults.broker_settings import changed_setting
+from service.sandbox.faults.fault_context import FaultContext, make_context
 from service.sandbox.faults.replicas import await_condition
-from service.sandbox.faults.scene import Scene, make_scene
 from service.sandbox.faults.sequence_check import Expected
+from service.sandbox.faults.sequence_context import (
+    SequenceInjection,
+    Told,
+    episode_of,
+    sequence_truth,
+)
 from service.sandbox.faults.sequence_names import (
     DUPLICATES,
     EVERY_SEQUENCE_RULE,
@@ -25,12 +31,6 @@ from service.sandbox.faults.sequence_names import (
     NOTHING_LOST,
     SEQUENCE_BUG,
     Client,
-)
-from service.sandbox.faults.sequence_scene import (
-    SequenceStrike,
-    Told,
-    episode_of,
-    sequence_truth,
 )
 from service.sandbox.faults.sequence_truth import SequenceTruth
 from service.sandbox.faults.sequence_writer import TRIES, in_transaction
@@ -52,41 +52,45 @@ REJECTED: Final = Told(
 )
 
 
-def prepare_state_expired(stage: Stage) -> SequenceStrike:
+def prepare_state_expired(stage: Stage) -> SequenceInjection:
     """Let a producer write, and its leader forget it."""
-    scene = make_scene(stage)
-    where = scene.partitions[0]
+    context = make_context(stage)
+    where = context.partitions[0]
     if stage.options.form is SequenceForm.EXPECTED_ZERO:
-        return partial(_strike_transaction, scene, _forgotten_owner(scene))
+        return partial(_inject_transaction, context, _forgotten_owner(context))
     producer = new_producer(stage.cluster, stage.new_name)
     producer.records_age = OLD
     producer.send(where, 0, stage.options.batch)
-    _await_forgotten(scene, producer.producer_id)
-    return partial(_strike, scene, producer)
+    _await_forgotten(context, producer.producer_id)
+    return partial(_inject, context, producer)
 
 
-def _strike(scene: Scene, producer: SequencedProducer) -> SequenceTruth:
-    producer.send(scene.partitions[0], FAR_AWAY, scene.stage.options.batch)
-    return sequence_truth(scene, UNSEEN, [])
+def _inject(context: FaultContext, producer: SequencedProducer) -> SequenceTruth:
+    producer.send(context.partitions[0], FAR_AWAY, context.stage.options.batch)
+    return sequence_truth(context, UNSEEN, [])
 
 
-def _forgotten_owner(scene: Scene) -> RawProducer:
+def _forgotten_owner(context: FaultContext) -> RawProducer:
     """Commit a transaction, whose marker is of now: only a shorter memory forgets it."""
-    stage, where = scene.stage, scene.partitions[0]
+    stage, where = context.stage, context.partitions[0]
     owner = stage.producer(protocol=Protocol.V2)
     owner.begin()
     start = in_transaction(owner).send(where, 0, stage.options.batch)
     owner.end(commit=True)
     stage.await_release(where, owner, start)
     with changed_setting(stage, stage.cluster.placed(where).leader, REMEMBERED_FOR, "1"):
-        _await_forgotten(scene, owner.producer_id)
+        _await_forgotten(context, owner.producer_id)
     return owner
 
 
-def _strike_transaction(scene: Scene, owner: RawProducer) -> SequenceTruth:
+def _inject_transaction(context: FaultContext, owner: RawProducer) -> SequenceTruth:
     """Go on in the next transaction as if it were the same one."""
-    where, batch, producer = scene.partitions[0], scene.stage.options.batch, in_transaction(owner)
-    scene.stage.undo.callback(owner.end, commit=False)
+    where, batch, producer = (
+        context.partitions[0],
+        context.stage.options.batch,
+        in_transaction(owner),
+    )
+    context.stage.undo.callback(owner.end, commit=False)
     for _ in range(TRIES):
         producer.expect_rejection(where, batch, batch)
     expected = Expected(
@@ -97,17 +101,19 @@ def _strike_transaction(scene: Scene, owner: RawProducer) -> SequenceTruth:
         rejected=(batch,) * TRIES,
         is_healed=False,
     )
-    found = episode_of(scene, where, owner.producer_id, expected)
-    return sequence_truth(scene, REJECTED, [found])
+    found = episode_of(context, where, owner.producer_id, expected)
+    return sequence_truth(context, REJECTED, [found])
 
 
-def _await_forgotten(scene: Scene, producer_id: int) -> None:
-    if scene.stage.sandbox.state.options.realistic:
-        raise SandboxError(f"{scene.stage.fault}: brokers forget every ten minutes if --realistic")
+def _await_forgotten(context: FaultContext, producer_id: int) -> None:
+    if context.stage.sandbox.state.options.realistic:
+        raise SandboxError(
+            f"{context.stage.fault}: brokers forget every ten minutes if --realistic"
+        )
     await_condition(
         lambda: all(
             one.producer_id != producer_id
-            for one in scene.stage.cluster.producers(scene.partitions[0])
+            for one in context.stage.cluster.producers(context.partitions[0])
         ),
-        f"the leader of {scene.topic} has not forgotten its producer",
+        f"the leader of {context.topic} has not forgotten its producer",
     )

@@ -11,14 +11,12 @@ from functools import partial
 from typing import Final
 
 from rules.errors import SandboxError
+from service.sandbox.faults.fault_context import Before, FaultContext, Verdict, epochs, make_context
 from service.sandbox.faults.loss_truth import LossTruth
 from service.sandbox.faults.replicas import await_condition, await_in_sync, await_leader, revive
 from service.sandbox.faults.rule_names import EVERY_LOSS_RULE, UNREPLICATED_LOST
-from service.sandbox.faults.scene import Before, Scene, Verdict, epochs, make_scene
-from service.sandbox.faults.sequence_lines import old_epochs_on
-from service.sandbox.faults.sequence_names import EVERY_SEQUENCE_RULE, Client
-from service.sandbox.faults.sequence_scene import (
-    SequenceStrike,
+from service.sandbox.faults.sequence_context import (
+    SequenceInjection,
     Told,
     end_of,
     only_producer,
@@ -26,6 +24,8 @@ from service.sandbox.faults.sequence_scene import (
     sequence_truth,
     write_all,
 )
+from service.sandbox.faults.sequence_lines import old_epochs_on
+from service.sandbox.faults.sequence_names import EVERY_SEQUENCE_RULE, Client
 from service.sandbox.faults.sequence_truth import SequenceTruth
 from service.sandbox.faults.stage import Stage
 from service.sandbox.workloads.sequenced_producer import (
@@ -43,39 +43,43 @@ OVER: Final = "it is over: another broker leads, and the client goes on"
 TOLD: Final = Told(silent=(*EVERY_SEQUENCE_RULE, *CLEAN, FENCED), ends=OVER)
 
 
-def prepare_delivery_timeout(stage: Stage) -> SequenceStrike:
+def prepare_delivery_timeout(stage: Stage) -> SequenceInjection:
     """Let a producer write a batch that every replica has."""
-    scene = make_scene(stage, min_isr=2, has_bystander=True)
+    context = make_context(stage, min_isr=2, has_bystander=True)
     if stage.options.client is Client.RAW:
         producer = new_producer(stage.cluster, stage.new_name)
-        producer.send(scene.partitions[0], 0, stage.options.batch)
-        return partial(_strike, scene, producer)
+        producer.send(context.partitions[0], 0, stage.options.batch)
+        return partial(_inject, context, producer)
     ports = {node.id: node.port for node in stage.sandbox.state.brokers}
     proxy = stage.undo.enter_context(StallingProxy(ports))
-    client = open_client(scene, bootstrap_servers=proxy.bootstrap_servers, delivery_ms=DELIVERY_MS)
-    write_all(scene, client, stage.options.batch)
-    return partial(_strike_live, scene, proxy, client)
+    client = open_client(
+        context, bootstrap_servers=proxy.bootstrap_servers, delivery_ms=DELIVERY_MS
+    )
+    write_all(context, client, stage.options.batch)
+    return partial(_inject_live, context, proxy, client)
 
 
-def _strike(scene: Scene, producer: SequencedProducer) -> SequenceTruth:
-    where, batch = scene.partitions[0], scene.stage.options.batch
-    before = scene.before()
-    _fail_over(scene, before)
+def _inject(context: FaultContext, producer: SequencedProducer) -> SequenceTruth:
+    where, batch = context.partitions[0], context.stage.options.batch
+    before = context.before()
+    _fail_over(context, before)
     producer.producer_epoch = 1
     producer.send(where, 0, batch)
     producer.producer_epoch = 0  # what was given up, and comes late
     producer.expect_rejection(where, batch, batch, error=OLD_EPOCH)
-    return _told(scene, before)
+    return _told(context, before)
 
 
-def _strike_live(scene: Scene, proxy: StallingProxy, client: StepwiseProducer) -> SequenceTruth:
-    batch, before = scene.stage.options.batch, scene.before()
-    end = end_of(scene)
+def _inject_live(
+    context: FaultContext, proxy: StallingProxy, client: StepwiseProducer
+) -> SequenceTruth:
+    batch, before = context.stage.options.batch, context.before()
+    end = end_of(context)
     proxy.stall()
     client.hand_over(batch)
-    _fail_over(scene, before)
-    leader = scene.stage.cluster.placed(scene.partitions[0]).leader
-    port = scene.stage.sandbox.state.node(leader).port
+    _fail_over(context, before)
+    leader = context.stage.cluster.placed(context.partitions[0]).leader
+    port = context.stage.sandbox.state.node(leader).port
     await_condition(
         lambda: proxy.kept_for(port) > 0, f"the client does not try broker {leader}, the new leader"
     )
@@ -83,30 +87,30 @@ def _strike_live(scene: Scene, proxy: StallingProxy, client: StepwiseProducer) -
     proxy.go_on()
     client.hand_over(batch)
     await_condition(
-        lambda: end_of(scene) >= end + batch, f"the client does not go on on {scene.topic}"
+        lambda: end_of(context) >= end + batch, f"the client does not go on on {context.topic}"
     )
     proxy.deliver_late()
-    return _told(scene, before)
+    return _told(context, before)
 
 
-def _fail_over(scene: Scene, before: Before) -> None:
-    stage, leader = scene.stage, scene.pair.leader
+def _fail_over(context: FaultContext, before: Before) -> None:
+    stage, leader = context.stage, context.pair.leader
     stage.sandbox.kill(leader)
     others = [broker for broker in stage.cluster.running() if broker != leader]
-    await_leader(stage, scene.partitions, others, above=epochs(before))
+    await_leader(stage, context.partitions, others, above=epochs(before))
 
 
-def _told(scene: Scene, before: Before) -> SequenceTruth:
-    stage, where = scene.stage, scene.partitions[0]
+def _told(context: FaultContext, before: Before) -> SequenceTruth:
+    stage, where = context.stage, context.partitions[0]
     await_condition(
         lambda: len(old_epochs_on(stage.sandbox, where)) > 0,
         f"no broker rejected a batch of an old epoch for {where}",
     )
     if stage.options.old_leader_returns:
-        revive(stage, scene.pair.leader)
-        await_in_sync(stage, scene.partitions, [scene.pair.leader])
-    loss: LossTruth = scene.truth(before, Verdict(silent=CLEAN), ends=OVER)
-    _, epoch = only_producer(scene)
+        revive(stage, context.pair.leader)
+        await_in_sync(stage, context.partitions, [context.pair.leader])
+    loss: LossTruth = context.truth(before, Verdict(silent=CLEAN), ends=OVER)
+    _, epoch = only_producer(context)
     if loss.lost_offsets or loss.was_unclean or epoch != 1:
         raise SandboxError(f"{stage.fault} came otherwise: {loss}")
-    return sequence_truth(scene, TOLD, [], loss=loss, told_application=True)
+    return sequence_truth(context, TOLD, [], loss=loss, told_application=True)

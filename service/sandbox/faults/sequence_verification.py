@@ -13,10 +13,10 @@ from typing import Final
 from rules.facts.broker_log import SequenceForm
 from rules.facts.sequence_verdicts import SequenceClass
 from service.runtime.clock import pause
-from service.sandbox.faults.scene import Scene
+from service.sandbox.faults.fault_context import FaultContext
 from service.sandbox.faults.sequence_check import Expected
+from service.sandbox.faults.sequence_context import Told, episode_of, sequence_truth
 from service.sandbox.faults.sequence_names import Client
-from service.sandbox.faults.sequence_scene import Told, episode_of, sequence_truth
 from service.sandbox.faults.sequence_truth import SequenceTruth
 from service.sandbox.workloads.raw_cluster import RawCluster
 from service.sandbox.workloads.raw_producer import Protocol
@@ -27,9 +27,9 @@ ARRIVAL_SECONDS: Final = (
 )
 
 
-def overtake(scene: Scene, told: Told) -> SequenceTruth:
+def overtake(context: FaultContext, told: Told) -> SequenceTruth:
     """Send both batches while the coordinator is paused, the later one first."""
-    stage, where = scene.stage, scene.partitions[0]
+    stage, where = context.stage, context.partitions[0]
     owner = stage.producer(protocol=Protocol.V1)
     owner.begin()
     owner.add(where)
@@ -43,7 +43,7 @@ def overtake(scene: Scene, told: Told) -> SequenceTruth:
             )
             for cluster in (one, other)
         )
-        _send_both(scene, early, late)
+        _send_both(context, early, late)
         early.send(where, stage.options.records, stage.options.batch)
     owner.end(commit=True)
     stage.await_release(where, owner, 0)
@@ -56,12 +56,12 @@ def overtake(scene: Scene, told: Told) -> SequenceTruth:
         current_sequence=0,
         is_healed=True,
     )
-    found = episode_of(scene, where, owner.producer_id, expected)
-    return sequence_truth(scene, told, [found])
+    found = episode_of(context, where, owner.producer_id, expected)
+    return sequence_truth(context, told, [found])
 
 
-def _send_both(scene: Scene, early: SequencedProducer, late: SequencedProducer) -> None:
-    stage, where = scene.stage, scene.partitions[0]
+def _send_both(context: FaultContext, early: SequencedProducer, late: SequencedProducer) -> None:
+    stage, where = context.stage, context.partitions[0]
     records, batch = stage.options.records, stage.options.batch
     coordinator = stage.cluster.coordinator(stage.new_name)
     with ThreadPoolExecutor(2) as pool:

@@ -8,7 +8,7 @@ from typing import Final, Self
 
 from rules.facts.broker_log import SequenceForm
 from rules.facts.identity import TopicPartition
-from service.sandbox.faults.scene import Scene
+from service.sandbox.faults.fault_context import FaultContext
 from service.sandbox.workloads.raw_producer import PRODUCE_V2, Protocol, RawProducer
 from service.sandbox.workloads.sequenced_producer import SequencedProducer, after, new_producer
 
@@ -19,21 +19,21 @@ TRIES: Final = 3  # an old client sends a rejected batch again and again
 class RawWriter:
     """A stepwise producer of single requests, in batches as the caller of the fault wants them."""
 
-    scene: Scene
+    context: FaultContext
     producer: SequencedProducer
     owner: RawProducer | None  # of the transaction; None: without
     next_sequence: int = field(default=0, init=False)
 
     @classmethod
-    def begun(cls, scene: Scene) -> Self:
+    def begun(cls, context: FaultContext) -> Self:
         """Return one with a producer id of its own; the form decides whether it has a transaction."""
-        stage = scene.stage
+        stage = context.stage
         if stage.options.form is not SequenceForm.EXPECTED_ZERO:
             producer = new_producer(stage.cluster, stage.new_name)
-            return cls(scene=scene, producer=producer, owner=None)
+            return cls(context=context, producer=producer, owner=None)
         owner = stage.producer(protocol=Protocol.V2)
         owner.begin()
-        return cls(scene=scene, producer=in_transaction(owner), owner=owner)
+        return cls(context=context, producer=in_transaction(owner), owner=owner)
 
     def begin_epoch(self) -> None:
         """Begin with sequence 0 in a new epoch; a transaction has begun with one already."""
@@ -43,8 +43,8 @@ class RawWriter:
 
     def hand_over(self, count: int) -> None:
         """Append so many records more."""
-        for size in self.scene.batches(count):
-            self.producer.send(self.scene.partitions[0], self.next_sequence, size)
+        for size in self.context.batches(count):
+            self.producer.send(self.context.partitions[0], self.next_sequence, size)
             self.next_sequence = after(self.next_sequence, size)
 
     def hold(self) -> None:
@@ -53,10 +53,10 @@ class RawWriter:
     def be_rejected(self, count: int) -> None:
         """Try to append so many records more, several times, and give them up."""
         for _ in range(TRIES):
-            self.producer.expect_rejection(self.scene.partitions[0], self.next_sequence, count)
+            self.producer.expect_rejection(self.context.partitions[0], self.next_sequence, count)
         if self.owner is not None:
             self.owner.end(commit=False)
-            self.scene.stage.await_release(self.scene.partitions[0], self.owner, 0)
+            self.context.stage.await_release(self.context.partitions[0], self.owner, 0)
 
     def has_given_up(self) -> bool:
         """Answer what an application would have been told."""

@@ -10,6 +10,13 @@ from __future__ import annotations
 from functools import partial
 
 from service.sandbox.faults.committed_loss import leave_alone
+from service.sandbox.faults.fault_context import (
+    FaultContext,
+    Injection,
+    Verdict,
+    epochs,
+    make_context,
+)
 from service.sandbox.faults.loss_truth import LossTruth
 from service.sandbox.faults.replicas import await_in_sync, await_leader, await_leaderless, revive
 from service.sandbox.faults.rule_names import (
@@ -18,27 +25,26 @@ from service.sandbox.faults.rule_names import (
     UNCLEAN_ELECTION,
     UNREPLICATED_LOST,
 )
-from service.sandbox.faults.scene import Scene, Strike, Verdict, epochs, make_scene
 from service.sandbox.faults.stage import Stage
 
 
-def prepare_unclean_without_loss(stage: Stage) -> Strike:
+def prepare_unclean_without_loss(stage: Stage) -> Injection:
     """Let only the leader hold acknowledged records, on a topic that forbids unclean elections."""
-    scene = make_scene(stage)
-    leave_alone(scene)
-    scene.write(stage.options.records)
-    return partial(_strike, scene)
+    context = make_context(stage)
+    leave_alone(context)
+    context.write(stage.options.records)
+    return partial(_inject, context)
 
 
-def _strike(scene: Scene) -> LossTruth:
-    stage, pair, before = scene.stage, scene.pair, scene.before()
+def _inject(context: FaultContext) -> LossTruth:
+    stage, pair, before = context.stage, context.pair, context.before()
     stage.sandbox.kill(pair.leader)
-    await_leaderless(stage, scene.partitions)
+    await_leaderless(stage, context.partitions)
     revive(stage, pair.leader)
-    await_leader(stage, scene.partitions, [pair.leader], above=epochs(before))
+    await_leader(stage, context.partitions, [pair.leader], above=epochs(before))
     revive(stage, pair.follower)
-    await_in_sync(stage, scene.partitions, [pair.follower])
+    await_in_sync(stage, context.partitions, [pair.follower])
     # The same leader as before, with its own log: only the controller knows that it was unclean.
     silent = (COMMITTED_LOST, UNREPLICATED_LOST, COMMITTED_BEYOND_END, UNCLEAN_ELECTION)
     verdict = Verdict(silent=silent)
-    return scene.truth(before, verdict, ends="it is over: the leader is back with all it had")
+    return context.truth(before, verdict, ends="it is over: the leader is back with all it had")

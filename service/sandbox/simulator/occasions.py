@@ -15,7 +15,7 @@ class Kind(StrEnum):
     # Incidents: somebody should hear of them.
     SLOW_CONSUMER = "slow_consumer"  # a record takes 5 % longer every minute
     DEAD_PARTITION = "dead_partition"  # takes no records: its producers give them up
-    POISON_PILL = "poison_pill"  # the group stands before one record of one partition
+    POISON_PILL = "poison_pill"  # the group stops before one record of one partition
     PRODUCER_DROP = "producer_drop"  # nothing is written any more
     SURGE = "surge"  # three times as much is written
     ERROR_STEP = "error_step"  # producers give up a share of their records

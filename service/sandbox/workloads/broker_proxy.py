@@ -1,7 +1,7 @@
 """A way to the brokers that sees every request: what becomes of it, a kind of proxy decides.
 
 Clients stay on it because every answer that names a broker's address is rewritten: the host is the
-same, and a port is four bytes wherever it stands.
+same, and a port is four bytes wherever it is.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A proxy that spoils one request: it arrives damaged, and those behind it too early.
 
-The chosen Produce request is held for a moment, so that the client sends what it may have in flight,
+The chosen Produce request is held briefly, so that the client sends what it may have in flight,
 and then goes on with one letter of its last record changed. The broker rejects it (CORRUPT_MESSAGE),
 and finds the next ones out of order.
 """

@@ -60,5 +60,5 @@ class Tally:
         self.add(Counts(last_error=error))
 
     def read(self) -> Counts:
-        """Return the totals of this moment."""
+        """Return the totals of this time."""
         return self._counts

@@ -41,7 +41,7 @@ FIND_COORDINATOR: Final = Api(key=10, name="FindCoordinator", oldest=4, newest=4
 LIST_TRANSACTIONS: Final = Api(key=66, name="ListTransactions", oldest=0, newest=0, since="3.0")
 
 # Of a coordinator that was just elected, or still writes what it decided before.
-PASSING: Final = frozenset(
+TRANSIENT: Final = frozenset(
     {
         "COORDINATOR_LOAD_IN_PROGRESS",
         "COORDINATOR_NOT_AVAILABLE",
@@ -313,7 +313,7 @@ def patiently(act: Callable[[], T], *, seconds: float = SETTLE_SECONDS) -> T:
         try:
             found.append(act())
         except RejectedError as rejected:
-            if rejected.error not in PASSING:
+            if rejected.error not in TRANSIENT:
                 raise
             rejections.append(rejected)
         return bool(found)

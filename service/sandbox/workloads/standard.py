@@ -48,7 +48,7 @@ class WorkloadSet:
 
     @property
     def counts(self) -> dict[str, Counts]:
-        """The totals of this moment, by name."""
+        """The totals of this time, by name."""
         return {name: part.counts for name, part in self.parts.items()}
 
     def start(self) -> None:

@@ -92,7 +92,7 @@ class OpenTransaction:
 
     @property
     def counts(self) -> Counts:
-        """The totals of this moment."""
+        """The totals of this time."""
         return self.tally.read()
 
     @property

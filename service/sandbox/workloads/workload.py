@@ -44,7 +44,7 @@ class Workload(ABC):
 
     @property
     def counts(self) -> Counts:
-        """The totals of this moment."""
+        """The totals of this time."""
         return self.tally.read()
 
     @property

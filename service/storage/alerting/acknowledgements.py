@@ -1,6 +1,6 @@
 """What persons say of alerts: that they are at work on one, or that an event is dealt with.
 
-Rounds read both. An acknowledgement stands until it is taken back, and holds for what was known
+Rounds read both. An acknowledgement is until it is taken back, and holds for what was known
 then; a closing waits for the next round, which alone may end a finding.
 """
 
@@ -28,7 +28,7 @@ class StoredClosing:
 
 
 def acknowledge(connection: Connection, cluster: int, given: Acknowledgement) -> None:
-    """Store an acknowledgement; an earlier one of the same alert makes room."""
+    """Store an acknowledgement; an earlier one of the same alert is replaced."""
     said = {
         "fired_at": given.fired_at,
         "occurrences": given.occurrences,

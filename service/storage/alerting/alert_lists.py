@@ -115,8 +115,8 @@ class AlertReading:
         joined = ALERTING_STATE.join(CLUSTER, CLUSTER.c.id == ALERTING_STATE.c.cluster)
         last = select(func.max(ALERTING_STATE.c.observed_at)).select_from(joined)
         found = self.connection.execute(last.where(CLUSTER.c.name == self._name))
-        moment: datetime | None = found.scalar_one()
-        return moment
+        timestamp: datetime | None = found.scalar_one()
+        return timestamp
 
     def page(self, wanted: WantedAlerts, limit: int) -> list[StoredAlert]:
         """Return alerts, those that began last first."""
@@ -127,8 +127,8 @@ class AlertReading:
             query = query.where(ALERT.c.rule_id == wanted.rule_id)
         if wanted.after is not None:
             active_at, row = wanted.after
-            moment = bindparam("moment", active_at, ALERT.c.active_at.type)
-            last = tuple_(moment, bindparam("row", row))
+            timestamp = bindparam("timestamp", active_at, ALERT.c.active_at.type)
+            last = tuple_(timestamp, bindparam("row", row))
             query = query.where(tuple_(ALERT.c.active_at, ALERT.c.id) < last)
         query = query.order_by(ALERT.c.active_at.desc(), ALERT.c.id.desc()).limit(limit)
         return [_stored(row) for row in self.connection.execute(query).mappings()]

@@ -299,14 +299,14 @@ def _alert_row(alert: Alert, contents: _Contents) -> Sequence[str | None]:
         plain(alert.reason),
         contents.of(alert),
         alert.active_at.isoformat(),
-        _moment(alert.fired_at),
-        _moment(alert.resolved_at),
+        _timestamp(alert.fired_at),
+        _timestamp(alert.resolved_at),
         None if alert.end is None else alert.end.value,
     )
 
 
-def _moment(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()
+def _timestamp(timestamp: datetime | None) -> str | None:
+    return None if timestamp is None else timestamp.isoformat()
 
 
 def _step_row(step: HistoryStep) -> Sequence[str | None]:

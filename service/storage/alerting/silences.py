@@ -34,7 +34,7 @@ INSTANT: Final = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSilence:
-    """A silence as it stands in the database."""
+    """A silence as it is in the database."""
 
     id: UUID
     matchers: str  # as Alertmanager prints them
@@ -87,8 +87,8 @@ class SilenceList:
         key = tuple_(SILENCE.c.ends_at, SILENCE.c.id)
         if wanted.after is not None:
             ends_at, row = wanted.after
-            moment = bindparam("moment", ends_at, SILENCE.c.ends_at.type)
-            query = query.where(key < tuple_(moment, bindparam("row", row, SILENCE.c.id.type)))
+            timestamp = bindparam("timestamp", ends_at, SILENCE.c.ends_at.type)
+            query = query.where(key < tuple_(timestamp, bindparam("row", row, SILENCE.c.id.type)))
         query = query.order_by(SILENCE.c.ends_at.desc(), SILENCE.c.id.desc()).limit(limit)
         with translated("silences cannot be read"), self._engine().connect() as connection:
             return [_silence(row) for row in connection.execute(query).mappings()]

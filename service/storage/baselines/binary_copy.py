@@ -58,7 +58,7 @@ class Texts:
         self._starts = np.concatenate([np.cumsum(self._lengths[:-1]) - self._lengths[:-1], [0]])
 
     def field(self, numbers: NDArray[np.integer]) -> Field:
-        """Return a column; NULL stands for no text."""
+        """Return a column; NULL means no text."""
         return Field(
             block=self._block, starts=self._starts[numbers], lengths=self._lengths[numbers]
         )

@@ -109,9 +109,9 @@ def _real(batch: pa.RecordBatch, name: str) -> Field:
 
 def _time(batch: pa.RecordBatch, name: str) -> Field:
     column = batch.column(name)
-    moments = pc.fill_null(column, EPOCH_2000_MS).to_numpy(zero_copy_only=False)
+    timestamps = pc.fill_null(column, EPOCH_2000_MS).to_numpy(zero_copy_only=False)
     is_known = column.is_valid().to_numpy(zero_copy_only=False)
-    return number_field((moments - EPOCH_2000_MS) * 1000, "i8", is_known)
+    return number_field((timestamps - EPOCH_2000_MS) * 1000, "i8", is_known)
 
 
 def _arrays(batch: pa.RecordBatch, name: str, slots: NDArray[np.int64]) -> Arrays:

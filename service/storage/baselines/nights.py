@@ -23,7 +23,7 @@ class StoredNights:
         self._engine = engine
 
     def windows(self, cluster: str, begin: datetime, end: datetime) -> Sequence[AlertWindow]:
-        """Return the windows of alerts between two moments.
+        """Return the windows of alerts between two times.
 
         Raises:
             StoreError: the database is away.

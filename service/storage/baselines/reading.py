@@ -72,7 +72,7 @@ class StoredBaseline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedSeries:
-    """Which series; None takes all. Names are patterns, in which * stands for any text."""
+    """Which series; None takes all. Names are patterns, in which * matches any text."""
 
     metric: str | None = None
     topic: str | None = None
@@ -102,7 +102,7 @@ class BaselineList:
             return [_run(row) for row in connection.execute(runs_of(self._cluster)).mappings()]
 
     def page(self, wanted: WantedSeries, at: datetime, limit: int) -> SeriesPage | None:
-        """Return series of the current run with their bands at a moment; None if there is no run."""
+        """Return series of the current run with their bands at a time; None if there is no run."""
         return self._read(list(_conditions(wanted)), at, limit)
 
     def one(self, series_id: int, at: datetime) -> SeriesPage | None:
@@ -144,7 +144,7 @@ def runs_of(cluster: str) -> Select[Any]:
 
 
 def slot_of(at: datetime, time_zone: str) -> tuple[int, int]:
-    """Return weekday, Monday being 0, and slot of the day of a moment on a zone's wall clock."""
+    """Return weekday, Monday being 0, and slot of the day of a time on a zone's wall clock."""
     local = at.astimezone(ZoneInfo(time_zone))
     return local.weekday(), (60 * local.hour + local.minute) // MINUTES_PER_SLOT
 

@@ -1,6 +1,6 @@
 """Labels of series, from the parts of the dictionary: about 25 bytes per series in memory.
 
-A name is kept once and stands as a number with every series; most names are those of a few topics and
+A name is kept once and is as a number with every series; most names are those of a few topics and
 groups. Names are as the database can hold them. A part that cannot be read is left out and told: its
 series have no labels then.
 """
@@ -111,7 +111,7 @@ class _Parts:
         known = self._texts[name]
         texts = map(storable_text, coded.dictionary.to_pylist())
         ours = [known.setdefault(text, len(known)) for text in texts]
-        translation = np.array([*ours, NONE], np.int32)  # the last one stands for null
+        translation = np.array([*ours, NONE], np.int32)  # the last one means null
         numbers: NDArray[np.int32] = translation[pc.fill_null(coded.indices, NONE).to_numpy()]
         return numbers
 

@@ -32,7 +32,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deed:
+class AuditEvent:
     """What somebody did."""
 
     action: Action
@@ -65,15 +65,15 @@ class WantedAudit:
     before: int | None = None  # row id of the last one already shown
 
 
-def note(connection: Connection, deed: Deed, *, who: str, at: datetime) -> None:
+def note(connection: Connection, audit_event: AuditEvent, *, who: str, at: datetime) -> None:
     """Write down what somebody did."""
     row = insert(AUDIT).values(
         at=at,
         who=who,
-        what=deed.action.value,
-        target=deed.target,
-        why=deed.why,
-        details=dict(deed.details),
+        what=audit_event.action.value,
+        target=audit_event.target,
+        why=audit_event.why,
+        details=dict(audit_event.details),
     )
     connection.execute(row)
 

@@ -17,7 +17,7 @@ from service.storage.alerting.alert_lists import AlertReading, StoredAlert
 from service.storage.alerting.silences import SilenceEdits
 from service.storage.baselines.rolling_back import RolledBack, roll_back
 from service.storage.changes import audit, idempotency
-from service.storage.changes.audit import Deed
+from service.storage.changes.audit import AuditEvent
 from service.storage.changes.idempotency import Answer, KeyConflict, Keyed
 from service.storage.database.translate import translated
 from service.storage.delivery.deliveries_by_hand import ByHand
@@ -62,9 +62,9 @@ class Change:
         """Keep what is answered to a request with a key."""
         idempotency.keep(self.connection, asked, answer, self.now)
 
-    def note(self, deed: Deed) -> None:
+    def note(self, audit_event: AuditEvent) -> None:
         """Write into the audit trail what is done."""
-        audit.note(self.connection, deed, who=self.who, at=self.now)
+        audit.note(self.connection, audit_event, who=self.who, at=self.now)
 
     # ------------------------------------------------------------------ alerts
     def alert(self, fingerprint: str) -> StoredAlert | None:

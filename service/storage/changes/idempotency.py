@@ -65,7 +65,7 @@ def known(connection: Connection, asked: Keyed, now: datetime) -> Answer | KeyCo
 
 
 def keep(connection: Connection, asked: Keyed, answer: Answer, now: datetime) -> None:
-    """Keep an answer; one whose time is over makes room."""
+    """Keep an answer; one whose time is over is replaced."""
     given = {
         "digest": asked.digest,
         "status": answer.status,

@@ -31,7 +31,7 @@ def lines_of(rows: Iterable[Sequence[str | None]]) -> str:
 
 
 def rows_from(parameter: str, columns: Mapping[str, str]) -> str:
-    """Return SQL that stands for the rows, as table `r`; `place` is their order.
+    """Return SQL that means the rows, as table `r`; `place` is their order.
 
     Args:
         parameter: the name of the parameter that has the lines.
@@ -56,7 +56,7 @@ def plain(text: str) -> str:
 
 
 def json_value(value: Any) -> str:
-    """Return what JSON can hold as a value of a line; PostgreSQL takes no NUL, and a symbol stands for it."""
+    """Return what JSON can hold as a value of a line; PostgreSQL takes no NUL, and a symbol means it."""
     text = _ENCODER.encode(value)
     return _ENCODER.encode(_without_nul(value)) if _NUL in text else text
 

@@ -118,7 +118,7 @@ def _own(directory: Path) -> Database:
 
 
 def _owned(directory: Path, wait_seconds: float) -> Database:
-    """Own the server of a directory; what holds it for a moment is waited for."""
+    """Own the server of a directory; what holds it briefly is waited for."""
     opened: list[Database] = []
 
     def is_ours() -> bool:

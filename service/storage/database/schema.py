@@ -1,4 +1,4 @@
-"""Bring a database to the schema of this version, and tell how it stands to it."""
+"""Bring a database to the schema of this version, and tell its state to it."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ LOCK_TIMEOUT: Final = "5s"  # but never makes others wait behind it
 QUEUE_TIMEOUT: Final = "60s"  # for another process's migration
 
 
-class Standing(StrEnum):
-    """How a database stands to the schema that this version knows."""
+class SchemaState(StrEnum):
+    """The state of a database to the schema that this version knows."""
 
     AT_HEAD = "at_head"
     BEHIND = "behind"  # or empty
@@ -40,7 +40,7 @@ class Standing(StrEnum):
 class SchemaCheck:
     """What `check` found."""
 
-    standing: Standing
+    state: SchemaState
     revision: str | None  # None: an empty database
     head: str
     drift: tuple[str, ...]  # differences between database and tables; empty unless at head
@@ -62,7 +62,7 @@ def head() -> str:
 
 
 def check(engine: Engine) -> SchemaCheck:
-    """Tell how a database stands, and what differs from the tables if it is at head."""
+    """Tell the state of a database, and what differs from the tables if it is at head."""
     scripts = ScriptDirectory.from_config(config())
     newest = head()
     with translated("the schema cannot be checked"), engine.connect() as connection:
@@ -75,10 +75,10 @@ def check(engine: Engine) -> SchemaCheck:
             },
         )
         revision = context.get_current_revision()
-        standing = _standing(revision, scripts, newest)
-        drift = compare_metadata(context, EVERY_TABLE) if standing is Standing.AT_HEAD else []
+        state = _state(revision, scripts, newest)
+        drift = compare_metadata(context, EVERY_TABLE) if state is SchemaState.AT_HEAD else []
     return SchemaCheck(
-        standing=standing, revision=revision, head=newest, drift=tuple(str(item) for item in drift)
+        state=state, revision=revision, head=newest, drift=tuple(str(item) for item in drift)
     )
 
 
@@ -90,7 +90,7 @@ def require_head(engine: Engine) -> None:
     """
     found = check(engine)
     refuse_newer(found)
-    if found.standing is Standing.BEHIND:
+    if found.state is SchemaState.BEHIND:
         raise StoreError(
             f"the database has schema {found.revision or 'none'}, and this version needs "
             f"{found.head}: run `tidemark db upgrade`",
@@ -104,7 +104,7 @@ def refuse_newer(found: SchemaCheck) -> None:
     Raises:
         StoreError: which one it is.
     """
-    if found.standing is Standing.NEWER:
+    if found.state is SchemaState.NEWER:
         raise StoreError(
             f"the database has schema {found.revision}, which this version does not know "
             f"(it knows {found.head}): run the newer Tidemark that made it",
@@ -160,8 +160,8 @@ def _is_compared(name: str | None, kind: str, _parents: object) -> bool:
     return kind != "table" or name is None or not name.startswith(PARTITION_PREFIX)
 
 
-def _standing(revision: str | None, scripts: ScriptDirectory, newest: str) -> Standing:
+def _state(revision: str | None, scripts: ScriptDirectory, newest: str) -> SchemaState:
     if revision == newest:
-        return Standing.AT_HEAD
+        return SchemaState.AT_HEAD
     known = {script.revision for script in scripts.walk_revisions()}
-    return Standing.BEHIND if revision is None or revision in known else Standing.NEWER
+    return SchemaState.BEHIND if revision is None or revision in known else SchemaState.NEWER

@@ -17,7 +17,7 @@ from service.storage.delivery.outbox import OWN
 
 
 class RowState(StrEnum):
-    """Where a row of the outbox stands."""
+    """Where a row of the outbox is."""
 
     WAITING = "waiting"
     SENDING = "sending"

@@ -138,7 +138,7 @@ class DeliveryList:
 
 
 def told_of(connection: Connection, groups: Groups) -> list[StoredDelivery]:
-    """Return what was made for some groups since a moment, newest first."""
+    """Return what was made for some groups since a time, newest first."""
     if not groups.names:
         return []
     is_theirs = tuple_(OUTBOX.c.receiver, OUTBOX.c.group_key).in_(groups.names)

@@ -34,7 +34,7 @@ _ENQUEUE: Final = text(
 
 
 def hash_of(group_key: str) -> str:
-    """Return what stands for a group's key in its rows: SHA-256, 64 hexadecimal digits."""
+    """Return what means a group's key in its rows: SHA-256, 64 hexadecimal digits."""
     return hashlib.sha256(group_key.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -97,7 +97,7 @@ Merge = Callable[[Sequence[bytes], bytes], Merged | None]  # older bodies in ord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class SendCapacity:
     """How many notifications a receiver may be sent now, each of another group."""
 
     receiver: str
@@ -145,8 +145,10 @@ class Outbox:
         self._name = name
         self._owner = owner
 
-    def claim(self, rooms: Sequence[Room], now: datetime, busy: Collection[int] = ()) -> Claims:
-        """Lease what is due, as much as there is room for; it is committed when this returns.
+    def claim(
+        self, rooms: Sequence[SendCapacity], now: datetime, busy: Collection[int] = ()
+    ) -> Claims:
+        """Lease what is due, as much as there is space for; it is committed when this returns.
 
         `busy` are ids that are under way here, whatever became of their leases.
 
@@ -158,11 +160,11 @@ class Outbox:
         with translated("deliveries cannot be claimed"), self._engine().begin() as connection:
             connection.execute(_PLANS)
             turn = _Turn(connection, self._name, self._owner, now)
-            for room in rooms:
-                for one in turn.leased(room, busy):
-                    latest, count = turn.latest(one, room.merge)
+            for capacity in rooms:
+                for one in turn.leased(capacity, busy):
+                    latest, count = turn.latest(one, capacity.merge)
                     claimed.append(latest)
-                    superseded += [room.receiver] * count
+                    superseded += [capacity.receiver] * count
         return Claims(claimed=tuple(claimed), superseded=tuple(superseded))
 
     def release(self, rows: Sequence[int], now: datetime) -> None:
@@ -186,16 +188,16 @@ class _Turn:
         self._now = now
         self._until = now + LEASE
 
-    def leased(self, room: Room, busy: Collection[int]) -> list[Claimed]:
+    def leased(self, capacity: SendCapacity, busy: Collection[int]) -> list[Claimed]:
         """Lease the heads of a receiver's groups that are due, and put off what is behind them."""
         leased: list[Claimed] = []
         passed: set[int] = set()
         scanned = SCANNED
-        while len(leased) < room.free:
-            found = self._due(room.receiver, scanned)
+        while len(leased) < capacity.free:
+            found = self._due(capacity.receiver, scanned)
             due = [one for one in found if one.id not in passed]
             heads = list(dict.fromkeys(one.head for one in due if self._may_claim(one, busy)))
-            taken = self._lease(heads[: room.free - len(leased)])
+            taken = self._lease(heads[: capacity.free - len(leased)])
             leased += taken
             self._put_off(due, {one.id for one in taken}, busy)
             passed |= {one.id for one in due}

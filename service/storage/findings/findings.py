@@ -95,7 +95,7 @@ ORDER BY r.place
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFinding:
-    """One finding as it stands in the database."""
+    """One finding as it is in the database."""
 
     id: int
     rule_id: str
@@ -276,7 +276,7 @@ def _named(labels: tuple[tuple[str, str], ...]) -> tuple[str, str]:
 
 
 def labels_hash(labels: Mapping[str, str]) -> str:
-    """Return what stands for a finding's labels in its row: SHA-256, 64 hexadecimal digits."""
+    """Return what means a finding's labels in its row: SHA-256, 64 hexadecimal digits."""
     return hashlib.sha256(_SORTED.encode(storable(labels)).encode()).hexdigest()
 
 

@@ -52,7 +52,7 @@ class Wanted:
     rule_ids: frozenset[str] | None = None  # any of them
     severity: Severity | None = None
     verdict: Verdict | None = None
-    # A pattern: an asterisk stands for any text. For the one of the labels, or one in `partitions`.
+    # A pattern: an asterisk matches any text. For the one of the labels, or one in `partitions`.
     topic: str | None = None
     partition: int | None = None
     group: str | None = None  # a pattern for the one of the labels, or one in `groups_beyond`
@@ -80,8 +80,8 @@ class FindingHistory:
         when = FINDING.c.ended_at if wanted.only_ended else FINDING.c.since
         query = self._select().where(*_conditions(wanted))
         if wanted.after is not None:
-            moment, row = wanted.after
-            last = tuple_(bindparam("moment", moment, when.type), bindparam("row", row))
+            timestamp, row = wanted.after
+            last = tuple_(bindparam("timestamp", timestamp, when.type), bindparam("row", row))
             query = query.where(tuple_(when, FINDING.c.id) < last)
         return self._read(query.order_by(when.desc(), FINDING.c.id.desc()).limit(limit))
 

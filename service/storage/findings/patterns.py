@@ -1,4 +1,4 @@
-"""Patterns of names as the API takes them, for the database: an asterisk stands for any text."""
+"""Patterns of names as the API takes them, for the database: an asterisk matches any text."""
 
 from __future__ import annotations
 

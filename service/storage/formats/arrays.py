@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rules.facts.column import Column, Int64s, Ragged
-from rules.facts.standing import Standing
+from rules.facts.unchanged_since import UnchangedSince
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -58,13 +58,17 @@ def read_text(array: NDArray[Any]) -> Any:
     return json.loads(array.tobytes())
 
 
-def put_standing(into: Arrays, name: str, standing: Standing, base: Column | None = None) -> None:
+def put_unchanged(
+    into: Arrays, name: str, unchanged: UnchangedSince, base: Column | None = None
+) -> None:
     """Put since when values have stood; the values as differences from those of `base`."""
-    put_column(into, f"{name}.values", standing.values, base)
-    put_column(into, f"{name}.since", standing.since_us)
+    put_column(into, f"{name}.values", unchanged.values, base)
+    put_column(into, f"{name}.since", unchanged.since_us)
 
 
-def read_standing(arrays: Arrays, name: str, rows: int, base: Column | None = None) -> Standing:
-    """Return what `put_standing` was given."""
+def read_unchanged(
+    arrays: Arrays, name: str, rows: int, base: Column | None = None
+) -> UnchangedSince:
+    """Return what `put_unchanged` was given."""
     values = read_column(arrays, f"{name}.values", rows, base)
-    return Standing(values, read_column(arrays, f"{name}.since", rows))
+    return UnchangedSince(values, read_column(arrays, f"{name}.since", rows))

@@ -33,11 +33,11 @@ from service.storage.formats.arrays import (
     ints_of,
     put_column,
     put_lists,
-    put_standing,
+    put_unchanged,
     read_column,
     read_lists,
-    read_standing,
     read_text,
+    read_unchanged,
     text_of,
 )
 from service.storage.formats.loss import losses_of, plain, plain_elections, with_elections
@@ -108,7 +108,8 @@ def decode(content: bytes, version: int) -> Checkpoint:
             _add_commits_seen(arrays)
         memory = _memory(arrays) if "cluster" in arrays else None
         since = {
-            str(rule): int(moment) for rule, moment in read_text(arrays["unknown_since"]).items()
+            str(rule): int(timestamp)
+            for rule, timestamp in read_text(arrays["unknown_since"]).items()
         }
         positions = read_text(arrays[LOG_POSITIONS]) if LOG_POSITIONS in arrays else {}
         log_positions = {str(feed): str(told) for feed, told in positions.items()}
@@ -162,7 +163,7 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
     put_observations(into, memory.observations)
     for name in ("high_watermark", "last_stable_offset"):
         base = memory.high_watermark.values if name == "last_stable_offset" else None
-        put_standing(into, name, getattr(memory, name), base)
+        put_unchanged(into, name, getattr(memory, name), base)
     _put_commits(into, memory.commits)
     into[GROUPS] = text_of(list(memory.groups.group_ids))
     into["group.seen"] = memory.groups.seen_us
@@ -180,14 +181,14 @@ def _memory(arrays: Arrays) -> Memory:
     cluster_id, count, numbers = read_text(arrays["cluster"])
     places = [_partitions(arrays, f"partitions{number}") for number in range(count)]
     own, of_observations, of_commits, *of_leaderships = (places[number] for number in numbers)
-    high_watermark = read_standing(arrays, "high_watermark", len(own))
+    high_watermark = read_unchanged(arrays, "high_watermark", len(own))
     stood = high_watermark.take(matching_rows(of_observations, own, needs_id=False))
     return Memory(
         cluster_id=str(cluster_id),
         partitions=own,
         observations=read_observations(arrays, of_observations, stood),
         high_watermark=high_watermark,
-        last_stable_offset=read_standing(
+        last_stable_offset=read_unchanged(
             arrays, "last_stable_offset", len(own), high_watermark.values
         ),
         commits=_commits(arrays, of_commits),
@@ -248,7 +249,7 @@ def _put_commits(into: Arrays, commits: CommitMemory) -> None:
     into["commit.group"], into["commit.row"] = commits.group, commits.row
     into["commit.seen"] = commits.seen_us
     put_column(into, EXPIRED, commits.expired_below)
-    put_standing(into, "commit", commits.standing)
+    put_unchanged(into, "commit", commits.unchanged)
 
 
 def _commits(arrays: Arrays, partitions: Partitions) -> CommitMemory:
@@ -263,7 +264,7 @@ def _commits(arrays: Arrays, partitions: Partitions) -> CommitMemory:
         group_ids=names,
         group=group,
         row=row,
-        standing=read_standing(arrays, "commit", len(row)),
+        unchanged=read_unchanged(arrays, "commit", len(row)),
         seen_us=ints_of(arrays["commit.seen"], len(row)),
         expired_below=read_column(arrays, EXPIRED, len(row))
         if EXPIRED in arrays

@@ -8,15 +8,15 @@ from rules.facts.column import Column
 from rules.facts.last_observation import LastObservations
 from rules.facts.observation_context import ObservationContext
 from rules.facts.partitions import Partitions
-from rules.facts.standing import Standing
+from rules.facts.unchanged_since import UnchangedSince
 from service.storage.formats.arrays import (
     Arrays,
     put_column,
     put_lists,
-    put_standing,
+    put_unchanged,
     read_column,
     read_lists,
-    read_standing,
+    read_unchanged,
 )
 
 LEADER: Final = "observation.leader"
@@ -39,7 +39,7 @@ def put_observations(into: Arrays, observations: LastObservations) -> None:
     put_lists(into, "observation.isr", observations.isr)
     put_lists(into, "observation.elr", observations.elr)
     context = observations.context
-    put_standing(into, CONTEXT, context.high_watermark, base)
+    put_unchanged(into, CONTEXT, context.high_watermark, base)
     put_lists(into, f"{CONTEXT}.replicas", context.replicas)
     put_column(into, f"{CONTEXT}.{UNCLEAN}", context.unclean_election_enabled)
     put_column(into, f"{CONTEXT}.isr_told_us", context.isr_told_us, observations.observed_at_us)
@@ -53,7 +53,7 @@ def _context(
 ) -> ObservationContext:
     rows = len(partitions)
     return ObservationContext(
-        high_watermark=read_standing(arrays, CONTEXT, rows, base),
+        high_watermark=read_unchanged(arrays, CONTEXT, rows, base),
         replicas=read_lists(arrays, f"{CONTEXT}.replicas", rows),
         unclean_election_enabled=read_column(arrays, f"{CONTEXT}.{UNCLEAN}", rows),
         isr_told_us=read_column(arrays, f"{CONTEXT}.isr_told_us", rows, observed_at),
@@ -62,7 +62,9 @@ def _context(
     )
 
 
-def read_observations(arrays: Arrays, partitions: Partitions, stood: Standing) -> LastObservations:
+def read_observations(
+    arrays: Arrays, partitions: Partitions, stood: UnchangedSince
+) -> LastObservations:
     """Return the last observations; older checkpoints keep nothing with them, and `stood` counts."""
     rows = len(partitions)
     base = read_column(arrays, "observation.high_watermark", rows)

@@ -36,7 +36,7 @@ class Kind(StrEnum):
     JOB_RUNS = "job_runs"
 
 
-def _rows(table: str, moment: str, *, besides: str = "true", key: str = "id") -> str:
+def _rows(table: str, timestamp: str, *, besides: str = "true", key: str = "id") -> str:
     """Return a statement that chooses the oldest rows, in the order of the index.
 
     So a batch reads what it deletes and no more: without an order every batch would pass again over
@@ -45,18 +45,18 @@ def _rows(table: str, moment: str, *, besides: str = "true", key: str = "id") ->
     """
     return (
         f"{key} = ANY(ARRAY(SELECT {key} FROM {table} "  # noqa: S608 - of words in this file
-        f"WHERE {moment} < :before AND {besides} ORDER BY {moment} LIMIT :batch))"
+        f"WHERE {timestamp} < :before AND {besides} ORDER BY {timestamp} LIMIT :batch))"
     )
 
 
-def _deleted(table: str, moment: str, *, besides: str = "true", key: str = "id") -> str:
+def _deleted(table: str, timestamp: str, *, besides: str = "true", key: str = "id") -> str:
     """Return a statement that deletes the oldest rows.
 
-    The moment is asked for twice: a row may change between the choice and the deletion, as a finding
+    The time is asked for twice: a row may change between the choice and the deletion, as a finding
     that opens again, and of one that did PostgreSQL observations only at the outer condition once more.
     """
-    chosen = _rows(table, moment, besides=besides, key=key)
-    return f"DELETE FROM {table} WHERE {chosen} AND {moment} < :before AND {besides}"  # noqa: S608 - as above
+    chosen = _rows(table, timestamp, besides=besides, key=key)
+    return f"DELETE FROM {table} WHERE {chosen} AND {timestamp} < :before AND {besides}"  # noqa: S608 - as above
 
 
 UNHELD: Final = """NOT EXISTS (SELECT 1 FROM alert
@@ -108,14 +108,14 @@ def remove(
     return removed
 
 
-def ran_before(engine: Engine, moment: datetime) -> datetime | None:
-    """Return when the last run of a job until a moment began, None if there was none.
+def ran_before(engine: Engine, timestamp: datetime) -> datetime | None:
+    """Return when the last run of a job until a time began, None if there was none.
 
     Raises:
         StoreError: the database is away.
     """
     began = JOB_RUN.c.started_at
-    last = select(func.max(began)).where(began <= moment)
+    last = select(func.max(began)).where(began <= timestamp)
     with translated("runs of jobs cannot be read"), engine.connect() as connection:
         found: datetime | None = connection.execute(last).scalar_one()
     return found

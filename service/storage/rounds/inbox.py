@@ -49,7 +49,7 @@ class KnownDelivery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamState:
-    """Where the parsing of one stream stands."""
+    """Where the parsing of one stream is."""
 
     name: str  # what of a source is read as one log
     source: str

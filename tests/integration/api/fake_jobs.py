@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from service.api.core.desk import JobView, RunView
+from service.api.core.admin_services import JobView, RunView
 from tests.factories import NOON, at
 
 

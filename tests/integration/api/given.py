@@ -1,4 +1,4 @@
-"""The API on a real database: a cluster of its own for every test, a clock that stands, and rows as
+"""The API on a real database: a cluster of its own for every test, a clock that is, and rows as
 rounds leave them.
 """
 
@@ -23,7 +23,7 @@ from service.alerting.alerts.routes import Route, Routing
 from service.alerting.receivers.receiver_url import ReceiverUrl
 from service.alerting.receivers.receivers import SlackReceiver, WebhookReceiver
 from service.api.app import create_app
-from service.api.core.desk import Desk, Jobs, NoJobs, Sending
+from service.api.core.admin_services import AdminServices, Jobs, NoJobs, Sending
 from service.api.core.ports import Sources
 from service.api.core.rights import Tokens
 from service.storage.alerting import alerts as alerting
@@ -90,7 +90,7 @@ class Api:
             in_database=at_once,
             inbox=world.inbox,
             ingesting=at_once,
-            desk=self._desk(),
+            admin=self._admin(),
         )
         self._checker = StoredTokens(lambda: self.engine, utc_now)
         self.app = self.build(self.sources)
@@ -157,11 +157,11 @@ class Api:
         fired = {"state": AlertState.FIRING, "fired_at": self.now - timedelta(minutes=1)}
         return replace(begun, **{**fired, **overrides})
 
-    def _desk(self) -> Desk:
+    def _admin(self) -> AdminServices:
         def engine() -> Engine:
             return self.engine
 
-        return Desk(
+        return AdminServices(
             alerts=AlertList(engine, self.cluster),
             silences=SilenceList(engine),
             deliveries=DeliveryList(engine),

@@ -89,7 +89,7 @@ def test_alerts_are_told_by_severity_and_by_receiver(api: Api) -> None:
 
 @pytest.mark.parametrize("receiver", [None, "pager"])
 def test_pages_show_every_alert_once(api: Api, receiver: str | None) -> None:
-    # Several begin at the same moment.
+    # Several begin at the same time.
     alerts = [api.alert(f"t{n}", active_at=at(-(n // 3))) for n in range(10)]
     others = [api.alert(f"x{n}", severity=Severity.WARNING) for n in range(3)]
     api.store(*alerts, *(others if receiver else []))

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine
 
 from rules.verdict import Severity
-from service.api.core.desk import JobView, RunView
+from service.api.core.admin_services import JobView, RunView
 from service.cli.terminal.exit_codes import ExitCode
 from service.runtime import clock
 from service.storage.tokens import tokens

@@ -33,19 +33,19 @@ from service.alerting.sending.address_guard import AddressGuard
 from service.alerting.sending.calls import Calls, Reply
 from service.alerting.sending.sender import Sender
 from service.delivery.deliverer import Clocks, Deliverer
-from service.delivery.doors import Doors
+from service.delivery.send_states import ReceiverSendStates
 from service.delivery.stats import Stats
 from service.observe.watch import WatchedRound
 from service.rounds.alerting_step import Alerting
 from service.rounds.finding_state import Found
-from service.rounds.persistence import Keeper
+from service.rounds.persistence import RoundWriter
 from service.runtime.clock import monotonic
 from service.runtime.log import LineWriter, make_log
 from service.runtime.supervisor import Supervisor
 from service.runtime.threads import in_thread
 from service.storage.database.engine import open_database
 from service.storage.delivery.delivered import Deliveries, Done
-from service.storage.delivery.outbox import Claims, Outbox, Room
+from service.storage.delivery.outbox import Claims, Outbox, SendCapacity
 from service.storage.formats.checkpoint import Checkpoint
 from service.storage.rounds.rounds import Round, Stored
 from service.storage.rounds.store import PostgresStore
@@ -128,7 +128,9 @@ class _Store(PostgresStore):
 class _Outbox(Outbox):
     death: Death
 
-    def claim(self, rooms: Sequence[Room], now: datetime, busy: Collection[int] = ()) -> Claims:
+    def claim(
+        self, rooms: Sequence[SendCapacity], now: datetime, busy: Collection[int] = ()
+    ) -> Claims:
         claims = super().claim(rooms, now, busy)
         if claims.claimed:
             self.death("claimed")
@@ -175,10 +177,10 @@ class Chain:
             new_id=lambda: str(uuid4()),
             attempt=supervisor.attempt,
         )
-        self.keeper = Keeper(
+        self.round_writer = RoundWriter(
             store, "default", monotonic=play.seconds, waiting_rounds=1000, writer=uuid4()
         )
-        self.found = Found(self.keeper, self.alerting, monotonic=play.seconds)
+        self.found = Found(self.round_writer, self.alerting, monotonic=play.seconds)
         owner = uuid4()
         self.calls = _Calls(AddressGuard.of(["127.0.0.0/8"]))
         self.calls.death = death
@@ -191,7 +193,7 @@ class Chain:
             claims=outbox,
             results=deliveries,
             sender=Sender(self.calls, utc_now=play.now, monotonic=play.seconds),
-            doors=Doors.of([(receiver, 4)]),
+            receiver_states=ReceiverSendStates.of([(receiver, 4)]),
             stats=Stats({"pager": receiver}),
             clocks=Clocks(utc_now=play.now, monotonic=play.seconds),
             stop=self.stop,
@@ -218,7 +220,7 @@ class Chain:
 
     def _round(self) -> None:
         with self.found.turn:
-            loaded = self.keeper.load()
+            loaded = self.round_writer.load()
             if loaded is not None:
                 self.found.adopt(loaded)
                 checkpoint = loaded.checkpoint or Checkpoint()
@@ -234,7 +236,7 @@ class Chain:
         """Whether every alert has ended, and everything has arrived."""
         if self.number < self.play.last or self.alerting.state(CLUSTER_ID).groups:
             return False
-        if self.keeper.status.waiting_rounds:
+        if self.round_writer.status.waiting_rounds:
             return False
         try:
             with self.engine().connect() as connection:

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, text
 
 from service.storage.delivery.delivered import Deliveries, Done, RowState
 from service.storage.delivery.fallback import Backlogs
-from service.storage.delivery.outbox import Claimed, Claims, Outbox, Room
+from service.storage.delivery.outbox import Claimed, Claims, Outbox, SendCapacity
 from service.storage.delivery.posting import Message, group_hash, post
 from tests.factories import at
 
@@ -89,7 +89,7 @@ class Office:
         busy: Sequence[int] = (),
     ) -> Claims:
         """Claim, and return what else was found."""
-        room = Room(receiver=receiver, free=free, merge=merge)
+        room = SendCapacity(receiver=receiver, free=free, merge=merge)
         return self.outbox.claim([room], at(seconds), busy)
 
     def complete(
@@ -106,13 +106,13 @@ class Office:
 
 
 def done(
-    row: int, moment: datetime, state: RowState, again: float | None = None, **more: Any
+    row: int, timestamp: datetime, state: RowState, again: float | None = None, **more: Any
 ) -> Done:
     """Return what came of an attempt."""
     is_good = state is RowState.DELIVERED
     told: dict[str, Any] = {
         "id": row,
-        "at": moment,
+        "at": timestamp,
         "took_ms": 5,
         "outcome": "delivered" if is_good else "retry",
         "status": 200 if is_good else 500,

@@ -17,7 +17,7 @@ from service.alerting.sending.calls import Calls
 from service.alerting.sending.guarded_network import Resolve
 from service.alerting.sending.sender import Sender
 from service.delivery.deliverer import Clocks, Deliverer
-from service.delivery.doors import Doors
+from service.delivery.send_states import ReceiverSendStates
 from service.delivery.stats import Stats
 from service.runtime.clock import monotonic, utc_now, wait_until
 from service.runtime.events import Event
@@ -50,7 +50,7 @@ class Way:
             claims=office.outbox,
             results=office.deliveries,
             sender=Sender(self._calls, utc_now=utc_now, monotonic=monotonic),
-            doors=Doors.of([(receiver, 2)]),
+            receiver_states=ReceiverSendStates.of([(receiver, 2)]),
             stats=Stats({"pager": receiver}),
             clocks=Clocks(utc_now=utc_now, monotonic=monotonic),
             stop=self._stop,

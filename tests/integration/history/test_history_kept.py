@@ -18,7 +18,7 @@ from service.history.retention import remove_old
 from service.runtime.events import Event
 from tests.factories import NOON, commits, group
 from tests.flaky_files import fail_once
-from tests.integration.history.keeping import FAR, Kept
+from tests.integration.history.persistence import FAR, Kept
 
 pytestmark = pytest.mark.integration
 
@@ -169,7 +169,7 @@ def test_a_disk_that_takes_nothing_loses_rounds_and_stops_none(tmp_path: Path) -
     kept.round(0)
     kept.recorder.close()
     ahead = kept.ahead.rename(tmp_path / "moved")
-    kept.ahead.write_bytes(b"")  # a file stands where the folder was
+    kept.ahead.write_bytes(b"")  # a file is where the folder was
     kept.round(15)
     kept.round(30)
     stats = kept.recorder.stats

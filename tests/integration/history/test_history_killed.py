@@ -1,4 +1,4 @@
-"""A writer that is killed at any moment loses no round that it had told of."""
+"""A writer that is killed at any time loses no round that it had told of."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.factories import NOON
-from tests.integration.history.keeping import INTERVAL, Kept
+from tests.integration.history.persistence import INTERVAL, Kept
 from tests.integration.history.test_history_kept import NOON_MS, SPAN, TODAY
 
 pytestmark = pytest.mark.integration

@@ -17,7 +17,7 @@ from service.observe.watch import WatchedRound
 from service.rounds.history import History
 from service.runtime.clock import wait_until
 from tests.factories import NOON, at, snapshot
-from tests.integration.history.keeping import Kept
+from tests.integration.history.persistence import Kept
 
 pytestmark = pytest.mark.integration
 

@@ -15,7 +15,7 @@ from service.history.days import days_of
 from service.history.folder import open_folder
 from service.settings import read_settings
 from tests.factories import at
-from tests.integration.history.keeping import Kept
+from tests.integration.history.persistence import Kept
 
 pytestmark = pytest.mark.integration
 

@@ -9,7 +9,7 @@ import sys
 from itertools import count
 from pathlib import Path
 
-from tests.integration.history.keeping import INTERVAL, Kept
+from tests.integration.history.persistence import INTERVAL, Kept
 
 
 def main() -> None:

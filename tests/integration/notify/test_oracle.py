@@ -148,7 +148,7 @@ class Stage:
         )
         self.silence: str | None = None
         self.acts = 0
-        self.said: dict[str, dict[str, Said]] = {}  # what was said stands until something else is
+        self.said: dict[str, dict[str, Said]] = {}  # what was said is until something else is
 
     def play(self, act: Act) -> tuple[dict[str, Any], list[Any]]:
         """Play an act; return our last body of each group, and all of theirs."""

@@ -19,7 +19,7 @@ from tests.integration.ordinary.truth import Truth
 # A finding is dated by the round that found it; what it reports began before that round, by an
 # interval at most, and a silent broker makes a round late by its limit of ten seconds.
 LATE_SECONDS: Final = 10.0
-STUCK_SECONDS: Final = 28.0  # of the rules' 30 s: Tidemark's clock is read at other moments
+STUCK_SECONDS: Final = 28.0  # of the rules' 30 s: Tidemark's clock is read at other times
 OPEN_SECONDS: Final = 115.0  # of last_stable_offset_stuck's 2 minutes
 STALLED_SECONDS: Final = 55.0  # of consumer_group_stalled's minute
 
@@ -68,7 +68,7 @@ def no_leader(finding: ReportedFinding, truth: Truth) -> str | None:
 
 
 def nothing_acknowledged(finding: ReportedFinding, truth: Truth) -> str | None:
-    """A high watermark that stands acknowledges nothing to a producer with acks=all."""
+    """A high watermark that is acknowledges nothing to a producer with acks=all."""
     begin = _begin(finding, STUCK_SECONDS)
     for pause in truth.pauses_of(place_of(finding), STUCK_SECONDS):
         if pause.begin <= finding.last_breach and pause.end >= begin:

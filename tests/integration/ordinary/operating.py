@@ -1,4 +1,4 @@
-"""What an operator does to a cluster, by single requests, and how the cluster stands."""
+"""What an operator does to a cluster, by single requests, and how the cluster is."""
 
 from __future__ import annotations
 

@@ -80,17 +80,17 @@ def test_a_program_that_ends_well_tells_its_stats() -> None:
 
 
 def test_a_program_that_fails_tells_what_it_wrote_last() -> None:
-    ended = perform(*python("import sys; print('x' * 100_000); sys.exit('no room')"))
+    ended = perform(*python("import sys; print('x' * 100_000); sys.exit('no space')"))
     assert ended.outcome is RunOutcome.FAILED
     assert ended.detail.startswith("it ended with status 1: ")
-    assert ended.detail.endswith("no room")
+    assert ended.detail.endswith("no space")
     assert len(ended.detail) < KEPT_BYTES + 100
 
 
 def test_why_a_program_failed_is_not_hidden_by_its_events() -> None:
     event = json.dumps({"event": "progress", "done": 1})
     code = f"import sys; print({event!r}, flush=True); sys.exit(sys.argv[1])"
-    assert perform(*python(code), "no room").detail == "it ended with status 1: no room"
+    assert perform(*python(code), "no space").detail == "it ended with status 1: no space"
     assert perform(*python(code), "").detail == f"it ended with status 1: {event}"
 
 

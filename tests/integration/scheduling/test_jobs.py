@@ -57,8 +57,8 @@ async def reached(condition: Callable[[], bool]) -> None:
 
 def outcomes(jobs: JobParts) -> dict[str, list[str]]:
     return {
-        one.name: [run.outcome for run in jobs.desk.runs(one.name, None, 10)]
-        for one in jobs.desk.every()
+        one.name: [run.outcome for run in jobs.admin.runs(one.name, None, 10)]
+        for one in jobs.admin.every()
     }
 
 
@@ -71,17 +71,17 @@ def test_jobs_run_are_kept_and_shown(store: PostgresStore) -> None:
     async def test() -> None:
         stop = asyncio.Event()
         jobs = made_of(store, stop)
-        jobs.desk.run_now("inbox_retention")  # before they begin
+        jobs.admin.run_now("inbox_retention")  # before they begin
         assert await jobs.runner.begin()
         await reached(lambda: not any(one.is_running for one in jobs.runner.stats()))
         assert outcomes(jobs) == {"inbox_retention": ["succeeded"], "retention": ["succeeded"]}
-        assert "skipped" in jobs.desk.runs("retention", None, 1)[0].stats, "it is too young"
-        jobs.desk.loop = asyncio.get_running_loop()
-        await in_thread(lambda: jobs.desk.run_now("inbox_retention"))
-        await reached(lambda: len(jobs.desk.runs("inbox_retention", None, 10)) == 2)
+        assert "skipped" in jobs.admin.runs("retention", None, 1)[0].stats, "it is too young"
+        jobs.admin.loop = asyncio.get_running_loop()
+        await in_thread(lambda: jobs.admin.run_now("inbox_retention"))
+        await reached(lambda: len(jobs.admin.runs("inbox_retention", None, 10)) == 2)
         await reached(lambda: not any(one.is_running for one in jobs.runner.stats()))
-        (newest, oldest) = jobs.desk.runs("inbox_retention", None, 10)
-        assert jobs.desk.runs("inbox_retention", newest.id, 10) == [oldest]
+        (newest, oldest) = jobs.admin.runs("inbox_retention", None, 10)
+        assert jobs.admin.runs("inbox_retention", newest.id, 10) == [oldest]
         stop.set()
         await jobs.runner.close()
 
@@ -99,10 +99,10 @@ def test_a_restart_finds_what_was_interrupted_and_removes_what_is_old(
     async def test() -> None:
         stop = asyncio.Event()
         jobs = made_of(store, stop)
-        jobs.desk.run_now("retention")
+        jobs.admin.run_now("retention")
         await jobs.runner.begin()
         await reached(lambda: not any(one.is_running for one in jobs.runner.stats()))
-        run, interrupted, *_ = jobs.desk.runs("retention", None, 10)
+        run, interrupted, *_ = jobs.admin.runs("retention", None, 10)
         assert interrupted.outcome == "interrupted"
         assert (run.outcome, run.stats) == ("succeeded", {"job_runs": 1})
         stop.set()

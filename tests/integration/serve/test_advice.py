@@ -35,7 +35,7 @@ def test_settings_in_order_are_not_worth_a_line(tmp_path: Path) -> None:
 def test_each_thing_that_observations_wrong_is_a_warning_of_its_own(tmp_path: Path) -> None:
     found = logged(
         tmp_path,
-        TIDEMARK_HTTP__HOST="0.0.0.0",  # noqa: S104 - for a moment, on a port that nobody knows
+        TIDEMARK_HTTP__HOST="0.0.0.0",  # noqa: S104 - briefly, on a port that nobody knows
         TIDEMARK_SERVICE__INTERVAL_SECONDS="10",
     )
     assert {(line["event"], line["level"]) for line in found} == {("settings_advice", "warning")}

@@ -133,7 +133,7 @@ def test_while_nothing_reads_shippers_are_told_to_wait(alone: Serve, folder: Pat
 
 
 @contextmanager
-def database_stands(directory: Path) -> Iterator[None]:
+def database_unchanged(directory: Path) -> Iterator[None]:
     """Let PostgreSQL stand still until the block ends, as a frozen machine does."""
     frozen = [one for one in processes_of(directory) if "postgres" in one.name()]
     assert frozen
@@ -151,7 +151,7 @@ def test_a_database_that_hangs_is_told_and_what_is_sent_again_is_stored_once(
 ) -> None:
     served = alone()
     assert post(served, record(1)).status_code == 202
-    with database_stands(folder / "data"):
+    with database_unchanged(folder / "data"):
         rejected = post(served, record(2))
         assert (rejected.status_code, rejected.headers["retry-after"]) == (503, "10")
         assert served.get("/livez").status_code == 200

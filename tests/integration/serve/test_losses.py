@@ -35,7 +35,7 @@ from tests.unit.service.api.losses.losses import PROVEN
 
 pytestmark = pytest.mark.integration
 
-SECRET = "of-the-scraper-of-this-test"  # noqa: S105 - of a service that lives for a moment
+SECRET = "of-the-scraper-of-this-test"  # noqa: S105 - of a service that lives briefly
 
 Done = subprocess.CompletedProcess[str]
 
@@ -136,7 +136,7 @@ def test_one_broker_that_dies_is_one_incident_and_one_notification(
         }
         served = serve(topics=topic, groups=".*", settings=settings).wait_ready()
         served.wait_rounds(3)
-        truth = prepared.strike()
+        truth = prepared.inject()
 
         def incidents() -> list[dict[str, Any]]:
             found: list[dict[str, Any]] = served.document(f"/api/v1/losses?topic={topic}")["items"]

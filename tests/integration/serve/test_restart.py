@@ -1,4 +1,4 @@
-"""kill -9 at any moment: the next process goes on where the rounds that were stored ended."""
+"""kill -9 at any time: the next process goes on where the rounds that were stored ended."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_killed_between_rounds_it_keeps_what_is_open_and_judges_what_happened_me
 
 
 class Killing:
-    """Kills a service again and again at moments that differ, and starts the next one."""
+    """Kills a service again and again at times that differ, and starts the next one."""
 
     def __init__(self, serve: Serve, cluster: Sandbox) -> None:
         self._serve = serve
@@ -132,14 +132,14 @@ class Killing:
     def _start(self) -> Served:
         return self._serve(settings={"KAFKA__REQUEST_TIMEOUT_SECONDS": "2"})
 
-    def again(self, moment: Callable[[Served], object]) -> Served:
-        moment(self.served)
+    def again(self, timestamp: Callable[[Served], object]) -> Served:
+        timestamp(self.served)
         self.served.kill()
         self.served = self._start()
         return self.served
 
     def in_slow_round(self, served: Served) -> None:
-        """A broker stands still, so that the round takes seconds; it goes on afterwards."""
+        """A broker does not move, so that the round takes seconds; it goes on afterwards."""
         self._cluster.pause(1)
         try:
             served.wait_in_round()
@@ -148,7 +148,7 @@ class Killing:
             self._cluster.resume(1)
 
 
-def test_killed_at_any_moment_it_loses_and_doubles_nothing(
+def test_killed_at_any_timestamp_it_loses_and_doubles_nothing(
     serve: Serve, kafka: Kafka, faults: Sandbox
 ) -> None:
     killing = Killing(serve, faults)

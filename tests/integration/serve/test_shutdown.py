@@ -24,7 +24,7 @@ MARGIN_SECONDS = 15.0  # a busy machine; a round that is waited for takes longer
 
 @pytest.fixture
 def slow_cluster(faults: Sandbox) -> Iterator[Sandbox]:
-    """Let all brokers stand still from the moment at which a test calls `pause`, until its end."""
+    """Let all brokers stand still from the time at which a test calls `pause`, until its end."""
     yield faults
     for broker in (1, 2, 3):
         faults.resume(broker)

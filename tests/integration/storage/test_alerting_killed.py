@@ -55,15 +55,15 @@ def test_a_database_that_is_killed_in_a_round_loses_and_doubles_nothing(
     for seconds, said in LIFE:
         unbroken.round(seconds, said)
         broken.round(seconds, said)
-        if not broken.keeper.is_storing:
+        if not broken.round_writer.is_storing:
             broken.wait(seconds + 0.1)  # nothing is told now
             broken.seconds = seconds + 5
-            broken.keeper.flush()  # the next try finds the database back
+            broken.round_writer.flush()  # the next try finds the database back
     assert killer.killed
     assert told(database) == [(one.webhook_id, one.body) for one in memory.outbox]
     loaded = PostgresStore(lambda: Database(engine=database, server=None)).load(
         "default",
-        broken.keeper._writer,  # noqa: SLF001 - the same process reads again
+        broken.round_writer._writer,  # noqa: SLF001 - the same process reads again
     )
     assert loaded.alerting[CLUSTER_ID] == broken.alerting.state(CLUSTER_ID)
     assert loaded.alerting[CLUSTER_ID] == unbroken.alerting.state(CLUSTER_ID)

@@ -105,7 +105,7 @@ def test_one_process_attaches_to_another(folder: Path) -> None:
 def test_who_waits_gets_a_directory_that_becomes_free(
     owner: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The owner is just ending: neither its server nor its lock can be had for a moment."""
+    """The owner is just ending: neither its server nor its lock can be had briefly."""
     directory, observations = directory_of(owner), []
 
     def no_server_yet(at: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from rules.verdict import Verdict
-from service.rounds.persistence import Keeper, KeepingState, Passing
+from service.rounds.persistence import PersistenceState, RoundRecord, RoundWriter
 from service.runtime import clock
 from service.runtime.threads import OneAtATime
 from service.storage.database.engine import open_database
@@ -66,37 +66,37 @@ def client(elsewhere: EmbeddedServer, tmp_path: Path) -> Iterator[PostgresStore]
     made.close()
 
 
-def keeper_of(store: PostgresStore, waiting_rounds: int = 100) -> Keeper:
-    keeper = Keeper(store, "default", monotonic=Time(), waiting_rounds=waiting_rounds)
-    assert keeper.load(is_start=True) is not None
-    return keeper
+def round_writer_of(store: PostgresStore, waiting_rounds: int = 100) -> RoundWriter:
+    round_writer = RoundWriter(store, "default", monotonic=Time(), waiting_rounds=waiting_rounds)
+    assert round_writer.load(is_start=True) is not None
+    return round_writer
 
 
-def passing(one: Round) -> Passing:
-    return Passing(
+def passing(one: Round) -> RoundRecord:
+    return RoundRecord(
         cluster_id=one.cluster.cluster_id, at=one.at, changes=one.changes, checkpoint=one.checkpoint
     )
 
 
-def keep(keeper: Keeper, rounds: Sequence[Round]) -> None:
+def keep(round_writer: RoundWriter, rounds: Sequence[Round]) -> None:
     for one in rounds:
-        keeper.keep(passing(one))
+        round_writer.keep(passing(one))
 
 
 def test_rounds_wait_while_the_server_is_down(
     client: PostgresStore, elsewhere: EmbeddedServer
 ) -> None:
-    keeper, story = keeper_of(client, waiting_rounds=4), Story(None)
-    keep(keeper, [story.round({"a": BREACH})])
+    round_writer, story = round_writer_of(client, waiting_rounds=4), Story(None)
+    keep(round_writer, [story.round({"a": BREACH})])
     elsewhere.pause()
     for verdicts in ({"a": OK}, {"a": BREACH}, {"b": BREACH}, {"b": BREACH}, {"c": BREACH}):
-        keep(keeper, [story.round(verdicts)])
-    status = keeper.status
-    assert status.state is KeepingState.WAITING
+        keep(round_writer, [story.round(verdicts)])
+    status = round_writer.status
+    assert status.state is PersistenceState.WAITING
     assert (status.waiting_rounds, status.lost_rounds) == (4, 1)
     elsewhere.resume()
-    keeper.flush(at_once=True)
-    assert keeper.status.waiting_rounds == 0
+    round_writer.flush(at_once=True)
+    assert round_writer.status.waiting_rounds == 0
     assert findings.load_open(client.engine, 1) == story.open
     kept = checkpoints.load(client.engine, 1)
     assert kept is not None
@@ -106,11 +106,11 @@ def test_rounds_wait_while_the_server_is_down(
 def test_transitions_of_an_outage_arrive_in_order(
     client: PostgresStore, elsewhere: EmbeddedServer
 ) -> None:
-    keeper, story = keeper_of(client), Story(None)
+    round_writer, story = round_writer_of(client), Story(None)
     elsewhere.pause()
-    keep(keeper, [story.round({"a": said}) for said in (BREACH, BREACH, OK, BREACH, BREACH)])
+    keep(round_writer, [story.round({"a": said}) for said in (BREACH, BREACH, OK, BREACH, BREACH)])
     elsewhere.resume()
-    keeper.flush(at_once=True)
+    round_writer.flush(at_once=True)
     (found,) = findings.list_findings(client.engine, 1, only_open=False)
     steps = findings.list_transitions(client.engine, found.id)
     assert [step.to_verdict for step in steps] == [BREACH, OK, BREACH]
@@ -121,21 +121,21 @@ def test_transitions_of_an_outage_arrive_in_order(
 def test_a_server_of_our_own_that_was_killed_is_started_again(
     store: PostgresStore, folder: Path
 ) -> None:
-    keeper, story = keeper_of(store), Story(None)
-    keep(keeper, [story.round({"a": BREACH})])
+    round_writer, story = round_writer_of(store), Story(None)
+    keep(round_writer, [story.round({"a": BREACH})])
     pid = (folder / "postgres/postmaster.pid").read_text(encoding="ascii").splitlines()[0]
     os.kill(int(pid), signal.SIGKILL)
     clock.wait_until(lambda: not Path(f"/proc/{pid}").exists(), timeout_seconds=60)
-    keep(keeper, [story.round({"a": OK}), story.round({"b": BREACH})])
-    keeper.flush(at_once=True)
-    assert keeper.status.state is KeepingState.STORED
+    keep(round_writer, [story.round({"a": OK}), story.round({"b": BREACH})])
+    round_writer.flush(at_once=True)
+    assert round_writer.status.state is PersistenceState.STORED
     assert findings.load_open(store.engine, 1) == story.open
 
 
 def test_a_full_disk_is_waited_out_and_nothing_is_half_written(store: PostgresStore) -> None:
-    """PostgreSQL answers 53100 to the statement that found no room; a trigger says it here."""
-    keeper, story = keeper_of(store), Story(None)
-    keep(keeper, [story.round({"a": BREACH})])
+    """PostgreSQL answers 53100 to the statement that found no space; a trigger says it here."""
+    round_writer, story = round_writer_of(store), Story(None)
+    keep(round_writer, [story.round({"a": BREACH})])
     with store.engine.begin() as link:
         link.execute(
             text("""CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -144,55 +144,55 @@ def test_a_full_disk_is_waited_out_and_nothing_is_half_written(store: PostgresSt
         )
         link.execute(
             text(
-                """CREATE TRIGGER no_room BEFORE INSERT ON transition EXECUTE FUNCTION full_disk()"""
+                """CREATE TRIGGER no_capacity BEFORE INSERT ON transition EXECUTE FUNCTION full_disk()"""
             )
         )
-    keep(keeper, [story.round({"a": OK, "b": BREACH})])
-    assert keeper.status.state is KeepingState.WAITING
-    assert "No space left on device" in str(keeper.status.error)
+    keep(round_writer, [story.round({"a": OK, "b": BREACH})])
+    assert round_writer.status.state is PersistenceState.WAITING
+    assert "No space left on device" in str(round_writer.status.error)
     stored = findings.load_open(store.engine, 1)
     assert [dict(key[1])["topic"] for key in stored] == ["a"], "all of a round, or nothing"
     with store.engine.begin() as link:
-        link.execute(text("DROP TRIGGER no_room ON transition"))
-    keeper.flush(at_once=True)
+        link.execute(text("DROP TRIGGER no_capacity ON transition"))
+    round_writer.flush(at_once=True)
     assert findings.load_open(store.engine, 1) == story.open
     assert store.load("default", WRITER).cluster_id == CLUSTER_ID
 
 
-def test_a_server_that_stands_still_holds_up_no_round(
+def test_a_server_that_unchanged_still_holds_up_no_round(
     client: PostgresStore, elsewhere: EmbeddedServer, folder: Path
 ) -> None:
     """A frozen server keeps none of its own limits: the call hangs in its socket."""
     calls = OneAtATime("store")
     limits = [60.0]
-    keeper = Keeper(
+    round_writer = RoundWriter(
         client,
         "default",
         monotonic=Time(),
         waiting_rounds=100,
         in_time=lambda function, _seconds: calls.call(function, limits[-1]),
     )
-    assert keeper.load(is_start=True) is not None
+    assert round_writer.load(is_start=True) is not None
     story = Story(None)
-    keep(keeper, [story.round({"a": BREACH})])
+    keep(round_writer, [story.round({"a": BREACH})])
     workers = [psutil.Process(int(pid)) for pid in postgres_of(folder)]
     for worker in workers:
         worker.suspend()
     limits.append(0.5)
     try:
         began = clock.monotonic()
-        keep(keeper, [story.round({"a": said}) for said in (OK, BREACH, OK)])
+        keep(round_writer, [story.round({"a": said}) for said in (OK, BREACH, OK)])
         assert clock.monotonic() - began < 30
-        assert keeper.status.state is KeepingState.WAITING
-        assert "hangs" in str(keeper.status.error)
+        assert round_writer.status.state is PersistenceState.WAITING
+        assert "hangs" in str(round_writer.status.error)
     finally:
         for worker in workers:
             worker.resume()
     limits.append(60.0)
 
     def all_stored() -> bool:
-        keeper.flush(at_once=True)
-        return keeper.status.state is KeepingState.STORED
+        round_writer.flush(at_once=True)
+        return round_writer.status.state is PersistenceState.STORED
 
     assert clock.wait_until(all_stored, timeout_seconds=60)
     assert findings.load_open(client.engine, 1) == story.open

@@ -69,9 +69,9 @@ def test_pages_show_every_finding_once_although_many_share_a_time(
             break
         seen += topics(page)
         last = page[-1].finding
-        moment = last.ended_at if wanted.only_ended else last.since
-        assert moment is not None
-        after = (moment, last.id)
+        timestamp = last.ended_at if wanted.only_ended else last.since
+        assert timestamp is not None
+        after = (timestamp, last.id)
     assert sorted(seen) == names
 
 

@@ -86,8 +86,8 @@ def test_the_stored_open_findings_are_those_of_the_lifecycle(database: Engine) -
 def test_events_are_kept_like_the_lifecycle_says(database: Engine) -> None:
     rounds = story(database)
     for verdict, hours in ((BREACH, 0), (OK, 1), (BREACH, 2), (UNKNOWN, 25)):
-        moment = NOON + timedelta(hours=hours)
-        store_rounds(database, [rounds.round({"a": verdict}, kind=Kind.EVENT, at=moment)])
+        timestamp = NOON + timedelta(hours=hours)
+        store_rounds(database, [rounds.round({"a": verdict}, kind=Kind.EVENT, at=timestamp)])
         assert findings.load_open(database, rounds.cluster) == rounds.open
     last = rounds.round({"a": OK}, kind=Kind.EVENT, at=NOON + timedelta(hours=26))
     store_rounds(database, [last])

@@ -31,7 +31,7 @@ MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def remove_older(engine: Engine, before: datetime) -> int:
-    """Remove what was found, as far as it is older than a moment; return how many rows went."""
+    """Remove what was found, as far as it is older than a time; return how many rows went."""
     kinds = (Kind.TRANSITIONS, Kind.FINDINGS, Kind.LOG_LINES)
     return sum(remove(engine, dict.fromkeys(kinds, before)).values())
 

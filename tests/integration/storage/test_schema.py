@@ -12,7 +12,7 @@ from sqlalchemy import Engine, inspect, text
 from rules.errors import StoreError
 from service.runtime.clock import wait_until
 from service.storage.database import schema
-from service.storage.database.schema import Standing
+from service.storage.database.schema import SchemaState
 from service.storage.tables.core import METADATA
 
 pytestmark = pytest.mark.integration
@@ -28,18 +28,18 @@ def test_there_is_one_head() -> None:
 
 
 def test_up_from_empty_down_and_up_again(empty: Engine) -> None:
-    assert schema.check(empty).standing is Standing.BEHIND
+    assert schema.check(empty).state is SchemaState.BEHIND
     schema.upgrade(empty)
     assert {*METADATA.tables} < {*inspect(empty).get_table_names()}
     schema.downgrade(empty, "base")
     assert inspect(empty).get_table_names() == ["alembic_version"]
     schema.upgrade(empty)
-    assert schema.check(empty).standing is Standing.AT_HEAD
+    assert schema.check(empty).state is SchemaState.AT_HEAD
 
 
 def test_the_tables_are_what_the_migrations_build(database: Engine) -> None:
     found = schema.check(database)
-    assert (found.standing, found.drift) == (Standing.AT_HEAD, ())
+    assert (found.state, found.drift) == (SchemaState.AT_HEAD, ())
 
 
 def test_drift_is_told(new_database: Callable[..., Engine]) -> None:
@@ -67,7 +67,7 @@ def test_replicas_that_upgrade_at_once_take_turns(empty: Engine) -> None:
         assert schema.check(empty).revision is None, "it waits its turn"
         first.execute(text("SELECT pg_advisory_unlock(:key)"), key)
         second.result(timeout=20)
-    assert schema.check(empty).standing is Standing.AT_HEAD
+    assert schema.check(empty).state is SchemaState.AT_HEAD
 
 
 def test_a_newer_schema_is_rejected_untouched(new_database: Callable[..., Engine]) -> None:
@@ -77,7 +77,7 @@ def test_a_newer_schema_is_rejected_untouched(new_database: Callable[..., Engine
     for act in (schema.upgrade, schema.require_head):
         with pytest.raises(StoreError, match="schema 9999, which this version does not know"):
             act(engine)
-    assert schema.check(engine).standing is Standing.NEWER
+    assert schema.check(engine).state is SchemaState.NEWER
 
 
 def test_an_older_schema_asks_for_an_upgrade(empty: Engine) -> None:

@@ -74,10 +74,10 @@ def test_without_a_leader_there_is_nobody_to_ask_and_yet_it_is_at_risk() -> None
 
 
 def test_a_high_watermark_that_stood_between_two_rounds_is_at_risk_on_other_rows_too() -> None:
-    stands = snapshot(offsets=AHEAD)
-    first = targets(stands)
+    unchanged = snapshot(offsets=AHEAD)
+    first = targets(unchanged)
     assert not first.is_at_risk.any()
-    assert targets(stands, first).rows.tolist() == [1]
+    assert targets(unchanged, first).rows.tolist() == [1]
     moved = snapshot(
         partitions=partitions({"audit": 1, "orders": 3}),
         offsets=offsets(4, high_watermark=[100] * 4, log_end_offset=[100, 100, 120, 100]),
@@ -86,8 +86,8 @@ def test_a_high_watermark_that_stood_between_two_rounds_is_at_risk_on_other_rows
 
 
 def test_one_that_moves_again_is_at_risk_no_more_and_one_that_is_not_seen_stays_so() -> None:
-    stands = snapshot(offsets=AHEAD)
-    at_risk = targets(stands, targets(stands))
+    unchanged = snapshot(offsets=AHEAD)
+    at_risk = targets(unchanged, targets(unchanged))
     unseen = targets(snapshot(offsets=unseen_offsets()), at_risk)
     assert unseen.rows.tolist() == [1]
     moves = snapshot(
@@ -96,7 +96,7 @@ def test_one_that_moves_again_is_at_risk_no_more_and_one_that_is_not_seen_stays_
     assert targets(moves, unseen).rows.tolist() == []
 
 
-def test_what_light_observations_saw_standing_is_at_risk() -> None:
+def test_what_light_observations_saw_unchanged_is_at_risk() -> None:
     stuck = np.array([True, False, False])
     assert next_targets(snapshot(), None, stuck, limit=9).rows.tolist() == [0]
 
@@ -252,7 +252,7 @@ def test_requests_are_kept_while_the_targets_are_the_same() -> None:
     assert reader._plans is not first  # noqa: SLF001
 
 
-def test_two_observations_see_that_a_high_watermark_stands() -> None:
+def test_two_observations_see_that_a_high_watermark_unchanged() -> None:
     pool = Brokers()
     reader, placed = RiskReader(pool), THREE_LEADERS.partitions
     first = observe(reader)

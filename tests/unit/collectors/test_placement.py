@@ -81,7 +81,7 @@ def session_with(prepared: Prepared) -> Session:
 ORDERS = topic("orders", Placed(partition=0), Placed(partition=1, leader=-1, elr=(2,)))
 
 
-def test_every_partition_stands_at_its_own_row_whatever_the_order() -> None:
+def test_every_partition_unchanged_at_its_own_row_whatever_the_order() -> None:
     body = page(
         topic("orders", Placed(partition=1, leader=2), Placed(partition=0)),
         topic("__internal", Placed(partition=0, epoch=9), internal=True),

@@ -48,7 +48,7 @@ def places(request: Any) -> list[tuple[str, int]]:
 
 
 def held(row_ends: Mapping[int, int], rows: int = 3, **overrides: Sequence[int | None]) -> Offsets:
-    """Return offsets with high watermark 100 whose last stable offset stands lower at some rows."""
+    """Return offsets with high watermark 100 whose last stable offset is lower at some rows."""
     stable: list[int | None] = [row_ends.get(row, 100) for row in range(rows)]
     return offsets(rows, **{"last_stable_offset": stable, **overrides})
 

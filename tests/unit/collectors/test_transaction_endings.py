@@ -163,7 +163,7 @@ def test_after_a_restart_what_was_open_is_told_without_who_ended_it() -> None:
 
 
 def crowded(one_more: int = 1) -> Endings:
-    """Return a memory with room for all but so many of those that began, one each millisecond."""
+    """Return a memory with space for all but so many of those that began, one each millisecond."""
     endings = Endings()
     for number in range(MAX_REMEMBERED + one_more):
         at = NOON_MS + number

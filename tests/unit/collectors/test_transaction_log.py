@@ -101,7 +101,7 @@ def one_round(
 
 
 def begun(topic: StateTopic | None = None, offset: int = 10) -> TransactionLogReader:
-    """Return a reader that stands at this offset of each partition."""
+    """Return a reader that is at this offset of each partition."""
     reader, placed = TransactionLogReader(), topic or state(1)
     at = dict.fromkeys(range(len(placed.leaders)), offset)
     parts = {number: Part(high_watermark=offset) for number in at}

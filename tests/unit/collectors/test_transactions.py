@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from collectors import transactions as transaction_collector
-from collectors.sight import SightReader
 from collectors.state_topic import StateTopic, partition_of
 from collectors.transactions import TransactionReader
+from collectors.visibility import VisibilityReader
 from collectors.wire.api import DESCRIBE_TRANSACTIONS, LIST_TRANSACTIONS, Api
 from collectors.wire.failure import Failure
 from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.identity import Broker, BrokerId, TopicPartition
-from rules.facts.transactions import Sight, Transaction, Transactions, TransactionState
+from rules.facts.transactions import IdVisibility, Transaction, Transactions, TransactionState
 from tests.factories import broker
 from tests.unit.collectors.scripted_pool import ScriptedPool, scripted
 from tests.unit.collectors.wire.transaction_messages import BEGAN, described, listing
@@ -70,7 +70,7 @@ def observe(
     reader: TransactionReader | None = None,
 ) -> tuple[Transactions, list[Gap], ScriptedPool]:
     session, pool = scripted([FIRST, SECOND], cluster.respond)
-    reader = reader or TransactionReader(sight=SightReader(declared=True))
+    reader = reader or TransactionReader(visibility=VisibilityReader(declared=True))
     return reader.collect(session, state_topic, producer_ids=producer_ids), session.gaps, pool
 
 
@@ -97,7 +97,11 @@ def test_open_transactions_are_listed_and_described_by_their_coordinators() -> N
         Cluster({1: [("idle", 5, "Empty")], 2: [("payments", 7, "Ongoing")]})
     )
     assert found.known == {"payments": PAYMENTS}
-    assert (found.sight, found.is_complete, found.resolved) == (Sight.DECLARED, True, frozenset())
+    assert (found.visibility, found.is_complete, found.resolved) == (
+        IdVisibility.DECLARED,
+        True,
+        frozenset(),
+    )
     assert gaps == []
     [(_, listed), _] = pool.of(LIST_TRANSACTIONS)
     assert listed.state_filters == ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
@@ -257,7 +261,7 @@ def test_a_broker_without_a_listing_leaves_it_incomplete(
 
 def test_brokers_that_are_too_old_are_one_gap() -> None:
     session, pool = scripted([FIRST, SECOND], Cluster({}).respond, too_old=[LIST_TRANSACTIONS])
-    reader = TransactionReader(sight=SightReader(declared=True))
+    reader = TransactionReader(visibility=VisibilityReader(declared=True))
     assert not reader.collect(session, BOTH, producer_ids={7}).is_complete
     [gap] = session.gaps
     assert (gap.cause, gap.broker_id) == (GapCause.UNSUPPORTED, FIRST.broker_id)
@@ -289,7 +293,7 @@ def test_without_the_topic_nobody_ever_used_a_transaction() -> None:
 
 
 def test_a_topic_that_was_there_before_is_not_believed_to_be_unused() -> None:
-    reader = TransactionReader(sight=SightReader(declared=True))
+    reader = TransactionReader(visibility=VisibilityReader(declared=True))
     observe(Cluster({}), BOTH, reader=reader)
     cluster = Cluster({2: [("payments", 7, "Ongoing")]})
     found, gaps, _ = observe(cluster, None, reader=reader)
@@ -300,7 +304,7 @@ def test_a_topic_that_was_there_before_is_not_believed_to_be_unused() -> None:
 
 
 def test_a_topic_that_is_only_hidden_was_not_seen() -> None:
-    reader = TransactionReader(sight=SightReader(declared=True))
+    reader = TransactionReader(visibility=VisibilityReader(declared=True))
     observe(Cluster({}), HIDDEN, reader=reader)
     found, gaps, _ = observe(Cluster({}), None, reader=reader)
     assert (found.is_complete, gaps) == (True, [])
@@ -322,24 +326,24 @@ def test_a_topic_of_which_nobody_tells_is_a_gap() -> None:
     assert (found.is_complete, [gap.cause for gap in gaps]) == (False, [GapCause.TIMEOUT])
 
 
-def test_sight_is_asked_for_anew_where_the_holder_of_a_partition_is_not_listed() -> None:
-    reader = TransactionReader(sight=CountingSight())
+def test_visibility_is_asked_for_anew_where_the_holder_of_a_partition_is_not_listed() -> None:
+    reader = TransactionReader(visibility=CountingVisibility())
     cluster = Cluster({1: [("idle", 5, "Empty")]})
     for ids in ((), (5,), (6,)):
         observe(cluster, producer_ids=ids, reader=reader)
     observe(cluster, None, producer_ids=(6,), reader=reader)
-    assert isinstance(reader.sight, CountingSight)
-    assert reader.sight.needed == [False, False, True, True]
+    assert isinstance(reader.visibility, CountingVisibility)
+    assert reader.visibility.needed == [False, False, True, True]
 
 
-class CountingSight(SightReader):
+class CountingVisibility(VisibilityReader):
     """Notes for each round whether the proof was needed."""
 
     def __init__(self) -> None:
         super().__init__(declared=True)
         self.needed: list[bool] = []
 
-    def collect(self, session: Any, *, is_needed: bool) -> Sight:
+    def collect(self, session: Any, *, is_needed: bool) -> IdVisibility:
         self.needed.append(is_needed)
         return super().collect(session, is_needed=is_needed)
 
@@ -350,7 +354,7 @@ def test_very_many_ids_are_described_in_turn_and_in_bounded_requests(
 ) -> None:
     monkeypatch.setattr(transaction_collector, "MAX_DESCRIBED", 4)
     monkeypatch.setattr(transaction_collector, "AT_ONCE", 3)
-    reader = TransactionReader(sight=SightReader(declared=True))
+    reader = TransactionReader(visibility=VisibilityReader(declared=True))
     cluster = Cluster({1: [(f"id-{number}", number, "Ongoing") for number in range(6)]})
     told: list[set[str]] = []
     for _ in range(3):

@@ -9,7 +9,7 @@ import pytest
 from kio.schema.errors import ErrorCode
 
 from collectors.naming import counted, listed
-from collectors.translate import failure_of, moment_of, present, topic_id_of
+from collectors.translate import failure_of, present, timestamp_of, topic_id_of
 from rules.facts.gap import GapCause
 from tests.factories import broker
 
@@ -99,4 +99,4 @@ def test_counts_speak_english() -> None:
 def test_a_time_that_no_calendar_knows_is_absent(
     milliseconds: int, expected: datetime | None
 ) -> None:
-    assert moment_of(milliseconds) == expected
+    assert timestamp_of(milliseconds) == expected

@@ -76,7 +76,7 @@ def test_two_rewinds_in_two_rounds_are_two() -> None:
     assert [(number, step) for number, step, _ in steps] == [(1, "opened"), (2, "again")]
 
 
-def test_what_expires_in_two_steps_is_told_twice_however_long_it_stands() -> None:
+def test_what_expires_in_two_steps_is_told_twice_however_long_it_unchanged() -> None:
     starts = (0, 60, 60, 60, 80, 80)
     observations = [observe(number, 50, start) for number, start in enumerate(starts)]
     steps = told([*observations, observe(len(observations), 90, 80)])

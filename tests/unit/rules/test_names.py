@@ -100,7 +100,7 @@ def test_a_timeout_by_default_and_the_longest_allowed_have_buckets_of_their_own(
         (Unit.INFO, "_info"),
     ],
 )
-def test_a_unit_stands_at_the_end_of_the_name(unit: Unit, ending: str) -> None:
+def test_a_unit_unchanged_at_the_end_of_the_name(unit: Unit, ending: str) -> None:
     ours = [metric for metric in names.METRICS if metric not in names.STANDARD_METRICS]
     for metric in ours:
         if metric.unit is unit:

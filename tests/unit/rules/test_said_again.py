@@ -1,4 +1,4 @@
-"""An event that stands: nothing weaker takes its place, and what is said again of it adds to it."""
+"""An event that is: nothing weaker takes its place, and what is said again of it adds to it."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Inode:
 
 
 class FakeDisk:
-    """Files of one folder, and a clock that stands until `tick`."""
+    """Files of one folder, and a clock that is until `tick`."""
 
     def __init__(self) -> None:
         self.now_ns = 10**18

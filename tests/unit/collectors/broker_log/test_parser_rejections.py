@@ -294,7 +294,7 @@ def test_a_message_cut_anywhere_is_the_same_event_or_counted(message: str) -> No
 
 
 def _without_what_was_cut(event: LogEvent, message: str) -> LogEvent:
-    """Return a rejection without the epoch that stands last in the form of a new one."""
+    """Return a rejection without the epoch that is last in the form of a new one."""
     assert isinstance(event, SequenceRejected)
     return replace(event, current_epoch=None) if "new epoch" in message else event
 

@@ -102,7 +102,7 @@ def test_a_line_is_read_when_its_end_is_there() -> None:
     assert tailing.lines() == ["two"]
 
 
-def test_what_was_not_stored_is_read_again_and_the_parser_stands_where_it_stood() -> None:
+def test_what_was_not_stored_is_read_again_and_the_parser_unchanged_where_it_stood() -> None:
     disk = FakeDisk()
     tailing = begun(disk)
     disk.append(b"one\n")

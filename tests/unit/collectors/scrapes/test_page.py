@@ -160,7 +160,7 @@ def test_a_name_in_quotes_is_read() -> None:
     assert told(read(body)) == [(Quantity.RECORD_ERRORS, False, "a", "o", 2.0)]
 
 
-def test_a_wanted_line_is_found_wherever_it_stands_on_a_large_page() -> None:
+def test_a_wanted_line_is_found_wherever_it_unchanged_on_a_large_page() -> None:
     filling = b"kafka_server_brokertopicmetrics_bytesin_total 1\n" * (STEP // 48)
     places = [filling[: len(filling) - cut] + b"\n" for cut in range(60)]
     body = b"".join(

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from collectors.scrapes.answer import NOTHING, Samples
-from collectors.scrapes.counting import MAX_RISES, MISSES_CUT, Moment
+from collectors.scrapes.counting import MAX_RISES, MISSES_CUT, ScrapeTime
 from collectors.scrapes.endpoints import Endpoint, page_at, server_at
 from collectors.scrapes.readings import Readings
 from collectors.scrapes.tracking import Tracker
@@ -45,9 +45,9 @@ class ObservedRounds:
         self.tracker = Tracker(endpoint, fresh_us=fresh_us, max_series=max_series)
         self.now = -EVERY
 
-    def moment(self, after: float) -> Moment:
+    def timestamp(self, after: float) -> ScrapeTime:
         self.now += after
-        return Moment(round(self.now * SECOND_US), round((self.now + 1) * SECOND_US))
+        return ScrapeTime(round(self.now * SECOND_US), round((self.now + 1) * SECOND_US))
 
     def answer(
         self,
@@ -59,7 +59,7 @@ class ObservedRounds:
         known = {series: value for series, value in values.items() if series is not None}
         failures = () if is_whole else (CUT,)
         samples = Samples(values=known, is_whole=is_whole, failures=failures)
-        self.tracker.note(samples, self.moment(after))
+        self.tracker.note(samples, self.timestamp(after))
         return self
 
     def says(self, *values: float) -> ObservedRounds:
@@ -70,7 +70,7 @@ class ObservedRounds:
 
     def silence(self, observations: int = 1) -> ObservedRounds:
         for _ in range(observations):
-            self.tracker.note_failed(SILENT, self.moment(EVERY))
+            self.tracker.note_failed(SILENT, self.timestamp(EVERY))
         return self
 
     @property
@@ -116,7 +116,7 @@ def test_an_increase_is_told_with_the_observations_between_which_it_was() -> Non
     assert (seen.client.seen_since, seen.client.seen_at) == (at(0), at(16))
 
 
-def test_a_counter_that_stands_has_risen_by_nothing() -> None:
+def test_a_counter_that_unchanged_has_risen_by_nothing() -> None:
     seen = ObservedRounds().says(500, 503, 503)
     assert (seen.errors.increase, seen.errors.rate) == (0, 0.0)
     assert seen.errors.rises == (rise(0, 16, 3),), "what was is still known"
@@ -394,7 +394,7 @@ def test_an_answer_that_could_not_be_read_is_none() -> None:
 
 def test_an_answer_that_holds_nothing_of_interest_is_one() -> None:
     seen = ObservedRounds()
-    seen.tracker.note(Samples(failures=(NOTHING,)), seen.moment(EVERY))
+    seen.tracker.note(Samples(failures=(NOTHING,)), seen.timestamp(EVERY))
     assert not seen.tracker.failed
     assert seen.state().answered_at == at(0)
     assert seen.state().failures == (NOTHING,)

@@ -14,7 +14,7 @@ def encoded(*batches: Batch) -> bytes:
     return b"".join(batch.encode() for batch in batches)
 
 
-def test_a_header_tells_what_stands_in_its_61_bytes() -> None:
+def test_a_header_tells_what_unchanged_in_its_61_bytes() -> None:
     batch = Batch(
         base_offset=70,
         last_delta=9,
@@ -133,7 +133,7 @@ class Case:
 CASES = [
     Case(
         id="empty-range",
-        why="nothing stands between a position and itself",
+        why="nothing is between a position and itself",
         log=(data(0, 9),),
         start=10,
         end=10,
@@ -261,7 +261,7 @@ CASES = [
     ),
     Case(
         id="open-transaction-beyond-the-end",
-        why="the range ends at the last stable offset: what is open stands behind it",
+        why="the range ends at the last stable offset: what is open is behind it",
         log=(marker(7, 10), sent(8, 11, 20)),
         start=10,
         end=11,

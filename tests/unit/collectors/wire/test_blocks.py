@@ -215,7 +215,7 @@ def test_an_offset_fetch_answer_reads_as_the_codec_reads_it(version: int, seed: 
 
 @pytest.mark.parametrize("position", [0, 1, 2])
 @pytest.mark.parametrize("metadata", ["x", "m" * 127, "m" * 300, "ü"])
-def test_metadata_text_is_reported_wherever_it_stands(position: int, metadata: str) -> None:
+def test_metadata_text_is_reported_wherever_it_unchanged(position: int, metadata: str) -> None:
     commits: list[CommitEntry] = [(p, 0, 7, 1, metadata if p == position else "") for p in range(3)]
     body = offset_fetch_answer({"g": (0, {"orders": commits})})
     with pytest.raises(IrregularError):
@@ -242,7 +242,7 @@ def test_no_part_of_an_offset_fetch_answer_passes_for_the_whole(length: int) -> 
 
 
 def tags_from_the_end(body: bytes, back: int) -> bytes:
-    """Put one tagged field (number 0, one byte) where an empty list of them stands."""
+    """Put one tagged field (number 0, one byte) where an empty list of them is."""
     place = len(body) - back
     assert body[place] == 0
     return body[:place] + b"\x01\x00\x01\x2a" + body[place + 1 :]

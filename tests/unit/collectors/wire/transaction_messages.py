@@ -20,7 +20,7 @@ from tests.unit.collectors.wire.messages import NO_THROTTLE, answer, part
 BEGAN: Final = datetime(2025, 6, 2, 11, 59, 55, tzinfo=UTC)
 LITERAL: Final = 3
 PREFIXED: Final = 4
-_NEVER: Final = datetime(2000, 1, 1, 0, 0, 0, 123000, tzinfo=UTC)  # stands for the sentinel -1
+_NEVER: Final = datetime(2000, 1, 1, 0, 0, 0, 123000, tzinfo=UTC)  # means the sentinel -1
 _NEVER_MS: Final = struct.pack(">q", int(_NEVER.timestamp() * 1000))
 
 # (producer id, epoch, last timestamp, coordinator epoch, start offset)

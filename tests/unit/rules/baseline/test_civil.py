@@ -29,14 +29,14 @@ def test_slots_are_those_of_the_wall_clock(day: date, zone: str, hours: float) -
     known = civil_day(day, zone)
     samples = known.samples(STEP_MS)
     assert samples == hours * 120
-    moments = [
+    timestamps = [
         datetime.fromtimestamp((known.start_ms + STEP_MS * place) / 1000, UTC).astimezone(
             ZoneInfo(zone)
         )
         for place in range(samples)
     ]
-    assert {moment.date() for moment in moments} == {day}
-    expected = [2 * moment.hour + moment.minute // 30 for moment in moments]
+    assert {timestamp.date() for timestamp in timestamps} == {day}
+    expected = [2 * timestamp.hour + timestamp.minute // 30 for timestamp in timestamps]
     assert known.slots(STEP_MS).tolist() == expected
     following = civil_day(day + timedelta(days=1), zone)
     assert following.start_ms == known.end_ms

@@ -7,7 +7,7 @@ from typing import Final
 
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.identity import TopicPartition
-from rules.facts.transactions import Sight, TransactionState
+from rules.facts.transactions import IdVisibility, TransactionState
 from tests.factories import (
     at,
     gap,
@@ -42,7 +42,7 @@ HANGING = [
     ),
     Case(
         id="seen-once",
-        because="requests are not atomic: it may have ended a moment later",
+        because="requests are not atomic: it may have ended a time later",
         observations=(held(EMPTY),),
         verdict=UNKNOWN,
         reason="confirming",
@@ -85,14 +85,14 @@ HANGING = [
     Case(
         id="permission-unproven",
         because="what is not listed may be an id that we may not see",
-        observations=(held(sight=Sight.UNPROVEN),) * 3,
+        observations=(held(visibility=IdVisibility.UNPROVEN),) * 3,
         verdict=UNKNOWN,
         reason="permission_unproven",
     ),
     Case(
         id="visible-all-the-same",
         because="an id that is listed is one that we see: no further proof is needed",
-        observations=(held(EMPTY, sight=Sight.UNPROVEN),) * 2,
+        observations=(held(EMPTY, visibility=IdVisibility.UNPROVEN),) * 2,
         verdict=BREACH,
         reason="hanging",
     ),
@@ -132,7 +132,7 @@ HANGING = [
         reason="not_described",
     ),
     Case(
-        id="observations-within-a-moment",
+        id="observations-within-a-time",
         because="two observations in a blink lie within one move of a coordinator",
         observations=(held(EMPTY), held(EMPTY)),
         seconds=0.1,
@@ -158,13 +158,13 @@ HANGING = [
     ),
     Case(
         id="nobody-for-long",
-        because="it stands, and nobody has a transaction open there",
+        because="it is, and nobody has a transaction open there",
         observations=(held(producers=producers(rows=1, observed=[0])),) * 3,
         verdict=UNKNOWN,
         reason="nobody_found",
     ),
     Case(
-        id="nobody-for-a-moment",
+        id="nobody-for-a-time",
         because="it ended between two requests",
         observations=(held(producers=producers(rows=1, observed=[0])),),
         verdict=OK,

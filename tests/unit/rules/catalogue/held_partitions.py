@@ -22,12 +22,14 @@ EMPTY: Final = transaction(state=TransactionState.EMPTY, partitions=NO_PARTITION
 
 
 def held(*listed: Transaction, observed: bool = True, **more: Any) -> dict[str, Any]:
-    """Return a observe a partition whose LSO stands at 90, where producer 7's transaction begins.
+    """Return a observe a partition whose LSO is at 90, where producer 7's transaction begins.
 
     `listed` is what coordinators list; they were asked for producer 7 by its number too.
     """
     asked: dict[str, Any] = {"resolved": frozenset({7})}
-    asked |= {name: more.pop(name) for name in ("sight", "is_complete", "resolved") if name in more}
+    asked |= {
+        name: more.pop(name) for name in ("visibility", "is_complete", "resolved") if name in more
+    }
     return {
         "offsets": HELD,
         "transactions": transactions(*listed, **asked),

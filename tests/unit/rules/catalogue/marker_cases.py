@@ -24,7 +24,7 @@ MARKER = [
     Case(id="nothing-due", because="nothing is decided", verdict=OK, reason="nothing_due"),
     Case(
         id="just-decided",
-        because="markers take a moment",
+        because="markers take a time",
         observations=({}, held(PREPARED)),
         verdict=OK,
         reason="being_written",
@@ -134,8 +134,8 @@ MARKER = [
         reason="not_replicated",
     ),
     Case(
-        id="not-replicated-for-a-moment",
-        because="replication takes a moment",
+        id="not-replicated-for-a-time",
+        because="replication takes a time",
         observations=({}, UNREPLICATED),
         verdict=OK,
         reason="being_written",

@@ -12,8 +12,8 @@ import pytest
 from rules.catalogue import observation_stale
 from rules.catalogue.all_rules import (
     EVERY,
-    OWN_SIGHT,
     RULES,
+    SELF_MONITORING,
     Declared,
     Judged,
     count_verdicts,
@@ -27,7 +27,7 @@ from tests.factories import NOON, commits, group, snapshot
 from tests.unit.rules.catalogue.judging import view_of
 
 PAGES = Path(__file__).parents[4] / "docs" / "rules"
-ALL_IDS = [*(rule.meta.rule_id for rule in RULES), OWN_SIGHT.rule_id]
+ALL_IDS = [*(rule.meta.rule_id for rule in RULES), SELF_MONITORING.rule_id]
 
 
 def blind_rounds(minutes: float, *, every_seconds: float = 15) -> Judged:
@@ -48,19 +48,19 @@ def test_a_quiet_cluster_breaches_nothing_and_hides_nothing() -> None:
 
 
 def test_a_round_that_could_not_be_made_is_unknown_for_every_rule() -> None:
-    *judgements, sight = judge_blind("default", {}, NOON).judgements
+    *judgements, visibility = judge_blind("default", {}, NOON).judgements
     assert [judgement.count(Verdict.UNKNOWN) for judgement in judgements] == [1] * len(RULES)
     assert {judgement.finding(0).reason for judgement in judgements} == {"no_round"}
-    assert sight.count(Verdict.BREACH) == 0
+    assert visibility.count(Verdict.BREACH) == 0
 
 
 @pytest.mark.parametrize(("minutes", "breaches"), [(4.75, 0), (5, 6), (6, 6)])
 def test_blindness_of_critical_rules_is_told_after_five_minutes(
     minutes: float, breaches: int
 ) -> None:
-    sight = blind_rounds(minutes).judgements[-1]
-    assert sight.rule is OWN_SIGHT
-    assert sight.count(Verdict.BREACH) == breaches == (breaches and len(sight.verdicts))
+    visibility = blind_rounds(minutes).judgements[-1]
+    assert visibility.rule is SELF_MONITORING
+    assert visibility.count(Verdict.BREACH) == breaches == (breaches and len(visibility.verdicts))
 
 
 def test_one_round_that_sees_ends_the_blindness() -> None:
@@ -108,10 +108,12 @@ def test_what_a_rule_declares_comes_from_its_own_file(rule: Declared) -> None:
     assert {reason for reason, _ in rule.meta.milder} <= {str(reason) for reason in rule.reasons}
 
 
-def test_own_sight_lists_only_critical_rules() -> None:
+def test_own_visibility_lists_only_critical_rules() -> None:
     critical = {rule.meta.rule_id for rule in RULES if rule.meta.is_critical}
-    sight = judge_blind("default", {}, NOON).judgements[-1]
-    assert {sight.subjects.labels(n)["rule"] for n in range(len(sight.verdicts))} == critical
+    visibility = judge_blind("default", {}, NOON).judgements[-1]
+    assert {
+        visibility.subjects.labels(n)["rule"] for n in range(len(visibility.verdicts))
+    } == critical
     assert observation_stale.RULE.rule_id not in critical
 
 

@@ -44,7 +44,7 @@ STALLED = [
         reason="nothing_to_read",
     ),
     Case(
-        id="stands",
+        id="unchanged",
         because="a minute without a commit while 50 offsets wait",
         observations=(at(50), at(50)),
         seconds=60,
@@ -52,7 +52,7 @@ STALLED = [
         reason="not_moving",
     ),
     Case(
-        id="stands-unnamed",
+        id="is-unnamed",
         because="a commit that is the same by name has stood, whatever became of the topic",
         observations=(at(50, **UNNAMED), at(50, **UNNAMED)),
         seconds=60,
@@ -279,7 +279,7 @@ def test_share_group_has_no_position_to_judge() -> None:
 @pytest.mark.parametrize(
     ("observations", "seconds", "asks"),
     [
-        pytest.param((at(50), at(50)), 30, True, id="stands-for-half-the-time"),
+        pytest.param((at(50), at(50)), 30, True, id="is-for-half-the-time"),
         pytest.param((at(50), at(50)), 29, False, id="not-yet"),
         pytest.param((at(50), at(51)), 30, False, id="moves"),
         pytest.param((at(50), at(50, nothing=0)), 60, True, id="answered-and-still-wanted"),
@@ -292,7 +292,7 @@ def test_share_group_has_no_position_to_judge() -> None:
         pytest.param((at(50), {}), 30, False, id="commit-gone"),
     ],
 )
-def test_a_larger_lag_that_stands_is_asked_about(
+def test_a_larger_lag_that_unchanged_is_asked_about(
     observations: tuple[dict[str, Any], ...], seconds: float, *, asks: bool
 ) -> None:
     case = Case(
@@ -333,7 +333,7 @@ def test_evidence_of_a_rewind_says_from_where_and_by_how_much() -> None:
     [
         pytest.param(20, 2, OK, "reads_elsewhere", id="works-off-a-backlog-elsewhere"),
         pytest.param(20, 10, BREACH, "not_moving", id="elsewhere-for-too-long"),
-        pytest.param(0, 2, BREACH, "not_moving", id="everything-stands"),
+        pytest.param(0, 2, BREACH, "not_moving", id="everything-is"),
         pytest.param(94, 2, BREACH, "not_moving", id="only-keeps-up-elsewhere"),
     ],
 )

@@ -22,10 +22,10 @@ from tests.unit.rules.catalogue.judging import names, view_of
 OK, BREACH = Verdict.OK, Verdict.BREACH
 
 
-def wide(number: int, *, members: int, stands: bool = True) -> Snapshot:
-    """Return a round in which a group stands before 30 partitions; it goes on reading of one."""
+def wide(number: int, *, members: int, unchanged: bool = True) -> Snapshot:
+    """Return a round in which a group is before 30 partitions; it goes on reading of one."""
     placed = partitions({"orders": 31})
-    moved = 0 if stands else 20 * number
+    moved = 0 if unchanged else 20 * number
     return snapshot(
         partitions=placed,
         offsets=offsets(31, last_stable_offset=[1000] * 31, high_watermark=[1000] * 31),
@@ -35,7 +35,7 @@ def wide(number: int, *, members: int, stands: bool = True) -> Snapshot:
     )
 
 
-def test_a_group_that_stands_has_one_finding_with_the_largest_lags_first() -> None:
+def test_a_group_that_unchanged_has_one_finding_with_the_largest_lags_first() -> None:
     observations = [wide(number, members=int(number == 0)) for number in range(3)]
     judgement = consumer_group_stalled.judge(view_of(observations))
     assert len(judgement.verdicts) == 1
@@ -48,7 +48,7 @@ def test_a_group_that_stands_has_one_finding_with_the_largest_lags_first() -> No
 
 
 def test_a_group_with_members_names_the_partitions_that_stand_alone() -> None:
-    observations = [wide(number, members=2, stands=False) for number in range(12)]
+    observations = [wide(number, members=2, unchanged=False) for number in range(12)]
     said = consumer_group_stalled.judge(view_of(observations)).finding(0)
     assert (said.reason, said.evidence["partition_count"]) == ("not_moving", 30)
     assert ("orders", 30) not in names(said)
@@ -82,7 +82,7 @@ def test_how_long_the_oldest_unread_offset_has_waited_is_told_where_history_know
 def test_a_group_is_not_well_while_a_commit_of_it_is_hidden(
     gaps: tuple[Gap, ...], verdict: Verdict
 ) -> None:
-    observations = [wide(number, members=2, stands=False) for number in range(12)]
+    observations = [wide(number, members=2, unchanged=False) for number in range(12)]
     rest = observations[-1].commits
     moving = commits((0, 30, int(rest.committed_offset[30])))
     observations[-1] = replace(observations[-1], commits=moving, gaps=gaps)

@@ -8,7 +8,7 @@ from typing import Any
 from rules.catalogue import (
     transaction_hanging,
 )
-from rules.facts.transactions import Sight
+from rules.facts.transactions import IdVisibility
 from rules.judgement import Finding
 from rules.question import ProducersQuestion
 from tests.factories import (
@@ -91,7 +91,7 @@ def test_what_was_seen_once_is_asked_about_again_at_once() -> None:
 
 
 def test_what_cannot_be_confirmed_makes_no_round_early() -> None:
-    unproven = held(sight=Sight.UNPROVEN)
+    unproven = held(visibility=IdVisibility.UNPROVEN)
     case = Case(id="", because="", observations=(unproven,) * 3, verdict=UNKNOWN, reason="")
     assert transaction_hanging.judge(view_of(rounds(case))).questions == ()
 

@@ -142,7 +142,7 @@ def test_the_old_leaders_own_log_says_how_much_may_be_gone() -> None:
 def test_without_transactions_readers_could_have_all_that_was_committed(
     more: dict[str, Any], visible: int
 ) -> None:
-    """The last stable offset is read a moment before the high watermark."""
+    """The last stable offset is read a time before the high watermark."""
     before = led_by_1(stable=95, isr=(1,), unclean_election_enabled=UNCLEAN_ALLOWED) | more
     after = led_by_2(73, unclean_election_enabled=UNCLEAN_ALLOWED) | more
     found = said(committed_records_lost.judge, before, after)

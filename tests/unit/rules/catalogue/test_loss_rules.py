@@ -1,6 +1,6 @@
 """Cases of lost records: what the last observation saw, what the new leader has, what has to be said.
 
-Broker 1 led in epoch 5 with all three offsets at 100; in a moment broker 2 leads.
+Broker 1 led in epoch 5 with all three offsets at 100; soon broker 2 leads.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ CASES: Final = {
         observations=(led_by_1(end=117), led_by_2(110)),
         breaches={"unreplicated": "never_committed"},
     ),
-    "a-tail-of-a-moment": Case(
+    "a-tail-of-a-time": Case(
         because="every load has one, and nothing tells that the election was unclean",
         observations=(
             led_by_1(isr=(1,), end=120, unclean_election_enabled=UNCLEAN_ALLOWED),

@@ -108,7 +108,7 @@ HIGH_WATERMARK = [
         because="a log end that was not seen once is no sign that the high watermark moved",
         observations=(ends(100, 100, 120), ends(100, 100, None), ends(100, 100, 120)),
         verdict=BREACH,
-        reason="stands",
+        reason="unchanged",
     ),
     Case(
         id="half-an-answer-first",
@@ -122,14 +122,14 @@ HIGH_WATERMARK = [
         because="a list of topics that leaves it out changes nothing",
         observations=(ends(100, 100, 120), LEFT_OUT, ends(100, 100, 120)),
         verdict=BREACH,
-        reason="stands",
+        reason="unchanged",
     ),
     Case(
         id="unnamed",
         because="without topic ids a value that is the same has stood",
         observations=(UNNAMED | ends(100, 100, 120),) * 3,
         verdict=BREACH,
-        reason="stands",
+        reason="unchanged",
     ),
     Case(
         id="unnamed-now-and-then",
@@ -140,22 +140,22 @@ HIGH_WATERMARK = [
             UNNAMED | ends(100, 100, 120),
         ),
         verdict=BREACH,
-        reason="stands",
+        reason="unchanged",
     ),
     Case(id="level", because="nothing waits for replication", verdict=OK, reason="level"),
     Case(
         id="just-written",
-        because="followers fetch a moment later: one observation proves nothing",
+        because="followers fetch a time later: one observation proves nothing",
         observations=(AHEAD,),
         verdict=OK,
         reason="replicating",
     ),
     Case(
-        id="stands",
+        id="unchanged",
         because="three observations over 30 s saw the same high watermark below the log end",
         observations=(AHEAD, ends(10, 10, 18), ends(10, 10, 21)),
         verdict=BREACH,
-        reason="stands",
+        reason="unchanged",
     ),
     Case(
         id="moves",
@@ -176,7 +176,7 @@ HIGH_WATERMARK = [
         because="a round that did not see it does not reset the clock",
         observations=(AHEAD, {"offsets": unseen_offsets(1)}, AHEAD),
         verdict=BREACH,
-        reason="stands",
+        reason="unchanged",
     ),
     Case(
         id="gap-now",
@@ -202,7 +202,7 @@ LAST_STABLE = [
         observations=(ends(90, 100, 100), ends(90, None, 100), ends(90, 100, 100)),
         seconds=60,
         verdict=BREACH,
-        reason="stands",
+        reason="unchanged",
     ),
     Case(
         id="unnamed",
@@ -210,7 +210,7 @@ LAST_STABLE = [
         observations=(UNNAMED | ends(90, 100, 100),) * 3,
         seconds=60,
         verdict=BREACH,
-        reason="stands",
+        reason="unchanged",
     ),
     Case(id="closed", because="LSO equals HWM", verdict=OK, reason="nothing_open"),
     Case(
@@ -221,12 +221,12 @@ LAST_STABLE = [
         reason="open",
     ),
     Case(
-        id="stands",
+        id="unchanged",
         because="after two minutes neither its producer nor the coordinator ended it",
         observations=(HELD, ends(10, 20, 20), ends(10, 30, 30)),
         seconds=60,
         verdict=BREACH,
-        reason="stands",
+        reason="unchanged",
     ),
     Case(
         id="next-transaction",
@@ -263,10 +263,10 @@ def test_case(judge: Any, case: Case) -> None:
 
 
 def test_evidence_of_a_stuck_high_watermark_names_both_ends_and_the_time() -> None:
-    case = next(case for case in HIGH_WATERMARK if case.id == "stands")
+    case = next(case for case in HIGH_WATERMARK if case.id == "unchanged")
     assert judged(high_watermark_stuck.judge, case).evidence == {
         "high_watermark": 10,
         "log_end_offset": 21,
         "unreplicated_span": 11,
-        "stands_ms": 30_000,
+        "unchanged_ms": 30_000,
     }

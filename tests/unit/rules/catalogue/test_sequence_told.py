@@ -26,7 +26,7 @@ from rules.open_findings import (
     next_changes,
 )
 from rules.question import BatchesQuestion, ProducersQuestion
-from rules.sequence.keeping import MAX_ENDED, MAX_OPEN
+from rules.sequence.retention import MAX_ENDED, MAX_OPEN
 from rules.verdict import Severity, Verdict
 from rules.view import View
 from tests.factories import gap, partitions, snapshot

@@ -15,7 +15,7 @@ from rules.catalogue import (
     transaction_hanging,
     transaction_marker_stuck,
 )
-from rules.facts.transactions import NO_TIMEOUT, Sight, Transaction
+from rules.facts.transactions import NO_TIMEOUT, IdVisibility, Transaction
 from tests.factories import (
     at,
     commits,
@@ -88,7 +88,7 @@ BLOCKED = [
         reason="overdue",
     ),
     Case(
-        id="overdue-for-a-moment",
+        id="overdue-for-a-time",
         because="the coordinator observations every few seconds",
         observations=(waits(OVERDUE), waits(OVERDUE)),
         seconds=30,
@@ -143,7 +143,7 @@ BLOCKED = [
     Case(
         id="holder-not-known",
         because="that the group waits is certain, and nobody may see for whom",
-        observations=(waits(sight=Sight.UNPROVEN),) * 2,
+        observations=(waits(visibility=IdVisibility.UNPROVEN),) * 2,
         seconds=120,
         verdict=BREACH,
         reason="holder_not_known",

@@ -28,9 +28,9 @@ def test_a_lag_is_true_or_absent_but_never_clamped(
     read_uncommitted: int | None,
 ) -> None:
     ends = offsets(1, last_stable_offset=[stable], high_watermark=[watermark])
-    standing = commits((0, 0, committed))
-    assert standing.read_committed_lag(ends).to_list() == [read_committed]
-    assert standing.read_uncommitted_lag(ends).to_list() == [read_uncommitted]
+    unchanged = commits((0, 0, committed))
+    assert unchanged.read_committed_lag(ends).to_list() == [read_committed]
+    assert unchanged.read_uncommitted_lag(ends).to_list() == [read_uncommitted]
 
 
 def test_an_absent_lag_leaves_no_negative_value_behind_its_mask() -> None:
@@ -40,15 +40,15 @@ def test_an_absent_lag_leaves_no_negative_value_behind_its_mask() -> None:
 
 def test_every_commit_is_measured_against_its_own_partition() -> None:
     ends = offsets(3, last_stable_offset=[10, 20, 30], high_watermark=[11, 22, 33])
-    standing = commits((0, 2, 5), (0, 0, 5), (1, 1, 5))
-    assert standing.read_committed_lag(ends).to_list() == [25, 5, 15]
-    assert standing.read_uncommitted_lag(ends).to_list() == [28, 6, 17]
+    unchanged = commits((0, 2, 5), (0, 0, 5), (1, 1, 5))
+    assert unchanged.read_committed_lag(ends).to_list() == [25, 5, 15]
+    assert unchanged.read_uncommitted_lag(ends).to_list() == [28, 6, 17]
 
 
 def test_commits_above_the_high_watermark_are_named_by_position() -> None:
     ends = offsets(3, high_watermark=[100, 100, None])
-    standing = commits((0, 0, 100), (0, 1, 101), (1, 0, 150), (1, 2, 999))
-    assert standing.beyond_high_watermark(ends).tolist() == [1, 2]
+    unchanged = commits((0, 0, 100), (0, 1, 101), (1, 0, 150), (1, 2, 999))
+    assert unchanged.beyond_high_watermark(ends).tolist() == [1, 2]
 
 
 def test_a_commit_between_both_ends_is_no_evidence_of_loss() -> None:

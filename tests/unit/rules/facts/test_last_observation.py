@@ -63,8 +63,8 @@ def test_a_observation_holds_everything_that_a_proof_needs() -> None:
 
 
 def test_time_is_kept_to_the_microsecond() -> None:
-    moment = NOON + timedelta(microseconds=123_457)
-    observations = remember(snapshot(taken_at=moment))
+    timestamp = NOON + timedelta(microseconds=123_457)
+    observations = remember(snapshot(taken_at=timestamp))
     assert observe(observations, 0).observed_at_us % SECOND_US == 123_457
 
 

@@ -30,12 +30,12 @@ def committed(offset: int, *more: tuple[int, int, int]) -> dict[str, Any]:
     return {"groups": (group(),), "commits": commits((0, 0, offset), *more)}
 
 
-def test_what_stood_before_stands_since_then() -> None:
+def test_what_stood_before_unchanged_since_then() -> None:
     joined = laid_under(remembered({"offsets": STUCK}), remembered({"offsets": STUCK}, since=600))
     assert since_of(joined, 1) == microseconds(at(0))
 
 
-def test_what_moved_stands_since_it_was_seen() -> None:
+def test_what_moved_unchanged_since_it_was_seen() -> None:
     moved = offsets(high_watermark=[100, 120, 100], log_end_offset=[100, 130, 100])
     joined = laid_under(remembered({"offsets": STUCK}), remembered({"offsets": moved}, since=600))
     assert since_of(joined, 1) == microseconds(at(600))
@@ -57,15 +57,15 @@ def test_what_was_not_seen_is_as_it_was_stored() -> None:
 
 def test_a_rewind_that_happened_meanwhile_is_still_to_be_found() -> None:
     joined = laid_under(remembered(committed(50)), remembered(committed(40), since=600))
-    assert joined.commits.standing.values.to_list() == [50]
+    assert joined.commits.unchanged.values.to_list() == [50]
     forward = laid_under(remembered(committed(50)), remembered(committed(60), since=600))
-    assert forward.commits.standing.values.to_list() == [60]
+    assert forward.commits.unchanged.values.to_list() == [60]
 
 
 def test_a_commit_that_was_not_seen_is_kept() -> None:
     stored = remembered(committed(50, (0, 2, 7)))
     joined = laid_under(stored, remembered(committed(60), since=600))
-    assert joined.commits.standing.values.to_list() == [60, 7]
+    assert joined.commits.unchanged.values.to_list() == [60, 7]
     assert joined.commits.row.tolist() == [0, 2]
 
 

@@ -48,12 +48,15 @@ def times(memory: Memory) -> list[list[int | None]]:
         memory.observations.observed_at_us,
         memory.high_watermark.since_us,
         memory.last_stable_offset.since_us,
-        memory.commits.standing.since_us,
+        memory.commits.unchanged.since_us,
         Column.known(memory.commits.seen_us),
     )
     noon = microseconds(at(0))
     return [
-        [None if moment is None else (moment - noon) // 10**6 for moment in column.to_list()]
+        [
+            None if timestamp is None else (timestamp - noon) // 10**6
+            for timestamp in column.to_list()
+        ]
         for column in columns
     ]
 
@@ -127,7 +130,7 @@ def test_a_topic_that_was_left_out_is_remembered_as_it_was() -> None:
     assert now.partitions.topic_ids == BOTH.topic_ids
     assert times(now) == [[15, 0, 0], [None, None, 0], [None, None, 0], [None, 0], [15, 0]]
     assert now.observations[2] == before.observations[2]
-    assert now.commits.standing.values.to_list() == [100, 50]
+    assert now.commits.unchanged.values.to_list() == [100, 50]
     assert now.commits.row.tolist() == [0, 2]
 
 
@@ -152,18 +155,18 @@ def test_a_topic_that_no_list_shows_is_forgotten_in_the_end(seconds: float, topi
 
 
 def test_without_topic_ids_a_topic_may_be_left_out_twice() -> None:
-    """No observation is kept of it then, and yet its commits and what stands are signs of life."""
+    """No observation is kept of it then, and yet its commits and what is are signs of life."""
     unnamed = partitions({"orders": 1, "audit": 2}, topic_ids=(None, None))
     orders = partitions({"orders": 1}, topic_ids=(None,))
     memory = advance(both(partitions=unnamed))
     for seconds in (15, 30, 45):
         memory = advance(without_audit(seconds, partitions=orders), memory)
         assert times(memory)[1] == [None, None, 0]
-        assert memory.commits.standing.values.to_list() == [100, 50]
+        assert memory.commits.unchanged.values.to_list() == [100, 50]
     at_rest = advance(both(partitions=unnamed, offsets=offsets(3)))
     for seconds in (15, 30, 45):
         at_rest = advance(without_audit(seconds, partitions=orders), at_rest)
-        assert at_rest.commits.standing.values.to_list() == [100, 50]
+        assert at_rest.commits.unchanged.values.to_list() == [100, 50]
 
 
 def test_a_topic_made_again_takes_the_place_of_the_one_that_was_left_out() -> None:
@@ -177,7 +180,7 @@ def test_a_topic_made_again_takes_the_place_of_the_one_that_was_left_out() -> No
 def test_a_stored_memory_keeps_the_topics_that_were_left_out_since() -> None:
     joined = laid_under(advance(both()), advance(without_audit(600)))
     assert times(joined)[:2] == [[600, 0, 0], [None, None, 0]]
-    assert joined.commits.standing.values.to_list() == [100, 50]
+    assert joined.commits.unchanged.values.to_list() == [100, 50]
     listed = advance(without_audit(615, placement_complete=True), joined)
     assert listed.partitions.index.topics == ("orders",)
 
@@ -193,7 +196,7 @@ def test_what_is_hidden_for_a_round_ends_nothing(hidden: str) -> None:
     assert times(now)[1:4] == times(advance(held(0)))[1:4]
 
 
-def test_a_value_that_moved_half_seen_stands_since_the_next_whole_observation() -> None:
+def test_a_value_that_moved_half_seen_unchanged_since_the_next_whole_observation() -> None:
     def observe(seconds: float, watermark: int, end: int | None) -> Snapshot:
         ends = offsets(3, high_watermark=[watermark] * 3, log_end_offset=[end] * 3)
         return held(seconds, offsets=ends)

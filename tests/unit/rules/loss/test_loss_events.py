@@ -124,7 +124,7 @@ def test_a_possible_loss_that_is_bad_is_not_lowered_by_one_that_nobody_saw() -> 
     ]
 
 
-def test_what_is_back_is_back_although_another_loss_stands() -> None:
+def test_what_is_back_is_back_although_another_loss_unchanged() -> None:
     """Broker 1 comes back with its old log; what broker 2 wrote meanwhile is gone in turn."""
     meanwhile = observe(2, 6, 90)
     back = led_again((5, 5, 100), (6, 5, 100))

@@ -102,7 +102,7 @@ CASES: Final = {
         reason=NOT_KNOWN,
     ),
     "nobody-was-heard-of-in-the-same-epoch": Case(
-        because="its address is not known for a moment: it leads nevertheless, and its ISR may grow",
+        because="its address is not known briefly: it leads nevertheless, and its ISR may grow",
         observations=(BOTH, nobody(1, epoch=5), after(6, isr=(2, 1))),
         reason=None,
     ),
@@ -172,7 +172,7 @@ CASES: Final = {
         reason=None,
     ),
     "silent-and-something-happened-between": Case(
-        because="nobody led for a moment: it may have led again, in company",
+        because="nobody led briefly: it may have led again, in company",
         observations=(BOTH, silent(1), after(7)),
         reason=NOT_KNOWN,
     ),

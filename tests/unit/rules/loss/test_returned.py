@@ -100,7 +100,7 @@ CASES: Final = {
         told={COMMITTED: (73, 100, 27)},
     ),
     "follower-line-rather-than-loaded": Case(
-        because="the line about the follower is the one that stands just before the cut",
+        because="the line about the follower is the one that is just before the cut",
         lines=(loaded(90), started(100), cut()),
         told={COMMITTED: (73, 100, 27)},
     ),

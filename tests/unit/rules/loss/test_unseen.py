@@ -336,7 +336,7 @@ OBSERVATIONS: Final = (
 
 
 @pytest.mark.parametrize("rounds", range(1, len(OBSERVATIONS) + 1))
-def test_it_survives_a_restart_at_any_moment(rounds: int) -> None:
+def test_it_survives_a_restart_at_any_timestamp(rounds: int) -> None:
     before, memory = played(*OBSERVATIONS[:rounds])
     after = play(*OBSERVATIONS[rounds:], LATER, memory=through_a_restart(memory), first=rounds)
     assert [(one.number, *one.why) for one in (*before, *after)] == [

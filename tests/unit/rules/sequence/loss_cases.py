@@ -218,7 +218,7 @@ AFTER_CHANGES: Final = {
         says=("client_failure", SUSPECTED, "clean_changes"),
     ),
     "seemingly-clean": Case(
-        because="where elections may be unclean an ISR may shrink unseen in the moment before",
+        because="where elections may be unclean an ISR may shrink unseen in the time before",
         observations=SEEMINGLY_CLEAN,
         says=("loss", SUSPECTED, "seemingly_clean"),
     ),

@@ -1,6 +1,6 @@
 """A case per class: what the rounds saw, and what has to be said of the episode.
 
-Producer 7 writes to orders-0. Its last accepted sequence stands at offset 99 or below, and the
+Producer 7 writes to orders-0. Its last accepted sequence is at offset 99 or below, and the
 rejected batch would have got offset 100.
 """
 

@@ -18,7 +18,7 @@ from rules.facts.rejections import TIMES_KEPT
 from rules.question import BatchesQuestion
 from rules.sequence.asking import questions_of
 from rules.sequence.gathering import KEPT_FIRST, KEPT_LAST
-from rules.sequence.keeping import MAX_ASKING, MAX_ENDED, MAX_OPEN
+from rules.sequence.retention import MAX_ASKING, MAX_ENDED, MAX_OPEN
 from rules.view import View
 from tests.factories import at, partitions, topic_id
 from tests.unit.rules.sequence.case_observations import ALONE, OLD_BATCH, line_of_2, of_2

@@ -115,7 +115,7 @@ CASES = [
         read_uncommitted=9,
     ),
     Case(
-        reason="a read_uncommitted reader stands above the last stable offset",
+        reason="a read_uncommitted reader is above the last stable offset",
         observation=seen(120, 115, stable=110),
         read_committed=WhyAbsent.BEYOND_END,
         read_uncommitted=5,

@@ -13,7 +13,7 @@ from rules.facts.groups import GroupType
 from rules.facts.identity import TopicPartition
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_doubt import Doubt
-from rules.facts.transactions import NO_TIMEOUT, Sight, TransactionState
+from rules.facts.transactions import NO_TIMEOUT, IdVisibility, TransactionState
 from rules.transactions.blocked import BlockedGroup
 from rules.transactions.classes import TransactionClass
 from rules.transactions.listing import WORST_FIRST, ListedTransaction, Place, listing
@@ -175,7 +175,7 @@ def test_a_marker_that_waits_for_replicas_is_an_entry_without_a_producer() -> No
     assert [one.group_id for one in blocked] == ["billing"]
 
 
-def test_an_offset_that_nobody_holds_is_odd_only_if_it_stands() -> None:
+def test_an_offset_that_nobody_holds_is_odd_only_if_it_unchanged() -> None:
     nobody: dict[str, Any] = {"producers": producers(observed=[0])}
     assert listing(view_of([observe(**nobody)])).transactions == ()
     assert only(twice(**nobody)).doubt is Doubt.NOBODY_FOUND
@@ -226,8 +226,8 @@ def test_every_class_has_its_place_and_every_class_and_doubt_its_sentence() -> N
     ("overrides", "is_complete"),
     [
         ({}, True),
-        ({"transactions": transactions(sight=Sight.ACLS)}, True),
-        ({"transactions": transactions(sight=Sight.UNPROVEN)}, False),
+        ({"transactions": transactions(visibility=IdVisibility.ACLS)}, True),
+        ({"transactions": transactions(visibility=IdVisibility.UNPROVEN)}, False),
         ({"transactions": transactions(is_complete=False)}, False),
         ({"gaps": (COORDINATOR_AWAY,)}, False),
         *(
@@ -246,14 +246,14 @@ def test_the_list_says_whether_it_is_whole(overrides: dict[str, Any], *, is_comp
 
 
 def test_where_nobody_ever_used_a_transaction_no_permission_is_missed() -> None:
-    unproven = transactions(sight=Sight.UNPROVEN, was_ever_used=False)
+    unproven = transactions(visibility=IdVisibility.UNPROVEN, was_ever_used=False)
     assert listing(view_of([snapshot(transactions=unproven)])).is_complete
     silent = replace(unproven, is_complete=False)
     assert not listing(view_of([snapshot(transactions=silent)])).is_complete
 
 
 def test_a_filter_that_leaves_the_state_topic_out_proves_nothing() -> None:
-    unproven = transactions(sight=Sight.UNPROVEN)
+    unproven = transactions(visibility=IdVisibility.UNPROVEN)
     filtered = snapshot(partitions=partitions({"orders": 3}), transactions=unproven)
     assert not listing(view_of([filtered])).is_complete
 

@@ -17,14 +17,14 @@ from rules.errors import StoreError
 from rules.open_findings import Identity, OpenFinding
 from rules.verdict import Kind, Severity, Verdict
 from service.api.app import create_app
-from service.api.core.desk import Desk
+from service.api.core.admin_services import AdminServices
 from service.api.core.ports import History, InThread, Sources
 from service.api.core.rights import Tokens
 from service.api.document import openapi_page
 from service.metrics.exposition import Exposition
 from service.observe.log_submissions import Delivery, Rejection
 from service.rounds.latest import Latest, RoundOutcome, ServiceState
-from service.rounds.persistence import KeepingState, KeepingStatus
+from service.rounds.persistence import PersistenceState, PersistenceStatus
 from service.storage.alerting.alert_lists import AlertList
 from service.storage.alerting.silences import SilenceList
 from service.storage.baselines.reading import BaselineList
@@ -62,7 +62,9 @@ def service_state(**overrides: Any) -> ServiceState:
         "outcome": RoundOutcome.COMPLETE,
         "took_seconds": 0.25,
         "snapshot": snapshot(),
-        "keeping": KeepingStatus(state=KeepingState.STORED, stored_at=NOON, took_seconds=0.01),
+        "persistence": PersistenceStatus(
+            state=PersistenceState.STORED, stored_at=NOON, took_seconds=0.01
+        ),
     }
     return ServiceState(**base | overrides)
 
@@ -70,7 +72,12 @@ def service_state(**overrides: Any) -> ServiceState:
 def no_service_state() -> ServiceState:
     """Return the observation before the first round."""
     return service_state(
-        rounds=0, at=None, outcome=None, took_seconds=None, snapshot=None, keeping=KeepingStatus()
+        rounds=0,
+        at=None,
+        outcome=None,
+        took_seconds=None,
+        snapshot=None,
+        persistence=PersistenceStatus(),
     )
 
 
@@ -197,13 +204,13 @@ class FakeLog:
         self.events.append((event, fields))
 
 
-def away_desk() -> Desk:
-    """Return a desk whose database does not answer."""
+def away_admin() -> AdminServices:
+    """Return a admin services whose database does not answer."""
 
     def away() -> Engine:
         raise AWAY
 
-    return Desk(
+    return AdminServices(
         alerts=AlertList(away, "default"),
         silences=SilenceList(away),
         deliveries=DeliveryList(away),
@@ -223,7 +230,7 @@ class World:
     tokens: FakeTokens = field(default_factory=FakeTokens)
     inbox: FakeInbox = field(default_factory=FakeInbox)
     log: FakeLog = field(default_factory=FakeLog)
-    desk: Desk | None = None  # of a database that is away
+    admin: AdminServices | None = None  # of a database that is away
     in_thread: InThread = at_once
     seconds: float = 0.0  # on the monotonic clock
 
@@ -240,7 +247,7 @@ class World:
             in_database=self.in_thread,
             inbox=self.inbox,
             ingesting=self.in_thread,
-            desk=self.desk or away_desk(),
+            admin=self.admin or away_admin(),
         )
         tokens = Tokens(
             self.tokens, static=STATIC, in_thread=self.in_thread, monotonic=lambda: self.seconds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from rules.catalogue.all_rules import OWN_SIGHT, RULES
+from rules.catalogue.all_rules import RULES, SELF_MONITORING
 from service.api.document import openapi_page
 from tests.unit.service.api.given import OPENAPI_PAGE, World, client_of
 
@@ -70,15 +70,17 @@ def test_every_reference_leads_somewhere() -> None:
 
 def test_the_catalogue_lists_every_rule_with_its_reasons() -> None:
     told = client_of().get("/api/v1/rules").json()
-    ids = [rule.meta.rule_id for rule in RULES] + [OWN_SIGHT.rule_id]
+    ids = [rule.meta.rule_id for rule in RULES] + [SELF_MONITORING.rule_id]
     assert [rule["id"] for rule in told["items"]] == ids
     assert all(rule["why_it_matters"] and rule["runbook"] for rule in told["items"])
-    sight = told["items"][-1]
-    assert sight.pop("why_it_matters").startswith("While we cannot see, records may be lost")
-    assert sight.pop("runbook").startswith("`tidemark collect --once` prints what cannot be seen")
-    assert sight == {
+    visibility = told["items"][-1]
+    assert visibility.pop("why_it_matters").startswith("While we cannot see, records may be lost")
+    assert visibility.pop("runbook").startswith(
+        "`tidemark collect --once` prints what cannot be seen"
+    )
+    assert visibility == {
         "id": "observation_stale",
-        "summary": OWN_SIGHT.summary,
+        "summary": SELF_MONITORING.summary,
         "severity": "critical",
         "milder": {},
         "kind": "state",

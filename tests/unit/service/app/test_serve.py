@@ -13,7 +13,7 @@ import pytest
 
 from rules.errors import StoreError
 from service.app.serve import Parts, Service
-from service.rounds.persistence import KeepingState, KeepingStatus
+from service.rounds.persistence import PersistenceState, PersistenceStatus
 from service.rounds.pipeline import Pipeline
 from service.runtime.clock import monotonic, wait_until
 from service.runtime.events import Event
@@ -40,7 +40,7 @@ class FakePipeline(Pipeline):
         self.calls = calls
         self.load_error: StoreError | None = None
         self.close_error: Exception | None = None
-        self.status = KeepingStatus(state=KeepingState.STORED)
+        self.status = PersistenceStatus(state=PersistenceState.STORED)
         self.began = threading.Event()  # loading
         self.released = threading.Event()
         self.released.set()
@@ -58,7 +58,7 @@ class FakePipeline(Pipeline):
             raise self.load_error
         return True
 
-    def close(self) -> KeepingStatus:
+    def close(self) -> PersistenceStatus:
         self.calls.append("flush")
         if self.close_error is not None:
             raise self.close_error
@@ -234,8 +234,8 @@ def test_what_is_under_way_is_not_waited_for_without_end() -> None:
 
 def test_what_could_not_be_stored_at_the_end_is_told() -> None:
     process = Process()
-    process.pipeline.status = KeepingStatus(
-        state=KeepingState.WAITING, error="connection refused", waiting_rounds=3
+    process.pipeline.status = PersistenceStatus(
+        state=PersistenceState.WAITING, error="connection refused", waiting_rounds=3
     )
     assert process.run(process.asked)
     assert process.told.of(Event.STORE_AWAY) == [
@@ -269,7 +269,7 @@ def test_a_second_signal_hurries_and_still_closes() -> None:
     async def hurried() -> None:
         await process.stop.wait()
         await process.asked()
-        threading.Timer(SHORT, process.closing.set).start()  # closing takes a moment
+        threading.Timer(SHORT, process.closing.set).start()  # closing takes a time
 
     assert process.run(process.asked, hurried)
     assert process.closed.is_set(), "what is open has been closed before the service says so"

@@ -14,10 +14,10 @@ from service.alerting.receivers.receivers import Receiver
 from service.alerting.sending.answers import Failure, failure_of, outcome_of
 from service.alerting.sending.sender import Attempt
 from service.delivery.deliverer import Clocks, Deliverer
-from service.delivery.doors import Doors
+from service.delivery.send_states import ReceiverSendStates
 from service.delivery.stats import Stats
 from service.storage.delivery.delivered import Done, RowState
-from service.storage.delivery.outbox import Claimed, Claims, Room
+from service.storage.delivery.outbox import Claimed, Claims, SendCapacity
 from tests.factories import at
 from tests.unit.service.alerting.notifications.given import webhook
 from tests.unit.service.runtime.told import Told
@@ -88,17 +88,21 @@ class FakeOutbox:
             self.waiting |= {row.id: row for row in rows}
             self.due |= {row.id: row.created_at for row in rows}
 
-    def claim(self, rooms: Sequence[Room], now: datetime, busy: Collection[int] = ()) -> Claims:
+    def claim(
+        self, rooms: Sequence[SendCapacity], now: datetime, busy: Collection[int] = ()
+    ) -> Claims:
         self._answer()
         with self.turn:
             return self._claimed(rooms, now, busy)
 
-    def _claimed(self, rooms: Sequence[Room], now: datetime, busy: Collection[int]) -> Claims:
+    def _claimed(
+        self, rooms: Sequence[SendCapacity], now: datetime, busy: Collection[int]
+    ) -> Claims:
         found: list[Claimed] = []
-        for room in rooms:
-            mine = [one for one in self.waiting.values() if one.receiver == room.receiver]
+        for capacity in rooms:
+            mine = [one for one in self.waiting.values() if one.receiver == capacity.receiver]
             due = [one for one in mine if self.due[one.id] <= now and one.id not in busy]
-            found += due[: room.free]
+            found += due[: capacity.free]
         self.due |= {one.id: now + timedelta(seconds=30) for one in found}
         return Claims(claimed=tuple(found))
 
@@ -137,7 +141,7 @@ class FakeOutbox:
     def shift(self, step: timedelta) -> None:
         self._answer()
         with self.turn:
-            self.due = {row: moment + step for row, moment in self.due.items()}
+            self.due = {row: timestamp + step for row, timestamp in self.due.items()}
         self.asked.append(f"shift {step.total_seconds():g}")
 
     def _answer(self) -> None:
@@ -172,7 +176,7 @@ class FakeSender:
             self._now -= 1
 
 
-class Scene:
+class FaultContext:
     """A deliverer with everything around it; made where a loop runs."""
 
     def __init__(
@@ -190,7 +194,7 @@ class Scene:
             claims=self.outbox,
             results=self.outbox,
             sender=self.sender,
-            doors=Doors.of(given),
+            receiver_states=ReceiverSendStates.of(given),
             stats=self.stats,
             clocks=Clocks(utc_now=self.clock.utc_now, monotonic=self.clock.monotonic),
             stop=self.stop,

@@ -13,205 +13,207 @@ from service.runtime.events import Event
 from service.storage.delivery.delivered import DeadReason, RowState
 from tests.factories import at
 from tests.unit.service.alerting.notifications.given import alertmanager, webhook
-from tests.unit.service.delivery.given import Scene, attempt, claimed
+from tests.unit.service.delivery.given import FaultContext, attempt, claimed
 
-Story = Callable[[Scene], Awaitable[None]]
+Story = Callable[[FaultContext], Awaitable[None]]
 
 
 def play(story: Story, **given: object) -> None:
     async def run() -> None:
-        async with Scene(**given) as scene:  # type: ignore[arg-type]
-            await story(scene)
+        async with FaultContext(**given) as context:  # type: ignore[arg-type]
+            await story(context)
 
     asyncio.run(run())
 
 
 def test_what_waits_is_sent_and_stored_as_delivered() -> None:
-    async def story(scene: Scene) -> None:
-        scene.sender.free.clear()
-        scene.outbox.add(claimed(1), claimed(2), claimed(3))
-        await scene.until(lambda: len(scene.sender.sent) == 2)
-        scene.sender.free.set()
-        await scene.until(lambda: len(scene.outbox.done) == 3)
-        assert sorted(scene.sender.sent) == ["id-1", "id-2", "id-3"]
-        assert {one.state for one in scene.outbox.done} == {RowState.DELIVERED}
-        assert scene.sender.most_at_once == 2
-        assert len(scene.told.of(Event.DELIVERED)) == 3
+    async def story(context: FaultContext) -> None:
+        context.sender.free.clear()
+        context.outbox.add(claimed(1), claimed(2), claimed(3))
+        await context.until(lambda: len(context.sender.sent) == 2)
+        context.sender.free.set()
+        await context.until(lambda: len(context.outbox.done) == 3)
+        assert sorted(context.sender.sent) == ["id-1", "id-2", "id-3"]
+        assert {one.state for one in context.outbox.done} == {RowState.DELIVERED}
+        assert context.sender.most_at_once == 2
+        assert len(context.told.of(Event.DELIVERED)) == 3
 
     play(story)
 
 
 def test_a_failed_one_is_tried_again_with_the_same_id_when_its_pause_is_over() -> None:
-    async def story(scene: Scene) -> None:
+    async def story(context: FaultContext) -> None:
         answers = [attempt(500), attempt(None), attempt()]
-        scene.sender.answer = lambda _id: answers.pop(0)
-        scene.outbox.add(claimed())
-        await scene.until(lambda: len(scene.outbox.done) == 1)
-        assert scene.outbox.done[0].next_attempt_at == at(2.5)  # half of 5 s
-        await scene.until(lambda: len(scene.outbox.done) == 3, step=0.5)
-        assert scene.sender.sent == ["id-1"] * 3
-        assert [one.failure for one in scene.outbox.done] == ["server_error", "timeout", None]
-        assert [told["attempt"] for told in scene.told.of(Event.DELIVERY_FAILED)] == [1, 2]
+        context.sender.answer = lambda _id: answers.pop(0)
+        context.outbox.add(claimed())
+        await context.until(lambda: len(context.outbox.done) == 1)
+        assert context.outbox.done[0].next_attempt_at == at(2.5)  # half of 5 s
+        await context.until(lambda: len(context.outbox.done) == 3, step=0.5)
+        assert context.sender.sent == ["id-1"] * 3
+        assert [one.failure for one in context.outbox.done] == ["server_error", "timeout", None]
+        assert [told["attempt"] for told in context.told.of(Event.DELIVERY_FAILED)] == [1, 2]
 
     play(story)
 
 
 def test_answers_wait_for_the_database_and_nothing_is_sent_twice() -> None:
-    async def story(scene: Scene) -> None:
-        scene.sender.free.clear()
-        scene.outbox.add(claimed(1), claimed(2))
-        await scene.until(lambda: len(scene.sender.sent) == 2)
-        scene.outbox.is_away = True
-        scene.sender.free.set()
-        await scene.until(lambda: not scene.stats.is_up)
-        scene.clock.seconds = 500  # beyond every lease
-        scene.outbox.is_away = False
-        await scene.until(lambda: scene.stats.is_up)
-        assert len(scene.outbox.done) == 2
-        assert len(scene.sender.sent) == 2
-        assert len(scene.told.of(Event.OUTBOX_AWAY)) == len(scene.told.of(Event.OUTBOX_BACK)) == 1
+    async def story(context: FaultContext) -> None:
+        context.sender.free.clear()
+        context.outbox.add(claimed(1), claimed(2))
+        await context.until(lambda: len(context.sender.sent) == 2)
+        context.outbox.is_away = True
+        context.sender.free.set()
+        await context.until(lambda: not context.stats.is_up)
+        context.clock.seconds = 500  # beyond every lease
+        context.outbox.is_away = False
+        await context.until(lambda: context.stats.is_up)
+        assert len(context.outbox.done) == 2
+        assert len(context.sender.sent) == 2
+        assert (
+            len(context.told.of(Event.OUTBOX_AWAY)) == len(context.told.of(Event.OUTBOX_BACK)) == 1
+        )
 
     play(story)
 
 
 def test_a_receiver_that_is_down_is_tried_by_one_and_then_all_at_once() -> None:
-    async def story(scene: Scene) -> None:
-        scene.sender.answer = lambda _id: attempt(503)
-        scene.outbox.add(*(claimed(row) for row in range(6)))
-        await scene.until(lambda: len(scene.outbox.done) >= 6, step=0.1)
-        scene.sender.most_at_once = 0
-        before = len(scene.outbox.done)
-        await scene.until(lambda: len(scene.outbox.done) >= before + 6, step=1)
-        assert scene.sender.most_at_once == 1
-        scene.sender.answer = lambda _id: attempt()
-        await scene.until(lambda: "hasten team" in scene.outbox.asked, step=1)
-        await scene.until(lambda: not scene.outbox.waiting)
+    async def story(context: FaultContext) -> None:
+        context.sender.answer = lambda _id: attempt(503)
+        context.outbox.add(*(claimed(row) for row in range(6)))
+        await context.until(lambda: len(context.outbox.done) >= 6, step=0.1)
+        context.sender.most_at_once = 0
+        before = len(context.outbox.done)
+        await context.until(lambda: len(context.outbox.done) >= before + 6, step=1)
+        assert context.sender.most_at_once == 1
+        context.sender.answer = lambda _id: attempt()
+        await context.until(lambda: "hasten team" in context.outbox.asked, step=1)
+        await context.until(lambda: not context.outbox.waiting)
 
     play(story)
 
 
 def test_what_a_receiver_asks_for_goes_for_all_that_is_sent_to_it() -> None:
-    async def story(scene: Scene) -> None:
-        scene.sender.answer = lambda _id: attempt(429, not_before=at(60))
-        scene.outbox.add(claimed(1))
-        await scene.until(lambda: len(scene.outbox.done) == 1)
-        scene.sender.answer = lambda _id: attempt()
-        scene.outbox.add(claimed(2), claimed(3, receiver="other"))
-        await scene.until(lambda: len(scene.outbox.done) == 2)
-        assert scene.sender.sent == ["id-1", "id-3"]
-        assert 2 in scene.outbox.waiting
-        scene.clock.seconds = 60
-        await scene.until(lambda: not scene.outbox.waiting)
+    async def story(context: FaultContext) -> None:
+        context.sender.answer = lambda _id: attempt(429, not_before=at(60))
+        context.outbox.add(claimed(1))
+        await context.until(lambda: len(context.outbox.done) == 1)
+        context.sender.answer = lambda _id: attempt()
+        context.outbox.add(claimed(2), claimed(3, receiver="other"))
+        await context.until(lambda: len(context.outbox.done) == 2)
+        assert context.sender.sent == ["id-1", "id-3"]
+        assert 2 in context.outbox.waiting
+        context.clock.seconds = 60
+        await context.until(lambda: not context.outbox.waiting)
 
     play(story, receivers=[(webhook(), 2), (webhook(name="other"), 2)])
 
 
 def test_more_is_fetched_for_a_quick_receiver_and_given_back_when_it_is_down() -> None:
-    async def story(scene: Scene) -> None:
-        scene.outbox.add(claimed(0))
-        await scene.until(lambda: len(scene.outbox.done) == 1)
-        scene.sender.free.clear()
-        scene.outbox.add(*(claimed(row) for row in range(1, 11)))
-        await scene.until(lambda: len(scene.deliverer.under_way) == 10)
-        await scene.until(lambda: len(scene.sender.sent) == 3)
-        scene.sender.answer = lambda _id: attempt(503)
-        scene.sender.free.set()
-        await scene.until(lambda: any("release" in asked for asked in scene.outbox.asked))
-        assert scene.sender.most_at_once == 2
+    async def story(context: FaultContext) -> None:
+        context.outbox.add(claimed(0))
+        await context.until(lambda: len(context.outbox.done) == 1)
+        context.sender.free.clear()
+        context.outbox.add(*(claimed(row) for row in range(1, 11)))
+        await context.until(lambda: len(context.deliverer.under_way) == 10)
+        await context.until(lambda: len(context.sender.sent) == 3)
+        context.sender.answer = lambda _id: attempt(503)
+        context.sender.free.set()
+        await context.until(lambda: any("release" in asked for asked in context.outbox.asked))
+        assert context.sender.most_at_once == 2
 
     play(story)
 
 
 def test_what_has_waited_for_its_turn_too_long_is_given_back() -> None:
-    async def story(scene: Scene) -> None:
-        scene.outbox.add(claimed(0))
-        await scene.until(lambda: len(scene.outbox.done) == 1)
-        scene.sender.free.clear()
-        scene.outbox.add(claimed(1), claimed(2), claimed(3))
-        await scene.until(lambda: len(scene.deliverer.under_way) == 3)
-        await scene.until(lambda: len(scene.sender.sent) == 3)  # two of them in their turn
-        scene.clock.seconds += 13  # an attempt more would outlast its lease
-        scene.sender.free.set()
-        await scene.until(lambda: "release [3]" in scene.outbox.asked)
-        await scene.until(lambda: len(scene.outbox.done) == 4)
-        assert sorted(scene.sender.sent) == ["id-0", "id-1", "id-2", "id-3"]
+    async def story(context: FaultContext) -> None:
+        context.outbox.add(claimed(0))
+        await context.until(lambda: len(context.outbox.done) == 1)
+        context.sender.free.clear()
+        context.outbox.add(claimed(1), claimed(2), claimed(3))
+        await context.until(lambda: len(context.deliverer.under_way) == 3)
+        await context.until(lambda: len(context.sender.sent) == 3)  # two of them in their turn
+        context.clock.seconds += 13  # an attempt more would outlast its lease
+        context.sender.free.set()
+        await context.until(lambda: "release [3]" in context.outbox.asked)
+        await context.until(lambda: len(context.outbox.done) == 4)
+        assert sorted(context.sender.sent) == ["id-0", "id-1", "id-2", "id-3"]
 
     play(story)
 
 
 def test_a_receiver_that_is_gone_gets_nothing_more() -> None:
-    async def story(scene: Scene) -> None:
-        scene.sender.answer = lambda _id: attempt(410)
-        scene.outbox.add(claimed())
-        await scene.until(lambda: "give up team" in scene.outbox.asked)
-        assert scene.outbox.done[0].dead_reason is DeadReason.GONE
-        assert scene.told.of(Event.RECEIVER_GONE)[0]["given_up"] == 3
-        told = scene.stats.told(at(0)).receivers["team"]
+    async def story(context: FaultContext) -> None:
+        context.sender.answer = lambda _id: attempt(410)
+        context.outbox.add(claimed())
+        await context.until(lambda: "give up team" in context.outbox.asked)
+        assert context.outbox.done[0].dead_reason is DeadReason.GONE
+        assert context.told.of(Event.RECEIVER_GONE)[0]["given_up"] == 3
+        told = context.stats.told(at(0)).receivers["team"]
         assert told.outcomes == {"dead": 4}
 
     play(story)
 
 
 def test_a_body_that_does_not_fit_its_receiver_is_given_up() -> None:
-    async def story(scene: Scene) -> None:
-        scene.outbox.add(claimed(receiver="am", body=b"x"))
-        await scene.until(lambda: len(scene.outbox.done) == 1)
-        assert scene.outbox.done[0].dead_reason is DeadReason.UNSENDABLE
-        assert scene.failed == ["notification"]
-        assert scene.sender.sent == []
+    async def story(context: FaultContext) -> None:
+        context.outbox.add(claimed(receiver="am", body=b"x"))
+        await context.until(lambda: len(context.outbox.done) == 1)
+        assert context.outbox.done[0].dead_reason is DeadReason.UNSENDABLE
+        assert context.failed == ["notification"]
+        assert context.sender.sent == []
 
     play(story, receivers=[(alertmanager(), 1)])
 
 
 @pytest.mark.parametrize("step", [-3600, 86_400 * 3])
 def test_a_clock_that_is_set_makes_nothing_late_or_early(step: float) -> None:
-    async def story(scene: Scene) -> None:
-        scene.sender.answer = lambda _id: attempt(500)
-        scene.outbox.add(claimed())
-        await scene.until(lambda: len(scene.outbox.done) == 1)
-        scene.clock.set_by = timedelta(seconds=step)
-        await scene.until(lambda: f"shift {step:g}" in scene.outbox.asked)
-        assert scene.sender.sent == ["id-1"]
-        scene.clock.seconds = 3
-        await scene.until(lambda: len(scene.sender.sent) == 2)
+    async def story(context: FaultContext) -> None:
+        context.sender.answer = lambda _id: attempt(500)
+        context.outbox.add(claimed())
+        await context.until(lambda: len(context.outbox.done) == 1)
+        context.clock.set_by = timedelta(seconds=step)
+        await context.until(lambda: f"shift {step:g}" in context.outbox.asked)
+        assert context.sender.sent == ["id-1"]
+        context.clock.seconds = 3
+        await context.until(lambda: len(context.sender.sent) == 2)
 
     play(story)
 
 
 def test_the_end_waits_for_what_is_under_way_and_begins_nothing() -> None:
-    async def story(scene: Scene) -> None:
-        scene.sender.free.clear()
-        scene.outbox.add(claimed(1))
-        await scene.until(lambda: len(scene.sender.sent) == 1)
-        scene.stop.set()
-        scene.outbox.add(claimed(2))
-        assert set(scene.deliverer.under_way) == {1}
-        ending = asyncio.create_task(scene.ended())
-        scene.sender.free.set()
+    async def story(context: FaultContext) -> None:
+        context.sender.free.clear()
+        context.outbox.add(claimed(1))
+        await context.until(lambda: len(context.sender.sent) == 1)
+        context.stop.set()
+        context.outbox.add(claimed(2))
+        assert set(context.deliverer.under_way) == {1}
+        ending = asyncio.create_task(context.ended())
+        context.sender.free.set()
         await ending
-        assert [one.id for one in scene.outbox.done] == [1]
-        assert scene.sender.sent == ["id-1"]
+        assert [one.id for one in context.outbox.done] == [1]
+        assert context.sender.sent == ["id-1"]
 
     play(story)
 
 
 def test_the_end_does_not_wait_for_ever() -> None:
-    async def story(scene: Scene) -> None:
-        scene.sender.free.clear()
-        scene.outbox.add(claimed(1))
-        await scene.until(lambda: len(scene.sender.sent) == 1)
-        await scene.ended()
-        assert scene.outbox.done == []
-        assert 1 in scene.outbox.waiting, "its lease runs out, and the next process sends it"
+    async def story(context: FaultContext) -> None:
+        context.sender.free.clear()
+        context.outbox.add(claimed(1))
+        await context.until(lambda: len(context.sender.sent) == 1)
+        await context.ended()
+        assert context.outbox.done == []
+        assert 1 in context.outbox.waiting, "its lease runs out, and the next process sends it"
 
     play(story, grace=0.01)
 
 
 def test_what_is_claimed_while_it_is_woken_from_a_thread_is_sent() -> None:
-    async def story(scene: Scene) -> None:
-        scene.outbox.add(claimed(1))
-        await asyncio.to_thread(scene.deliverer.wake)
-        await scene.until(lambda: len(scene.outbox.done) == 1)
-        assert scene.outbox.done[0].outcome == Outcome.DELIVERED
+    async def story(context: FaultContext) -> None:
+        context.outbox.add(claimed(1))
+        await asyncio.to_thread(context.deliverer.wake)
+        await context.until(lambda: len(context.outbox.done) == 1)
+        assert context.outbox.done[0].outcome == Outcome.DELIVERED
 
     play(story)

@@ -28,10 +28,10 @@ class Rows:
     fails: StoreError | None = None
     limits: Mapping[Kind, datetime] | None = None
 
-    def ran_before(self, moment: datetime) -> datetime | None:
+    def ran_before(self, timestamp: datetime) -> datetime | None:
         if self.fails is not None:
             raise self.fails
-        return max((one for one in self.runs if one <= moment), default=None)
+        return max((one for one in self.runs if one <= timestamp), default=None)
 
     def remove(self, limits: Mapping[Kind, datetime], is_over: Callable[[], bool]) -> Stats:
         assert not is_over()

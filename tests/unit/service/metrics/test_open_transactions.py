@@ -14,7 +14,7 @@ import pytest
 
 from rules.facts.gap import GapScope
 from rules.facts.identity import TopicPartition
-from rules.facts.transactions import NO_TIMEOUT, Sight, Transaction, TransactionState
+from rules.facts.transactions import NO_TIMEOUT, IdVisibility, Transaction, TransactionState
 from rules.transactions.classes import TransactionClass
 from service.metrics.open_transactions import TOLD_BY_LEADERS, OpenTransactions
 from tests.factories import (
@@ -43,7 +43,7 @@ HELD: Final = offsets(2, last_stable_offset=[90, 100])
 
 
 def observe(*listed: Transaction, observed: bool = True, **more: Any) -> dict[str, Any]:
-    """Return a observe two partitions; on the first, producer 7's transaction stands at 90."""
+    """Return a observe two partitions; on the first, producer 7's transaction is at 90."""
     return {
         "partitions": ORDERS,
         "offsets": HELD,
@@ -173,7 +173,7 @@ CASES = [
     Case(
         id="ids-may-be-hidden",
         because="what nobody lists may only be hidden from us: none is not a number then",
-        observations=(observe(transactions=transactions(sight=Sight.UNPROVEN)),),
+        observations=(observe(transactions=transactions(visibility=IdVisibility.UNPROVEN)),),
         known=NONE_KNOWN,
     ),
     Case(
@@ -235,7 +235,7 @@ CASES = [
         known=WITHOUT_LEADERS,
     ),
     Case(
-        id="held-for-a-moment",
+        id="held-for-a-time",
         because="a partition that moves is not asked about: that is a healthy load",
         observations=(observe(observed=False),) * 2,
     ),
@@ -286,7 +286,7 @@ def test_a_marker_is_as_old_as_it_was_seen_to_wait() -> None:
 
 
 # ------------------------------------------------------------------ partitions that are held
-def test_a_partition_is_held_since_its_last_stable_offset_stands() -> None:
+def test_a_partition_is_held_since_its_last_stable_offset_unchanged() -> None:
     assert opened(observe(), observe(), observe()).held_ms.to_list() == [30_000, None]
 
 

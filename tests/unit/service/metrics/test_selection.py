@@ -19,7 +19,7 @@ def seen() -> Snapshot:
     """Two topics out of order, three groups out of order: 5 rows, 4 commits."""
     return snapshot(
         partitions=partitions({"orders": 3, "audit": 2}),
-        groups=(group("search"), group("billing"), group("mail")),
+        groups=(group("search"), group("billing"), group("pager")),
         commits=commits((0, 0, 9), (0, 3, 9), (1, 0, 9), (2, 4, 9)),
     )
 
@@ -125,7 +125,7 @@ def test_too_small_a_limit_shows_no_subject(max_series: int) -> None:
 def test_the_order_of_the_answer_does_not_matter() -> None:
     turned = snapshot(
         partitions=partitions({"audit": 2, "orders": 3}),
-        groups=(group("mail"), group("billing"), group("search")),
+        groups=(group("pager"), group("billing"), group("search")),
         commits=commits((2, 2, 9), (2, 0, 9), (1, 2, 9), (0, 1, 9)),
     )
     limits = SeriesLimits(max_series=4 * PER_ROW + PER_GROUP + PER_COMMIT)

@@ -123,7 +123,7 @@ def test_the_two_lines_of_a_record_may_come_in_two_requests() -> None:
         Counts(lines=2, events=1, unparsed=0)
     ]
     (event,) = inbox(store).read(None).events
-    assert event.origin.at is not None, "the time stands in the first line"
+    assert event.origin.at is not None, "the time is in the first line"
 
 
 def test_lines_of_another_broker_or_file_come_between_and_part_nothing() -> None:
@@ -200,7 +200,7 @@ def test_lines_without_a_time_are_never_taken_for_a_repetition() -> None:
     assert sequences(made) == [6, 6, 6, 6]
 
 
-def test_what_two_sources_tell_of_one_moment_is_given_once() -> None:
+def test_what_two_sources_tell_of_one_timestamp_is_given_once() -> None:
     made = inbox(MemoryInbox())
     accepted(made, delivery(record()), delivery(record(), Stream("a copy", BrokerId(1))))
     (event,) = made.read(None).events

@@ -190,7 +190,7 @@ def test_a_round_that_ends_during_a_observation_moves_its_rows() -> None:
     assert watched.leaders.asked[-1] == [3]
 
 
-def test_a_high_watermark_that_stands_between_two_observations_stays_under_watch() -> None:
+def test_a_high_watermark_that_unchanged_between_two_observations_stays_under_watch() -> None:
     watched = Watched()
     watched.round(AT_RISK)
     watched.observe()
@@ -338,11 +338,11 @@ def test_it_begins_when_a_round_tells_of_a_risk_and_ends_with_the_service() -> N
     driven.watch.note(QUIET)
 
     async def body() -> None:
-        keeping = asyncio.ensure_future(driven.watch.run())
+        persistence = asyncio.ensure_future(driven.watch.run())
         await asyncio.sleep(10.5)
         assert driven.begins == []
         driven.watch.note(AT_RISK)
-        await keeping
+        await persistence
 
     with asyncio.Runner(loop_factory=lambda: driven.loop) as runner:
         runner.run(body())

@@ -85,7 +85,7 @@ class Endpoints:
 
     def times(self, endpoint: Endpoint) -> list[float]:
         """Return when it was asked."""
-        return [round(moment, 3) for one, moment in self.asked if one == endpoint]
+        return [round(timestamp, 3) for one, timestamp in self.asked if one == endpoint]
 
 
 class Watched:
@@ -184,7 +184,7 @@ def test_an_endpoint_that_hangs_delays_no_other() -> None:
         return watched.endpoints
 
     found = run_instantly(test)
-    times = [moment for moment in found.times(APP) if moment > 50]
+    times = [timestamp for timestamp in found.times(APP) if timestamp > 50]
     gaps = [b - a for a, b in pairwise(times)]
     assert len(gaps) >= 4
     assert max(gaps) < 17, "it does not wait for those that are dead"

@@ -34,7 +34,7 @@ from tests.unit.service.observe.watchers import INTERVAL, Script, watcher_of
 STEP = timedelta(seconds=INTERVAL)
 HOUR = timedelta(hours=1)
 
-STANDS = ("high_watermark_stuck", "stands")
+UNCHANGED = ("high_watermark_stuck", "unchanged")
 
 
 def watch(
@@ -62,7 +62,7 @@ STUCK: dict[str, Any] = {"offsets": offsets(log_end_offset=[100, 130, 100])}
 def test_memory_is_carried_from_round_to_round() -> None:
     first, second, third = watch(Script(STUCK, STUCK, STUCK))
     assert breaches(first) == breaches(second) == []
-    assert breaches(third) == [STANDS]
+    assert breaches(third) == [UNCHANGED]
 
 
 def test_what_waits_for_a_second_observation_does_not_wait_for_long() -> None:
@@ -82,12 +82,12 @@ def test_six_minutes_of_blindness_resolve_nothing_and_are_told_and_end_without_n
     *_, before, _ = seen = watch(Script(*stuck, *away, STUCK, {}))
     dark = seen[len(stuck) : -2]
     for number, found in enumerate(dark):
-        *judgements, sight = found.judged.judgements
+        *judgements, visibility = found.judged.judgements
         assert found.error is not None
         assert all(judgement.count(Verdict.UNKNOWN) == 1 for judgement in judgements)
         assert all(judgement.count(Verdict.OK) == 0 for judgement in judgements)
-        assert bool(sight.count(Verdict.BREACH)) is (number * INTERVAL >= 300)
-    assert breaches(before) == [STANDS]
+        assert bool(visibility.count(Verdict.BREACH)) is (number * INTERVAL >= 300)
+    assert breaches(before) == [UNCHANGED]
     assert breaches(seen[-1]) == []
 
 
@@ -112,14 +112,14 @@ def test_memory_of_an_earlier_process_judges_the_first_round() -> None:
     script.pass_time()
     first.make_round()
     [found] = watch(Script(STUCK, began=NOON + 2 * STEP), remembered=first.remembered)
-    assert breaches(found) == [STANDS]
+    assert breaches(found) == [UNCHANGED]
 
 
 @pytest.mark.parametrize("step", [HOUR, -HOUR], ids=["forward", "back"])
 def test_a_clock_that_is_set_changes_no_duration(step: timedelta) -> None:
     first, second, third, fourth = watch(Script(STUCK, STUCK, STUCK, STUCK), after_1=step)
     assert breaches(first) == breaches(second) == []
-    assert breaches(third) == breaches(fourth) == [STANDS]
+    assert breaches(third) == breaches(fourth) == [UNCHANGED]
     steps = [found.clock_step for found in (first, second, third, fourth)]
     assert steps == [None, step, None, None]
 
@@ -139,7 +139,7 @@ def test_a_restart_with_a_clock_set_back_still_tells_in_time() -> None:
     again = Script(STUCK, STUCK, STUCK, began=NOON - HOUR)
     first, second, third = watch(again, remembered=watcher.remembered)
     assert breaches(first) == breaches(second) == []
-    assert breaches(third) == [STANDS]
+    assert breaches(third) == [UNCHANGED]
     memory = watcher.remembered.memory
     assert memory is not None
     ahead = memory.observations.observed_at_us

@@ -14,7 +14,7 @@ from service.observe.cluster_reader import Scope
 from service.observe.feeds import LogFeed
 from service.observe.watch import Watcher
 from service.rounds.latest import Latest, ServiceState
-from service.rounds.persistence import Keeper
+from service.rounds.persistence import RoundWriter
 from service.rounds.pipeline import MadeRound, Pipeline, RiskPort
 from tests.factories import (
     NOON,
@@ -56,7 +56,9 @@ class Service:
         )
         self.pipeline = Pipeline(
             watcher=watcher,
-            keeper=Keeper(store, "default", monotonic=self.source.monotonic, waiting_rounds=100),
+            round_writer=RoundWriter(
+                store, "default", monotonic=self.source.monotonic, waiting_rounds=100
+            ),
             exposition=self.exposition,
             latest=self.latest,
             monotonic=self.source.monotonic,

@@ -99,7 +99,7 @@ def test_a_restart_is_not_noticed(killed: set[int]) -> None:
     assert broken.kept("default").alerting == whole.kept("default").alerting
 
 
-def test_while_the_database_is_away_nothing_is_told_and_then_how_it_stands() -> None:
+def test_while_the_database_is_away_nothing_is_told_and_then_how_it_unchanged() -> None:
     store = MemoryStore()
     watched = Watched(store)
     watched.round(0, {A: BREACH, C: BREACH})
@@ -343,7 +343,7 @@ def test_after_the_database_would_not_have_alerts_all_of_them_are_written_anew()
     store = Refuses()
     watched = Watched(store)
     watched.round(0, {A: BREACH})
-    assert watched.keeper.status.alerts_error == "no"
+    assert watched.round_writer.status.alerts_error == "no"
     store.refuses = False
     watched.round(15, {A: BREACH})
     delta = store.rounds[-1].alerts

@@ -11,7 +11,12 @@ from rules.errors import StoreError
 from rules.open_findings import Identity, OpenFinding, Step
 from rules.verdict import Verdict
 from service.alerting.alerts.delta import AlertDelta
-from service.rounds.persistence import LAST_RETRY_SECONDS, Keeper, KeepingState, Passing
+from service.rounds.persistence import (
+    LAST_RETRY_SECONDS,
+    PersistenceState,
+    RoundRecord,
+    RoundWriter,
+)
 from service.storage.formats.checkpoint import Checkpoint
 from service.storage.rounds.pending import PART_ROUNDS
 from service.storage.rounds.rounds import Round, Stored
@@ -31,14 +36,16 @@ class Kept:
         self.store = store
         self.now = 0.0
         self.story = Story(None)
-        self.keeper = Keeper(store, "default", monotonic=lambda: self.now, waiting_rounds=limit)
+        self.round_writer = RoundWriter(
+            store, "default", monotonic=lambda: self.now, waiting_rounds=limit
+        )
         if loaded:
-            self.keeper.load(is_start=True)
+            self.round_writer.load(is_start=True)
 
     def keep(self, verdicts: Mapping[str, Verdict], cluster_id: str = CLUSTER_ID) -> None:
         made = self.story.round(verdicts)
-        self.keeper.keep(
-            Passing(
+        self.round_writer.keep(
+            RoundRecord(
                 cluster_id=cluster_id,
                 at=made.at,
                 changes=made.changes,
@@ -47,8 +54,8 @@ class Kept:
         )
 
     @property
-    def state(self) -> KeepingState:
-        return self.keeper.status.state
+    def state(self) -> PersistenceState:
+        return self.round_writer.status.state
 
     @property
     def steps(self) -> list[Step]:
@@ -102,10 +109,10 @@ def test_after_a_late_start_the_next_try_is_soon_again() -> None:
     kept = Kept(store, loaded=False)
     for _ in range(60):
         kept.now += 1
-        kept.keeper.load()
+        kept.round_writer.load()
     store.fails = None
     kept.now += LAST_RETRY_SECONDS
-    assert kept.keeper.load() is not None
+    assert kept.round_writer.load() is not None
     store.fails = AWAY
     begin = kept.now
     assert tries(kept, 4) == [begin + 1, begin + 2, begin + 4]
@@ -117,8 +124,8 @@ def test_a_rejection_for_ever_is_told_bounds_what_waits_and_counts_what_is_lost(
     store.fails = REJECTED
     for number in range(10):
         kept.keep({"a": BREACH if number % 2 == 0 else OK})
-    status = kept.keeper.status
-    assert (status.state, status.error) == (KeepingState.REJECTED, str(REJECTED))
+    status = kept.round_writer.status
+    assert (status.state, status.error) == (PersistenceState.REJECTED, str(REJECTED))
     assert (status.waiting_rounds, status.lost_rounds, status.lost_transitions) == (4, 6, 6)
 
 
@@ -128,14 +135,14 @@ def test_steps_of_alerts_that_were_too_many_count_as_lost_also_once_the_rest_is_
     store.fails = AWAY
     for lost in (3, 0, 4):
         alerts = AlertDelta(at=NOON, lost_steps=lost)
-        kept.keeper.keep(
-            Passing(cluster_id=CLUSTER_ID, at=NOON, changes=(), checkpoint=None, alerts=alerts)
+        kept.round_writer.keep(
+            RoundRecord(cluster_id=CLUSTER_ID, at=NOON, changes=(), checkpoint=None, alerts=alerts)
         )
-        assert kept.keeper.status.lost_transitions == (7 if lost == 4 else 3)
+        assert kept.round_writer.status.lost_transitions == (7 if lost == 4 else 3)
     store.fails = None
-    kept.keeper.flush(at_once=True)
-    status = kept.keeper.status
-    assert (status.state, status.lost_transitions) == (KeepingState.STORED, 7)
+    kept.round_writer.flush(at_once=True)
+    status = kept.round_writer.status
+    assert (status.state, status.lost_transitions) == (PersistenceState.STORED, 7)
 
 
 def test_an_error_that_nobody_expected_loses_no_round() -> None:
@@ -146,26 +153,26 @@ def test_an_error_that_nobody_expected_loses_no_round() -> None:
     kept = Kept(Broken())
     with pytest.raises(ZeroDivisionError):
         kept.keep({"a": BREACH})
-    assert kept.keeper.status.waiting_rounds == 1
+    assert kept.round_writer.status.waiting_rounds == 1
 
 
 def test_nothing_is_stored_before_what_was_remembered_is_read() -> None:
     store = MemoryStore()
     kept = Kept(store, loaded=False)
     kept.keep({"a": BREACH})
-    kept.keeper.flush(at_once=True)
+    kept.round_writer.flush(at_once=True)
     assert store.calls == 0
-    assert not kept.keeper.is_loaded
-    kept.keeper.load()
-    kept.keeper.flush()
+    assert not kept.round_writer.is_loaded
+    kept.round_writer.load()
+    kept.round_writer.flush()
     assert kept.steps == [Step.OPENED]
-    assert kept.state is KeepingState.STORED
+    assert kept.state is PersistenceState.STORED
 
 
 def test_it_is_read_once() -> None:
     store = MemoryStore()
     kept = Kept(store)
-    assert kept.keeper.load() is None
+    assert kept.round_writer.load() is None
     assert store.calls == 1
 
 
@@ -174,10 +181,10 @@ def test_a_rejection_is_raised_at_the_start_and_told_later() -> None:
     store.fails = REJECTED
     kept = Kept(store, loaded=False)
     with pytest.raises(StoreError, match="permission"):
-        kept.keeper.load(is_start=True)
+        kept.round_writer.load(is_start=True)
     kept.now += 100
-    assert kept.keeper.load() is None
-    assert kept.keeper.status.error == str(REJECTED)
+    assert kept.round_writer.load() is None
+    assert kept.round_writer.status.error == str(REJECTED)
 
 
 @pytest.mark.parametrize(
@@ -198,10 +205,10 @@ def test_what_is_stored_as_open_does_not_open_again_under_rounds_that_waited(
     late = Kept(store, loaded=False)
     for verdict in meanwhile:
         late.keep({"a": verdict})
-    loaded = late.keeper.load()
+    loaded = late.round_writer.load()
     assert loaded is not None
-    shown = late.keeper.under(CLUSTER_ID, late.story.open, loaded)
-    late.keeper.flush(at_once=True)
+    shown = late.round_writer.under(CLUSTER_ID, late.story.open, loaded)
+    late.round_writer.flush(at_once=True)
     assert late.steps == expected
     assert bool(late.stored) == is_open
     assert shown == late.stored, "what is shown is what is stored"
@@ -212,8 +219,8 @@ def test_rounds_before_the_first_answer_belong_to_the_cluster_that_is_remembered
     Kept(store).keep({"a": BREACH})
     late = Kept(store, loaded=False)
     late.keep({"a": BREACH, "b": BREACH}, cluster_id="")
-    late.keeper.load()
-    late.keeper.flush()
+    late.round_writer.load()
+    late.round_writer.flush()
     assert set(store.kept("default").open_findings) == {CLUSTER_ID}
     assert late.steps == [Step.OPENED, Step.OPENED]
     assert len(late.stored) == 2
@@ -224,19 +231,21 @@ def test_rounds_that_saw_nothing_leave_the_stored_memory_alone() -> None:
     Kept(store).keep({"a": BREACH})
     late = Kept(store, loaded=False)
     late.keep({"b": BREACH}, cluster_id="")
-    late.keeper.load()
-    late.keeper.flush()
+    late.round_writer.load()
+    late.round_writer.flush()
     assert store.kept("default").checkpoint == Checkpoint(unknown_since={"some_rule": 1})
 
 
 def test_rounds_that_could_not_read_logs_leave_the_stored_positions_alone() -> None:
     store = MemoryStore()
     placed = Checkpoint(log_positions={"files": "here"})
-    Kept(store).keeper.keep(Passing(cluster_id=CLUSTER_ID, at=at(0), changes=(), checkpoint=placed))
+    Kept(store).round_writer.keep(
+        RoundRecord(cluster_id=CLUSTER_ID, at=at(0), changes=(), checkpoint=placed)
+    )
     late = Kept(store, loaded=False)
     late.keep({"b": BREACH})
-    late.keeper.load()
-    late.keeper.flush()
+    late.round_writer.load()
+    late.round_writer.flush()
     kept = store.kept("default").checkpoint
     assert kept == Checkpoint(unknown_since={"some_rule": 1}, log_positions={"files": "here"})
 
@@ -246,8 +255,8 @@ def test_rounds_of_a_cluster_that_has_answered_keep_its_name() -> None:
     Kept(store).keep({"a": BREACH})
     late = Kept(store, loaded=False)
     late.keep({"b": BREACH}, cluster_id="another")
-    late.keeper.load()
-    late.keeper.flush()
+    late.round_writer.load()
+    late.round_writer.flush()
     assert set(store.kept("default").open_findings) == {CLUSTER_ID, "another"}
 
 
@@ -257,9 +266,9 @@ def test_the_time_of_the_last_stored_round_stays_while_the_database_is_away() ->
     kept.keep({"a": BREACH})
     store.fails = AWAY
     kept.keep({"a": BREACH})
-    status = kept.keeper.status
+    status = kept.round_writer.status
     assert (status.state, status.stored_at, status.waiting_rounds) == (
-        KeepingState.WAITING,
+        PersistenceState.WAITING,
         at(15),
         1,
     )
@@ -271,11 +280,11 @@ def test_a_service_that_another_one_replaced_says_so_and_stores_no_more() -> Non
     older.keep({"a": BREACH})
     newer = Kept(store)
     older.keep({"a": OK})
-    assert older.state is KeepingState.REJECTED
-    assert "another Tidemark service keeps cluster default" in str(older.keeper.status.error)
-    assert older.keeper.status.waiting_rounds == 1
+    assert older.state is PersistenceState.REJECTED
+    assert "another Tidemark service keeps cluster default" in str(older.round_writer.status.error)
+    assert older.round_writer.status.waiting_rounds == 1
     newer.keep({"b": BREACH})
-    assert newer.state is KeepingState.STORED
+    assert newer.state is PersistenceState.STORED
     assert older.steps == [Step.OPENED, Step.OPENED]
 
 
@@ -290,15 +299,15 @@ def test_what_was_stored_waits_no_more_when_a_later_part_fails() -> None:
     kept = Kept(store, loaded=False)
     for number in range(PART_ROUNDS + 10):
         kept.keep({"a": BREACH if number % 2 == 0 else OK})
-    kept.keeper.load()
-    kept.keeper.flush()
+    kept.round_writer.load()
+    kept.round_writer.flush()
     assert len(store.rounds) == PART_ROUNDS
-    assert (kept.state, kept.keeper.status.waiting_rounds) == (KeepingState.WAITING, 10)
-    assert kept.keeper.status.stored_at == store.rounds[-1].at
+    assert (kept.state, kept.round_writer.status.waiting_rounds) == (PersistenceState.WAITING, 10)
+    assert kept.round_writer.status.stored_at == store.rounds[-1].at
     store.fails = None
-    kept.keeper.flush(at_once=True)
+    kept.round_writer.flush(at_once=True)
     assert [one.round_id.number for one in store.rounds] == list(range(1, PART_ROUNDS + 11))
-    assert kept.state is KeepingState.STORED
+    assert kept.state is PersistenceState.STORED
 
 
 def test_a_long_queue_holds_up_no_round() -> None:
@@ -310,9 +319,9 @@ def test_a_long_queue_holds_up_no_round() -> None:
     kept = Kept(Slow(), limit=1000, loaded=False)
     for number in range(4 * PART_ROUNDS):
         kept.keep({"a": BREACH if number % 2 == 0 else OK})
-    kept.keeper.load()
-    kept.keeper.flush()
-    assert (kept.now, kept.keeper.status.waiting_rounds) == (12, 2 * PART_ROUNDS)
-    assert kept.state is KeepingState.WAITING
-    kept.keeper.flush()
-    assert (kept.state, kept.keeper.status.error) == (KeepingState.STORED, None)
+    kept.round_writer.load()
+    kept.round_writer.flush()
+    assert (kept.now, kept.round_writer.status.waiting_rounds) == (12, 2 * PART_ROUNDS)
+    assert kept.state is PersistenceState.WAITING
+    kept.round_writer.flush()
+    assert (kept.state, kept.round_writer.status.error) == (PersistenceState.STORED, None)

@@ -8,7 +8,7 @@ from rules.errors import StoreError
 from rules.open_findings import EndReason, Step
 from rules.verdict import Verdict
 from service.rounds.latest import RoundOutcome
-from service.rounds.persistence import KeepingState
+from service.rounds.persistence import PersistenceState
 from tests.factories import (
     CLUSTER_ID,
     NOON,
@@ -43,7 +43,7 @@ def test_a_breach_opens_is_kept_shown_and_ends() -> None:
     (entry,) = service.state.open_findings.values()
     assert (entry.verdict, entry.reason, entry.since) == (
         Verdict.BREACH,
-        "stands",
+        "unchanged",
         third.state.at,
     )
     assert 'tidemark_open_findings{cluster="default",rule="high_watermark_stuck"' in service.page()
@@ -89,13 +89,13 @@ def test_a_database_that_is_away_stops_no_round_and_gets_all_that_waited() -> No
     service.rounds(1)
     store.fails = AWAY
     service.rounds(4)
-    away = service.state.keeping
-    assert (away.state, away.error) == (KeepingState.WAITING, str(AWAY))
+    away = service.state.persistence
+    assert (away.state, away.error) == (PersistenceState.WAITING, str(AWAY))
     assert 'tidemark_store_up{cluster="default"} 0' in service.page()
     store.fails = None
     service.rounds(2)
-    back = service.state.keeping
-    assert (back.state, back.error, back.waiting_rounds) == (KeepingState.STORED, None, 0)
+    back = service.state.persistence
+    assert (back.state, back.error, back.waiting_rounds) == (PersistenceState.STORED, None, 0)
     assert kept_steps(store) == [
         ("high_watermark_stuck", Step.OPENED),
         ("high_watermark_stuck", Step.ENDED),
@@ -112,7 +112,7 @@ def test_what_was_remembered_is_taken_up_when_the_database_comes_late() -> None:
     assert steps(first) == steps(second) == [], "nothing is remembered yet"
     assert steps(third) == [Step.OPENED]
     assert not late.pipeline.load()
-    assert late.state.keeping.state is KeepingState.NOT_LOADED
+    assert late.state.persistence.state is PersistenceState.NOT_LOADED
     store.fails = None
     after = late.rounds(3)
     assert [made.was_loaded for made in after].count(True) == 1
@@ -142,7 +142,7 @@ def test_a_database_that_comes_back_while_the_service_ends_gets_all() -> None:
     assert not late.pipeline.load(is_start=True)
     late.rounds()
     store.fails = None
-    assert late.pipeline.close().state is KeepingState.STORED
+    assert late.pipeline.close().state is PersistenceState.STORED
     assert kept_steps(store)[-1] == ("high_watermark_stuck", Step.OPENED), "no round has judged it"
     assert len(store.kept("default").open_findings[CLUSTER_ID]) == 1
 
@@ -155,7 +155,7 @@ def test_a_database_that_refuses_ends_a_start_and_not_a_round() -> None:
         service.pipeline.load(is_start=True)
     service.rounds()
     assert service.state.outcome is RoundOutcome.COMPLETE
-    assert service.state.keeping.state is KeepingState.NOT_LOADED
+    assert service.state.persistence.state is PersistenceState.NOT_LOADED
 
 
 def test_another_cluster_id_ends_what_was_open_of_the_old_one() -> None:
@@ -192,5 +192,5 @@ def test_closing_stores_what_waits_without_waiting_for_the_next_try() -> None:
     store.fails = AWAY
     service.rounds()
     store.fails = None
-    assert service.pipeline.close().state is KeepingState.STORED
+    assert service.pipeline.close().state is PersistenceState.STORED
     assert store.kept("default").cluster_id == CLUSTER_ID

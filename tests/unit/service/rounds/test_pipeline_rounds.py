@@ -112,7 +112,7 @@ def test_a_observation_that_no_round_follows_is_not_current_for_ever() -> None:
         current.append(latest.state.is_current)
     assert current == [True, True, False]
     assert latest.state.error == "no round has ended for 76 s"
-    latest.publish(replace(latest.state, keeping=latest.state.keeping))
+    latest.publish(replace(latest.state, persistence=latest.state.persistence))
     assert latest.silent_seconds == 76, "that was no round"
 
 

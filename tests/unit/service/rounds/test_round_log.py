@@ -20,7 +20,7 @@ from rules.open_findings import Change, EndReason, Step
 from rules.verdict import Verdict
 from service.metrics.log_stats import LogStats
 from service.rounds.latest import RoundOutcome
-from service.rounds.persistence import KeepingState, KeepingStatus
+from service.rounds.persistence import PersistenceState, PersistenceStatus
 from service.rounds.round_log import MAX_FINDING_LINES, RoundLog
 from service.runtime.events import Event
 from tests.factories import NOON, gap, snapshot
@@ -28,14 +28,14 @@ from tests.integration.storage.given import judged, meta
 from tests.unit.service.rounds.unseen import made_round, service_state
 from tests.unit.service.runtime.told import Told
 
-STORED = KeepingStatus(state=KeepingState.STORED, stored_at=NOON)
+STORED = PersistenceStatus(state=PersistenceState.STORED, stored_at=NOON)
 
 
 def change(topic: str = "orders", **overrides: Any) -> Change:
     """Return a finding that opened."""
     labels = {"cluster": "default", "topic": topic}
     said = Finding(
-        rule=meta(), labels=labels, verdict=Verdict.BREACH, reason="stands", evidence={"lag": 7}
+        rule=meta(), labels=labels, verdict=Verdict.BREACH, reason="unchanged", evidence={"lag": 7}
     )
     base = Change(
         step=Step.OPENED, identity=said.identity, before=None, after=Verdict.BREACH, finding=said
@@ -47,7 +47,7 @@ def told(*changes: Change, **shown: Any) -> Told:
     """Return what is logged of one round that was stored."""
     made = Told()
     RoundLog(made.log).tell(
-        made_round(replace(service_state(), **{"keeping": STORED, **shown}), changes)
+        made_round(replace(service_state(), **{"persistence": STORED, **shown}), changes)
     )
     return made
 
@@ -60,7 +60,7 @@ def test_a_round_is_one_event_with_its_counts() -> None:
         outcome=RoundOutcome.GAPS,
         took_seconds=0.12345,
         judgements=(judged(verdicts),),
-        keeping=replace(STORED, waiting_rounds=2),
+        persistence=replace(STORED, waiting_rounds=2),
     )
     (event,) = made.of(Event.ROUND)
     assert event == {
@@ -98,7 +98,7 @@ def test_a_finding_that_opens_warns_with_its_evidence() -> None:
             "topic": "orders",
             "step": "opened",
             "verdict": "breach",
-            "reason": "stands",
+            "reason": "unchanged",
             "severity": "warning",
             "evidence": {"lag": 7},
         }
@@ -142,7 +142,7 @@ def test_thousands_of_findings_are_counted_and_not_listed() -> None:
 
 def test_a_step_of_the_clock_and_a_late_memory_are_told() -> None:
     made = Told()
-    late = made_round(replace(service_state(), keeping=STORED), was_loaded=True)
+    late = made_round(replace(service_state(), persistence=STORED), was_loaded=True)
     stepped = replace(late.watched, clock_step=timedelta(minutes=-5))
     RoundLog(made.log).tell(replace(late, watched=stepped))
     assert made.of(Event.CLOCK_STEP) == [{"level": "warning", "seconds": -300.0}]
@@ -152,11 +152,11 @@ def test_a_step_of_the_clock_and_a_late_memory_are_told() -> None:
 def test_only_changes_of_how_storing_goes_are_told() -> None:
     made = Told()
     log = RoundLog(made.log)
-    away = KeepingStatus(state=KeepingState.WAITING, error="connection refused")
-    rejected = KeepingStatus(state=KeepingState.REJECTED, error="read-only")
-    unread = KeepingStatus(error="connection refused")
+    away = PersistenceStatus(state=PersistenceState.WAITING, error="connection refused")
+    rejected = PersistenceStatus(state=PersistenceState.REJECTED, error="read-only")
+    unread = PersistenceStatus(error="connection refused")
     for status in (unread, unread, STORED, STORED, away, away, rejected, STORED):
-        log.tell(made_round(replace(service_state(), keeping=status)))
+        log.tell(made_round(replace(service_state(), persistence=status)))
     assert [name for name in made.names if name != Event.ROUND] == [
         Event.MEMORY_AWAY,
         Event.STORE_BACK,
@@ -203,7 +203,7 @@ def test_a_source_of_log_lines_is_told_when_its_error_changes() -> None:
     made = Told()
     log = RoundLog(made.log)
     for error in (None, "denied", "denied", "gone", None, None):
-        shown = replace(service_state(), logs={"a": LogStats(error=error)}, keeping=STORED)
+        shown = replace(service_state(), logs={"a": LogStats(error=error)}, persistence=STORED)
         log.tell(made_round(shown))
     assert made.of(Event.LOG_SOURCE_AWAY) == [
         {"level": "warning", "source": "a", "why": why} for why in ("denied", "gone")

@@ -1,4 +1,4 @@
-"""A service that watches by script: real keeping and alerting over a store, rounds made up."""
+"""A service that watches by script: real persistence and alerting over a store, rounds made up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from service.alerting.notifications.telling import Telling
 from service.observe.watch import WatchedRound
 from service.rounds.alerting_step import Alerting, Attempt, unguarded
 from service.rounds.finding_state import Found
-from service.rounds.persistence import Keeper, Store
+from service.rounds.persistence import RoundWriter, Store
 from service.storage.formats.checkpoint import Checkpoint
 from tests.alerting import RULE, Said, config, judged
 from tests.deltas import TELLING
@@ -35,7 +35,9 @@ class Watched:
         self.settings = settings or config()
         self.seconds = 0.0
         self.ahead = 0.0  # of the wall clock
-        self.keeper = Keeper(store, "default", monotonic=lambda: self.seconds, waiting_rounds=100)
+        self.round_writer = RoundWriter(
+            store, "default", monotonic=lambda: self.seconds, waiting_rounds=100
+        )
         ids = count(1)
         self.alerting = Alerting(
             self.settings,
@@ -43,12 +45,12 @@ class Watched:
             new_id=lambda: f"msg-{process}-{next(ids)}",
             attempt=attempt,
         )
-        self.found = Found(self.keeper, self.alerting, monotonic=lambda: self.seconds)
+        self.found = Found(self.round_writer, self.alerting, monotonic=lambda: self.seconds)
         self.load()
 
     def load(self) -> None:
         """Read what an earlier process left, if it is time to try."""
-        loaded = self.keeper.load()
+        loaded = self.round_writer.load()
         if loaded is not None:
             self.found.adopt(loaded)
 

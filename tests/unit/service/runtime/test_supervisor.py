@@ -118,12 +118,12 @@ def test_stopping_does_not_wait_for_the_next_start() -> None:
     made = Kept()
 
     async def body() -> float:
-        keeping = asyncio.ensure_future(made.supervisor.keep(made.task(*[dies] * 20)))
+        persistence = asyncio.ensure_future(made.supervisor.keep(made.task(*[dies] * 20)))
         await asyncio.sleep(100)
         begins = len(made.begins)
         made.stop.set()
         stopped = now()
-        await keeping
+        await persistence
         assert len(made.begins) == begins
         return now() - stopped
 
@@ -153,11 +153,11 @@ def test_cancelling_is_no_death() -> None:
     made = Kept()
 
     async def body() -> None:
-        keeping = asyncio.ensure_future(made.supervisor.keep(made.task(lives_long)))
+        persistence = asyncio.ensure_future(made.supervisor.keep(made.task(lives_long)))
         await asyncio.sleep(1)
-        keeping.cancel()
+        persistence.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await keeping
+            await persistence
 
     run_instantly(body)
     assert made.told.events == []

@@ -22,10 +22,10 @@ def utc(text: str) -> datetime:
 
 
 def dues(trigger: Trigger, after: str, count: int) -> list[str]:
-    found, moment = [], utc(after)
+    found, timestamp = [], utc(after)
     for _ in range(count):
-        moment = trigger.after(moment)
-        found.append(moment.strftime("%d %H:%M"))
+        timestamp = trigger.after(timestamp)
+        found.append(timestamp.strftime("%d %H:%M"))
     return found
 
 
@@ -60,13 +60,13 @@ def test_due_times_follow_the_clock_on_the_wall(
 
 @pytest.mark.parametrize("trigger", [TEN_MINUTES, NIGHTLY, HOURLY, WEEKLY], ids=str)
 def test_the_latest_due_time_is_the_one_before_the_next(trigger: Trigger) -> None:
-    moment = utc("2026-03-27 00:00")
+    timestamp = utc("2026-03-27 00:00")
     for _ in range(20):
-        following = trigger.after(moment)
+        following = trigger.after(timestamp)
         last = latest(trigger, following)
         assert last == following, "inclusive"
         assert latest(trigger, trigger.after(following) - SECOND) == following
-        moment = following + SECOND
+        timestamp = following + SECOND
 
 
 def test_what_passed_is_counted_without_its_beginning_and_with_its_end() -> None:

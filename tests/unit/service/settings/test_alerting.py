@@ -131,7 +131,7 @@ def test_a_rule_that_is_kept_firing_has_to_exist() -> None:
             {"receivers": [PAGER | {"url": "ftp://x"}]},
             "receiver pager: a receiver's URL must begin",
         ),
-        ({"receivers": [PAGER | {"kind": "mail"}]}, "alerting.receivers.0.kind: input should be"),
+        ({"receivers": [PAGER | {"kind": "pager"}]}, "alerting.receivers.0.kind: input should be"),
         (
             {"receivers": [PAGER | {"signing_secrets": "oops"}]},
             "receiver pager: a webhook's signing",

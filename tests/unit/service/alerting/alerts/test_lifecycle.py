@@ -50,7 +50,7 @@ class Case:
     times: Mapping[str, float | None] = field(default_factory=dict)
 
 
-# Every 30 seconds unless the case is about another moment.
+# Every 30 seconds unless the case is about another time.
 PROMETHEUS: Final = (
     Case(id="new", why="pending since the first evaluation", said={0: BREACH}, state=PENDING, times={"active_at": 0, "fired_at": None}),
     Case(id="no-for", why="fires in the same evaluation", for_=0, said={0: BREACH}, state=FIRING, times={"active_at": 0, "fired_at": 0}),
@@ -81,7 +81,7 @@ OURS: Final = (
     Case(id="gone", why="two do", for_=0, said={0: BREACH, 30: GONE, 60: GONE}, state=RESOLVED, end=AlertEnd.SUBJECT_GONE),
     Case(id="gone-not-kept", why="what is deleted does not come back", for_=0, keep=600, said={0: BREACH, 30: GONE, 60: GONE}, state=RESOLVED, end=AlertEnd.SUBJECT_GONE),
     Case(id="event", why="it happened", for_=0, kind=Kind.EVENT, said={0: BREACH, 30: OK, 60: UNKNOWN}, state=FIRING),
-    Case(id="event-waits", why="what happened stands, whatever can be seen", kind=Kind.EVENT, said={0: BREACH, 60: UNKNOWN}, state=FIRING),
+    Case(id="event-waits", why="what happened is, whatever can be seen", kind=Kind.EVENT, said={0: BREACH, 60: UNKNOWN}, state=FIRING),
     Case(id="event-expires", why="a day later", for_=0, kind=Kind.EVENT, said={0: BREACH, 86400: OK}, state=RESOLVED, end=AlertEnd.EXPIRED),
 )  # fmt: skip
 

@@ -74,7 +74,7 @@ def test_a_step_without_a_round_changes_no_alert() -> None:
     assert life.wait(60).state == before
 
 
-def test_nothing_is_told_twice_in_one_moment() -> None:
+def test_nothing_is_told_twice_in_one_timestamp() -> None:
     life = begun()
     assert not life.wait(30).notifications
 

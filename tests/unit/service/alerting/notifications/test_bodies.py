@@ -134,7 +134,7 @@ def test_slacks_limits_are_kept_whatever_is_told() -> None:
 
 
 def test_a_title_that_is_longer_than_slacks_header_is_shown_whole_below_it() -> None:
-    """What an incident comes to stands at its end, and Slack shows no notice beside blocks."""
+    """What an incident comes to is at its end, and Slack shows no notice beside blocks."""
     sentence = "Broker 2 lost leadership " + "between times " * 10 + "& 22 may have lost some"
     one = alert(annotations={"incident_summary": sentence})
     header, whole, *_ = read(slack_body(notification(one)))["blocks"]

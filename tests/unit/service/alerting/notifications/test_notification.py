@@ -44,7 +44,7 @@ def test_times_without_a_zone_are_rejected() -> None:
 
 
 @pytest.mark.parametrize(
-    ("moment", "text"),
+    ("at_", "text"),
     [
         (at(0), "2025-06-02T12:00:00Z"),
         (at(0.25), "2025-06-02T12:00:00.25Z"),
@@ -56,8 +56,8 @@ def test_times_without_a_zone_are_rejected() -> None:
         (datetime(1, 1, 1, tzinfo=UTC), "0001-01-01T00:00:00Z"),
     ],
 )
-def test_times_are_printed_as_go_prints_them(moment: datetime, text: str) -> None:
-    assert timestamp(moment) == text
+def test_times_are_printed_as_go_prints_them(at_: datetime, text: str) -> None:
+    assert timestamp(at_) == text
 
 
 def test_half_a_surrogate_pair_becomes_a_question_mark() -> None:

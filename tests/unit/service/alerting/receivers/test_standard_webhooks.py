@@ -94,8 +94,8 @@ def test_an_attempt_has_its_own_time_and_the_same_id() -> None:
 
 
 def test_the_time_zone_of_the_clock_does_not_matter() -> None:
-    moment = at(0).astimezone(timezone(timedelta(hours=-7)))
-    told = signed_headers(WEBHOOK_ID, BODY, at=moment, secrets=[SigningSecret(KEY_TEXT)])
+    timestamp = at(0).astimezone(timezone(timedelta(hours=-7)))
+    told = signed_headers(WEBHOOK_ID, BODY, at=timestamp, secrets=[SigningSecret(KEY_TEXT)])
     assert told == headers()
 
 

@@ -1,4 +1,4 @@
-"""An asterisk stands for any text, everything else for itself."""
+"""An asterisk matches any text, everything else for itself."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Counting:
-    """Stands in for threads, and counts how many run at once."""
+    """Is in for threads, and counts how many run at once."""
 
     def __init__(self) -> None:
         self.running = 0
@@ -57,7 +57,7 @@ def test_an_error_frees_its_place() -> None:
 
 
 class Hanging:
-    """Stands in for threads that end when they may."""
+    """Is in for threads that end when they may."""
 
     def __init__(self) -> None:
         self.may_end = asyncio.Event()

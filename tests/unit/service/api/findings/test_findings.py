@@ -10,7 +10,7 @@ import pytest
 from rules.verdict import Severity, Verdict
 from service.api.findings.views import finding_id
 from service.rounds.latest import Latest
-from service.rounds.persistence import KeepingState, KeepingStatus
+from service.rounds.persistence import PersistenceState, PersistenceStatus
 from service.storage.findings.findings import StoredTransition
 from tests.factories import CLUSTER_ID, at
 from tests.unit.service.api.given import (
@@ -161,8 +161,10 @@ def test_filters_of_stored_findings_go_to_the_database() -> None:
 
 
 def test_stored_findings_are_as_of_the_last_round_that_was_stored() -> None:
-    waiting = KeepingStatus(state=KeepingState.WAITING, stored_at=at(-300), waiting_rounds=20)
-    told = client_of(keeping=waiting).get("/api/v1/findings?state=all").json()
+    waiting = PersistenceStatus(
+        state=PersistenceState.WAITING, stored_at=at(-300), waiting_rounds=20
+    )
+    told = client_of(persistence=waiting).get("/api/v1/findings?state=all").json()
     assert (told["as_of"], told["is_current"]) == ("2025-06-02T11:55:00Z", False)
     assert told["storage"] == "waiting"
 

@@ -12,7 +12,7 @@ from rules.verdict import Verdict
 from service.api.findings.views import finding_id
 from service.api.losses.views import RULE_OF
 from service.rounds.latest import Latest
-from service.rounds.persistence import KeepingState, KeepingStatus
+from service.rounds.persistence import PersistenceState, PersistenceStatus
 from service.storage.findings.findings import StoredTransition
 from tests.factories import CLUSTER_ID, at
 from tests.unit.service.api.given import (
@@ -266,8 +266,10 @@ def test_stored_losses_say_when_and_why_they_ended() -> None:
 
 
 def test_stored_losses_are_as_of_the_last_round_that_was_stored() -> None:
-    waiting = KeepingStatus(state=KeepingState.WAITING, stored_at=at(-300), waiting_rounds=20)
-    told = client_of(keeping=waiting).get("/api/v1/losses?state=all").json()
+    waiting = PersistenceStatus(
+        state=PersistenceState.WAITING, stored_at=at(-300), waiting_rounds=20
+    )
+    told = client_of(persistence=waiting).get("/api/v1/losses?state=all").json()
     assert (told["as_of"], told["is_current"]) == ("2025-06-02T11:55:00Z", False)
     assert told["storage"] == "waiting"
 

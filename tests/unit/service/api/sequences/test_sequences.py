@@ -9,7 +9,7 @@ import pytest
 
 from rules.facts.identity import TopicPartition
 from service.api.sequences.models import SequenceEvent
-from service.rounds.persistence import KeepingStatus
+from service.rounds.persistence import PersistenceStatus
 from tests.factories import topic_id
 from tests.unit.service.api.given import client_of, no_service_state
 from tests.unit.service.api.sequences.sequences import (
@@ -215,7 +215,11 @@ def test_what_cannot_be_asked_is_rejected(query: str) -> None:
 
 def test_an_empty_list_says_whether_anything_was_read() -> None:
     quiet = holding(after(*REORDERING), [])
-    told = client_for(quiet, is_read=False, keeping=KeepingStatus()).get("/api/v1/sequences").json()
+    told = (
+        client_for(quiet, is_read=False, persistence=PersistenceStatus())
+        .get("/api/v1/sequences")
+        .json()
+    )
     assert (told["items"], told["log_is_read"], told["storage"]) == ([], False, "not_loaded")
 
 
@@ -223,6 +227,6 @@ def test_an_empty_list_says_whether_anything_was_read() -> None:
 def test_before_the_first_round_nothing_is_told(path: str) -> None:
     empty = no_service_state()
     answer = client_of(
-        rounds=0, at=None, outcome=None, snapshot=empty.snapshot, keeping=empty.keeping
+        rounds=0, at=None, outcome=None, snapshot=empty.snapshot, persistence=empty.persistence
     ).get(f"/api/v1/{path}")
     assert answer.status_code == 503

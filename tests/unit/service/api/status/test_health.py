@@ -6,7 +6,7 @@ import pytest
 
 from service.metrics.totals import SelfMetrics
 from service.rounds.latest import Latest, RoundOutcome, ServiceState
-from service.rounds.persistence import KeepingState, KeepingStatus
+from service.rounds.persistence import PersistenceState, PersistenceStatus
 from tests.factories import snapshot
 from tests.unit.service.api.given import World, no_service_state, service_state
 
@@ -20,12 +20,22 @@ def test_livez_is_ok_before_anything_was_seen() -> None:
     ("seen", "status"),
     [
         (no_service_state(), 503),
-        (service_state(keeping=KeepingStatus()), 503),
+        (service_state(persistence=PersistenceStatus()), 503),
         (service_state(rounds=0), 503),
         (service_state(), 200),
         (service_state(outcome=RoundOutcome.FAILED, snapshot=None, error="no broker"), 200),
-        (service_state(keeping=KeepingStatus(state=KeepingState.WAITING, error="away")), 200),
-        (service_state(keeping=KeepingStatus(state=KeepingState.REJECTED, error="full")), 200),
+        (
+            service_state(
+                persistence=PersistenceStatus(state=PersistenceState.WAITING, error="away")
+            ),
+            200,
+        ),
+        (
+            service_state(
+                persistence=PersistenceStatus(state=PersistenceState.REJECTED, error="full")
+            ),
+            200,
+        ),
     ],
 )
 def test_ready_after_the_first_round_with_what_was_remembered(
@@ -42,7 +52,7 @@ def test_readyz_lists_its_checks() -> None:
         "[+]memory ok",
         "readyz check passed",
     ]
-    unready = World(latest=Latest(service_state(keeping=KeepingStatus()))).client()
+    unready = World(latest=Latest(service_state(persistence=PersistenceStatus()))).client()
     assert unready.get("/readyz").text.splitlines() == [
         "[+]first-round-made ok",
         "[-]memory failed: what was remembered could not be read yet",

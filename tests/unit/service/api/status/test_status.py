@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rules.catalogue.all_rules import OWN_SIGHT, RULES
+from rules.catalogue.all_rules import RULES, SELF_MONITORING
 from rules.facts.broker_log import BrokerLog
 from rules.facts.gap import GapCause
 from rules.facts.scrapes import ScrapeFailure
@@ -14,7 +14,7 @@ from rules.judgement import Judgement, NamedSubjects, Reason
 from rules.verdict import SubjectKind, Verdict
 from service.metrics.log_stats import LogStats
 from service.rounds.latest import Latest, RoundOutcome
-from service.rounds.persistence import KeepingState, KeepingStatus
+from service.rounds.persistence import PersistenceState, PersistenceStatus
 from tests.factories import CLUSTER_ID, NOON, at, gap, snapshot
 from tests.scraped import PAGE, endpoint_state
 from tests.unit.service.api.given import World, client_of, no_service_state, open_finding, opened
@@ -144,7 +144,7 @@ def test_rules_tell_their_verdicts_and_open_findings() -> None:
         "breach": 1,
         "open_findings": 1,
     }
-    assert [rule["rule"] for rule in others][-1] == OWN_SIGHT.rule_id
+    assert [rule["rule"] for rule in others][-1] == SELF_MONITORING.rule_id
     assert {rule["ok"] for rule in others} == {None}, "they were not asked"
 
 
@@ -163,7 +163,9 @@ def test_after_a_failed_round_older_data_says_so() -> None:
         outcome=RoundOutcome.FAILED,
         error="no bootstrap address answered",
         snapshot=snapshot(gaps=(gap(), gap(cause=GapCause.NO_LEADER), gap())),
-        keeping=KeepingStatus(state=KeepingState.WAITING, error="away", waiting_rounds=3),
+        persistence=PersistenceStatus(
+            state=PersistenceState.WAITING, error="away", waiting_rounds=3
+        ),
         restarts={"rounds": 2},
     )
     told = client.get("/api/v1/status").json()

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from rules.facts.gap import GapScope
 from rules.facts.identity import TopicPartition
-from rules.facts.transactions import Sight, TransactionState
+from rules.facts.transactions import IdVisibility, TransactionState
 from rules.view import View
 from service.api.transactions.routes import Listings
 from tests.factories import (
@@ -156,16 +156,19 @@ def test_transactions_of_one_producer_on_two_partitions_are_two_entries() -> Non
 
 def test_a_whole_list_says_so(client: TestClient) -> None:
     told = client.get("/api/v1/transactions").json()
-    assert (told["complete"], told["all_coordinators_answered"], told["sight"], told["gaps"]) == (
+    assert (told["complete"], told["all_coordinators_answered"], told["visibility"], told["gaps"]) == (
         True, True, "no_authorizer", [],
     )  # fmt: skip
 
 
 def test_what_could_not_be_seen_is_said() -> None:
     silent = gap(what="transactions coordinated by broker 2", scope=GapScope.TRANSACTIONS)
-    view = seen(transactions=transactions(is_complete=False, sight=Sight.UNPROVEN), gaps=(silent,))
+    view = seen(
+        transactions=transactions(is_complete=False, visibility=IdVisibility.UNPROVEN),
+        gaps=(silent,),
+    )
     told = client_for(view).get("/api/v1/transactions").json()
-    assert (told["complete"], told["all_coordinators_answered"], told["sight"]) == (
+    assert (told["complete"], told["all_coordinators_answered"], told["visibility"]) == (
         False, False, "unproven",
     )  # fmt: skip
     assert told["gap_count"] == 1

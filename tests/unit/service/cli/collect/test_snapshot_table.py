@@ -32,7 +32,7 @@ def one(**columns: list[int | None]) -> Snapshot:
     return snapshot(partitions=partitions({"orders": 1}), offsets=offsets(1, **columns))
 
 
-def test_a_partition_stands_in_one_line_with_its_spans() -> None:
+def test_a_partition_unchanged_in_one_line_with_its_spans() -> None:
     seen = one(last_stable_offset=[90], high_watermark=[95], log_end_offset=[99])
     assert cells(seen, "orders-0") == [
         "orders-0", "1", "5", "1,2,3", "/", "1,2,3", "0", "90", "95", "99", "5", "4",

@@ -17,7 +17,7 @@ from service.cli.loss.asking import Known, Row
 from service.cli.loss.command import CLASSES
 from service.cli.terminal.exit_codes import ExitCode
 from service.rounds.latest import RoundOutcome
-from service.rounds.persistence import KeepingState, KeepingStatus
+from service.rounds.persistence import PersistenceState, PersistenceStatus
 from tests.factories import gap, snapshot
 from tests.unit.service.api.given import client_of, opened
 from tests.unit.service.api.losses.losses import BEYOND, PROVEN, open_loss
@@ -60,9 +60,9 @@ def test_no_loss_is_told_only_by_a_service_that_sees() -> None:
         ),
         ({"is_stale": True, "error": "no round has ended"}, "old data: no round has ended"),
         ({"outcome": RoundOutcome.DIED}, "the service shows old data: its last round failed"),
-        ({"keeping": KeepingStatus()}, "service started is not loaded: it is being read"),
+        ({"persistence": PersistenceStatus()}, "service started is not loaded: it is being read"),
         (
-            {"keeping": KeepingStatus(error="no database")},
+            {"persistence": PersistenceStatus(error="no database")},
             "what was known before the service started is not loaded: no database",
         ),
         ({"judgements": ()}, "rule committed_records_lost was not asked"),
@@ -135,10 +135,10 @@ def test_a_loss_is_told_also_by_a_service_that_does_not_see() -> None:
 
 
 def test_a_history_that_is_behind_says_so() -> None:
-    waiting = KeepingStatus(
-        state=KeepingState.WAITING, error="away", waiting_rounds=2, lost_transitions=3
+    waiting = PersistenceStatus(
+        state=PersistenceState.WAITING, error="away", waiting_rounds=2, lost_transitions=3
     )
-    made = api(keeping=waiting)
+    made = api(persistence=waiting)
     assert asking.ask(made, {}).errors == ()
     behind, lost = asking.ask(made, {"state": "all"}).errors
     assert behind == "the history ends at the start: away"

@@ -11,7 +11,7 @@ from rules.view import View
 from service.cli.sequence import asking
 from service.cli.terminal.exit_codes import ExitCode
 from service.rounds.latest import RoundOutcome
-from service.rounds.persistence import KeepingStatus
+from service.rounds.persistence import PersistenceStatus
 from tests.unit.service.api.sequences.sequences import (
     INVESTIGATED,
     LOSS,
@@ -54,7 +54,7 @@ def test_nothing_is_told_only_by_a_service_that_reads_logs() -> None:
     [
         ({"outcome": RoundOutcome.GAPS}, "the last round has gaps"),
         ({"outcome": RoundOutcome.FAILED, "error": "no broker"}, "old data: no broker"),
-        ({"keeping": KeepingStatus()}, "service started is not loaded"),
+        ({"persistence": PersistenceStatus()}, "service started is not loaded"),
         ({"judgements": ()}, "rule sequence_gap_loss was not asked"),
     ],
 )

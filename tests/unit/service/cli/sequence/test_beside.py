@@ -1,4 +1,4 @@
-"""What a service has proven stands, and the numbers are shown beside."""
+"""What a service has proven is, and the numbers are shown beside."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def row(events: list[ReadEvent]) -> dict[str, Any]:
     return found
 
 
-def test_a_proof_stands_before_the_numbers() -> None:
+def test_a_proof_unchanged_before_the_numbers() -> None:
     told = row(pasted())
     assert (told["verdict_by"], told["class"], told["phase"]) == ("service", "loss", "confirmed")
     assert (told["lost_from"], told["lost_to"], told["lost_offsets"]) == (100, 124, 24)
@@ -43,7 +43,7 @@ def test_what_the_service_does_not_know_is_judged_by_its_numbers(events: list[Re
     assert told["by_numbers"]["class"] == told["class"]
 
 
-def test_of_two_that_fit_the_proven_one_stands() -> None:
+def test_of_two_that_fit_the_proven_one_unchanged() -> None:
     base = row(pasted()) | {"lines": [{"incoming_sequence": 27, "current_sequence": 2}]}
     known = [base | {"phase": "suspected", "reason": "looking"}, base]
     (found,) = beside(pasted(), known)

@@ -15,8 +15,8 @@ from tests.unit.service.cli.sequence.given import event
 
 
 def at_second(second: float | None) -> dict[str, Any]:
-    moment = None if second is None else at(second)
-    return {"origin": Origin(source="server.log", broker_id=BrokerId(1), at=moment)}
+    timestamp = None if second is None else at(second)
+    return {"origin": Origin(source="server.log", broker_id=BrokerId(1), at=timestamp)}
 
 
 def sizes(*events: Any) -> list[int]:

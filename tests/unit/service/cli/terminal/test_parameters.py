@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import click
 import pytest
 
-from service.cli.terminal.parameters import Duration, Moment, TimeZone
+from service.cli.terminal.parameters import Duration, Timestamp, TimeZone
 
 SUMMER = datetime(2026, 7, 1)  # noqa: DTZ001 - the zone is what is tested
 
@@ -48,6 +48,6 @@ def test_a_duration_is_written_as_amtool_takes_it(text: str, found: timedelta) -
     assert Duration().convert(text, None, None) == found
 
 
-def test_a_moment_keeps_its_zone() -> None:
-    found = Moment().convert("2026-07-01T03:00:00+02:00", None, None)
+def test_a_timestamp_keeps_its_zone() -> None:
+    found = Timestamp().convert("2026-07-01T03:00:00+02:00", None, None)
     assert found == datetime(2026, 7, 1, 1, tzinfo=UTC)

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from rules.facts.gap import GapScope
-from rules.facts.transactions import Sight
+from rules.facts.transactions import IdVisibility
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.showing import SHOWN
 from service.cli.tx import tables
@@ -73,7 +73,7 @@ def test_what_was_not_seen_may_match(choice: Choice, scope: GapScope) -> None:
     [
         (UNSEEN, ["coordinated by broker 2: 127.0.0.1"]),
         ({**UNSEEN, "gaps": ()}, ["whether every coordinator was asked"]),
-        ({**RUNS, "transactions": transactions(sight=Sight.UNPROVEN)}, ["--sees-all"]),
+        ({**RUNS, "transactions": transactions(visibility=IdVisibility.UNPROVEN)}, ["--sees-all"]),
     ],
 )
 def test_a_list_that_may_lack_something_is_incomplete_and_says_why(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rules.facts.gap import GapScope
-from rules.facts.transactions import Sight
+from rules.facts.transactions import IdVisibility
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.tx import proof
 from tests.factories import (
@@ -42,7 +42,7 @@ def test_what_hangs_is_told_with_proof_and_repair() -> None:
 
 
 def test_a_producer_that_nobody_lists_hangs_because_no_id_is_hidden() -> None:
-    known = transactions(resolved=frozenset({7}), sight=Sight.ACLS)
+    known = transactions(resolved=frozenset({7}), visibility=IdVisibility.ACLS)
     observed = twice(**{**HANGS, "transactions": known})
     said = text(proof.told(proof.conclude(observed), is_secured=True))
     assert "none lists producer 7; the ACLs let us see every transactional id" in said
@@ -54,7 +54,7 @@ def test_a_producer_that_nobody_lists_hangs_because_no_id_is_hidden() -> None:
     [
         (UNSEEN, "observation again when that broker is back"),
         (
-            {**HANGS, "transactions": transactions(sight=Sight.UNPROVEN)},
+            {**HANGS, "transactions": transactions(visibility=IdVisibility.UNPROVEN)},
             "grant us DESCRIBE on every TransactionalId",
         ),
         (

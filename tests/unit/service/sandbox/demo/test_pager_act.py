@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from service.sandbox.demo.pager_act import Mail, told_of
+from service.sandbox.demo.pager_act import PagerRecord, told_of
 from tests.unit.service.cli.api_rows import alert, delivery
 
 A, B = "a" * 16, "b" * 16
@@ -52,14 +52,14 @@ DELIVERIES = (sent(1, "x"), sent(2, "y"))
 ALERTS = (alert(fingerprint=A, state="resolved"), alert(fingerprint=B))
 
 
-def mail(**overrides: Any) -> Mail:
+def pager(**overrides: Any) -> PagerRecord:
     given: dict[str, Any] = {"got": GOT, "deliveries": DELIVERIES, "alerts": ALERTS}
-    return Mail(**{**given, **overrides})
+    return PagerRecord(**{**given, **overrides})
 
 
 def test_all_that_was_sent_is_told_in_order() -> None:
-    assert list(mail().errors()) == []
-    lines = told_of(mail()).splitlines()
+    assert list(pager().errors()) == []
+    lines = told_of(pager()).splitlines()
     assert lines[0] == (
         "2 notifications of 1 group, each taken once, in order, all signed; "
         "1 request rejected on purpose, and sent again"
@@ -85,24 +85,24 @@ def test_all_that_was_sent_is_told_in_order() -> None:
     ],
 )
 def test_what_is_missing_keeps_the_act_open(overrides: dict[str, Any], error: str) -> None:
-    assert any(error in told for told in mail(**overrides).errors())
+    assert any(error in told for told in pager(**overrides).errors())
 
 
 def test_what_is_muted_or_superseded_needs_not_arrive() -> None:
     muted = alert(fingerprint="c" * 16, inhibited_by=B)
     newer = sent(3, "z", "superseded")
-    found = mail(alerts=[*ALERTS, muted], deliveries=[*DELIVERIES, newer])
+    found = pager(alerts=[*ALERTS, muted], deliveries=[*DELIVERIES, newer])
     assert list(found.errors()) == []
 
 
 def test_what_was_rejected_may_be_overtaken_by_its_end() -> None:
     got = (GOT[0], request(2, "y", (A, "resolved"), (B, "firing")))
-    found = mail(got=got, deliveries=[sent(1, "x", "superseded"), sent(2, "y")])
+    found = pager(got=got, deliveries=[sent(1, "x", "superseded"), sent(2, "y")])
     assert list(found.errors()) == []
     assert "1 request rejected on purpose, and overtaken by what was newer" in told_of(found)
 
 
 def test_an_end_is_told_by_the_last_word_about_an_alert() -> None:
-    assert mail().ends(A) == GOT[2]
-    assert mail().ends(B) is None
-    assert mail().ends("c" * 16) is None
+    assert pager().ends(A) == GOT[2]
+    assert pager().ends(B) is None
+    assert pager().ends("c" * 16) is None

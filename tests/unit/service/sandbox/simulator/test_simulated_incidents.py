@@ -46,7 +46,7 @@ def test_a_slow_consumer_falls_behind_more_and_more() -> None:
     days = Days(pipeline(), slow)
     lag = days.of(Metric.READ_COMMITTED_LAG_SECONDS)
     inside = np.flatnonzero(days.within(slow))
-    assert lag[inside[:10]].max() < 5  # it has room for some minutes
+    assert lag[inside[:10]].max() < 5  # it has space for some minutes
     assert 0 < lag[inside[60]] < lag[inside[100]] < lag[inside[-1]]
     assert lag[inside[-1]] > 600
 
@@ -113,7 +113,7 @@ def test_an_incident_is_over_when_its_backlog_has_been_read() -> None:
     assert lag[(days.times_ms > pill.end_ms) & (days.times_ms < over)].min() > 1
 
 
-def test_retention_takes_what_a_group_that_stands_has_not_read() -> None:
+def test_retention_takes_what_a_group_that_unchanged_has_not_read() -> None:
     pill = occasion(Kind.POISON_PILL, minutes=180, partition=0)
     days = Days(pipeline(retention_seconds=3600.0), pill)
     lag = days.of(Metric.READ_COMMITTED_LAG_SECONDS)

@@ -42,7 +42,7 @@ def test_spoiling_changes_one_letter_near_the_end() -> None:
     assert whole[changed[0]] == ord("7")
 
 
-def test_a_brokers_address_is_rewritten_wherever_it_stands() -> None:
+def test_a_brokers_address_is_rewritten_wherever_it_unchanged() -> None:
     [(there, here)] = addresses({9092: 19092})
     answer = b"\x0a127.0.0.1" + struct.pack(">i", 9092) + b"\0"
     assert answer.replace(there, here) == b"\x0a127.0.0.1" + struct.pack(">i", 19092) + b"\0"

@@ -14,7 +14,7 @@ from rules.facts.column import Bools, Column, Int64s
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Standing:
+class UnchangedSince:
     """Values, and since when each has stood where it is while it should have moved.
 
     `since_us` is absent where the value may rest: nothing is waiting for it.
@@ -24,24 +24,26 @@ class Standing:
     since_us: Column  # microseconds since 1970-01-01 UTC
 
     @classmethod
-    def absent(cls, rows: int) -> Standing:
+    def absent(cls, rows: int) -> UnchangedSince:
         """Return rows of which nothing is known."""
         return cls(Column.absent(rows), Column.absent(rows))
 
-    def take(self, rows: Int64s) -> Standing:
+    def take(self, rows: Int64s) -> UnchangedSince:
         """Return the rows at `rows`, in that order; of a negative row number nothing is known."""
-        return Standing(self.values.take(rows), self.since_us.take(rows))
+        return UnchangedSince(self.values.take(rows), self.since_us.take(rows))
 
-    def joined(self, other: Standing) -> Standing:
+    def joined(self, other: UnchangedSince) -> UnchangedSince:
         """Return these rows, then those of `other`."""
-        return Standing(self.values.joined(other.values), self.since_us.joined(other.since_us))
+        return UnchangedSince(
+            self.values.joined(other.values), self.since_us.joined(other.since_us)
+        )
 
-    def padded(self, rows: int) -> Standing:
+    def padded(self, rows: int) -> UnchangedSince:
         """Return `rows` rows, of which nothing is known behind the ones that are here."""
-        return Standing(self.values.padded(rows), self.since_us.padded(rows))
+        return UnchangedSince(self.values.padded(rows), self.since_us.padded(rows))
 
 
-def stand(values: Column, span: Column, now_us: int, old: Standing) -> Standing:
+def stand(values: Column, span: Column, now_us: int, old: UnchangedSince) -> UnchangedSince:
     """Return the standing one observation later; `span` is by how much the value lies behind.
 
     `since` is carried on where the value is the same and is still behind, and where it is the same
@@ -53,14 +55,14 @@ def stand(values: Column, span: Column, now_us: int, old: Standing) -> Standing:
     begins = values.valid & waits & ~goes_on
     unseen = ~values.valid
     since = np.where(begins, now_us, old.since_us.values)
-    stands = goes_on | begins | (unseen & old.since_us.valid)
-    return Standing(
+    unchanged = goes_on | begins | (unseen & old.since_us.valid)
+    return UnchangedSince(
         either(unseen, old.values, values),
-        Column(np.where(stands, since, 0), stands),
+        Column(np.where(unchanged, since, 0), unchanged),
     )
 
 
-def earlier(seen: Standing, stored: Standing) -> Standing:
+def earlier(seen: UnchangedSince, stored: UnchangedSince) -> UnchangedSince:
     """Take the earlier time where a value is the same, and what is stored where none was seen."""
     is_same = seen.values.valid & stored.values.valid
     is_same &= seen.values.values == stored.values.values
@@ -69,7 +71,7 @@ def earlier(seen: Standing, stored: Standing) -> Standing:
     since = np.where(
         both, np.minimum(seen.since_us.values, stored.since_us.values), seen.since_us.values
     )
-    return Standing(
+    return UnchangedSince(
         either(unseen, stored.values, seen.values),
         either(unseen, stored.since_us, Column(since, seen.since_us.valid)),
     )

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from collectors.sight import MAX_AGE_SECONDS, MAX_TRIED, SightReader, ids_to_try
+from collectors.visibility import MAX_AGE_SECONDS, MAX_TRIED, VisibilityReader, ids_to_try
 from collectors.wire import codec
 from collectors.wire.api import DESCRIBE_ACLS, DESCRIBE_TRANSACTIONS, Api
 from collectors.wire.failure import Failure
 from rules.facts.gap import GapCause
 from rules.facts.identity import Broker
-from rules.facts.transactions import Sight
+from rules.facts.transactions import IdVisibility
 from service.runtime.clock import monotonic
 from tests.factories import broker
 from tests.unit.collectors.scripted_pool import ScriptedPool, scripted
@@ -48,17 +48,17 @@ def everything(_: str) -> bool:
 
 
 def prove(
-    respond: Callable[[Broker, Api, Any], bytes | Failure], reader: SightReader | None = None
-) -> tuple[Sight, ScriptedPool]:
+    respond: Callable[[Broker, Api, Any], bytes | Failure], reader: VisibilityReader | None = None
+) -> tuple[IdVisibility, ScriptedPool]:
     session, pool = scripted([FIRST, SECOND], respond)
-    sight = (reader or SightReader()).collect(session, is_needed=False)
+    visibility = (reader or VisibilityReader()).collect(session, is_needed=False)
     assert session.gaps == []
-    return sight, pool
+    return visibility, pool
 
 
 def test_without_an_authorizer_nothing_is_hidden() -> None:
-    sight, pool = prove(brokers_that(allow=everything, error=SECURITY_DISABLED))
-    assert sight is Sight.NO_AUTHORIZER
+    visibility, pool = prove(brokers_that(allow=everything, error=SECURITY_DISABLED))
+    assert visibility is IdVisibility.NO_AUTHORIZER
     assert (len(pool.of(DESCRIBE_ACLS)), pool.of(DESCRIBE_TRANSACTIONS)) == (2, [])
 
 
@@ -67,52 +67,52 @@ def test_an_authorizer_on_one_broker_alone_is_one() -> None:
         error = SECURITY_DISABLED if asked == FIRST else 0
         return brokers_that(allow=lambda _: asked == FIRST, error=error)(asked, api, request)
 
-    assert prove(respond)[0] is Sight.UNPROVEN
+    assert prove(respond)[0] is IdVisibility.UNPROVEN
 
 
 @pytest.mark.parametrize(
     ("patterns", "allow", "expected"),
     [
-        pytest.param([], everything, Sight.ACLS, id="a-super-user-or-no-denials-at-all"),
-        pytest.param([], lambda _: False, Sight.UNPROVEN, id="nobody-may-see-anything"),
-        pytest.param([("*", LITERAL)], everything, Sight.ACLS, id="everything-is-allowed"),
+        pytest.param([], everything, IdVisibility.ACLS, id="a-super-user-or-no-denials-at-all"),
+        pytest.param([], lambda _: False, IdVisibility.UNPROVEN, id="nobody-may-see-anything"),
+        pytest.param([("*", LITERAL)], everything, IdVisibility.ACLS, id="everything-is-allowed"),
         pytest.param(
             [("*", LITERAL), ("secret", LITERAL)],
             lambda name: name != "secret",
-            Sight.UNPROVEN,
+            IdVisibility.UNPROVEN,
             id="one-name-is-denied",
         ),
         pytest.param(
             [("*", LITERAL), ("secret-", PREFIXED)],
             lambda name: not name.startswith("secret-"),
-            Sight.UNPROVEN,
+            IdVisibility.UNPROVEN,
             id="a-prefix-is-denied",
         ),
         pytest.param(
             [("pay", PREFIXED)],
             lambda name: name.startswith("pay"),
-            Sight.UNPROVEN,
+            IdVisibility.UNPROVEN,
             id="only-a-prefix-is-allowed",
         ),
         pytest.param(
             [("a", PREFIXED), ("b", PREFIXED), ("c", PREFIXED)],
             lambda name: name[0] in "abc",
-            Sight.UNPROVEN,
+            IdVisibility.UNPROVEN,
             id="prefixes-leave-something-out",
         ),
         pytest.param(
             [("p", PREFIXED), ("pa", PREFIXED), ("pb", PREFIXED)],
             lambda name: not name.startswith("p") or name[1] in "ab",
-            Sight.UNPROVEN,
+            IdVisibility.UNPROVEN,
             id="a-prefix-is-denied-but-for-longer-ones",
         ),
     ],
 )
 def test_one_id_of_each_kind_is_tried(
-    patterns: list[tuple[str, int]], allow: Callable[[str], bool], expected: Sight
+    patterns: list[tuple[str, int]], allow: Callable[[str], bool], expected: IdVisibility
 ) -> None:
-    sight, pool = prove(brokers_that(*patterns, allow=allow))
-    assert sight is expected
+    visibility, pool = prove(brokers_that(*patterns, allow=allow))
+    assert visibility is expected
     assert [asked for asked, _ in pool.of(DESCRIBE_TRANSACTIONS)] == [FIRST, SECOND]
 
 
@@ -120,7 +120,7 @@ def test_one_broker_that_refuses_is_enough_to_be_blind() -> None:
     def respond(asked: Broker, api: Api, request: Any) -> bytes:
         return brokers_that(allow=lambda _: asked == FIRST)(asked, api, request)
 
-    assert prove(respond)[0] is Sight.UNPROVEN
+    assert prove(respond)[0] is IdVisibility.UNPROVEN
 
 
 def test_ids_are_made_up_anew_and_stand_for_one_kind_each() -> None:
@@ -135,20 +135,20 @@ def test_ids_are_made_up_anew_and_stand_for_one_kind_each() -> None:
 
 def test_too_many_patterns_prove_nothing() -> None:
     patterns = [(f"id-{number}", LITERAL) for number in range(MAX_TRIED)]
-    sight, pool = prove(brokers_that(*patterns, allow=everything))
-    assert sight is Sight.UNPROVEN
+    visibility, pool = prove(brokers_that(*patterns, allow=everything))
+    assert visibility is IdVisibility.UNPROVEN
     assert pool.of(DESCRIBE_TRANSACTIONS) == []
 
 
 def test_without_describe_on_cluster_nothing_is_proven_and_nothing_tried() -> None:
-    sight, pool = prove(brokers_that(allow=everything, error=CLUSTER_AUTHORIZATION_FAILED))
-    assert sight is Sight.UNPROVEN
+    visibility, pool = prove(brokers_that(allow=everything, error=CLUSTER_AUTHORIZATION_FAILED))
+    assert visibility is IdVisibility.UNPROVEN
     assert pool.of(DESCRIBE_TRANSACTIONS) == []
 
 
-def test_a_declared_sight_asks_nobody() -> None:
-    sight, pool = prove(brokers_that(allow=everything), SightReader(declared=True))
-    assert (sight, pool.requests) == (Sight.DECLARED, [])
+def test_a_declared_visibility_asks_nobody() -> None:
+    visibility, pool = prove(brokers_that(allow=everything), VisibilityReader(declared=True))
+    assert (visibility, pool.requests) == (IdVisibility.DECLARED, [])
 
 
 @pytest.mark.parametrize(
@@ -170,20 +170,22 @@ def test_a_declared_sight_asks_nobody() -> None:
 def test_what_failed_proves_nothing(
     failing: Callable[[Broker, Api, Any], bytes | Failure],
 ) -> None:
-    assert prove(failing)[0] is Sight.UNPROVEN
+    assert prove(failing)[0] is IdVisibility.UNPROVEN
 
 
 def test_an_answer_is_kept_for_five_minutes_and_a_failure_for_one_round() -> None:
-    reader, start = SightReader(), monotonic()
+    reader, start = VisibilityReader(), monotonic()
 
-    def round_at(second: float, respond: Any, *, is_needed: bool = False) -> tuple[Sight, int]:
+    def round_at(
+        second: float, respond: Any, *, is_needed: bool = False
+    ) -> tuple[IdVisibility, int]:
         session, pool = scripted([FIRST], respond, began=start + second)
         return reader.collect(session, is_needed=is_needed), len(pool.requests)
 
     good, bad = brokers_that(allow=everything), brokers_that(allow=lambda _: False)
-    assert round_at(0, lambda *_: SILENT) == (Sight.UNPROVEN, 1)
-    assert round_at(15, good) == (Sight.ACLS, 2)
-    assert round_at(30, bad) == (Sight.ACLS, 0)
-    assert round_at(45, bad, is_needed=True) == (Sight.UNPROVEN, 2)
-    assert round_at(60, good) == (Sight.UNPROVEN, 0)
-    assert round_at(45 + MAX_AGE_SECONDS, good) == (Sight.ACLS, 2)
+    assert round_at(0, lambda *_: SILENT) == (IdVisibility.UNPROVEN, 1)
+    assert round_at(15, good) == (IdVisibility.ACLS, 2)
+    assert round_at(30, bad) == (IdVisibility.ACLS, 0)
+    assert round_at(45, bad, is_needed=True) == (IdVisibility.UNPROVEN, 2)
+    assert round_at(60, good) == (IdVisibility.UNPROVEN, 0)
+    assert round_at(45 + MAX_AGE_SECONDS, good) == (IdVisibility.ACLS, 2)

@@ -33,7 +33,7 @@ from service.metrics.exposition import Exposition
 from service.observe.cluster_reader import Scope
 from service.observe.watch import WatchedRound, Watcher
 from service.rounds.latest import Latest, ServiceState
-from service.rounds.persistence import LAST_RETRY_SECONDS, Keeper, KeepingState
+from service.rounds.persistence import LAST_RETRY_SECONDS, PersistenceState, RoundWriter
 from service.rounds.pipeline import Pipeline
 from tests.factories import CLUSTER_ID, NOON, at, snapshot
 from tests.fakes import MemoryStore
@@ -92,7 +92,7 @@ class Play:
 
     def _begin(self) -> None:
         self.watcher = ScriptedWatcher(self.kind)
-        self.keeper = Keeper(
+        self.round_writer = RoundWriter(
             self.store,
             "default",
             monotonic=lambda: self.number * INTERVAL,
@@ -103,7 +103,7 @@ class Play:
         )
         self.pipeline = Pipeline(
             watcher=self.watcher,
-            keeper=self.keeper,
+            round_writer=self.round_writer,
             exposition=Exposition(),
             latest=Latest(first),
             monotonic=lambda: self.number * INTERVAL,
@@ -221,7 +221,7 @@ def test_after_one_more_round_the_same_findings_are_open(script: list[Turn]) -> 
 @given(scripts, kinds)
 def test_what_is_shown_is_what_is_stored(script: list[Turn], kind: Kind) -> None:
     made = played(script, kind)
-    assert made.keeper.status.state is KeepingState.STORED
-    assert made.keeper.status.waiting_rounds == 0
+    assert made.round_writer.status.state is PersistenceState.STORED
+    assert made.round_writer.status.waiting_rounds == 0
     shown = made.pipeline.open_findings
     assert shown == len(made.open.get(CLUSTER_ID, {}))

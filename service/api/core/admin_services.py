@@ -77,7 +77,7 @@ class Jobs(Protocol):
 
 
 class NoJobs:
-    """Stands where no scheduler is."""
+    """Is where no scheduler is."""
 
     def every(self) -> Sequence[JobView]:
         """Return none."""
@@ -92,7 +92,7 @@ class NoJobs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class AdminServices:
     """Everything that the routes of alerting are given; all but `sending` asks the database."""
 
     alerts: AlertList

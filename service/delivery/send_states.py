@@ -15,7 +15,7 @@ from service.alerting.notifications.merging import Merged, merged
 from service.alerting.receivers.receivers import Receiver
 from service.alerting.sending.answers import Failure, Outcome
 from service.alerting.sending.sender import Attempt
-from service.storage.delivery.outbox import Room
+from service.storage.delivery.outbox import SendCapacity
 
 # So many times as much is fetched as is sent at once, while a receiver answers quickly: a observe the
 # outbox takes longer than a quick receiver.
@@ -30,7 +30,7 @@ _ASKS_TO_WAIT: Final = frozenset((Failure.RATE_LIMITED, Failure.SERVER_ERROR))
 
 
 @dataclass(slots=True, kw_only=True)
-class Door:
+class ReceiverSendState:
     """One receiver."""
 
     receiver: Receiver
@@ -49,7 +49,7 @@ class Door:
         """Whether it has failed again and again."""
         return self.failures >= DOWN_AFTER
 
-    def room(self, now: datetime) -> Room | None:
+    def capacity(self, now: datetime) -> SendCapacity | None:
         """Return how much it may be sent now; None for nothing."""
         if self.not_before is not None and now < self.not_before:
             return None
@@ -57,7 +57,7 @@ class Door:
         free = (1 if self.is_down else most) - self.under_way
         if free <= 0:
             return None
-        return Room(receiver=self.receiver.name, free=free, merge=self._merge)
+        return SendCapacity(receiver=self.receiver.name, free=free, merge=self._merge)
 
     def note(self, attempt: Attempt) -> bool:
         """Learn from an attempt; whether the receiver is back after it was down."""
@@ -82,23 +82,23 @@ class Door:
 
 
 @dataclass(slots=True)
-class Doors:
+class ReceiverSendStates:
     """All receivers, by name."""
 
-    by_name: dict[str, Door] = field(default_factory=dict)
+    by_name: dict[str, ReceiverSendState] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, receivers: Iterable[tuple[Receiver, int]]) -> Doors:
-        """Return doors to receivers, each with how many notifications it takes at once."""
-        made = [Door(receiver=one, max_concurrent=most) for one, most in receivers]
-        return cls({door.receiver.name: door for door in made})
+    def of(cls, receivers: Iterable[tuple[Receiver, int]]) -> ReceiverSendStates:
+        """Return receiver send states to receivers, each with how many notifications it takes at once."""
+        made = [ReceiverSendState(receiver=one, max_concurrent=most) for one, most in receivers]
+        return cls({receiver_state.receiver.name: receiver_state for receiver_state in made})
 
-    def rooms(self, now: datetime) -> list[Room]:
+    def rooms(self, now: datetime) -> list[SendCapacity]:
         """Return how much may be sent now, and where."""
-        rooms = (door.room(now) for door in self.by_name.values())
-        return [room for room in rooms if room is not None]
+        rooms = (receiver_state.capacity(now) for receiver_state in self.by_name.values())
+        return [capacity for capacity in rooms if capacity is not None]
 
     def shift(self, step: timedelta) -> None:
         """Move times along with a clock that was set."""
-        for door in self.by_name.values():
-            door.shift(step)
+        for receiver_state in self.by_name.values():
+            receiver_state.shift(step)

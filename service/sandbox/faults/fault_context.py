@@ -40,7 +40,7 @@ KEPT: Final = 10  # records that every replica has before anything happens
 
 UNCLEAN_ALLOWED: Final = "unclean.leader.election.enable"
 
-Strike = Callable[[], LossTruth]
+Injection = Callable[[], LossTruth]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class Before:
 
 
 @dataclass(slots=True, kw_only=True)
-class Scene:
+class FaultContext:
     """One topic, its two brokers, and who had read and written what is to be lost."""
 
     stage: Stage
@@ -184,9 +184,9 @@ class Scene:
         )
 
 
-def make_scene(
+def make_context(
     stage: Stage, *, is_unclean: bool = False, min_isr: int = 1, has_bystander: bool = False
-) -> Scene:
+) -> FaultContext:
     """Create the topic on a leader and a follower, with some records that all replicas have.
 
     `has_bystander` puts a third replica on the other broker.
@@ -196,7 +196,7 @@ def make_scene(
         raise SandboxError(f"topic {topic} is there already: {stage.fault} makes one of its own")
     both = (pair.leader, pair.follower)
     others = [one for one in stage.cluster.running() if one not in both]
-    scene = Scene(
+    context = FaultContext(
         stage=stage,
         pair=pair,
         partitions=tuple(TopicPartition(topic, n) for n in range(stage.options.partitions)),
@@ -210,16 +210,16 @@ def make_scene(
         stage.undo.callback(await_gone, stage, topic)
         stage.undo.callback(stage.remove_topic, topic)
     stage.undo.callback(heal, stage, both)
-    create_topic(scene)
-    scene.write(KEPT)
-    return scene
+    create_topic(context)
+    context.write(KEPT)
+    return context
 
 
-def create_topic(scene: Scene) -> None:
+def create_topic(context: FaultContext) -> None:
     """Create the scene's topic, and wait until it is known where it lives."""
-    assignment = [scene.replicas for _ in scene.partitions]
-    scene.stage.admin.create_topic(scene.topic, assignment=assignment, configs=scene.settings)
-    await_led(scene.stage, scene.partitions)
+    assignment = [context.replicas for _ in context.partitions]
+    context.stage.admin.create_topic(context.topic, assignment=assignment, configs=context.settings)
+    await_led(context.stage, context.partitions)
 
 
 def _state_of(cluster: RawCluster, where: TopicPartition) -> PartitionState:
@@ -241,23 +241,23 @@ def epochs(before: Before) -> list[int]:
     return [state.leader_epoch for state in before.states]
 
 
-def commit_as_reader(scene: Scene) -> None:
+def commit_as_reader(context: FaultContext) -> None:
     """Let a group have read every partition to its end, and commit that with the leader epoch."""
-    stage = scene.stage
+    stage = context.stage
     group = f"{stage.new_name}-readers"
     if group not in stage.groups:
         stage.undo.callback(stage.admin.delete_group, group)
         stage.groups.append(group)
-    for where, state in zip(scene.partitions, scene.observe(), strict=True):
+    for where, state in zip(context.partitions, context.observe(), strict=True):
         made = GroupTruth(
             group=group, committed_offset=state.high_watermark, leader_epoch=state.leader_epoch
         )
-        commit(scene, where, made)
-        scene.groups[where] = [made]
+        commit(context, where, made)
+        context.groups[where] = [made]
 
 
-def commit(scene: Scene, where: TopicPartition, made: GroupTruth) -> None:
+def commit(context: FaultContext, where: TopicPartition, made: GroupTruth) -> None:
     """Commit what is told of a group."""
-    scene.stage.cluster.commit(
+    context.stage.cluster.commit(
         made.group, where, made.committed_offset, leader_epoch=made.leader_epoch
     )

@@ -14,13 +14,13 @@ from rules.facts.leaderships import Leaderships
 from rules.facts.sequence_verdicts import SequenceReason
 from rules.facts.snapshot import Snapshot
 from rules.loss.changes import Changes
+from rules.sequence.episode_context import EpisodeContext
 from rules.sequence.gathering import row_of
-from rules.sequence.sight import Sight
 from rules.view import View
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sights:
+class EpisodeContexts:
     """The whole round, by partition and producer."""
 
     snapshot: Snapshot
@@ -31,7 +31,7 @@ class Sights:
     scan_gaps: tuple[Gap, ...]
 
     @classmethod
-    def of(cls, view: View, leaderships: Leaderships) -> Sights:
+    def of(cls, view: View, leaderships: Leaderships) -> EpisodeContexts:
         """Return what a round shows."""
         changes = Changes.of(view)
         untold = () if changes is None else changes.rows[changes.waiting].tolist()
@@ -45,12 +45,12 @@ class Sights:
             scan_gaps=tuple(one for one in view.snapshot.gaps if one.scope is GapScope.BATCHES),
         )
 
-    def of_episode(self, episode: Episode) -> Sight:
+    def of_episode(self, episode: Episode) -> EpisodeContext:
         """Return what it shows of an episode's partition."""
         row = row_of(self.snapshot, episode.name)
         if row is None or episode.name is None:
             told = SequenceReason.PARTITION_NOT_TOLD, SequenceReason.PARTITION_NOT_SEEN
-            return Sight(
+            return EpisodeContext(
                 now_us=self.now_us,
                 known_epoch=episode.seen_epoch,
                 error=told[episode.name is not None],
@@ -58,7 +58,9 @@ class Sights:
         epoch = self.snapshot.offsets.leader_epoch[row]
         error = self._error(episode, epoch)
         if error is SequenceReason.TOPIC_RECREATED:
-            return Sight(now_us=self.now_us, error=error)  # what is seen is of another topic
+            return EpisodeContext(
+                now_us=self.now_us, error=error
+            )  # what is seen is of another topic
         watch = self.leaderships
         is_same = watch.partitions is self.snapshot.partitions
         known = row if is_same else watch.row(episode.name)
@@ -67,7 +69,7 @@ class Sights:
         is_kept = epoch is not None and epoch == episode.seen_epoch
         is_asked = episode.is_asking or episode.asked > 0
         is_unanswered = is_asked and episode.key not in self.batches
-        return Sight(
+        return EpisodeContext(
             now_us=self.now_us,
             row=row,
             leader_epoch=epoch,

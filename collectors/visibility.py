@@ -22,7 +22,7 @@ from collectors.wire import codec
 from collectors.wire.api import DESCRIBE_ACLS, DESCRIBE_TRANSACTIONS
 from collectors.wire.failure import Failure
 from collectors.wire.transaction_answers import read_transactions
-from rules.facts.transactions import Sight
+from rules.facts.transactions import IdVisibility
 
 MAX_AGE_SECONDS: Final = 300.0  # permissions change seldom
 MAX_TRIED: Final = 1000  # ids in one request; beyond that many patterns nothing is proven
@@ -50,30 +50,30 @@ _ALL_PATTERNS: Final = body_of(
 
 
 @dataclass(slots=True)
-class SightReader:
+class VisibilityReader:
     """Remembers for five minutes what was found out."""
 
     declared: bool = False  # by a setting: nothing is asked
-    _sight: Sight = Sight.UNPROVEN
+    _visibility: IdVisibility = IdVisibility.UNPROVEN
     _asked_at: float | None = None  # monotonic; None: there was no answer yet
 
-    def collect(self, session: Session, *, is_needed: bool) -> Sight:
+    def collect(self, session: Session, *, is_needed: bool) -> IdVisibility:
         """Return why we see every id, in this round if the proof `is_needed` in this round.
 
         Two requests to each broker, as each decides for itself. No answer is no gap: it only
         proves nothing, and is asked for again in the next round.
         """
         if self.declared:
-            return Sight.DECLARED
+            return IdVisibility.DECLARED
         is_fresh = self._asked_at is not None and session.began - self._asked_at < MAX_AGE_SECONDS
         if is_needed or not is_fresh:
             proven = _prove(session)
-            self._sight = Sight.UNPROVEN if proven is None else proven
+            self._visibility = IdVisibility.UNPROVEN if proven is None else proven
             self._asked_at = None if proven is None else session.began
-        return self._sight
+        return self._visibility
 
 
-def _prove(session: Session) -> Sight | None:
+def _prove(session: Session) -> IdVisibility | None:
     """Return what can be proven, None where a broker has to be asked again."""
     replies = session.exchange([Ask(b, DESCRIBE_ACLS, _ALL_PATTERNS) for b in session.brokers])
     read = [reply.read() for reply in replies]
@@ -82,19 +82,19 @@ def _prove(session: Session) -> Sight | None:
         return None
     codes = {int(answer.error_code) for answer in answers}
     if _CLUSTER_AUTHORIZATION_FAILED in codes:
-        return Sight.UNPROVEN
+        return IdVisibility.UNPROVEN
     if not codes <= {codec.NO_ERROR, _SECURITY_DISABLED}:
         return None
     if codes == {_SECURITY_DISABLED}:
-        return Sight.NO_AUTHORIZER
+        return IdVisibility.NO_AUTHORIZER
     return _try(
         session, ids_to_try(resource for answer in answers for resource in answer.resources)
     )
 
 
-def _try(session: Session, ids: Sequence[str] | None) -> Sight | None:
+def _try(session: Session, ids: Sequence[str] | None) -> IdVisibility | None:
     if ids is None:
-        return Sight.UNPROVEN
+        return IdVisibility.UNPROVEN
     build = body_of(
         DESCRIBE_TRANSACTIONS, "DescribeTransactionsRequest", transactional_ids=tuple(ids)
     )
@@ -102,7 +102,7 @@ def _try(session: Session, ids: Sequence[str] | None) -> Sight | None:
     outcomes = [_sees(reply, ids) for reply in replies]
     if None in outcomes:
         return None
-    return Sight.ACLS if all(outcomes) else Sight.UNPROVEN
+    return IdVisibility.ACLS if all(outcomes) else IdVisibility.UNPROVEN
 
 
 def _sees(reply: Reply, ids: Sequence[str]) -> bool | None:

@@ -15,13 +15,13 @@ from rules.facts.sequence_verdicts import SequenceReason
 # then is not expected any more. librdkafka tries on for `message.timeout.ms`, by default 300 s.
 DELIVERY_TIMEOUT: Final = timedelta(seconds=120)
 
-# Who of a topic's producers, and nobody else, had records fail between two moments; None: it is not
+# Who of a topic's producers, and nobody else, had records fail between two times; None: it is not
 # known, or it was not exactly one.
 OnlyFailed: TypeAlias = Callable[[str, datetime, datetime], str | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class EpisodeContext:
     """The partition of an episode in this round; times in microseconds since 1970-01-01 UTC."""
 
     now_us: int

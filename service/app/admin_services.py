@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rules.catalogue.all_rules import EVERY
-from service.api.core.desk import Desk, Jobs, Sending
+from service.api.core.admin_services import AdminServices, Jobs, Sending
 from service.settings import AlertingSettings
 from service.storage.alerting.alert_lists import AlertList
 from service.storage.alerting.silences import SilenceList
@@ -16,16 +16,16 @@ from service.storage.delivery.deliveries import DeliveryList
 from service.storage.rounds.store import PostgresStore
 
 
-def make_desk(
+def make_admin_services(
     settings: AlertingSettings,
     store: PostgresStore,
     cluster: str,
     *,
     jobs: Jobs,
     wake: Callable[[], None],
-) -> Desk:
-    """Build the desk of one cluster, by its configured name; `wake` tells who sends of new work."""
-    return Desk(
+) -> AdminServices:
+    """Build the admin services of one cluster, by its configured name; `wake` tells who sends of new work."""
+    return AdminServices(
         alerts=AlertList(lambda: store.engine, cluster),
         silences=SilenceList(lambda: store.engine),
         deliveries=DeliveryList(lambda: store.engine),

@@ -94,7 +94,7 @@ class _Recent:
 def _between(
     stretch: Stretch, tracks: Int64s, offsets: Int64s, not_before: Int64s
 ) -> tuple[Int64s, Int64s]:
-    """Return the moment between two observes which the end passed, and how far off it may be.
+    """Return the time between two observes which the end passed, and how far off it may be.
 
     The first observation above the offset is found by halving, for all at once.
     """

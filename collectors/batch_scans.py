@@ -21,7 +21,7 @@ from collectors.wire.failure import Failure
 from rules.facts.batches import BatchesOf, BatchSeen, MarkerSeen
 from rules.facts.identity import Broker, TopicPartition
 from rules.facts.rejections import SEQUENCES
-from rules.question import WantedBatches
+from rules.question import BatchRequest
 
 BEFORE: Final = (100, 2000)  # offsets before the rejected batch, one step after the other
 FAR: Final = 2000  # offsets that are not worth looking through to reach a later rejection
@@ -46,7 +46,7 @@ class BatchScan:
     leader_epoch: int
     log_start: int
     end: int  # the high watermark, exclusive
-    wanted: tuple[WantedBatches, ...]
+    requests: tuple[BatchRequest, ...]
     at_time: int | None = None  # the first offset of `time`; the end where no record is so late
     failure: Failure | None = None  # of this round
     scanned_from: int = -1  # before the first range was chosen
@@ -63,8 +63,8 @@ class BatchScan:
     @property
     def time(self) -> datetime | None:
         """The earliest record time from which on all is wanted, else the one of a lost batch."""
-        all_from = [one for one in self.wanted if _is_by_time(one)]
-        times = [one.last_record_at for one in all_from or self.wanted]
+        all_from = [one for one in self.requests if _is_by_time(one)]
+        times = [one.last_record_at for one in all_from or self.requests]
         return min((time for time in times if time is not None), default=None)
 
     @property
@@ -84,21 +84,21 @@ class BatchScan:
         """How many batches are kept."""
         return sum(len(found) for found in self._found.values())
 
-    def suits(self, wanted: Sequence[WantedBatches]) -> bool:
+    def suits(self, wanted: Sequence[BatchRequest]) -> bool:
         """Whether the scan can go on for what is wanted now, or has to begin anew."""
-        if {one.producer_id for one in wanted} != {one.producer_id for one in self.wanted}:
+        if {one.producer_id for one in wanted} != {one.producer_id for one in self.requests}:
             return False
         if [one for one in wanted if _is_by_time(one)] != [
-            one for one in self.wanted if _is_by_time(one)
+            one for one in self.requests if _is_by_time(one)
         ]:
             return False
         anchor = _anchor(wanted, self.end)
         is_stuck = self.kept >= MAX_KEPT or anchor - self.scanned_to > FAR
         return not (is_stuck and anchor > self.scanned_to)
 
-    def go_on(self, leader: Broker, end: int, wanted: tuple[WantedBatches, ...]) -> None:
+    def go_on(self, leader: Broker, end: int, wanted: tuple[BatchRequest, ...]) -> None:
         """Begin another round of the same leader epoch."""
-        self.leader, self.end, self.wanted = leader, end, wanted
+        self.leader, self.end, self.requests = leader, end, wanted
         self.failure, self._empty = None, 0
         if self._range is not None:
             self._range = self._new(self._range.position, self._range.end)
@@ -115,13 +115,13 @@ class BatchScan:
         return self._range
 
     def _begin(self) -> int:
-        starts = [self._before(BEFORE[0])] if not all(map(_is_by_time, self.wanted)) else []
+        starts = [self._before(BEFORE[0])] if not all(map(_is_by_time, self.requests)) else []
         starts += [self.at_time] if self._is_by_time and self.at_time is not None else []
         return max(min(*starts, self.end), self.log_start)
 
     def _choose(self) -> Range | None:
         """Scan first for what a proof needs: up to the rejected batch, back, and then on."""
-        if self.scanned_to < min(_anchor(self.wanted, self.end), self.end):
+        if self.scanned_to < min(_anchor(self.requests, self.end), self.end):
             return self._go(_Piece.ON, self.scanned_to, self.end)
         if self._misses_one():
             if self._steps_back < len(BEFORE) and self.scanned_from > self.log_start:
@@ -141,7 +141,7 @@ class BatchScan:
         return self._go(_Piece.BACK, self._back_from, self.scanned_from)
 
     def _before(self, offsets: int) -> int:
-        return _anchor(self.wanted, self.end) - offsets
+        return _anchor(self.requests, self.end) - offsets
 
     def _go(self, piece: _Piece, start: int, end: int) -> Range:
         self._piece = piece
@@ -182,7 +182,7 @@ class BatchScan:
         for header in headers:
             if not header.is_control:
                 self.largest_batch = max(self.largest_batch or 0, _span(header))
-            if header.producer_id in {one.producer_id for one in self.wanted}:
+            if header.producer_id in {one.producer_id for one in self.requests}:
                 self._found.setdefault(header.producer_id or 0, {})[header.base_offset] = header
 
     # -------------------------------------------------------------- what is known
@@ -202,13 +202,13 @@ class BatchScan:
 
     @property
     def _is_by_time(self) -> bool:
-        return any(map(_is_by_time, self.wanted))
+        return any(map(_is_by_time, self.requests))
 
     def _misses_one(self) -> bool:
         """Whether the batch of a last accepted sequence was not found yet."""
         return any(
             one.sequence is not None and not self._has(one.producer_id, one.sequence)
-            for one in self.wanted
+            for one in self.requests
         )
 
     def _has(self, producer_id: int, sequence: int) -> bool:
@@ -219,12 +219,12 @@ class BatchScan:
         )
 
 
-def _is_by_time(one: WantedBatches) -> bool:
+def _is_by_time(one: BatchRequest) -> bool:
     """Whether all from a time on is wanted."""
     return one.offset is None and one.sequence is None and one.last_record_at is not None
 
 
-def _anchor(wanted: Sequence[WantedBatches], end: int) -> int:
+def _anchor(wanted: Sequence[BatchRequest], end: int) -> int:
     """Return the first offset at which a batch was rejected; the end where nobody told one."""
     return min([end, *(one.offset for one in wanted if one.offset is not None)])
 

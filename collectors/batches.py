@@ -25,7 +25,7 @@ from rules.facts.identity import TopicPartition
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
 from rules.facts.producers import Producers
-from rules.question import BatchesQuestion, WantedBatches
+from rules.question import BatchesQuestion, BatchRequest
 
 MAX_SCANS: Final = 4  # Fetch requests per partition in one round
 # Partitions of one leader in one round; with what one of them takes that is 4 MiB per answer.
@@ -69,7 +69,7 @@ class BatchReader:
             scan.result(producer_id)
             for scan in scans.values()
             if scan.failure is None and scan.scanned_to >= 0
-            for producer_id in sorted({one.producer_id for one in scan.wanted})
+            for producer_id in sorted({one.producer_id for one in scan.requests})
         )
 
     def _chosen(
@@ -77,7 +77,7 @@ class BatchReader:
         session: Session,
         partitions: Partitions,
         offsets: Offsets,
-        wanted: dict[int, tuple[WantedBatches, ...]],
+        wanted: dict[int, tuple[BatchRequest, ...]],
     ) -> dict[int, BatchScan]:
         """Return a scan per row, up to the limit of each leader; who waited longest comes first."""
         self._turn = {
@@ -107,7 +107,7 @@ class BatchReader:
         partitions: Partitions,
         offsets: Offsets,
         row: int,
-        wanted: tuple[WantedBatches, ...],
+        wanted: tuple[BatchRequest, ...],
     ) -> BatchScan | None:
         leader_id, epoch = partitions.leader[row], offsets.leader_epoch[row]
         leader = None if leader_id is None else session.broker(leader_id)
@@ -124,13 +124,13 @@ class BatchReader:
             leader_epoch=epoch,
             log_start=start or 0,
             end=end,
-            wanted=wanted,
+            requests=wanted,
         )
 
     def _unasked(
         self,
         partitions: Partitions,
-        wanted: dict[int, tuple[WantedBatches, ...]],
+        wanted: dict[int, tuple[BatchRequest, ...]],
         scans: dict[int, BatchScan],
     ) -> dict[_Key, BatchScan]:
         """Keep what had no turn, or could not be asked, in this round."""
@@ -145,18 +145,18 @@ def _key(partitions: Partitions, row: int) -> _Key:
 
 def _by_row(
     partitions: Partitions, producers: Producers, questions: Iterable[BatchesQuestion]
-) -> dict[int, tuple[WantedBatches, ...]]:
+) -> dict[int, tuple[BatchRequest, ...]]:
     """Return what is wanted by row, each once, with record times that this round was told."""
-    found: dict[int, dict[WantedBatches, None]] = {}
+    found: dict[int, dict[BatchRequest, None]] = {}
     for question in questions:
-        for one in question.wanted:
+        for one in question.requests:
             row = partitions.index.row(one.name.topic, one.name.partition)
             if row is not None:
                 found.setdefault(row, {})[_with_time(one, producers, row)] = None
     return {row: tuple(wanted) for row, wanted in found.items()}
 
 
-def _with_time(one: WantedBatches, producers: Producers, row: int) -> WantedBatches:
+def _with_time(one: BatchRequest, producers: Producers, row: int) -> BatchRequest:
     """Fill in when the wanted sequence was written, if it is the producer's last one."""
     state = producers.states.get(row, {}).get(one.producer_id)
     is_last = state is not None and one.sequence is not None and state.last_sequence == one.sequence

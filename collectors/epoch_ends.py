@@ -53,7 +53,7 @@ _PAIR: Final = np.dtype(
         ("leader_epoch", np.int64),  # the present one, for as long as which the answer is true
         ("reason", np.int64),
         ("turn", np.int64),  # number of the round in which it was last asked about, 0: never
-        ("is_told", np.bool_),
+        ("is_reported", np.bool_),
         ("found_epoch", np.int64),  # as the leader tells it: -1 for none
         ("end_offset", np.int64),  # the same
     ]
@@ -123,7 +123,7 @@ class EpochEndReader:
         holds = present.values[self._known["row"]] == self._known["leader_epoch"]
         known = self._known[is_unseen | holds]
         place, hit = _find(known, pairs)
-        for name in ("turn", "is_told", "found_epoch", "end_offset"):
+        for name in ("turn", "is_reported", "found_epoch", "end_offset"):
             pairs[name][hit] = known[name][place[hit]]
         is_rest = np.ones(len(known), np.bool_)
         is_rest[place[hit]] = False
@@ -145,7 +145,7 @@ class EpochEndReader:
     def _remember(self, pairs: _Pairs) -> None:
         """Keep the answers, but for the log ends that are told of the present epoch itself."""
         kept = pairs.copy()
-        kept["is_told"] &= kept["epoch"] != kept["leader_epoch"]
+        kept["is_reported"] &= kept["epoch"] != kept["leader_epoch"]
         self._known = _ordered(np.concatenate([kept, self._known]))
 
 
@@ -220,7 +220,7 @@ def _ask(session: Session, partitions: Partitions, pairs: _Pairs, round_: int) -
 
     Return the places about which there is nothing more to ask: they are told, or never will be.
     """
-    due = np.flatnonzero(~pairs["is_told"])
+    due = np.flatnonzero(~pairs["is_reported"])
     if not len(due):
         return np.arange(len(pairs))
     names = _names(partitions, pairs["row"], due)
@@ -234,12 +234,12 @@ def _ask(session: Session, partitions: Partitions, pairs: _Pairs, round_: int) -
     told = {place: one for place, one in outcomes.items() if not isinstance(one, Failure)}
     failed = {place: one for place, one in outcomes.items() if isinstance(one, Failure)}
     at = list(told)
-    pairs["is_told"][at] = True
+    pairs["is_reported"][at] = True
     pairs["found_epoch"][at] = [found for found, _ in told.values()]
     pairs["end_offset"][at] = [end for _, end in told.values()]
     _tell(session, names, failed | later)
     hopeless = [place for place, why in failed.items() if why.cause is GapCause.UNSUPPORTED]
-    return np.array([*np.flatnonzero(pairs["is_told"]), *hopeless], np.int64)
+    return np.array([*np.flatnonzero(pairs["is_reported"]), *hopeless], np.int64)
 
 
 def _names(partitions: Partitions, rows: Int64s, places: Int64s) -> _Names:
@@ -331,7 +331,7 @@ def _outcome(leader: Broker, topic: str, entry: Any) -> tuple[int, int] | Failur
 
 def _ends(pairs: _Pairs) -> EpochEnds:
     """Return what was told; where the leader's log has no such epoch the answer is absent."""
-    told = pairs[pairs["is_told"]]
+    told = pairs[pairs["is_reported"]]
     has_epoch = (told["found_epoch"] >= 0) & (told["end_offset"] >= 0)
     return EpochEnds(
         row=told["row"].copy(),

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from collectors.wire import blocks
-from collectors.wire.blocks import LOG_END_OFFSET, AskedTopic, OffsetKind
+from collectors.wire.blocks import LOG_END_OFFSET, OffsetKind, TopicRequest
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.identity import Broker
 from rules.facts.partitions import Partitions
@@ -28,8 +28,8 @@ class BrokerPlan:
 
     broker: Broker
     led_rows: Int64s
-    led: tuple[AskedTopic, ...]
-    hosted: tuple[AskedTopic, ...]  # led ones and followers to observe, for the log end offset
+    led: tuple[TopicRequest, ...]
+    hosted: tuple[TopicRequest, ...]  # led ones and followers to observe, for the log end offset
     replica_of_row: Int64s  # row -> position in `Partitions.replicas.values`, -1 for none
     _bodies: dict[tuple[str, int], bytes] = field(default_factory=dict)
 
@@ -98,12 +98,12 @@ def make_plan(broker: Broker, partitions: Partitions, follow: Bools) -> BrokerPl
     )
 
 
-def _by_topic(partitions: Partitions, rows: Int64s, fence: Int64s) -> tuple[AskedTopic, ...]:
+def _by_topic(partitions: Partitions, rows: Int64s, fence: Int64s) -> tuple[TopicRequest, ...]:
     index = partitions.index
     topic_of = index.topic_of_row[rows]
     chunks = np.split(rows, np.flatnonzero(np.diff(topic_of)) + 1) if len(rows) else []
     positions = [int(position) for position in dict.fromkeys(topic_of.tolist())]
     return tuple(
-        AskedTopic(index.topics[position], chunk - index.starts[position], fence[chunk])
+        TopicRequest(index.topics[position], chunk - index.starts[position], fence[chunk])
         for position, chunk in zip(positions, chunks, strict=True)
     )

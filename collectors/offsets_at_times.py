@@ -71,13 +71,13 @@ def _offset(leader: Broker, one: AtTime, entry: Any) -> int | Failure | None:
 class _Request:
     """Builds the ListOffsets for some partitions of one leader."""
 
-    asked: Sequence[AtTime]
+    requested: Sequence[AtTime]
 
     def __call__(self, version: int) -> bytes:
         partition = codec.message(LIST_OFFSETS, version, "ListOffsetsPartition")
         topic = codec.message(LIST_OFFSETS, version, "ListOffsetsTopic")
         by_topic: dict[str, list[Any]] = {}
-        for one in self.asked:
+        for one in self.requested:
             entry = partition(
                 partition_index=one.name.partition,
                 current_leader_epoch=one.leader_epoch,

@@ -29,7 +29,9 @@ from rules.facts.partitions import Partitions
 from rules.question import SMALL_LAG, ReadableQuestion
 
 MAX_SCANS: Final = 4  # at one partition in one round
-MAX_ASKED: Final = 500  # partitions with larger lags in one round: two requests and some megabytes
+MAX_QUERIED: Final = (
+    500  # partitions with larger lags in one round: two requests and some megabytes
+)
 
 _Place = tuple[str, int]  # topic id, or its name where brokers tell none; partition
 _Start = tuple[_Place, int]  # committed offset
@@ -38,19 +40,19 @@ _Key = tuple[_Start, _End]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Wanted:
+class ReadableRequest:
     """Which commits to inspect, by position in the commits of the round."""
 
     small: Bools  # while the lag is small
-    asked: Bools  # however large the lag is
+    queried: Bools  # however large the lag is
 
 
-def wanted_of(
+def readable_request(
     partitions: Partitions,
     groups: Sequence[Group],
     commits: Commits,
     questions: Sequence[ReadableQuestion],
-) -> Wanted:
+) -> ReadableRequest:
     """Mark what to inspect: a commit that says what is read next, and what the rules ask.
 
     A share group's start offset trails behind what is read.
@@ -60,7 +62,7 @@ def wanted_of(
     asked = np.zeros(len(commits), np.bool_)
     for question in questions:
         asked |= question.commits.find(partitions, groups, commits) >= 0
-    return Wanted(small, asked & small)
+    return ReadableRequest(small, asked & small)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -105,17 +107,17 @@ class ReadableReader:
         partitions: Partitions,
         offsets: Offsets,
         commits: Commits,
-        wanted: Wanted,
+        wanted: ReadableRequest,
     ) -> Commits:
         """Return the commits with `nothing_to_read` filled in where it can be known.
 
-        A lag of zero is true without asking. What is asked beyond `MAX_ASKED` has its turn in a
+        A lag of zero is true without asking. What is asked beyond `MAX_QUERIED` has its turn in a
         later round: meanwhile a rule takes a larger lag for something to read, so nothing is hidden.
         """
         lag = commits.read_committed_lag(offsets)
         waits = lag.valid & (lag.values > 0) & ~_expired(commits, offsets)
         small = np.flatnonzero(waits & wanted.small & (lag.values <= SMALL_LAG)).tolist()
-        large = np.flatnonzero(waits & wanted.asked & (lag.values > SMALL_LAG)).tolist()
+        large = np.flatnonzero(waits & wanted.queried & (lag.values > SMALL_LAG)).tolist()
         places = np.array([*small, *large], np.int64)
         keys = _keys(partitions, offsets, commits, places)
         lags = _Lags(partitions=partitions, offsets=offsets, row=commits.row, keys=keys)
@@ -163,7 +165,7 @@ class ReadableReader:
 
         if all(had_turn(place) for place in highest.values()):
             self._had_turn.clear()
-        turn = sorted(highest.values(), key=had_turn)[:MAX_ASKED]
+        turn = sorted(highest.values(), key=had_turn)[:MAX_QUERIED]
         self._had_turn.update(lags.keys[place][0] for place in turn)
         return turn
 

@@ -21,7 +21,7 @@ from collectors.transaction_endings import MAX_REMEMBERED, Endings
 from collectors.translate import failure_of, present
 from collectors.wire import blocks, codec
 from collectors.wire.api import FETCH, LIST_OFFSETS, READ_UNCOMMITTED, Api
-from collectors.wire.blocks import HIGH_WATERMARK, AskedTopic
+from collectors.wire.blocks import HIGH_WATERMARK, TopicRequest
 from collectors.wire.failure import Failure
 from collectors.wire.records import RecordSet, read_records
 from rules.facts.gap import GapCause
@@ -196,7 +196,7 @@ def _fence(tail: Tail) -> int:
 
 
 def _ends_body(tails: Sequence[Tail]) -> Callable[[int], bytes]:
-    asked = AskedTopic(
+    asked = TopicRequest(
         STATE_TOPIC,
         np.array([tail.number for tail in tails], np.int64),
         np.array([_fence(tail) for tail in tails], np.int64),

@@ -8,7 +8,7 @@
     │   └── AuthenticationError  a broker answered and said no
     ├── StoreError         the database rejected or is away
     ├── NotifyError        a receiver rejected or is away
-    ├── NightError         nothing could be learnt from a night; what was learnt before stays in force
+    ├── BaselineRunError         nothing could be learnt from a night; what was learnt before stays in force
     └── RequestError       a running Tidemark does not do what a command asked it for
         ├── NotThereError      it has nothing of that name
         └── ConflictError      not as things stand, or somebody else changed them meanwhile
@@ -55,7 +55,7 @@ class StoreError(TidemarkError):
         self.retryable = retryable
 
 
-class NightError(TidemarkError):
+class BaselineRunError(TidemarkError):
     """Spark did not make a night; the text says why, and the next run tries again."""
 
 

@@ -60,7 +60,7 @@ class EpochEndQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class WantedBatches:
+class BatchRequest:
     """One producer's batches on one partition: around a sequence, or of a time and later."""
 
     name: TopicPartition
@@ -79,14 +79,14 @@ class BatchesQuestion:
     Answered by `Snapshot.batches`; it is worth a round before its time. Needs READ.
     """
 
-    wanted: tuple[WantedBatches, ...]
+    requests: tuple[BatchRequest, ...]
 
 
 Question: TypeAlias = ReadableQuestion | ProducersQuestion | EpochEndQuestion | BatchesQuestion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class RoundRequests:
     """The questions of a round by kind; each kind is given to the collector that answers it."""
 
     readable: tuple[ReadableQuestion, ...]
@@ -95,7 +95,7 @@ class Asked:
     batches: tuple[BatchesQuestion, ...]
 
 
-def by_kind(questions: Iterable[Question]) -> Asked:
+def by_kind(questions: Iterable[Question]) -> RoundRequests:
     """Sort questions; a kind that nobody takes here is an error of types, not a lost question."""
     readable: list[ReadableQuestion] = []
     producers: list[ProducersQuestion] = []
@@ -113,7 +113,7 @@ def by_kind(questions: Iterable[Question]) -> Asked:
                 batches.append(question)
             case _:
                 assert_never(question)
-    return Asked(
+    return RoundRequests(
         readable=tuple(readable),
         producers=tuple(producers),
         epoch_ends=tuple(epoch_ends),

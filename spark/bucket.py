@@ -16,13 +16,13 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from rules.baseline.baseline_run import BucketRun
 from rules.baseline.civil import CivilDay, civil_day
+from rules.baseline.daily_step import advance
 from rules.baseline.layout import bucket_file, day_folder, masks_folder, run_folder
-from rules.baseline.night import advance
-from rules.baseline.night_run import BucketRun
-from rules.baseline.settings import NightSettings
+from rules.baseline.settings import BaselineSettings
 from spark.gridding import Masks, blocks
-from spark.inputs import Night, is_as_it_was
+from spark.inputs import RunInputs, is_as_it_was
 from spark.places import Place
 from spark.reading import END, BrokenRunError, DamagedError, Rows, Step, steps
 from spark.schemas import MASKS, SAMPLES, STATES
@@ -32,7 +32,7 @@ READ, ADVANCE, WRITE = "read", "advance", "write"  # stages; seconds of one core
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class BucketOutcome:
     """What became of a bucket: `run` or why there is none."""
 
     run: BucketRun | None = None
@@ -44,14 +44,14 @@ class Told:
         return json.dumps(asdict(self), separators=(",", ":"))
 
     @classmethod
-    def from_json(cls, text: str) -> Told:
+    def from_json(cls, text: str) -> BucketOutcome:
         """Read what `to_json` wrote."""
         read = json.loads(text)
         run = None if read["run"] is None else BucketRun(**read["run"])
         return cls(run=run, broken=read["broken"], seconds=read["seconds"])
 
 
-def make_bucket(night: Night, bucket: int) -> Told:
+def make_bucket(night: RunInputs, bucket: int) -> BucketOutcome:
     """Make a bucket's file; making it again makes the same one.
 
     Raises:
@@ -62,8 +62,8 @@ def make_bucket(night: Night, bucket: int) -> Told:
     try:
         run = _made(work)
     except BrokenRunError as exc:
-        return Told(broken=str(exc))
-    return Told(run=run, seconds=work.seconds)
+        return BucketOutcome(broken=str(exc))
+    return BucketOutcome(run=run, seconds=work.seconds)
 
 
 def _made(work: _Work) -> BucketRun:
@@ -80,11 +80,11 @@ def _made(work: _Work) -> BucketRun:
 
 
 class _Work:
-    def __init__(self, night: Night, bucket: int) -> None:
+    def __init__(self, night: RunInputs, bucket: int) -> None:
         self._night, self._bucket = night, bucket
         self._place = Place(night.history)
         self._calendar = civil_day(night.day, night.zone)
-        self._settings = NightSettings()
+        self._settings = BaselineSettings()
         self._file = bucket_file(bucket)
         self._clock = time.perf_counter()
         self.seconds = {READ: 0.0, ADVANCE: 0.0, WRITE: 0.0}
@@ -101,7 +101,7 @@ class _Work:
                 self._took(READ)
                 writer.add(self._advanced(step, masks, self._calendar))
                 self._took(WRITE)
-            told = writer.told(self._bucket, damaged)
+            told = writer.reported(self._bucket, damaged)
         self._took(WRITE)
         return told
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rules.baseline.night_run import DIGEST_BYTES
+from rules.baseline.baseline_run import DIGEST_BYTES
 
 
 class RowDigest:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
+from rules.baseline.baseline_run import DIGEST_BYTES, ID_BYTES, RUN_FORMAT, BaselineRun, digest_of
 from rules.baseline.layout import HISTORY_FILE, bucket_file, day_folder, masks_folder
-from rules.baseline.night_run import DIGEST_BYTES, ID_BYTES, RUN_FORMAT, NightRun, digest_of
 from rules.baseline.packed import FORMAT
-from rules.baseline.settings import NightSettings
+from rules.baseline.settings import BaselineSettings
 from rules.baseline.state import FORMAT as STATE_FORMAT
 from rules.version import VERSION
 from spark.places import Place
@@ -23,14 +23,14 @@ READERS: Final = 4  # hashing lets other threads go on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Night:
+class RunInputs:
     """One night's work: what the tasks have to know."""
 
     history: str  # the folder, as `Place` takes it
     day: date  # civil
     zone: str  # IANA
     buckets: int
-    previous: NightRun | None  # whose states it goes on from
+    previous: BaselineRun | None  # whose states it goes on from
     inputs: Mapping[str, str]  # digests of the files of samples and masks, by path
 
     @property
@@ -41,7 +41,7 @@ class Night:
             "day": self.day.isoformat(),
             "zone": self.zone,
             "buckets": self.buckets,
-            "settings": NightSettings().text(),
+            "settings": BaselineSettings().text(),
             "formats": [FORMAT, RUN_FORMAT, STATE_FORMAT],
             "version": VERSION,  # of the formulas
             "previous": None if previous is None else [previous.day.isoformat(), previous.digest],
@@ -89,7 +89,7 @@ def inputs_of(place: Place, day: date, buckets: int) -> dict[str, str]:
     return dict(zip(names, digests, strict=True))
 
 
-def is_as_it_was(place: Place, night: Night, name: str) -> bool:
+def is_as_it_was(place: Place, night: RunInputs, name: str) -> bool:
     """Whether a file has the bytes that it had when the night was planned."""
     now = None if place.find(name) is None else _digest(place, name)
     return now == night.inputs.get(name)

@@ -10,8 +10,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rules.baseline.baseline_run import BaselineRun, BucketRun
 from rules.baseline.layout import RUN_FILE, bucket_file, run_folder, runs_folder
-from rules.baseline.night_run import BucketRun, NightRun
 from spark.digests import RowDigest
 from spark.places import UNFINISHED, Place
 from spark.schemas import PUBLISHED, REMEMBERED
@@ -26,7 +26,7 @@ RUN: Final = "run="
 class KeptRun:
     """One complete run."""
 
-    run: NightRun
+    run: BaselineRun
     made_at: datetime  # aware, UTC: when its record was written
 
 
@@ -57,13 +57,13 @@ def read_run(place: Place, day: date, run_id: str) -> KeptRun | None:
     if found is None:
         return None
     try:
-        run = NightRun.from_json(place.read(name).decode())
+        run = BaselineRun.from_json(place.read(name).decode())
     except ValueError:  # torn, or of another format: it is made again
         return None
     return KeptRun(run=run, made_at=found.changed) if run.id == run_id else None
 
 
-def is_whole(place: Place, run: NightRun) -> bool:
+def is_whole(place: Place, run: BaselineRun) -> bool:
     """Whether all rows of a run can be read and are those of its record: it reads all of them."""
     folder = run_folder(run.day, run.id)
     try:
@@ -96,7 +96,7 @@ def last_run(place: Place, before: date) -> KeptRun | None:
     return None
 
 
-def keep_only(place: Place, run: NightRun) -> None:
+def keep_only(place: Place, run: BaselineRun) -> None:
     """Remove what else there is of the run's day: older runs, and what was left behind."""
     for one in place.listed(runs_folder(run.day)):
         if one.name != f"{RUN}{run.id}":

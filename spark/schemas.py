@@ -61,5 +61,5 @@ RUN: Final = pa.schema(
 PUBLISHED: Final = tuple(name for name in RUN.names if name != RunColumn.STATE)  # `digest`
 REMEMBERED: Final = (RunColumn.SERIES_ID.value, RunColumn.STATE.value)  # `state_digest`
 
-TOLD: Final = "bucket int, told string"  # one row per bucket: a `bucket.Told` as JSON
-TOLD_ARROW: Final = pa.schema([("bucket", pa.int32()), ("told", pa.string())])
+TOLD: Final = "bucket int, outcome string"  # one row per bucket: a bucket.BucketOutcome as JSON
+OUTCOME_ARROW: Final = pa.schema([("bucket", pa.int32()), ("outcome", pa.string())])

@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark.arrow import Batches, map_in_arrow
 from spark.bucket import make_bucket
-from spark.inputs import Night
-from spark.schemas import TOLD, TOLD_ARROW
+from spark.inputs import RunInputs
+from spark.schemas import OUTCOME_ARROW, TOLD
 
 
 def buckets(session: SparkSession, count: int, tasks: int) -> DataFrame:
@@ -20,8 +20,8 @@ def buckets(session: SparkSession, count: int, tasks: int) -> DataFrame:
     return session.range(0, count, 1, min(tasks, count)).selectExpr("CAST(id AS int) AS bucket")
 
 
-def made(every: DataFrame, night: Night) -> DataFrame:
-    """Return one row per bucket: `bucket` int and `told` string, a `spark.bucket.Told`.
+def made(every: DataFrame, night: RunInputs) -> DataFrame:
+    """Return one row per bucket: `bucket` int and `outcome` string, a `spark.bucket.BucketOutcome`.
 
     Taking the rows is what makes the files.
     """
@@ -31,7 +31,7 @@ def made(every: DataFrame, night: Night) -> DataFrame:
             for bucket in batch.column("bucket").to_pylist():
                 told = make_bucket(night, bucket).to_json()
                 yield pa.RecordBatch.from_pylist(
-                    [{"bucket": bucket, "told": told}], schema=TOLD_ARROW
+                    [{"bucket": bucket, "outcome": told}], schema=OUTCOME_ARROW
                 )
 
     return map_in_arrow(every, task, TOLD)

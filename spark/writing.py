@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from rules.baseline.baseline_run import BucketRun
 from rules.baseline.blocks import METRICS, OUTCOMES, PROFILES, REASONS, THRESHOLDS_BY, BaselineBlock
-from rules.baseline.night_run import BucketRun
 from rules.baseline.packed import ROW_GROUP_ROWS, RunColumn
 from rules.baseline.state import STATE_BYTES, StateBlock
 from spark.digests import RowDigest
@@ -61,7 +61,7 @@ class RunWriter:
         if left.num_rows:
             self._file.write_table(left, ROW_GROUP_ROWS)
 
-    def told(self, bucket: int, damaged: str | None) -> BucketRun:
+    def reported(self, bucket: int, damaged: str | None) -> BucketRun:
         """Return what was written."""
         return BucketRun(
             bucket=bucket,

@@ -15,8 +15,8 @@ from rules.judgement import Judgement, NamedSubjects, Reason
 from rules.open_findings import Identity, OpenFinding, apply_changes, next_changes
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from service.alerting.alerts.alert import Alert, AlertState
-from service.alerting.alerts.evaluate import AlertingConfig, Asked, Stepped, step
-from service.alerting.alerts.lifecycle import AlertStep, Seen
+from service.alerting.alerts.evaluate import AlertingConfig, OperatorRequests, Stepped, step
+from service.alerting.alerts.lifecycle import AlertTransition, Seen
 from service.alerting.alerts.matchers import parse_matchers
 from service.alerting.alerts.routes import Route, Routing
 from service.alerting.alerts.silences import Silence
@@ -127,7 +127,7 @@ class Life:
         self.open: dict[Identity, OpenFinding] = {}
         self.state = AlertingState()
         self.steps: list[Stepped] = []
-        self.asked = Asked()
+        self.queries = OperatorRequests()
 
     def round(self, seconds: float, said: Mapping[str, Said], rule_id: str = RULE) -> Stepped:
         """Make a round in which one rule judged."""
@@ -146,7 +146,7 @@ class Life:
         return self._keep(None, seconds)
 
     def _keep(self, seen: Seen | None, seconds: float) -> Stepped:
-        done = step(self.state, seen, at(seconds), self.config, self.asked)
+        done = step(self.state, seen, at(seconds), self.config, self.queries)
         self.state = done.state
         self.steps.append(done)
         return done
@@ -159,7 +159,7 @@ class Life:
         mine.sort(key=lambda one: one.state is AlertState.RESOLVED)
         return mine[0] if mine else None
 
-    def told(self) -> list[str]:
+    def reported(self) -> list[str]:
         """Return what was told so far: when, to whom, why, of whom."""
         return [
             f"{(one.at - at(0)).total_seconds():g} {one.receiver}: {one.reason}"
@@ -173,6 +173,6 @@ def _names(alerts: tuple[Alert, ...]) -> str:
     return ",".join(f"{one.labels['topic']}-{one.labels['partition']}" for one in alerts)
 
 
-def steps_of(done: Stepped) -> list[AlertStep]:
+def steps_of(done: Stepped) -> list[AlertTransition]:
     """Return what a step did to alerts."""
     return [change.step for change in done.changes]

@@ -10,14 +10,14 @@ from service.alerting.alerts.alert import Alert
 from service.alerting.alerts.delta import AlertDelta, delta_of, whole_delta
 from service.alerting.alerts.evaluate import AlertingConfig, Stepped
 from service.alerting.alerts.lifecycle import Seen
-from service.alerting.notifications.telling import Telling
+from service.alerting.notifications.notification_context import NotificationContext
 from service.alerting.receivers.receiver_url import ReceiverUrl
 from service.alerting.receivers.receivers import WebhookReceiver
 from tests.alerting import Life, Said
 from tests.factories import at
 
 PAGER = WebhookReceiver(name="pager", url=ReceiverUrl("https://pager.example/hook"))
-TELLING = Telling(receivers={"pager": PAGER}, external_url="https://tidemark.example")
+TELLING = NotificationContext(receivers={"pager": PAGER}, external_url="https://tidemark.example")
 
 
 class KeptLife(Life):

@@ -18,7 +18,7 @@ from service.alerting.alerts.state import AlertingState
 from service.observe.cluster_reader import Scope
 from service.observe.feeds import Fed
 from service.storage.alerting.alerts import is_remembered, with_evidence
-from service.storage.alerting.asked import NOTHING_WANTED
+from service.storage.alerting.pending_requests import NO_PENDING_REQUESTS
 from service.storage.rounds.clusters import ClusterKey, RoundId
 from service.storage.rounds.inbox import (
     KnownDelivery,
@@ -43,7 +43,7 @@ class MemoryStore:
         self._open: dict[ClusterKey, OpenFindings] = {}
         self._newest: dict[str, Round] = {}
         self._alerting: dict[ClusterKey, AlertingState] = {}
-        self.wanted = NOTHING_WANTED  # what persons ask for
+        self.requests = NO_PENDING_REQUESTS  # what persons ask for
         self.outbox: list[Outgoing] = []
         self.closed: list[ClosingDone] = []
 
@@ -69,7 +69,7 @@ class MemoryStore:
                 for key, state in self._alerting.items()
                 if key.name == name
             },
-            wanted=self.wanted,
+            requests=self.requests,
         )
 
     def store(self, rounds: Sequence[Round]) -> Stored:
@@ -89,7 +89,7 @@ class MemoryStore:
                 self._newest[one.cluster.name] = one
             if one.alerts is not None:
                 self._keep_alerts(one.cluster, one.alerts)
-        return Stored(wanted=self.wanted)
+        return Stored(requests=self.requests)
 
     def _keep_alerts(self, cluster: ClusterKey, delta: AlertDelta) -> None:
         self.outbox += delta.outgoing

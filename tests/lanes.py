@@ -27,7 +27,7 @@ CORES_OF_TWO_LANES: Final = 2
 CHUNK_BYTES: Final = 65536
 INTERRUPTED: Final = 130
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-TOLD_AGAIN: Final = re.compile(rb"(?m)^(?:FAILED|ERROR|RERUN) .*$")
+REPORTED_AGAIN: Final = re.compile(rb"(?m)^(?:FAILED|ERROR|RERUN) .*$")
 
 Lane = Sequence[str]  # targets of the Makefile, in order
 Stage = Sequence[Lane]
@@ -133,7 +133,7 @@ def summary(done: Sequence[Done], seconds: float) -> str:
         f"  {one.area:12} {one.seconds:6.0f} s  {'FAILED' if one.has_failed else ''}"
         for one in done
     ]
-    told = sorted({line.decode() for one in done for line in TOLD_AGAIN.findall(one.output)})
+    told = sorted({line.decode() for one in done for line in REPORTED_AGAIN.findall(one.output)})
     failed = [one.area for one in done if one.has_failed]
     end = [f"FAILED in {' '.join(failed)}"] if failed else []
     return "\n".join(

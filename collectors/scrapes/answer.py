@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from collectors.scrapes.wanted import NO_ERROR, Series, is_absurd
+from collectors.scrapes.selection import NO_ERROR, Series, is_absurd
 from rules.facts.gap import GapCause
 from rules.facts.scrapes import ScrapeFailure
 

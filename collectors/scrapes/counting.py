@@ -111,7 +111,7 @@ class Kept:
         while self.rises and now_us - self.rises[0].until_us > KEPT_US:
             self.rises.popleft()
 
-    def is_told(self, now_us: int) -> bool:
+    def is_reported(self, now_us: int) -> bool:
         """Whether anything of it is still told."""
         return not self.is_gone or (
             len(self.rises) > 0 and now_us - self.rises[-1].until_us <= KEPT_US

@@ -24,7 +24,7 @@ from rules.facts.scrapes import ScrapeFailure
 
 MAX_FILE_BYTES: Final = 1_048_576  # YAML of that size takes some seconds
 MAX_TARGETS: Final = 100_000  # of one file
-MAX_TOLD: Final = 3  # bad targets of one file that are told one by one
+MAX_REPORTED: Final = 3  # bad targets of one file that are told one by one
 
 Stamp = tuple[int, int, int]  # what changes with a file: inode, size, time
 
@@ -154,9 +154,9 @@ def _read(path: str) -> tuple[tuple[Endpoint, ...], tuple[ScrapeFailure, ...]]:
             endpoints.append(target_of(target, labels))
         except BadAddressError as exc:
             bad.append(f"target {number} of the file: {exc}")
-    failures = [_unreadable(f"{path}: {why}") for why in bad[:MAX_TOLD]]
-    if len(bad) > MAX_TOLD:
-        failures.append(_unreadable(f"{path}: {len(bad) - MAX_TOLD} more targets are none"))
+    failures = [_unreadable(f"{path}: {why}") for why in bad[:MAX_REPORTED]]
+    if len(bad) > MAX_REPORTED:
+        failures.append(_unreadable(f"{path}: {len(bad) - MAX_REPORTED} more targets are none"))
     return tuple(endpoints), tuple(failures)
 
 

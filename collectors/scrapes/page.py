@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from collectors.scrapes.answer import Gathering, Samples
-from collectors.scrapes.wanted import LINE_BEGINNING, wanted
+from collectors.scrapes.selection import LINE_BEGINNING, wanted
 from rules.facts.gap import GapCause
 from rules.facts.scrapes import ScrapeFailure
 

@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from collectors.scrapes.answer import Gathering, Samples, plain
-from collectors.scrapes.wanted import NAMES, wanted
+from collectors.scrapes.selection import NAMES, wanted
 from rules.facts.gap import GapCause
 from rules.facts.scrapes import ScrapeFailure
 

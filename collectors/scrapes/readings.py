@@ -13,12 +13,12 @@ from typing import Final
 
 from collectors.scrapes.counting import Kept, RiseAt, wall
 from collectors.scrapes.endpoints import Endpoint
-from collectors.scrapes.wanted import Quantity, Series
+from collectors.scrapes.selection import Quantity, Series
 from rules.facts.scrapes import ClientReading, Counted, RequestErrors, Rise, UncleanElections
 
 CLIENT_QUANTITIES: Final = (Quantity.RECORD_ERRORS, Quantity.RECORD_RETRIES)
 
-Told = Mapping[Series, Kept]
+KeptReadings = Mapping[Series, Kept]
 Pairs = list[tuple[Series, Kept]]
 
 
@@ -43,7 +43,7 @@ class Readings:
         )
 
 
-def readings_of(endpoint: Endpoint, told: Told, ahead_us: int) -> Readings:
+def readings_of(endpoint: Endpoint, told: KeptReadings, ahead_us: int) -> Readings:
     """Return the facts, in the order of their names; `ahead_us` leads to the wall clock."""
     clients: dict[tuple[str, str, str], Pairs] = {}
     requests: dict[tuple[str, str, str], Pairs] = {}

@@ -16,7 +16,7 @@ from collectors.scrapes.counting import BASE_KEPT_US, Kept, ScrapeTime, wall
 from collectors.scrapes.endpoints import Endpoint
 from collectors.scrapes.query import PROMETHEUS_LAG
 from collectors.scrapes.readings import Readings, readings_of
-from collectors.scrapes.wanted import Series
+from collectors.scrapes.selection import Series
 from rules.facts.scrapes import EndpointKind, EndpointState, ScrapeFailure
 from rules.facts.times import SECOND_US
 
@@ -64,7 +64,7 @@ class Tracker:
 
     def readings(self, ahead_us: int, now_us: int) -> Readings:
         """Return what is known of clients and brokers; `ahead_us` leads to the wall clock."""
-        told = {series: one for series, one in self._kept.items() if one.is_told(now_us)}
+        told = {series: one for series, one in self._kept.items() if one.is_reported(now_us)}
         return readings_of(self.endpoint, told, ahead_us)
 
     def state(self, ahead_us: int, now_us: int) -> EndpointState:

@@ -96,7 +96,7 @@ class GroupBlock:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AskedTopic:
+class TopicRequest:
     """The partitions of one topic to ask about, with the epochs to fence by (-1: do not fence)."""
 
     topic: str
@@ -105,7 +105,7 @@ class AskedTopic:
 
 
 def list_offsets_body(
-    topics: Sequence[AskedTopic], kind: OffsetKind, *, version: int, timeout_ms: int
+    topics: Sequence[TopicRequest], kind: OffsetKind, *, version: int, timeout_ms: int
 ) -> bytes:
     """Return the body of a ListOffsets request in version 6 to 10."""
     parts = [struct.pack(">ib", kind.replica_id, kind.isolation), _uvarint(len(topics) + 1)]

@@ -24,7 +24,7 @@ from rules.baseline.blocks import (
 from rules.baseline.civil import CivilDay
 from rules.baseline.scales import Policies
 from rules.baseline.scores import HOUR_MS, Expected, Faces, Scores, scored
-from rules.baseline.settings import NightSettings
+from rules.baseline.settings import BaselineSettings
 
 CLOSE_SECONDS: Final = 600  # so long it must be calm
 CLOSE_SHARE: Final = 0.6  # of the threshold: below it is calm
@@ -69,7 +69,7 @@ class Judge:
 
     @classmethod
     def of(
-        cls, baselines: BaselineBlock, calendar: CivilDay, step_ms: int, settings: NightSettings
+        cls, baselines: BaselineBlock, calendar: CivilDay, step_ms: int, settings: BaselineSettings
     ) -> Judge:
         """Prepare to judge a day by the baselines in force."""
         may_open = np.isin(baselines.outcome, _JUDGED)
@@ -178,7 +178,7 @@ class Opening:
     closed: int | None  # None: it is open at the end of the day
 
 
-def novelty_from(settings: NightSettings) -> float:
+def novelty_from(settings: BaselineSettings) -> float:
     """Return the seasonal score below which novelty decides nothing, not even about the cap."""
     return settings.k_min / max(settings.cap_margin, 1.0)
 

@@ -11,7 +11,7 @@ from rules.baseline.blocks import OUTCOMES, REASONS, Outcome, Reason
 from rules.baseline.profiles import WEEKLY_FROM_DAYS
 from rules.baseline.rings import Records
 from rules.baseline.scales import Policies
-from rules.baseline.settings import NightSettings
+from rules.baseline.settings import BaselineSettings
 from rules.baseline.state import LEVEL_DAYS, WEEK_DAYS
 
 FIRST_SECONDS: Final = 2 * 3600  # less is nothing to learn from
@@ -34,7 +34,7 @@ _FIRST_DAY: Final = REASONS.index(Reason.FIRST_DAY)
 
 
 def outcomes(
-    records: Records, policies: Policies, today: int, settings: NightSettings
+    records: Records, policies: Policies, today: int, settings: BaselineSettings
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Return the outcome and the reason of each series, as codes."""
     known = records["known"].sum(axis=1, dtype=np.int64)

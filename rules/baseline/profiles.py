@@ -131,8 +131,8 @@ def keep_errors(records: Records, before: Candidates, seen: Float32s, calendar: 
         off = np.where(known, np.abs(seen - face[:, INNER]), 0)
         # One by one, as `cumsum` adds: the order of a sum is part of the result.
         total = np.cumsum(off, axis=1, dtype=np.float64)[:, -1]
-        is_told = before.tried[:, column] & (slots >= LEAST_SLOTS)
-        error = np.divide(total, slots, out=np.full(len(seen), np.nan), where=is_told)
+        is_reported = before.tried[:, column] & (slots >= LEAST_SLOTS)
+        error = np.divide(total, slots, out=np.full(len(seen), np.nan), where=is_reported)
         records["errors"][:, place, column] = error
 
 

@@ -15,7 +15,7 @@ from rules.baseline.profiles import WEEKLY, Candidates, slots_of
 from rules.baseline.rings import Records
 from rules.baseline.scales import Policies, Scales, edges_of, scales
 from rules.baseline.scores import Faces
-from rules.baseline.settings import NightSettings
+from rules.baseline.settings import BaselineSettings
 from rules.baseline.thresholds import thresholds
 from rules.baseline.trends import slopes
 
@@ -43,7 +43,7 @@ def published(
     *,
     day: DayBlock,
     calendar: CivilDay,
-    settings: NightSettings,
+    settings: BaselineSettings,
 ) -> BaselineBlock:
     """Return the baselines after a day whose states are complete."""
     policies = Policies.of(day.metric, settings)

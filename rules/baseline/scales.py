@@ -21,7 +21,7 @@ from rules.baseline.order import (
 )
 from rules.baseline.policy import Direction
 from rules.baseline.rings import Records
-from rules.baseline.settings import NightSettings
+from rules.baseline.settings import BaselineSettings
 
 LOW_SHARE: Final = 0.05
 HIGH_SHARE: Final = 0.95
@@ -46,7 +46,7 @@ class Policies:
     to_zero: Float32s  # (n,) a scale, of what is expected, at which a fall to zero is told
 
     @classmethod
-    def of(cls, metric: NDArray[np.uint8], settings: NightSettings) -> Policies:
+    def of(cls, metric: NDArray[np.uint8], settings: BaselineSettings) -> Policies:
         """Return the policy of each series by its metric's code."""
         table = [settings.policies[one] for one in METRICS]
         k_min = settings.k_min

@@ -12,7 +12,7 @@ from rules.baseline.series import Metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NightSettings:
+class BaselineSettings:
     """The numbers of the method; lengths of what is remembered belong to the state's format."""
 
     k_min: float = 3.0  # the least threshold, in usual deviations

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rules.baseline.blocks import THRESHOLDS_BY, Float32s, ThresholdBy
 from rules.baseline.order import at_rank, known_in
 from rules.baseline.rings import Records
-from rules.baseline.settings import NightSettings
+from rules.baseline.settings import BaselineSettings
 
 _HOURS: Final = 28 * 24
 _LEAST: Final = THRESHOLDS_BY.index(ThresholdBy.LEAST)
@@ -18,7 +18,7 @@ _OWN: Final = THRESHOLDS_BY.index(ThresholdBy.OWN_HISTORY)
 _LIMIT: Final = THRESHOLDS_BY.index(ThresholdBy.LIMIT)
 
 
-def thresholds(records: Records, settings: NightSettings) -> tuple[Float32s, NDArray[np.uint8]]:
+def thresholds(records: Records, settings: BaselineSettings) -> tuple[Float32s, NDArray[np.uint8]]:
     """Return the threshold of each series and which term made it.
 
     max(k_min, 1.1 * cap), at most 4 k_min. The cap is the 33rd largest hourly maximum of the score in 28

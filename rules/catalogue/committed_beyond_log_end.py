@@ -60,7 +60,7 @@ class Why(Reason):
 
     WITHIN_THE_LOG = "within_the_log"
     BEYOND = "beyond"
-    TOLD_BEFORE = "told_before"  # it still lies there
+    REPORTED_BEFORE = "reported_before"  # it still lies there
     NO_LEADER_EPOCH = "no_leader_epoch"  # set by hand, as it seems: no consumer read up to it
     ANOTHER_TOPIC = "another_topic"  # it was committed on a topic of this name that is gone
     END_NOT_SEEN = "end_not_seen"
@@ -81,7 +81,7 @@ def judge(view: View) -> Judgement:
             Case(~is_beyond, Verdict.OK, Why.WITHIN_THE_LOG),
             Case(commits.of_another_topic(offsets), Verdict.OK, Why.ANOTHER_TOPIC),
             Case(_on_another_topic(view), Verdict.OK, Why.ANOTHER_TOPIC),
-            Case(_told_before(view, is_beyond), Verdict.OK, Why.TOLD_BEFORE),
+            Case(_told_before(view, is_beyond), Verdict.OK, Why.REPORTED_BEFORE),
             Case(~commits.committed_leader_epoch.valid, Verdict.OK, Why.NO_LEADER_EPOCH),
         ],
         (Verdict.BREACH, Why.BEYOND),

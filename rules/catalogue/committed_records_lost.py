@@ -32,7 +32,7 @@ Runbook:
     could have been read. `possible_to` is how far what may have been committed was seen; what was
     appended after `last_observation` is not known, and the count is a lower bound. Reason `transaction_lost`:
     the transactions in `lost_transactions` were committed, and this partition has nothing of them;
-    it comes some rounds later than the rest. Reason `ex_leader_returned`: the old leader's log had
+    it comes some rounds later than the rest. Reason `former_leader_returned`: the old leader's log had
     reached `exact_to`, and it was cut at `exact_from`; that is all that is gone, and in general an upper
     bound of what was acknowledged, of which `proven_committed_offsets` are certain. Reason `restored`
     (info): a replica that has them leads again, and `restored_from` to `restored_to` can be read once
@@ -57,11 +57,15 @@ from rules.facts.column import Bools, marked
 from rules.judgement import Case, Event, Judgement, PartitionSubjects, Reason, decide
 from rules.loss.changes import Changes
 from rules.loss.events import EventKey, events_of, first_reasons
+from rules.loss.loss_evidence import told
 from rules.loss.proof import Proof, proofs
-from rules.loss.restored import about_restored, newly_restored, told_restored
-from rules.loss.returned import is_committed, newly_settled, told_return
-from rules.loss.told import told
-from rules.loss.whole_transactions import about_markers, lost_transactions, told_transactions
+from rules.loss.restored import about_restored, newly_restored, restored_evidence
+from rules.loss.returned import is_committed, newly_settled, return_evidence
+from rules.loss.whole_transactions import (
+    about_markers,
+    lost_transaction_evidence,
+    lost_transactions,
+)
 from rules.question import EpochEndQuestion, ProducersQuestion
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
@@ -75,7 +79,7 @@ RULE: Final = RuleMeta(
     summary="Committed records are gone after a leader change.",
     is_critical=True,
     milder=(("restored", Severity.INFO),),
-    sharpening=("transaction_lost", "ex_leader_returned", "restored"),
+    sharpening=("transaction_lost", "former_leader_returned", "restored"),
     names_events=True,
     outlives_subject=True,
 )
@@ -90,9 +94,9 @@ class Why(Reason):
     TRANSACTION_LOST = (
         "transaction_lost"  # its coordinator calls it committed, and nothing is there
     )
-    EX_LEADER_RETURNED = "ex_leader_returned"  # its own log lines tell exactly what is gone
+    FORMER_LEADER_RETURNED = "former_leader_returned"  # its own log lines tell exactly what is gone
     RESTORED = "restored"  # a replica that has them leads again
-    NOT_TOLD = "not_told"  # the new leader has not said yet where the older epoch ended
+    NOT_REPORTED = "not_reported"  # the new leader has not said yet where the older epoch ended
     NO_TOPIC_ID = "no_topic_id"  # the broker is too old to tell a loss from another topic
     NOT_SEEN = "not_seen"  # the leader gave no answer
 
@@ -109,7 +113,7 @@ def judge(view: View) -> Judgement:
             Case(_unnamed(view), Verdict.UNKNOWN, Why.NO_TOPIC_ID),
             Case(~snapshot.offsets.leader_epoch.valid, Verdict.UNKNOWN, Why.NOT_SEEN),
             Case(np.full(rows, changes is None), Verdict.OK, Why.FIRST_OBSERVATION),
-            Case(_waiting(rows, changes), Verdict.UNKNOWN, Why.NOT_TOLD),
+            Case(_waiting(rows, changes), Verdict.UNKNOWN, Why.NOT_REPORTED),
         ],
         (Verdict.OK, Why.NOTHING_SEEN_IS_MISSING),
         events=_events(view, proven),
@@ -136,13 +140,13 @@ def _events(view: View, proven: Sequence[Proof]) -> list[Event]:
     def evidence(key: EventKey) -> dict[str, EvidenceValue]:
         return {
             **(told(view, lost[key]) if key in lost else {}),
-            **(told_transactions(gone[key]) if key in gone else {}),
-            **(told_return(settled[key]) if key in settled else {}),
-            **told_restored(None if key in lost else restored.get(key)),
+            **(lost_transaction_evidence(gone[key]) if key in gone else {}),
+            **(return_evidence(settled[key]) if key in settled else {}),
+            **restored_evidence(None if key in lost else restored.get(key)),
         }
 
     reasons = first_reasons(
-        (Why.EX_LEADER_RETURNED, settled),
+        (Why.FORMER_LEADER_RETURNED, settled),
         (Why.LOST, lost),
         (Why.TRANSACTION_LOST, gone),
         (Why.RESTORED, restored),

@@ -101,15 +101,15 @@ def judge(view: View) -> Judgement:
     is_abandoned = ~active.valid | view.is_unchanged_for(active, ABANDONED_AFTER)
     joined = have_members(groups).take(commits.group)
     is_below = expired.values > 0
-    is_told = told.valid & (told.values >= log_start.values)
+    is_reported = told.valid & (told.values >= log_start.values)
     nobody = is_below & joined.valid & (joined.values == 0)
-    in_doubt = (overtaken.values > 0) & ~is_below & ~is_told
+    in_doubt = (overtaken.values > 0) & ~is_below & ~is_reported
     said = decide(
         RULE,
         subjects,
         [
             Case(~log_start.valid, Verdict.UNKNOWN, Why.LOG_START_NOT_SEEN),
-            Case(is_below & (is_told | (nobody & told.valid)), Verdict.OK, Why.STILL_BELOW),
+            Case(is_below & (is_reported | (nobody & told.valid)), Verdict.OK, Why.STILL_BELOW),
             Case(nobody & is_abandoned, Verdict.BREACH, Why.ABANDONED),
             Case(nobody, Verdict.BREACH, Why.NO_MEMBERS),
             Case(is_below, Verdict.BREACH, Why.BELOW_LOG_START),

@@ -37,7 +37,7 @@ False positives:
     group works off a backlog is told after 10 minutes.
 
 Runbook:
-    Reason `cannot_tell`: give Tidemark READ on the topic; the gaps of the round name it. Reason
+    Reason `not_determined`: give Tidemark READ on the topic; the gaps of the round name it. Reason
     `no_members`: the application is down; start it, or delete the group if it is not needed any more.
     Reason `abandoned`: nothing has to be done; delete the group to be rid of it. Reason `not_moving`: it runs and does not commit;
     search for a poison record, a blocked downstream, or an open transaction of its own. A last stable
@@ -77,7 +77,7 @@ class Why(Reason):
     NO_MEMBERS = "no_members"  # it was at work lately: its application is down
     ABANDONED = "abandoned"  # nobody has been there since the group is known, or not for a week
     MEMBERS_NOT_SEEN = "members_not_seen"  # it is, and whether it runs was not told
-    CANNOT_TELL = "cannot_tell"  # it may be markers alone, and the log was not inspected
+    NOT_DETERMINED = "not_determined"  # it may be markers alone, and the log was not inspected
     END_NOT_SEEN = "end_not_seen"
     COMMIT_NOT_SEEN = "commit_not_seen"  # of one of its partitions, and no other is
     READS_ELSEWHERE = "reads_elsewhere"  # it works off a backlog on another partition first
@@ -118,7 +118,7 @@ def judge(view: View) -> Judgement:
     since = _since(view, places)
     active = view.memory.groups.active_of(snapshot.groups).take(of_commit)
     members = have_members(snapshot.groups).take(of_commit)
-    is_told_nothing: Bools = nothing.valid & (nothing.values == 1)
+    has_no_information: Bools = nothing.valid & (nothing.values == 1)
     may_be_nothing = ~nothing.valid & (
         (lag.values <= SMALL_LAG) | snapshot.commits.scan_failed[places]
     )
@@ -128,12 +128,12 @@ def judge(view: View) -> Judgement:
         RULE,
         subjects,
         [
-            Case(is_told_nothing, Verdict.OK, Why.NOTHING_TO_READ),
+            Case(has_no_information, Verdict.OK, Why.NOTHING_TO_READ),
             Case(~lag.valid, Verdict.UNKNOWN, Why.END_NOT_SEEN),
             Case(lag.values == 0, Verdict.OK, Why.NOTHING_TO_READ),
             Case(~view.is_unchanged_for(since, UNCHANGED), Verdict.OK, Why.MOVES),
             Case(_reads_elsewhere(view, places, lag, since), Verdict.OK, Why.READS_ELSEWHERE),
-            Case(may_be_nothing, Verdict.UNKNOWN, Why.CANNOT_TELL),
+            Case(may_be_nothing, Verdict.UNKNOWN, Why.NOT_DETERMINED),
             Case(~members.valid, Verdict.UNKNOWN, Why.MEMBERS_NOT_SEEN),
             Case(nobody & is_abandoned, Verdict.BREACH, Why.ABANDONED),
             Case(nobody, Verdict.BREACH, Why.NO_MEMBERS),
@@ -205,7 +205,7 @@ def _reads_elsewhere(view: View, places: Int64s, lag: Column, since: Column) -> 
 def _questions(view: View) -> tuple[Question, ...]:
     """Ask behind which larger lags that stand there is anything to read.
 
-    Asked for as long as they stand, answered or not: what nobody asks for any more is forgotten.
+    RoundRequests for as long as they stand, answered or not: what nobody asks for any more is forgotten.
     What this round did not see is asked too, so that the next one that does has the answer.
     """
     snapshot, remembered = view.snapshot, view.memory.commits

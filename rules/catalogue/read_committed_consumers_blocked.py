@@ -42,10 +42,10 @@ from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_doubt import Doubt
 from rules.judgement import Case, CommitSubjects, Judgement, Reason, decide
 from rules.question import SMALL_LAG
+from rules.transactions.blocker_evidence import holder_evidence
 from rules.transactions.classes import TransactionClass
 from rules.transactions.decided import MarkerDelay, decided_since_us, marker_delay
-from rules.transactions.hold_up import HoldUp, hold_ups
-from rules.transactions.told import told_holder
+from rules.transactions.lso_blocker import LsoBlocker, lso_blockers
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
@@ -77,7 +77,7 @@ class Why(Reason):
     HOLDER_NOT_KNOWN = "holder_not_known"
     HOLDER_NOT_SEEN = "holder_not_seen"  # the leader or a coordinator gave no answer
     END_NOT_SEEN = "end_not_seen"
-    CANNOT_TELL = "cannot_tell"  # it may have more to read: the log was not inspected
+    NOT_DETERMINED = "not_determined"  # it may have more to read: the log was not inspected
 
 
 HOLDERS: Final[Mapping[TransactionClass, Why]] = {
@@ -107,8 +107,8 @@ def judge(view: View) -> Judgement:
     nothing = snapshot.commits.nothing_to_read.take(places)
     span = snapshot.offsets.open_span.take(row)
     since = view.since(view.memory.last_stable_offset).take(row)
-    is_told_nothing: Bools = nothing.valid & (nothing.values == 1)
-    has_read_all = lag.valid & ((lag.values == 0) | is_told_nothing)
+    has_no_information: Bools = nothing.valid & (nothing.values == 1)
+    has_read_all = lag.valid & ((lag.values == 0) | has_no_information)
     may_have_read_all = lag.valid & (lag.values <= SMALL_LAG) & ~nothing.valid
 
     def by(why: Why) -> Bools:
@@ -132,7 +132,7 @@ def judge(view: View) -> Judgement:
             Case(~view.is_unchanged_for(since, UNCHANGED), Verdict.OK, Why.NOT_FOR_LONG),
             Case(_is_delayed(view, held, MarkerDelay.FIRST_OBSERVATION)[row], *NOT_SEEN),
             Case(_is_delayed(view, held, MarkerDelay.BEING_WRITTEN)[row], *BEING_WRITTEN),
-            Case(may_have_read_all & ~has_read_all, Verdict.UNKNOWN, Why.CANNOT_TELL),
+            Case(may_have_read_all & ~has_read_all, Verdict.UNKNOWN, Why.NOT_DETERMINED),
             Case(by(Why.OVERDUE), Verdict.BREACH, Why.OVERDUE),
             Case(by(Why.MARKER_STUCK), Verdict.BREACH, Why.MARKER_STUCK),
             Case(~view.is_unchanged_for(since, UNCHANGED_UNKNOWN), Verdict.OK, Why.NOT_FOR_LONG),
@@ -147,17 +147,17 @@ def judge(view: View) -> Judgement:
     )
 
 
-def _holders(view: View) -> dict[int, HoldUp]:
+def _holders(view: View) -> dict[int, LsoBlocker]:
     """Return by row what holds the last stable offset itself: the first of the hold-ups there."""
-    found: dict[int, HoldUp] = {}
-    for one in hold_ups(view):
+    found: dict[int, LsoBlocker] = {}
+    for one in lso_blockers(view):
         stable = view.snapshot.offsets.last_stable_offset[one.row]
         if stable is not None and (one.start_offset is None or one.start_offset <= stable):
             found.setdefault(one.row, one)
     return found
 
 
-def _is_not_seen(view: View, held: Mapping[int, HoldUp]) -> Bools:
+def _is_not_seen(view: View, held: Mapping[int, LsoBlocker]) -> Bools:
     """Mark the partitions of which this round could not tell who holds them, and should have.
 
     An observation that failed is no reason to call a group blocked, or to say that it is not any more.
@@ -175,7 +175,7 @@ def _is_not_seen(view: View, held: Mapping[int, HoldUp]) -> Bools:
     return missing
 
 
-def _is_delayed(view: View, held: Mapping[int, HoldUp], delay: MarkerDelay) -> Bools:
+def _is_delayed(view: View, held: Mapping[int, LsoBlocker], delay: MarkerDelay) -> Bools:
     """Mark the partitions whose holder is decided, as far as is seen, and waits so for its marker."""
     rows = (
         row
@@ -187,11 +187,11 @@ def _is_delayed(view: View, held: Mapping[int, HoldUp], delay: MarkerDelay) -> B
     return marked(len(view.snapshot.partitions), rows)
 
 
-def _rows_held_by(snapshot: Snapshot, held: Mapping[int, HoldUp], why: Why) -> Bools:
+def _rows_held_by(snapshot: Snapshot, held: Mapping[int, LsoBlocker], why: Why) -> Bools:
     rows = (row for row, one in held.items() if HOLDERS.get(one.class_) is why)
     return marked(len(snapshot.partitions), rows)
 
 
-def _told(view: View, holder: HoldUp) -> dict[str, EvidenceValue]:
+def _told(view: View, holder: LsoBlocker) -> dict[str, EvidenceValue]:
     """Return who holds it; the other groups are in the findings of the transaction."""
-    return told_holder(holder, view.now)
+    return holder_evidence(holder, view.now)

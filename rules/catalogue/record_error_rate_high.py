@@ -72,8 +72,8 @@ class Why(Reason):
     RECORDS_FAIL = "records_fail"
     ENDPOINT_SILENT = "endpoint_silent"  # what it said is too old, or it never said anything
     FIRST_OBSERVATION = "first_observation"  # a counter alone says nothing before it was seen twice
-    ERRORS_NOT_TOLD = (
-        "errors_not_told"  # one of its processes tells other metrics, and not this one
+    ERRORS_NOT_REPORTED = (
+        "errors_not_reported"  # one of its processes tells other metrics, and not this one
     )
 
 
@@ -91,7 +91,7 @@ class _Process:
         """Whether errors are told, and not yet for long enough."""
         return self.errors is None and self.reading.errors is not None
 
-    def told(self) -> dict[str, Scalar]:
+    def reported(self) -> dict[str, Scalar]:
         """Return it as evidence."""
         return {
             "endpoint": self.reading.endpoint,
@@ -116,10 +116,10 @@ def judge(view: View) -> Judgement:
     first = np.array(
         [any(one.is_first_observation for one in each) for each in processes], np.bool_
     )
-    untold = np.array([any(one.errors is None for one in each) for each in processes], np.bool_)
+    unreported = np.array([any(one.errors is None for one in each) for each in processes], np.bool_)
 
     def details(position: int) -> dict[str, EvidenceValue]:
-        return {"endpoints": [one.told() for one in processes[position][:MAX_ENDPOINTS]]}
+        return {"endpoints": [one.reported() for one in processes[position][:MAX_ENDPOINTS]]}
 
     return decide(
         RULE,
@@ -128,7 +128,7 @@ def judge(view: View) -> Judgement:
             Case(errors.values > ALLOWED, Verdict.BREACH, Why.RECORDS_FAIL),
             Case(silent, Verdict.UNKNOWN, Why.ENDPOINT_SILENT),
             Case(first, Verdict.UNKNOWN, Why.FIRST_OBSERVATION),
-            Case(untold, Verdict.UNKNOWN, Why.ERRORS_NOT_TOLD),
+            Case(unreported, Verdict.UNKNOWN, Why.ERRORS_NOT_REPORTED),
             Case(errors.values > 0, Verdict.OK, Why.FEW_ERRORS),
         ],
         (Verdict.OK, Why.NO_ERRORS),

@@ -33,7 +33,7 @@ Runbook:
     appended after `unknown_since` is not known. Follow `advice`, and have nothing written again as long as
     nothing is proven: the old leader's own log settles it. When it comes back, its broker log says how far it had come ("Follower ... starts ... from
     offset N") and where it truncates: the difference is the loss. Where Tidemark reads that log it says
-    so, with the reason `ex_leader_returned`: `exact_from` to `exact_to` is all that is gone, and an upper
+    so, with the reason `former_leader_returned`: `exact_from` to `exact_to` is all that is gone, and an upper
     bound of what was acknowledged. If committed records are among it, committed_records_lost says so,
     and the reason here becomes `proven` (info): it is one loss, and read on there. The same goes for
     what a group had read, once that is proven. With `never_observed` nobody had observed the partition under the leader that died:
@@ -59,18 +59,18 @@ import numpy as np
 
 from rules.evidence import EvidenceValue, Scalar
 from rules.facts.column import Column
-from rules.facts.loss_memory import ToldLoss, beyond_epoch_end, is_new
+from rules.facts.loss_memory import ReportedLoss, beyond_epoch_end, is_new
 from rules.facts.unseen_elections import UnseenElection
 from rules.judgement import Event, Judgement, PartitionSubjects, Reason, decide
 from rules.loss.election import Election
 from rules.loss.events import EventKey, events_of, labels_of
 from rules.loss.incidents import IncidentIndex
-from rules.loss.late_lines import has_tail, newly_contradicted, told_late
+from rules.loss.late_lines import has_tail, late_evidence, newly_contradicted
+from rules.loss.loss_evidence import SHOWN, told
 from rules.loss.proof import Proof, proofs
-from rules.loss.proven import loss_read_in, newly_proven, told_proven
-from rules.loss.returned import is_committed, is_no_sign, newly_settled, told_return
-from rules.loss.told import SHOWN, told
-from rules.loss.unseen import newly_unseen, told_election
+from rules.loss.proven import loss_read_in, newly_proven, proven_evidence
+from rules.loss.returned import is_committed, is_no_sign, newly_settled, return_evidence
+from rules.loss.unseen import election_evidence, newly_unseen
 from rules.loss.vanished import vanished
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
@@ -88,7 +88,7 @@ RULE: Final = RuleMeta(
         ("election_not_known", Severity.INFO),
         ("not_determinable", Severity.INFO),
     ),
-    sharpening=("ex_leader_returned", "proven"),
+    sharpening=("former_leader_returned", "proven"),
     names_events=True,
     outlives_subject=True,
 )
@@ -103,7 +103,7 @@ class Why(Reason):
     ELECTION_NOT_KNOWN = (
         "election_not_known"  # nothing committed is missing, nothing tells of an unclean election
     )
-    EX_LEADER_RETURNED = "ex_leader_returned"  # its own log lines tell exactly what is gone
+    FORMER_LEADER_RETURNED = "former_leader_returned"  # its own log lines tell exactly what is gone
     PROVEN = "proven"  # committed_records_lost tells of the same records
     READ_BEYOND_EPOCH_END = "read_beyond_epoch_end"  # a group has read what is not there
     NOT_DETERMINABLE = "not_determinable"  # the topic was deleted before its leader could be asked
@@ -118,7 +118,7 @@ def judge(view: View) -> Judgement:
         **dict.fromkeys(found.unseen, Why.UNSEEN),
         **dict.fromkeys(found.read, Why.READ_BEYOND_EPOCH_END),
         **dict.fromkeys(found.possible, Why.POSSIBLE),
-        **dict.fromkeys(found.settled, Why.EX_LEADER_RETURNED),
+        **dict.fromkeys(found.settled, Why.FORMER_LEADER_RETURNED),
     }
     return decide(
         RULE,
@@ -142,7 +142,7 @@ def _vanished_events(view: View) -> Iterator[Event]:
             position=None,
             labels=labels_of(view.snapshot.cluster, one.name),
             reason=Why.NOT_DETERMINABLE,
-            evidence={"incident": incident, **one.told()},
+            evidence={"incident": incident, **one.reported()},
         )
 
 
@@ -153,12 +153,12 @@ class _Found:
     beyond: Column  # by commit: how far it lies beyond the end of its leader epoch
     open_ended: Mapping[EventKey, Proof]
     elected: Mapping[EventKey, UnseenElection]
-    late: Mapping[EventKey, ToldLoss]  # told before, as an election that nobody knows
-    cut: Mapping[EventKey, ToldLoss]  # as after every clean change
-    settled: Mapping[EventKey, ToldLoss]
+    late: Mapping[EventKey, ReportedLoss]  # told before, as an election that nobody knows
+    cut: Mapping[EventKey, ReportedLoss]  # as after every clean change
+    settled: Mapping[EventKey, ReportedLoss]
     read: Mapping[EventKey, list[int]]  # places of commits
     read_and_proven: Mapping[EventKey, list[int]]
-    proven: Mapping[EventKey, ToldLoss]
+    proven: Mapping[EventKey, ReportedLoss]
 
     @classmethod
     def of(cls, view: View) -> _Found:
@@ -226,18 +226,20 @@ def _evidence(view: View, found: _Found, key: EventKey) -> dict[str, EvidenceVal
     """Return what is told of an event, by the same order as the reasons."""
     places = found.read.get(key) or found.read_and_proven.get(key, [])
     others = (found.settled, found.cut, found.open_ended, found.elected, found.late, found.read)
-    is_told = any(key in other for other in others)
+    is_reported = any(key in other for other in others)
     return {
         **_told(view, found.open_ended.get(key), places, found.beyond),
-        **(told_election(view, found.elected[key]) if key in found.elected else {}),
-        **(told_late(view, found.late[key]) if key in found.late else {}),
-        **(told_return(found.cut[key]) if key in found.cut else {}),
-        **(told_return(found.settled[key]) if key in found.settled else {}),
-        **(told_proven(found.proven[key]) if key in found.proven and not is_told else {}),
+        **(election_evidence(view, found.elected[key]) if key in found.elected else {}),
+        **(late_evidence(view, found.late[key]) if key in found.late else {}),
+        **(return_evidence(found.cut[key]) if key in found.cut else {}),
+        **(return_evidence(found.settled[key]) if key in found.settled else {}),
+        **(proven_evidence(found.proven[key]) if key in found.proven and not is_reported else {}),
     }
 
 
-def _read_beyond(view: View, beyond: Column) -> dict[EventKey, tuple[list[int], ToldLoss | None]]:
+def _read_beyond(
+    view: View, beyond: Column
+) -> dict[EventKey, tuple[list[int], ReportedLoss | None]]:
     """Return the places of commits that newly lie beyond the end of their own epoch, by event.
 
     They belong to the loss of that epoch's end, where one is known, and else to the present leader.
@@ -245,7 +247,7 @@ def _read_beyond(view: View, beyond: Column) -> dict[EventKey, tuple[list[int], 
     snapshot, commits = view.snapshot, view.snapshot.commits
     known = view.before.losses.beyond_epoch_end if view.before is not None else frozenset()
     places = np.flatnonzero(beyond.valid).astype(np.int64)
-    found: dict[EventKey, tuple[list[int], ToldLoss | None]] = {}
+    found: dict[EventKey, tuple[list[int], ReportedLoss | None]] = {}
     for place, new in zip(places.tolist(), is_new(snapshot, places, known), strict=True):
         row = int(commits.row[place])
         present = snapshot.offsets.leader_epoch[row]

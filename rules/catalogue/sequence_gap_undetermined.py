@@ -34,7 +34,7 @@ from typing import Final
 from rules.facts.episodes import Episode
 from rules.facts.sequence_verdicts import SequenceClass
 from rules.judgement import Judgement, Reason
-from rules.sequence.telling import Reasons, judge_episodes
+from rules.sequence.reporting import Reasons, judge_episodes
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind
 from rules.view import View
 
@@ -58,7 +58,9 @@ class Why(Reason):
     NO_SOURCE = "no_source"  # nobody gives us the brokers' log lines
     LOG_NOT_READ = "log_not_read"  # a source is set up, and could not be read
     TOO_MANY = "too_many"  # more producers were rejected in the last day than are remembered
-    PARTITION_NOT_TOLD = "partition_not_told"  # lines of the last day tell none (before Kafka 2.2)
+    PARTITION_NOT_REPORTED = (
+        "partition_not_reported"  # lines of the last day tell none (before Kafka 2.2)
+    )
     INVESTIGATING = "investigating"  # a producer is rejected, and nothing is proven of it yet
 
 
@@ -81,6 +83,6 @@ REASONS: Final = Reasons(
     no_source=Why.NO_SOURCE,
     log_not_read=Why.LOG_NOT_READ,
     too_many=Why.TOO_MANY,
-    partition_not_told=Why.PARTITION_NOT_TOLD,
+    partition_not_reported=Why.PARTITION_NOT_REPORTED,
     investigating=Why.INVESTIGATING,
 )

@@ -45,9 +45,9 @@ from rules.facts.last_observation import microseconds
 from rules.facts.transaction_doubt import Doubt
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.question import ProducersQuestion
+from rules.transactions.blocker_evidence import repair_command, told
 from rules.transactions.classes import TransactionClass
-from rules.transactions.hold_up import HoldUp, hold_ups
-from rules.transactions.told import repair_command, told
+from rules.transactions.lso_blocker import LsoBlocker, lso_blockers
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
@@ -89,7 +89,7 @@ DOUBTS: Final[Mapping[Doubt, Why]] = {
 
 def judge(view: View) -> Judgement:
     """Judge every partition; the evidence is of the first transaction that hangs there."""
-    snapshot, held = view.snapshot, hold_ups(view)
+    snapshot, held = view.snapshot, lso_blockers(view)
     hanging = [one for one in held if one.class_ is TransactionClass.HANGING]
     stood = view.is_unchanged_for(view.since(view.memory.last_stable_offset), DESCRIBED_AFTER)
     holders = [one for one in held if _holds(view, one)]
@@ -97,13 +97,13 @@ def judge(view: View) -> Judgement:
         (why, [one for one in holders if one.doubt is doubt and _counts(view, one)])
         for doubt, why in DOUBTS.items()
     ]
-    by_row: dict[int, list[HoldUp]] = {}
+    by_row: dict[int, list[LsoBlocker]] = {}
     for one in held:
         by_row.setdefault(one.row, []).append(one)
     span = snapshot.offsets.open_span
     is_held = span.valid & (span.values > 0)
 
-    def at(found: Iterable[HoldUp]) -> Bools:
+    def at(found: Iterable[LsoBlocker]) -> Bools:
         return marked(len(snapshot.partitions), (one.row for one in found))
 
     def details(position: int) -> dict[str, EvidenceValue]:
@@ -130,7 +130,7 @@ def judge(view: View) -> Judgement:
     )
 
 
-def _holds(view: View, held: HoldUp) -> bool:
+def _holds(view: View, held: LsoBlocker) -> bool:
     """Whether it is what the last stable offset waits at.
 
     What begins behind it between two requests of a round is on no list yet, and is not in doubt for
@@ -141,7 +141,7 @@ def _holds(view: View, held: HoldUp) -> bool:
     return start is None or (stable is not None and start <= stable)
 
 
-def _counts(view: View, held: HoldUp) -> bool:
+def _counts(view: View, held: LsoBlocker) -> bool:
     """Whether a doubt makes the partition UNKNOWN: who is gone soon leaves a short one."""
     if held.doubt is not Doubt.NOBODY_FOUND or held.first_seen_us is None:
         return True
@@ -164,7 +164,7 @@ def _should_be_known(view: View, stood: Bools) -> Bools:
     return unknown
 
 
-def _told(view: View, held: list[HoldUp]) -> dict[str, EvidenceValue]:
+def _told(view: View, held: list[LsoBlocker]) -> dict[str, EvidenceValue]:
     hanging = [one for one in held if one.class_ is TransactionClass.HANGING]
     chosen = next(iter(hanging or held), None)
     if chosen is None:
@@ -176,7 +176,7 @@ def _told(view: View, held: list[HoldUp]) -> dict[str, EvidenceValue]:
     return found
 
 
-def _questions(view: View, held: Iterable[HoldUp]) -> tuple[ProducersQuestion, ...]:
+def _questions(view: View, held: Iterable[LsoBlocker]) -> tuple[ProducersQuestion, ...]:
     """Ask at once again about what was seen for the first time."""
     rows: Int64s = np.array(
         sorted({one.row for one in held if one.doubt is Doubt.CONFIRMING}), np.int64

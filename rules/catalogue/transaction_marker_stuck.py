@@ -43,9 +43,9 @@ from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_memory import SeenTransaction
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.transactions.blocked import blocked_groups, shown
+from rules.transactions.blocker_evidence import of_transaction
 from rules.transactions.classes import TransactionClass, class_of
 from rules.transactions.decided import STUCK, MarkerDelay, marker_delay
-from rules.transactions.told import of_transaction
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 

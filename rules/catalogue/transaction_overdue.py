@@ -37,8 +37,8 @@ from rules.evidence import EvidenceValue
 from rules.facts.column import Bools
 from rules.facts.transaction_memory import SeenTransaction
 from rules.judgement import Case, Judgement, NamedSubjects, Reason, decide
+from rules.transactions.blocker_evidence import of_transaction
 from rules.transactions.classes import TransactionClass, class_of
-from rules.transactions.told import of_transaction
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 

@@ -34,13 +34,13 @@ from datetime import timedelta
 from typing import Final
 
 from rules.evidence import EvidenceValue
-from rules.facts.loss_memory import Contradiction, ToldLoss
+from rules.facts.loss_memory import Contradiction, ReportedLoss
 from rules.judgement import Judgement, PartitionSubjects, Reason, decide
 from rules.loss.election import Election
 from rules.loss.events import EventKey, events_of
-from rules.loss.late_lines import has_tail, newly_contradicted, told_late
+from rules.loss.late_lines import has_tail, late_evidence, newly_contradicted
+from rules.loss.loss_evidence import told
 from rules.loss.proof import Proof, proofs
-from rules.loss.told import told
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
@@ -82,7 +82,7 @@ def judge(view: View) -> Judgement:
     reasons |= {key: _why(proof) for key, proof in unclean.items()}
 
     def evidence(key: EventKey) -> Mapping[str, EvidenceValue]:
-        return told(view, unclean[key]) if key in unclean else told_late(view, late[key])
+        return told(view, unclean[key]) if key in unclean else late_evidence(view, late[key])
 
     return decide(
         RULE,
@@ -109,5 +109,5 @@ def _why(proof: Proof) -> Why:
     return Why.NOTHING_SEEN_IS_MISSING if proof.possible is None else Why.POSSIBLY_LOST
 
 
-def _why_late(loss: ToldLoss) -> Why:
+def _why_late(loss: ReportedLoss) -> Why:
     return Why.POSSIBLY_LOST if has_tail(loss) else Why.NOTHING_SEEN_IS_MISSING

@@ -30,8 +30,8 @@ from typing import Final
 
 from rules.judgement import Judgement, PartitionSubjects, Reason, decide
 from rules.loss.events import events_of
+from rules.loss.loss_evidence import told
 from rules.loss.proof import proofs
-from rules.loss.told import told
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 

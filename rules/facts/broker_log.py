@@ -123,7 +123,7 @@ class UncleanChange:
     last_known_elr_before: tuple[BrokerId, ...] = ()
 
     @property
-    def ex_leaders(self) -> tuple[BrokerId, ...]:
+    def former_leaders(self) -> tuple[BrokerId, ...]:
         """Return those of whom one led last; nobody where the line does not tell.
 
         Where there is no leader just before, it was among those that were in sync or eligible.

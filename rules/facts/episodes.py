@@ -61,7 +61,7 @@ class StateObservation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ReportedVerdict:
     """What was last told of an episode; it is told again when more than the last two differs."""
 
     class_: SequenceClass
@@ -69,7 +69,7 @@ class Told:
     lost_from: int | None
     lost_to: int | None
     is_resent: bool
-    told_us: int
+    reported_us: int
     times: int  # how often something was told of it
     arrival: Arrival | None = None  # None: nothing was told of it
 
@@ -107,13 +107,13 @@ class Episode:
     last_state: StateObservation | None = None
     newest_producer_epoch: int | None = None  # seen in the log, or remembered by the leader
     changes: tuple[LeaderChange, ...] = ()  # ascending by epoch
-    asked: int = 0  # rounds that asked since the last new rejection, and in all
-    asked_in_all: int = 0
-    is_asking: bool = False  # this round wants to know more, and the next one will
+    queries: int = 0  # rounds that asked since the last new rejection, and in all
+    total_queries: int = 0
+    is_querying: bool = False  # this round wants to know more, and the next one will
     is_waiting: bool = False  # it would ask, if not so many others did
     # An answer or a client's retry may still change what is said: it is not known yet.
     is_investigated: bool = False
-    told: Told | None = None
+    reported: ReportedVerdict | None = None
     ended_us: int | None = None
 
     @property
@@ -137,9 +137,9 @@ class Episode:
         return before is not None and newest is not None and newest > before.producer_epoch
 
     @property
-    def is_told(self) -> bool:
+    def is_reported(self) -> bool:
         """Whether what is said of it may be told: it is proven, or no answer is awaited."""
-        is_open = self.is_investigated or self.is_asking or self.is_waiting
+        is_open = self.is_investigated or self.is_querying or self.is_waiting
         return self.verdict.is_confirmed or not is_open
 
 
@@ -153,8 +153,10 @@ class SequenceMemory:
     # rejection comes after the change.
     changes: Mapping[TopicPartition, tuple[LeaderChange, ...]] = field(default_factory=dict)
     leaderships: Leaderships = field(default_factory=Leaderships.none)
-    untold: int = 0  # episodes that were dropped, being too many, before anything was told of them
-    untold_us: int | None = None  # the last round that dropped one
+    unreported: int = (
+        0  # episodes that were dropped, being too many, before anything was told of them
+    )
+    unreported_us: int | None = None  # the last round that dropped one
 
     @property
     def episodes(self) -> tuple[Episode, ...]:
@@ -167,7 +169,7 @@ def sequences_under(stored: SequenceMemory, seen: SequenceMemory) -> SequenceMem
     ids = {one.id for one in seen.ended}
     both = {key: (one, seen.open[key]) for key, one in stored.open.items() if key in seen.open}
     replaced = [
-        replace(old, ended_us=new.first_seen_us, is_asking=False, is_waiting=False)
+        replace(old, ended_us=new.first_seen_us, is_querying=False, is_waiting=False)
         for old, new in both.values()
         if _is_of_another_topic(old, new)
     ]
@@ -184,8 +186,8 @@ def sequences_under(stored: SequenceMemory, seen: SequenceMemory) -> SequenceMem
             for name in {**stored.changes, **seen.changes}
         },
         leaderships=leaderships_under(stored.leaderships, seen.leaderships),
-        untold=stored.untold + seen.untold,
-        untold_us=_latest(stored.untold_us, seen.untold_us),
+        unreported=stored.unreported + seen.unreported,
+        unreported_us=_latest(stored.unreported_us, seen.unreported_us),
     )
 
 
@@ -220,8 +222,8 @@ def _joined(stored: Episode, seen: Episode) -> Episode:
         last_state=seen.last_state or stored.last_state,
         newest_producer_epoch=_latest(stored.newest_producer_epoch, seen.newest_producer_epoch),
         changes=joined_changes(stored.changes, seen.changes),
-        asked=0,
-        told=stored.told or seen.told,
+        queries=0,
+        reported=stored.reported or seen.reported,
     )
 
 
@@ -282,7 +284,7 @@ def sequences_with_times(
             for name, changes in memory.changes.items()
         },
         leaderships=memory.leaderships.with_times(change_all),
-        untold_us=None if memory.untold_us is None else change(memory.untold_us),
+        unreported_us=None if memory.unreported_us is None else change(memory.unreported_us),
     )
 
 
@@ -295,7 +297,7 @@ def latest_sequence_time(memory: SequenceMemory) -> int:
 
 
 def _moved(episode: Episode, change: Callable[[int], int]) -> Episode:
-    observed, told = episode.batches_scanned_us, episode.told
+    observed, told = episode.batches_scanned_us, episode.reported
     scanned_us = episode.end_scanned_us
     return replace(
         episode,
@@ -307,7 +309,7 @@ def _moved(episode: Episode, change: Callable[[int], int]) -> Episode:
         first_state=_move_observation(episode.first_state, change),
         last_state=_move_observation(episode.last_state, change),
         changes=tuple(_moved_change(one, change) for one in episode.changes),
-        told=None if told is None else replace(told, told_us=change(told.told_us)),
+        reported=None if told is None else replace(told, reported_us=change(told.reported_us)),
         ended_us=None if episode.ended_us is None else change(episode.ended_us),
     )
 

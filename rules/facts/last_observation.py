@@ -209,7 +209,7 @@ def _keep_older(
     found = _with_older(fresh, before, kept, is_sync_told=is_sync_told)
     context = found.context.succeeded(
         kept & both & ~same & fresh.isr.valid,
-        fresh.context.isr_told_us,
+        fresh.context.isr_reported_us,
         was_in_sync=_holds(fresh.isr, old_leader),
     )
     return replace(found, context=context)

@@ -65,7 +65,7 @@ class Contradiction(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToldLoss:
+class ReportedLoss:
     """A leader change that lost committed records, or may have; times as above."""
 
     name: TopicPartition
@@ -77,10 +77,10 @@ class ToldLoss:
     epoch_end: int  # where the older epoch ended in the new leader's log, exclusive
     certain_to: int | None  # offsets from that end to here were seen to be committed, and are gone
     last_observation_us: int | None  # None: nobody had observed under the old leader
-    told_us: int
+    reported_us: int
     # What the old leader's log lines told since.
-    ex_leader_log_end: int | None = None  # where its own log had ended, before it was cut
-    ex_leader_high_watermark: int | None = None  # its own, from which it was set back
+    former_leader_log_end: int | None = None  # where its own log had ended, before it was cut
+    former_leader_high_watermark: int | None = None  # its own, from which it was set back
     alone_since_us: int | None = None  # when it wrote that nobody else is in sync
     # The latest leader epoch that told where the older one ends now, and the one that has all again.
     checked_epoch: int | None = None
@@ -106,13 +106,13 @@ class ToldLoss:
 
         In general an upper bound of what was acknowledged: its last records may not have been.
         """
-        end = self.ex_leader_log_end
+        end = self.former_leader_log_end
         return end if end is not None and end > self.epoch_end else None
 
     @property
     def committed_to(self) -> int | None:
         """Offsets below this one were committed, of those that are gone; None: nothing proves any."""
-        known = (self.certain_to, self.ex_leader_high_watermark)
+        known = (self.certain_to, self.former_leader_high_watermark)
         return max((one for one in known if one is not None), default=None)
 
 
@@ -122,9 +122,9 @@ class LossMemory:
 
     beyond_epoch_end: frozenset[CommitFact] = frozenset()
     beyond_log_end: frozenset[CommitFact] = frozenset()
-    told: tuple[ToldLoss, ...] = ()  # the latest last
+    reported: tuple[ReportedLoss, ...] = ()  # the latest last
     # Changes after which nothing seems to be missing, and which may prove to be losses nevertheless.
-    quiet: tuple[ToldLoss, ...] = ()
+    quiet: tuple[ReportedLoss, ...] = ()
     lines: tuple[ReplicaLine, ...] = ()  # of the last minutes, and all of partitions with a loss
     unseen: tuple[UnseenElection, ...] = ()  # of the last day, those found last at the end
     new_topics: tuple[NewTopic, ...] = ()  # of the last hour
@@ -155,11 +155,11 @@ def advance_losses(snapshot: Snapshot, old: LossMemory | None) -> LossMemory:
 
 def losses_under(stored: LossMemory, seen: LossMemory) -> LossMemory:
     """Return the memory of a process that could read an earlier one's only after some rounds."""
-    known = {one.key for one in seen.told}
+    known = {one.key for one in seen.reported}
     return LossMemory(
         beyond_epoch_end=stored.beyond_epoch_end | seen.beyond_epoch_end,
         beyond_log_end=stored.beyond_log_end | seen.beyond_log_end,
-        told=(*(one for one in stored.told if one.key not in known), *seen.told),
+        reported=(*(one for one in stored.reported if one.key not in known), *seen.reported),
         quiet=(*stored.quiet, *seen.quiet),
         lines=(*stored.lines, *seen.lines),
         unseen=elections_under(stored.unseen, seen.unseen),
@@ -172,12 +172,12 @@ def losses_under(stored: LossMemory, seen: LossMemory) -> LossMemory:
 def losses_with_times(memory: LossMemory, change: Callable[[int], int]) -> LossMemory:
     """Return the memory with its times changed; lines have times of the brokers' clocks."""
 
-    def moved(losses: tuple[ToldLoss, ...]) -> tuple[ToldLoss, ...]:
+    def moved(losses: tuple[ReportedLoss, ...]) -> tuple[ReportedLoss, ...]:
         return tuple(
             replace(
                 one,
                 last_observation_us=changed_if_any(one.last_observation_us),
-                told_us=change(one.told_us),
+                reported_us=change(one.reported_us),
             )
             for one in losses
         )
@@ -187,7 +187,7 @@ def losses_with_times(memory: LossMemory, change: Callable[[int], int]) -> LossM
 
     return replace(
         memory,
-        told=moved(memory.told),
+        reported=moved(memory.reported),
         quiet=moved(memory.quiet),
         lines=tuple(replace(line, read_us=change(line.read_us)) for line in memory.lines),
         unseen=tuple(

@@ -233,7 +233,7 @@ def _with_times(
     context = replace(
         observations.context,
         high_watermark=moved(observations.context.high_watermark),
-        isr_told_us=changed(observations.context.isr_told_us),
+        isr_reported_us=changed(observations.context.isr_reported_us),
         succeeded_us=changed(observations.context.succeeded_us),
     )
     return replace(

@@ -24,7 +24,7 @@ class ObservationContext:
     # As others told them while it led, also in rounds that it did not answer.
     replicas: Ragged
     unclean_election_enabled: Column
-    isr_told_us: Column  # when the ISR of the observation was told, in a round
+    isr_reported_us: Column  # when the ISR of the observation was told, in a round
     # As it was told last while nobody led: the leader epoch, and who could be elected cleanly.
     leaderless_epoch: Column
     electable: Ragged
@@ -34,7 +34,7 @@ class ObservationContext:
 
     @classmethod
     def of(
-        cls, partitions: Partitions, high_watermark: UnchangedSince, told_us: Column
+        cls, partitions: Partitions, high_watermark: UnchangedSince, reported_us: Column
     ) -> ObservationContext:
         """Return what one round told; `high_watermark` begins with the rows of `partitions`."""
         nobody_leads = ~partitions.leader.valid & partitions.isr.valid & partitions.elr.valid
@@ -42,7 +42,7 @@ class ObservationContext:
             high_watermark=high_watermark,
             replicas=partitions.replicas,
             unclean_election_enabled=partitions.unclean_election_enabled,
-            isr_told_us=told_us,
+            isr_reported_us=reported_us,
             leaderless_epoch=partitions.leader_epoch.where(nobody_leads),
             electable=_electable(partitions, nobody_leads),
             succeeded_us=Column.absent(len(partitions)),
@@ -63,7 +63,7 @@ class ObservationContext:
             high_watermark=self.high_watermark.take(answered),
             replicas=self.replicas.take(told),
             unclean_election_enabled=self.unclean_election_enabled.take(told),
-            isr_told_us=self.isr_told_us.take(told),
+            isr_reported_us=self.isr_reported_us.take(told),
             leaderless_epoch=self.leaderless_epoch.take(leaderless),
             electable=self.electable.take(leaderless),
             succeeded_us=self.succeeded_us.take(answered),
@@ -78,7 +78,7 @@ class ObservationContext:
             unclean_election_enabled=self.unclean_election_enabled.joined(
                 other.unclean_election_enabled
             ),
-            isr_told_us=self.isr_told_us.joined(other.isr_told_us),
+            isr_reported_us=self.isr_reported_us.joined(other.isr_reported_us),
             leaderless_epoch=self.leaderless_epoch.joined(other.leaderless_epoch),
             electable=self.electable.joined(other.electable),
             succeeded_us=self.succeeded_us.joined(other.succeeded_us),

@@ -35,7 +35,7 @@ class ScrapeFailure:
     why: str
 
 
-NOT_ASKED: Final = ScrapeFailure(cause=GapCause.TIMEOUT, why="it has not been asked for too long")
+NOT_QUERIED: Final = ScrapeFailure(cause=GapCause.TIMEOUT, why="it has not been asked for too long")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +141,7 @@ class Scrapes:
         for failure in self.failures:
             yield _gap("lists of metrics endpoints", failure)
         for endpoint in self.endpoints:
-            failures = endpoint.failures or (() if endpoint.is_fresh else (NOT_ASKED,))
+            failures = endpoint.failures or (() if endpoint.is_fresh else (NOT_QUERIED,))
             for failure in failures:
                 yield _gap(f"metrics of {endpoint.name}", failure)
 
@@ -165,14 +165,14 @@ class ReportingProducers:
 
     reporting: frozenset[ProducerName]
     raised: frozenset[ProducerName]  # of those: their record-error of this topic went up
-    untold: frozenset[ProducerName]  # theirs went up too, and they do not tell for which topic
+    unreported: frozenset[ProducerName]  # theirs went up too, and they do not tell for which topic
     # Every endpoint answered over the whole time, none of which is too long ago: nobody raised unseen.
     is_whole: bool
 
     @property
     def only_raised(self) -> ProducerName | None:
         """Return the one producer whose records failed; None if it is not exactly one."""
-        if len(self.raised) != 1 or self.untold - self.raised:
+        if len(self.raised) != 1 or self.unreported - self.raised:
             return None
         return next(iter(self.raised))
 
@@ -191,7 +191,7 @@ def reporting_producers(
     return ReportingProducers(
         reporting=_names(mine),
         raised=_names(one for one in mine if _rose(one.errors, since, until)),
-        untold=_names(one for one in whole if _rose(one.errors, since, until)) - per_topic,
+        unreported=_names(one for one in whole if _rose(one.errors, since, until)) - per_topic,
         is_whole=scrapes.is_read
         and scrapes.is_complete
         and all(_answered(one, since, until) for one in scrapes.endpoints),

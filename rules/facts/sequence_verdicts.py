@@ -59,7 +59,7 @@ class SequenceReason(StrEnum):
     UNCLEAN_AND_UNHEALED = "unclean_and_unhealed"  # unclean, and nothing came in time
     UNCLEAN_CHANGE = "unclean_change"  # unclean, and there is still time for it to heal
     CHANGE_NOT_KNOWN = "change_not_known"  # it may have been unclean
-    CHANGE_NOT_TOLD = "change_not_told"  # the new leader has not told yet what is left
+    CHANGE_NOT_REPORTED = "change_not_reported"  # the new leader has not told yet what is left
     CLEAN_CHANGES = "clean_changes"  # all were clean: what was acknowledged is there
     SEEMINGLY_CLEAN = "seemingly_clean"  # as far as was seen, where elections may be unclean
     CHANGES_UNSEEN = "changes_unseen"  # some were not watched, or not compared, or are forgotten
@@ -67,8 +67,8 @@ class SequenceReason(StrEnum):
     # Something is missing that would decide.
     LOOKING = "looking"  # asked, and not answered yet
     HEALING = "healing"  # the leader knows nothing of the producer; it may still heal
-    PARTITION_NOT_TOLD = "partition_not_told"  # the line is of an old broker
-    PRODUCER_NOT_TOLD = "producer_not_told"  # likewise
+    PARTITION_NOT_REPORTED = "partition_not_reported"  # the line is of an old broker
+    PRODUCER_NOT_REPORTED = "producer_not_reported"  # likewise
     PARTITION_NOT_SEEN = "partition_not_seen"  # brokers were not, or could not be asked about it
     TOPIC_RECREATED = "topic_recreated"  # the line is of an older topic of that name
     NOT_READABLE = "not_readable"  # READ on the topic is missing

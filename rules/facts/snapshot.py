@@ -91,8 +91,8 @@ class Snapshot:
     @property
     def transactions_listed(self) -> bool:
         """Whether a transaction that is not listed as open is not open, as far as we may see."""
-        is_told = any(gap.scope is GapScope.TRANSACTIONS for gap in self.gaps)
-        return self.transactions.is_complete or not is_told
+        is_reported = any(gap.scope is GapScope.TRANSACTIONS for gap in self.gaps)
+        return self.transactions.is_complete or not is_reported
 
     @property
     def transactions_seen(self) -> bool:

@@ -23,7 +23,7 @@ class UnseenElection:
     topic_id: TopicId | None
     leader: int
     leader_epoch: int  # the new one
-    ex_leaders: tuple[int, ...]  # one of these led last; none: nobody tells
+    former_leaders: tuple[int, ...]  # one of these led last; none: nobody tells
     written_us: int | None  # by the controller's clock
     read_us: int  # by our own
     # Up to then nothing unseen had happened: an observation, or a round in which the topic was not there.
@@ -35,9 +35,9 @@ class UnseenElection:
         return self.name, self.topic_id, self.leader_epoch
 
     @property
-    def ex_leader(self) -> int | None:
+    def former_leader(self) -> int | None:
         """Return who led before, where only one can have."""
-        return self.ex_leaders[0] if len(self.ex_leaders) == 1 else None
+        return self.former_leaders[0] if len(self.former_leaders) == 1 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ import numpy as np
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.identity import TopicId, TopicPartition
 from rules.facts.last_observation import LastObservations, microseconds, unsettled_rows
-from rules.facts.loss_memory import ToldLoss
+from rules.facts.loss_memory import ReportedLoss
 from rules.facts.matching import matching_rows
 from rules.view import View
 
@@ -73,9 +73,9 @@ class Changes:
         told = self.view.snapshot.epoch_ends
         ends, epochs = told.end_offset.take(self.place), told.found_epoch.take(self.place)
         lacks = ends.valid & epochs.valid & (epochs.values < self.old_epochs)
-        if self.view.before is None or not self.view.before.losses.told or not lacks.any():
+        if self.view.before is None or not self.view.before.losses.reported or not lacks.any():
             return ends
-        begins = _beginnings(self.view.before.losses.told)
+        begins = _beginnings(self.view.before.losses.reported)
         partitions, values = self.view.snapshot.partitions, ends.values.copy()
         for place in np.flatnonzero(lacks).tolist():
             row, epoch = int(self.rows[place]), int(self.old_epochs[place])
@@ -102,7 +102,7 @@ class Changes:
         return self.observations.leader_epoch.take(self.observation_of_row).values
 
 
-def _beginnings(told: Sequence[ToldLoss]) -> dict[Change, int]:
+def _beginnings(told: Sequence[ReportedLoss]) -> dict[Change, int]:
     """Return where the leader epochs began that followed a loss, as far as that is known.
 
     A leader that came back with all that an earlier one had lost began its own epoch behind that, and
@@ -118,6 +118,6 @@ def _beginnings(told: Sequence[ToldLoss]) -> dict[Change, int]:
     return found
 
 
-def _is_still_lost(loss: ToldLoss, leader_epoch: int) -> bool:
+def _is_still_lost(loss: ReportedLoss, leader_epoch: int) -> bool:
     """Whether a later leader was asked, and did not have all that was lost."""
     return loss.restored_epoch is None and (loss.checked_epoch or 0) >= leader_epoch

@@ -236,12 +236,12 @@ def _has_followed(changes: Changes) -> Bools:
     """
     epochs, context = changes.view.snapshot.offsets.leader_epoch, changes.observations.context
     then = context.high_watermark.values.take(changes.observation_of_row)
-    told_at = context.isr_told_us.take(changes.observation_of_row)
+    reported_at = context.isr_reported_us.take(changes.observation_of_row)
     last = changes.observations.high_watermark.take(changes.observation_of_row)
     observed_at = changes.observations.observed_at_us.take(changes.observation_of_row)
     has_grown = then.valid & last.valid & (last.values > then.values)
     is_direct = epochs.values[changes.rows] - changes.old_epochs == 1
-    is_later = told_at.valid & (observed_at.values > told_at.values)
+    is_later = reported_at.valid & (observed_at.values > reported_at.values)
     found: Bools = has_grown & is_direct & is_later
     return found
 
@@ -286,9 +286,9 @@ def stood_still(changes: Changes) -> Bools:
         changes.observations.high_watermark.take(rows),
         changes.observations.log_end_offset.take(rows),
     )
-    observed_at, told_at = (
+    observed_at, reported_at = (
         changes.observations.observed_at_us.take(rows),
-        context.isr_told_us.take(rows),
+        context.isr_reported_us.take(rows),
     )
     unchanged = context.high_watermark.take(rows)
     since, stood_at = unchanged.since_us, unchanged.values
@@ -296,7 +296,7 @@ def stood_still(changes: Changes) -> Bools:
     same = stood_at.valid & (stood_at.values == watermark.values)
     still = since.valid & same & is_ahead & (since.values < observed_at.values)
     jumped = since.valid & stood_at.valid & (stood_at.values < watermark.values)
-    jumped &= ~told_at.valid | (since.values < told_at.values)
+    jumped &= ~reported_at.valid | (since.values < reported_at.values)
     found: Bools = still | jumped | ~end.valid
     return found
 

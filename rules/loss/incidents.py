@@ -126,10 +126,10 @@ def _found(view: View, losses: LossMemory) -> Iterator[tuple[EventName, int | No
     for proof in proofs(view):
         topic_id = partitions.topic_id(proof.row)
         yield EventName(proof.name, topic_id, proof.leader_epoch), proof.before.leader
-    for loss in losses.told:
+    for loss in losses.reported:
         yield EventName(loss.name, loss.topic_id, loss.leader_epoch), loss.leader_before
     for one in losses.unseen:
-        yield EventName(one.name, one.topic_id, one.leader_epoch), one.ex_leader
+        yield EventName(one.name, one.topic_id, one.leader_epoch), one.former_leader
     yield from vanished_names(view)
     yield from _read_beyond(view, losses)
 
@@ -148,7 +148,7 @@ def _read_beyond(view: View, losses: LossMemory) -> Iterator[tuple[EventName, in
         for place, new in zip(places.tolist(), is_new(snapshot, places, told), strict=True)
         if new
     }
-    of_loss = {(loss.name, loss.topic_id) for loss in losses.told}
+    of_loss = {(loss.name, loss.topic_id) for loss in losses.reported}
     for row in sorted(rows):
         name = snapshot.partitions.index.topic_partition(row)
         topic_id = snapshot.partitions.topic_id(row)

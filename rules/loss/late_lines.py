@@ -14,14 +14,16 @@ from rules.evidence import EvidenceValue
 from rules.facts.broker_log import IsrUpdated, UncleanChange
 from rules.facts.clocks import CLOCKS_AGREE_US
 from rules.facts.last_observation import microseconds
-from rules.facts.loss_memory import Contradiction, ReplicaLine, ToldLoss
+from rules.facts.loss_memory import Contradiction, ReplicaLine, ReportedLoss
 from rules.loss.election import Election
+from rules.loss.loss_evidence import copy_first, timestamp
 from rules.loss.returned import is_committed, row_of
-from rules.loss.told import copy_first, timestamp
 from rules.view import View
 
 
-def held_against(loss: ToldLoss, lines: Iterable[ReplicaLine], *, is_behind: bool) -> ToldLoss:
+def held_against(
+    loss: ReportedLoss, lines: Iterable[ReplicaLine], *, is_behind: bool
+) -> ReportedLoss:
     """Return the loss with what lines tell against its election.
 
     While a log is behind, a later line of the same leader may say another thing of its ISR.
@@ -35,11 +37,11 @@ def held_against(loss: ToldLoss, lines: Iterable[ReplicaLine], *, is_behind: boo
     return loss if worst == loss.contradicted else replace(loss, contradicted=worst)
 
 
-def newly_contradicted(view: View) -> dict[tuple[int, int], ToldLoss]:
+def newly_contradicted(view: View) -> dict[tuple[int, int], ReportedLoss]:
     """Return by row and leader epoch the changes told before against which this round read a line."""
-    before = {} if view.before is None else {one.key: one for one in view.before.losses.told}
-    found: dict[tuple[int, int], ToldLoss] = {}
-    for loss in view.memory.losses.told:
+    before = {} if view.before is None else {one.key: one for one in view.before.losses.reported}
+    found: dict[tuple[int, int], ReportedLoss] = {}
+    for loss in view.memory.losses.reported:
         was, row = before.get(loss.key), row_of(view, loss)
         is_same = was is not None and was.leader_epoch == loss.leader_epoch
         if was is not None and is_same and row is not None and loss.contradicted > was.contradicted:
@@ -47,12 +49,12 @@ def newly_contradicted(view: View) -> dict[tuple[int, int], ToldLoss]:
     return found
 
 
-def has_tail(loss: ToldLoss) -> bool:
+def has_tail(loss: ReportedLoss) -> bool:
     """Whether something that was seen is gone, and may have been committed."""
     return (loss.not_known_to or 0) > loss.epoch_end
 
 
-def told_late(view: View, loss: ToldLoss) -> dict[str, EvidenceValue]:
+def late_evidence(view: View, loss: ReportedLoss) -> dict[str, EvidenceValue]:
     """Return what is known of such a change by now, as evidence."""
     row = row_of(view, loss)
     isr = () if row is None else view.snapshot.partitions.isr[row] or ()
@@ -74,13 +76,13 @@ def told_late(view: View, loss: ToldLoss) -> dict[str, EvidenceValue]:
     }
 
 
-def _is_open(loss: ToldLoss) -> bool:
+def _is_open(loss: ReportedLoss) -> bool:
     """Whether its election is still what nobody knows."""
     is_proven = is_committed(loss) or bool(loss.missing) or loss.restored_epoch is not None
     return loss.not_known_to is not None and not is_proven
 
 
-def _of_controller(loss: ToldLoss, event: object) -> int:
+def _of_controller(loss: ReportedLoss, event: object) -> int:
     """Return what a controller's line says against it."""
     if not isinstance(event, UncleanChange) or event.leader_epoch is None:
         return 0
@@ -88,13 +90,13 @@ def _of_controller(loss: ToldLoss, event: object) -> int:
     is_named = event.topic is not None or event.topic_id is not None
     is_its = is_topic and is_named and event.partition == loss.name.partition
     is_within = loss.leader_epoch_before < event.leader_epoch <= loss.leader_epoch
-    is_after = not event.ex_leaders or loss.leader_before in event.ex_leaders
+    is_after = not event.former_leaders or loss.leader_before in event.former_leaders
     if not (is_its and is_within and is_after) or event.leader in (None, loss.leader_before):
         return 0
     return Contradiction.BY_SIGNS if event.is_of_last_known else Contradiction.BY_CONTROLLER
 
 
-def _of_isr(loss: ToldLoss, lines: Iterable[ReplicaLine]) -> int:
+def _of_isr(loss: ReportedLoss, lines: Iterable[ReplicaLine]) -> int:
     """Return what the old leader's last line about its ISR says against it.
 
     One that it wrote later than the change was told may be of another time as a leader.
@@ -106,11 +108,11 @@ def _of_isr(loss: ToldLoss, lines: Iterable[ReplicaLine]) -> int:
     ]
     at, isr = max(own, default=(0, ()))
     is_direct = loss.leader_epoch - loss.leader_epoch_before == 1
-    is_against = loss.leader_before in isr and loss.leader not in isr and at <= loss.told_us
+    is_against = loss.leader_before in isr and loss.leader not in isr and at <= loss.reported_us
     return Contradiction.BY_SIGNS if is_against and (is_direct or len(isr) == 1) else 0
 
 
-def _written_us(loss: ToldLoss, line: ReplicaLine) -> int | None:
+def _written_us(loss: ReportedLoss, line: ReplicaLine) -> int | None:
     """Return when the old leader wrote a line about its ISR since the last observation."""
     event, observed_at = line.event, loss.last_observation_us
     if not isinstance(event, IsrUpdated) or event.origin.at is None or observed_at is None:

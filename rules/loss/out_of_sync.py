@@ -41,20 +41,23 @@ def died_alone(changes: Changes) -> Bools:
         changes.observations.context,
         changes.observation_of_row,
     )
-    told_at, observed_at = context.isr_told_us.take(rows), observations.observed_at_us.take(rows)
+    reported_at, observed_at = (
+        context.isr_reported_us.take(rows),
+        observations.observed_at_us.take(rows),
+    )
     old_leader, elr = observations.leader.take(rows), observations.elr.take(rows)
     was_alone = (observations.isr.take(rows).lengths == 1) & holds(
         observations.isr, rows, old_leader
     )
-    gave_no_answer = told_at.valid & (told_at.values > observed_at.values)
+    gave_no_answer = reported_at.valid & (reported_at.values > observed_at.values)
     may_be_elected = ~elr.valid | holds(observations.elr, rows, changes.leaders)
     found: Bools = (
         was_alone & gave_no_answer & ~may_be_elected & changes.are_direct & _is_other(changes)
     )
-    return found & _is_gone_soon(changes, told_at)
+    return found & _is_gone_soon(changes, reported_at)
 
 
-def _is_gone_soon(changes: Changes, told_at: Column) -> Bools:
+def _is_gone_soon(changes: Changes, reported_at: Column) -> Bools:
     """Mark where the old leader was not in sync with the new one, soon after it was told to be alone."""
     context, rows = changes.observations.context, changes.observation_of_row
     present = changes.view.snapshot.partitions.isr
@@ -62,7 +65,7 @@ def _is_gone_soon(changes: Changes, told_at: Column) -> Bools:
     was_back, at = context.was_in_sync.take(rows), context.succeeded_us.take(rows)
     is_in_sync = np.where(was_back.valid, was_back.values == 1, is_back)
     seen_at = np.where(at.valid, at.values, changes.now_us)
-    is_soon = seen_at - told_at.values <= FRESH // MICROSECOND
+    is_soon = seen_at - reported_at.values <= FRESH // MICROSECOND
     found: Bools = present.take(changes.rows).valid & ~is_in_sync & is_soon
     return found
 

@@ -61,7 +61,7 @@ class Proof:
     leader_epoch: int
     election: Election
     epoch_end: int  # where the older epoch ended in the present leader's log, exclusive
-    ex_leader_end: int | None  # what the older leader itself still has, if it could be asked
+    former_leader_end: int | None  # what the older leader itself still has, if it could be asked
     is_contradicted_directly: bool  # by log lines, or by who was elected after a leaderless epoch
     is_contradicted: bool  # they do, or an ISR that a slow leader may have had too
     was_stalled: bool  # its high watermark stood, and unclean elections may be: its ISR shrinks
@@ -94,7 +94,7 @@ class Proof:
         if self.election is Election.CLEAN and self.certain is None:
             return None
         start = max(self.epoch_end, self.before.high_watermark)
-        return Span.between(start, max(self._seen_end, self.ex_leader_end or 0, start))
+        return Span.between(start, max(self._seen_end, self.former_leader_end or 0, start))
 
     @property
     def is_open_ended(self) -> bool:
@@ -120,7 +120,7 @@ def proofs(view: View) -> tuple[Proof, ...]:
     found = _proofs(Changes.of(view), are_plain=False)
     if not found or view.before is None:
         return found
-    told = {(*one.key, one.leader_epoch) for one in view.before.losses.told}
+    told = {(*one.key, one.leader_epoch) for one in view.before.losses.reported}
     return tuple(one for one in found if one.key not in told)
 
 
@@ -193,14 +193,14 @@ def _proof(  # noqa: PLR0913 - what is known of one change
         leader_epoch=epoch,
         election=election,
         epoch_end=end,
-        ex_leader_end=_ex_leader_end(snapshot, row, observation.leader),
+        former_leader_end=_former_leader_end(snapshot, row, observation.leader),
         is_contradicted_directly=is_contradicted_directly,
         is_contradicted=is_contradicted,
         was_stalled=was_stalled,
     )
 
 
-def _ex_leader_end(snapshot: Snapshot, row: int, leader: int | None) -> int | None:
+def _former_leader_end(snapshot: Snapshot, row: int, leader: int | None) -> int | None:
     """Return the log end that the older leader itself tells, while it has not truncated.
 
     Only one beyond the present leader's is its old log: a follower's is never longer.

@@ -8,16 +8,16 @@ later, and by another rule.
 from __future__ import annotations
 
 from rules.evidence import EvidenceValue
-from rules.facts.loss_memory import ToldLoss
-from rules.loss.returned import is_committed, row_of, told_return
+from rules.facts.loss_memory import ReportedLoss
+from rules.loss.returned import is_committed, return_evidence, row_of
 from rules.view import View
 
 
-def newly_proven(view: View) -> dict[tuple[int, int], ToldLoss]:
+def newly_proven(view: View) -> dict[tuple[int, int], ReportedLoss]:
     """Return the losses that this round proves and that were told as possible, by row and epoch."""
-    before = {} if view.before is None else {one.key: one for one in view.before.losses.told}
-    found: dict[tuple[int, int], ToldLoss] = {}
-    for loss in view.memory.losses.told:
+    before = {} if view.before is None else {one.key: one for one in view.before.losses.reported}
+    found: dict[tuple[int, int], ReportedLoss] = {}
+    for loss in view.memory.losses.reported:
         known = before.get(loss.key)
         if not is_committed(loss) or (known is not None and is_committed(known)):
             continue
@@ -27,12 +27,12 @@ def newly_proven(view: View) -> dict[tuple[int, int], ToldLoss]:
     return found
 
 
-def loss_read_in(view: View, row: int, *, epoch: int | None, end: int) -> ToldLoss | None:
+def loss_read_in(view: View, row: int, *, epoch: int | None, end: int) -> ReportedLoss | None:
     """Return the loss of what a group had read in an epoch that ended at `end`; a proven one first."""
     name = view.snapshot.partitions.index.topic_partition(row)
     same = (
         loss
-        for loss in view.memory.losses.told
+        for loss in view.memory.losses.reported
         if loss.name == name
         and loss.epoch_end == end
         and row_of(view, loss) == row
@@ -42,10 +42,10 @@ def loss_read_in(view: View, row: int, *, epoch: int | None, end: int) -> ToldLo
     return min(same, key=lambda loss: not is_committed(loss), default=None)
 
 
-def told_proven(loss: ToldLoss) -> dict[str, EvidenceValue]:
+def proven_evidence(loss: ReportedLoss) -> dict[str, EvidenceValue]:
     """Return where to read on, as evidence."""
     committed_to = loss.committed_to or loss.epoch_end
-    told = told_return(loss) if loss.lost_to is not None else _told_change(loss)
+    told = return_evidence(loss) if loss.lost_to is not None else _told_change(loss)
     return {
         **told,
         "proven_committed_offsets": committed_to - loss.epoch_end,
@@ -53,7 +53,7 @@ def told_proven(loss: ToldLoss) -> dict[str, EvidenceValue]:
     }
 
 
-def _told_change(loss: ToldLoss) -> dict[str, EvidenceValue]:
+def _told_change(loss: ReportedLoss) -> dict[str, EvidenceValue]:
     return {
         "topic_id": loss.topic_id,
         "leader_before": loss.leader_before,
@@ -62,7 +62,7 @@ def _told_change(loss: ToldLoss) -> dict[str, EvidenceValue]:
     }
 
 
-def _was_told_otherwise(view: View, loss: ToldLoss) -> bool:
+def _was_told_otherwise(view: View, loss: ReportedLoss) -> bool:
     """Whether its election, or a group that had read it, was told before."""
     if view.before is None:
         return False

@@ -32,7 +32,7 @@ from rules.facts.loss_memory import (
     LossMemory,
     ReplicaEvent,
     ReplicaLine,
-    ToldLoss,
+    ReportedLoss,
 )
 from rules.facts.times import MICROSECOND
 from rules.facts.unseen_elections import UnseenElection
@@ -47,8 +47,8 @@ from rules.loss.unseen import Remembered, unseen_elections
 from rules.loss.whole_transactions import with_transactions
 from rules.view import View
 
-TOLD_KEPT: Final = timedelta(days=1)  # as long as the finding of an event
-MAX_TOLD: Final = 1000  # a broker that leads more of them at once is resolved in its own log
+REPORTED_KEPT: Final = timedelta(days=1)  # as long as the finding of an event
+MAX_REPORTED: Final = 1000  # a broker that leads more of them at once is resolved in its own log
 LINES_KEPT: Final = timedelta(minutes=5)  # of partitions without a loss
 ALONE_KEPT: Final = timedelta(hours=1)  # a leader may be alone for long before it dies
 MAX_LINES: Final = 5000  # those of losses, then the latest
@@ -63,11 +63,13 @@ def remember_losses(view: View) -> LossMemory:
     events = (_that_may_settle(event) for event in view.snapshot.broker_log.events)
     read = [ReplicaLine(event=event, read_us=now_us) for event in events if event is not None]
     memory = replace(memory, new_topics=new_topics(view), controllers=controllers_read(view))
-    if not (found or plain or read or memory.told or memory.quiet or memory.lines or memory.unseen):
+    if not (
+        found or plain or read or memory.reported or memory.quiet or memory.lines or memory.unseen
+    ):
         return memory
-    told = _latest([*memory.told, *found], now_us, TOLD_KEPT)
+    told = _latest([*memory.reported, *found], now_us, REPORTED_KEPT)
     quiet = _latest([*memory.quiet, *plain], now_us, ALONE_KEPT)
-    known = Remembered(told=told, quiet=quiet, new=memory.new_topics)
+    known = Remembered(reported=told, quiet=quiet, new=memory.new_topics)
     unseen = unseen_elections(view, (*memory.lines, *read), known)
     lines = _kept([*memory.lines, *read], [*told, *quiet, *unseen], now_us)
     told, quiet = _settled(known, unseen, lines, now_us)
@@ -75,7 +77,7 @@ def remember_losses(view: View) -> LossMemory:
     told = [held_against(loss, every, is_behind=is_behind) for loss in told]
     return replace(
         memory,
-        told=tuple(with_transactions(view, with_what_is_back(view, loss)) for loss in told),
+        reported=tuple(with_transactions(view, with_what_is_back(view, loss)) for loss in told),
         quiet=tuple(quiet),
         lines=tuple(lines),
         unseen=unseen,
@@ -84,14 +86,14 @@ def remember_losses(view: View) -> LossMemory:
 
 def _settled(
     known: Remembered, unseen: Sequence[UnseenElection], lines: Iterable[ReplicaLine], now_us: int
-) -> tuple[list[ToldLoss], list[ToldLoss]]:
+) -> tuple[list[ReportedLoss], list[ReportedLoss]]:
     """Settle by lines; what proves to be a loss is told from now on."""
     by_name: dict[TopicPartition | None, list[ReplicaLine]] = {}
     for line in lines:
         by_name.setdefault(partition_of(line.event), []).append(line)
-    ends = [settled(loss, by_name.get(loss.name, ())) for loss in known.told]
+    ends = [settled(loss, by_name.get(loss.name, ())) for loss in known.reported]
     found = [settled(loss, by_name.get(loss.name, ())) for loss in known.quiet]
-    lost = [replace(loss, told_us=now_us) for loss in found if is_loss(loss)]
+    lost = [replace(loss, reported_us=now_us) for loss in found if is_loss(loss)]
     told = [*ends, *lost]
     for one in unseen:
         loss = settled_election(one, by_name.get(one.name, ()), now_us)
@@ -101,12 +103,12 @@ def _settled(
     return told, [loss for loss in found if loss.key not in gone]
 
 
-def _told(proof: Proof, now_us: int) -> ToldLoss:
+def _told(proof: Proof, now_us: int) -> ReportedLoss:
     certain, possible = proof.certain, proof.possible
     is_not_known = certain is None and proof.election is Election.NOT_KNOWN
     open_to = proof.epoch_end if possible is None else possible.end
     has_signs = proof.is_contradicted_directly or (proof.was_stalled and possible is not None)
-    return ToldLoss(
+    return ReportedLoss(
         name=proof.name,
         topic_id=proof.before.topic_id,
         leader_before=proof.before.leader,
@@ -116,17 +118,17 @@ def _told(proof: Proof, now_us: int) -> ToldLoss:
         epoch_end=proof.epoch_end,
         certain_to=None if certain is None else certain.end,
         last_observation_us=proof.before.observed_at_us,
-        told_us=now_us,
+        reported_us=now_us,
         not_known_to=open_to if is_not_known else None,
         contradicted=Contradiction.BY_SIGNS if has_signs else Contradiction.NOTHING,
     )
 
 
-def _latest(told: Iterable[ToldLoss], now_us: int, kept: timedelta) -> list[ToldLoss]:
+def _latest(told: Iterable[ReportedLoss], now_us: int, kept: timedelta) -> list[ReportedLoss]:
     """Return each loss once, without the old ones."""
     oldest = now_us - kept // MICROSECOND
-    by_key = {loss.key: loss for loss in told if loss.told_us > oldest}
-    return list(by_key.values())[-MAX_TOLD:]
+    by_key = {loss.key: loss for loss in told if loss.reported_us > oldest}
+    return list(by_key.values())[-MAX_REPORTED:]
 
 
 def _that_may_settle(event: LogEvent) -> ReplicaEvent | None:
@@ -169,7 +171,7 @@ def _written_us(line: ReplicaLine) -> int:
 
 
 def _kept(
-    lines: Sequence[ReplicaLine], told: Iterable[ToldLoss | UnseenElection], now_us: int
+    lines: Sequence[ReplicaLine], told: Iterable[ReportedLoss | UnseenElection], now_us: int
 ) -> list[ReplicaLine]:
     """Return each line once, as long as it may be needed: of too many those that most likely are."""
     of_losses = {loss.name for loss in told}
@@ -198,6 +200,6 @@ def _is_recent(
     line: ReplicaLine, of_losses: set[TopicPartition], turns: set[ReplicaEvent], now_us: int
 ) -> bool:
     if partition_of(line.event) in of_losses:
-        return line.read_us > now_us - TOLD_KEPT // MICROSECOND
+        return line.read_us > now_us - REPORTED_KEPT // MICROSECOND
     kept = ALONE_KEPT if line.event in turns else LINES_KEPT
     return line.read_us > now_us - kept // MICROSECOND

@@ -15,13 +15,13 @@ import numpy as np
 
 from rules.evidence import EvidenceValue
 from rules.facts.column import Column
-from rules.facts.loss_memory import ToldLoss
+from rules.facts.loss_memory import ReportedLoss
 from rules.loss.returned import is_committed, row_of
 from rules.question import EpochEndQuestion
 from rules.view import View
 
 
-def with_what_is_back(view: View, loss: ToldLoss) -> ToldLoss:
+def with_what_is_back(view: View, loss: ReportedLoss) -> ReportedLoss:
     """Return the loss with what a later leader told in this round of the epoch that had lost its end."""
     row, present = _to_check(view, loss)
     if row is None or present is None:
@@ -39,7 +39,7 @@ def about_restored(view: View) -> tuple[EpochEndQuestion, ...]:
     """Ask leaders that came after the one that had lost records where the older epoch ends by now."""
     asked = [
         (row, loss.leader_epoch_before)
-        for loss in view.memory.losses.told
+        for loss in view.memory.losses.reported
         for row, _ in [_to_check(view, loss)]
         if row is not None
     ]
@@ -49,14 +49,14 @@ def about_restored(view: View) -> tuple[EpochEndQuestion, ...]:
     return (EpochEndQuestion(view.snapshot.partitions, rows, epochs),)
 
 
-def newly_restored(view: View) -> dict[tuple[int, int], ToldLoss]:
+def newly_restored(view: View) -> dict[tuple[int, int], ReportedLoss]:
     """Return by row and leader epoch the proven losses that this round finds to be restored.
 
     Each by itself: whether another loss of the partition still open is that one's matter.
     """
-    before = {} if view.before is None else {one.key: one for one in view.before.losses.told}
-    found: dict[tuple[int, int], ToldLoss] = {}
-    for loss in view.memory.losses.told:
+    before = {} if view.before is None else {one.key: one for one in view.before.losses.reported}
+    found: dict[tuple[int, int], ReportedLoss] = {}
+    for loss in view.memory.losses.reported:
         known, row = before.get(loss.key), row_of(view, loss)
         is_new = known is not None and known.restored_epoch is None
         is_back = is_committed(loss) and loss.restored_epoch is not None
@@ -65,7 +65,7 @@ def newly_restored(view: View) -> dict[tuple[int, int], ToldLoss]:
     return found
 
 
-def told_restored(loss: ToldLoss | None) -> dict[str, EvidenceValue]:
+def restored_evidence(loss: ReportedLoss | None) -> dict[str, EvidenceValue]:
     """Return what is there again as evidence; nothing where there is none."""
     if loss is None:
         return {}
@@ -84,7 +84,7 @@ def told_restored(loss: ToldLoss | None) -> dict[str, EvidenceValue]:
     }
 
 
-def _to_check(view: View, loss: ToldLoss) -> tuple[int | None, int | None]:
+def _to_check(view: View, loss: ReportedLoss) -> tuple[int | None, int | None]:
     """Return row and epoch of a leader that came since a proven loss and was not asked yet."""
     is_lost = is_committed(loss) and loss.restored_epoch is None
     row = row_of(view, loss) if is_lost else None
@@ -94,7 +94,7 @@ def _to_check(view: View, loss: ToldLoss) -> tuple[int | None, int | None]:
     return row, present
 
 
-def _known_end(loss: ToldLoss) -> int:
+def _known_end(loss: ReportedLoss) -> int:
     """Return up to where records are known to be lost."""
-    ends = (loss.committed_to, loss.ex_leader_log_end)
+    ends = (loss.committed_to, loss.former_leader_log_end)
     return max((one for one in ends if one is not None), default=loss.epoch_end)

@@ -30,15 +30,15 @@ from rules.facts.broker_log import (
 )
 from rules.facts.clocks import CLOCKS_AGREE_US
 from rules.facts.last_observation import microseconds
-from rules.facts.loss_memory import Contradiction, ReplicaEvent, ReplicaLine, ToldLoss
+from rules.facts.loss_memory import Contradiction, ReplicaEvent, ReplicaLine, ReportedLoss
 from rules.facts.unseen_elections import UnseenElection
-from rules.loss.told import timestamp
+from rules.loss.loss_evidence import timestamp
 from rules.view import View
 
 E = TypeVar("E", bound=ReplicaEvent)
 
 
-def settled(loss: ToldLoss, lines: Iterable[ReplicaLine]) -> ToldLoss:
+def settled(loss: ReportedLoss, lines: Iterable[ReplicaLine]) -> ReportedLoss:
     """Return the loss with what these lines tell of it; what they do not tell stays as it was."""
     own = [
         line.event
@@ -53,21 +53,22 @@ def settled(loss: ToldLoss, lines: Iterable[ReplicaLine]) -> ToldLoss:
     return replace(
         loss,
         # A log that lacks what was seen is no measure: a machine that died lost its end.
-        ex_leader_log_end=loss.ex_leader_log_end if end is None or is_shorter else end,
-        ex_leader_high_watermark=_watermark(loss, cut, own) or loss.ex_leader_high_watermark,
+        former_leader_log_end=loss.former_leader_log_end if end is None or is_shorter else end,
+        former_leader_high_watermark=_watermark(loss, cut, own)
+        or loss.former_leader_high_watermark,
         alone_since_us=_alone_since(loss, cut, own) or loss.alone_since_us,
     )
 
 
 def settled_election(
     one: UnseenElection, lines: Iterable[ReplicaLine], now_us: int
-) -> ToldLoss | None:
+) -> ReportedLoss | None:
     """Return what these lines tell of an election under whose old leader nobody had observed.
 
     None until an old leader has cut its log. Where several may have led, the longest log counts.
     """
     known = list(lines)
-    found: dict[int | None, ToldLoss] = {}
+    found: dict[int | None, ReportedLoss] = {}
     for cut in sorted(_of(LogTruncated, [line.event for line in known]), key=_timestamp):
         if partition_of(cut) == one.name and _is_of_election(one, cut):
             found.setdefault(cut.origin.broker_id, settled(_cut_by(one, cut, now_us), known))
@@ -75,29 +76,29 @@ def settled_election(
     return max(told, key=lambda loss: loss.lost_to or 0, default=None)
 
 
-def with_settled(told: Sequence[ToldLoss], loss: ToldLoss) -> list[ToldLoss]:
+def with_settled(told: Sequence[ReportedLoss], loss: ReportedLoss) -> list[ReportedLoss]:
     """Return the losses with one more, unless as much is told of the same change."""
     same = next((one for one in told if _is_same_change(one, loss)), None)
     if same is None:
         return [*told, loss]
     if (same.lost_to or 0) >= (loss.lost_to or 0):
         return list(told)
-    longer = replace(loss, told_us=same.told_us, certain_to=same.certain_to)
+    longer = replace(loss, reported_us=same.reported_us, certain_to=same.certain_to)
     return [longer if one is same else one for one in told]
 
 
-def newly_settled(view: View) -> dict[tuple[int, int], ToldLoss]:
+def newly_settled(view: View) -> dict[tuple[int, int], ReportedLoss]:
     """Return by row and leader epoch the losses of which this round learned more from log lines."""
-    before = {} if view.before is None else {one.key: one for one in view.before.losses.told}
-    found: dict[tuple[int, int], ToldLoss] = {}
-    for loss in view.memory.losses.told:
+    before = {} if view.before is None else {one.key: one for one in view.before.losses.reported}
+    found: dict[tuple[int, int], ReportedLoss] = {}
+    for loss in view.memory.losses.reported:
         row = row_of(view, loss)
         if row is not None and loss.lost_to is not None and _learned(before.get(loss.key), loss):
             found[row, loss.leader_epoch] = loss
     return found
 
 
-def row_of(view: View, loss: ToldLoss) -> int | None:
+def row_of(view: View, loss: ReportedLoss) -> int | None:
     """Return where the partition of a loss is now; None where it is gone, or created again."""
     partitions = view.snapshot.partitions
     row = partitions.index.row(loss.name.topic, loss.name.partition)
@@ -105,12 +106,12 @@ def row_of(view: View, loss: ToldLoss) -> int | None:
     return row if is_same else None
 
 
-def is_committed(loss: ToldLoss) -> bool:
+def is_committed(loss: ReportedLoss) -> bool:
     """Whether it is proven that committed records are among what is gone."""
     return loss.committed_to is not None and loss.committed_to > loss.epoch_end
 
 
-def is_loss(loss: ToldLoss) -> bool:
+def is_loss(loss: ReportedLoss) -> bool:
     """Whether the lines show that a change that seemed clean was none: it has cut what it alone had.
 
     Either it sets back its own high watermark, or it was alone in sync after the last observation.
@@ -121,7 +122,7 @@ def is_loss(loss: ToldLoss) -> bool:
     return loss.lost_to is not None and (is_committed(loss) or was_alone)
 
 
-def is_no_sign(loss: ToldLoss) -> bool:
+def is_no_sign(loss: ReportedLoss) -> bool:
     """Whether a cut says nothing of a loss: every clean change takes what was on its way from the old
     leader, and nothing tells that this one was none, or that what it took was acknowledged.
     """
@@ -129,7 +130,7 @@ def is_no_sign(loss: ToldLoss) -> bool:
     return is_not_known and not is_loss(loss) and loss.alone_since_us is None
 
 
-def told_return(loss: ToldLoss) -> dict[str, EvidenceValue]:
+def return_evidence(loss: ReportedLoss) -> dict[str, EvidenceValue]:
     """Return what is known by now as evidence; None takes back what was told before."""
     lost_to, committed_to = loss.lost_to or loss.epoch_end, loss.committed_to
     proven = None if committed_to is None else min(committed_to, lost_to) - loss.epoch_end
@@ -144,7 +145,7 @@ def told_return(loss: ToldLoss) -> dict[str, EvidenceValue]:
         "exact_to": lost_to,
         "exact_offsets": lost_to - loss.epoch_end,
         "proven_committed_offsets": proven if proven is not None and proven > 0 else None,
-        "ex_leader": loss.leader_before,
+        "former_leader": loss.leader_before,
         "sole_in_sync_since": None
         if loss.alone_since_us is None
         else timestamp(loss.alone_since_us),
@@ -163,28 +164,28 @@ def _is_of_election(one: UnseenElection, cut: LogTruncated) -> bool:
         at is not None and microseconds(at) + CLOCKS_AGREE_US >= (one.written_us or 0)
     )
     is_older = cut.epoch is not None and cut.epoch < one.leader_epoch
-    is_its = broker is None or not one.ex_leaders or broker in one.ex_leaders
+    is_its = broker is None or not one.former_leaders or broker in one.former_leaders
     return is_late and is_older and is_its and cut.epoch_end == cut.offset and broker != one.leader
 
 
-def _cut_by(one: UnseenElection, cut: LogTruncated, now_us: int) -> ToldLoss:
+def _cut_by(one: UnseenElection, cut: LogTruncated, now_us: int) -> ReportedLoss:
     """Return what an election lost, as far as the cut alone tells it."""
     broker = cut.origin.broker_id
-    return ToldLoss(
+    return ReportedLoss(
         name=one.name,
         topic_id=one.topic_id,
-        leader_before=one.ex_leader if broker is None else broker,
+        leader_before=one.former_leader if broker is None else broker,
         leader_epoch_before=one.leader_epoch - 1 if cut.epoch is None else cut.epoch,
         leader=one.leader,
         leader_epoch=one.leader_epoch,
         epoch_end=cut.offset,
         certain_to=None,
         last_observation_us=None,
-        told_us=now_us,
+        reported_us=now_us,
     )
 
 
-def _is_same_change(one: ToldLoss, other: ToldLoss) -> bool:
+def _is_same_change(one: ReportedLoss, other: ReportedLoss) -> bool:
     return (one.name, one.topic_id, one.epoch_end) == (
         other.name,
         other.topic_id,
@@ -192,7 +193,7 @@ def _is_same_change(one: ToldLoss, other: ToldLoss) -> bool:
     ) and one.leader_epoch_before < other.leader_epoch <= one.leader_epoch
 
 
-def _may_be_of(loss: ToldLoss, line: ReplicaLine) -> bool:
+def _may_be_of(loss: ReportedLoss, line: ReplicaLine) -> bool:
     """Whether a line may be of the return after this loss, and is not of one before it.
 
     At the last observation it led: whatever it had cut before is of an older change.
@@ -205,13 +206,13 @@ def _may_be_of(loss: ToldLoss, line: ReplicaLine) -> bool:
     return line.read_us >= loss.last_observation_us and (at is None or microseconds(at) >= earliest)
 
 
-def _learned(before: ToldLoss | None, after: ToldLoss) -> bool:
+def _learned(before: ReportedLoss | None, after: ReportedLoss) -> bool:
     if before is None:
         return True
     return (before.lost_to, is_committed(before)) != (after.lost_to, is_committed(after))
 
 
-def _cuts(loss: ToldLoss, own: Sequence[ReplicaEvent]) -> list[LogTruncated]:
+def _cuts(loss: ReportedLoss, own: Sequence[ReplicaEvent]) -> list[LogTruncated]:
     """Return where the old leader cut its log at the end that the loss was proven by."""
     return [
         event
@@ -223,7 +224,7 @@ def _cuts(loss: ToldLoss, own: Sequence[ReplicaEvent]) -> list[LogTruncated]:
     ]
 
 
-def _end_before(loss: ToldLoss, cut: LogTruncated, own: Sequence[ReplicaEvent]) -> int | None:
+def _end_before(loss: ReportedLoss, cut: LogTruncated, own: Sequence[ReplicaEvent]) -> int | None:
     """Return how far the log had reached when it was cut: by the last line before that tells."""
     started = [
         event
@@ -235,7 +236,7 @@ def _end_before(loss: ToldLoss, cut: LogTruncated, own: Sequence[ReplicaEvent]) 
     return max(ends, key=_timestamp).log_end_offset if ends else None
 
 
-def _watermark(loss: ToldLoss, cut: LogTruncated, own: Sequence[ReplicaEvent]) -> int | None:
+def _watermark(loss: ReportedLoss, cut: LogTruncated, own: Sequence[ReplicaEvent]) -> int | None:
     """Return the high watermark from which it was set back to the cut."""
     back = [
         event.offset_before
@@ -245,7 +246,7 @@ def _watermark(loss: ToldLoss, cut: LogTruncated, own: Sequence[ReplicaEvent]) -
     return max(back, default=None)
 
 
-def _alone_since(loss: ToldLoss, cut: LogTruncated, own: Sequence[ReplicaEvent]) -> int | None:
+def _alone_since(loss: ReportedLoss, cut: LogTruncated, own: Sequence[ReplicaEvent]) -> int | None:
     """Return since when it alone was in sync at last before the cut, by its own clock."""
     since: int | None = None
     for event in _updates(cut, own):
@@ -254,7 +255,7 @@ def _alone_since(loss: ToldLoss, cut: LogTruncated, own: Sequence[ReplicaEvent])
     return since
 
 
-def _was_joined(loss: ToldLoss, cut: LogTruncated, own: Sequence[ReplicaEvent]) -> bool:
+def _was_joined(loss: ReportedLoss, cut: LogTruncated, own: Sequence[ReplicaEvent]) -> bool:
     """Whether its successor was in sync at last, since the last observation: it has all that was committed."""
     last = next(reversed(_updates(cut, own)), None)
     if last is None or loss.certain_to is not None or loss.leader not in last.isr:
@@ -282,8 +283,8 @@ def _precedes(event: FollowerStarted | LogLoaded | IsrUpdated, cut: LogTruncated
 
 def _is_same_broker(event: ReplicaEvent, cut: LogTruncated) -> bool:
     ids = {event.origin.broker_id, cut.origin.broker_id} - {None}
-    is_told = None not in (event.origin.broker_id, cut.origin.broker_id)
-    return len(ids) == 1 if is_told else event.origin.source == cut.origin.source
+    is_reported = None not in (event.origin.broker_id, cut.origin.broker_id)
+    return len(ids) == 1 if is_reported else event.origin.source == cut.origin.source
 
 
 def _timestamp(event: ReplicaEvent) -> int:

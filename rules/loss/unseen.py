@@ -19,12 +19,12 @@ from typing import Final
 from rules.evidence import EvidenceValue
 from rules.facts.broker_log import UncleanChange
 from rules.facts.last_observation import LastObservation, microseconds
-from rules.facts.loss_memory import ReplicaLine, ToldLoss
+from rules.facts.loss_memory import ReplicaLine, ReportedLoss
 from rules.facts.times import MICROSECOND
 from rules.facts.unseen_elections import NewTopic, UnseenElection
 from rules.loss.election import Election
 from rules.loss.line_rows import LineRows
-from rules.loss.told import copy_first, timestamp
+from rules.loss.loss_evidence import copy_first, timestamp
 from rules.view import View
 
 KEPT: Final = timedelta(days=1)  # as long as the finding of an event
@@ -35,8 +35,8 @@ MAX_KEPT: Final = 1000
 class Remembered:
     """What is remembered of leader changes, against which a line is held."""
 
-    told: Sequence[ToldLoss]  # changes that may have lost records, and were told
-    quiet: Sequence[ToldLoss]  # changes that seemed clean
+    reported: Sequence[ReportedLoss]  # changes that may have lost records, and were told
+    quiet: Sequence[ReportedLoss]  # changes that seemed clean
     new: Sequence[NewTopic]
 
 
@@ -73,15 +73,15 @@ def newly_unseen(view: View) -> dict[tuple[int, int], UnseenElection]:
     return found
 
 
-def told_election(view: View, one: UnseenElection) -> dict[str, EvidenceValue]:
+def election_evidence(view: View, one: UnseenElection) -> dict[str, EvidenceValue]:
     """Return what is known of an election as evidence; how much is gone is not."""
     row = view.snapshot.partitions.index.row(one.name.topic, one.name.partition)
     back = () if row is None else view.snapshot.partitions.isr[row] or ()
-    away = [broker for broker in one.ex_leaders if broker not in back]
+    away = [broker for broker in one.former_leaders if broker not in back]
     return {
         "topic_id": one.topic_id,
         "election": str(Election.UNCLEAN),
-        "leader_before": one.ex_leader,
+        "leader_before": one.former_leader,
         "leader": one.leader,
         "leader_epoch": one.leader_epoch,
         "unknown_since": None if one.since_us is None else timestamp(one.since_us),
@@ -93,8 +93,8 @@ def told_election(view: View, one: UnseenElection) -> dict[str, EvidenceValue]:
 # ------------------------------------------------------------------ which lines are of one
 def _is_one(event: UncleanChange) -> bool:
     """Whether a replica was elected that may lack something."""
-    is_told = None not in (event.leader, event.leader_epoch)
-    return is_told and not event.is_of_last_known and event.leader != event.leader_before
+    is_reported = None not in (event.leader, event.leader_epoch)
+    return is_reported and not event.is_of_last_known and event.leader != event.leader_before
 
 
 def _of_line(
@@ -112,7 +112,7 @@ def _of_line(
         topic_id=topic_id,
         leader=event.leader,
         leader_epoch=event.leader_epoch,
-        ex_leaders=event.ex_leaders,
+        former_leaders=event.former_leaders,
         written_us=None if at is None else microseconds(at),
         read_us=line.read_us,
         since_us=_seen_until(view, row),
@@ -128,13 +128,13 @@ def _is_unseen(view: View, one: UnseenElection, row: int, known: Remembered) -> 
     if observation is None:
         return True
     if observation.leader_epoch < one.leader_epoch:
-        return bool(one.ex_leaders) and observation.leader not in one.ex_leaders
-    change = _change_of(one, known.told)
+        return bool(one.former_leaders) and observation.leader not in one.former_leaders
+    change = _change_of(one, known.reported)
     if change is not None:
-        return bool(one.ex_leaders) and change.leader_before not in one.ex_leaders
+        return bool(one.former_leaders) and change.leader_before not in one.former_leaders
     change = _change_of(one, known.quiet)
     if change is not None:  # it seemed clean, and the line came after it was judged
-        return one.leader != change.leader_before or bool(one.ex_leaders)
+        return one.leader != change.leader_before or bool(one.former_leaders)
     return _is_of_new(one, known.new) and _began_with(view, one) >= one.leader_epoch
 
 
@@ -154,7 +154,7 @@ def _observe(view: View, row: int) -> LastObservation | None:
     return observation if is_same else None
 
 
-def _change_of(one: UnseenElection, changes: Iterable[ToldLoss]) -> ToldLoss | None:
+def _change_of(one: UnseenElection, changes: Iterable[ReportedLoss]) -> ReportedLoss | None:
     """Return the change of leader, between two observations, in which an election was."""
     same = (
         change

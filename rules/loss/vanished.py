@@ -22,8 +22,8 @@ from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory
 from rules.loss.election import Election
 from rules.loss.line_rows import LineRows
+from rules.loss.loss_evidence import timestamp
 from rules.loss.new_topics import is_same_list
-from rules.loss.told import timestamp
 from rules.view import View
 
 
@@ -36,7 +36,7 @@ class Vanished:
     leader: int | None  # who was elected, where that was seen
     is_unclean: bool  # a controller wrote so
 
-    def told(self) -> dict[str, EvidenceValue]:
+    def reported(self) -> dict[str, EvidenceValue]:
         """Return what is known as evidence; how much was lost is not."""
         observation = self.observation
         return {

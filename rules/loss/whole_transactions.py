@@ -19,23 +19,23 @@ from typing import Final
 from rules.evidence import EvidenceValue, Scalar
 from rules.facts.batches import BatchesOf, MarkerSeen
 from rules.facts.last_observation import microseconds
-from rules.facts.loss_memory import ToldLoss
+from rules.facts.loss_memory import ReportedLoss
 from rules.facts.times import EPOCH
 from rules.facts.transaction_memory import CommittedTransaction
+from rules.loss.loss_evidence import SHOWN, timestamp
 from rules.loss.returned import row_of
-from rules.loss.told import SHOWN, timestamp
-from rules.question import BatchesQuestion, WantedBatches
+from rules.question import BatchesQuestion, BatchRequest
 from rules.view import View
 
 DOUBTED_US: Final = 2 * 60 * 1_000_000  # microseconds; then it is told what is known
 CLOCKS: Final = 10_000_000  # microseconds by which the clocks of two brokers may differ
 
 
-def lost_transactions(view: View) -> dict[tuple[int, int], ToldLoss]:
+def lost_transactions(view: View) -> dict[tuple[int, int], ReportedLoss]:
     """Return the losses of which this round knows which transactions are missing, by row and epoch."""
-    before = {} if view.before is None else {one.key: one for one in view.before.losses.told}
-    found: dict[tuple[int, int], ToldLoss] = {}
-    for loss in view.memory.losses.told:
+    before = {} if view.before is None else {one.key: one for one in view.before.losses.reported}
+    found: dict[tuple[int, int], ReportedLoss] = {}
+    for loss in view.memory.losses.reported:
         old, row = before.get(loss.key), row_of(view, loss)
         was_told = old is not None and old.missing and not old.doubtful
         if row is not None and loss.missing and not loss.doubtful and not was_told:
@@ -46,26 +46,26 @@ def lost_transactions(view: View) -> dict[tuple[int, int], ToldLoss]:
 def about_markers(view: View) -> tuple[BatchesQuestion, ...]:
     """Ask for what the producers of doubtful transactions wrote since, and for their markers."""
     wanted = [
-        WantedBatches(
+        BatchRequest(
             name=loss.name,
             producer_id=producer_id,
             offset=None,
             sequence=None,
             last_record_at=EPOCH + timedelta(microseconds=loss.doubtful_since_us),
         )
-        for loss in view.memory.losses.told
+        for loss in view.memory.losses.reported
         if row_of(view, loss) is not None
         for producer_id in sorted({one.producer_id for one in loss.doubtful})
     ]
     return (BatchesQuestion(tuple(wanted)),) if wanted else ()
 
 
-def with_transactions(view: View, loss: ToldLoss) -> ToldLoss:
+def with_transactions(view: View, loss: ReportedLoss) -> ReportedLoss:
     """Return the loss with what this round told of the transactions that it may have taken.
 
     A topic may be missing from one answer of a broker: what is known of it waits, and its time too.
     """
-    row, is_late = row_of(view, loss), microseconds(view.now) - loss.told_us > DOUBTED_US
+    row, is_late = row_of(view, loss), microseconds(view.now) - loss.reported_us > DOUBTED_US
     if row is None:
         return replace(loss, missing=(), doubtful=()) if _is_recreated(view, loss) else loss
     if loss.doubtful:
@@ -75,7 +75,7 @@ def with_transactions(view: View, loss: ToldLoss) -> ToldLoss:
     return replace(loss, doubtful=()) if is_late else loss
 
 
-def told_transactions(loss: ToldLoss) -> dict[str, EvidenceValue]:
+def lost_transaction_evidence(loss: ReportedLoss) -> dict[str, EvidenceValue]:
     """Return the transactions as evidence, the latest first; the epochs tie it to what was told."""
     gone = sorted(loss.missing, key=lambda one: one.ended_us, reverse=True)
     rows: list[dict[str, Scalar]] = [
@@ -95,7 +95,7 @@ def told_transactions(loss: ToldLoss) -> dict[str, EvidenceValue]:
     }
 
 
-def _is_recreated(view: View, loss: ToldLoss) -> bool:
+def _is_recreated(view: View, loss: ReportedLoss) -> bool:
     """Whether the topic of that name is another one by now."""
     partitions = view.snapshot.partitions
     row = partitions.index.row(loss.name.topic, loss.name.partition)
@@ -103,7 +103,7 @@ def _is_recreated(view: View, loss: ToldLoss) -> bool:
     return None not in (present, loss.topic_id) and present != loss.topic_id
 
 
-def _first_answer(view: View, loss: ToldLoss, epochs: Mapping[int, int]) -> ToldLoss:
+def _first_answer(view: View, loss: ReportedLoss, epochs: Mapping[int, int]) -> ReportedLoss:
     """Sort what was committed by what the new leader remembers of its producers.
 
     Only what had ended before this round: what ended in it may have ended after the leader's answer.
@@ -120,7 +120,7 @@ def _first_answer(view: View, loss: ToldLoss, epochs: Mapping[int, int]) -> Told
     )
 
 
-def _was_scanned(view: View, row: int, loss: ToldLoss) -> ToldLoss:
+def _was_scanned(view: View, row: int, loss: ReportedLoss) -> ReportedLoss:
     """Sort the doubtful ones by the markers that the log shows, and search further back for the rest."""
     found = {one.producer_id: one for one in view.snapshot.batches if one.name == loss.name}
     missing, rest = list(loss.missing), []
@@ -140,7 +140,7 @@ def _was_scanned(view: View, row: int, loss: ToldLoss) -> ToldLoss:
     )
 
 
-def _is_whole(view: View, row: int, loss: ToldLoss, answer: BatchesOf) -> bool:
+def _is_whole(view: View, row: int, loss: ReportedLoss, answer: BatchesOf) -> bool:
     """Whether the log was scanned from the wanted time on, to its end.
 
     Where it begins at the log start, markers may have been deleted with what lay before.

@@ -24,9 +24,9 @@ from rules.sequence.answers import proven, with_answers
 from rules.sequence.arrivals import INVESTIGATED
 from rules.sequence.changes import advance_changes
 from rules.sequence.classify import (
-    ASKED_AT_ONCE,
-    ASKED_IN_A_ROW,
-    ASKED_IN_ALL,
+    MAX_TOTAL_QUERIES,
+    QUERIES_AT_ONCE,
+    QUERIES_IN_A_ROW,
     Decided,
     is_final,
     is_patient,
@@ -69,7 +69,7 @@ def advance_sequences(view: View, only_failed: OnlyFailed = nobody_tells) -> Seq
     changes, leaderships = advance_changes(view, before)
     found = gathered(view.snapshot, before)
     known = replace(before, open={}, changes=changes, leaderships=leaderships)
-    if not (found.open or found.replaced or before.ended or before.untold):
+    if not (found.open or found.replaced or before.ended or before.unreported):
         return known
     over, left = list(found.replaced), list[Episode]()
     contexts = EpisodeContexts.of(view, leaderships)
@@ -87,33 +87,33 @@ def _judged(episode: Episode, context: EpisodeContext, only_failed: OnlyFailed) 
         episode = changed(episode, rejections=rejections)
     if context.error is SequenceReason.TOPIC_RECREATED and episode.verdict.is_confirmed:
         return replace(  # nothing is left to refute it
-            episode, is_asking=False, is_waiting=False, is_investigated=False
+            episode, is_querying=False, is_waiting=False, is_investigated=False
         )
     asked, in_all = _asked(episode, context)
-    if (asked, in_all) != (episode.asked, episode.asked_in_all):
-        episode = changed(episode, asked=asked, asked_in_all=in_all)
+    if (asked, in_all) != (episode.queries, episode.total_queries):
+        episode = changed(episode, asked=asked, total_queries=in_all)
     decided = _still_said(episode, rejections, leading(episode, context, only_failed))
     place = rejections.index(decided.rejection)
-    is_asking = _wants_more(episode, decided, context)
+    is_querying = _wants_more(episode, decided, context)
     is_open = not decided.verdict.is_confirmed
     return changed(
         episode,
         verdict=decided.verdict,
         leading=place,
-        is_asking=is_asking,
+        is_querying=is_querying,
         is_waiting=False,
         is_investigated=is_open and not is_final(episode, decided.rejection, context),
-        asked=asked + is_asking,
-        asked_in_all=in_all + is_asking,
+        asked=asked + is_querying,
+        total_queries=in_all + is_querying,
     )
 
 
 def _asked(episode: Episode, context: EpisodeContext) -> tuple[int, int]:
     """Return how often it was asked: not where nobody answered, and anew where all is settled."""
     is_silence = context.is_silent or context.scan_error is SequenceReason.SCAN_FAILED
-    unanswered = int(episode.is_asking and is_silence)
+    unanswered = int(episode.is_querying and is_silence)
     is_settled = all(one.is_settled for one in episode.rejections)
-    return episode.asked - unanswered, 0 if is_settled else episode.asked_in_all - unanswered
+    return episode.queries - unanswered, 0 if is_settled else episode.total_queries - unanswered
 
 
 def _still_said(episode: Episode, rejections: tuple[Rejection, ...], decided: Decided) -> Decided:
@@ -132,7 +132,7 @@ def _still_failed(episode: Episode, decided: Decided) -> Decided:
 
     What is only reordered later is less than that.
     """
-    told, said = episode.told, decided.verdict
+    told, said = episode.reported, decided.verdict
     if told is None or told.class_ is not SequenceClass.CLIENT_FAILURE or not told.is_confirmed:
         return decided
     if told.arrival is Arrival.NOT_ARRIVED:
@@ -146,16 +146,16 @@ def _still_failed(episode: Episode, decided: Decided) -> Decided:
 
 def _wants_more(episode: Episode, decided: Decided, context: EpisodeContext) -> bool:
     """Whether the next round should observation: at once, and again when the client has given up."""
-    if context.error is not None or episode.asked_in_all >= ASKED_IN_ALL:
+    if context.error is not None or episode.total_queries >= MAX_TOTAL_QUERIES:
         return False
     if decided.verdict.is_confirmed:
         if decided.verdict.class_ is SequenceClass.LOSS:
             return _may_heal(episode, context)
         return _may_be_resent(episode, decided) or _may_arrive(episode, context)
     if is_patient(episode, context):
-        return episode.asked < ASKED_AT_ONCE
+        return episode.queries < QUERIES_AT_ONCE
     is_in_time = context.now_us < decided.rejection.seen_us + INVESTIGATED // MICROSECOND
-    is_due = is_in_time and episode.asked < ASKED_IN_A_ROW
+    is_due = is_in_time and episode.queries < QUERIES_IN_A_ROW
     return is_due or _comes_to_the_end(episode, decided, context)
 
 
@@ -165,7 +165,7 @@ def _may_arrive(episode: Episode, context: EpisodeContext) -> bool:
     if not any(one.proof is not None for one in awaited):
         return False
     if is_patient(episode, context):
-        return episode.asked < ASKED_AT_ONCE
+        return episode.queries < QUERIES_AT_ONCE
     return _is_late_scan_open(episode, context)
 
 
@@ -191,7 +191,7 @@ def _may_be_resent(episode: Episode, decided: Decided) -> bool:
     """Whether to observation if a stale batch is sent once more under a new epoch."""
     is_stale = decided.verdict.class_ is SequenceClass.STALE_RETRY
     is_known = episode.is_resent_after(decided.rejection)
-    return is_stale and not is_known and episode.asked < ASKED_AT_ONCE
+    return is_stale and not is_known and episode.queries < QUERIES_AT_ONCE
 
 
 def _comes_to_the_end(episode: Episode, decided: Decided, context: EpisodeContext) -> bool:

@@ -26,7 +26,7 @@ def with_answers(
     """Return an episode with all that this round found out of it."""
     if context.error is SequenceReason.TOPIC_RECREATED:
         return episode
-    if context.leader_epoch is not None and not context.is_change_untold:
+    if context.leader_epoch is not None and not context.is_change_unreported:
         episode = _with_leaders(episode, context)
     known = () if episode.name is None else changes.get(episode.name, ())
     if known:
@@ -89,7 +89,7 @@ def _observe_state(
     episode: Episode, contexts: EpisodeContexts, context: EpisodeContext
 ) -> StateObservation | None:
     """Return what the leader told of the producer; only if this episode had asked."""
-    if context.row is None or context.leader_epoch is None or not episode.is_asking:
+    if context.row is None or context.leader_epoch is None or not episode.is_querying:
         return None
     producers = contexts.snapshot.producers
     states = producers.states.get(context.row)

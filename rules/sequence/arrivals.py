@@ -58,7 +58,7 @@ def was_scanned_late(episode: Episode) -> bool:
     return observed is not None and observed >= late
 
 
-def told_arrival(episode: Episode) -> Arrival | None:
+def arrival_evidence(episode: Episode) -> Arrival | None:
     """Return what became of the rejected batch, where it is proven that nothing else is missing."""
     rejection, verdict = episode.shown, episode.verdict
     is_harmless = verdict.is_confirmed and verdict.class_ in HARMLESS

@@ -19,7 +19,7 @@ from rules.facts.episodes import ChangeKind, LeaderChange, SequenceMemory, joine
 from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.last_observation import microseconds
 from rules.facts.leaderships import Leaderships
-from rules.facts.loss_memory import ToldLoss
+from rules.facts.loss_memory import ReportedLoss
 from rules.facts.snapshot import Snapshot
 from rules.loss.changes import Changes
 from rules.loss.election import Election, may_be_unclean
@@ -43,16 +43,18 @@ def advance_changes(view: View, before: SequenceMemory) -> tuple[Kept, Leadershi
     for event in view.snapshot.broker_log.events:
         if isinstance(event, UncleanChange):
             _add_line(found, view, event)
-    for loss in view.memory.losses.told:
+    for loss in view.memory.losses.reported:
         _settle(found, loss, microseconds(view.now))
     if not found:
         return found, watch
     return _forgotten(found, watch, _refusing(view.snapshot, before), microseconds(view.now))
 
 
-def _settle(found: Kept, loss: ToldLoss, now_us: int) -> None:
+def _settle(found: Kept, loss: ReportedLoss, now_us: int) -> None:
     """Take what the log of an old leader told when it came back, also of a change that seemed clean."""
-    if loss.lost_to is None or loss.told_us <= now_us - CHANGE_KEPT // timedelta(microseconds=1):
+    if loss.lost_to is None or loss.reported_us <= now_us - CHANGE_KEPT // timedelta(
+        microseconds=1
+    ):
         return
     is_committed = (loss.committed_to or 0) > loss.epoch_end
     exact = LeaderChange(
@@ -65,7 +67,7 @@ def _settle(found: Kept, loss: ToldLoss, now_us: int) -> None:
         epoch_end=loss.epoch_end,
         lost_from=loss.epoch_end,
         lost_to=loss.lost_to,
-        seen_us=loss.told_us,
+        seen_us=loss.reported_us,
     )
     _add(found, loss.name, exact)
 

@@ -33,9 +33,9 @@ from rules.sequence.episode_context import (
 )
 from rules.sequence.numbers import RANK, REPEATS, Suspicion, gap_of, is_behind, suspicions_of
 
-ASKED_AT_ONCE: Final = 3  # rounds: two decide, and one may fail
-ASKED_IN_A_ROW: Final = 6  # the others when the client has given up
-ASKED_IN_ALL: Final = 40  # a producer that is rejected again and again takes no more
+QUERIES_AT_ONCE: Final = 3  # rounds: two decide, and one may fail
+QUERIES_IN_A_ROW: Final = 6  # the others when the client has given up
+MAX_TOTAL_QUERIES: Final = 40  # a producer that is rejected again and again takes no more
 # How long before and after a rejection a producer's failed records count as its own: it gives them up
 # after its delivery timeout, and tells it with the next scrape.
 FAILED_WITHIN: Final = DELIVERY_TIMEOUT + timedelta(seconds=60)
@@ -91,7 +91,7 @@ def is_final(episode: Episode, rejection: Rejection, context: EpisodeContext) ->
     age_us = context.now_us - rejection.seen_us
     if age_us < DELIVERY_TIMEOUT // MICROSECOND:
         return False
-    is_exhausted = episode.asked >= ASKED_IN_A_ROW or episode.asked_in_all >= ASKED_IN_ALL
+    is_exhausted = episode.queries >= QUERIES_IN_A_ROW or episode.total_queries >= MAX_TOTAL_QUERIES
     is_unseen = context.error is not None and not context.is_silent
     return is_unseen or is_exhausted or age_us >= INVESTIGATED // MICROSECOND
 
@@ -222,8 +222,8 @@ def _by_clean_changes(
     appended = appended_in(suspicion.rejection)
     if appended is None or context.leader_epoch is None or appended >= context.leader_epoch:
         return None
-    if context.is_change_untold:
-        return _not_known(episode, suspicion, context, SequenceReason.CHANGE_NOT_TOLD)
+    if context.is_change_unreported:
+        return _not_known(episode, suspicion, context, SequenceReason.CHANGE_NOT_REPORTED)
     if context.watched_from is None or context.watched_from > appended:
         if suspicion.class_ is SequenceClass.LOSS:
             return _lost(Phase.SUSPECTED, SequenceReason.CHANGES_UNSEEN, suspicion.rejection)
@@ -274,9 +274,11 @@ def _by_state(
     ):
         return None
     if _may_have_lost_all(episode, rejection, context):
-        is_told = appended_in(rejection) is None and suspicion.class_ is SequenceClass.LOSS
+        is_reported = appended_in(rejection) is None and suspicion.class_ is SequenceClass.LOSS
         return (
-            _lost(Phase.SUSPECTED, SequenceReason.SEEMINGLY_CLEAN, rejection) if is_told else None
+            _lost(Phase.SUSPECTED, SequenceReason.SEEMINGLY_CLEAN, rejection)
+            if is_reported
+            else None
         )
     if not _had_state(episode, rejection):
         return None
@@ -306,18 +308,18 @@ def _may_have_lost_all(episode: Episode, rejection: Rejection, context: EpisodeC
     if appended is None:  # what was before the watch is not held against it
         watched = context.watched_from
         is_broken = clean_from is not None and watched is not None and clean_from > watched
-        return context.is_change_untold or is_broken
+        return context.is_change_unreported or is_broken
     if appended >= context.leader_epoch or _was_rejected_in(appended, rejection, episode):
         return False
-    return clean_from is None or clean_from > appended or context.is_change_untold
+    return clean_from is None or clean_from > appended or context.is_change_unreported
 
 
 def _open(episode: Episode, suspicion: Suspicion, context: EpisodeContext) -> SequenceVerdict:
     """Say what the numbers suspect, and what is missing once it was asked for."""
     missing = _missing(episode, suspicion.rejection, context)
-    is_asked = missing in UNREAD or episode.asked >= ASKED_AT_ONCE
+    is_queried = missing in UNREAD or episode.queries >= QUERIES_AT_ONCE
     is_open = context.error is None and not is_final(episode, suspicion.rejection, context)
-    if is_asked or not is_open:
+    if is_queried or not is_open:
         return _not_known(episode, suspicion, context, missing)
     return _not_known(episode, suspicion, context, suspicion.reason)
 
@@ -339,8 +341,8 @@ def _not_known(
 def _missing(episode: Episode, rejection: Rejection, context: EpisodeContext) -> SequenceReason:
     if context.error is not None:
         return context.error
-    if context.is_change_untold:
-        return SequenceReason.CHANGE_NOT_TOLD
+    if context.is_change_unreported:
+        return SequenceReason.CHANGE_NOT_REPORTED
     if not _was_scanned(episode, rejection):
         if context.scan_error is not None:
             return context.scan_error

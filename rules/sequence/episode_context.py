@@ -32,7 +32,7 @@ class EpisodeContext:
     watched_from: int | None = None  # since which epoch every change is known
     clean_from: int | None = None  # since which one every change was clean for certain
     # It changed, and the new leader has not told yet what is left.
-    is_change_untold: bool = False
+    is_change_unreported: bool = False
     error: SequenceReason | None = None  # why nothing can be asked
     scan_error: SequenceReason | None = None  # why what was asked was not answered
 

@@ -26,7 +26,7 @@ class EpisodeContexts:
     snapshot: Snapshot
     now_us: int
     leaderships: Leaderships
-    untold: frozenset[int]  # rows whose new leader has not told what is left
+    unreported: frozenset[int]  # rows whose new leader has not told what is left
     batches: Mapping[EpisodeKey, BatchesOf]
     scan_gaps: tuple[Gap, ...]
 
@@ -34,13 +34,13 @@ class EpisodeContexts:
     def of(cls, view: View, leaderships: Leaderships) -> EpisodeContexts:
         """Return what a round shows."""
         changes = Changes.of(view)
-        untold = () if changes is None else changes.rows[changes.waiting].tolist()
+        unreported = () if changes is None else changes.rows[changes.waiting].tolist()
         found = (one for one in view.snapshot.batches if one.scanned_from >= 0)
         return cls(
             snapshot=view.snapshot,
             now_us=microseconds(view.now),
             leaderships=leaderships,
-            untold=frozenset(untold),
+            unreported=frozenset(unreported),
             batches={(one.name, one.producer_id): one for one in found},
             scan_gaps=tuple(one for one in view.snapshot.gaps if one.scope is GapScope.BATCHES),
         )
@@ -49,7 +49,7 @@ class EpisodeContexts:
         """Return what it shows of an episode's partition."""
         row = row_of(self.snapshot, episode.name)
         if row is None or episode.name is None:
-            told = SequenceReason.PARTITION_NOT_TOLD, SequenceReason.PARTITION_NOT_SEEN
+            told = SequenceReason.PARTITION_NOT_REPORTED, SequenceReason.PARTITION_NOT_SEEN
             return EpisodeContext(
                 now_us=self.now_us,
                 known_epoch=episode.seen_epoch,
@@ -67,8 +67,8 @@ class EpisodeContexts:
         watched = None if known is None else watch.watched_from[known]
         clean = None if known is None else watch.clean_from[known]
         is_kept = epoch is not None and epoch == episode.seen_epoch
-        is_asked = episode.is_asking or episode.asked > 0
-        is_unanswered = is_asked and episode.key not in self.batches
+        is_queried = episode.is_querying or episode.queries > 0
+        is_unanswered = is_queried and episode.key not in self.batches
         return EpisodeContext(
             now_us=self.now_us,
             row=row,
@@ -77,7 +77,7 @@ class EpisodeContexts:
             epoch_since_us=None if known is None else watch.since_us[known],
             watched_from=_earlier(episode.watched_from, watched, is_same=is_kept),
             clean_from=_earlier(episode.clean_from, clean, is_same=is_kept),
-            is_change_untold=row in self.untold,
+            is_change_unreported=row in self.unreported,
             error=error,
             scan_error=self._scan_error(episode.name) if is_unanswered else None,
         )
@@ -90,7 +90,7 @@ class EpisodeContexts:
             return SequenceReason.TOPIC_RECREATED
         if epoch is None:
             return SequenceReason.PARTITION_NOT_SEEN
-        return SequenceReason.PRODUCER_NOT_TOLD if episode.producer_id is None else None
+        return SequenceReason.PRODUCER_NOT_REPORTED if episode.producer_id is None else None
 
     def _scan_error(self, name: TopicPartition) -> SequenceReason | None:
         """Return why a partition was not scanned; gaps of others say nothing of it."""

@@ -16,8 +16,8 @@ from rules.facts.sequence_verdicts import (
     SequenceReason,
     SequenceVerdict,
 )
-from rules.sequence.arrivals import told_arrival, unwritten_records
-from rules.sequence.facts_told import for_and_against, resolved_told
+from rules.sequence.arrivals import arrival_evidence, unwritten_records
+from rules.sequence.fact_evidence import for_and_against, resolution_evidence
 from rules.sequence.log_entries import producer_epoch_of
 from rules.sequence.numbers import (
     BEFORE_IN_FLIGHT,
@@ -120,7 +120,7 @@ def explain(rejections: Sequence[SequenceRejected], largest_batch: int | None = 
 
 def explain_episode(episode: Episode) -> Explained:
     """Explain an episode by all that was found out of it."""
-    shown, arrival = episode.shown, told_arrival(episode)
+    shown, arrival = episode.shown, arrival_evidence(episode)
     is_missing = arrival in (Arrival.NOT_ARRIVED, Arrival.NEWER_EPOCH)
     unwritten = unwritten_records(shown, episode) if is_missing else None
     return Explained(
@@ -141,7 +141,7 @@ def explain_episode(episode: Episode) -> Explained:
             "rejections": episode.rejection_count,
             "arrival": None if arrival is None else str(arrival),
             "unwritten_records": unwritten,
-            **resolved_told(episode, shown),
+            **resolution_evidence(episode, shown),
             **for_and_against(episode, shown),
         },
     )

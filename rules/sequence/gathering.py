@@ -174,7 +174,7 @@ def with_rejections(
         rejections=bounded(tuple(sorted(known.values(), key=order))),
         rejection_count=episode.rejection_count + added,
         last_seen_us=now_us,
-        asked=0 if is_new else episode.asked,
+        queries=0 if is_new else episode.queries,
     )
 
 

@@ -14,12 +14,12 @@ from rules.facts.changed import changed
 from rules.facts.episodes import Episode, EpisodeKey, SequenceMemory
 from rules.facts.sequence_verdicts import SequenceClass
 from rules.facts.times import MICROSECOND
-from rules.sequence.told_once import with_told
+from rules.sequence.reported_once import with_report
 
 ENDED_KEPT: Final = timedelta(hours=24)
 MAX_ENDED: Final = 1000
 MAX_OPEN: Final = 1000
-MAX_ASKING: Final = 100  # episodes of one round
+MAX_QUERYING: Final = 100  # episodes of one round
 
 
 def put_aside(
@@ -34,17 +34,18 @@ def put_aside(
     ended = (*before, *(_ended(one, now_us) for one in over))
     kept = _that_matter(ended)
     ids = {one.id for one in kept}
-    told_before = {one.id: one.told for one in over}
-    untold = sum(
-        one.id not in ids and one.told is not told_before[one.id] for one in ended[len(before) :]
+    reported_before = {one.id: one.reported for one in over}
+    unreported = sum(
+        one.id not in ids and one.reported is not reported_before[one.id]
+        for one in ended[len(before) :]
     )
     asking = _taking_turns(left)
     return replace(
         known,
-        open={key: with_told(one, now_us) for key, one in asking.items()},
+        open={key: with_report(one, now_us) for key, one in asking.items()},
         ended=kept,
-        untold=untold + (known.untold if (known.untold_us or 0) > oldest else 0),
-        untold_us=now_us if untold else known.untold_us,
+        unreported=unreported + (known.unreported if (known.unreported_us or 0) > oldest else 0),
+        unreported_us=now_us if unreported else known.unreported_us,
     )
 
 
@@ -82,22 +83,22 @@ def _ended(episode: Episode, now_us: int) -> Episode:
         episode,
         verdict=said,
         ended_us=now_us,
-        is_asking=False,
+        is_querying=False,
         is_waiting=False,
         is_investigated=False,
     )
-    return with_told(ended, now_us)
+    return with_report(ended, now_us)
 
 
 def _taking_turns(episodes: Iterable[Episode]) -> dict[EpisodeKey, Episode]:
     """Let the newest of many episodes ask; the others wait."""
     found = {one.key: one for one in episodes}
     asking = sorted(
-        (one for one in found.values() if one.is_asking), key=lambda one: -one.last_seen_us
+        (one for one in found.values() if one.is_querying), key=lambda one: -one.last_seen_us
     )
-    for one in asking[MAX_ASKING:]:
-        asked, in_all = one.asked - 1, one.asked_in_all - 1
+    for one in asking[MAX_QUERYING:]:
+        asked, in_all = one.queries - 1, one.total_queries - 1
         found[one.key] = changed(
-            one, is_asking=False, is_waiting=True, asked=asked, asked_in_all=in_all
+            one, is_querying=False, is_waiting=True, asked=asked, total_queries=in_all
         )
     return found

@@ -200,7 +200,7 @@ WORDS: Final[Mapping[Why, Words]] = {
         "The log of the broker that led before, or of the controller (`UNCLEAN partition change`).",
         COMPARE,
     ),
-    Why.CHANGE_NOT_TOLD: Words(
+    Why.CHANGE_NOT_REPORTED: Words(
         "The leader has changed, and the new one has not told yet what it has.",
         "The next round.",
         READ_AGAIN,
@@ -231,12 +231,12 @@ WORDS: Final[Mapping[Why, Words]] = {
         "The next two minutes: a client tries again for so long.",
         READ_AGAIN,
     ),
-    Why.PARTITION_NOT_TOLD: Words(
+    Why.PARTITION_NOT_REPORTED: Words(
         "The line does not say which partition it is about.",
         "The line before it, or a broker from Kafka 2.2 on.",
         "Paste both lines of the log record.",
     ),
-    Why.PRODUCER_NOT_TOLD: Words(
+    Why.PRODUCER_NOT_REPORTED: Words(
         "The line does not say which producer it is about.",
         "A broker from Kafka 2.8 on.",
         COMPARE,

@@ -11,7 +11,7 @@ from enum import Enum, auto
 from typing import Final
 
 from rules.facts.last_observation import microseconds
-from rules.transactions.hold_up import HoldUp
+from rules.transactions.lso_blocker import LsoBlocker
 from rules.view import View
 
 # A coordinator writes markers within milliseconds and tries again at once; a leader that is restarted
@@ -36,7 +36,7 @@ def marker_delay(view: View, decided_since_us: int) -> MarkerDelay:
     return MarkerDelay.FIRST_OBSERVATION if decided_since_us == began else MarkerDelay.BEING_WRITTEN
 
 
-def decided_since_us(view: View, held: HoldUp) -> int | None:
+def decided_since_us(view: View, held: LsoBlocker) -> int | None:
     """Return which round first saw the transaction of a hold-up decided; None: it may be open."""
     if held.producer is None:
         return held.first_seen_us

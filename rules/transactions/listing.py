@@ -24,9 +24,9 @@ from rules.facts.transaction_doubt import Doubt
 from rules.facts.transaction_memory import SeenTransaction
 from rules.facts.transactions import IdVisibility, Transaction, TransactionState
 from rules.transactions.blocked import BlockedGroup, CommitsByRow
+from rules.transactions.blocker_evidence import repair_command, running
 from rules.transactions.classes import TransactionClass, class_of
-from rules.transactions.hold_up import HoldUp, hold_ups
-from rules.transactions.told import repair_command, running
+from rules.transactions.lso_blocker import LsoBlocker, lso_blockers
 from rules.view import View
 
 WORST_FIRST: Final = (
@@ -148,10 +148,10 @@ class Listing:
             return [] if place.open_span == 0 else None
         return self.commits.blocked_groups(place.row, start)
 
-    def holding_up(self, is_asked: Callable[[str], bool]) -> Iterator[ListedTransaction]:
+    def holding_up(self, is_queried: Callable[[str], bool]) -> Iterator[ListedTransaction]:
         """Give the transactions that are known to hold up a group that is asked for by its id."""
         groups = self.view.snapshot.groups
-        asked: Bools = np.fromiter((is_asked(one.group_id) for one in groups), np.bool_)
+        asked: Bools = np.fromiter((is_queried(one.group_id) for one in groups), np.bool_)
         if not asked.any():
             return
         for entry in self.transactions:
@@ -169,10 +169,10 @@ def listing(view: View) -> Listing:
     """Return the list as of a round."""
     snapshot = view.snapshot
     seen = view.memory.transactions.open
-    owned: dict[str, list[HoldUp]] = {}
-    alone: list[HoldUp] = []
+    owned: dict[str, list[LsoBlocker]] = {}
+    alone: list[LsoBlocker] = []
     hidden = {one.transaction.producer_id: name for name, one in seen.items() if not one.is_seen}
-    for held in hold_ups(view):
+    for held in lso_blockers(view):
         owner = _owner(held, hidden)
         if owner is not None:
             owned.setdefault(owner, []).append(held)
@@ -202,7 +202,7 @@ def gaps_about(snapshot: Snapshot, scopes: Iterable[GapScope]) -> tuple[Gap, ...
     )
 
 
-def _owner(held: HoldUp, hidden: Mapping[int, str]) -> str | None:
+def _owner(held: LsoBlocker, hidden: Mapping[int, str]) -> str | None:
     """Return the open transaction to which a hold-up belongs.
 
     A producer whom nobody lists now may be one whose coordinator has just fallen silent; what is
@@ -217,7 +217,7 @@ def _owner(held: HoldUp, hidden: Mapping[int, str]) -> str | None:
     return entry.transactional_id if entry.is_open and is_its else None
 
 
-def _unchanged(view: View, held: HoldUp) -> bool:
+def _unchanged(view: View, held: LsoBlocker) -> bool:
     began, now = held.first_seen_us, microseconds(view.now)
     return began is not None and timedelta(microseconds=now - began) >= NOBODY_IS_ODD_AFTER
 
@@ -238,7 +238,7 @@ def _unasked(view: View, entries: Iterable[ListedTransaction]) -> int:
 
 
 # ------------------------------------------------------------------ entries
-def _listed(view: View, seen: SeenTransaction, held: Sequence[HoldUp]) -> ListedTransaction:
+def _listed(view: View, seen: SeenTransaction, held: Sequence[LsoBlocker]) -> ListedTransaction:
     entry = seen.transaction
     class_, doubt = _judged(seen, view.now)
     by_name = {one.name: one for one in held}
@@ -267,7 +267,7 @@ def _judged(seen: SeenTransaction, now: datetime) -> tuple[TransactionClass, Dou
     return class_, Doubt.NOT_DESCRIBED if class_ is TransactionClass.UNKNOWN else None
 
 
-def _alone(view: View, held: HoldUp) -> ListedTransaction:
+def _alone(view: View, held: LsoBlocker) -> ListedTransaction:
     """Return what only a partition shows; times of its transactional id are of another one."""
     entry: Transaction | None = held.transaction
     producer = held.producer
@@ -290,7 +290,7 @@ def _alone(view: View, held: HoldUp) -> ListedTransaction:
     )
 
 
-def _place(snapshot: Snapshot, name: TopicPartition, held: HoldUp | None) -> Place:
+def _place(snapshot: Snapshot, name: TopicPartition, held: LsoBlocker | None) -> Place:
     row = snapshot.partitions.index.row(name.topic, name.partition)
     stable = None if row is None else snapshot.offsets.last_stable_offset[row]
     end = None if row is None else snapshot.offsets.high_watermark[row]
@@ -309,7 +309,7 @@ def _place(snapshot: Snapshot, name: TopicPartition, held: HoldUp | None) -> Pla
 
 
 def _holds(
-    held: HoldUp | None, start: int | None, stable: int | None, end: int | None
+    held: LsoBlocker | None, start: int | None, stable: int | None, end: int | None
 ) -> bool | None:
     if stable is None:
         return None

@@ -6,10 +6,10 @@ import asyncio
 from uuid import uuid4
 
 from rules.catalogue.all_rules import EVERY
-from service.alerting.notifications.telling import Telling
+from service.alerting.notifications.notification_context import NotificationContext
 from service.rounds.alerting_step import Alerting
 from service.rounds.pipeline import Pipeline
-from service.rounds.round_loop import TellingLoop
+from service.rounds.round_loop import ReportingLoop
 from service.runtime.supervisor import Supervisor, Task
 from service.settings import AlertingSettings
 
@@ -23,7 +23,7 @@ def make_alerting(settings: AlertingSettings, supervisor: Supervisor) -> Alertin
     rules = {rule.meta.rule_id: rule.meta for rule in EVERY}
     return Alerting(
         settings.config(rules),
-        Telling(
+        NotificationContext(
             receivers=settings.receivers_by_name(),
             rules=rules,
             external_url=settings.external_url,
@@ -36,4 +36,4 @@ def make_alerting(settings: AlertingSettings, supervisor: Supervisor) -> Alertin
 
 def telling(pipeline: Pipeline, stop: asyncio.Event) -> Task:
     """Return the task that tells what is due between the rounds."""
-    return Task(name="alert_groups", run=TellingLoop(pipeline, stop=stop).run)
+    return Task(name="alert_groups", run=ReportingLoop(pipeline, stop=stop).run)

@@ -47,7 +47,7 @@ class Delivering:
 
     def stats(self) -> DeliveryStats:
         """Return how it goes."""
-        return self.counted.told(utc_now())
+        return self.counted.reported(utc_now())
 
     async def _send(self) -> None:
         try:

@@ -50,7 +50,7 @@ def make_history(settings: Settings, stop: asyncio.Event, log: Log) -> History |
         ahead,
         opener(settings),
         current=lambda: recorder.current,
-        on_labels_lost=recorder.tell_labels_anew,
+        on_labels_lost=recorder.write_labels_again,
         log=log,
     )
     return History(recorder, shipper, stop=stop)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from collectors.scrapes.asking import Asking, Limits, addresses_of, tls_context
 from collectors.scrapes.listing import EndpointLists
+from collectors.scrapes.scraping import Limits, ScrapeOptions, addresses_of, tls_context
 from rules.facts.scrapes import EndpointKind
 from service.observe.scrape_watch import ScrapePace, ScrapeWatch
 from service.runtime.clock import monotonic, utc_now
@@ -27,7 +27,7 @@ def scrape_watch(settings: ScrapeSettings, stop: asyncio.Event, log: Log) -> Scr
     """
     if not settings.is_set:
         return None
-    asking = Asking(
+    asking = ScrapeOptions(
         limits=Limits(
             seconds=settings.timeout_seconds,
             max_body_bytes=settings.max_body_bytes,

@@ -14,8 +14,8 @@ import click
 
 from rules.errors import (
     AuthenticationError,
+    BaselineRunError,
     ConflictError,
-    NightError,
     NotThereError,
     RequestError,
     SandboxError,
@@ -134,7 +134,7 @@ CODES: Final = (
     (SandboxError, ExitCode.SANDBOX),
     (UnreachableError, ExitCode.UNREACHABLE),
     (StoreError, ExitCode.STORE),
-    (NightError, ExitCode.FAILED),
+    (BaselineRunError, ExitCode.FAILED),
     (NotThereError, ExitCode.NOTHING_MATCHED),
     (ConflictError, ExitCode.CONFLICT),
     (RequestError, ExitCode.USAGE),

@@ -17,8 +17,8 @@ from service.cli.terminal.stopping import ended_in_order
 
 if TYPE_CHECKING:
     from service.history.folding import Folded
-    from service.jobs.baseline_run.running import NightlyOrder, NightlyPlan, NightsDone
-    from service.jobs.baseline_run.telling import Told
+    from service.jobs.baseline_run.reporting import JsonObject
+    from service.jobs.baseline_run.running import CompletedRuns, NightlyOrder, NightlyPlan
     from service.settings import Settings
 
 
@@ -83,7 +83,7 @@ def run(**options: Any) -> int:
     from service.jobs.baseline_run import running  # noqa: PLC0415 - same
     from service.runtime.clock import utc_now  # noqa: PLC0415 - keeps `--help` fast
     from service.settings import read_settings  # noqa: PLC0415 - same
-    from service.storage.baselines.nights import opened_nights  # noqa: PLC0415 - same
+    from service.storage.baselines.run_store import open_run_store  # noqa: PLC0415 - same
 
     flags = {
         "kafka": {"name": options["cluster"]},
@@ -99,9 +99,9 @@ def run(**options: Any) -> int:
         _print_plan(order.history, found, as_json=as_json)
         return ExitCode.OK
     # Whoever schedules it ends it by SIGTERM: an embedded PostgreSQL would go on.
-    with ended_in_order(), opened_nights(settings) as store:
+    with ended_in_order(), open_run_store(settings) as store:
         tell = _tell_json if as_json else _tell_line
-        done = running.run_nights(order, store, utc_now, tell, _fold(settings, order))
+        done = running.run_missing(order, store, utc_now, tell, _fold(settings, order))
     if as_json:
         click.echo(json.dumps(_document(done)))
     return ExitCode.OK
@@ -144,13 +144,13 @@ def _pairs(given: Sequence[str]) -> dict[str, str]:
     return dict(one.split("=", 1) for one in given)
 
 
-def _tell_line(told: Told) -> None:
-    from service.jobs.baseline_run.telling import line_of  # noqa: PLC0415 - keeps `--help` fast
+def _tell_line(told: JsonObject) -> None:
+    from service.jobs.baseline_run.reporting import line_of  # noqa: PLC0415 - keeps `--help` fast
 
     click.echo(line_of(told), err=True)
 
 
-def _tell_json(told: Told) -> None:
+def _tell_json(told: JsonObject) -> None:
     click.echo(json.dumps(told))
 
 
@@ -181,7 +181,7 @@ def _there_is_none(history: str) -> str:
     return f"there is no history yet at {shown_url(history)}"
 
 
-def _document(done: NightsDone) -> dict[str, object]:
+def _document(done: CompletedRuns) -> dict[str, object]:
     """Return stats, plain numbers and texts: they are kept with the run of the job."""
     made = [night for night in done.nights if night["is_new"]]
     stats: dict[str, object] = {"nights": len(made)}

@@ -60,7 +60,7 @@ class Stats:
         """Take what the outbox has."""
         self._backlogs = dict(backlogs)
 
-    def told(self, now: datetime) -> DeliveryStats:
+    def reported(self, now: datetime) -> DeliveryStats:
         """Return everything as it is."""
         return DeliveryStats(
             is_up=self.is_up,

@@ -88,7 +88,7 @@ class Block:
             values=self.values[rows],
         )
 
-    def told(self) -> Block:
+    def reported(self) -> Block:
         """Return the rows that have a sample."""
         has_some = np.flatnonzero(~np.isnan(self.values).all(axis=1))
         return self if len(has_some) == len(self) else self.take(has_some)
@@ -127,7 +127,7 @@ def write_by_bucket(stream: Any, blocks: Sequence[Block], buckets: int) -> None:
     with pq.ParquetWriter(stream, SCHEMA, **WRITING) as writer:
         for bucket in range(buckets):
             pairs = zip(blocks, places, strict=True)
-            mine = [block.take(place == bucket).told() for block, place in pairs]
+            mine = [block.take(place == bucket).reported() for block, place in pairs]
             for table in tables_of(mine):
                 writer.write_table(table)
 
@@ -138,7 +138,7 @@ def write_parts(stream: Any, parts: Iterable[Block], buckets: int) -> None:
         for part in parts:
             place = bucket_of(part.series_id, buckets)
             for bucket in np.unique(place).tolist():
-                for table in tables_of([part.take(place == bucket).told()]):
+                for table in tables_of([part.take(place == bucket).reported()]):
                     writer.write_table(table)
             del part  # or it would be held while the next one is made
 

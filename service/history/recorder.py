@@ -75,7 +75,7 @@ class Recorder:
                 self._waiting.popleft()
                 self._stats = replace(self._stats, lost_rounds=self._stats.lost_rounds + 1)
 
-    def tell_labels_anew(self) -> None:
+    def write_labels_again(self) -> None:
         """Have the next round tell the labels of all its series: a segment that did is lost."""
         self._tells_anew = True
 

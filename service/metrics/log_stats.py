@@ -25,7 +25,7 @@ class LogStats:
     unparsed: int = 0
     lost_bytes: int = 0  # that are known of
     last_line_at: datetime | None = None  # aware, UTC, by the broker's clock
-    told_at: datetime | None = None  # aware, UTC: the latest round that was told of it
+    reported_at: datetime | None = None  # aware, UTC: the latest round that was told of it
     error: str | None = None  # in the latest round that read it
     unreadable: tuple[str, ...] = ()  # the latest of the lines that could not be parsed
 
@@ -38,7 +38,7 @@ class LogStats:
             unparsed=self.unparsed + source.unparsed,
             lost_bytes=self.lost_bytes + (source.lost_bytes or 0),
             last_line_at=max(times, default=None),
-            told_at=self.told_at,
+            reported_at=self.reported_at,
             error=source.error,
             unreadable=unreadable[-UNREADABLE_KEPT:],
         )
@@ -56,8 +56,10 @@ def after_round(
         earlier = read.get(one.name)
         made = (earlier or stats.get(one.name, LogStats())).after(one)
         errors = [why for why in (earlier and earlier.error, one.error) if why]
-        read[one.name] = replace(made, told_at=now, error="; ".join(errors) or None)
+        read[one.name] = replace(made, reported_at=now, error="; ".join(errors) or None)
     kept = {
-        name: one for name, one in stats.items() if one.told_at is None or now - one.told_at <= KEPT
+        name: one
+        for name, one in stats.items()
+        if one.reported_at is None or now - one.reported_at <= KEPT
     }
     return {**kept, **read}

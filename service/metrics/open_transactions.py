@@ -20,11 +20,11 @@ from rules.facts.transaction_doubt import Doubt
 from rules.facts.transaction_memory import transaction_key
 from rules.facts.transactions import IdVisibility, Transaction
 from rules.transactions.classes import TransactionClass, class_of
-from rules.transactions.hold_up import HoldUp, hold_ups
+from rules.transactions.lso_blocker import LsoBlocker, lso_blockers
 from rules.view import View
 
 # Classes that only the leaders of partitions can tell: without them each would seem to be empty.
-TOLD_BY_LEADERS: Final = (
+REPORTED_BY_LEADERS: Final = (
     TransactionClass.HANGING,
     TransactionClass.MARKER_NOT_REPLICATED,
     TransactionClass.UNKNOWN,
@@ -74,7 +74,7 @@ def _knowable(view: View) -> tuple[TransactionClass, ...]:
     if not transactions.is_complete or transactions.visibility is IdVisibility.UNPROVEN:
         return ()
     leaders_told = _leaders_told(view)
-    return tuple(one for one in TransactionClass if leaders_told or one not in TOLD_BY_LEADERS)
+    return tuple(one for one in TransactionClass if leaders_told or one not in REPORTED_BY_LEADERS)
 
 
 def _leaders_told(view: View) -> bool:
@@ -105,7 +105,7 @@ def _found(view: View) -> Iterator[tuple[TransactionClass, float]]:
     for entry in view.snapshot.transactions.known.values():
         if entry.is_open:
             yield class_of(entry, view.now), _age_seconds(view, entry)
-    for held in hold_ups(view):
+    for held in lso_blockers(view):
         if _is_shown_by_partition_alone(held):
             since = held.first_seen_us
             yield held.class_, 0.0 if since is None else _seconds_since(view, since)
@@ -123,13 +123,13 @@ def _age_seconds(view: View, entry: Transaction) -> float:
     return max(seen, (view.now - entry.started_at).total_seconds())
 
 
-def _is_shown_by_partition_alone(held: HoldUp) -> bool:
+def _is_shown_by_partition_alone(held: LsoBlocker) -> bool:
     if held.class_ is TransactionClass.UNKNOWN:
         # The first has just ended or is only beginning; the second may be one that is listed.
         is_listed = held.transaction is not None and held.transaction.is_open
         is_counted = held.doubt is Doubt.NOT_DESCRIBED and is_listed
         return held.doubt is not Doubt.NOBODY_FOUND and not is_counted
-    return held.class_ in TOLD_BY_LEADERS
+    return held.class_ in REPORTED_BY_LEADERS
 
 
 def _seconds_since(view: View, timestamp_us: int) -> float:

@@ -25,7 +25,7 @@ from collectors.lag_gaps import gaps_of_lags
 from collectors.offsets import OffsetReader
 from collectors.placement import PlacementReader
 from collectors.producers import ProducersReader
-from collectors.readable import ReadableReader, wanted_of
+from collectors.readable import ReadableReader, readable_request
 from collectors.session import Limits, Session, address_of
 from collectors.state_topic import OFFSETS_TOPIC, STATE_TOPIC, PlacementOf, StateTopic
 from collectors.topic_configs import TopicConfigReader
@@ -148,7 +148,7 @@ class ClusterReader:
             with session.phase("transaction_log"):
                 log = self._readers.transaction_log.collect(session, placed)
         with session.phase("readable"):
-            wanted = wanted_of(partitions, groups, collected.commits, asked.readable)
+            wanted = readable_request(partitions, groups, collected.commits, asked.readable)
             commits = self._readers.readable.collect(
                 session, partitions, offsets, collected.commits, wanted
             )

@@ -18,11 +18,11 @@ from datetime import datetime, timedelta
 from typing import Final, Protocol, TypeVar
 
 from collectors.scrapes.answer import Samples
-from collectors.scrapes.asking import Body
 from collectors.scrapes.counting import ScrapeTime
 from collectors.scrapes.endpoints import Endpoint
 from collectors.scrapes.listing import Listed
 from collectors.scrapes.readings import Readings
+from collectors.scrapes.scraping import Body
 from collectors.scrapes.tracking import Tracker
 from rules.facts.gap import GapCause
 from rules.facts.last_observation import microseconds
@@ -103,7 +103,7 @@ class _Watched:
 
     tracker: Tracker
     due: float  # on the monotonic clock
-    is_asked: bool = False  # now
+    is_queried: bool = False  # now
     observations: int = 0
     made: _Made = field(default_factory=lambda: _Made(Readings(), 0))
 
@@ -188,7 +188,7 @@ class ScrapeWatch:
     async def run(self) -> None:
         """Observation again and again until the service stops."""
         for one in self._watched.values():  # an earlier run may have died
-            one.is_asked = False
+            one.is_queried = False
         async with asyncio.TaskGroup() as group:
             tasks = {group.create_task(self._follow_lists(), name="scrape_lists")}
             while not self._stop.is_set():
@@ -236,18 +236,18 @@ class ScrapeWatch:
         now, interval = self._monotonic(), self._pace.interval_seconds
         begun = []
         for endpoint, one in self._watched.items():
-            if one.is_asked or one.due > now:
+            if one.is_queried or one.due > now:
                 continue
             # The second observation spreads the endpoints over an interval; then each keeps its place.
             spread = 0.5 + zlib.crc32(endpoint.url.encode()) / MAX_CRC
             one.due = now + interval * (1.0 if one.observations else spread)
-            one.is_asked, one.observations = True, one.observations + 1
+            one.is_queried, one.observations = True, one.observations + 1
             begun.append(endpoint)
         return begun
 
     def _wait_seconds(self) -> float:
         """Return how long nothing is due."""
-        idle = (one.due for one in self._watched.values() if not one.is_asked)
+        idle = (one.due for one in self._watched.values() if not one.is_queried)
         next_due = min(idle, default=float("inf"))
         return min(max(next_due - self._monotonic(), LEAST_SECONDS), TICK_SECONDS)
 
@@ -259,7 +259,7 @@ class ScrapeWatch:
             async with self._places_for(one.tracker):
                 await self._ask(endpoint, one)
         finally:
-            one.is_asked = False
+            one.is_queried = False
 
     def _places_for(self, tracker: Tracker) -> asyncio.Semaphore:
         if tracker.failed_attempts < FAILURES:

@@ -31,9 +31,9 @@ from service.alerting.alerts.grouping import Group, joined
 from service.alerting.alerts.lifecycle import Seen
 from service.alerting.alerts.routes import GroupId
 from service.alerting.alerts.state import AlertingState
-from service.alerting.notifications.telling import Telling
+from service.alerting.notifications.notification_context import NotificationContext
 from service.metrics.alerting import AlertStats
-from service.storage.alerting.asked import NOTHING_WANTED, Wanted
+from service.storage.alerting.pending_requests import NO_PENDING_REQUESTS, PendingRequests
 from service.storage.findings.findings import labels_hash, storable
 
 PART: Final = "alerting"
@@ -76,7 +76,7 @@ class Alerting:
     def __init__(
         self,
         config: AlertingConfig,
-        telling: Telling,
+        telling: NotificationContext,
         *,
         new_id: Callable[[], str],
         attempt: Attempt = unguarded,
@@ -88,7 +88,7 @@ class Alerting:
         self._attempt = attempt
         self._states: dict[str, AlertingState] = {}  # by cluster id
         self._owed: dict[str, AlertDelta] = {}  # what steps left that no round has taken along yet
-        self._wanted = NOTHING_WANTED
+        self._wanted = NO_PENDING_REQUESTS
         self._done: frozenset[int] = frozenset()  # closings that may not be stored as done yet
         self._failures = 0
 
@@ -128,7 +128,7 @@ class Alerting:
             if delta is not None:
                 self._owed[cluster_id] = delta
 
-    def note_stored(self, wanted: Wanted | None) -> None:
+    def note_stored(self, wanted: PendingRequests | None) -> None:
         """Take what persons want from now on; None leaves it as it is."""
         if wanted is None:
             return
@@ -184,7 +184,7 @@ class Alerting:
 
         def stepped() -> tuple[AlertingState, AlertDelta]:
             known = None if seen is None else _storable(seen)
-            after = step(before, known, at, self._config, self._wanted.asked, tells=tells)
+            after = step(before, known, at, self._config, self._wanted.requests, tells=tells)
             outgoing = tuple(self._outgoing(after.notifications))
             return after.state, delta_of(before, after, known, at, outgoing)
 

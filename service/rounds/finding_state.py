@@ -1,7 +1,7 @@
 """What the rounds of one cluster have found: open findings and alerts, and that both are kept.
 
 A round's findings, its alerts and what is sent of them belong into one transaction. Between the
-rounds, also while a slow cluster is being asked, `tell_due` tells of alerts what is due; it and the
+rounds, also while a slow cluster is being asked, `report_due` tells of alerts what is due; it and the
 rounds take turns, so that there is one caller at a time of all that is below.
 """
 
@@ -80,20 +80,20 @@ class Found:
         self._pass_on(changes, watched.at, alerts, checkpoint)
         return [*closed, *changes]
 
-    def has_to_tell(self) -> bool:
+    def has_reports_due(self) -> bool:
         """Whether anything is due; may be asked at any time, also while a round goes on."""
         now, alerting = self._now(), self._alerting
         if now is None or alerting is None or not self._round_writer.is_storing:
             return False
         return alerting.is_due(self.cluster_id, now)
 
-    def tell_due(self) -> None:
+    def report_due(self) -> None:
         """Tell of alerts what is due; not while a round is being stored, which does so itself."""
         if not self.turn.acquire(blocking=False):
             return
         try:
             now, alerting = self._now(), self._alerting
-            if now is not None and alerting is not None and self.has_to_tell():
+            if now is not None and alerting is not None and self.has_reports_due():
                 delta = alerting.observe(self.cluster_id, None, now, tells=True)
                 if delta is not None:
                     self._pass_on((), now, delta)
@@ -142,7 +142,7 @@ class Found:
         for stored in self._round_writer.take_stored():
             self._on_stored()
             if self._alerting is not None:
-                self._alerting.note_stored(stored.wanted)
+                self._alerting.note_stored(stored.requests)
                 for cluster_id in stored.rejected:
                     self._alerting.note_rejected(cluster_id)
 
@@ -223,7 +223,7 @@ class Found:
     def _adopt_alerts(self, alerting: Alerting, loaded: Loaded) -> None:
         """Go on with what was stored of alerts, and let the rounds that wait happen to them."""
         alerting.load(loaded.alerting, damaged=loaded.damaged)
-        alerting.note_stored(loaded.wanted)
+        alerting.note_stored(loaded.requests)
         open_: OpenFindings = dict(loaded.open_findings.get(self.cluster_id, {}))
         past = []
         for one in self._round_writer.waiting(self.cluster_id):

@@ -152,13 +152,13 @@ class Pipeline:
         self._latest.publish(state)
         return MadeRound(watched=watched, changes=changes, state=state, was_loaded=was_loaded)
 
-    def has_to_tell(self) -> bool:
+    def has_reports_due(self) -> bool:
         """Whether anything of alerts is due; may be asked at any time."""
-        return self._found.has_to_tell()
+        return self._found.has_reports_due()
 
-    def tell_due(self) -> None:
+    def report_due(self) -> None:
         """Tell of alerts what is due, between the rounds; may block as long as storing does."""
-        self._found.tell_due()
+        self._found.report_due()
 
     def note_died(self) -> None:
         """Show that a round died of a defect: what the one before it saw is not news any more."""

@@ -60,7 +60,7 @@ class RoundLoop:
         return True
 
 
-class TellingLoop:
+class ReportingLoop:
     """Has a pipeline tell what is due, until it is told to stop."""
 
     def __init__(
@@ -73,8 +73,8 @@ class TellingLoop:
     async def run(self) -> None:
         """Observation every second or so, and tell in a thread, because the database may hold it up."""
         while not await self._stopped_within(self._seconds):
-            if self._pipeline.has_to_tell():
-                await in_thread(self._pipeline.tell_due, name="alert_groups")
+            if self._pipeline.has_reports_due():
+                await in_thread(self._pipeline.report_due, name="alert_groups")
 
     async def _stopped_within(self, seconds: float) -> bool:
         try:

@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
         return CANNOT_START
     status = _wait(child, ended)
     if status is None:
-        status = _asked_to_end(child, float(patience))
+        status = _end_requested(child, float(patience))
     _end_all()
     return status
 
@@ -92,7 +92,7 @@ def _read_stdin() -> bytes | None:
     return b"" if os.read(sys.stdin.fileno(), 4096) else None
 
 
-def _asked_to_end(child: int, patience: float) -> int:
+def _end_requested(child: int, patience: float) -> int:
     """Ask the program to end and wait for that a while; return its status."""
     deadline = time.monotonic() + patience
     for process in _descendants():

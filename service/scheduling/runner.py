@@ -32,7 +32,7 @@ AWAY: Final = "the database, which is away"
 MOST_UNKEPT: Final = 100  # ends that wait for the database
 
 
-class Asked(StrEnum):
+class RunRequestOutcome(StrEnum):
     """What became of a person's wish to run a job now."""
 
     BEGUN = "begun"
@@ -132,22 +132,22 @@ class Runner:
         if name in self._owed and name not in self._running:
             self._pay(job, self._owed.pop(name), now)
 
-    def run_now(self, name: str) -> Asked:
+    def run_now(self, name: str) -> RunRequestOutcome:
         """Run a job for a person, whenever it is due; call it on the event loop.
 
         Before jobs begin, also elsewhere: it is run as soon as they do.
         """
         if name not in self.jobs:
-            return Asked.UNKNOWN
+            return RunRequestOutcome.UNKNOWN
         if self._closing.is_set():
-            return Asked.STOPPING
+            return RunRequestOutcome.STOPPING
         if not self._is_begun:
             self._owed[name] = self._utc_now()
-            return Asked.BEGUN
+            return RunRequestOutcome.BEGUN
         if name in self._running:
-            return Asked.RUNNING
+            return RunRequestOutcome.RUNNING
         self._start(self.jobs[name], self._utc_now())
-        return Asked.BEGUN
+        return RunRequestOutcome.BEGUN
 
     async def close(self) -> None:
         """Begin nothing any more, wait for what runs; whoever performs it has been told to end."""

@@ -12,7 +12,7 @@ from rules.facts.episodes import Episode, LeaderChange
 from rules.facts.rejections import Rejection
 from rules.facts.sequence_verdicts import Arrival, SequenceClass
 from rules.facts.times import EPOCH
-from rules.sequence.arrivals import told_arrival
+from rules.sequence.arrivals import arrival_evidence
 from rules.sequence.explained import Explained, explain_episode
 from service.views.snapshot_rows import Row
 
@@ -30,7 +30,7 @@ def episode_row(episode: Episode) -> Row:
         "last_seen": _time(episode.last_seen_us),
         "state": "open" if episode.ended_us is None else "ended",
         "ended_at": _time(episode.ended_us),
-        "is_investigating": not episode.is_told or told_arrival(episode) is Arrival.AWAITED,
+        "is_investigating": not episode.is_reported or arrival_evidence(episode) is Arrival.AWAITED,
         "next_command": next_command(episode),
     }
 

@@ -200,8 +200,8 @@ def _replica_ends(snapshot: Snapshot, rows: Int64s) -> list[dict[str, int | None
     replicas, ends = snapshot.partitions.replicas, snapshot.offsets.replica_log_end_offsets
     asked = (snapshot.followed[rows] & replicas.valid[rows]).tolist()
     return [
-        _ends_of_row(replicas, ends, row) if is_asked else None
-        for row, is_asked in zip(rows.tolist(), asked, strict=True)
+        _ends_of_row(replicas, ends, row) if is_queried else None
+        for row, is_queried in zip(rows.tolist(), asked, strict=True)
     ]
 
 

@@ -20,22 +20,22 @@ from typing import Final, NoReturn
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from rules.baseline.baseline_run import BaselineRun
 from rules.baseline.civil import civil_day
 from rules.baseline.layout import RUN_FILE, run_folder
-from rules.baseline.night_run import NightRun
-from spark.bucket import Told
+from spark.bucket import BucketOutcome
 from spark.causes import why
-from spark.inputs import Night, buckets_of, inputs_of
+from spark.inputs import RunInputs, buckets_of, inputs_of
 from spark.places import Place
+from spark.reporting import progress, tell
 from spark.runs import RUNS, days_of, is_whole, keep_only, last_run, read_run, remove_older
 from spark.session import open_session
-from spark.telling import progress, tell
 from spark.transforms import buckets, made
 
 TASK_BYTES: Final = 8 << 20  # of input: less is not worth a task of its own
 
 
-class NightFailedError(Exception):
+class RunFailedError(Exception):
     """A night could not be made; its text is one line for a person."""
 
 
@@ -53,7 +53,7 @@ class Spark:
         """Return it.
 
         Raises:
-            NightFailedError: it does not start.
+            RunFailedError: it does not start.
         """
         if self._session is None:
             begun = time.perf_counter()
@@ -61,7 +61,7 @@ class Spark:
                 self._session = open_session(self.master, self.conf, self.py_files)
             except Exception as exc:  # Spark, Py4J, Java and the system each fail in their own way
                 told = f"Spark does not start on {self.master}: {why(exc)}"
-                raise NightFailedError(told) from exc
+                raise RunFailedError(told) from exc
             self.started_in = time.perf_counter() - begun
         return self._session
 
@@ -79,8 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     conf = dict(one.split("=", 1) for one in options.conf)
     spark = Spark(master=options.master, conf=conf, py_files=options.py_files)
     try:
-        make_nights(spark, options.history, options.zone, sorted(options.days), options.keep)
-    except (NightFailedError, OSError) as exc:
+        make_runs(spark, options.history, options.zone, sorted(options.days), options.keep)
+    except (RunFailedError, OSError) as exc:
         tell("failed", why=str(exc))
         return 1
     finally:
@@ -88,27 +88,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def make_nights(spark: Spark, history: str, zone: str, days: Sequence[date], keep: int) -> None:
+def make_runs(spark: Spark, history: str, zone: str, days: Sequence[date], keep: int) -> None:
     """Make each night from the one before, and remove runs that are no longer needed.
 
     Raises:
-        NightFailedError: one could not be made; those before it are there.
+        RunFailedError: one could not be made; those before it are there.
         OSError: the history cannot be read or written.
     """
     place = Place(history)
     count = buckets_of(place)
     for day in days:
         begun = time.perf_counter()
-        make_night(spark, place, _night(place, day, zone, count), begun)
+        make_run(spark, place, _night(place, day, zone, count), begun)
         # Days after it may have runs, and go on from it when their turn comes.
         remove_older(place, [one for one in days_of(place, RUNS) if one <= day], keep)
 
 
-def make_night(spark: Spark, place: Place, night: Night, begun: float) -> NightRun:
+def make_run(spark: Spark, place: Place, night: RunInputs, begun: float) -> BaselineRun:
     """Make a night's run, or find that it is there; `begun` is when its inputs were observed.
 
     Raises:
-        NightFailedError: a task failed, or the run to go on from is damaged.
+        RunFailedError: a task failed, or the run to go on from is damaged.
         OSError: the history cannot be read or written.
     """
     planned = time.perf_counter()
@@ -120,7 +120,7 @@ def make_night(spark: Spark, place: Place, night: Night, begun: float) -> NightR
     session = spark.session()
     since = time.perf_counter()
     told = _made(session, place, night)
-    run = NightRun(
+    run = BaselineRun(
         id=night.id,
         day=night.day,
         zone=night.zone,
@@ -138,9 +138,9 @@ def make_night(spark: Spark, place: Place, night: Night, begun: float) -> NightR
     return run
 
 
-def _night(place: Place, day: date, zone: str, count: int) -> Night:
+def _night(place: Place, day: date, zone: str, count: int) -> RunInputs:
     before = last_run(place, day)
-    return Night(
+    return RunInputs(
         history=place.url,
         day=day,
         zone=civil_day(day, zone).zone,
@@ -150,12 +150,12 @@ def _night(place: Place, day: date, zone: str, count: int) -> Night:
     )
 
 
-def _made_before(place: Place, night: Night) -> NightRun | None:
+def _made_before(place: Place, night: RunInputs) -> BaselineRun | None:
     kept = read_run(place, night.day, night.id)
     return kept.run if kept is not None and is_whole(place, kept.run) else None
 
 
-def _made(session: SparkSession, place: Place, night: Night) -> list[Told]:
+def _made(session: SparkSession, place: Place, night: RunInputs) -> list[BucketOutcome]:
     context = session.sparkContext
     size = sum(place.files.get_file_info(place.path(name)).size or 0 for name in night.inputs)
     if night.previous is not None:
@@ -167,25 +167,28 @@ def _made(session: SparkSession, place: Place, night: Night) -> list[Told]:
         with progress(context, night.day.isoformat()):
             rows = made(every, night).collect()
     except PySparkException as exc:
-        raise NightFailedError(f"the night of {night.day} failed: {why(exc)}") from exc
+        raise RunFailedError(f"the night of {night.day} failed: {why(exc)}") from exc
     except Exception as exc:  # the JVM is gone: Py4J has a family of its own for each way to go
-        raise NightFailedError(f"Spark broke off the night of {night.day}: {why(exc)}") from exc
-    told = [Told.from_json(row["told"]) for row in sorted(rows, key=lambda row: row["bucket"])]
+        raise RunFailedError(f"Spark broke off the night of {night.day}: {why(exc)}") from exc
+    told = [
+        BucketOutcome.from_json(row["outcome"])
+        for row in sorted(rows, key=lambda row: row["bucket"])
+    ]
     broken = next((one.broken for one in told if one.broken is not None), None)
     if broken is not None and night.previous is not None:
         day = night.previous.day
-        raise NightFailedError(
+        raise RunFailedError(
             f"the run of {day} is damaged, and the night of {night.day} goes on from it: make it "
             f"again with `tidemark nightly run --date {day}` ({broken})"
         )
     if len(told) != night.buckets:
-        raise NightFailedError(
+        raise RunFailedError(
             f"the night of {night.day} made {len(told)} of {night.buckets} buckets"
         )
     return told
 
 
-def _summed(told: Sequence[Told]) -> dict[str, float]:
+def _summed(told: Sequence[BucketOutcome]) -> dict[str, float]:
     """Return seconds by stage, over all tasks."""
     stages: dict[str, float] = {}
     for one in told:
@@ -194,7 +197,7 @@ def _summed(told: Sequence[Told]) -> dict[str, float]:
     return stages
 
 
-def _tell_night(run: NightRun, *, is_new: bool, seconds: Mapping[str, float]) -> None:
+def _tell_night(run: BaselineRun, *, is_new: bool, seconds: Mapping[str, float]) -> None:
     tell(
         "night",
         day=run.day.isoformat(),

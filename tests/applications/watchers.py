@@ -78,9 +78,11 @@ class Watcher:
         """Assert that it saw complete rounds all the time, and read every log."""
         rounds = self.served.rounds()
         complete = [one for one in rounds if one["outcome"] == "complete"]
-        assert len(complete) >= 0.9 * len(rounds), self.served.told()
-        assert len(complete) >= 0.6 * seconds / self.settings.interval, self.served.told()
-        assert all(one["partitions"] and one["groups"] for one in complete[1:]), self.served.told()
+        assert len(complete) >= 0.9 * len(rounds), self.served.reported()
+        assert len(complete) >= 0.6 * seconds / self.settings.interval, self.served.reported()
+        assert all(one["partitions"] and one["groups"] for one in complete[1:]), (
+            self.served.reported()
+        )
         sources = self.served.status()["broker_logs"]
         assert bool(sources) is self.settings.reads_logs
         assert not any(one["error"] for one in sources), sources

@@ -41,7 +41,7 @@ from tests.bench.memory import forget_peak, weights
 from tests.bench.whole_service import NAME, Parts, build, timed_round
 from tests.factories import NOON
 from tests.packed import history_folder
-from tests.unit.service.runtime.told import Told
+from tests.unit.service.runtime.recorded_log import RecordedLog
 
 ROUNDS: Final = 3600 // INTERVAL_SECONDS  # of an hour
 OBSERVATIONS: Final = 1_800  # remembered of ends: over seven hours, so that they are thinned
@@ -86,7 +86,7 @@ class Kept:
 
 def make_kept(folder: Path) -> Kept:
     """Build what keeps history as the wiring does."""
-    log, stop = Told().log, asyncio.Event()
+    log, stop = RecordedLog().log, asyncio.Event()
     recorder = Recorder(
         folder / "ahead",
         Extraction(NAME, interval_seconds=INTERVAL_SECONDS),
@@ -98,7 +98,7 @@ def make_kept(folder: Path) -> Kept:
         folder / "ahead",
         lambda: opened(folder),
         current=lambda: recorder.current,
-        on_labels_lost=recorder.tell_labels_anew,
+        on_labels_lost=recorder.write_labels_again,
         log=log,
     )
     return Kept(

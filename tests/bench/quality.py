@@ -13,10 +13,10 @@ import numpy as np
 
 from rules.baseline.blocks import BaselineBlock, DayBlock
 from rules.baseline.civil import civil_day
+from rules.baseline.daily_step import advance
 from rules.baseline.judging import Judge, Memory
-from rules.baseline.night import advance
 from rules.baseline.series import Metric, Series
-from rules.baseline.settings import NightSettings
+from rules.baseline.settings import BaselineSettings
 from rules.baseline.state import StateBlock
 from service.sandbox.simulator.fleet import Pipeline
 from service.sandbox.simulator.grid import DAY_MS, HOUR_MS
@@ -52,23 +52,23 @@ class Found:
     """One occasion and what was told in it."""
 
     occasion: Occasion
-    told: Sequence[Told]  # that opened in it
+    reported: Sequence[Told]  # that opened in it
     was_open: bool  # nothing opened, because something was open all the time
 
     @property
     def delay_minutes(self) -> float:
-        return (min(one.at_ms for one in self.told) - self.occasion.start_ms) / MINUTE_MS
+        return (min(one.at_ms for one in self.reported) - self.occasion.start_ms) / MINUTE_MS
 
 
-def replayed(simulation: Simulation, settings: NightSettings) -> Iterator[Told]:
+def replayed(simulation: Simulation, settings: BaselineSettings) -> Iterator[Told]:
     """Give all openings, each day judged by the night before it."""
     states = StateBlock.new(len(simulation.series))
     baselines: BaselineBlock | None = None
-    memory = Memory.empty(len(simulation.series), simulation.wanted.step_seconds * 1000)
+    memory = Memory.empty(len(simulation.series), simulation.requests.step_seconds * 1000)
     begun: dict[int, int] = {}
     end_ms = 0
     for day, samples in simulation.days():
-        calendar = civil_day(day, simulation.wanted.zones[0])
+        calendar = civil_day(day, simulation.requests.zones[0])
         block, end_ms = _block(samples), calendar.end_ms
         if baselines is not None:
             judge = Judge.of(baselines, calendar, block.step_ms, settings)
@@ -98,10 +98,10 @@ class Verdicts:
 
     def __init__(self, simulation: Simulation, told: Sequence[Told], from_ms: int) -> None:
         self.simulation = simulation
-        self.told = [one for one in told if one.at_ms >= from_ms]
+        self.reported = [one for one in told if one.at_ms >= from_ms]
         self._over = simulation.over_ms
         self._by_topic: dict[str | None, list[Told]] = defaultdict(list)
-        for one in self.told:
+        for one in self.reported:
             self._by_topic[one.series.topic].append(one)
         pipelines = {one.index: one for one in simulation.pipelines}
         # The last pipeline may be cut off: its topic's own series is the last of each.
@@ -115,7 +115,7 @@ class Verdicts:
         ]
         self._zones = {one.topic: one.zone for one in simulation.pipelines}
         self._changes = simulation.clock_changes()
-        self.false = {one: self._why(one) for one in self.told if not self._is_true(one)}
+        self.false = {one: self._why(one) for one in self.reported if not self._is_true(one)}
 
     def of(self, kind: Kind) -> list[Found]:
         return [one for one in self.found if one.occasion.kind is kind]
@@ -171,7 +171,7 @@ class Verdicts:
         for one in self.simulation.outages:
             if one.start_ms <= told.at_ms < one.end_ms + BACK_MS:
                 return one.kind.value
-        zones = (self.simulation.wanted.zones[0], self._zones.get(told.series.topic or "", ""))
+        zones = (self.simulation.requests.zones[0], self._zones.get(told.series.topic or "", ""))
         for zone, at in self._changes:
             if zone in zones and abs(told.at_ms - at) < DAY_MS:
                 return CLOCKS

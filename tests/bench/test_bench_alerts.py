@@ -15,7 +15,7 @@ from rules.open_findings import Change, EndReason, Identity, OpenFinding, Step
 from rules.verdict import Kind, Severity, Verdict
 from service.alerting.alerts.annotations import annotations_of
 from service.alerting.alerts.codec import decode, encode
-from service.alerting.alerts.evaluate import AlertingConfig, Asked, Stepped, step
+from service.alerting.alerts.evaluate import AlertingConfig, OperatorRequests, Stepped, step
 from service.alerting.alerts.lifecycle import Seen
 from service.alerting.alerts.matchers import parse_matchers
 from service.alerting.alerts.routes import Routing
@@ -92,11 +92,14 @@ class Process:
         self.state = AlertingState()
         self.config = settings()
 
-    def make(self, part: str, seconds: float, done: Step, asked: Asked | None = None) -> Stepped:
+    def make(
+        self, part: str, seconds: float, done: Step, asked: OperatorRequests | None = None
+    ) -> Stepped:
         """Make one step and print how long it took."""
         told = seen(seconds, done)
         made = timed(
-            part, lambda: step(self.state, told, at(seconds), self.config, asked or Asked())
+            part,
+            lambda: step(self.state, told, at(seconds), self.config, asked or OperatorRequests()),
         )
         self.state = made.state
         return made
@@ -113,7 +116,7 @@ def test_ten_thousand_findings_from_the_first_breach_to_the_end() -> None:
     )
     process.make("another round, other evidence, none due", 45, Step.STILL)
     process.make("a round that cannot judge", 60, Step.UNKNOWN)
-    process.make("all due under 100 silences", 400, Step.STILL, Asked(silences=SILENCES))
+    process.make("all due under 100 silences", 400, Step.STILL, OperatorRequests(silences=SILENCES))
     text = timed("written", lambda: json.dumps(encode(process.state)))
     print(f"{'':<44} {len(text) / 1e6:7.1f} MB")
     assert timed("read again", lambda: decode(json.loads(text))) == process.state

@@ -14,10 +14,10 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from rules.baseline import changes, masking, night, profiles, publishing, scales, scores
+from rules.baseline import changes, daily_step, masking, profiles, publishing, scales, scores
 from rules.baseline.blocks import METRICS, DayBlock, Profile
 from rules.baseline.civil import CivilDay, civil_day
-from rules.baseline.settings import NightSettings
+from rules.baseline.settings import BaselineSettings
 from rules.baseline.state import STATE_BYTES, StateBlock
 
 SERIES: Final = 512
@@ -39,16 +39,16 @@ PARTS: Final = (  # of the formulas that are on
 TIMED: Final[tuple[tuple[object, str], ...]] = (
     (profiles, "candidates"),
     (scales, "scales"),
-    (night, "in_force"),
+    (daily_step, "in_force"),
     (scores.Expected, "on"),
-    (night, "scored"),
-    (night, "hourly_maxima"),
+    (daily_step, "scored"),
+    (daily_step, "hourly_maxima"),
     (scales, "keep_residuals"),
-    (night, "gathered"),
+    (daily_step, "gathered"),
     (profiles, "keep_errors"),
     (changes, "follow"),
     (masking, "for_delta"),
-    (night, "published"),
+    (daily_step, "published"),
     (publishing, "scales"),
     (publishing, "thresholds"),
     (publishing, "slopes"),
@@ -96,12 +96,12 @@ class Stopwatch:
 
 
 def test_cost_of_a_night(monkeypatch: pytest.MonkeyPatch) -> None:
-    draw, settings = np.random.default_rng(7), NightSettings()
+    draw, settings = np.random.default_rng(7), BaselineSettings()
     states, watch = StateBlock.new(SERIES), Stopwatch()
     whole: list[float] = []
     days = [civil_day(date(2026, 4, 6) + timedelta(days=number), ZONE) for number in range(DAYS)]
     for day in days[:-MEASURED]:
-        states, _ = night.advance(states, made(day, draw), day, settings)
+        states, _ = daily_step.advance(states, made(day, draw), day, settings)
     for owner, name in TIMED:
         title = f"{getattr(owner, '__name__', owner)}.{name}".removeprefix("rules.baseline.")
         monkeypatch.setattr(owner, name, watch.timed(title, getattr(owner, name)))
@@ -109,7 +109,7 @@ def test_cost_of_a_night(monkeypatch: pytest.MonkeyPatch) -> None:
     for day in days[-MEASURED:]:
         block = made(day, draw)
         begin = time.process_time()
-        states, baselines = night.advance(states, block, day, settings)
+        states, baselines = daily_step.advance(states, block, day, settings)
         whole.append(time.process_time() - begin)
         chosen = np.bincount(baselines.profile, minlength=len(Profile))
     per = 1e6 / SERIES

@@ -30,7 +30,7 @@ from service.runtime.clock import monotonic
 from tests.bench.large import INTERVAL_SECONDS, TITLE, moving
 from tests.bench.memory import weighed
 from tests.packed import history_folder
-from tests.unit.service.runtime.told import Told
+from tests.unit.service.runtime.recorded_log import RecordedLog
 
 ROUNDS: Final = 20
 STEP_MS: Final = 30_000
@@ -56,7 +56,7 @@ def test_what_a_round_costs(folder: Path) -> None:
         Extraction("c", interval_seconds=INTERVAL_SECONDS),
         interval_seconds=INTERVAL_SECONDS,
         monotonic=monotonic,
-        log=Told().log,
+        log=RecordedLog().log,
     )
     memory: Memory | None = None
     took: list[float] = []
@@ -80,7 +80,7 @@ def test_what_a_round_costs(folder: Path) -> None:
         lambda: history_folder(folder / "history", buckets=32),
         current=lambda: None,
         on_labels_lost=lambda: None,
-        log=Told().log,
+        log=RecordedLog().log,
     )
     begin = monotonic()
     shipper.ship()

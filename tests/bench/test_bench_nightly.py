@@ -22,13 +22,13 @@ import psutil
 import pytest
 from numpy.typing import NDArray
 
+from rules.baseline.baseline_run import BaselineRun
 from rules.baseline.blocks import METRICS, BaselineBlock, DayBlock
 from rules.baseline.civil import civil_day
+from rules.baseline.daily_step import advance
 from rules.baseline.layout import RUN_FILE, bucket_file, day_folder, run_folder
-from rules.baseline.night import advance
-from rules.baseline.night_run import NightRun
 from rules.baseline.series import Series
-from rules.baseline.settings import NightSettings
+from rules.baseline.settings import BaselineSettings
 from rules.baseline.state import StateBlock
 from service.history.blocks import Block
 from service.history.days import write_bucket
@@ -73,7 +73,7 @@ def learnt() -> Learnt:
     baselines: BaselineBlock | None = None
     for back in range(NIGHTS, 0, -1):
         calendar = civil_day(last_day() - timedelta(days=back), "UTC")
-        states, baselines = advance(states, made(calendar, draw), calendar, NightSettings())
+        states, baselines = advance(states, made(calendar, draw), calendar, BaselineSettings())
     assert baselines is not None
     day = made(civil_day(last_day(), "UTC"), draw)
     return Learnt(day=day, states=states, baselines=baselines)
@@ -133,8 +133,8 @@ def write_history(path: Path, learnt: Learnt, size: int) -> None:
                     learnt.states.take(some % SERIES), replace(baselines, series_id=ids[some])
                 )
                 writer.add(rows)
-            told.append(writer.told(bucket, None))
-    run = NightRun(id="before", day=day, zone="UTC", previous=None, buckets=tuple(told))
+            told.append(writer.reported(bucket, None))
+    run = BaselineRun(id="before", day=day, zone="UTC", previous=None, buckets=tuple(told))
     place.write(f"{run_folder(day, 'before')}/{RUN_FILE}", run.to_json().encode())
 
 

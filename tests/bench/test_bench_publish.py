@@ -22,8 +22,8 @@ from service.storage.baselines.publishing import Publishing, publish
 from service.storage.database import schema
 from service.storage.database.engine import Database, open_database
 from spark.schemas import RUN
+from tests.baseline_run_files import DAY, DICTIONARY, write_tables
 from tests.factories import at
-from tests.night_files import DAY, DICTIONARY, write_tables
 
 SERIES_COUNT = 100_000
 MEGABYTE = 1 << 20

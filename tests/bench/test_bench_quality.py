@@ -13,9 +13,9 @@ from collections import Counter
 from datetime import date, timedelta
 
 from rules.baseline.civil import civil_day
-from rules.baseline.settings import NightSettings
+from rules.baseline.settings import BaselineSettings
 from service.sandbox.simulator.occasions import INCIDENTS, Kind
-from service.sandbox.simulator.simulation import Simulation, Wanted
+from service.sandbox.simulator.simulation import Simulation, SimulationRequest
 from tests.bench.quality import CLOCKS, Verdicts, replayed, shown
 
 SEEDS = [int(seed) for seed in os.environ.get("QUALITY_SEEDS", "1,2,3").split(",")]
@@ -26,10 +26,10 @@ END = date(2026, 11, 15)  # clocks are changed on October 25 in Berlin, on Novem
 
 
 def verdicts(seed: int) -> Verdicts:
-    simulation = Simulation(Wanted(seed=seed, series=SERIES, weeks=WEEKS, end=END))
-    told = list(replayed(simulation, NightSettings()))
-    first = simulation.wanted.days[0] + timedelta(weeks=LEARNT_WEEKS)
-    return Verdicts(simulation, told, civil_day(first, simulation.wanted.zones[0]).start_ms)
+    simulation = Simulation(SimulationRequest(seed=seed, series=SERIES, weeks=WEEKS, end=END))
+    told = list(replayed(simulation, BaselineSettings()))
+    first = simulation.requests.days[0] + timedelta(weeks=LEARNT_WEEKS)
+    return Verdicts(simulation, told, civil_day(first, simulation.requests.zones[0]).start_ms)
 
 
 def test_what_is_found_and_what_is_told_for_nothing() -> None:
@@ -41,7 +41,7 @@ def test_what_is_found_and_what_is_told_for_nothing() -> None:
     _print_found(judged)
     _print_ordinary(judged)
     _print_false(judged, series_weeks)
-    assert any(one.told for one in judged)
+    assert any(one.reported for one in judged)
 
 
 def _print_found(judged: list[Verdicts]) -> None:
@@ -50,13 +50,13 @@ def _print_found(judged: list[Verdicts]) -> None:
     )
     for kind in INCIDENTS:
         cases = [one for verdict in judged for one in verdict.of(kind)]
-        found = sorted(one.delay_minutes for one in cases if one.told)
+        found = sorted(one.delay_minutes for one in cases if one.reported)
         share = f"{len(found) / len(cases):.2f}" if cases else "-"
         middle = f"{found[len(found) // 2]:.0f}" if found else "-"
         was_open = sum(one.was_open for one in cases)
         print(f"{kind.value:<20}{len(cases):>6}{len(found):>7}{share:>8}{was_open:>10}{middle:>25}")
     everything = [one for verdict in judged for kind in INCIDENTS for one in verdict.of(kind)]
-    found_ones = sum(bool(one.told) for one in everything)
+    found_ones = sum(bool(one.reported) for one in everything)
     print(f"{'all':<20}{len(everything):>6}{found_ones:>7}{found_ones / len(everything):>8.2f}")
 
 
@@ -64,7 +64,7 @@ def _print_ordinary(judged: list[Verdicts]) -> None:
     print(f"\n{'ordinary':<20}{'cases':>6}{'opened':>7}{'share':>8}")
     for kind in (Kind.DEPLOY, Kind.REBALANCE, Kind.LEVEL_SHIFT):
         cases = [one for verdict in judged for one in verdict.of(kind)]
-        opened = sum(bool(one.told) for one in cases)
+        opened = sum(bool(one.reported) for one in cases)
         share = f"{opened / len(cases):.2f}" if cases else "-"
         print(f"{kind.value:<20}{len(cases):>6}{opened:>7}{share:>8}")
 
@@ -92,6 +92,6 @@ def _print_false(judged: list[Verdicts], series_weeks: int) -> None:
     for verdict in judged:
         for told, why in list(verdict.false.items())[:SHOWN]:
             print(f"  {why:<28} {shown(told, verdict.simulation.pipelines)}")
-        missed = [one for one in verdict.found if one.occasion.is_incident and not one.told]
+        missed = [one for one in verdict.found if one.occasion.is_incident and not one.reported]
         for one in missed[:SHOWN]:
             print(f"  missed                       {one.occasion}")

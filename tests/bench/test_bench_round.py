@@ -81,7 +81,7 @@ def test_rounds_of_the_service_process(sandbox: Sandbox, folder: Path) -> None:
             served.get("/metrics", **{"accept-encoding": "gzip"})
             return len(served.rounds()) >= SERVED_ROUNDS
 
-        assert wait_until(is_over, timeout_seconds=120, poll_seconds=1), served.told()
+        assert wait_until(is_over, timeout_seconds=120, poll_seconds=1), served.reported()
         took = [seen["took_seconds"] for seen in served.rounds()]
         status = served.status()
         print(

@@ -12,13 +12,13 @@ from collections.abc import Callable
 import pytest
 
 from collectors.scrapes.answer import Samples
-from collectors.scrapes.asking import Body
 from collectors.scrapes.counting import ScrapeTime
 from collectors.scrapes.endpoints import Endpoint, page_at
 from collectors.scrapes.listing import Listed
 from collectors.scrapes.page import read_page
+from collectors.scrapes.scraping import Body
+from collectors.scrapes.selection import Series, wanted
 from collectors.scrapes.tracking import Tracker
-from collectors.scrapes.wanted import Series, wanted
 from rules.catalogue import record_error_rate_high
 from rules.facts.scrapes import EndpointKind, ScrapeFailure
 from rules.facts.times import SECOND_US
@@ -26,7 +26,7 @@ from rules.remembering import view_of_round
 from service.observe.scrape_watch import ScrapePace, ScrapeWatch
 from service.runtime.clock import monotonic, utc_now
 from tests.factories import snapshot
-from tests.unit.service.runtime.told import Told
+from tests.unit.service.runtime.recorded_log import RecordedLog
 
 MEGABYTE = 1_000_000
 BODY_BYTES = 16 * MEGABYTE
@@ -145,7 +145,7 @@ def test_the_round_of_many_endpoints() -> None:
         utc_now=utc_now,
         monotonic=monotonic,
         stop=stop,
-        log=Told().log,
+        log=RecordedLog().log,
     )
 
     async def run() -> None:

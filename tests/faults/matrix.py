@@ -77,7 +77,7 @@ class Matrix:
         path = f"/api/v1/partitions?topic={topic}"
         assert wait_until(
             lambda: len(self.served.document(path)["items"]) > 0, timeout_seconds=SEEN_SECONDS
-        ), self.served.told()
+        ), self.served.reported()
         self.served.wait_rounds(2)
 
     def await_breach(self, topic: str, rule: str) -> None:
@@ -85,7 +85,7 @@ class Matrix:
         is_said = wait_until(
             lambda: rule in self.breaches(topic), timeout_seconds=SEEN_SECONDS, poll_seconds=0.3
         )
-        assert is_said, self.served.told()
+        assert is_said, self.served.reported()
 
     # -------------------------------------------------------------- what it says
     def episodes(self, topic: str) -> list[Document]:

@@ -44,7 +44,7 @@ def truth_of(printed: Document) -> SequenceTruth:
         **same,
         episodes=tuple(_episode(one) for one in printed["episodes"]),
         old_epoch_lines=printed["old_epoch_lines"],
-        told_application=printed["told_application"],
+        expected_application=printed["expected_application"],
         loss=LossTruth(
             **same,
             new_topic_id=printed["topic_id"],

@@ -85,13 +85,13 @@ def await_silent(matrix: Matrix, topic: str) -> None:
     """Wait until a round has nobody who tells of the partition."""
     assert wait_until(
         lambda: epoch_seen(matrix, topic) is None, timeout_seconds=SEEN_SECONDS, poll_seconds=0.1
-    ), matrix.served.told()
+    ), matrix.served.reported()
 
 
 def await_watched_again(matrix: Matrix, topic: str) -> None:
     assert wait_until(
         lambda: epoch_seen(matrix, topic) is not None, timeout_seconds=SEEN_SECONDS
-    ), matrix.served.told()
+    ), matrix.served.reported()
 
 
 def assert_nobody_warned(matrix: Matrix, topic: str, gap: int) -> None:

@@ -13,7 +13,7 @@ from rules.facts.gap import GapCause, GapScope
 from rules.facts.identity import TopicPartition
 from rules.facts.producers import ProducerState
 from rules.facts.snapshot import Snapshot
-from rules.question import BatchesQuestion, ProducersQuestion, Question, WantedBatches
+from rules.question import BatchesQuestion, BatchRequest, ProducersQuestion, Question
 from service.observe.cluster_reader import ClusterReader, Scope
 from service.runtime.clock import utc_now, wait_until
 from service.sandbox.cluster.admin import Permission, SandboxAdmin
@@ -55,8 +55,8 @@ def wanted(
     offset: int | None = None,
     sequence: int | None = None,
     since: datetime | None = None,
-) -> WantedBatches:
-    return WantedBatches(
+) -> BatchRequest:
+    return BatchRequest(
         name=where,
         producer_id=producer_id,
         offset=offset,
@@ -65,7 +65,7 @@ def wanted(
     )
 
 
-def answer(reader: ClusterReader, *asked: WantedBatches) -> Snapshot:
+def answer(reader: ClusterReader, *asked: BatchRequest) -> Snapshot:
     return reader.read(asking(asked[0].name, BatchesQuestion(asked)))
 
 

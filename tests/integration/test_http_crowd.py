@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 from service.metrics.totals import SelfMetrics
 from service.runtime.clock import wait_until
 from service.runtime.threads import in_thread
-from service.storage.findings.history import PastFinding, Wanted
+from service.storage.findings.history import FindingFilter, PastFinding
 from service.storage.tokens.tokens import Grant
 from tests.factories import snapshot
 from tests.integration.serving import Served, asking, serving
@@ -97,7 +97,7 @@ class SlowHistory(FakeHistory):
         self.may_go = threading.Event()
         self.calls = 0
 
-    def page(self, wanted: Wanted, limit: int) -> list[PastFinding]:
+    def page(self, wanted: FindingFilter, limit: int) -> list[PastFinding]:
         self.calls += 1
         self.may_go.wait(60)
         return super().page(wanted, limit)

@@ -43,7 +43,7 @@ def test_a_broker_that_comes_back_tells_what_it_loaded_and_whom_it_follows(
     faults.kill(BROKER)
     faults.start(BROKER)
 
-    def is_told() -> bool:
+    def is_reported() -> bool:
         nonlocal position
         found = logs.read(position)
         assert found.gaps == ()
@@ -54,7 +54,7 @@ def test_a_broker_that_comes_back_tells_what_it_loaded_and_whom_it_follows(
             for kind in (LogLoaded, FollowerStarted)
         )
 
-    assert wait_until(is_told, timeout_seconds=SECONDS, poll_seconds=0.5), events
+    assert wait_until(is_reported, timeout_seconds=SECONDS, poll_seconds=0.5), events
     loaded = [event for event in events if isinstance(event, LogLoaded)]
     assert {event.origin.broker_id for event in loaded} == {BrokerId(BROKER)}
     assert {event.origin.source for event in loaded} == {f"broker {BROKER}"}

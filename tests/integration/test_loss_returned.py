@@ -38,7 +38,7 @@ RUNS: Final = int(os.environ.get("LOSS_RUNS", "3"))
 RUN_SECONDS: Final = 60.0
 SETTLE_SECONDS: Final = 90.0
 LEADER, FOLLOWER = 1, 2
-RETURNED: Final = "ex_leader_returned"
+RETURNED: Final = "former_leader_returned"
 COMMITTED, POSSIBLY = "committed_records_lost", "records_possibly_lost"
 UNCLEAN: Final = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
 

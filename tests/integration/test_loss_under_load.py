@@ -108,8 +108,8 @@ def losses(served: Served, topic: str) -> list[Document]:
 
 def await_losses(served: Served, topic: str) -> list[Document]:
     """Wait until something is said of lost records: nothing would say that none are."""
-    is_told = wait_until(lambda: bool(losses(served, topic)), timeout_seconds=SETTLE_SECONDS)
-    assert is_told, served.told()
+    is_reported = wait_until(lambda: bool(losses(served, topic)), timeout_seconds=SETTLE_SECONDS)
+    assert is_reported, served.reported()
     return losses(served, topic)
 
 

@@ -51,7 +51,7 @@ def why(found: list[Finding]) -> list[tuple[str, str]]:
     return [(one.rule.rule_id, one.reason) for one in found]
 
 
-def is_told(topic: str, *wanted: tuple[str, str]) -> Callable[[WatchedRound], bool]:
+def is_reported(topic: str, *wanted: tuple[str, str]) -> Callable[[WatchedRound], bool]:
     return lambda made: bool(set(why(said(made, topic))) & set(wanted))
 
 
@@ -61,7 +61,7 @@ def test_a_loss_between_two_rounds_is_told_by_log_lines_alone(
     with watching(faults, make_reader) as watch, prepare_loss("committed-loss", faults) as prepared:
         truth = prepared.inject()
         [lost] = truth.partitions
-        made = watch.until(is_told(truth.topic, (POSSIBLY, "unseen")), SETTLE_SECONDS)
+        made = watch.until(is_reported(truth.topic, (POSSIBLY, "unseen")), SETTLE_SECONDS)
         [finding] = said(made, truth.topic)
         assert finding.severity is Severity.WARNING
         evidence = finding.evidence
@@ -75,7 +75,7 @@ def test_a_loss_between_two_rounds_is_told_by_log_lines_alone(
 
         faults.start(lost.before.leader)
         returned = (COMMITTED, RETURNED), (POSSIBLY, RETURNED)
-        made = watch.until(is_told(truth.topic, *returned), SETTLE_SECONDS)
+        made = watch.until(is_reported(truth.topic, *returned), SETTLE_SECONDS)
         for one in settled(made, truth.topic):
             exact = one.evidence["exact_from"], one.evidence["exact_to"]
             assert exact == (lost.lost_from, lost.lost_to)
@@ -113,11 +113,11 @@ def test_a_loss_is_restored_when_the_old_leader_leads_again(
         watch.until(lambda made: leader_of(made, prepared.topic) is not None, SETTLE_SECONDS)
         truth = prepared.inject()
         [lost] = truth.partitions
-        watch.until(is_told(truth.topic, (COMMITTED, "lost")), SETTLE_SECONDS)
+        watch.until(is_reported(truth.topic, (COMMITTED, "lost")), SETTLE_SECONDS)
         faults.kill(lost.after.leader)  # its log has nothing that the old one lacks
         faults.start(lost.before.leader)
         let_stale_lead(faults, truth.topic)
-        made = watch.until(is_told(truth.topic, (COMMITTED, "restored")), SETTLE_SECONDS)
+        made = watch.until(is_reported(truth.topic, (COMMITTED, "restored")), SETTLE_SECONDS)
         [finding] = [one for one in said(made, truth.topic) if one.reason == "restored"]
         assert finding.severity is Severity.INFO
         assert (finding.evidence["restored_from"], finding.evidence["restored_to"]) == (

@@ -278,7 +278,7 @@ def test_the_service_observations_between_its_rounds_while_something_is_at_risk(
     faults.kill(3)
     assert wait_until(
         lambda: (risk("observations_total") or 0) >= 10, timeout_seconds=60, poll_seconds=0.5
-    ), served.told()
+    ), served.reported()
     found = [risk(name) for name in ("partitions", "watched_partitions", "unseen_partitions")]
     assert found == [1, 1, 0]
     assert served.metrics()['tidemark_task_restarts_total{task="at_risk_observations"}'] == 0

@@ -25,7 +25,7 @@ from service.runtime.clock import utc_now, wait_until
 from service.settings import ScrapeSettings
 from tests.integration.pages import Pages, answer, pages, sends
 from tests.integration.serve.scraping import job, prometheus
-from tests.unit.service.runtime.told import Told
+from tests.unit.service.runtime.recorded_log import RecordedLog
 
 pytestmark = pytest.mark.integration
 
@@ -44,7 +44,7 @@ def page_with(errors: int, *, client: str = "payments") -> bytes:
 @contextmanager
 def watching(**settings: object) -> Iterator[ScrapeWatch]:
     """Watch endpoints twice a second, in a thread with a loop of its own, as the service does."""
-    told, stop = Told(), asyncio.Event()
+    told, stop = RecordedLog(), asyncio.Event()
     chosen = ScrapeSettings.model_validate({"interval_seconds": 0.5, **settings})
     watch = scrape_watch(chosen, stop, told.log)
     assert watch is not None

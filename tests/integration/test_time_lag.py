@@ -30,7 +30,7 @@ from tests.integration.lagging import (
     ToldLag,
     lags_of,
 )
-from tests.unit.service.runtime.told import Told
+from tests.unit.service.runtime.recorded_log import RecordedLog
 
 pytestmark = pytest.mark.integration
 
@@ -86,7 +86,7 @@ def test_time_lags_are_off_by_no_more_than_an_interval(
 
 def kept(folder: Path) -> KeptEnds:
     """Return what a new process finds."""
-    return KeptEnds(folder / FILE, stop=asyncio.Event(), log=Told().log)
+    return KeptEnds(folder / FILE, stop=asyncio.Event(), log=RecordedLog().log)
 
 
 def played(rounds: Rounds, groups: Groups, source: Appender) -> list[ToldLag]:

@@ -76,11 +76,11 @@ def read_held(reader: ClusterReader, scope: Scope) -> Snapshot:
     """Make rounds until the leaders are asked; the last stable offset is meanwhile."""
     rounds: list[Snapshot] = []
 
-    def is_asked() -> bool:
+    def is_queried() -> bool:
         rounds.append(reader.read(scope))
         return "DescribeProducers" in rounds[-1].report.requests
 
-    assert wait_until(is_asked, timeout_seconds=60 * HELD_SECONDS, poll_seconds=0.1)
+    assert wait_until(is_queried, timeout_seconds=60 * HELD_SECONDS, poll_seconds=0.1)
     return rounds[-1]
 
 
@@ -357,11 +357,11 @@ def test_brokers_that_are_too_old_are_told_and_prove_nothing(
         reader = make_reader(bootstrap_servers=bootstrap)
         rounds: list[Snapshot] = []
 
-        def is_told() -> bool:
+        def is_reported() -> bool:
             rounds.append(reader.read(only(opened.topic)))
             return any(gap.scope is scope for gap in rounds[-1].gaps)
 
-        assert wait_until(is_told, timeout_seconds=60 * HELD_SECONDS, poll_seconds=0.1)
+        assert wait_until(is_reported, timeout_seconds=60 * HELD_SECONDS, poll_seconds=0.1)
     [gap] = rounds[-1].gaps
     assert gap.cause is GapCause.UNSUPPORTED
     assert rounds[-1].transactions.is_complete is (api is not LIST_TRANSACTIONS)

@@ -84,7 +84,7 @@ class World:
     next_sequence: int = 0
     acknowledged: set[tuple[int, int]] = field(default_factory=set)  # producer epoch, sequence
     second: float = 0.0
-    told: list[Truth] = field(default_factory=list)
+    reported: list[Truth] = field(default_factory=list)
 
     # -------------------------------------------------------------- the client
     def act(self, act: Act, size: int) -> None:  # noqa: C901, PLR0912 - one line per act
@@ -215,7 +215,7 @@ class World:
             line = rejected(sequence, last, **where)
         expected = 0 if is_new else last + 1
         gone = {(self.producer_epoch, number) for number in range(expected, sequence)}
-        self.told.append(
+        self.reported.append(
             Truth(
                 line=line,
                 is_lost=bool(gone & self.acknowledged),
@@ -288,7 +288,7 @@ class World:
         times = {time for rejection in episode.rejections for time in rejection.times_us}
         return [
             one
-            for one in self.told
+            for one in self.reported
             if one.line.origin.at is not None and microseconds(one.line.origin.at) in times
         ]
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.alerting.alerts.delta import AlertDelta
-from service.alerting.alerts.evaluate import AlertingConfig, Asked
+from service.alerting.alerts.evaluate import AlertingConfig, OperatorRequests
 from service.alerting.alerts.silences import Silence
 from service.alerting.alerts.state import AlertingState
 from service.storage.alerting.alerts import with_evidence
@@ -24,7 +24,7 @@ from tests.property.test_alerts import Rounds, rounds, settings_of, silences
 def lived(settings: AlertingConfig, rounds: Rounds, held: Sequence[Silence]) -> KeptLife:
     """Return a life after these rounds, with a step between each two, and a clock that is set."""
     life = KeptLife(settings)
-    life.asked = Asked(silences=held)
+    life.queries = OperatorRequests(silences=held)
     for number, (timestamp, said) in enumerate(rounds.said):
         life.round(timestamp, said)
         life.wait(timestamp + 0.5)

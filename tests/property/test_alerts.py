@@ -15,10 +15,10 @@ from rules.verdict import Kind
 from service.alerting.alerts.alert import Alert, AlertState
 from service.alerting.alerts.codec import decode, encode
 from service.alerting.alerts.dedup import NotifyReason
-from service.alerting.alerts.evaluate import AlertingConfig, Asked, step
+from service.alerting.alerts.evaluate import AlertingConfig, OperatorRequests, step
 from service.alerting.alerts.flush import Notification
 from service.alerting.alerts.identity import fingerprint
-from service.alerting.alerts.lifecycle import AlertStep, Seen
+from service.alerting.alerts.lifecycle import AlertTransition, Seen
 from service.alerting.alerts.routes import Route, Routing
 from service.alerting.alerts.silences import Silence
 from tests.alerting import BREACH, GONE, OK, RULE, UNKNOWN, Life, Said, Why, config, route, rule
@@ -91,7 +91,7 @@ silences = st.lists(
 def lived(settings: AlertingConfig, rounds: Rounds, silences: Sequence[Silence] = ()) -> Life:
     """Return a life after these rounds."""
     life = Life(settings)
-    life.asked = Asked(silences=silences)
+    life.queries = OperatorRequests(silences=silences)
     for timestamp, said in rounds.said:
         life.round(timestamp, said)
     return life
@@ -113,7 +113,7 @@ def test_nothing_fires_before_its_for(settings: AlertingConfig, rounds: Rounds) 
     life = lived(settings, rounds)
     for (timestamp, _), done in zip(rounds.said, life.steps, strict=True):
         for change in done.changes:
-            if change.step is AlertStep.FIRED:
+            if change.step is AlertTransition.FIRED:
                 assert at(timestamp) - change.alert.active_at >= settings.rules[RULE].for_
                 assert not list(_ends(settings, rounds, change.alert, timestamp))
 
@@ -248,7 +248,7 @@ def test_a_restart_is_not_noticed(
     settings: AlertingConfig, rounds: Rounds, silences: list[Silence]
 ) -> None:
     life, other = Life(settings), lived(settings, rounds, silences)
-    life.asked = Asked(silences=silences)
+    life.queries = OperatorRequests(silences=silences)
     for timestamp, said in rounds.said:
         life.round(timestamp, said)
         restored = decode(json.loads(json.dumps(encode(life.state))))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rules.baseline.blocks import METRICS, BaselineBlock, DayBlock, Float32s
 from rules.baseline.civil import CivilDay
-from rules.baseline.night import advance
+from rules.baseline.daily_step import advance
 from rules.baseline.state import StateBlock
 from tests.unit.rules.baseline.days import FIRST, SETTINGS, STEP_MS, day_of
 

@@ -16,10 +16,10 @@ from collectors.wire.blocks import (
     LAST_STABLE_OFFSET,
     LOG_END_OFFSET,
     LOG_START_OFFSET,
-    AskedTopic,
     IrregularError,
     OffsetKind,
     TopicBlock,
+    TopicRequest,
 )
 from tests.factories import ints
 from tests.property.strategies import (
@@ -52,7 +52,7 @@ def test_a_request_reads_back_as_it_was_asked(
     asked: dict[str, list[tuple[int, int]]], kind: OffsetKind, version: int
 ) -> None:
     topics = [
-        AskedTopic(name, ints(*(p for p, _ in rows)), ints(*(e for _, e in rows)))
+        TopicRequest(name, ints(*(p for p, _ in rows)), ints(*(e for _, e in rows)))
         for name, rows in asked.items()
     ]
     body = blocks.list_offsets_body(topics, kind, version=version, timeout_ms=1234)

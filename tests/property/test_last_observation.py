@@ -38,8 +38,8 @@ def naive(found: Topics, seconds: int, before: Memory) -> Memory:
             )
             if stable is None or watermark is None or epoch is None:
                 kept = before.get(key) if topic.topic_id is not None else None
-                is_told = kept is not None and LEADER in end.isr
-                memory[key] = replace(kept, isr=end.isr) if kept and is_told else kept
+                is_reported = kept is not None and LEADER in end.isr
+                memory[key] = replace(kept, isr=end.isr) if kept and is_reported else kept
                 continue
             older = before.get(key) if topic.topic_id is not None else None
             if older is not None and older.leader_epoch != epoch:

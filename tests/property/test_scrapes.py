@@ -15,8 +15,8 @@ from collectors.scrapes.counting import ScrapeTime
 from collectors.scrapes.endpoints import BadAddressError, Endpoint, page_at, target_of
 from collectors.scrapes.page import read_page
 from collectors.scrapes.query import read_answer
+from collectors.scrapes.selection import Quantity, wanted
 from collectors.scrapes.tracking import Tracker
-from collectors.scrapes.wanted import Quantity, wanted
 from rules.facts.times import SECOND_US
 
 NAMES: Final = st.sampled_from(

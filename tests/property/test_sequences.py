@@ -26,8 +26,8 @@ from rules.judgement import Judgement
 from rules.loss.remembered import remember_losses
 from rules.question import BatchesQuestion
 from rules.sequence.advance import with_sequences
-from rules.sequence.asking import questions_of
 from rules.sequence.numbers import by_numbers
+from rules.sequence.requests import questions_of
 from rules.verdict import Severity, Verdict
 from rules.view import View
 from tests.factories import partitions, unseen_offsets
@@ -113,8 +113,8 @@ class Watch:
             self._observe()
 
     def _observe(self) -> None:
-        new = [one.line for one in self.world.told[self._read :]]
-        self._read = len(self.world.told)
+        new = [one.line for one in self.world.reported[self._read :]]
+        self._read = len(self.world.reported)
         lines = self._order(new)
         if self._splits and len(lines) > 1:
             half = len(lines) // 2
@@ -312,7 +312,7 @@ def test_asking_ends(course: Course) -> None:
 @given(courses)
 def test_the_numbers_alone_confirm_nothing(course: Course) -> None:
     watch = Watch().run(course)
-    lines = [one.line for one in watch.world.told]
+    lines = [one.line for one in watch.world.reported]
     if lines:
         assert by_numbers(lines).phase == "suspected"
         assert by_numbers(lines[::-1]) == by_numbers(lines)

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from service.jobs.baseline_run.spark_process import SparkOrder, job_environment
-from spark.jobs.nightly import Spark, make_nights
+from spark.jobs.nightly import Spark, make_runs
 from spark.session import open_session
 from tests.spark.weeks import DAYS, ZONE, day_at, make_weeks
 
@@ -54,5 +54,5 @@ def weeks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def made(weeks: Path, spark: Spark) -> Path:
     """Return the history with the runs of all of its nights; nobody changes it."""
-    make_nights(spark, str(weeks), ZONE, [day_at(one) for one in range(DAYS)], DAYS_KEPT)
+    make_runs(spark, str(weeks), ZONE, [day_at(one) for one in range(DAYS)], DAYS_KEPT)
     return weeks

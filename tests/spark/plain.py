@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 
 from rules.baseline.blocks import METRIC_CODES, BaselineBlock, DayBlock
 from rules.baseline.civil import CivilDay, civil_day
+from rules.baseline.daily_step import advance
 from rules.baseline.layout import day_folder, masks_folder
-from rules.baseline.night import advance
 from rules.baseline.packed import unpack
 from rules.baseline.series import Metric
-from rules.baseline.settings import NightSettings
+from rules.baseline.settings import BaselineSettings
 from rules.baseline.state import StateBlock
 
 
@@ -37,7 +37,7 @@ def plain_nights(
             windows = [row for row in masks if row["series_id"] == series]
             block = _day(series, code, calendar, mine, windows)
             before = states.get(series, StateBlock.new(1))
-            states[series], baseline = advance(before, block, calendar, NightSettings())
+            states[series], baseline = advance(before, block, calendar, BaselineSettings())
             last[series] = states[series], baseline
     return last
 

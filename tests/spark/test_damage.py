@@ -9,11 +9,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from rules.baseline.baseline_run import BaselineRun, BucketRun
 from rules.baseline.layout import bucket_file, masks_folder, run_folder
-from rules.baseline.night_run import BucketRun, NightRun
 from spark.bucket import make_bucket
-from spark.inputs import Night, inputs_of
-from spark.jobs.nightly import NightFailedError, Spark, main, make_nights
+from spark.inputs import RunInputs, inputs_of
+from spark.jobs.nightly import RunFailedError, Spark, main, make_runs
 from spark.places import UNFINISHED, Place
 from spark.runs import last_run, run_of
 from tests.flaky_files import fail_once
@@ -33,14 +33,14 @@ def without_last(made: Path, tmp_path: Path) -> Path:
     return copy
 
 
-def make_last(spark: Spark, path: Path) -> NightRun:
-    make_nights(spark, str(path), ZONE, [day_at(LAST)], 10)
+def make_last(spark: Spark, path: Path) -> BaselineRun:
+    make_runs(spark, str(path), ZONE, [day_at(LAST)], 10)
     found = run_of(Place(str(path)), day_at(LAST))
     assert found is not None
     return found.run
 
 
-def in_bucket(run: NightRun) -> BucketRun:
+def in_bucket(run: BaselineRun) -> BucketRun:
     return run.buckets[BUCKET]
 
 
@@ -79,7 +79,7 @@ def test_what_fails_to_be_read_once_is_no_damage(
     before = last_run(place, day_at(LAST))
     assert whole is not None
     assert before is not None
-    night = Night(
+    night = RunInputs(
         history=str(without_last),
         day=day_at(LAST),
         zone=ZONE,
@@ -126,7 +126,7 @@ def test_a_night_does_not_go_on_from_states_that_are_damaged(
     before = run_of(Place(str(without_last)), day_at(LAST - 1))
     assert before is not None
     torn(without_last / run_folder(before.run.day, before.run.id) / bucket_file(BUCKET))
-    with pytest.raises(NightFailedError, match=f"--date {day_at(LAST - 1)}"):
+    with pytest.raises(RunFailedError, match=f"--date {day_at(LAST - 1)}"):
         make_last(spark, without_last)
     assert run_of(Place(str(without_last)), day_at(LAST)) is None
 
@@ -153,7 +153,7 @@ def test_nights_before_those_that_are_kept_are_made_again_from_the_beginning(
     for place in range(DAYS - 2):
         shutil.rmtree(copy / "runs" / f"day={day_at(place).isoformat()}")
     kept = files_of_runs(copy)
-    make_nights(spark, str(copy), ZONE, [day_at(one) for one in range(DAYS)], 2)
+    make_runs(spark, str(copy), ZONE, [day_at(one) for one in range(DAYS)], 2)
     assert files_of_runs(copy) == kept
 
 
@@ -161,7 +161,7 @@ def test_a_night_does_not_go_on_without_a_file_of_states(without_last: Path, spa
     before = run_of(Place(str(without_last)), day_at(LAST - 1))
     assert before is not None
     (without_last / run_folder(before.run.day, before.run.id) / bucket_file(BUCKET)).unlink()
-    with pytest.raises(NightFailedError, match="it has 0 rows of"):
+    with pytest.raises(RunFailedError, match="it has 0 rows of"):
         make_last(spark, without_last)
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from rules.baseline.baseline_run import BaselineRun
 from rules.baseline.layout import run_folder
-from rules.baseline.night_run import NightRun
 from rules.baseline.packed import RunColumn
-from spark.bucket import Told
+from spark.bucket import BucketOutcome
 from spark.digests import RowDigest
-from spark.inputs import Night, inputs_of
-from spark.jobs.nightly import Spark, make_nights
+from spark.inputs import RunInputs, inputs_of
+from spark.jobs.nightly import Spark, make_runs
 from spark.places import Place
 from spark.runs import last_run, run_of
 from spark.schemas import PUBLISHED, REMEMBERED, RUN
@@ -27,7 +27,7 @@ from tests.spark.weeks import BUCKETS, DAYS, SERIES, ZONE, day_at, files_of_runs
 ALL = [day_at(one) for one in range(DAYS)]
 
 
-def run_at(path: Path, place: int) -> NightRun:
+def run_at(path: Path, place: int) -> BaselineRun:
     found = run_of(Place(str(path)), day_at(place))
     assert found is not None
     return found.run
@@ -80,7 +80,7 @@ def test_series_of_a_run_are_in_order(made: Path) -> None:
 
 def test_nights_that_are_made_again_change_nothing(made: Path, spark: Spark) -> None:
     before = files_of_runs(made)
-    make_nights(spark, str(made), ZONE, ALL, 10)
+    make_runs(spark, str(made), ZONE, ALL, 10)
     assert files_of_runs(made) == before
 
 
@@ -94,7 +94,7 @@ def test_the_number_of_tasks_makes_no_difference(
     last = run_at(made, DAYS - 1)
     shutil.rmtree(copy / "runs" / f"day={ALL[-1].isoformat()}")
     before = last_run(place, ALL[-1])
-    night = Night(
+    night = RunInputs(
         history=str(copy),
         day=ALL[-1],
         zone=ZONE,
@@ -104,7 +104,7 @@ def test_the_number_of_tasks_makes_no_difference(
     )
     assert night.id == last.id
     rows = mapped(buckets(spark.session(), BUCKETS, tasks), night).collect()
-    told = [Told.from_json(row["told"]).run for row in rows]
+    told = [BucketOutcome.from_json(row["told"]).run for row in rows]
     assert sorted(told, key=str) == sorted(last.buckets, key=str)
 
 
@@ -112,7 +112,7 @@ def test_the_number_of_buckets_makes_no_difference_to_a_series(
     made: Path, spark: Spark, tmp_path: Path
 ) -> None:
     make_weeks(tmp_path, buckets=1)
-    make_nights(spark, str(tmp_path), ZONE, ALL, 10)
+    make_runs(spark, str(tmp_path), ZONE, ALL, 10)
     told = (rows_of(path, DAYS - 1) for path in (tmp_path, made))
     one, many = ({series: repr(row) for series, row in rows.items()} for rows in told)  # NaN is NaN
     assert one == many
@@ -121,7 +121,7 @@ def test_the_number_of_buckets_makes_no_difference_to_a_series(
 def test_only_the_last_days_keep_their_runs(made: Path, spark: Spark, tmp_path: Path) -> None:
     copy = tmp_path / "history"
     shutil.copytree(made, copy)
-    make_nights(spark, str(copy), ZONE, ALL[-1:], 2)
+    make_runs(spark, str(copy), ZONE, ALL[-1:], 2)
     assert sorted(one.name for one in (copy / "runs").iterdir()) == [
         f"day={day.isoformat()}" for day in ALL[-2:]
     ]

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from rules.errors import NightError
+from rules.errors import BaselineRunError
 from service.jobs.baseline_run.spark_process import ROOT, run_job
 from service.runtime.clock import monotonic, pause, wait_until
 from spark.places import UNFINISHED
@@ -90,7 +90,7 @@ def _killed_once(history: Path, scratch: Path, files: int, after_seconds: float)
     own = {one.pid for one in family(os.getpid())}
 
     def work() -> None:
-        with suppress(NightError):
+        with suppress(BaselineRunError):
             run(order(history, scratch))
         ended.append(True)
 
@@ -127,7 +127,7 @@ def test_a_night_that_takes_too_long_is_ended_with_all_that_it_started(
 ) -> None:
     own = {one.pid for one in family(os.getpid())}
     begun = monotonic()
-    with pytest.raises(NightError, match="did not end within 3 s"):
+    with pytest.raises(BaselineRunError, match="did not end within 3 s"):
         list(run_job(order(fresh, tmp_path / "scratch", timeout_seconds=3), os.environ))
     assert monotonic() - begun < WAIT_SECONDS
     assert not [one for one in family(os.getpid()) if one.pid not in own]
@@ -162,7 +162,7 @@ def test_spark_ends_with_whoever_started_it(
 def test_a_failed_task_says_what_was_raised(fresh: Path, tmp_path: Path) -> None:
     """The folder of the first run is a file: no task can write there."""
     (fresh / "runs").write_bytes(b"")
-    with pytest.raises(NightError, match="runs") as told:
+    with pytest.raises(BaselineRunError, match="runs") as told:
         run(order(fresh, tmp_path / "scratch", days=ALL_DAYS[:1]))
     assert "\n" not in str(told.value)
     assert "Traceback" not in str(told.value)

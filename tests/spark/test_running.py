@@ -13,8 +13,8 @@ import pytest
 
 from rules.errors import ConflictError, StoreError
 from service.jobs.baseline_run.lock import alone
-from service.jobs.baseline_run.running import NightlyOrder, NightsDone, planned, run_nights
-from service.jobs.baseline_run.telling import Told, line_of
+from service.jobs.baseline_run.reporting import JsonObject, line_of
+from service.jobs.baseline_run.running import CompletedRuns, NightlyOrder, planned, run_missing
 from service.storage.baselines.alert_windows import AlertWindow
 from service.storage.baselines.publishing import Published, Publishing
 from service.storage.baselines.run_files import RunPlace
@@ -28,11 +28,11 @@ class Store:
     """A database without one: it remembers what it was asked for."""
 
     is_away: bool = False
-    asked: list[tuple[str, datetime, datetime]] = field(default_factory=list)
+    queries: list[tuple[str, datetime, datetime]] = field(default_factory=list)
     published: list[RunPlace] = field(default_factory=list)
 
     def windows(self, cluster: str, begin: datetime, end: datetime) -> Sequence[AlertWindow]:
-        self.asked.append((cluster, begin, end))
+        self.queries.append((cluster, begin, end))
         return []
 
     def publish(self, place: RunPlace, cluster: str, now: datetime) -> Published:
@@ -63,18 +63,18 @@ def order(path: Path) -> NightlyOrder:
     )
 
 
-def make(path: Path, store: Store, told: list[Told]) -> NightsDone:
-    return run_nights(order(path), store, lambda: NOW, told.append)
+def make(path: Path, store: Store, told: list[JsonObject]) -> CompletedRuns:
+    return run_missing(order(path), store, lambda: NOW, told.append)
 
 
 def test_nights_are_made_in_order_and_published_when_the_database_is_back(tmp_path: Path) -> None:
     make_weeks(tmp_path / "history")
-    store, told = Store(is_away=True), list[Told]()
+    store, told = Store(is_away=True), list[JsonObject]()
     with pytest.raises(StoreError, match="lost"):
         make(tmp_path, store, told)
     days = [day_at(one).isoformat() for one in range(DAYS)]
     assert [one["day"] for one in told if one["event"] == "night"] == days
-    assert [end - begin for _, begin, end in store.asked][2].total_seconds() == 23 * 3600
+    assert [end - begin for _, begin, end in store.queries][2].total_seconds() == 23 * 3600
     store.is_away = False
     done = make(tmp_path, store, told)
     assert done.nights == []
@@ -87,8 +87,8 @@ def test_nights_are_made_in_order_and_published_when_the_database_is_back(tmp_pa
 
 def test_runs_of_days_that_are_not_over_are_removed(made: Path, tmp_path: Path) -> None:
     shutil.copytree(made, tmp_path / "history")
-    store, told = Store(), list[Told]()
-    done = run_nights(order(tmp_path), store, lambda: NOW - timedelta(days=2), told.append)
+    store, told = Store(), list[JsonObject]()
+    done = run_missing(order(tmp_path), store, lambda: NOW - timedelta(days=2), told.append)
     assert done.published_day == day_at(DAYS - 3)
     assert (told[0]["event"], told[0]["days"]) == ("removed", ["2026-03-30", "2026-03-31"])
     assert line_of(told[0]).endswith("a clock that was ahead: 2026-03-30, 2026-03-31")
@@ -97,7 +97,7 @@ def test_runs_of_days_that_are_not_over_are_removed(made: Path, tmp_path: Path) 
 
 
 def test_without_history_there_is_nothing_to_do(tmp_path: Path) -> None:
-    told = list[Told]()
+    told = list[JsonObject]()
     assert make(tmp_path, Store(), told).published is None
     where = tmp_path / "history"  # a mistyped folder is seen
     assert [one["why"] for one in told] == [f"there is no history yet at {where}"]

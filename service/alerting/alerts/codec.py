@@ -13,7 +13,7 @@ from rules.errors import StoreError
 from rules.open_findings import Identity
 from rules.verdict import Severity
 from service.alerting.alerts.alert import Alert, AlertEnd, AlertState, News
-from service.alerting.alerts.dedup import Told
+from service.alerting.alerts.dedup import LastNotified
 from service.alerting.alerts.grouping import Group
 from service.alerting.alerts.identity import fingerprint, labels_of
 from service.alerting.alerts.state import AlertingState
@@ -103,7 +103,7 @@ def encode_group(group: Group) -> Plain:
         "labels": dict(group.labels),
         "flush_at": _text(group.flush_at),
         "ended": [encode_alert(alert) for alert in group.ended.values()],
-        "told": None if group.told is None else _encode_told(group.told),
+        "notified": None if group.notified is None else _encode_notified(group.notified),
     }
 
 
@@ -116,11 +116,11 @@ def decode_group(plain: Mapping[str, Any]) -> Group:
         labels=tuple(sorted(plain["labels"].items())),
         flush_at=datetime.fromisoformat(plain["flush_at"]),
         ended={alert.fingerprint: alert for alert in ended},
-        told=None if plain["told"] is None else _decode_told(plain["told"]),
+        notified=None if plain["notified"] is None else _decode_notified(plain["notified"]),
     )
 
 
-def _encode_told(told: Told) -> Plain:
+def _encode_notified(told: LastNotified) -> Plain:
     return {
         "at": _text(told.at),
         "firing": {name: list(news) for name, news in told.firing.items()},
@@ -128,8 +128,8 @@ def _encode_told(told: Told) -> Plain:
     }
 
 
-def _decode_told(plain: Mapping[str, Any]) -> Told:
-    return Told(
+def _decode_notified(plain: Mapping[str, Any]) -> LastNotified:
+    return LastNotified(
         at=datetime.fromisoformat(plain["at"]),
         firing={name: News(*news) for name, news in plain["firing"].items()},
         owed=frozenset(plain["owed"]),

@@ -35,28 +35,28 @@ class NotifyReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class LastNotified:
     """What a receiver was told last of a group."""
 
     at: datetime
     firing: Mapping[str, News] = field(default_factory=dict)  # in that notification
     owed: frozenset[str] = frozenset()  # told as firing at any time, and not yet as resolved
 
-    def shifted(self, step: timedelta) -> Told:
+    def shifted(self, step: timedelta) -> LastNotified:
         """Return it with its time moved by a step of the clock."""
         return replace(self, at=self.at + step)
 
-    def joined(self, other: Told | None) -> Told:
+    def joined(self, other: LastNotified | None) -> LastNotified:
         """Return what a receiver knows that was told of one group from two memories."""
         if other is None:
             return self
-        return Told(
+        return LastNotified(
             at=max(self.at, other.at),
             firing={**self.firing, **other.firing},
             owed=self.owed | other.owed,
         )
 
-    def without(self, over: frozenset[str]) -> Told:
+    def without(self, over: frozenset[str]) -> LastNotified:
         """Return it without alerts that are over: should one come back, it is a new one."""
         if not over:
             return self
@@ -73,8 +73,8 @@ class Tellable:
     is_taken_up: bool  # a person has acknowledged everything that fires
 
 
-def why_tell(
-    told: Told | None,
+def notification_reason(
+    told: LastNotified | None,
     tellable: Tellable,
     *,
     send_resolved: bool,
@@ -110,10 +110,10 @@ def _why_next(
     yield NotifyReason.REPEAT_INTERVAL, bool(firing) and is_due
 
 
-def told_after(told: Told | None, tellable: Tellable, now: datetime) -> Told:
+def notified_after(told: LastNotified | None, tellable: Tellable, now: datetime) -> LastNotified:
     """Return what a receiver knows once it was told; what is over is still to be taken out."""
     owed = frozenset() if told is None else told.owed
-    return Told(
+    return LastNotified(
         at=now,
         firing={name: alert.news for name, alert in tellable.firing.items()},
         owed=owed | tellable.firing.keys(),

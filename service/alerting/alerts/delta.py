@@ -21,7 +21,7 @@ from service.alerting.alerts.dedup import NotifyReason
 from service.alerting.alerts.evaluate import Stepped
 from service.alerting.alerts.grouping import Group
 from service.alerting.alerts.identity import AlertKey
-from service.alerting.alerts.lifecycle import OUTAGE_TOLERANCE, AlertChange, AlertStep, Seen
+from service.alerting.alerts.lifecycle import OUTAGE_TOLERANCE, AlertChange, AlertTransition, Seen
 from service.alerting.alerts.routes import GroupId
 from service.alerting.alerts.state import AlertingState
 
@@ -48,7 +48,7 @@ class HistoryStep:
 
     fingerprint: str
     at: datetime  # aware, UTC
-    step: AlertStep
+    step: AlertTransition
     reason: str  # the rule's, or why the alert ended
     evidence: Evidence
 
@@ -184,15 +184,15 @@ def _written(before: AlertingState, stepped: Stepped, at: datetime) -> Iterator[
     One that never fired is written as over: it is remembered no more, but its history is.
     """
     for change in stepped.changes:
-        if change.step is AlertStep.DROPPED:
+        if change.step is AlertTransition.DROPPED:
             yield change.alert.resolved(change.alert.end or AlertEnd.NOT_SEEN, at)
-        elif change.step is not AlertStep.FORGOTTEN and not _is_evidence(before, change):
+        elif change.step is not AlertTransition.FORGOTTEN and not _is_evidence(before, change):
             yield change.alert
 
 
 def _is_evidence(before: AlertingState, change: AlertChange) -> bool:
     """Whether a step brings other evidence and nothing else."""
-    if change.step is not AlertStep.UPDATED:
+    if change.step is not AlertTransition.UPDATED:
         return False
     was, now = before.alerts.get(change.alert.key), change.alert
     return was is not None and (was.reason, was.keep_firing_since) == (
@@ -237,10 +237,10 @@ def _groups(
 
 def _history(before: AlertingState, stepped: Stepped, at: datetime) -> Iterator[HistoryStep]:
     for change in stepped.changes:
-        if change.step is AlertStep.FORGOTTEN or _is_evidence(before, change):
+        if change.step is AlertTransition.FORGOTTEN or _is_evidence(before, change):
             continue
         alert = change.alert
-        is_over = change.step in (AlertStep.RESOLVED, AlertStep.DROPPED)
+        is_over = change.step in (AlertTransition.RESOLVED, AlertTransition.DROPPED)
         yield HistoryStep(
             fingerprint=alert.fingerprint,
             at=at,

@@ -25,7 +25,7 @@ from service.alerting.alerts.inhibition import DEFAULT_INHIBITIONS, Inhibition
 from service.alerting.alerts.lifecycle import (
     Advanced,
     AlertChange,
-    AlertStep,
+    AlertTransition,
     Seen,
     Timing,
     advance,
@@ -48,7 +48,7 @@ class AlertingConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class OperatorRequests:
     """What persons have asked for; it may change with every step."""
 
     silences: Sequence[Silence] = ()
@@ -64,7 +64,7 @@ class Stepped:
     notifications: tuple[Notification, ...]  # ordered by receiver and group key
 
 
-NOTHING_ASKED: Final = Asked()
+NO_REQUESTS: Final = OperatorRequests()
 
 
 def step(  # noqa: PLR0913 - the whole world of a pure function
@@ -72,7 +72,7 @@ def step(  # noqa: PLR0913 - the whole world of a pure function
     seen: Seen | None,
     now: datetime,
     config: AlertingConfig,
-    asked: Asked = NOTHING_ASKED,
+    asked: OperatorRequests = NO_REQUESTS,
     *,
     tells: bool = True,
 ) -> Stepped:
@@ -83,7 +83,7 @@ def step(  # noqa: PLR0913 - the whole world of a pure function
     advanced = _advanced(state, seen, now, config)
     firing = [one for one in advanced.alerts.values() if one.state is AlertState.FIRING]
     members = members_of(firing, config.routing)
-    over = [one.alert for one in advanced.changes if one.step is AlertStep.RESOLVED]
+    over = [one.alert for one in advanced.changes if one.step is AlertTransition.RESOLVED]
     groups = dict(_gathered(state.groups, members, members_of(over, config.routing)))
     due = [group for group in groups.values() if tells and group.flush_at <= now]
     told: list[Notification] = []
@@ -126,7 +126,7 @@ def _gathered(
 
 
 def _context(
-    config: AlertingConfig, asked: Asked, firing: Sequence[Alert], now: datetime
+    config: AlertingConfig, asked: OperatorRequests, firing: Sequence[Alert], now: datetime
 ) -> FlushContext:
     by_fingerprint = {alert.fingerprint: alert for alert in firing}
     taken_up = (

@@ -11,11 +11,11 @@ from rules.verdict import SEVERITIES
 from service.alerting.alerts.alert import Alert
 from service.alerting.alerts.dedup import (
     ByFingerprint,
+    LastNotified,
     NotifyReason,
     Tellable,
-    Told,
-    told_after,
-    why_tell,
+    notification_reason,
+    notified_after,
 )
 from service.alerting.alerts.grouping import Group
 from service.alerting.alerts.muting import Muting
@@ -65,8 +65,8 @@ def flushed(group: Group, alerts: ByFingerprint, route: Route, context: FlushCon
     """Return a group with these firing alerts after its flush, and what is told of it, if anything."""
     muted = _muted_ends(group, context.muting) if route.heeds_mutes else {}
     tellable = _tellable(group, alerts, muted, route, context)
-    reason = why_tell(
-        group.told,
+    reason = notification_reason(
+        group.notified,
         tellable,
         send_resolved=route.send_resolved,
         repeat_interval=route.repeat_interval,
@@ -77,7 +77,9 @@ def flushed(group: Group, alerts: ByFingerprint, route: Route, context: FlushCon
         group,
         flush_at=context.now + route.group_interval,
         ended=kept,
-        told=_told(group, tellable, reason, frozenset(group.ended.keys() - kept.keys()), context),
+        notified=_told(
+            group, tellable, reason, frozenset(group.ended.keys() - kept.keys()), context
+        ),
     )
     return Flushed(
         group=after if alerts or kept else None,
@@ -86,7 +88,7 @@ def flushed(group: Group, alerts: ByFingerprint, route: Route, context: FlushCon
 
 
 def _owed(group: Group) -> frozenset[str]:
-    return frozenset() if group.told is None else group.told.owed
+    return frozenset() if group.notified is None else group.notified.owed
 
 
 def _muted_ends(group: Group, muting: Muting) -> ByFingerprint:
@@ -123,11 +125,11 @@ def _told(
     reason: NotifyReason,
     over: frozenset[str],
     context: FlushContext,
-) -> Told | None:
+) -> LastNotified | None:
     """Return what the receiver knows after the flush; of what is over, nothing."""
     if reason is not NotifyReason.NONE:
-        return told_after(group.told, tellable, context.now).without(over)
-    return None if group.told is None else group.told.without(over)
+        return notified_after(group.notified, tellable, context.now).without(over)
+    return None if group.notified is None else group.notified.without(over)
 
 
 def _notification(

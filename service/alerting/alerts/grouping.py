@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from service.alerting.alerts.alert import Alert
-from service.alerting.alerts.dedup import Told
+from service.alerting.alerts.dedup import LastNotified
 from service.alerting.alerts.routes import GroupId, Pairs, Route, Routing
 
 
@@ -28,7 +28,7 @@ class Group:
     labels: Pairs
     flush_at: datetime  # aware, UTC
     ended: Mapping[str, Alert] = field(default_factory=dict)  # resolved, by fingerprint
-    told: Told | None = None
+    notified: LastNotified | None = None
 
     @property
     def group_id(self) -> GroupId:
@@ -41,7 +41,7 @@ class Group:
             self,
             flush_at=self.flush_at + step,
             ended={name: alert.shifted(step) for name, alert in self.ended.items()},
-            told=None if self.told is None else self.told.shifted(step),
+            notified=None if self.notified is None else self.notified.shifted(step),
         )
 
 
@@ -94,7 +94,9 @@ def joined(group: Group, other: Group) -> Group:
         group,
         flush_at=min(group.flush_at, other.flush_at),
         ended={**other.ended, **group.ended},
-        told=group.told if other.told is None else other.told.joined(group.told),
+        notified=group.notified
+        if other.notified is None
+        else other.notified.joined(group.notified),
     )
 
 

@@ -32,7 +32,7 @@ _MAY_COME_BACK: Final = frozenset((AlertEnd.OK, AlertEnd.NOT_SEEN))
 Alerts = Mapping[AlertKey, Alert]
 
 
-class AlertStep(StrEnum):
+class AlertTransition(StrEnum):
     """What a round does to one alert."""
 
     PENDING = "pending"  # it is new, or has to wait again
@@ -49,7 +49,7 @@ class AlertStep(StrEnum):
 class AlertChange:
     """One alert's step in one round; the alert is as it is afterwards, or was at the last."""
 
-    step: AlertStep
+    step: AlertTransition
     alert: Alert
 
 
@@ -94,7 +94,7 @@ def advance(alerts: Alerts, seen: Seen, timing: Timing, now: datetime) -> Advanc
         said = list(_steps(alert, entry, change, timing, now))
         changes += said
         last = said[-1] if said else None
-        if last is None or last.step not in (AlertStep.DROPPED, AlertStep.FORGOTTEN):
+        if last is None or last.step not in (AlertTransition.DROPPED, AlertTransition.FORGOTTEN):
             after[key] = alert if last is None else last.alert
         if alert.state is AlertState.RESOLVED:
             continue
@@ -136,7 +136,7 @@ def _steps(
     """Give what a round does to an alert; nothing if it leaves it as it is."""
     if alert.state is AlertState.RESOLVED:
         if alert.resolved_at is not None and now - alert.resolved_at > RESOLVED_KEPT:
-            yield AlertChange(step=AlertStep.FORGOTTEN, alert=alert)
+            yield AlertChange(step=AlertTransition.FORGOTTEN, alert=alert)
     elif entry is None:
         yield from _missed(alert, change, timing, now)
     elif not _is_breach(entry, change):
@@ -150,8 +150,8 @@ def _steps(
 
 def _ended(alert: Alert, end: AlertEnd, now: datetime) -> AlertChange:
     if alert.state is AlertState.PENDING:
-        return AlertChange(step=AlertStep.DROPPED, alert=replace(alert, end=end))
-    return AlertChange(step=AlertStep.RESOLVED, alert=alert.resolved(end, now))
+        return AlertChange(step=AlertTransition.DROPPED, alert=replace(alert, end=end))
+    return AlertChange(step=AlertTransition.RESOLVED, alert=alert.resolved(end, now))
 
 
 def _missed(
@@ -166,7 +166,7 @@ def _missed(
         yield _ended(alert, end, now)
     elif alert.keep_firing_since is None:
         kept = replace(alert, keep_firing_since=now, end=end)
-        yield AlertChange(step=AlertStep.KEPT, alert=kept)
+        yield AlertChange(step=AlertTransition.KEPT, alert=kept)
 
 
 def _carry_on(
@@ -184,14 +184,14 @@ def _carry_on(
     elif told.state is AlertState.FIRING and not lasts:
         yield _ended(told, AlertEnd.FOR_RAISED, now)
         waiting = replace(told, state=AlertState.PENDING, fired_at=None)
-        yield AlertChange(step=AlertStep.PENDING, alert=waiting)
+        yield AlertChange(step=AlertTransition.PENDING, alert=waiting)
     elif step is not None:
         yield AlertChange(step=step, alert=told)
 
 
 def _told(
     alert: Alert, entry: OpenFinding, change: Change | None
-) -> tuple[AlertStep | None, Alert]:
+) -> tuple[AlertTransition | None, Alert]:
     """Return the alert with what the round says of it, and what kind of news that is."""
     is_event = entry.kind is Kind.EVENT
     is_again = is_event and change is not None and change.step is Step.AGAIN
@@ -207,7 +207,7 @@ def _told(
         end=None,
         news=news,
     )
-    return AlertStep.AGAIN if is_again else AlertStep.UPDATED, told
+    return AlertTransition.AGAIN if is_again else AlertTransition.UPDATED, told
 
 
 def _more(news: News, change: Change) -> News:
@@ -228,10 +228,12 @@ def _begun(entry: OpenFinding, active_at: datetime, timing: Timing, now: datetim
         active_at=active_at,
         fired_at=now if fires else None,
     )
-    return AlertChange(step=AlertStep.FIRED if fires else AlertStep.PENDING, alert=alert)
+    return AlertChange(
+        step=AlertTransition.FIRED if fires else AlertTransition.PENDING, alert=alert
+    )
 
 
 def _fired(alert: Alert, now: datetime) -> AlertChange:
     return AlertChange(
-        step=AlertStep.FIRED, alert=replace(alert, state=AlertState.FIRING, fired_at=now)
+        step=AlertTransition.FIRED, alert=replace(alert, state=AlertState.FIRING, fired_at=now)
     )

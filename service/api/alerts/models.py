@@ -77,7 +77,7 @@ class AlertPage(AlertStamped):
     next: NextCursor
 
 
-class AlertStep(Model):
+class AlertTransition(Model):
     """What became of an alert."""
 
     at: datetime
@@ -90,7 +90,7 @@ class AlertDetail(AlertStamped):
     """An alert and its story."""
 
     alert: Alert
-    steps: Annotated[list[AlertStep], Field(description="The last 1000, oldest first")]
+    steps: Annotated[list[AlertTransition], Field(description="The last 1000, oldest first")]
     notified: Annotated[
         list[Delivery],
         Field(description="The last 50 to its groups since it began, newest first"),

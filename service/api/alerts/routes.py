@@ -33,10 +33,10 @@ from service.api.core.stamps import continued
 from service.api.deliveries.views import delivery_view
 from service.api.findings.lists import LAST_US
 from service.storage.alerting.acknowledgements import StoredClosing
-from service.storage.alerting.alert_lists import AlertReading, StoredAlert, WantedAlerts
+from service.storage.alerting.alert_lists import AlertFilter, AlertReading, StoredAlert
 from service.storage.changes.audit import Action, AuditEvent
 from service.storage.changes.changes import Change
-from service.storage.delivery.deliveries import Groups, told_of
+from service.storage.delivery.deliveries import Groups, describe_action
 
 NO_ALERT: Final = "there is no such alert"
 LIST: Final = "alerts"
@@ -154,8 +154,8 @@ def _shown(
     return shown, _key(after)
 
 
-def _wanted(query: AlertQuery, after: tuple[datetime, int] | None) -> WantedAlerts:
-    return WantedAlerts(
+def _wanted(query: AlertQuery, after: tuple[datetime, int] | None) -> AlertFilter:
+    return AlertFilter(
         states=query.state.states, severity=query.severity, rule_id=query.rule, after=after
     )
 
@@ -186,7 +186,7 @@ def _detail(sources: Sources, fingerprint: str) -> models.AlertDetail:
             **alert_stamp(sources.state, reading.observed_at(), now),
             alert=alert,
             steps=[step_view(step) for step in reading.steps(stored.id)],
-            notified=[delivery_view(one) for one in told_of(reading.connection, groups)],
+            notified=[delivery_view(one) for one in describe_action(reading.connection, groups)],
             closing=None if closing is None else _closing_view(closing),
             runbook_url=_runbook(admin.sending.runbook_url, stored.alert.rule_id),
         )

@@ -127,9 +127,9 @@ def ack_view(said: Acknowledgement) -> models.Acknowledgement:
     return models.Acknowledgement(by=said.by, at=said.at, comment=said.comment)
 
 
-def step_view(step: StoredStep) -> models.AlertStep:
+def step_view(step: StoredStep) -> models.AlertTransition:
     """Return a step of an alert."""
-    return models.AlertStep(
+    return models.AlertTransition(
         at=step.at, step=step.step, reason=step.reason, evidence=dict(step.evidence)
     )
 

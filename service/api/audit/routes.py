@@ -12,7 +12,7 @@ from service.api.core.changing import stamp_of
 from service.api.core.paging import decode_cursor
 from service.api.core.ports import Sources
 from service.api.core.stamps import continued
-from service.storage.changes.audit import AuditRow, WantedAudit
+from service.storage.changes.audit import AuditFilter, AuditRow
 
 LIST: Final = "audit"
 
@@ -27,7 +27,7 @@ def audit_router(sources: Sources) -> APIRouter:
     ) -> models.AuditPage:
         """Return changes that persons made, newest first; needs scope admin."""
         key = decode_cursor(query.cursor, LIST, int)
-        wanted = WantedAudit(
+        wanted = AuditFilter(
             who=query.who,
             what=query.what,
             target=query.target,

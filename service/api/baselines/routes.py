@@ -16,7 +16,7 @@ from service.api.core.ports import Sources
 from service.api.core.problems import conflict, not_found
 from service.api.core.queries import NoQuery, PageQuery
 from service.api.core.stamps import continued
-from service.storage.baselines.reading import StoredRun, WantedSeries
+from service.storage.baselines.reading import SeriesFilter, StoredRun
 from service.storage.baselines.rolling_back import NoRunError, SameRunError
 from service.storage.changes.audit import Action, AuditEvent
 from service.storage.changes.changes import Change
@@ -107,8 +107,8 @@ def _run_key(run: StoredRun) -> Key:
     return run.day.isoformat(), run.run_id
 
 
-def _wanted(query: SeriesQuery, after: Key | None) -> WantedSeries:
-    return WantedSeries(
+def _wanted(query: SeriesQuery, after: Key | None) -> SeriesFilter:
+    return SeriesFilter(
         metric=None if query.metric is None else query.metric.value,
         topic=query.topic,
         partition=query.partition,

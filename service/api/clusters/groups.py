@@ -71,7 +71,7 @@ def groups_router(sources: Sources) -> APIRouter:
 
 def group_page(seen: Snapshot, query: GroupQuery, after: Key | None) -> Page[models.Group]:
     """Return the groups that a query asks for."""
-    shown = [place for place, group in enumerate(seen.groups) if _is_asked(group, query)]
+    shown = [place for place, group in enumerate(seen.groups) if _is_queried(group, query)]
     names = seen.groups
     page = page_of(shown, lambda place: (names[place].group_id,), after=after, limit=query.limit)
     return Page(_items(seen, page.items), page.last)
@@ -95,7 +95,7 @@ def commit_page(
     return Page([models.Commit(**row, **lags) for (_, row), lags in rows], page.last)
 
 
-def _is_asked(group: Group, query: GroupQuery) -> bool:
+def _is_queried(group: Group, query: GroupQuery) -> bool:
     return (
         (query.state is None or group.state == query.state)
         and (query.type is None or group.group_type is query.type)

@@ -17,7 +17,7 @@ from service.metrics.exposition import Exposition
 from service.observe.log_submissions import Delivery, Rejection
 from service.rounds.latest import Latest, ServiceState
 from service.storage.findings.findings import StoredTransition
-from service.storage.findings.history import PastFinding, Wanted
+from service.storage.findings.history import FindingFilter, PastFinding
 from service.storage.rounds.inbox import Counts
 from service.storage.tokens.tokens import Grant
 
@@ -54,7 +54,7 @@ class TokenChecker(Protocol):
 class History(Protocol):
     """Findings as they are stored; every call may raise StoreError."""
 
-    def page(self, wanted: Wanted, limit: int) -> list[PastFinding]:
+    def page(self, wanted: FindingFilter, limit: int) -> list[PastFinding]:
         """Return findings, newest first."""
 
     def one(self, rule_id: str, hash_begins: str) -> PastFinding | None:

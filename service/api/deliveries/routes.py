@@ -19,7 +19,7 @@ from service.api.deliveries.query import DeliveryQuery
 from service.api.deliveries.views import attempt_view, body_view, delivery_view
 from service.storage.changes.audit import Action, AuditEvent
 from service.storage.changes.changes import Change
-from service.storage.delivery.deliveries import DEAD, DeliveryStory, WantedDeliveries
+from service.storage.delivery.deliveries import DEAD, DeliveryFilter, DeliveryStory
 from service.storage.tokens.tokens import Scope
 
 NO_DELIVERY: Final = "there is no such delivery; they are kept for 30 days"
@@ -38,7 +38,7 @@ def deliveries_router(sources: Sources) -> APIRouter:
     ) -> models.DeliveryPage:
         """Return deliveries, newest first."""
         key = decode_cursor(query.cursor, LIST, int)
-        wanted = WantedDeliveries(
+        wanted = DeliveryFilter(
             receiver=query.receiver,
             state=None if query.state is None else query.state.value,
             before=None if key is None else key[0],

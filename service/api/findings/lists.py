@@ -22,7 +22,7 @@ from service.api.core.queries import PageQuery
 from service.api.core.stamps import stamp, stored_stamp
 from service.api.findings.views import find_open, from_memory, from_storage, transition_view
 from service.rounds.latest import ServiceState
-from service.storage.findings.history import PastFinding, Wanted
+from service.storage.findings.history import FindingFilter, PastFinding
 
 LAST_US: Final = microseconds(datetime(9999, 1, 1, tzinfo=UTC))
 
@@ -54,7 +54,7 @@ def cluster_id_of(state: ServiceState) -> str | None:
 
 
 # ------------------------------------------------------------------ from the database
-async def stored_page(sources: Sources, wanted: Wanted, limit: int) -> Page[models.Finding]:
+async def stored_page(sources: Sources, wanted: FindingFilter, limit: int) -> Page[models.Finding]:
     """Return a page of stored findings, newest first."""
     found = await sources.in_database(lambda: sources.history.page(wanted, limit + 1))
     shown = found[:limit]

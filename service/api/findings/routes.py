@@ -18,7 +18,7 @@ from service.api.core.queries import FindingQuery, NoQuery, StateFilter
 from service.api.core.stamps import continued, stamp, stored_stamp
 from service.api.findings.lists import finding_detail, open_page, stored_after, stored_page
 from service.api.findings.views import parse_id
-from service.storage.findings.history import Wanted
+from service.storage.findings.history import FindingFilter
 
 NO_FINDING: Final = "there is no such finding"
 
@@ -79,8 +79,8 @@ def _is_of(topic: str | None, entry: OpenFinding) -> bool:
     return any(isinstance(name, str) and matches(topic, name) for name in names)
 
 
-def _wanted(query: FindingQuery, name: str) -> Wanted:
-    return Wanted(
+def _wanted(query: FindingQuery, name: str) -> FindingFilter:
+    return FindingFilter(
         only_ended=query.state is StateFilter.ENDED,
         rule_id=query.rule,
         severity=query.severity,

@@ -53,11 +53,11 @@ class JobDetail(Stamped):
     next: NextCursor
 
 
-class JobAsked(Stamped):
+class JobRunRequest(Stamped):
     """A job that was asked to run now."""
 
     name: str
-    asked_at: datetime
+    requested_at: datetime
     waits_for: Annotated[
         str | None, Field(description="What the run waits for; null: it begins at once")
     ]

@@ -67,7 +67,7 @@ def jobs_router(sources: Sources) -> APIRouter:
     @router.post(
         "/jobs/{name}/run",
         status_code=HTTPStatus.ACCEPTED,
-        response_model=models.JobAsked,
+        response_model=models.JobRunRequest,
         openapi_extra=dict(KEY_HEADER),
     )
     async def run_job(
@@ -86,8 +86,8 @@ def jobs_router(sources: Sources) -> APIRouter:
 def _asked(change: Change, sources: Sources, job: JobView) -> Done:
     if job.is_running:
         raise conflict("the job runs already")
-    told = models.JobAsked(
-        **stamp_of(change.now), name=job.name, asked_at=change.now, waits_for=job.waits_for
+    told = models.JobRunRequest(
+        **stamp_of(change.now), name=job.name, requested_at=change.now, waits_for=job.waits_for
     )
     return Done(
         audit_event=AuditEvent(action=Action.JOB_RUN, target=job.name),

@@ -61,7 +61,7 @@ class LossFacts(Model):
     epoch_end: Annotated[
         int | None, Field(description="Where the older epoch ended in the new leader's log")
     ]
-    ex_leader_end: Annotated[
+    former_leader_end: Annotated[
         int | None,
         Field(description="What the older leader itself still had, if it could be asked"),
     ]
@@ -88,7 +88,7 @@ class LossFacts(Model):
         int | None,
         Field(description="Of the exact ones so many, from the first on, were committed"),
     ]
-    ex_leader: Annotated[int | None, Field(description="The broker whose log lines tell it")]
+    former_leader: Annotated[int | None, Field(description="The broker whose log lines tell it")]
     sole_in_sync_since: Annotated[
         datetime | None,
         Field(description="When it wrote that no other replica is in sync, by its own clock"),

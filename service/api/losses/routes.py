@@ -38,7 +38,7 @@ from service.api.losses.views import (
 )
 from service.rounds.latest import ServiceState
 from service.storage.findings.findings import storable, storable_evidence, storable_text
-from service.storage.findings.history import Wanted
+from service.storage.findings.history import FindingFilter
 
 NO_LOSS: Final = "there is no such loss"
 MOST_STORED: Final = 5000  # findings that are read for a list; an incident may have thousands
@@ -133,7 +133,7 @@ def _open(state: ServiceState, query: LossQuery) -> list[Found]:
             view=partial(from_memory, entry, cluster_id),
         )
         for entry in state.open_findings.values()
-        if _is_asked(entry, query)
+        if _is_queried(entry, query)
     ]
 
 
@@ -158,7 +158,7 @@ def _stored(history: History, query: LossQuery) -> tuple[list[Found], bool]:
     return found, len(read) > MOST_STORED
 
 
-def _is_asked(entry: OpenFinding, query: LossQuery) -> bool:
+def _is_queried(entry: OpenFinding, query: LossQuery) -> bool:
     class_ = class_of(entry.identity[0], entry.reason)
     if class_ is None or query.class_ not in (None, class_):
         return False
@@ -184,9 +184,9 @@ def _any_matches(pattern: str, names: Iterable[str | None]) -> bool:
     return any(name is not None and matches(stored, name) for name in names)
 
 
-def _wanted(query: LossQuery) -> Wanted:
+def _wanted(query: LossQuery) -> FindingFilter:
     rules = RULE_OF.values() if query.class_ is None else [rule_of(query.class_)]
-    return Wanted(
+    return FindingFilter(
         only_ended=query.state is StateFilter.ENDED,
         rule_ids=frozenset(rules),
         topic=query.topic,

@@ -121,7 +121,7 @@ def _of_unknown(place: _Place, facts: LossFacts) -> Iterator[str]:
 def _save(place: _Place, facts: LossFacts, *, is_proven: bool = False) -> Iterator[str]:
     if facts.exact_to is not None:
         yield (
-            f"Broker {facts.ex_leader} has come back and cut its log: "
+            f"Broker {facts.former_leader} has come back and cut its log: "
             f"{_offsets(facts.exact_from, facts.exact_to)} all that is gone. Unless somebody copied "
             f"the folder {place.folder} before, no copy is left."
         )
@@ -150,10 +150,10 @@ def _save(place: _Place, facts: LossFacts, *, is_proven: bool = False) -> Iterat
 
 def _keep_down(facts: LossFacts) -> str:
     who = f"broker {facts.leader_before}"
-    if facts.ex_leader_end is not None:
+    if facts.former_leader_end is not None:
         return (
             f"Stop {who} at once: it was up and still had what lies before offset "
-            f"{facts.ex_leader_end}, the only copy of what is missing, and {TRUNCATES}."
+            f"{facts.former_leader_end}, the only copy of what is missing, and {TRUNCATES}."
         )
     return (
         f"Keep {who} down: its disk holds the only copy of what is missing, and {TRUNCATES}. If it "
@@ -164,7 +164,7 @@ def _keep_down(facts: LossFacts) -> str:
 
 def _copy_first(facts: LossFacts) -> str:
     who = f"broker {facts.leader_before}"
-    is_up = "" if facts.ex_leader_end is None else ", which was up when this was found"
+    is_up = "" if facts.former_leader_end is None else ", which was up when this was found"
     return (
         f"Whether anything is lost is not proven. Until that is known, copy the partition of {who}"
         f"{is_up}, before it follows the new leader: {TRUNCATES}. If it is back already, its broker log "

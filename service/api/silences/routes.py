@@ -32,7 +32,7 @@ from service.api.findings.lists import LAST_US
 from service.api.silences import models
 from service.api.silences.query import SilenceQuery
 from service.api.silences.reach import matches_everything
-from service.storage.alerting.silences import INSTANT, StoredSilence, WantedSilences
+from service.storage.alerting.silences import INSTANT, SilenceFilter, StoredSilence
 from service.storage.changes.audit import Action, AuditEvent
 from service.storage.changes.changes import Change
 
@@ -59,7 +59,7 @@ def _add_reads(router: APIRouter, sources: Sources) -> None:
     ) -> models.SilencePage:
         """Return silences, those that end last first."""
         name, now = f"silences-{query.state}", sources.utc_now()
-        wanted = WantedSilences(states=query.state.states, now=now, after=_after(query, name))
+        wanted = SilenceFilter(states=query.state.states, now=now, after=_after(query, name))
         found = await sources.in_database(
             lambda: sources.admin.silences.page(wanted, query.limit + 1)
         )

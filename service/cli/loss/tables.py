@@ -247,7 +247,7 @@ def _facts(loss: Row) -> list[tuple[str, object]]:
         ("leader after", _leader(loss.get("leader"), loss.get("leader_epoch"))),
         ("election", loss.get("election")),
         ("older epoch ends at", began or None),
-        ("old leader itself had", _end(loss.get("ex_leader_end"))),
+        ("old leader itself had", _end(loss.get("former_leader_end"))),
         ("old leader came back", _came_back(loss)),
         ("it was alone since", _time_or_none(loss.get("sole_in_sync_since"))),
         ("group", loss.get("group")),
@@ -280,7 +280,7 @@ def _came_back(loss: Row) -> str | None:
     if loss.get("exact_to") is None:
         return None
     cut = f"its log had reached offset {loss['exact_to']} and was cut at {loss.get('exact_from')}"
-    return f"broker {_or_absent(loss.get('ex_leader'))}: {cut}"
+    return f"broker {_or_absent(loss.get('former_leader'))}: {cut}"
 
 
 def _commit(loss: Row) -> str | None:

@@ -286,7 +286,7 @@ def _ask_brokers(found: Read, options: Mapping[str, Any], answers: Answers) -> N
     )
     reader = cluster_reader(settings.kafka)
     try:
-        observed = observing.observe(reader, found.events, is_zone_told=_is_told("time_zone"))
+        observed = observing.observe(reader, found.events, is_zone_given=_is_told("time_zone"))
     finally:
         reader.close()
     answers.take("brokers", observed.rows)

@@ -29,12 +29,12 @@ from rules.sequence.numbers import gap_of
 from rules.sequence.words import COMPARE
 from service.cli.sequence import tables
 from service.cli.sequence.client_lines import ClientLines
-from service.cli.sequence.given_changes import bad_between, changes_told, check_after
+from service.cli.sequence.given_changes import bad_between, check_after, describe_changes
 from service.cli.sequence.given_logs import (
     GivenLog,
     LogReading,
     controllers_of,
-    told_no_change,
+    describe_no_change,
 )
 from service.cli.sequence.other_lines import other_line_rows
 from service.cli.sequence.pasted import Pasted, PastedEvent
@@ -162,7 +162,7 @@ def events_of(pasted: Pasted, logs: Sequence[GivenLog]) -> tuple[ReadEvent, ...]
 
 def _event(event: PastedEvent, pasted: Pasted, logs: Sequence[GivenLog]) -> ReadEvent:
     others = tuple(pasted.beside(event))
-    changes = changes_told(others, microseconds(clock.utc_now()))
+    changes = describe_changes(others, microseconds(clock.utc_now()))
     found = explain(event.rejections)
     return ReadEvent(
         pasted=event,
@@ -234,7 +234,7 @@ def _with_changes(
 def without_change(log: GivenLog) -> str:
     """Return what to check where a controller's log was given, and has no unclean change."""
     return (
-        f"{told_no_change(log)}: observation whether the leader changed before that, or whether the "
+        f"{describe_no_change(log)}: observation whether the leader changed before that, or whether the "
         "producer gave up batches of its own."
     )
 

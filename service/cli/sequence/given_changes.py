@@ -57,7 +57,7 @@ class _Cut:
     alone: IsrUpdated | None  # since when what it alone had was acknowledged, as it wrote itself
 
 
-def changes_told(lines: Sequence[LogEvent], now_us: int) -> tuple[LeaderChange, ...]:
+def describe_changes(lines: Sequence[LogEvent], now_us: int) -> tuple[LeaderChange, ...]:
     """Return what lines about one partition tell, ascending by leader epoch.
 
     `now_us` means the time of a line that tells none.
@@ -102,7 +102,7 @@ def _of_controller(event: UncleanChange, now_us: int) -> LeaderChange | None:
     if event.leader_epoch is None:
         return None
     is_after_leader = event.leader_before is not None
-    before = event.ex_leaders
+    before = event.former_leaders
     return LeaderChange(
         leader_epoch=event.leader_epoch,
         kind=ChangeKind.NOT_KNOWN if event.is_of_last_known else ChangeKind.UNCLEAN,

@@ -29,7 +29,7 @@ class GivenLog:
         return self.first_at <= timestamp <= self.last_at
 
 
-def told_no_change(log: GivenLog) -> str:
+def describe_no_change(log: GivenLog) -> str:
     """Return what a controller's log says of a partition of which it has no line."""
     times = [at for at in (log.first_at, log.last_at) if at is not None]
     span = " to ".join(f"{at:%Y-%m-%d %H:%M:%S}" for at in times)

@@ -24,13 +24,13 @@ from rules.facts.sequence_verdicts import SequenceClass, SequenceReason
 from rules.facts.times import MICROSECOND
 from rules.question import EpochEndQuestion, Question
 from rules.remembering import view_of_round
-from rules.sequence.asking import questions_of
 from rules.sequence.gathering import row_of
+from rules.sequence.requests import questions_of
 from rules.transactions.listing import gaps_about
 from rules.view import View
 from service.cli.sequence.explaining import ReadEvent, without_change
 from service.cli.sequence.given_changes import bad_between, check_after
-from service.cli.sequence.given_logs import GivenLog, told_no_change
+from service.cli.sequence.given_logs import GivenLog, describe_no_change
 from service.observe.cluster_reader import Scope
 from service.observe.watch import SnapshotSource
 from service.views.sequence_rows import change_row, episode_row, line_row
@@ -60,17 +60,17 @@ class ObservedRounds:
 
 
 def observe(
-    source: SnapshotSource, events: Sequence[ReadEvent], *, is_zone_told: bool = False
+    source: SnapshotSource, events: Sequence[ReadEvent], *, is_zone_given: bool = False
 ) -> ObservedRounds:
     """Ask the brokers what given lines leave open.
 
-    `is_zone_told`: the zone of the lines' times was given, and not taken for granted.
+    `is_zone_given`: the zone of the lines' times was given, and not taken for granted.
 
     Raises:
         CollectError: the cluster cannot be asked at all.
     """
     rejections = [line for event in events for line in event.pasted.rejections]
-    rounds = _Rounds(source, _topics_of(rejections), _Given(events, is_zone_told=is_zone_told))
+    rounds = _Rounds(source, _topics_of(rejections), _Given(events, is_zone_given=is_zone_given))
     view = rounds.make(rejections)
     for _ in range(AT_MOST - 1):
         if not rounds.questions:
@@ -157,13 +157,13 @@ def _ends(view: View) -> Ends:
 class _Given:
     """What is known of the time of the lines, by partition and producer."""
 
-    def __init__(self, events: Iterable[ReadEvent], *, is_zone_told: bool) -> None:
+    def __init__(self, events: Iterable[ReadEvent], *, is_zone_given: bool) -> None:
         self._events: dict[EpisodeKey, list[ReadEvent]] = {}
         for event in events:
             first = event.pasted.rejections[0]
             key = partition_of(first), first.producer_id
             self._events.setdefault(key, []).append(event)
-        self._is_zone_told = is_zone_told
+        self._is_zone_told = is_zone_given
 
     def of(self, episode: Episode) -> Sequence[ReadEvent]:
         """Return what was read of an episode."""
@@ -230,7 +230,7 @@ def _row(view: View, episode: Episode, rounds: _Rounds) -> Row:
     log = _controllers_log(given)
     if log is None or episode.changes or not _is_open(episode):
         return told
-    settles = f"The log of the broker that led before. {told_no_change(log)}."
+    settles = f"The log of the broker that led before. {describe_no_change(log)}."
     return {**told, "settles": settles, "check": without_change(log)}
 
 

@@ -61,7 +61,7 @@ def choose(observed: ObservedRounds, choice: Choice) -> Chosen:
     """Return the transactions that are known to match."""
     gaps = observed.gaps(HOLDING_SCOPES | BLOCKING_SCOPES)
     found = replace(listing(observed.view), gaps=gaps)
-    entries = (one for one in _holding_up(found, choice.group) if _is_asked(one, choice))
+    entries = (one for one in _holding_up(found, choice.group) if _is_queried(one, choice))
     return Chosen(listing=found, entries=tuple(entries))
 
 
@@ -122,7 +122,7 @@ def _holding_up(found: Listing, group: re.Pattern[str] | None) -> Iterable[Liste
     return found.holding_up(lambda name: group.fullmatch(name) is not None)
 
 
-def _is_asked(entry: ListedTransaction, choice: Choice) -> bool:
+def _is_queried(entry: ListedTransaction, choice: Choice) -> bool:
     if choice.classes and str(entry.class_) not in choice.classes:
         return False
     topics = (place.name.topic for place in entry.places)

@@ -22,8 +22,8 @@ from rules.facts.memory import Memory, advance
 from rules.facts.transaction_doubt import Doubt
 from rules.question import ProducersQuestion
 from rules.transactions.classes import TransactionClass
-from rules.transactions.hold_up import hold_ups
 from rules.transactions.listing import HOLDING_SCOPES, gaps_about
+from rules.transactions.lso_blocker import lso_blockers
 from rules.view import View
 from service.observe.cluster_reader import Scope
 from service.observe.watch import SnapshotSource
@@ -160,7 +160,7 @@ def _behind(view: View) -> Int64s:
     stable = view.snapshot.offsets.last_stable_offset
     rows = {
         one.row
-        for one in hold_ups(view)
+        for one in lso_blockers(view)
         if one.class_ is TransactionClass.HANGING or one.doubt in TRANSIENT
         if (held_from := stable[one.row]) is not None and (one.start_offset or 0) > held_from
     }
@@ -193,4 +193,4 @@ def _names(view: View, rows: Int64s) -> tuple[TopicPartition, ...]:
 
 
 def _has(view: View, doubts: tuple[Doubt, ...]) -> bool:
-    return any(one.doubt in doubts for one in hold_ups(view))
+    return any(one.doubt in doubts for one in lso_blockers(view))

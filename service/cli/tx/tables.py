@@ -14,6 +14,7 @@ from rich.text import Text
 from collectors.naming import counted
 from rules.facts.gap import GapScope
 from rules.facts.transactions import IdVisibility, Transaction, TransactionState
+from rules.transactions.blocker_evidence import running
 from rules.transactions.classes import TransactionClass
 from rules.transactions.listing import (
     WORST_FIRST,
@@ -22,7 +23,6 @@ from rules.transactions.listing import (
     Place,
 )
 from rules.transactions.next_steps import next_step
-from rules.transactions.told import running
 from service.cli.terminal.columns import Rows, lines
 from service.cli.terminal.printable import printable
 from service.cli.terminal.showing import ABSENT, SHOWN

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final
 
-MOST_NIGHTS: Final = (
+MAX_RUNS: Final = (
     35  # the weeks that a profile observations back on: what is older is forgotten anyway
 )
 DAY: Final = timedelta(days=1)
@@ -66,7 +66,7 @@ def _from(run: date | None, until: date, past: Past) -> Plan:
     """Return the nights after a run, or after the first day of history; the last ones, if many."""
     first = past.first_day if run is None else run + DAY
     wanted = 0 if first is None else max(0, (until - first).days + 1)
-    made = min(wanted, MOST_NIGHTS)
+    made = min(wanted, MAX_RUNS)
     return Plan(
         nights=tuple(until - DAY * back for back in reversed(range(made))),
         goes_on_from=run,

@@ -26,8 +26,8 @@ from service.history.folding import Folded, days_of_hours
 from service.jobs.baseline_run.lock import alone
 from service.jobs.baseline_run.masks import write_masks
 from service.jobs.baseline_run.plan import Past, Plan, again, missing
+from service.jobs.baseline_run.reporting import JsonObject, Reporter
 from service.jobs.baseline_run.spark_process import SparkOrder, run_job
-from service.jobs.baseline_run.telling import Tell, Told
 from service.storage.baselines.alert_windows import AlertWindow
 from service.storage.baselines.publishing import Published
 from service.storage.baselines.run_files import RunPlace
@@ -39,7 +39,7 @@ MILLISECOND: Final = timedelta(milliseconds=1)
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class NightStore(Protocol):
+class BaselineRunStore(Protocol):
     """The database, as far as a night needs it; both may raise StoreError."""
 
     def windows(self, cluster: str, begin: datetime, end: datetime) -> Sequence[AlertWindow]:
@@ -79,10 +79,10 @@ class NightlyPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NightsDone:
+class CompletedRuns:
     """What a run has done."""
 
-    nights: Sequence[Told] = field(default_factory=tuple)  # as the job told of them, in order
+    nights: Sequence[JsonObject] = field(default_factory=tuple)  # as the job told of them, in order
     published: Published | None = None
     published_day: date | None = None
 
@@ -139,13 +139,13 @@ def _check(order: NightlyOrder, found: Described) -> None:
             raise StoreError(told, retryable=False)
 
 
-def run_nights(
+def run_missing(
     order: NightlyOrder,
-    store: NightStore,
+    store: BaselineRunStore,
     now: Callable[[], datetime],
-    tell: Tell,
+    tell: Reporter,
     fold: Callable[[datetime], Folded] | None = None,
-) -> NightsDone:
+) -> CompletedRuns:
     """Make the nights that are missing, or that are asked for, and publish the last one.
 
     Args:
@@ -157,7 +157,7 @@ def run_nights(
 
     Raises:
         StoreError: history cannot be read or written, or the database is away.
-        NightError: Spark failed; the nights before that are made.
+        BaselineRunError: Spark failed; the nights before that are made.
         ConflictError: another run is at work, or the day cannot be made.
     """
     place = _place(order)
@@ -165,7 +165,7 @@ def run_nights(
         found = planned(order, now())
         if found is None:
             tell({"event": "nothing", "why": f"there is no history yet at {shown_url(place.url)}"})
-            return NightsDone()
+            return CompletedRuns()
         if fold is not None:
             folded = fold(now())
             tell({"event": "folded", "days": len(folded.days), "damaged": dict(folded.damaged)})
@@ -173,10 +173,10 @@ def run_nights(
         _remove_ahead(place, found, tell)
         nights = _made(order, found, place, store, tell)
         published, day = _published(place, found, store, now(), tell)
-        return NightsDone(nights=nights, published=published, published_day=day)
+        return CompletedRuns(nights=nights, published=published, published_day=day)
 
 
-def _remove_ahead(place: Place, found: NightlyPlan, tell: Tell) -> None:
+def _remove_ahead(place: Place, found: NightlyPlan, tell: Reporter) -> None:
     """Remove runs of days that are not over: by a clock that was ahead, from a part of the day.
 
     Left there, such a run would be taken for the whole night as soon as its day is over.
@@ -195,9 +195,9 @@ def _made(
     order: NightlyOrder,
     found: NightlyPlan,
     place: Place,
-    store: NightStore,
-    tell: Tell,
-) -> list[Told]:
+    store: BaselineRunStore,
+    tell: Reporter,
+) -> list[JsonObject]:
     plan = found.plan
     if plan.skipped:
         tell({"event": "skipped", "nights": plan.skipped})
@@ -214,7 +214,7 @@ def _made(
     return nights
 
 
-def _write_masks(place: Place, found: NightlyPlan, day: date, store: NightStore) -> None:
+def _write_masks(place: Place, found: NightlyPlan, day: date, store: BaselineRunStore) -> None:
     calendar = civil_day(day, found.zone)
     begin, end = (EPOCH + MILLISECOND * ms for ms in (calendar.start_ms, calendar.end_ms))
     windows = store.windows(found.cluster, begin, end)
@@ -237,9 +237,9 @@ def _spark_order(order: NightlyOrder, found: NightlyPlan, scratch: Path) -> Spar
 def _published(
     place: Place,
     found: NightlyPlan,
-    store: NightStore,
+    store: BaselineRunStore,
     now: datetime,
-    tell: Tell,
+    tell: Reporter,
 ) -> tuple[Published | None, date | None]:
     """Publish the last run, also one that an earlier try could not publish."""
     with _reading(place):

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Final
 
 import spark
-from rules.errors import NightError
-from service.jobs.baseline_run.telling import Told
+from rules.errors import BaselineRunError
+from service.jobs.baseline_run.reporting import JsonObject
 from service.runtime.clock import monotonic
 from service.scheduling import guard
 from spark.causes import with_word_of_java
@@ -53,24 +53,24 @@ class SparkOrder:
         return self.master == "local" or self.master.startswith("local[")
 
 
-def run_job(order: SparkOrder, environment: Mapping[str, str]) -> Iterator[Told]:
-    """Run the job to its end and yield what it tells, as `spark.telling` describes it.
+def run_job(order: SparkOrder, environment: Mapping[str, str]) -> Iterator[JsonObject]:
+    """Run the job to its end and yield what it tells, as `spark.reporting` describes it.
 
     Raises:
-        NightError: it failed, was killed, or took too long; whatever it had to end is ended.
+        BaselineRunError: it failed, was killed, or took too long; whatever it had to end is ended.
     """
     if (
         "JAVA_HOME" not in environment
         and shutil.which("java", path=environment.get("PATH")) is None
     ):
-        raise NightError(
+        raise BaselineRunError(
             "Spark needs Java 17 or newer, and there is none: install it, set JAVA_HOME"
         )
     deadline = monotonic() + order.timeout_seconds
     try:
         process = _started(order, environment)
     except OSError as exc:
-        raise NightError(f"Spark cannot be started: {exc}") from exc
+        raise BaselineRunError(f"Spark cannot be started: {exc}") from exc
     failed = ""
     try:
         for told in _heard(process, deadline):
@@ -80,12 +80,14 @@ def run_job(order: SparkOrder, environment: Mapping[str, str]) -> Iterator[Told]
                 yield told
         status = process.wait(GUARD_SECONDS)
     except TimeoutError as exc:
-        told_late = f"it did not end within {order.timeout_seconds:g} s (nightly.timeout_seconds)"
-        raise NightError(f"Spark was broken off: {told_late}") from exc
+        late_evidence = (
+            f"it did not end within {order.timeout_seconds:g} s (nightly.timeout_seconds)"
+        )
+        raise BaselineRunError(f"Spark was broken off: {late_evidence}") from exc
     finally:
         _end(process)
     if status:
-        raise NightError(_why(failed, status, order.scratch / ERRORS))
+        raise BaselineRunError(_why(failed, status, order.scratch / ERRORS))
 
 
 def _started(order: SparkOrder, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -148,7 +150,7 @@ def _words(order: SparkOrder) -> list[str]:
     ]
 
 
-def _heard(process: subprocess.Popen[bytes], deadline: float) -> Iterator[Told]:
+def _heard(process: subprocess.Popen[bytes], deadline: float) -> Iterator[JsonObject]:
     """Yield what the job writes, line by line, to its end; other lines than ours are left out."""
     if process.stdout is None:
         return
@@ -168,7 +170,7 @@ def _heard(process: subprocess.Popen[bytes], deadline: float) -> Iterator[Told]:
             yield from filter(None, map(_read, lines))
 
 
-def _read(line: bytes) -> Told | None:
+def _read(line: bytes) -> JsonObject | None:
     try:
         read = json.loads(line)
     except ValueError:

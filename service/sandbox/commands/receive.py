@@ -139,9 +139,9 @@ class _Tally:
 
 def line_of(one: Received) -> str:
     """Return a request as one line: number, time, webhook-id, signature, answer, what it says."""
-    from service.sandbox.receiving.bodies import document_of, told_by  # noqa: PLC0415 - see above
+    from service.sandbox.receiving.bodies import document_of, parse_body  # noqa: PLC0415 - see above
 
-    told = told_by(document_of(one.body))
+    told = parse_body(document_of(one.body))
     again = "AGAIN " if one.is_repeat else f"attempt {one.attempt} " if one.attempt > 1 else ""
     why = "" if told.reason is None else f" ({told.reason})"
     return printable(

@@ -99,11 +99,11 @@ def command(*, zones: tuple[str, ...], end: datetime | None, output: str, **opti
       tidemark sandbox history --dry-run -o json
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
     from service.runtime import clock  # noqa: PLC0415 - help stays fast
-    from service.sandbox.simulator.simulation import Simulation, Wanted  # noqa: PLC0415 - same
+    from service.sandbox.simulator.simulation import Simulation, SimulationRequest  # noqa: PLC0415 - same
 
     begin = clock.monotonic()
     chosen = zones or ZONES
-    wanted = Wanted(
+    wanted = SimulationRequest(
         seed=options["seed"],
         cluster=options["cluster"],
         series=options["series"],
@@ -165,12 +165,12 @@ def _write(simulation: Simulation, url: str, *, replace: bool) -> Written:
 
     if was_broken_off(url):
         click.echo(f"{url} was not finished: its weeks are made from the start", err=True)
-    last = simulation.wanted.end
+    last = simulation.requests.end
 
     def progress(day: date, samples: int) -> None:
-        done = simulation.wanted.days.index(day) + 1
+        done = simulation.requests.days.index(day) + 1
         if done % 7 == 0 or day == last:
-            told = f"{done} of {len(simulation.wanted.days)} days, {samples / MEGA:.1f} M samples"
+            told = f"{done} of {len(simulation.requests.days)} days, {samples / MEGA:.1f} M samples"
             click.echo(told, err=True)
 
     return write_history(simulation, url, replace=replace, progress=progress)
@@ -194,7 +194,7 @@ def _document(
 def _print(simulation: Simulation, url: str, written: Written | None, seconds: float) -> None:
     from collectors.naming import counted  # noqa: PLC0415 - help stays fast
 
-    wanted = simulation.wanted
+    wanted = simulation.requests
     days = wanted.days
     done = "Would simulate" if written is None else "Simulated"
     click.echo(

@@ -53,7 +53,7 @@ def require_none_kept() -> None:
 def leave_running(stage: Stage) -> None:
     """Hand the load over to a process that outlives this one, and print where everything is."""
     stage.loads.close()
-    stage.stop_nights()
+    stage.stop_runs()
     for group in stage.temporary_groups:  # nobody reads for it any more: it would be found to stand
         stage.admin.delete_group(group)
     load = [sys.executable, "-m", "service", "sandbox", "workload", "--abort-every", "5"]

@@ -106,10 +106,10 @@ def _all_arrived(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
     pager_record = read_pager(stage)
     if pager_record is None or not pager_record.taken or list(pager_record.errors()):
         return None
-    return told_of(pager_record)
+    return describe_action(pager_record)
 
 
-def told_of(pager_record: PagerRecord) -> str:
+def describe_action(pager_record: PagerRecord) -> str:
     """Return all that arrived, in order."""
     groups, rejected = (
         len(_by_group(pager_record.taken)),

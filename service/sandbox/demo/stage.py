@@ -22,8 +22,8 @@ from service.sandbox.cluster.processes import Liveness
 from service.sandbox.cluster.state import ProcessId
 from service.sandbox.cluster.tools import run_quietly
 from service.sandbox.demo.api import Api
-from service.sandbox.demo.nights import Nights
 from service.sandbox.demo.pager import Pager
+from service.sandbox.demo.simulated_runs import SimulatedRuns
 from service.sandbox.faults import (
     Client,
     FaultOptions,
@@ -69,7 +69,7 @@ class Stage:
     folder: Path
     sandbox: Sandbox
     pager: Pager
-    nights: Nights
+    nights: SimulatedRuns
     address: str = ""  # of Tidemark's API
     tidemark: ProcessId | None = None
     is_kept: bool = False  # it goes on after the story
@@ -199,7 +199,7 @@ class Stage:
         """Make weeks up, as if the cluster had been watched so long."""
         self.nights.simulate(CLUSTER)
 
-    def start_nights(self) -> None:
+    def start_runs(self) -> None:
         """Let nights learn from them, and publish the last one where Tidemark reads."""
         self.nights.start(self._settings_file, _without_own_settings())
 
@@ -243,7 +243,7 @@ class Stage:
         if process is not None:
             end_in_order(process)
 
-    def stop_nights(self) -> None:
+    def stop_runs(self) -> None:
         """End them, where they still learn."""
         process, self.nights.process = self.nights.process, None
         if process is not None:
@@ -277,7 +277,7 @@ def end_in_order(process: ProcessId) -> bool:
 def open_stage(folder: Path, say: Callable[[str], None]) -> Iterator[Stage]:
     """Start cluster and Tidemark below a folder; end them, and all loads, afterwards."""
     sandbox = Sandbox(folder / "kafka", progress=say)
-    stage = Stage(folder, sandbox, Pager(folder), Nights(folder))
+    stage = Stage(folder, sandbox, Pager(folder), SimulatedRuns(folder))
     try:
         sandbox.up()
         stage.start_orders()
@@ -296,7 +296,7 @@ def close_stage(stage: Stage, say: Callable[[str], None]) -> None:
         steps.callback(stage.loads.close)
         steps.callback(stage.loss.close)
         steps.callback(stage.open_transaction.close)
-        steps.callback(stage.stop_nights)
+        steps.callback(stage.stop_runs)
         steps.callback(stage.stop_pager)  # takes what Tidemark sends at its end
         if not stage.stop_tidemark():
             say("Tidemark did not end in order and was killed. It last said:")

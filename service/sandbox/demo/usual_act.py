@@ -12,7 +12,7 @@ from service.cli.baselines import words
 from service.runtime import clock
 from service.sandbox.demo.act import Act, Step
 from service.sandbox.demo.api import Api, RoundStatus, Row
-from service.sandbox.demo.nights import SERIES, WEEKS, Nights
+from service.sandbox.demo.simulated_runs import SERIES, WEEKS, SimulatedRuns
 from service.sandbox.demo.stage import Stage
 
 SHOWN: Final = (Metric.READ_COMMITTED_LAG_SECONDS.value, Metric.PRODUCE_RATE.value)
@@ -23,7 +23,7 @@ def _is_made(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
     made, written = stage.nights.simulation, stage.nights.written
     if made is None or written is None:
         return None
-    days = made.wanted.days
+    days = made.requests.days
     incidents = sum(one.is_incident for one in made.occasions)
     return (
         f"{written.samples / 1e6:.1f} million samples, {days[0]} to {days[-1]}, "
@@ -33,8 +33,8 @@ def _is_made(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
 
 def _is_learnt(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
     del rounds
-    published = stage.nights.told("published")
-    nights = [one for one in stage.nights.told("night") if one["is_new"]]
+    published = stage.nights.reported("published")
+    nights = [one for one in stage.nights.reported("night") if one["is_new"]]
     if not published or not nights:
         return None
     return (
@@ -66,7 +66,7 @@ def shown_of(rows: Sequence[Row]) -> list[Row] | None:
     )
 
 
-def line_of(nights: Nights, row: Row, now: datetime) -> str:
+def line_of(nights: SimulatedRuns, row: Row, now: datetime) -> str:
     """Say what is usual, and how often that was so at this time of day."""
     usual, metric = row["usual"], row["metric"]
     every_day = usual["weekday"] is None
@@ -94,7 +94,7 @@ USUAL: Final = Act(
         ),
         Step(
             did="a nightly run learnt from them, day by day, on Spark",
-            do=Stage.start_nights,
+            do=Stage.start_runs,
             check=_is_learnt,
             limit_seconds=150,
         ),

@@ -149,7 +149,7 @@ def await_gone(stage: Stage, topic: str) -> None:
     await_condition(
         lambda: (
             not any(
-                stage.cluster.topic(topic, told_by=broker) for broker in stage.cluster.running()
+                stage.cluster.topic(topic, parse_body=broker) for broker in stage.cluster.running()
             )
         ),
         f"topic {topic} is still listed",
@@ -169,7 +169,7 @@ def await_everywhere(
 
     def holds() -> bool:
         told = (
-            stage.cluster.topic(partitions[0].topic, told_by=broker)
+            stage.cluster.topic(partitions[0].topic, parse_body=broker)
             for broker in stage.cluster.running()
         )
         return all(len(placed) == len(partitions) and condition(placed) for placed in told)
@@ -212,7 +212,7 @@ def _is_whole(stage: Stage) -> bool:
     return all(
         one.leader != NO_LEADER and one.isr.issuperset(set(one.replicas).intersection(running))
         for teller in running
-        for partitions in stage.cluster.topics(told_by=teller).values()
+        for partitions in stage.cluster.topics(parse_body=teller).values()
         for one in partitions
     )
 

@@ -32,7 +32,7 @@ SequenceInjection = Callable[[], SequenceTruth]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ExpectedRules:
     """The rules that have to find it, those that would be wrong, and when it is over."""
 
     rule: str | None = None
@@ -132,11 +132,11 @@ def episode_of(
 
 def sequence_truth(
     context: FaultContext,
-    told: Told,
+    told: ExpectedRules,
     episodes: Sequence[SequenceEpisode],
     *,
     loss: LossTruth | None = None,
-    told_application: bool = False,
+    expected_application: bool = False,
 ) -> SequenceTruth:
     """Put the truth together; a line of another producer on the topic is none of it."""
     sandbox = context.stage.sandbox
@@ -156,7 +156,7 @@ def sequence_truth(
         silent=told.silent,
         episodes=tuple(episodes),
         old_epoch_lines=sum(len(old_epochs_on(sandbox, where)) for where in context.partitions),
-        told_application=told_application,
+        expected_application=expected_application,
         loss=loss,
         ends=told.ends,
         undo=() if loss is None else loss.undo,

@@ -25,8 +25,8 @@ from service.sandbox.faults.rule_names import (
 )
 from service.sandbox.faults.sequence_check import Expected
 from service.sandbox.faults.sequence_context import (
+    ExpectedRules,
     SequenceInjection,
-    Told,
     await_rejection,
     end_of,
     episode_of,
@@ -51,7 +51,7 @@ LOST: Final = Verdict(
     also=(UNCLEAN_ELECTION,),
     silent=(UNREPLICATED_LOST, COMMITTED_BEYOND_END),
 )
-TOLD: Final = Told(
+TOLD: Final = ExpectedRules(
     rule=GAP_LOSS,
     also=(COMMITTED_LOST, UNCLEAN_ELECTION),
     silent=(GAP_REORDERING, *LOST.silent),
@@ -88,14 +88,14 @@ def _inject(context: FaultContext, writer: StepwiseProducer) -> SequenceTruth:
     loss = context.truth(before, LOST, ends=ends)
     found = episode_of(context, where, producer_id, _expected(context, epoch))
     _require_gap(found, loss)
-    told_application = writer.has_given_up()
+    expected_application = writer.has_given_up()
     writer.close()
     return sequence_truth(
         context,
         replace(UNSEEN if stage.options.burst else TOLD, ends=ends),
         [found],
         loss=loss,
-        told_application=told_application,
+        expected_application=expected_application,
     )
 
 

@@ -17,8 +17,8 @@ from service.sandbox.faults.fault_context import FaultContext, make_context
 from service.sandbox.faults.replicas import await_condition
 from service.sandbox.faults.sequence_check import Expected
 from service.sandbox.faults.sequence_context import (
+    ExpectedRules,
     SequenceInjection,
-    Told,
     await_rejection,
     end_of,
     episode_of,
@@ -47,7 +47,7 @@ from service.sandbox.workloads.stepwise_producer import (
     StepwiseProducer,
 )
 
-TOLD: Final = Told(
+TOLD: Final = ExpectedRules(
     rule=GAP_REORDERING,
     silent=(*NOTHING_LOST, DUPLICATES, SEQUENCE_BUG),
     ends="it is over: the retries were taken",
@@ -144,8 +144,8 @@ def _inject_live(
     proxy.spoil_next()
     client.hand_over(options.records)
     await_rejection(context, where, producer_id)
-    told_application = client.has_given_up()
-    if told_application and isinstance(client, StepwiseLibrdkafka):
+    expected_application = client.has_given_up()
+    if expected_application and isinstance(client, StepwiseLibrdkafka):
         client.start_over(options.records)
     await_condition(
         lambda: end_of(context) >= end + options.records,
@@ -158,4 +158,4 @@ def _inject_live(
     found = episode_of(context, where, producer_id, expected)
     if proxy.spoiled != 1 or found.appended_epoch != found.leader_epoch:
         raise SandboxError(f"{context.stage.fault} came otherwise: {found}")
-    return sequence_truth(context, TOLD, [found], told_application=told_application)
+    return sequence_truth(context, TOLD, [found], expected_application=expected_application)

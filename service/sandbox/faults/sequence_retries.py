@@ -15,8 +15,8 @@ from rules.facts.sequence_verdicts import SequenceClass
 from service.sandbox.faults.fault_context import FaultContext, make_context
 from service.sandbox.faults.sequence_check import Expected
 from service.sandbox.faults.sequence_context import (
+    ExpectedRules,
     SequenceInjection,
-    Told,
     end_of,
     episode_of,
     sequence_truth,
@@ -35,15 +35,15 @@ from service.sandbox.workloads.sequenced_producer import SequencedProducer, new_
 
 REMEMBERED: Final = 5  # batches per producer (ProducerStateEntry of the broker)
 TRIES: Final = 3
-DUPLICATE: Final = Told(
+DUPLICATE: Final = ExpectedRules(
     silent=(*EVERY_SEQUENCE_RULE, *NOTHING_LOST), ends="it is over: it was acknowledged again"
 )
-STALE: Final = Told(
+STALE: Final = ExpectedRules(
     rule=DUPLICATES,
     silent=(*NOTHING_LOST, GAP_REORDERING, SEQUENCE_BUG),
     ends="it is over: the records are there already",
 )
-RESTART: Final = Told(
+RESTART: Final = ExpectedRules(
     rule=SEQUENCE_BUG,
     silent=(*NOTHING_LOST, DUPLICATES),
     ends="never: the client goes on like that until it is mended",

@@ -19,8 +19,8 @@ from service.sandbox.faults.fault_context import FaultContext, make_context
 from service.sandbox.faults.replicas import await_condition
 from service.sandbox.faults.sequence_check import Expected
 from service.sandbox.faults.sequence_context import (
+    ExpectedRules,
     SequenceInjection,
-    Told,
     episode_of,
     sequence_truth,
 )
@@ -41,11 +41,11 @@ from service.sandbox.workloads.sequenced_producer import SequencedProducer, new_
 REMEMBERED_FOR: Final = "producer.id.expiration.ms"
 OLD: Final = timedelta(days=2)  # by default producers are remembered for one
 FAR_AWAY: Final = 12_345  # a sequence that follows nothing
-UNSEEN: Final = Told(
+UNSEEN: Final = ExpectedRules(
     silent=(*EVERY_SEQUENCE_RULE, *NOTHING_LOST),
     ends="it is over: the batch was taken, whatever is missing before it",
 )
-REJECTED: Final = Told(
+REJECTED: Final = ExpectedRules(
     rule=DUPLICATES,
     silent=(*NOTHING_LOST, GAP_REORDERING, SEQUENCE_BUG),
     ends="when the producer is made anew",

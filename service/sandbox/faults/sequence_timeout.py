@@ -16,8 +16,8 @@ from service.sandbox.faults.loss_truth import LossTruth
 from service.sandbox.faults.replicas import await_condition, await_in_sync, await_leader, revive
 from service.sandbox.faults.rule_names import EVERY_LOSS_RULE, UNREPLICATED_LOST
 from service.sandbox.faults.sequence_context import (
+    ExpectedRules,
     SequenceInjection,
-    Told,
     end_of,
     only_producer,
     open_client,
@@ -40,7 +40,7 @@ DELIVERY_MS: Final = 15_000  # longer than an election takes, also with Kafka's 
 FENCED: Final = "producer_fenced"
 CLEAN: Final = tuple(rule for rule in EVERY_LOSS_RULE if rule != UNREPLICATED_LOST)
 OVER: Final = "it is over: another broker leads, and the client goes on"
-TOLD: Final = Told(silent=(*EVERY_SEQUENCE_RULE, *CLEAN, FENCED), ends=OVER)
+TOLD: Final = ExpectedRules(silent=(*EVERY_SEQUENCE_RULE, *CLEAN, FENCED), ends=OVER)
 
 
 def prepare_delivery_timeout(stage: Stage) -> SequenceInjection:
@@ -113,4 +113,4 @@ def _told(context: FaultContext, before: Before) -> SequenceTruth:
     _, epoch = only_producer(context)
     if loss.lost_offsets or loss.was_unclean or epoch != 1:
         raise SandboxError(f"{stage.fault} came otherwise: {loss}")
-    return sequence_truth(context, TOLD, [], loss=loss, told_application=True)
+    return sequence_truth(context, TOLD, [], loss=loss, expected_application=True)

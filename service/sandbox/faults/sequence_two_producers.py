@@ -53,7 +53,7 @@ def _inject(context: FaultContext, loser: RawWriter) -> SequenceTruth:
     also = (*TOLD.also, GAP_REORDERING)
     silent = tuple(rule for rule in TOLD.silent if rule != GAP_REORDERING)
     told = replace(TOLD, also=also, silent=silent, ends=ends)
-    return sequence_truth(context, told, episodes, loss=loss, told_application=True)
+    return sequence_truth(context, told, episodes, loss=loss, expected_application=True)
 
 
 def _lost(context: FaultContext, loser: RawWriter) -> SequenceEpisode:

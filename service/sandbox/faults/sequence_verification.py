@@ -15,7 +15,7 @@ from rules.facts.sequence_verdicts import SequenceClass
 from service.runtime.clock import pause
 from service.sandbox.faults.fault_context import FaultContext
 from service.sandbox.faults.sequence_check import Expected
-from service.sandbox.faults.sequence_context import Told, episode_of, sequence_truth
+from service.sandbox.faults.sequence_context import ExpectedRules, episode_of, sequence_truth
 from service.sandbox.faults.sequence_names import Client
 from service.sandbox.faults.sequence_truth import SequenceTruth
 from service.sandbox.workloads.raw_cluster import RawCluster
@@ -27,7 +27,7 @@ ARRIVAL_SECONDS: Final = (
 )
 
 
-def overtake(context: FaultContext, told: Told) -> SequenceTruth:
+def overtake(context: FaultContext, told: ExpectedRules) -> SequenceTruth:
     """Send both batches while the coordinator is paused, the later one first."""
     stage, where = context.stage, context.partitions[0]
     owner = stage.producer(protocol=Protocol.V1)

@@ -26,7 +26,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ParsedBody:
     """What a body says."""
 
     kind: Kind
@@ -44,11 +44,11 @@ def document_of(body: bytes) -> Any:
         return None
 
 
-def told_by(document: Any) -> Told:
+def parse_body(document: Any) -> ParsedBody:
     """Read a body that was JSON; what has no form that is known is told as such."""
     match document:
         case {"alerts": [*alerts], "groupLabels": {**labels}} if _are_alerts(alerts):
-            return Told(
+            return ParsedBody(
                 kind=Kind.WEBHOOK,
                 title=_title(alerts, labels, document.get("commonAnnotations")),
                 reason=_text(document.get("notification_reason")),
@@ -57,13 +57,15 @@ def told_by(document: Any) -> Told:
             )
         case [*alerts] if alerts and _are_alerts(alerts):
             names = sorted({str(one["labels"].get(ALERTNAME)) for one in alerts})
-            return Told(kind=Kind.ALERTMANAGER, title=f"push of {', '.join(names)}", alerts=alerts)
+            return ParsedBody(
+                kind=Kind.ALERTMANAGER, title=f"push of {', '.join(names)}", alerts=alerts
+            )
         case {"event_action": str(action), "dedup_key": str(key)}:
-            return Told(kind=Kind.PAGERDUTY, title=_event(action, document), group_key=key)
+            return ParsedBody(kind=Kind.PAGERDUTY, title=_event(action, document), group_key=key)
         case {"text": str(text)}:
-            return Told(kind=Kind.SLACK, title=text)
+            return ParsedBody(kind=Kind.SLACK, title=text)
         case _:
-            return Told(kind=Kind.OTHER, title="no notification")
+            return ParsedBody(kind=Kind.OTHER, title="no notification")
 
 
 def _are_alerts(rows: Sequence[Any]) -> bool:

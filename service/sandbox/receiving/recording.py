@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import Any, Final, Protocol
 
 from service.alerting.receivers.standard_webhooks import SigningSecret
-from service.sandbox.receiving.bodies import document_of, told_by
+from service.sandbox.receiving.bodies import document_of, parse_body
 from service.sandbox.receiving.signatures import Signature, check
 
 HIDDEN: Final = "hidden"
@@ -60,7 +60,7 @@ class Received:
     def row(self) -> dict[str, Any]:
         """Return it as JSON's values: keys may be added, never renamed."""
         document = document_of(self.body)
-        told = told_by(document)
+        told = parse_body(document)
         return {
             "number": self.number,
             "at": self.at.isoformat(),

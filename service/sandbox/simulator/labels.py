@@ -21,7 +21,7 @@ def labels_of(simulation: Simulation) -> Mapping[str, Any]:
     Times are ms since 1970-01-01 UTC. `over_ms` is when the backlog of an incident had been read,
     None if that was not within the weeks. What no series shows is left out.
     """
-    wanted = simulation.wanted
+    wanted = simulation.requests
     over = simulation.over_ms
     occasions = sorted(
         [*simulation.occasions, *simulation.outages],

@@ -29,7 +29,7 @@ ABORTED_SHARE: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class SimulationRequest:
     """What is to be simulated."""
 
     seed: int
@@ -59,9 +59,9 @@ class Samples:
 class Simulation:
     """A cluster and all that happens to it; `days` may be asked for once."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: SimulationRequest) -> None:
         """Draw the cluster and its weeks; nothing is simulated yet."""
-        self.wanted = wanted
+        self.requests = wanted
         self.pipelines: Sequence[Pipeline] = draw_fleet(wanted.seed, wanted.series, wanted.zones)
         self.outages = draw_outages(wanted.seed, wanted.days, wanted.zones[0])
         drawn = [draw_occasions(wanted.seed, one, wanted.days) for one in self.pipelines]
@@ -103,21 +103,23 @@ class Simulation:
 
     def clock_changes(self) -> list[tuple[str, int]]:
         """Return zones and when their clocks are changed, in ms since 1970-01-01 UTC."""
-        days = self.wanted.days
+        days = self.requests.days
         start, end = self._grid(days[0]).start_ms, self._grid(days[-1]).end_ms
-        return [(zone, at) for zone in self.wanted.zones for at in clock_changes(start, end, zone)]
+        return [
+            (zone, at) for zone in self.requests.zones for at in clock_changes(start, end, zone)
+        ]
 
     def days(self) -> Iterator[tuple[date, list[Samples]]]:
         """Give the samples of all series, a day at a time, in the days' order."""
-        for day in self.wanted.days:
+        for day in self.requests.days:
             yield day, list(self._day(self._grid(day)))
 
     def _grid(self, day: date) -> DayGrid:
-        return day_grid(day, self.wanted.zones[0], self.wanted.step_seconds * 1000)
+        return day_grid(day, self.requests.zones[0], self.requests.step_seconds * 1000)
 
     def _day(self, grid: DayGrid) -> Iterator[Samples]:
         first = 0
-        for values in [_aborts(self.wanted.seed, grid), *(one.day(grid) for one in self._blocks)]:
+        for values in [_aborts(self.requests.seed, grid), *(one.day(grid) for one in self._blocks)]:
             rows = slice(first, min(first + len(values), len(self.series)))
             first = rows.stop
             kept = values[: rows.stop - rows.start]

@@ -59,7 +59,7 @@ def write_history(
         ConflictError: a nightly run, or another simulation, works there.
         StoreError: it cannot be read or written.
     """
-    wanted = simulation.wanted
+    wanted = simulation.requests
     described = Described(
         cluster=wanted.cluster,
         time_zone=wanted.zones[0],

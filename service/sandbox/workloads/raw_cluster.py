@@ -139,16 +139,16 @@ class RawCluster:
         return running[0]
 
     # -------------------------------------------------------------- what there is
-    def topic(self, name: str, *, told_by: BrokerId | None = None) -> list[Placed]:
+    def topic(self, name: str, *, parse_body: BrokerId | None = None) -> list[Placed]:
         """Return the partitions of a topic in their order; empty when there is no such topic.
 
         Each broker tells what it has heard; one that was paused until now tells of long ago.
         """
-        return _partitions(self._topics(name, told_by)[0])
+        return _partitions(self._topics(name, parse_body)[0])
 
-    def topics(self, *, told_by: BrokerId | None = None) -> dict[str, list[Placed]]:
+    def topics(self, *, parse_body: BrokerId | None = None) -> dict[str, list[Placed]]:
         """Return the partitions of every topic, Kafka's own among them."""
-        return {str(found.name): _partitions(found) for found in self._topics(None, told_by)}
+        return {str(found.name): _partitions(found) for found in self._topics(None, parse_body)}
 
     def topic_id(self, name: str) -> TopicId | None:
         """Return the id of a topic; None when there is no such topic."""
@@ -205,7 +205,7 @@ class RawCluster:
         A coordinator writes it into its markers (TransactionStateManager of the broker). It is asked
         itself: another broker may not have heard yet of its latest epoch.
         """
-        partitions = self.topic(TRANSACTION_LOG, told_by=self.coordinator(transactional_id))
+        partitions = self.topic(TRANSACTION_LOG, parse_body=self.coordinator(transactional_id))
         return partitions[partition_of(transactional_id, len(partitions))].leader_epoch
 
     def listed(self, transactional_id: str) -> Listed | None:
@@ -267,7 +267,7 @@ class RawCluster:
     ) -> None:
         self.close()
 
-    def _topics(self, name: str | None, told_by: BrokerId | None) -> Any:
+    def _topics(self, name: str | None, parse_body: BrokerId | None) -> Any:
         """Ask for one topic, or for all of them."""
 
         def build(version: int) -> Any:
@@ -278,7 +278,7 @@ class RawCluster:
                 include_topic_authorized_operations=False,
             )
 
-        asked = self.any_running() if told_by is None else told_by
+        asked = self.any_running() if parse_body is None else parse_body
         return self.ask(asked, METADATA, build).topics
 
     def _end(self, where: TopicPartition, isolation_level: int) -> int:

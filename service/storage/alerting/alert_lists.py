@@ -76,7 +76,7 @@ class StoredStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WantedAlerts:
+class AlertFilter:
     """Which alerts a page shows; None takes all."""
 
     states: Collection[AlertState]
@@ -118,7 +118,7 @@ class AlertReading:
         timestamp: datetime | None = found.scalar_one()
         return timestamp
 
-    def page(self, wanted: WantedAlerts, limit: int) -> list[StoredAlert]:
+    def page(self, wanted: AlertFilter, limit: int) -> list[StoredAlert]:
         """Return alerts, those that began last first."""
         query = self._select().where(ALERT.c.state.in_(sorted(wanted.states)))
         if wanted.severity is not None:

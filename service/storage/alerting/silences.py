@@ -66,7 +66,7 @@ class StoredSilence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WantedSilences:
+class SilenceFilter:
     """Which silences a page shows."""
 
     states: Collection[SilenceState]
@@ -80,7 +80,7 @@ class SilenceList:
     def __init__(self, engine: Callable[[], Engine]) -> None:
         self._engine = engine  # raises StoreError as long as the database has not answered
 
-    def page(self, wanted: WantedSilences, limit: int) -> list[StoredSilence]:
+    def page(self, wanted: SilenceFilter, limit: int) -> list[StoredSilence]:
         """Return silences, those that end last first."""
         states = [_is_in(state, wanted.now) for state in sorted(wanted.states)]
         query = select(SILENCE).where(or_(*states))

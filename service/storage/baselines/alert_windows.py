@@ -16,15 +16,15 @@ from typing import Any, Final
 from sqlalchemy import Connection, Engine, Select, and_, or_, select
 
 from rules.verdict import Severity
-from service.alerting.alerts.lifecycle import AlertStep
+from service.alerting.alerts.lifecycle import AlertTransition
 from service.storage.database.translate import translated
 from service.storage.tables.alerting import ALERT, ALERT_STEP
 from service.storage.tables.core import CLUSTER
 
 LONGEST: Final = timedelta(days=3)
 SEVERITIES: Final = (Severity.WARNING.value, Severity.CRITICAL.value)
-BEGINS: Final = (AlertStep.PENDING.value, AlertStep.FIRED.value)
-ENDS: Final = (AlertStep.RESOLVED.value, AlertStep.DROPPED.value)
+BEGINS: Final = (AlertTransition.PENDING.value, AlertTransition.FIRED.value)
+ENDS: Final = (AlertTransition.RESOLVED.value, AlertTransition.DROPPED.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,7 @@ def _earlier(
     Also those that ended after the day: the alert's row may tell a later firing by now.
     """
     ended = select(ALERT_STEP.c.alert).where(
-        ALERT_STEP.c.at > begin, ALERT_STEP.c.step == AlertStep.RESOLVED.value
+        ALERT_STEP.c.at > begin, ALERT_STEP.c.step == AlertTransition.RESOLVED.value
     )
     steps = (
         select(ALERT.c.id, ALERT.c.labels, ALERT_STEP.c.at, ALERT_STEP.c.step)
@@ -107,8 +107,8 @@ def _firings(steps: Iterable[Any], end: datetime) -> Iterator[AlertWindow]:
     for step in steps:
         if step.step in BEGINS:
             since = since or step.at
-            has_fired |= step.step == AlertStep.FIRED.value and step.at < end
+            has_fired |= step.step == AlertTransition.FIRED.value and step.at < end
             continue
-        if step.step == AlertStep.RESOLVED.value and since is not None and has_fired:
+        if step.step == AlertTransition.RESOLVED.value and since is not None and has_fired:
             yield AlertWindow(begin=since, end=step.at, labels=step.labels)
         since, has_fired = None, False

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, delete, func, insert, select, table, text
 
-from rules.baseline.night_run import NightRun
+from rules.baseline.baseline_run import BaselineRun
 from rules.errors import StoreError
 from service.runtime.clock import monotonic
 from service.runtime.threads import one_ahead
@@ -108,7 +108,7 @@ class _Loading:
     """One transaction that loads a run."""
 
     def __init__(
-        self, connection: Connection, place: RunPlace, run: NightRun, *, cluster: str
+        self, connection: Connection, place: RunPlace, run: BaselineRun, *, cluster: str
     ) -> None:
         self.unlabelled = 0
         self.unreadable: tuple[str, ...] = ()

@@ -71,7 +71,7 @@ class StoredBaseline:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WantedSeries:
+class SeriesFilter:
     """Which series; None takes all. Names are patterns, in which * matches any text."""
 
     metric: str | None = None
@@ -101,7 +101,7 @@ class BaselineList:
         with translated("runs cannot be read"), self._engine().connect() as connection:
             return [_run(row) for row in connection.execute(runs_of(self._cluster)).mappings()]
 
-    def page(self, wanted: WantedSeries, at: datetime, limit: int) -> SeriesPage | None:
+    def page(self, wanted: SeriesFilter, at: datetime, limit: int) -> SeriesPage | None:
         """Return series of the current run with their bands at a time; None if there is no run."""
         return self._read(list(_conditions(wanted)), at, limit)
 
@@ -163,7 +163,7 @@ def _bands_at(at: datetime, time_zone: str) -> Iterator[ColumnElement[float]]:
         yield case((_col.slots == SLOTS_PER_WEEK, of_week), else_=of_day).label(f"{name}_at")
 
 
-def _conditions(wanted: WantedSeries) -> Iterator[ColumnElement[bool]]:
+def _conditions(wanted: SeriesFilter) -> Iterator[ColumnElement[bool]]:
     if wanted.metric is not None:
         yield _col.metric == wanted.metric
     if wanted.topic is not None:

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow.fs import FileSystem
 
+from rules.baseline.baseline_run import BaselineRun, BucketRun
 from rules.baseline.layout import RUN_FILE, bucket_file, run_folder
-from rules.baseline.night_run import BucketRun, NightRun
 from rules.errors import StoreError
 from spark.digests import RowDigest
 from spark.schemas import PUBLISHED
@@ -32,7 +32,7 @@ class RunPlace:
         return f"{self.history.rstrip('/')}/{run_folder(self.day, self.run_id)}"
 
 
-def read_record(place: RunPlace) -> NightRun:
+def read_record(place: RunPlace) -> BaselineRun:
     """Return the record of a run.
 
     Raises:
@@ -41,7 +41,7 @@ def read_record(place: RunPlace) -> NightRun:
     path = f"{place.folder}/{RUN_FILE}"
     try:
         with place.files.open_input_stream(path) as record:
-            run = NightRun.from_json(record.read().decode())
+            run = BaselineRun.from_json(record.read().decode())
     except (OSError, ValueError) as exc:
         raise rejected(place, f"{RUN_FILE} cannot be read: {exc}") from exc
     if (run.id, run.day) != (place.run_id, place.day):
@@ -49,7 +49,7 @@ def read_record(place: RunPlace) -> NightRun:
     return run
 
 
-def row_groups(place: RunPlace, run: NightRun) -> Iterator[pa.RecordBatch]:
+def row_groups(place: RunPlace, run: BaselineRun) -> Iterator[pa.RecordBatch]:
     """Give the rows of all buckets, some at a time; the end is reached only if all fit the record.
 
     Raises:

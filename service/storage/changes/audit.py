@@ -55,7 +55,7 @@ class AuditRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WantedAudit:
+class AuditFilter:
     """Which rows a page shows; None takes all."""
 
     who: str | None = None
@@ -84,7 +84,7 @@ class AuditTrail:
     def __init__(self, engine: Callable[[], Engine]) -> None:
         self._engine = engine  # raises StoreError as long as the database has not answered
 
-    def page(self, wanted: WantedAudit, limit: int) -> list[AuditRow]:
+    def page(self, wanted: AuditFilter, limit: int) -> list[AuditRow]:
         """Return rows, newest first."""
         same = [
             AUDIT.c[name] == value

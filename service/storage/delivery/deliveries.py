@@ -79,7 +79,7 @@ class ReceiverStats:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WantedDeliveries:
+class DeliveryFilter:
     """Which deliveries a page shows; None takes all."""
 
     receiver: str | None = None
@@ -102,7 +102,7 @@ class DeliveryList:
     def __init__(self, engine: Callable[[], Engine]) -> None:
         self._engine = engine  # raises StoreError as long as the database has not answered
 
-    def page(self, wanted: WantedDeliveries, limit: int) -> list[StoredDelivery]:
+    def page(self, wanted: DeliveryFilter, limit: int) -> list[StoredDelivery]:
         """Return deliveries, newest first."""
         query = select(*_COLUMNS)
         if wanted.receiver is not None:
@@ -137,7 +137,7 @@ class DeliveryList:
         }
 
 
-def told_of(connection: Connection, groups: Groups) -> list[StoredDelivery]:
+def describe_action(connection: Connection, groups: Groups) -> list[StoredDelivery]:
     """Return what was made for some groups since a time, newest first."""
     if not groups.names:
         return []

@@ -171,7 +171,7 @@ class FindingRows:
 
     said: str
     others: str
-    told: str
+    reported: str
 
 
 def rows_of(changes: Sequence[Change]) -> FindingRows:
@@ -180,7 +180,7 @@ def rows_of(changes: Sequence[Change]) -> FindingRows:
     return FindingRows(
         said=lines_of(_said(*one) for one in shown if one[0].step in SAID),
         others=lines_of(_other(*one) for one in shown if one[0].step not in SAID),
-        told=lines_of(_told(*one) for one in shown if one[0].is_transition),
+        reported=lines_of(_told(*one) for one in shown if one[0].is_transition),
     )
 
 
@@ -189,7 +189,7 @@ def save(connection: Connection, cluster: int, rows: FindingRows, at: datetime) 
     for statement, lines in (
         (_UPSERT, rows.said),
         (_UPDATE, rows.others),
-        (_TRANSITIONS, rows.told),
+        (_TRANSITIONS, rows.reported),
     ):
         if lines:
             connection.execute(statement, {"cluster": cluster, "at": at, "rows": lines})

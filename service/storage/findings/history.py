@@ -44,7 +44,7 @@ PARTITIONS: Final = '$.partitions[*] ? (@.topic.type() == "string")'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class FindingFilter:
     """Which findings a page shows; None takes all."""
 
     only_ended: bool
@@ -75,7 +75,7 @@ class FindingHistory:
         self._engine = engine  # raises StoreError as long as the database has not answered
         self._name = name
 
-    def page(self, wanted: Wanted, limit: int) -> list[PastFinding]:
+    def page(self, wanted: FindingFilter, limit: int) -> list[PastFinding]:
         """Return findings, newest first: by their end if only ended ones are wanted, else by start."""
         when = FINDING.c.ended_at if wanted.only_ended else FINDING.c.since
         query = self._select().where(*_conditions(wanted))
@@ -116,7 +116,7 @@ def _past(row: RowMapping) -> PastFinding:
     return PastFinding(cluster_id=row["of_cluster_id"], finding=finding_of(row))
 
 
-def _conditions(wanted: Wanted) -> list[ColumnElement[bool]]:
+def _conditions(wanted: FindingFilter) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = []
     if wanted.only_ended:
         conditions.append(FINDING.c.ended_at.is_not(None))
@@ -133,7 +133,7 @@ def _conditions(wanted: Wanted) -> list[ColumnElement[bool]]:
     return [*conditions, *_places(wanted)]
 
 
-def _places(wanted: Wanted) -> Iterator[ColumnElement[bool]]:
+def _places(wanted: FindingFilter) -> Iterator[ColumnElement[bool]]:
     labels = FINDING.c.labels
     if wanted.topic is not None:
         pattern = like_of(wanted.topic)

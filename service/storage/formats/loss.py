@@ -17,7 +17,7 @@ from rules.facts.loss_memory import (
     LossMemory,
     ReplicaEvent,
     ReplicaLine,
-    ToldLoss,
+    ReportedLoss,
 )
 from rules.facts.unseen_elections import NewTopic, UnseenElection
 from service.storage.formats import log as log_format
@@ -26,7 +26,7 @@ COMMITS_ALONE, WITHOUT_ELECTIONS = 2, 5  # parts that older checkpoints have
 OF_ELECTION: Final = ("not_known_to", "contradicted")  # apart, so that older versions pass over it
 NUMBERS: Final = tuple(
     one.name
-    for one in fields(ToldLoss)
+    for one in fields(ReportedLoss)
     if one.name
     not in ("name", "topic_id", "missing", "doubtful", "doubtful_since_us", *OF_ELECTION)
 )
@@ -39,7 +39,7 @@ def plain(memory: LossMemory) -> list[Any]:
     return [
         sorted(memory.beyond_epoch_end),
         sorted(memory.beyond_log_end),
-        [_plain_loss(loss) for loss in memory.told],
+        [_plain_loss(loss) for loss in memory.reported],
         [log_format.FORMAT, log_format.encode(lines), [one.read_us for one in memory.lines]],
         [_plain_loss(loss) for loss in memory.quiet],
         [_plain_election(one) for one in memory.unseen],
@@ -68,7 +68,7 @@ def losses_of(told: Any) -> LossMemory:
     return LossMemory(
         beyond_epoch_end=beyond_epoch_end,
         beyond_log_end=beyond_log_end,
-        told=tuple(_loss(row) for row in losses),
+        reported=tuple(_loss(row) for row in losses),
         quiet=tuple(_loss(row) for row in quiet),
         lines=tuple(
             ReplicaLine(event=_of_replica(event), read_us=int(read_us))
@@ -82,32 +82,32 @@ def losses_of(told: Any) -> LossMemory:
 
 def plain_elections(memory: LossMemory) -> list[Any]:
     """Return what is known of the elections of the losses told, in their order."""
-    return [[getattr(loss, name) for name in OF_ELECTION] for loss in memory.told]
+    return [[getattr(loss, name) for name in OF_ELECTION] for loss in memory.reported]
 
 
 def with_elections(memory: LossMemory, told: Any) -> LossMemory:
     """Return the memory with what `plain_elections` returned."""
     losses = (
         replace(loss, not_known_to=None if end is None else int(end), contradicted=int(level))
-        for loss, (end, level) in zip(memory.told, told, strict=True)
+        for loss, (end, level) in zip(memory.reported, told, strict=True)
     )
-    return replace(memory, told=tuple(losses))
+    return replace(memory, reported=tuple(losses))
 
 
 def _facts(told: Any) -> frozenset[CommitFact]:
     return frozenset((str(topic), int(n), str(group), int(at)) for topic, n, group, at in told)
 
 
-def _plain_loss(loss: ToldLoss) -> list[Any]:
+def _plain_loss(loss: ReportedLoss) -> list[Any]:
     own = [loss.name.topic, loss.name.partition, loss.topic_id]
     return [*own, *(getattr(loss, name) for name in NUMBERS)]
 
 
-def _loss(row: Any) -> ToldLoss:
+def _loss(row: Any) -> ReportedLoss:
     topic, partition, topic_id, *numbers = row
     names = NUMBERS[:OLDER_NUMBERS] if len(numbers) == OLDER_NUMBERS else NUMBERS
     told = dict(zip(names, numbers, strict=True))
-    return ToldLoss(
+    return ReportedLoss(
         name=TopicPartition(str(topic), int(partition)),
         topic_id=_topic_id(topic_id),
         **{name: None if value is None else int(value) for name, value in told.items()},  # type: ignore[arg-type]
@@ -116,17 +116,17 @@ def _loss(row: Any) -> ToldLoss:
 
 def _plain_election(one: UnseenElection) -> list[Any]:
     own = [one.name.topic, one.name.partition, one.topic_id, one.leader, one.leader_epoch]
-    return [*own, list(one.ex_leaders), one.written_us, one.read_us, one.since_us]
+    return [*own, list(one.former_leaders), one.written_us, one.read_us, one.since_us]
 
 
 def _election(row: Any) -> UnseenElection:
-    topic, partition, topic_id, leader, leader_epoch, ex_leaders, written, read, since = row
+    topic, partition, topic_id, leader, leader_epoch, former_leaders, written, read, since = row
     return UnseenElection(
         name=TopicPartition(str(topic), int(partition)),
         topic_id=_topic_id(topic_id),
         leader=int(leader),
         leader_epoch=int(leader_epoch),
-        ex_leaders=tuple(int(broker) for broker in ex_leaders),
+        former_leaders=tuple(int(broker) for broker in former_leaders),
         written_us=None if written is None else int(written),
         read_us=int(read),
         since_us=None if since is None else int(since),

@@ -42,7 +42,9 @@ def put_observations(into: Arrays, observations: LastObservations) -> None:
     put_unchanged(into, CONTEXT, context.high_watermark, base)
     put_lists(into, f"{CONTEXT}.replicas", context.replicas)
     put_column(into, f"{CONTEXT}.{UNCLEAN}", context.unclean_election_enabled)
-    put_column(into, f"{CONTEXT}.isr_told_us", context.isr_told_us, observations.observed_at_us)
+    put_column(
+        into, f"{CONTEXT}.isr_reported_us", context.isr_reported_us, observations.observed_at_us
+    )
     for name in CHANGED:
         put_column(into, f"{CONTEXT}.{name}", getattr(context, name))
     put_lists(into, f"{CONTEXT}.electable", context.electable)
@@ -56,7 +58,7 @@ def _context(
         high_watermark=read_unchanged(arrays, CONTEXT, rows, base),
         replicas=read_lists(arrays, f"{CONTEXT}.replicas", rows),
         unclean_election_enabled=read_column(arrays, f"{CONTEXT}.{UNCLEAN}", rows),
-        isr_told_us=read_column(arrays, f"{CONTEXT}.isr_told_us", rows, observed_at),
+        isr_reported_us=read_column(arrays, f"{CONTEXT}.isr_reported_us", rows, observed_at),
         electable=read_lists(arrays, f"{CONTEXT}.electable", rows),
         **{name: read_column(arrays, f"{CONTEXT}.{name}", rows) for name in CHANGED},
     )

@@ -16,9 +16,9 @@ from rules.facts.episodes import (
     ChangeKind,
     Episode,
     LeaderChange,
+    ReportedVerdict,
     SequenceMemory,
     StateObservation,
-    Told,
 )
 from rules.facts.identity import BrokerId, TopicId, TopicPartition
 from rules.facts.producers import ProducerState
@@ -43,7 +43,7 @@ def plain_sequences(memory: SequenceMemory) -> Row:
             [name.topic, name.partition, [_row(one) for one in changes]]
             for name, changes in memory.changes.items()
         ],
-        "untold": [memory.untold, memory.untold_us],
+        "unreported": [memory.unreported, memory.unreported_us],
     }
 
 
@@ -54,7 +54,7 @@ def sequences_of(told: Any) -> SequenceMemory:
         LookupError, TypeError, ValueError: it is something else.
     """
     open_ones = [_episode(row) for row in told["open"]]
-    untold, untold_us = told.get("untold", (0, None))
+    unreported, unreported_us = told.get("unreported", (0, None))
     return SequenceMemory(
         open={one.key: one for one in open_ones},
         ended=tuple(_episode(row) for row in told["ended"]),
@@ -62,8 +62,8 @@ def sequences_of(told: Any) -> SequenceMemory:
             TopicPartition(str(topic), int(partition)): tuple(_change(row) for row in changes)
             for topic, partition, changes in told["changes"]
         },
-        untold=int(untold),
-        untold_us=None if untold_us is None else int(untold_us),
+        unreported=int(unreported),
+        unreported_us=None if unreported_us is None else int(unreported_us),
     )
 
 
@@ -98,10 +98,10 @@ def _episode(row: Mapping[str, Any]) -> Episode:
         first_state=_observe(row.get("first_state")),
         last_state=_observe(row.get("last_state")),
         changes=tuple(_change(one) for one in row.get("changes", ())),
-        is_asking=bool(row.get("is_asking")),
+        is_querying=bool(row.get("is_querying")),
         is_waiting=bool(row.get("is_waiting")),
         is_investigated=bool(row.get("is_investigated")),
-        told=_told(row.get("told")),
+        reported=_reported(row.get("reported")),
     )
 
 
@@ -136,11 +136,11 @@ def _verdict(row: Mapping[str, Any]) -> SequenceVerdict:
     )
 
 
-def _told(row: Mapping[str, Any] | None) -> Told | None:
+def _reported(row: Mapping[str, Any] | None) -> ReportedVerdict | None:
     if row is None:
         return None
-    return Told(
-        **_known(Told, row),
+    return ReportedVerdict(
+        **_known(ReportedVerdict, row),
         class_=SequenceClass(row["class_"]),
         phase=Phase(row["phase"]),
         is_resent=bool(row["is_resent"]),
@@ -189,8 +189,8 @@ NUMBERS: Mapping[type, tuple[str, ...]] = {
         "batches_scanned_us",
         "end_scanned_us",
         "newest_producer_epoch",
-        "asked",
-        "asked_in_all",
+        "queries",
+        "total_queries",
         "ended_us",
     ),
     Rejection: (
@@ -205,7 +205,7 @@ NUMBERS: Mapping[type, tuple[str, ...]] = {
         "proof_leader_epoch",
     ),
     SequenceVerdict: ("lost_from", "lost_to", "at_most_records"),
-    Told: ("lost_from", "lost_to", "told_us", "times"),
+    ReportedVerdict: ("lost_from", "lost_to", "reported_us", "times"),
     LeaderChange: (
         "leader_epoch",
         "leader",

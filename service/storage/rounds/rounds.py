@@ -19,9 +19,9 @@ from rules.errors import StoreError
 from rules.open_findings import Change
 from service.alerting.alerts.delta import AlertDelta
 from service.storage.alerting import alerts as alerting
-from service.storage.alerting import asked
+from service.storage.alerting import pending_requests
 from service.storage.alerting.alerts import AlertRows
-from service.storage.alerting.asked import Wanted
+from service.storage.alerting.pending_requests import PendingRequests
 from service.storage.database.translate import translated
 from service.storage.delivery.enqueuing import enqueue
 from service.storage.findings import findings
@@ -52,7 +52,9 @@ class Round:
 class Stored:
     """What came of storing rounds."""
 
-    wanted: Wanted | None = None  # what persons want of the last round's cluster; None: not known
+    requests: PendingRequests | None = (
+        None  # what persons want of the last round's cluster; None: not known
+    )
     rejected: tuple[str, ...] = ()  # cluster ids whose alerts the database would not have
     error: str | None = None  # of alerts, one line
 
@@ -86,7 +88,7 @@ def store_rounds(engine: Engine, rounds: Sequence[Round]) -> Stored:
         }
         wanted = _wanted(connection, rounds[-1])
         return Stored(
-            wanted=wanted,
+            requests=wanted,
             rejected=tuple(errors),
             error=next(iter(errors.values()), wanted.error),
         )
@@ -152,9 +154,9 @@ def _rejection(connection: Connection, save: Callable[[], None]) -> str | None:
     return None
 
 
-def _wanted(connection: Connection, last: Round) -> Wanted:
+def _wanted(connection: Connection, last: Round) -> PendingRequests:
     cluster = clusters.row_id(connection, last.cluster, last.at)
-    return asked.read(connection, cluster, last.at)
+    return pending_requests.read(connection, cluster, last.at)
 
 
 def _is_stored(asked: RoundId, last: RoundId | None) -> bool:

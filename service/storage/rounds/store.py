@@ -18,8 +18,8 @@ from rules.open_findings import Identity, OpenFinding
 from service.alerting.alerts.state import AlertingState
 from service.runtime.clock import utc_now
 from service.storage.alerting import alerts as alerting
-from service.storage.alerting import asked
-from service.storage.alerting.asked import NOTHING_WANTED, Wanted
+from service.storage.alerting import pending_requests
+from service.storage.alerting.pending_requests import NO_PENDING_REQUESTS, PendingRequests
 from service.storage.database import schema
 from service.storage.database.engine import Database
 from service.storage.database.translate import translated
@@ -40,7 +40,9 @@ class Loaded:
     open_findings: Mapping[str, OpenFindings] = field(default_factory=dict)  # by cluster id
     alerting: Mapping[str, AlertingState] = field(default_factory=dict)  # by cluster id
     damaged: Mapping[str, str] = field(default_factory=dict)  # cluster id -> what of it is left out
-    wanted: Wanted = NOTHING_WANTED  # what persons want of the cluster that was stored last
+    requests: PendingRequests = (
+        NO_PENDING_REQUESTS  # what persons want of the cluster that was stored last
+    )
 
 
 class PostgresStore:
@@ -139,10 +141,10 @@ def _read(engine: Engine, name: str) -> Loaded:
         open_findings=open_,
         alerting={name: one.state for name, one in alerts.items()},
         damaged={name: one.error for name, one in alerts.items() if one.error is not None},
-        wanted=_wanted(engine, newest, alerts[key.cluster_id].state.observed_at or utc_now()),
+        requests=_wanted(engine, newest, alerts[key.cluster_id].state.observed_at or utc_now()),
     )
 
 
-def _wanted(engine: Engine, cluster: int, now: datetime) -> Wanted:
+def _wanted(engine: Engine, cluster: int, now: datetime) -> PendingRequests:
     with translated("what persons asked for cannot be read"), engine.connect() as connection:
-        return asked.read(connection, cluster, now)
+        return pending_requests.read(connection, cluster, now)

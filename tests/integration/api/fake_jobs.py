@@ -25,7 +25,7 @@ def run(row: int) -> RunView:
 class FakeJobs:
     """Two jobs, one of which runs; the other has run three times."""
 
-    asked: list[str] = field(default_factory=list)
+    queries: list[str] = field(default_factory=list)
     waits_for: str | None = None
 
     def every(self) -> Sequence[JobView]:
@@ -44,4 +44,4 @@ class FakeJobs:
         return [one for one in every if before is None or one.id < before][:limit]
 
     def run_now(self, name: str) -> None:
-        self.asked.append(name)
+        self.queries.append(name)

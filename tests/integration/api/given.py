@@ -30,7 +30,7 @@ from service.storage.alerting import alerts as alerting
 from service.storage.alerting.alert_lists import AlertList
 from service.storage.alerting.silences import SilenceList
 from service.storage.baselines.reading import BaselineList
-from service.storage.changes.audit import AuditTrail, WantedAudit
+from service.storage.changes.audit import AuditFilter, AuditTrail
 from service.storage.changes.changes import Changes
 from service.storage.delivery.deliveries import DeliveryList
 from service.storage.rounds import clusters
@@ -134,7 +134,7 @@ class Api:
 
     def audit(self, target: str) -> list[tuple[str, str, str]]:
         """Return who did what to something and why, oldest first."""
-        found = AuditTrail(lambda: self.engine).page(WantedAudit(target=target), 1000)
+        found = AuditTrail(lambda: self.engine).page(AuditFilter(target=target), 1000)
         return [(one.who, one.what, one.why) for one in found[::-1]]
 
     def store(self, *alerts: Alert, **delta: Any) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from rules.open_findings import Identity
 from service.alerting.alerts.alert import AlertEnd, AlertState
-from service.storage.alerting import asked
+from service.storage.alerting import pending_requests
 from service.storage.findings.findings import labels_hash
 from service.storage.tokens.tokens import Scope
 from tests.factories import NOON, at
@@ -15,10 +15,10 @@ from tests.integration.api.given import EVENT, STATE, Api
 NOBODY = "0123456789abcdef"
 
 
-def wanted(api: Api) -> asked.Wanted:
+def wanted(api: Api) -> pending_requests.PendingRequests:
     """Return what the next round is asked."""
     with api.engine.connect() as connection:
-        return asked.read(connection, api.row, api.now)
+        return pending_requests.read(connection, api.row, api.now)
 
 
 def test_an_acknowledgement_reaches_the_next_round_and_the_audit_trail(api: Api) -> None:
@@ -34,7 +34,7 @@ def test_an_acknowledgement_reaches_the_next_round_and_the_audit_trail(api: Api)
     assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
     told = answer.json()
     assert (told["fingerprint"], told["acknowledged"]["by"]) == (alert.fingerprint, "ann")
-    (said,) = wanted(api).asked.acknowledgements
+    (said,) = wanted(api).requests.acknowledgements
     assert said.holds_for(alert)
     assert (said.by, said.at, said.comment) == ("ann", NOON, "on it")
     assert api.audit(alert.fingerprint) == [("ann", "alert.acknowledge", "on it")]
@@ -57,7 +57,7 @@ def test_an_acknowledgement_is_taken_back_once(api: Api) -> None:
     api.ask("POST", path, {"comment": "on it"})
     answer = api.ask("DELETE", path)
     assert (answer.status_code, answer.content) == (204, b"")
-    assert wanted(api).asked.acknowledgements == ()
+    assert wanted(api).requests.acknowledgements == ()
     again = api.ask("DELETE", path)
     assert (again.status_code, again.json()["detail"]) == (
         404,

@@ -11,7 +11,7 @@ from rules.verdict import Severity
 from service.alerting.alerts.alert import AlertEnd, AlertState, News
 from service.alerting.alerts.dedup import NotifyReason
 from service.alerting.alerts.delta import HistoryStep, Outgoing
-from service.alerting.alerts.lifecycle import AlertStep
+from service.alerting.alerts.lifecycle import AlertTransition
 from tests.factories import CLUSTER_ID, NOON, at
 from tests.integration.api.given import EVENT, SENDING, STATE, Api
 
@@ -147,7 +147,7 @@ def test_an_alert_has_its_story(api: Api) -> None:
             reason="no_leader",
             evidence={"n": n},
         )
-        for n, step in enumerate((AlertStep.PENDING, AlertStep.FIRED))
+        for n, step in enumerate((AlertTransition.PENDING, AlertTransition.FIRED))
     ]
     api.store(alert, steps=tuple(steps), outgoing=(sent,))
     told = api.get(f"/alerts/{alert.fingerprint}")

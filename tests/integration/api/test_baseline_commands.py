@@ -12,8 +12,8 @@ from service.cli.baselines.command import METRICS
 from service.cli.baselines.words import TO
 from service.cli.terminal.exit_codes import ExitCode
 from service.runtime import clock
+from tests.integration.api.baseline_runs import AUDIT, ORDERS, TUESDAY, publish_two_nights
 from tests.integration.api.given import Api
-from tests.integration.api.nights import AUDIT, ORDERS, TUESDAY, publish_two_nights
 from tests.integration.api.shell import Shell
 from tests.integration.serving import serving
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
+from tests.integration.api.baseline_runs import ORDERS, QUIET, SERIES, TUESDAY, publish_two_nights
 from tests.integration.api.given import Api
-from tests.integration.api.nights import ORDERS, QUIET, SERIES, TUESDAY, publish_two_nights
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ class OneJob:
     """A scheduler of one job, which notes that it was asked."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.queries: list[str] = []
 
     def every(self) -> list[JobView]:
         return [
@@ -53,7 +53,7 @@ class OneJob:
         return [RUN] if before is None else []
 
     def run_now(self, name: str) -> None:
-        self.asked.append(name)
+        self.queries.append(name)
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ def test_jobs_are_listed_and_run(shell: Shell) -> None:
     assert "it runs now" not in shell("jobs show retention")
     assert "asked to run; it waits for the first minute\n" in shell("jobs run retention")
     assert isinstance(shell.api.jobs, OneJob)
-    assert shell.api.jobs.asked == ["retention"]
+    assert shell.api.jobs.queries == ["retention"]
     shell("jobs show nothing", code=ExitCode.NOTHING_MATCHED)
 
 

@@ -49,7 +49,7 @@ def test_a_job_is_run_once_by_whoever_asks(api: Api, jobs: FakeJobs) -> None:
         answer = api.ask("POST", "/jobs/retention/run", Idempotency_Key="now")
         assert (answer.status_code, answer.json()["name"]) == (202, "retention")
         assert answer.json()["waits_for"] is None
-    assert jobs.asked == ["retention"]
+    assert jobs.queries == ["retention"]
     assert api.audit("retention") == [("loopback", "job.run", "")]
 
 
@@ -60,8 +60,8 @@ def test_what_a_run_waits_for_is_told(engine: Engine) -> None:
 
 
 def test_a_job_that_runs_or_is_none_is_not_run(api: Api, jobs: FakeJobs) -> None:
-    before = list(jobs.asked)
+    before = list(jobs.queries)
     assert api.ask("POST", "/jobs/busy/run").status_code == 409
     assert api.ask("POST", "/jobs/none/run").status_code == 404
     assert api.ask("GET", "/jobs/none").status_code == 404
-    assert (jobs.asked, api.audit("busy")) == (before, [])
+    assert (jobs.queries, api.audit("busy")) == (before, [])

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Engine
 
-from service.storage.alerting import asked
+from service.storage.alerting import pending_requests
 from service.storage.tokens.tokens import Scope
 from tests.factories import NOON, at
 from tests.integration.api.given import Api
@@ -41,7 +41,10 @@ def made(api: Api, **overrides: Any) -> dict[str, Any]:
 def current(api: Api) -> set[str]:
     """Return the ids of the silences that the next round is given."""
     with api.engine.connect() as connection:
-        return {one.silence_id for one in asked.read(connection, api.row, api.now).asked.silences}
+        return {
+            one.silence_id
+            for one in pending_requests.read(connection, api.row, api.now).requests.silences
+        }
 
 
 def test_a_silence_is_made_by_whoever_asks_for_it(api: Api) -> None:

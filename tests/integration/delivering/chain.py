@@ -25,7 +25,7 @@ from rules.catalogue.all_rules import Judged
 from rules.errors import StoreError
 from service.alerting.alerts.evaluate import AlertingConfig
 from service.alerting.alerts.routes import Route, Routing
-from service.alerting.notifications.telling import Telling
+from service.alerting.notifications.notification_context import NotificationContext
 from service.alerting.receivers.receiver_url import ReceiverUrl
 from service.alerting.receivers.receivers import WebhookReceiver
 from service.alerting.receivers.standard_webhooks import SigningSecret
@@ -173,7 +173,7 @@ class Chain:
         supervisor = Supervisor(log, self.stop, monotonic=play.seconds)
         self.alerting = Alerting(
             AlertingConfig(rules={self.rule.rule_id: self.rule}, routing=_routing()),
-            Telling(receivers={"pager": receiver}, rules={}),
+            NotificationContext(receivers={"pager": receiver}, rules={}),
             new_id=lambda: str(uuid4()),
             attempt=supervisor.attempt,
         )
@@ -211,7 +211,7 @@ class Chain:
                 await in_thread(self._round)
                 due = self.play.seconds() + ROUND_SECONDS
                 while self.play.seconds() < due:
-                    await in_thread(self.found.tell_due)
+                    await in_thread(self.found.report_due)
                     await asyncio.sleep(0.02)
         finally:
             self.stop.set()

@@ -27,7 +27,7 @@ from tests.integration.delivering.given import Office, message
 from tests.integration.notify.receiving import OPEN, raw, receiving, status
 from tests.integration.notify.sending import Names
 from tests.integration.storage.conftest import MakeDatabase
-from tests.unit.service.runtime.told import Told
+from tests.unit.service.runtime.recorded_log import RecordedLog
 
 pytestmark = pytest.mark.integration
 LIMIT = 60.0
@@ -39,7 +39,7 @@ class Way:
     """A deliverer on a real outbox and real sockets; only names are answered by the test."""
 
     def __init__(self, office: Office, url: str, guard: AddressGuard, resolve: Resolve) -> None:
-        self.told = Told()
+        self.reported = RecordedLog()
         self.office = office
         self._calls = Calls(guard, resolve=resolve)
         receiver = WebhookReceiver(
@@ -54,8 +54,8 @@ class Way:
             stats=Stats({"pager": receiver}),
             clocks=Clocks(utc_now=utc_now, monotonic=monotonic),
             stop=self._stop,
-            log=self.told.log,
-            attempt=Supervisor(self.told.log, self._stop, monotonic=monotonic).attempt,
+            log=self.reported.log,
+            attempt=Supervisor(self.reported.log, self._stop, monotonic=monotonic).attempt,
             poll_seconds=0.01,
         )
 
@@ -98,13 +98,13 @@ def test_what_a_name_leads_to_is_rejected_stored_and_told(office: Office, addres
         names = Names((address,))
         url = f"http://pager.example:{receiver.port}/{SECRET}"
         way = Way(office, url, AddressGuard(), names)
-        way.go(lambda: bool(way.told.of(Event.DELIVERY_FAILED)))
+        way.go(lambda: bool(way.reported.of(Event.DELIVERY_FAILED)))
     assert receiver.connections == []
-    (told,) = way.told.of(Event.DELIVERY_FAILED)
+    (told,) = way.reported.of(Event.DELIVERY_FAILED)
     assert (told["level"], told["failure"]) == ("error", "address_denied")
     ((outcome, failure, detail),) = way.attempts()
     assert (outcome, failure) == ("retry", "address_denied")
-    assert SECRET not in detail + json.dumps(way.told.events)
+    assert SECRET not in detail + json.dumps(way.reported.events)
     assert office.rows("state") == [("waiting",)], "a person may open the range, and it is sent"
 
 
@@ -120,7 +120,7 @@ def test_a_name_that_changes_between_check_and_call_leads_nowhere_else(office: O
 
         def was_rejected() -> bool:
             office.deliveries.hasten("pager", utc_now())
-            told = way.told.of(Event.DELIVERY_FAILED)
+            told = way.reported.of(Event.DELIVERY_FAILED)
             return any(one["failure"] == "address_denied" for one in told)
 
         way.go(was_rejected)
@@ -132,8 +132,8 @@ def test_a_name_that_changes_between_check_and_call_leads_nowhere_else(office: O
 def test_secrets_that_a_receiver_repeats_are_hidden(office: Office) -> None:
     with receiving(status(400, SECRET.encode())) as receiver:
         way = Way(office, f"{receiver.address}/{SECRET}", OPEN, Names(("127.0.0.1",)))
-        way.go(lambda: bool(way.told.of(Event.DELIVERY_DEAD)))
+        way.go(lambda: bool(way.reported.of(Event.DELIVERY_DEAD)))
     with office.engine.connect() as connection:
         reply = connection.execute(text("SELECT reply FROM delivery_attempt")).scalar_one()
     assert reply == "[hidden]"
-    assert SECRET not in json.dumps(way.told.events)
+    assert SECRET not in json.dumps(way.reported.events)

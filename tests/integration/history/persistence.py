@@ -16,7 +16,7 @@ from service.history.recorder import Recorder
 from service.history.shipping import MOST_WAITING_BYTES, Shipper
 from tests.factories import at, offsets, snapshot
 from tests.packed import samples_of
-from tests.unit.service.runtime.told import Told
+from tests.unit.service.runtime.recorded_log import RecordedLog
 
 INTERVAL = 15.0
 FAR = date(2100, 1, 1)
@@ -33,7 +33,7 @@ class Kept:
         most_waiting_bytes: int = MOST_WAITING_BYTES,
         time_zone: str = "UTC",
     ) -> None:
-        self.ahead, self.url, self.told = path / "ahead", str(path / "history"), Told()
+        self.ahead, self.url, self.reported = path / "ahead", str(path / "history"), RecordedLog()
         described = Described(cluster="c", buckets=4, time_zone=time_zone)
         self.open = folder or (lambda: open_folder(self.url, described))
         self.recorder = Recorder(
@@ -41,14 +41,14 @@ class Kept:
             Extraction("c", interval_seconds=INTERVAL),
             interval_seconds=INTERVAL,
             monotonic=lambda: 0.0,
-            log=self.told.log,
+            log=self.reported.log,
         )
         self.shipper = Shipper(
             self.ahead,
             self.open,
             current=lambda: self.recorder.current,
-            on_labels_lost=self.recorder.tell_labels_anew,
-            log=self.told.log,
+            on_labels_lost=self.recorder.write_labels_again,
+            log=self.reported.log,
             most_waiting_bytes=most_waiting_bytes,
         )
         self.memory: Memory | None = None

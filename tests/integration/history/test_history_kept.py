@@ -133,7 +133,7 @@ def test_hours_wait_while_the_folder_is_away(tmp_path: Path) -> None:
     for hour in range(3):
         kept.round(hour * HOUR)
         kept.shipper.ship()
-    assert kept.told.of(Event.HISTORY_AWAY) == [
+    assert kept.reported.of(Event.HISTORY_AWAY) == [
         {"level": "warning", "what": "hours", "why": str(away)}
     ]
     stats = kept.shipper.stats
@@ -174,12 +174,12 @@ def test_a_disk_that_takes_nothing_loses_rounds_and_stops_none(tmp_path: Path) -
     kept.round(30)
     stats = kept.recorder.stats
     assert (stats.is_written, stats.rounds, stats.lost_rounds) == (False, 1, 2)
-    assert len(kept.told.of(Event.HISTORY_AWAY)) == 1
+    assert len(kept.reported.of(Event.HISTORY_AWAY)) == 1
     kept.ahead.unlink()
     ahead.rename(kept.ahead)
     kept.round(45)
     assert kept.recorder.stats.is_written
-    assert kept.told.of(Event.HISTORY_BACK)[0]["lost_rounds"] == 2
+    assert kept.reported.of(Event.HISTORY_BACK)[0]["lost_rounds"] == 2
     kept.recorder.close()
     kept.shipper.ship()
     kept.fold()
@@ -277,7 +277,7 @@ def test_an_unreadable_segment_is_set_aside_and_holds_up_nobody(tmp_path: Path) 
     kept.recorder.close()
     kept.shipper.ship()
     assert (kept.ahead / "aside" / segment.name).exists()
-    assert kept.told.of(Event.HISTORY_DAMAGED)[0]["bytes"] == 5000
+    assert kept.reported.of(Event.HISTORY_DAMAGED)[0]["bytes"] == 5000
     kept.fold()
     assert spans(kept) == {HOUR: 240}
 
@@ -297,7 +297,7 @@ def test_series_with_one_id_are_told_and_the_second_is_left_out(tmp_path: Path) 
     other.round(HOUR)
     other.recorder.close()
     other.shipper.ship()
-    assert other.told.of(Event.HISTORY_COLLISION) == [{"level": "warning", "series": 1}]
+    assert other.reported.of(Event.HISTORY_COLLISION) == [{"level": "warning", "series": 1}]
     other.fold()
     assert spans(other) == {0: 0}
 

@@ -13,7 +13,7 @@ from service.history.kept_ends import FILE, KeptEnds
 from service.runtime.events import Event
 from tests.ends import observed
 from tests.factories import commits, group, offsets, partitions, snapshot
-from tests.unit.service.runtime.told import Told
+from tests.unit.service.runtime.recorded_log import RecordedLog
 
 pytestmark = pytest.mark.integration
 
@@ -37,8 +37,8 @@ def history() -> EndHistory:
     return observed(found, 40, LATEST)
 
 
-def kept(folder: Path, current: EndHistory | None = None) -> tuple[KeptEnds, Told]:
-    told = Told()
+def kept(folder: Path, current: EndHistory | None = None) -> tuple[KeptEnds, RecordedLog]:
+    told = RecordedLog()
     made = KeptEnds(folder / FILE, stop=asyncio.Event(), log=told.log)
     made.current = lambda: current
     return made, told

@@ -23,14 +23,16 @@ from service.jobs.baseline_run.spark_process import ROOT
 from service.runtime.clock import wait_until
 from service.sandbox.simulator.defaults import CLUSTER
 from service.sandbox.simulator.labels import LABELS_FILE
-from service.sandbox.simulator.simulation import Simulation, Wanted
+from service.sandbox.simulator.simulation import Simulation, SimulationRequest
 from service.sandbox.simulator.writing import write_history
 from spark.inputs import buckets_of
 from spark.places import Place
 
 pytestmark = pytest.mark.integration
 
-WANTED = Wanted(seed=3, series=40, weeks=1, end=date(2026, 3, 30), zones=("Europe/Berlin",))
+WANTED = SimulationRequest(
+    seed=3, series=40, weeks=1, end=date(2026, 3, 30), zones=("Europe/Berlin",)
+)
 COMMAND = ["sandbox", "history", "--weeks", "1", "--series", "20", "--end", "2026-03-30"]
 
 

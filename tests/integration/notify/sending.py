@@ -76,8 +76,8 @@ class Names:
 
     def __init__(self, *answers: tuple[str, ...]) -> None:
         self._answers = list(answers)
-        self.asked: list[str] = []
+        self.queries: list[str] = []
 
     async def __call__(self, host: str, _port: int) -> tuple[str, ...]:
-        self.asked.append(host)
+        self.queries.append(host)
         return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]

@@ -102,7 +102,7 @@ def test_a_name_server_that_changes_its_answer_after_the_check_changes_nothing()
         url = f"http://hooks.example.org:{checked.port}/x"
         told = send(url, guard=SECOND_ONLY, resolve=names)
         assert told.outcome is Outcome.DELIVERED
-        assert names.asked == ["hooks.example.org"]
+        assert names.queries == ["hooks.example.org"]
         assert [one.headers["host"] for one in checked.got] == [f"hooks.example.org:{checked.port}"]
         again = send(url, guard=SECOND_ONLY, resolve=names)
         assert again.failure is Failure.ADDRESS_DENIED
@@ -187,4 +187,4 @@ def test_a_connection_is_kept_and_its_address_stays_checked() -> None:
         told = with_sender(thrice, guard=SECOND_ONLY, resolve=names)
         assert [one.outcome for one in told] == [Outcome.DELIVERED] * 3
         assert len(receiver.connections) == 1
-        assert names.asked == ["hooks.example.org"]
+        assert names.queries == ["hooks.example.org"]

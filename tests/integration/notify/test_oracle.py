@@ -27,12 +27,12 @@ from typing import Any, Final
 import pytest
 
 from rules.verdict import Verdict
-from service.alerting.alerts.evaluate import Asked, Stepped
+from service.alerting.alerts.evaluate import OperatorRequests, Stepped
 from service.alerting.alerts.inhibition import Inhibition
 from service.alerting.alerts.matchers import parse_matchers
 from service.alerting.alerts.routes import Routing
 from service.alerting.notifications.channels import post_of
-from service.alerting.notifications.telling import Telling
+from service.alerting.notifications.notification_context import NotificationContext
 from service.alerting.receivers.receiver_url import ReceiverUrl
 from service.alerting.receivers.receivers import AlertmanagerReceiver, WebhookReceiver
 from service.alerting.sending.answers import Outcome
@@ -122,7 +122,7 @@ class Stage:
         self.hook = hook
         self.receiver = AlertmanagerReceiver(name=PUSHED, url=ReceiverUrl(server.address))
         team = WebhookReceiver(name=TEAM, url=ReceiverUrl("https://team.example.org/hook"))
-        self.telling = Telling(
+        self.telling = NotificationContext(
             receivers={TEAM: team, PUSHED: self.receiver},
             rules={one.rule_id: one for one in RULES},
             external_url=ADDRESS,
@@ -165,11 +165,11 @@ class Stage:
         expected = {one["groupKey"]: one for one in ours}
         left = {key: one for key, one in expected.items() if _rule(key) not in act.ours_alone}
 
-        def is_told() -> bool:
+        def is_reported() -> bool:
             theirs = {one["groupKey"]: one for one in self._theirs(begin)}
             return all(_same(theirs.get(key)) == _same(one) for key, one in left.items())
 
-        arrived = wait_until(is_told, timeout_seconds=SECONDS)
+        arrived = wait_until(is_reported, timeout_seconds=SECONDS)
         theirs = self._theirs(begin)
         last = {one["groupKey"]: _same(one) for one in theirs}
         assert arrived, (act.what, last, {key: _same(one) for key, one in left.items()})
@@ -197,10 +197,10 @@ class Stage:
         label, value = SILENCED
         if is_silenced and self.silence is None:
             self.silence = self.server.silence(label, value)
-            self.life.asked = Asked(silences=[silence(f'{label}="{value}"')])
+            self.life.queries = OperatorRequests(silences=[silence(f'{label}="{value}"')])
         elif not is_silenced and self.silence is not None:
             self.server.expire(self.silence)
-            self.silence, self.life.asked = None, Asked()
+            self.silence, self.life.queries = None, OperatorRequests()
 
 
 def _same(body: Any) -> Any:

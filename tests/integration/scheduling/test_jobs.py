@@ -20,7 +20,7 @@ from service.runtime.supervisor import Supervisor
 from service.runtime.threads import in_thread
 from service.storage.database.engine import open_database
 from service.storage.rounds.store import PostgresStore
-from tests.unit.service.runtime.told import Told
+from tests.unit.service.runtime.recorded_log import RecordedLog
 
 pytestmark = pytest.mark.integration
 
@@ -41,7 +41,7 @@ def store() -> Iterator[PostgresStore]:
 
 
 def made_of(store: PostgresStore, stop: asyncio.Event) -> JobParts:
-    log = Told().log
+    log = RecordedLog().log
     return make_jobs(
         store,
         keep_findings=90 * DAY,

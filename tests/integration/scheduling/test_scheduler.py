@@ -18,7 +18,7 @@ from service.scheduling.runner import Runner
 from service.scheduling.scheduler import Scheduler
 from service.scheduling.triggers import Every
 from tests.fake_runs import MemoryRuns
-from tests.unit.service.runtime.told import Told
+from tests.unit.service.runtime.recorded_log import RecordedLog
 
 pytestmark = pytest.mark.integration
 
@@ -66,7 +66,7 @@ def test_a_job_runs_at_every_due_time_until_the_service_stops() -> None:
             Performer(attempt, stop),
             utc_now=lambda: clocks.read().wall,
             monotonic=monotonic,
-            log=Told().log,
+            log=RecordedLog().log,
         )
         scheduler = Scheduler(
             runner, stop, clocks=clocks.read, first_after_seconds=0.01, observation_seconds=0.3

@@ -94,7 +94,7 @@ class Served:
     def rounds(self) -> list[Document]:
         return self.events("round")
 
-    def told(self) -> str:
+    def reported(self) -> str:
         """Return everything that it wrote, for assertions that print it."""
         return self.log.read_text("utf-8")[-6000:] + self.errors.read_text("utf-8")
 
@@ -112,7 +112,7 @@ class Served:
             return condition() or self.process.poll() is not None
 
         wait_until(is_over, timeout_seconds=START_SECONDS)
-        assert condition(), f"no {what}:\n{self.told()}"
+        assert condition(), f"no {what}:\n{self.reported()}"
 
     # -------------------------------------------------------------- its HTTP
     @property
@@ -170,7 +170,9 @@ class Served:
             seen.append(self.status())
             return bool(condition(seen[-1]))
 
-        assert wait_until(holds, timeout_seconds=SEE_SECONDS), f"{what}: {seen[-1]}\n{self.told()}"
+        assert wait_until(holds, timeout_seconds=SEE_SECONDS), (
+            f"{what}: {seen[-1]}\n{self.reported()}"
+        )
         return seen[-1]
 
     def wait_in_round(self) -> None:

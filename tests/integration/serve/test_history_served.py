@@ -44,7 +44,7 @@ def test_rounds_survive_a_kill_and_become_a_day(serve: Serve, kafka: Kafka, fold
     again = serve(settings={"HISTORY__TIME_ZONE": "Europe/Berlin"})
     again.wait_rounds(ROUNDS)
     hours = folder / "data" / "history" / "hours"
-    assert wait_until(lambda: any(hours.glob("*/*.parquet")), timeout_seconds=60), again.told()
+    assert wait_until(lambda: any(hours.glob("*/*.parquet")), timeout_seconds=60), again.reported()
     shown = again.metrics()
     assert shown['tidemark_history_up{cluster="default"}'] == 1
     assert shown['tidemark_history_folder_up{cluster="default"}'] == 1

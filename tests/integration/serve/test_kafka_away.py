@@ -42,19 +42,19 @@ def wait_finding(served: Served, verdict: str) -> None:
     def is_so() -> bool:
         return [item["verdict"] for item in served.findings(OFFLINE)] == [verdict]
 
-    assert wait_until(is_so, timeout_seconds=SEE_SECONDS), served.told()
+    assert wait_until(is_so, timeout_seconds=SEE_SECONDS), served.reported()
 
 
 def wait_blind(served: Served, rounds: int) -> None:
     def blind() -> int:
         return sum(event["outcome"] == "failed" for event in served.rounds())
 
-    assert wait_until(lambda: blind() >= rounds, timeout_seconds=SEE_SECONDS), served.told()
+    assert wait_until(lambda: blind() >= rounds, timeout_seconds=SEE_SECONDS), served.reported()
 
 
 def wait_no_findings(served: Served) -> None:
     gone = wait_until(lambda: served.findings() == [], timeout_seconds=SEE_SECONDS)
-    assert gone, served.told()
+    assert gone, served.reported()
 
 
 def observed(served: Served) -> list[str]:

@@ -149,8 +149,8 @@ def test_one_broker_that_dies_is_one_incident_and_one_notification(
         assert wait_until(
             lambda: sum(one["lost_partitions"] for one in incidents()) == partitions,
             timeout_seconds=SEE_SECONDS,
-        ), served.told()
-        assert wait_until(lambda: bool(notified()), timeout_seconds=SEE_SECONDS), served.told()
+        ), served.reported()
+        assert wait_until(lambda: bool(notified()), timeout_seconds=SEE_SECONDS), served.reported()
         served.wait_rounds(6)
         [incident], [body] = incidents(), notified()
         listed = loss(served.address, "ls")

@@ -224,7 +224,7 @@ def test_a_token_is_needed_where_others_can_reach_the_service(serve: Serve, fold
         assert errors["with"] == ""
         for name in ("wrong", "without"):
             assert "401" in errors[name]
-    assert TOKEN not in served.told()
+    assert TOKEN not in served.reported()
     assert served.stop() == 0
 
 

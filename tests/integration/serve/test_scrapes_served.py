@@ -103,7 +103,7 @@ def test_credentials_go_where_they_belong_and_nowhere_else(
         basic = base64.b64encode(f"me:{PASSWORD}".encode())
         assert all(TOKEN.encode() in one for one in app.requests)
         assert all(basic in one and TOKEN.encode() not in one for one in server.requests)
-        shown = served.told() + served.get("/metrics").text + str(served.status())
+        shown = served.reported() + served.get("/metrics").text + str(served.status())
         shown += served.get("/api/v1/clusters/default?limit=1000").text
         assert TOKEN not in shown
         assert PASSWORD not in shown

@@ -41,7 +41,7 @@ def in_slow_round(serve: Serve, cluster: Sandbox, **settings: str) -> Served:
 
 def seconds_to_end(served: Served) -> float:
     began = monotonic()
-    assert served.wait_end() == 0, served.told()
+    assert served.wait_end() == 0, served.reported()
     return monotonic() - began
 
 
@@ -83,7 +83,7 @@ def test_the_round_under_way_is_finished_and_stored(
     served.signal(number)
     served.wait_event("service_stopping")
     assert served.get("/livez").status_code == 200, "it answers to the last"
-    assert served.wait_end() == 0, served.told()
+    assert served.wait_end() == 0, served.reported()
     last = check_end(served)
     assert (last["number"], last["outcome"]) == (before + 1, "failed")
     stopping = [event["event"] for event in served.events()].index("service_stopping")
@@ -127,7 +127,7 @@ def test_a_signal_ends_a_start(serve: Serve) -> None:
     served = serve(makes_files=True)
     served.wait_event("service_started")
     served.signal(signal.SIGTERM)
-    assert served.wait_end() == 0, served.told()
+    assert served.wait_end() == 0, served.reported()
     names = [event["event"] for event in served.events()]
     assert names[-1] == "service_stopped"
     assert not processes_of(served.start.directory)

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, text
 from service.alerting.alerts.acknowledgements import Acknowledgement
 from service.alerting.alerts.delta import AlertDelta, ClosingDone, ClosingOutcome
 from service.storage.alerting.acknowledgements import StoredClosing, acknowledge, ask_closing
-from service.storage.alerting.asked import read
+from service.storage.alerting.pending_requests import read
 from service.storage.rounds.rounds import store_rounds
 from tests.alerting import BREACH
 from tests.deltas import KeptLife
@@ -59,8 +59,8 @@ def test_what_became_of_a_closing_is_stored_though_the_alerts_are_rejected(
     delta = replace(rejected(life.deltas[-1]), closed=(done,))
     stored = store_rounds(database, [replace(story.round({"a": BREACH}), alerts=delta)])
     assert stored.rejected == (CLUSTER_ID,)
-    assert stored.wanted is not None
-    assert stored.wanted.closings == ()
+    assert stored.requests is not None
+    assert stored.requests.closings == ()
 
 
 def test_what_is_taken_up_stays_so_when_the_clock_is_set(database: Engine) -> None:
@@ -77,11 +77,11 @@ def test_what_is_taken_up_stays_so_when_the_clock_is_set(database: Engine) -> No
     delta = life.deltas[-1]
     for _ in range(2):  # the answer to COMMIT may be lost
         made = replace(story.round({"a": BREACH}), alerts=delta)
-        wanted = store_rounds(database, [made]).wanted
+        wanted = store_rounds(database, [made]).requests
         assert wanted is not None
         moved = life.alert(A)
         assert moved is not None
         assert moved.fired_at == at(15 + 3600)
-        assert [one.holds_for(moved) for one in wanted.asked.acknowledgements] == [True]
+        assert [one.holds_for(moved) for one in wanted.requests.acknowledgements] == [True]
     found = rows(database, "SELECT fired_at FROM acknowledgement WHERE fingerprint = 'another'")
     assert found == [(at(3),)]

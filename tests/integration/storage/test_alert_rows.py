@@ -16,7 +16,7 @@ from rules.evidence import Evidence
 from rules.verdict import Kind
 from service.alerting.alerts.alert import AlertState
 from service.alerting.alerts.delta import AlertDelta, ClosingDone, ClosingOutcome, Outgoing
-from service.alerting.alerts.evaluate import Asked
+from service.alerting.alerts.evaluate import OperatorRequests
 from service.alerting.alerts.state import AlertingState
 from service.storage.alerting import alerts as alerting
 from service.storage.delivery.enqueuing import enqueue
@@ -101,7 +101,7 @@ def test_a_restart_knows_exactly_what_was_known(
         keep_firing_for={RULE: timedelta(seconds=draw.choice((0, 60)))},
     )
     life, seconds, waiting = KeptLife(settings), 0.0, list[AlertDelta]()
-    life.asked = Asked(silences=[silence('topic="audit"', begin=300, end=900)])
+    life.queries = OperatorRequests(silences=[silence('topic="audit"', begin=300, end=900)])
     for _ in range(60):
         seconds += draw.choice((5, 15, 15, 60, 400))
         match draw.randrange(12):
@@ -303,17 +303,17 @@ def test_what_persons_ask_for_is_read_with_each_round(database: Engine) -> None:
             ),
             {"c": story.cluster, "at": at(20)},
         )
-    wanted = store_rounds(database, [story.round({"a": BREACH})]).wanted
+    wanted = store_rounds(database, [story.round({"a": BREACH})]).requests
     assert wanted is not None
-    assert [one.mutes(alert.labels, at(20)) for one in wanted.asked.silences] == [True]
+    assert [one.mutes(alert.labels, at(20)) for one in wanted.requests.silences] == [True]
     assert wanted.error is not None
-    assert [one.holds_for(alert) for one in wanted.asked.acknowledgements] == [True]
+    assert [one.holds_for(alert) for one in wanted.requests.acknowledgements] == [True]
     assert [one.rule_id for one in wanted.closings] == ["some_rule"]
     done = ClosingDone(
         closing_id=wanted.closings[0].closing_id, outcome=ClosingOutcome.NOT_OPEN, at=at(40)
     )
     delta = AlertDelta(at=at(40), closed=(done,))
-    after = store_rounds(database, [replace(story.round({"a": BREACH}), alerts=delta)]).wanted
+    after = store_rounds(database, [replace(story.round({"a": BREACH}), alerts=delta)]).requests
     assert after is not None
     assert after.closings == ()
     assert rows(database, "SELECT outcome, done_at FROM closing") == [("not_open", at(40))]

@@ -13,7 +13,7 @@ from rules.errors import StoreError
 from rules.open_findings import EndReason
 from rules.verdict import Kind, Severity, Verdict
 from service.storage.findings.findings import labels_hash
-from service.storage.findings.history import FindingHistory, PastFinding, Wanted
+from service.storage.findings.history import FindingFilter, FindingHistory, PastFinding
 from service.storage.rounds.clusters import ClusterKey
 from service.storage.rounds.rounds import store_rounds
 from service.storage.tokens import tokens
@@ -26,7 +26,7 @@ from tests.unit.service.api.given import World
 pytestmark = pytest.mark.integration
 
 OK, UNKNOWN, BREACH = Verdict.OK, Verdict.UNKNOWN, Verdict.BREACH
-ENDED, EVERY = Wanted(only_ended=True), Wanted(only_ended=False)
+ENDED, EVERY = FindingFilter(only_ended=True), FindingFilter(only_ended=False)
 
 
 def history(engine: Engine, name: str = "default") -> FindingHistory:
@@ -55,7 +55,7 @@ def test_ended_findings_come_by_their_end_and_all_by_their_start(database: Engin
 
 @pytest.mark.parametrize("wanted", [ENDED, EVERY])
 def test_pages_show_every_finding_once_although_many_share_a_time(
-    database: Engine, wanted: Wanted
+    database: Engine, wanted: FindingFilter
 ) -> None:
     rounds = Story(database)
     names = [f"t{number}" for number in range(7)]
@@ -64,7 +64,9 @@ def test_pages_show_every_finding_once_although_many_share_a_time(
     seen: list[str] = []
     after = None
     for _ in count():
-        page = history(database).page(Wanted(only_ended=wanted.only_ended, after=after), limit=3)
+        page = history(database).page(
+            FindingFilter(only_ended=wanted.only_ended, after=after), limit=3
+        )
         if not page:
             break
         seen += topics(page)
@@ -100,11 +102,14 @@ def test_filters_hold_together(database: Engine) -> None:
         store_rounds(database, [rounds.round(verdicts)])
     reader = history(database)
     for wanted, expected in (
-        (Wanted(only_ended=False, verdict=UNKNOWN), ["b"]),
-        (Wanted(only_ended=False, rule_id="some_rule", severity=Severity.WARNING), ["b", "a"]),
-        (Wanted(only_ended=False, severity=Severity.CRITICAL), []),
-        (Wanted(only_ended=False, rule_id="another"), []),
-        (Wanted(only_ended=True, verdict=UNKNOWN), []),
+        (FindingFilter(only_ended=False, verdict=UNKNOWN), ["b"]),
+        (
+            FindingFilter(only_ended=False, rule_id="some_rule", severity=Severity.WARNING),
+            ["b", "a"],
+        ),
+        (FindingFilter(only_ended=False, severity=Severity.CRITICAL), []),
+        (FindingFilter(only_ended=False, rule_id="another"), []),
+        (FindingFilter(only_ended=True, verdict=UNKNOWN), []),
     ):
         assert topics(reader.page(wanted, 10)) == expected
 

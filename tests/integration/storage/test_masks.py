@@ -18,8 +18,8 @@ from service.storage.baselines.alert_windows import AlertWindow, alert_windows
 from service.storage.rounds import clusters
 from service.storage.rounds.clusters import ClusterKey
 from service.storage.tables.alerting import ALERT, ALERT_STEP
+from tests.baseline_run_files import BUCKETS, DAY, write_series
 from tests.factories import CLUSTER_ID, NOON
-from tests.night_files import BUCKETS, DAY, write_series
 
 pytestmark = pytest.mark.integration
 

@@ -22,8 +22,8 @@ from service.storage.baselines.publishing import Published, Publishing, publish
 from service.storage.baselines.rolling_back import roll_back
 from service.storage.baselines.run_files import RunPlace
 from service.storage.tables.baselines import PARTITION_PREFIX
+from tests.baseline_run_files import BUCKETS, DAY, Usual, write_run, write_series
 from tests.factories import at
-from tests.night_files import BUCKETS, DAY, Usual, write_run, write_series
 
 pytestmark = pytest.mark.integration
 

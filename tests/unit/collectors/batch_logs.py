@@ -17,7 +17,7 @@ from rules.facts.gap import Gap
 from rules.facts.identity import Broker, TopicPartition
 from rules.facts.offsets import Offsets
 from rules.facts.producers import Producers
-from rules.question import BatchesQuestion, WantedBatches
+from rules.question import BatchesQuestion, BatchRequest
 from tests.factories import broker, offsets, partitions
 from tests.unit.collectors.scripted_pool import scripted
 from tests.unit.collectors.wire.messages import NO_THROTTLE, answer, list_offsets_answer, part
@@ -42,9 +42,9 @@ def data(at: int, *, of: int = 7, sequence: int = 0, count: int = 1, **more: Any
 
 def wanted(
     *, partition: int = 0, of: int = 7, at: int | None = 100, last: int | None = None, **more: Any
-) -> WantedBatches:
+) -> BatchRequest:
     """Ask for the batches of a producer that was rejected at an offset, behind a last sequence."""
-    return WantedBatches(
+    return BatchRequest(
         name=TopicPartition("orders", partition), producer_id=of, offset=at, sequence=last, **more
     )
 
@@ -65,7 +65,7 @@ class Logs:
 
     def observe(
         self,
-        *asked: WantedBatches,
+        *asked: BatchRequest,
         ends: Offsets | None = None,
         producers: Producers | None = None,
     ) -> tuple[BatchesOf, ...]:

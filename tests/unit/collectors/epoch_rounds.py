@@ -24,7 +24,7 @@ FIRST, SECOND = broker(1), broker(2)
 NONE = (-1, -1)
 BROKEN = 56  # KAFKA_STORAGE_ERROR
 
-Asked = list[tuple[int, list[tuple[str, int, int]]]]  # broker id; topic, partition, epoch
+RoundRequests = list[tuple[int, list[tuple[str, int, int]]]]  # broker id; topic, partition, epoch
 Told = list[tuple[int, int, int | None, int | None]]  # row, epoch asked about, found epoch, end
 Entry = tuple[int, int, int]  # error, found epoch, end offset
 
@@ -86,7 +86,7 @@ class Rounds:
 
     respond: Respond = field(default_factory=lambda: answering(ended))
     reader: EpochEndReader = field(default_factory=EpochEndReader)
-    told: Told = field(init=False)
+    reported: Told = field(init=False)
     gaps: list[Gap] = field(init=False)
     requests: list[Any] = field(init=False)
 
@@ -97,7 +97,7 @@ class Rounds:
         placed: Partitions | None = None,
         committed: Commits | None = None,
         questions: Sequence[EpochEndQuestion] = (),
-    ) -> Asked:
+    ) -> RoundRequests:
         """Make a round with these present leader epochs; return who was asked about what."""
         session, pool = scripted((FIRST, SECOND), self.respond)
         rows = partitions() if placed is None else placed
@@ -105,7 +105,7 @@ class Rounds:
         found = self.reader.collect(
             session, rows, seen, Commits.none() if committed is None else committed, questions
         )
-        self.told = [
+        self.reported = [
             (*pair, found.found_epoch[place], found.end_offset[place])
             for place, pair in enumerate(zip(found.row.tolist(), found.epoch.tolist(), strict=True))
         ]

@@ -23,7 +23,7 @@ class FakePool(Pool):
         self, answers: Mapping[tuple[int, str], Prepared], too_old: Sequence[Api] = ()
     ) -> None:
         self.answers = dict(answers)
-        self.asked: Counter[str] = Counter()
+        self.queries: Counter[str] = Counter()
         self._too_old = too_old
         self._failed: dict[Address, Failure] = {}
 
@@ -46,7 +46,7 @@ class FakePool(Pool):
     ) -> list[Answer]:
         """Give the prepared answers; what was not prepared is late."""
         del timeout_seconds, keep_late
-        self.asked.update(call.api.name for call in calls)
+        self.queries.update(call.api.name for call in calls)
         late = Failure(GapCause.TIMEOUT, "no answer within 5.0 s")
         prepared = [self.answers.get((call.address.port, call.api.name), late) for call in calls]
         return [bytearray(made) if isinstance(made, bytes) else made for made in prepared]

@@ -15,7 +15,7 @@ from rules.facts.batches import BatchesOf, BatchSeen, MarkerSeen
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.identity import TopicPartition
 from rules.facts.producers import Producers, ProducerState
-from rules.question import WantedBatches
+from rules.question import BatchRequest
 from tests.factories import NOON, offsets
 from tests.unit.collectors.batch_logs import (
     READ_DENIED,
@@ -126,7 +126,7 @@ def test_markers_are_told_apart_and_are_no_batches() -> None:
 
 
 # ---------------------------------------------------------------------- all from a time on
-def since(time: datetime = NOON, **more: Any) -> WantedBatches:
+def since(time: datetime = NOON, **more: Any) -> BatchRequest:
     return wanted(at=None, last=None, last_record_at=time, **more)
 
 

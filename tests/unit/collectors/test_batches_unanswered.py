@@ -9,7 +9,7 @@ import pytest
 from collectors.wire.failure import Failure
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.identity import TopicPartition
-from rules.question import WantedBatches
+from rules.question import BatchRequest
 from tests.factories import NOON, offsets
 from tests.unit.collectors.batch_logs import (
     NOT_LEADER,
@@ -60,7 +60,7 @@ def test_a_partition_that_gave_no_offsets_is_not_asked(missing: str) -> None:
 
 def test_a_topic_that_is_gone_is_not_asked_about() -> None:
     logs = Logs({0: [data(0)]})
-    gone = WantedBatches(
+    gone = BatchRequest(
         name=TopicPartition("gone", 0),
         producer_id=7,
         offset=None,

@@ -21,10 +21,10 @@ def test_beyond_the_limit_questions_come_first_and_commits_wait_without_a_gap() 
     older = committed_in(3, 3, 3)
     asked = rounds.read(committed=older, questions=[about((2, 4))])
     assert asked == [(1, [("orders", 0, 3), ("orders", 2, 4)])]
-    assert [one[:2] for one in rounds.told] == [(0, 3), (2, 4)]
+    assert [one[:2] for one in rounds.reported] == [(0, 3), (2, 4)]
     assert rounds.gaps == []
     assert rounds.read(committed=older) == [(1, [("orders", 1, 3), ("orders", 2, 3)])]
-    assert [one[:2] for one in rounds.told] == [(0, 3), (1, 3), (2, 3)]
+    assert [one[:2] for one in rounds.reported] == [(0, 3), (1, 3), (2, 3)]
 
 
 @pytest.mark.usefixtures("two_at_once")
@@ -45,7 +45,7 @@ def test_pairs_that_fail_do_not_take_the_turn_of_others() -> None:
     older = committed_in(3, 3, 3)
     turns = [[number for _, number, _ in rounds.read(committed=older)[0][1]] for _ in range(3)]
     assert turns == [[0, 1], [0, 2], [0, 1]]
-    assert rounds.told == [(2, 3, 3, 2003)]
+    assert rounds.reported == [(2, 3, 3, 2003)]
 
 
 def test_many_epochs_of_one_partition_have_their_turn_one_after_the_other(
@@ -59,7 +59,7 @@ def test_many_epochs_of_one_partition_have_their_turn_one_after_the_other(
         (1, [("orders", 0, 2)]),
     ]
     assert rounds.read(committed=many) == [(1, [("orders", 0, 3)])]
-    assert [one[:2] for one in rounds.told] == [(0, 1), (0, 2), (0, 3), (1, 4)]
+    assert [one[:2] for one in rounds.reported] == [(0, 1), (0, 2), (0, 3), (1, 4)]
 
 
 @pytest.mark.usefixtures("two_at_once")

@@ -39,19 +39,19 @@ def test_a_healthy_round_asks_nothing() -> None:
     rounds = Rounds()
     for _ in range(3):
         assert rounds.read(committed=committed_in(5, None, 5)) == []
-        assert (rounds.told, rounds.gaps) == ([], [])
+        assert (rounds.reported, rounds.gaps) == ([], [])
 
 
 def test_a_leader_change_is_asked_about_in_the_very_round_that_sees_it() -> None:
     rounds = Rounds()
     rounds.read()
     assert rounds.read((5, 7, 5)) == [(1, [("orders", 1, 5)])]
-    assert rounds.told == [(1, 5, 5, 1005)]
+    assert rounds.reported == [(1, 5, 5, 1005)]
     [request] = rounds.requests
     [asked] = request.topics[0].partitions
     assert (int(request.replica_id), int(asked.current_leader_epoch)) == (-1, 7)
     assert rounds.read((5, 7, 5)) == []
-    assert rounds.told == []
+    assert rounds.reported == []
 
 
 def test_the_next_change_is_asked_about_too() -> None:
@@ -64,16 +64,16 @@ def test_the_next_change_is_asked_about_too() -> None:
 def test_the_answer_may_be_of_a_lower_epoch() -> None:
     rounds = Rounds(answering(lambda *_: (0, 3, 40)))
     rounds.read(questions=[about((0, 4))])
-    assert rounds.told == [(0, 4, 3, 40)]
+    assert rounds.reported == [(0, 4, 3, 40)]
 
 
 def test_a_commit_of_an_older_epoch_is_asked_about_once() -> None:
     rounds, older = Rounds(), committed_in(3, 5, None)
     assert rounds.read(committed=older) == [(1, [("orders", 0, 3)])]
-    assert rounds.told == [(0, 3, 3, 3)]
+    assert rounds.reported == [(0, 3, 3, 3)]
     for _ in range(3):
         assert rounds.read(committed=older) == []
-        assert rounds.told == [(0, 3, 3, 3)]
+        assert rounds.reported == [(0, 3, 3, 3)]
 
 
 def test_groups_share_an_answer() -> None:
@@ -86,7 +86,7 @@ def test_a_question_of_earlier_rows_is_about_the_same_partitions() -> None:
     rounds, earlier = Rounds(), partitions({"early": 2, "orders": 3, "gone": 1})
     question = about((5, 1), (3, 4), placed=earlier)
     assert rounds.read(questions=[question]) == [(1, [("orders", 1, 4)])]
-    assert rounds.told == [(1, 4, 4, 1004)]
+    assert rounds.reported == [(1, 4, 4, 1004)]
     assert rounds.gaps == []
 
 
@@ -103,15 +103,15 @@ def test_all_who_want_the_same_share_one_request_and_the_rows_are_ordered() -> N
         (6, 5, 6), committed=committed_in(5, 4, None), questions=[about((2, 5), (0, 5))]
     )
     assert asked == [(1, [("orders", 0, 5), ("orders", 1, 4), ("orders", 2, 5)])]
-    assert [(row, epoch) for row, epoch, _, _ in rounds.told] == [(0, 5), (1, 4), (2, 5)]
+    assert [(row, epoch) for row, epoch, _, _ in rounds.reported] == [(0, 5), (1, 4), (2, 5)]
 
 
 def test_an_epoch_of_which_the_log_has_nothing_is_answered_all_the_same() -> None:
     rounds = Rounds(answering(lambda *_: (0, *NONE)))
     rounds.read(questions=[about((0, 99))])
-    assert (rounds.told, rounds.gaps) == ([(0, 99, None, None)], [])
+    assert (rounds.reported, rounds.gaps) == ([(0, 99, None, None)], [])
     assert rounds.read(questions=[about((0, 99))]) == []
-    assert rounds.told == [(0, 99, None, None)]
+    assert rounds.reported == [(0, 99, None, None)]
 
 
 def test_several_epochs_of_a_partition_are_pipelined_requests() -> None:
@@ -122,7 +122,7 @@ def test_several_epochs_of_a_partition_are_pipelined_requests() -> None:
         (1, [("orders", 0, 3)]),
         (1, [("orders", 0, 4)]),
     ]
-    assert [one[:2] for one in rounds.told] == [(0, 2), (0, 3), (0, 4), (1, 4)]
+    assert [one[:2] for one in rounds.reported] == [(0, 2), (0, 3), (0, 4), (1, 4)]
 
 
 def test_each_leader_is_asked_once_for_all_its_partitions() -> None:
@@ -133,7 +133,7 @@ def test_each_leader_is_asked_once_for_all_its_partitions() -> None:
         (1, [("orders", 0, 5), ("orders", 2, 5)]),
         (2, [("orders", 1, 5), ("stock", 0, 5), ("stock", 1, 5)]),
     ]
-    assert [end for *_, end in rounds.told] == [5, 1005, 2005, 5, 1005]
+    assert [end for *_, end in rounds.reported] == [5, 1005, 2005, 5, 1005]
 
 
 # ------------------------------------------------------------------ how long an answer holds
@@ -145,7 +145,7 @@ def test_an_answer_is_asked_for_again_in_another_leader_epoch() -> None:
         (1, [("orders", 0, 5)]),
         (1, [("orders", 0, 3)]),
     ]
-    assert rounds.told == [(0, 3, 3, 2), (0, 5, 3, 2)]
+    assert rounds.reported == [(0, 3, 3, 2), (0, 5, 3, 2)]
 
 
 def test_an_answer_of_a_topic_created_again_is_another_one() -> None:
@@ -161,11 +161,11 @@ def test_answers_follow_rows_that_move() -> None:
     rounds.read(questions=[about((0, 4), (2, 3))])
     more = partitions({"early": 2, "orders": 3})
     assert rounds.read([5] * 5, placed=more, questions=[about((0, 4), (2, 3))]) == []
-    assert rounds.told == [(2, 4, 4, 4), (4, 3, 3, 2003)]
+    assert rounds.reported == [(2, 4, 4, 4), (4, 3, 3, 2003)]
     swapped = partitions({"orders": 3, "early": 2})
     asked = rounds.read([6, 5, 5, 6, 5], placed=swapped, questions=[about((2, 3))])
     assert asked == [(1, [("orders", 0, 5), ("early", 0, 5)])]
-    assert [one[:2] for one in rounds.told] == [(0, 5), (2, 3), (3, 5)]
+    assert [one[:2] for one in rounds.reported] == [(0, 5), (2, 3), (3, 5)]
 
 
 def test_answers_follow_topics_that_change_places() -> None:
@@ -175,25 +175,25 @@ def test_answers_follow_topics_that_change_places() -> None:
     swapped = commits((0, 1, 10), (0, 0, 10), epochs=(3, 4))
     placed = partitions({"stock": 1, "orders": 1})
     assert rounds.read((5, 5), placed=placed, committed=swapped) == []
-    assert rounds.told == [(0, 4, 4, 4), (1, 3, 3, 3)]
+    assert rounds.reported == [(0, 4, 4, 4), (1, 3, 3, 3)]
 
 
 def test_the_log_end_that_is_told_of_the_present_epoch_is_not_kept() -> None:
     rounds = Rounds(answering(lambda *_: (0, 5, 100)))
     rounds.read(questions=[about((0, 5))])
-    assert rounds.told == [(0, 5, 5, 100)]
+    assert rounds.reported == [(0, 5, 5, 100)]
     rounds.respond = answering(lambda *_: (0, 5, 120))
     assert rounds.read(questions=[about((0, 5))]) == [(1, [("orders", 0, 5)])]
-    assert rounds.told == [(0, 5, 5, 120)]
+    assert rounds.reported == [(0, 5, 5, 120)]
 
 
 def test_a_commit_that_is_unseen_for_a_round_does_not_cost_another_request() -> None:
     rounds, older = Rounds(), committed_in(3, None, None)
     rounds.read(committed=older)
     assert rounds.read() == []
-    assert rounds.told == []
+    assert rounds.reported == []
     assert rounds.read(committed=older) == []
-    assert rounds.told == [(0, 3, 3, 3)]
+    assert rounds.reported == [(0, 3, 3, 3)]
 
 
 def test_an_answer_that_is_unseen_for_a_round_is_found_beside_those_that_are_seen() -> None:
@@ -202,7 +202,7 @@ def test_an_answer_that_is_unseen_for_a_round_is_found_beside_those_that_are_see
     rounds.read(placed=placed, committed=both)
     rounds.read(placed=placed, committed=one)
     assert rounds.read(placed=placed, committed=both) == []
-    assert [pair[:2] for pair in rounds.told] == [(0, 4), (2, 3)]
+    assert [pair[:2] for pair in rounds.reported] == [(0, 4), (2, 3)]
 
 
 def test_what_nobody_asks_any_more_is_forgotten() -> None:
@@ -218,9 +218,9 @@ def test_nothing_is_told_while_a_leader_gives_no_answer_and_nothing_is_forgotten
     rounds.read(committed=older)
     for _ in range(3):
         assert rounds.read((None, 5, 5), committed=older, questions=[about((0, 4))]) == []
-        assert (rounds.told, rounds.gaps) == ([], [])
+        assert (rounds.reported, rounds.gaps) == ([], [])
     assert rounds.read(committed=older) == []
-    assert rounds.told == [(0, 3, 3, 3)]
+    assert rounds.reported == [(0, 3, 3, 3)]
 
 
 def test_a_change_behind_a_silence_is_seen() -> None:
@@ -256,13 +256,13 @@ def test_what_a_leader_did_not_tell_is_a_gap_and_asked_again(
     rounds.read()
     for _ in range(2):
         assert rounds.read((5, 6, 5)) == [(1, [("orders", 1, 5)])]
-        assert rounds.told == []
+        assert rounds.reported == []
         [gap] = rounds.gaps
         assert (gap.scope, gap.cause) == (GapScope.EPOCHS, cause)
         assert gap.what == "where leader epochs of 1 partition ended (orders-1)"
     rounds.respond = answering(ended)
     assert rounds.read((5, 6, 5)) == [(1, [("orders", 1, 5)])]
-    assert (rounds.told, rounds.gaps) == ([(1, 5, 5, 1005)], [])
+    assert (rounds.reported, rounds.gaps) == ([(1, 5, 5, 1005)], [])
     assert rounds.read((5, 6, 5)) == []
 
 
@@ -278,14 +278,14 @@ def test_the_answer_about_another_epoch_does_not_settle_a_change() -> None:
     rounds = Rounds(answering(lambda *pair: (BROKEN, *NONE) if pair[2] == 5 else ended(*pair)))
     rounds.read()
     rounds.read((6, 5, 5), questions=[about((0, 3))])
-    assert rounds.told == [(0, 3, 3, 3)]
+    assert rounds.reported == [(0, 3, 3, 3)]
     assert rounds.read((6, 5, 5)) == [(1, [("orders", 0, 5)])]
 
 
 def test_rejections_are_grouped_and_cost_nothing_of_the_others() -> None:
     rounds = Rounds(refusing({0: DESCRIBE_DENIED, 2: DESCRIBE_DENIED}))
     rounds.read(questions=[about((0, 3), (0, 4), (1, 4), (2, 4))])
-    assert rounds.told == [(1, 4, 4, 1004)]
+    assert rounds.reported == [(1, 4, 4, 1004)]
     [gap] = rounds.gaps
     assert "needs DESCRIBE on Topic orders" in gap.why
     assert gap.what == "where leader epochs of 2 partitions ended (orders-0, orders-2)"
@@ -333,7 +333,7 @@ def test_memory_is_bounded_by_what_two_rounds_wanted() -> None:
 def test_epochs_that_cannot_be_are_not_asked_about() -> None:
     rounds = Rounds()
     assert rounds.read(questions=[about((0, -1), (1, 2**31))]) == []
-    assert (rounds.told, rounds.gaps) == ([], [])
+    assert (rounds.reported, rounds.gaps) == ([], [])
 
 
 def test_a_cluster_without_topics_asks_nothing() -> None:

@@ -15,7 +15,7 @@ from collectors.offset_plan import (
     rows_to_follow,
 )
 from collectors.wire import blocks
-from collectors.wire.blocks import HIGH_WATERMARK, LOG_END_OFFSET, LOG_START_OFFSET, AskedTopic
+from collectors.wire.blocks import HIGH_WATERMARK, LOG_END_OFFSET, LOG_START_OFFSET, TopicRequest
 from rules.facts.column import Column, Ragged
 from rules.facts.partitions import Partitions
 from tests.factories import broker, partitions
@@ -23,7 +23,7 @@ from tests.factories import broker, partitions
 Asked = dict[str, list[tuple[int, int]]]
 
 
-def asked(topics: tuple[AskedTopic, ...]) -> Asked:
+def asked(topics: tuple[TopicRequest, ...]) -> Asked:
     """Return topic -> [(partition, fenced epoch)]; a topic twice would be an error."""
     told = {
         block.topic: list(zip(block.partition.tolist(), block.leader_epoch.tolist(), strict=True))

@@ -210,4 +210,4 @@ def test_an_older_broker_is_asked_for_metadata_and_its_elr_is_unknown() -> None:
     assert placed.topic_id(0) is None
     assert session.gaps == [], "such a broker has no ELR: nothing is missing"
     assert isinstance(session.pool, FakePool)
-    assert session.pool.asked == {"Metadata": 1}
+    assert session.pool.queries == {"Metadata": 1}

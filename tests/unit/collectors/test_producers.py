@@ -31,7 +31,7 @@ HOLDER: ProducerEntry = (7, 3, NOON_MS, -1, 90)
 NOT_LEADER, READ_DENIED, UNKNOWN = 6, 29, 3
 SILENT = Failure(GapCause.TIMEOUT, "127.0.0.1:9091: no answer within 5.0 s")
 
-Asked = list[tuple[int, list[tuple[str, int]]]]  # broker id, partitions
+RoundRequests = list[tuple[int, list[tuple[str, int]]]]  # broker id, partitions
 
 
 def held_by(*holders: ProducerEntry) -> Respond:
@@ -70,7 +70,7 @@ class Rounds:
         ends: Offsets = HELD,
         placed: Partitions | None = None,
         questions: Sequence[ProducersQuestion] = (),
-    ) -> Asked:
+    ) -> RoundRequests:
         """Make a round; return who was asked about what."""
         brokers = (FIRST, SECOND)
         session, pool = scripted(brokers, self.respond, began=self.start + second)
@@ -84,7 +84,7 @@ class Rounds:
     gaps: list[Any] = field(init=False)
 
 
-ORDERS_1: Asked = [(1, [("orders", 1)])]
+ORDERS_1: RoundRequests = [(1, [("orders", 1)])]
 
 
 def test_a_held_offset_is_asked_about_from_the_second_observation_on() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from kio.schema.errors import ErrorCode
 
-from collectors.readable import MAX_ASKED, ReadableReader, Wanted, wanted_of
+from collectors.readable import MAX_QUERIED, ReadableReader, ReadableRequest, readable_request
 from collectors.session import Session
 from collectors.wire.api import FETCH
 from rules.facts.commit_keys import CommitKeys
@@ -71,7 +71,7 @@ def scanned(
         partitions({"orders": 3} if ends is None else {"orders": len(ends.high_watermark)}),
         ends or offsets(),
         commits(*((0, row, committed) for row, committed in placed)),
-        Wanted(every, every & asked),
+        ReadableRequest(every, every & asked),
     )
 
 
@@ -124,7 +124,7 @@ def test_answer_is_kept_while_commit_and_end_stay_the_same() -> None:
     silent = session_of(ME)
     assert scan(silent, (0, 98), reader=reader) == [0]
     assert isinstance(silent.pool, FakePool)
-    assert silent.pool.asked == {}
+    assert silent.pool.queries == {}
 
 
 def test_later_rounds_ask_only_for_lags_that_have_not_moved() -> None:
@@ -206,14 +206,14 @@ def test_a_small_lag_does_not_wait_for_a_larger_one_of_its_partition() -> None:
 
 
 def test_more_partitions_than_a_round_may_scan_into_have_their_turn_later() -> None:
-    rows, reader, ends = MAX_ASKED + 100, ReadableReader(), offsets(MAX_ASKED + 100)
+    rows, reader, ends = MAX_QUERIED + 100, ReadableReader(), offsets(MAX_QUERIED + 100)
     placed = [(row, 50) for row in range(rows)]
     silent = session_with(fetched(dict.fromkeys(range(rows), b"")))
     assert set(scan(silent, *placed, reader=reader, asked=True, ends=ends)) == {None}
     body = fetched({row: batch(50, 50) for row in range(rows)})
     seen = scan(session_with(body), *placed, reader=reader, asked=True, ends=ends)
-    assert seen.count(0) == MAX_ASKED
-    assert seen[MAX_ASKED:] == [0] * 100  # those first that had no turn
+    assert seen.count(0) == MAX_QUERIED
+    assert seen[MAX_QUERIED:] == [0] * 100  # those first that had no turn
     again = session_with(body)
     assert scan(again, *placed, reader=reader, asked=True, ends=ends) == [0] * rows
     assert again.gaps == []
@@ -236,10 +236,10 @@ def test_a_scan_that_was_rejected_is_told_at_every_commit_until_one_succeeds() -
 
 
 def test_a_rejection_is_remembered_while_others_have_their_turn() -> None:
-    rows, reader, ends = MAX_ASKED + 1, ReadableReader(), offsets(MAX_ASKED + 1)
+    rows, reader, ends = MAX_QUERIED + 1, ReadableReader(), offsets(MAX_QUERIED + 1)
     placed = [(row, 50) for row in range(rows)]
     denied = session_with(fetched(dict.fromkeys(range(rows), b""), error=READ_DENIED))
-    for failed in (MAX_ASKED, rows):
+    for failed in (MAX_QUERIED, rows):
         found = scanned(denied, *placed, reader=reader, asked=True, ends=ends)
         assert np.count_nonzero(found.scan_failed) == failed
 
@@ -274,9 +274,9 @@ def test_a_share_group_is_never_scanned_into() -> None:
         partitions=placed, group_ids=("billing", "shared"), group=ints(0, 1), row=ints(1, 1)
     )
     found = commits((0, 0, 50), (0, 1, 50), (1, 1, 50))
-    wanted = wanted_of(placed, groups, found, [ReadableQuestion(keys)])
+    wanted = readable_request(placed, groups, found, [ReadableQuestion(keys)])
     assert wanted.small.tolist() == [True, True, False]
-    assert wanted.asked.tolist() == [False, True, False]
+    assert wanted.queried.tolist() == [False, True, False]
 
 
 def test_a_commit_that_retention_overtook_is_not_scanned_into() -> None:

@@ -114,7 +114,7 @@ def begun(topic: StateTopic | None = None, offset: int = 10) -> TransactionLogRe
 
 def asked(session: Session) -> dict[str, int]:
     assert isinstance(session.pool, FakePool)
-    return dict(session.pool.asked)
+    return dict(session.pool.queries)
 
 
 def causes(session: Session) -> list[GapCause]:

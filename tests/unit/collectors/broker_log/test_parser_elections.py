@@ -155,7 +155,7 @@ def test_a_line_cut_anywhere_elects_whom_the_whole_line_does_or_nobody(message: 
 
 
 @pytest.mark.parametrize(
-    ("line", "ex_leaders"),
+    ("line", "former_leaders"),
     [
         pytest.param(CHANGED, (ONE,), id="by-the-elr"),
         pytest.param(LED_BY_ONE, (ONE,), id="it-led"),
@@ -164,5 +164,5 @@ def test_a_line_cut_anywhere_elects_whom_the_whole_line_does_or_nobody(message: 
         pytest.param(DECIDED, (), id="nobody-tells"),
     ],
 )
-def test_who_may_have_led_before(line: UncleanChange, ex_leaders: tuple[BrokerId, ...]) -> None:
-    assert line.ex_leaders == ex_leaders
+def test_who_may_have_led_before(line: UncleanChange, former_leaders: tuple[BrokerId, ...]) -> None:
+    assert line.former_leaders == former_leaders

@@ -6,7 +6,7 @@ import pytest
 
 from collectors.scrapes.answer import NOTHING, Samples
 from collectors.scrapes.page import MAX_LINE, STEP, read_page
-from collectors.scrapes.wanted import Quantity
+from collectors.scrapes.selection import Quantity
 from rules.facts.gap import GapCause
 
 # What the JMX exporter's agent 1.0.1 says of a Java producer without any rules, shortened.

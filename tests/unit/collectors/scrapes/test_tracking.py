@@ -12,8 +12,8 @@ from collectors.scrapes.answer import NOTHING, Samples
 from collectors.scrapes.counting import MAX_RISES, MISSES_CUT, ScrapeTime
 from collectors.scrapes.endpoints import Endpoint, page_at, server_at
 from collectors.scrapes.readings import Readings
+from collectors.scrapes.selection import wanted
 from collectors.scrapes.tracking import Tracker
-from collectors.scrapes.wanted import wanted
 from rules.facts.gap import GapCause
 from rules.facts.scrapes import ClientReading, Counted, EndpointState, Rise, ScrapeFailure
 from rules.facts.times import SECOND_US

@@ -16,11 +16,11 @@ from collectors.wire.blocks import (
     LAST_STABLE_OFFSET,
     LOG_END_OFFSET,
     LOG_START_OFFSET,
-    AskedTopic,
     GroupBlock,
     IrregularError,
     OffsetKind,
     TopicBlock,
+    TopicRequest,
 )
 from tests.factories import ints
 from tests.unit.collectors.wire.messages import (
@@ -36,7 +36,7 @@ MANY = 300  # the array's length then needs two bytes
 NAMES = ("orders", "a", "zahlungen-äöü", "注文", "t" * 249)
 
 
-def request_by_codec(topics: list[AskedTopic], kind: OffsetKind, version: int) -> bytes:
+def request_by_codec(topics: list[TopicRequest], kind: OffsetKind, version: int) -> bytes:
     partition = codec.message(LIST_OFFSETS, version, "ListOffsetsPartition")
     topic = codec.message(LIST_OFFSETS, version, "ListOffsetsTopic")
     asked = tuple(
@@ -56,17 +56,17 @@ def request_by_codec(topics: list[AskedTopic], kind: OffsetKind, version: int) -
     )
 
 
-def asked_topics() -> list[AskedTopic]:
+def asked_topics() -> list[TopicRequest]:
     draw = random.Random(7)
     blocks_of_all_sizes = [
-        AskedTopic(
+        TopicRequest(
             name,
             np.arange(count, dtype=np.int64),
             ints(*(draw.choice([-1, 0, draw.randrange(2**31)]) for _ in range(count))),
         )
         for name, count in zip(NAMES, (1, 127, 128, MANY, 2), strict=True)
     ]
-    return [*blocks_of_all_sizes, AskedTopic("empty", ints(), ints())]
+    return [*blocks_of_all_sizes, TopicRequest("empty", ints(), ints())]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

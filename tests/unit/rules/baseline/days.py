@@ -10,14 +10,14 @@ import numpy as np
 
 from rules.baseline.blocks import METRIC_CODES, BaselineBlock, DayBlock, Float32s
 from rules.baseline.civil import CivilDay, civil_day
-from rules.baseline.night import advance
+from rules.baseline.daily_step import advance
 from rules.baseline.series import Metric
-from rules.baseline.settings import NightSettings
+from rules.baseline.settings import BaselineSettings
 from rules.baseline.state import StateBlock
 
 FIRST: Final = date(2026, 1, 5)  # a Monday
 STEP_MS: Final = 300_000  # three samples in a quarter of an hour: days are small
-SETTINGS: Final = NightSettings()
+SETTINGS: Final = BaselineSettings()
 
 Sampler = Callable[
     [CivilDay, Float32s], Float32s

@@ -148,7 +148,7 @@ def test_a_replayed_day_tells_what_was_told_live(seed: int) -> None:
     memory = replace(Memory.empty(series, step_ms), is_open=draw.random(series) < 0.3)
     for _ in range(2):  # the second day goes on from the memory of the first
         after_day, found, scores = judged.replay(memory, day)
-        live, told_live = memory, Telling(memory)
+        live, told_live = memory, NotificationContext(memory)
         for sample in range(480):
             live, verdict = judged.live(live, sample, day.values[:, sample])
             np.testing.assert_array_equal(verdict.scores.score[:, 0], scores.score[:, sample])
@@ -160,7 +160,7 @@ def test_a_replayed_day_tells_what_was_told_live(seed: int) -> None:
         memory = live
 
 
-class Telling:
+class NotificationContext:
     """What was told live, as stretches."""
 
     def __init__(self, memory: Memory) -> None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rules.baseline.daily_step import advance
 from rules.baseline.masking import for_delta
-from rules.baseline.night import advance
 from rules.baseline.state import StateBlock
 from tests.unit.rules.baseline.days import SETTINGS, after, block, daily, day_of, hours
 

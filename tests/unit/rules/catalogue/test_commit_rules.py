@@ -185,7 +185,7 @@ STALLED = [
         observations=(at(99), at(99)),
         seconds=60,
         verdict=UNKNOWN,
-        reason="cannot_tell",
+        reason="not_determined",
     ),
     Case(
         id="large-and-rejected",
@@ -193,7 +193,7 @@ STALLED = [
         observations=(at(10), at(10, failed=True)),
         seconds=60,
         verdict=UNKNOWN,
-        reason="cannot_tell",
+        reason="not_determined",
     ),
     Case(
         id="rejected-and-nobody-there",
@@ -201,7 +201,7 @@ STALLED = [
         observations=(at(10, members=0), at(10, members=0, failed=True)),
         seconds=60,
         verdict=UNKNOWN,
-        reason="cannot_tell",
+        reason="not_determined",
     ),
     Case(
         id="rejected-and-moves",

@@ -40,7 +40,7 @@ from tests.unit.rules.catalogue.loss_observations import (
 @pytest.mark.parametrize(
     ("observation", "verdict", "reason"),
     [
-        pytest.param(led_by_2(None), UNKNOWN, "not_told", id="not-told"),
+        pytest.param(led_by_2(None), UNKNOWN, "not_reported", id="not-told"),
         pytest.param(
             {**placed(), "offsets": unseen_offsets(1)}, UNKNOWN, "not_seen", id="no-leader"
         ),
@@ -108,7 +108,7 @@ def test_a_loss_is_told_with_its_ranges_its_readers_and_what_to_do() -> None:
         "uncommitted_offsets": 10,
         "last_observation": "2025-06-02T12:00:00.000+00:00",
         "unknown_since": "2025-06-02T12:00:00.000+00:00",
-        "ex_leader_end": None,
+        "former_leader_end": None,
         "groups_beyond": [
             {"group": "billing", "committed_offset": 100, "read_beyond": 27, "may_skip_offsets": 7},
             {"group": "audit", "committed_offset": 78, "read_beyond": 5, "may_skip_offsets": 5},
@@ -127,7 +127,7 @@ def test_the_old_leaders_own_log_says_how_much_may_be_gone() -> None:
     assert seen is not after["offsets"]
     found = said(records_possibly_lost.judge, ALONE, after)
     assert (found.reason, found.evidence["possible_to"]) == ("election_not_known", 140)
-    assert found.evidence["ex_leader_end"] == 140
+    assert found.evidence["former_leader_end"] == 140
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def beyond_the_log(**more: Any) -> dict[str, Any]:
     ("observations", "verdict", "reason"),
     [
         pytest.param((beyond_the_log(),), BREACH, "beyond", id="first-round"),
-        pytest.param((beyond_the_log(),) * 2, OK, "told_before", id="told-once"),
+        pytest.param((beyond_the_log(),) * 2, OK, "reported_before", id="told-once"),
         pytest.param(
             (beyond_the_log(commits=commits((0, 0, 120))),), OK, "no_leader_epoch", id="by-hand"
         ),
@@ -197,7 +197,7 @@ def test_an_old_leader_that_follows_the_new_one_has_nothing_of_its_own() -> None
         replica_log_end_offsets=[480, 500, None],
     )
     found = said(RULES["possibly"], ALONE, after)
-    assert (found.reason, found.evidence["ex_leader_end"]) == ("election_not_known", None)
+    assert (found.reason, found.evidence["former_leader_end"]) == ("election_not_known", None)
 
 
 def test_what_had_been_deleted_before_is_not_lost_again() -> None:
@@ -246,18 +246,20 @@ def test_nobody_is_told_to_keep_a_broker_down_that_has_nothing_more(
     assert said(RULES[rule], before, after).evidence["advice"] is None
 
 
-@pytest.mark.parametrize("is_told", [False, True])
+@pytest.mark.parametrize("is_reported", [False, True])
 def test_a_broker_is_to_be_kept_down_only_where_the_election_is_known_to_be_unclean(
-    *, is_told: bool
+    *, is_reported: bool
 ) -> None:
     alone = led_by_1(isr=(1,), end=120, unclean_election_enabled=UNCLEAN_ALLOWED)
     after = led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED)
-    found = said(RULES["possibly"], alone, alone, after | (written(elected()) if is_told else {}))
+    found = said(
+        RULES["possibly"], alone, alone, after | (written(elected()) if is_reported else {})
+    )
     assert (found.reason, found.evidence["election"]) == (
         "possible",
-        "unclean" if is_told else "not_known",
+        "unclean" if is_reported else "not_known",
     )
-    assert (found.evidence["advice"] is not None) is is_told
+    assert (found.evidence["advice"] is not None) is is_reported
 
 
 @pytest.mark.parametrize(
@@ -278,7 +280,7 @@ def test_what_could_not_be_seen_for_a_round_is_not_told_again(
 def test_a_commit_beyond_the_log_is_told_once_whatever_is_unseen_between() -> None:
     unseen = beyond_the_log(offsets=unseen_offsets(1))
     found = said(committed_beyond_log_end.judge, beyond_the_log(), unseen, beyond_the_log())
-    assert (found.verdict, found.reason) == (OK, "told_before")
+    assert (found.verdict, found.reason) == (OK, "reported_before")
     back = beyond_the_log(commits=commits((0, 0, 90), epochs=[4]))
     again = said(committed_beyond_log_end.judge, beyond_the_log(), back, beyond_the_log())
     assert again.verdict is BREACH

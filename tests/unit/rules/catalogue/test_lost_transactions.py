@@ -94,19 +94,19 @@ def test_a_committed_transaction_that_left_no_trace_is_named(
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "is_asked"),
+    ("before", "after", "is_queried"),
     [
         pytest.param(ALONE, UNCLEAN, True, id="unclean"),
         pytest.param(led_by_1(isr=(1, 2)), led_by_2(100), False, id="clean"),
     ],
 )
 def test_every_producer_is_asked_for_where_something_may_be_lost(
-    before: dict[str, Any], after: dict[str, Any], *, is_asked: bool
+    before: dict[str, Any], after: dict[str, Any], *, is_queried: bool
 ) -> None:
     observations = rounds(before, after | {"transaction_log": committed()})
     asked = committed_records_lost.judge(view_of(observations)).questions
     assert [isinstance(one, ProducersQuestion) and one.wants_every for one in asked] == (
-        [True] if is_asked else []
+        [True] if is_queried else []
     )
 
 
@@ -205,8 +205,8 @@ def test_a_winner_that_has_what_came_after_the_isr_was_told_was_fetching_again(
         log_end_offset=Column.of([seen]),
         observed_at_us=ints(microseconds(at(5))),
     )
-    told_at = microseconds(at(0)) + (0 if seconds > 0 else 9_000_000)
-    context = replace(before.observations.context, isr_told_us=Column.of([told_at]))
+    reported_at = microseconds(at(0)) + (0 if seconds > 0 else 9_000_000)
+    context = replace(before.observations.context, isr_reported_us=Column.of([reported_at]))
     known = replace(
         before, observations=refined(replace(before.observations, context=context), light)
     )

@@ -54,7 +54,7 @@ CASES: dict[str, tuple[str, dict[str, Any], Verdict, str]] = {
         "the client has measured it itself",
         {"errors": counted(increase=None, since=None, rate=0.0)}, OK, "no_errors",
     ),
-    "retries alone": ("no error is told", {"errors": None}, UNKNOWN, "errors_not_told"),
+    "retries alone": ("no error is told", {"errors": None}, UNKNOWN, "errors_not_reported"),
     "real loss": (
         "a real loss may move retries alone: this rule does not see it",
         {"retries": counted(rise(-15, 0, 50))}, OK, "no_errors",
@@ -117,8 +117,8 @@ def test_one_process_that_fails_is_a_breach_though_another_is_silent() -> None:
 
 UNTOLD = client_reading(address="app-2:1", errors=None, retries=counted(rise(-15, 0, 50)))
 PARTLY: dict[str, tuple[str, dict[str, Any], Verdict, str]] = {
-    "none-elsewhere": ("half of it is not all of it", {}, UNKNOWN, "errors_not_told"),
-    "few-elsewhere": ("it may be more", errors((-15, 0, 6)), UNKNOWN, "errors_not_told"),
+    "none-elsewhere": ("half of it is not all of it", {}, UNKNOWN, "errors_not_reported"),
+    "few-elsewhere": ("it may be more", errors((-15, 0, 6)), UNKNOWN, "errors_not_reported"),
     "many-elsewhere": ("it is enough already", FAILING, BREACH, "records_fail"),
 }
 

@@ -184,7 +184,7 @@ BLOCKED = [
         observations=(waits(OVERDUE, commits=commits((0, 0, 89))),) * 2,
         seconds=60,
         verdict=UNKNOWN,
-        reason="cannot_tell",
+        reason="not_determined",
     ),
     Case(
         id="reads-uncommitted",

@@ -17,7 +17,7 @@ JUDGES: Final = {
     COMMITTED: committed_records_lost.judge,
     POSSIBLY: records_possibly_lost.judge,
 }
-RETURNED, PROVEN_ELSEWHERE = "ex_leader_returned", "proven"
+RETURNED, PROVEN_ELSEWHERE = "former_leader_returned", "proven"
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from tests.unit.rules.loss.test_loss_events import of_rule, opened
 
 
 @pytest.mark.parametrize(
-    ("line", "is_told"),
+    ("line", "is_reported"),
     [
         pytest.param(elected(), True, id="the-same-election"),
         pytest.param(elected(topic=None, topic_id=topic_id("orders")), True, id="by-its-id"),
@@ -49,18 +49,18 @@ from tests.unit.rules.loss.test_loss_events import of_rule, opened
 )
 @pytest.mark.parametrize("is_early", [False, True])
 def test_an_election_that_a_controller_calls_unclean_may_have_lost_records(
-    line: UncleanChange, *, is_told: bool, is_early: bool
+    line: UncleanChange, *, is_reported: bool, is_early: bool
 ) -> None:
     before, after = CLEAN
     observations = (
         [before, LATER | written(line), after] if is_early else [before, after | written(line)]
     )
     said = [(one.rule, one.finding.reason) for one in play(*observations)]
-    assert said == ([(POSSIBLY, "unseen")] if is_told else [])
+    assert said == ([(POSSIBLY, "unseen")] if is_reported else [])
 
 
 @pytest.mark.parametrize(
-    ("line", "is_told"),
+    ("line", "is_reported"),
     [
         pytest.param(alone(), True, id="since-the-last-observation"),
         pytest.param(replace(alone(), origin=origin(None)), True, id="nobody-knows-when"),
@@ -75,14 +75,14 @@ def test_an_election_that_a_controller_calls_unclean_may_have_lost_records(
 )
 @pytest.mark.parametrize("is_early", [False, True])
 def test_an_isr_that_shrank_before_the_change_makes_no_election_clean(
-    line: LogEvent, *, is_told: bool, is_early: bool
+    line: LogEvent, *, is_reported: bool, is_early: bool
 ) -> None:
     before, after = CLEAN
     observations = (
         [before, LATER | written(line), after] if is_early else [before, after | written(line)]
     )
     said = [(one.rule, one.finding.reason) for one in play(*observations)]
-    assert said == ([(POSSIBLY, "unseen")] if is_told else [])
+    assert said == ([(POSSIBLY, "unseen")] if is_reported else [])
     assert play(*(forbidden(observation) for observation in observations)) == []
 
 
@@ -100,9 +100,9 @@ def test_an_isr_that_shrank_is_no_unclean_election_where_the_controller_wrote_of
     wrote = (BrokerId(100), at(0) + timedelta(seconds=12))
     sources = (LogSource(name="controller", controllers=(wrote,)),)
     log = BrokerLog(is_read=True, events=(alone(),), sources=sources)
-    for active, is_told in ((100, False), (101, True), (None, True)):
+    for active, is_reported in ((100, False), (101, True), (None, True)):
         observation = after | {"broker_log": log, "controller": active}
-        assert bool(play(before, observation)) is is_told
+        assert bool(play(before, observation)) is is_reported
 
 
 def test_a_reassignment_that_is_over_was_not_written_of_by_the_old_leader() -> None:

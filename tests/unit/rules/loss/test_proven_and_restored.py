@@ -172,7 +172,7 @@ def test_what_was_written_meanwhile_is_a_loss_of_its_own() -> None:
 
 
 def test_later_leaders_are_asked_once_each() -> None:
-    def asked(memory: Any, number: int, observation: dict[str, Any]) -> tuple[list[int], Any]:
+    def queries(memory: Any, number: int, observation: dict[str, Any]) -> tuple[list[int], Any]:
         view = view_of_round(snapshot(taken_at=at(15 * number), **observation), memory)
         questions = committed_records_lost.judge(view).questions
         epochs = [

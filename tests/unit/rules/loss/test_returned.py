@@ -52,24 +52,24 @@ class Case:
     because: str
     change: tuple[dict[str, Any], ...] = PROVEN
     lines: tuple[LogEvent, ...]
-    told: dict[str, tuple[int, int, int | None]] = field(default_factory=dict)
+    reported: dict[str, tuple[int, int, int | None]] = field(default_factory=dict)
 
 
 CASES: Final = {
     "all-lines": Case(
         because="its log had reached 100 and was cut at the end that the loss was proven by",
         lines=(loaded(), started(), cut(), went_back()),
-        told={COMMITTED: (73, 100, 27)},
+        reported={COMMITTED: (73, 100, 27)},
     ),
     "beyond-what-was-seen": Case(
         because="what was appended after the last observation is counted by its own log",
         lines=(started(160), cut()),
-        told={COMMITTED: (73, 160, 27)},
+        reported={COMMITTED: (73, 160, 27)},
     ),
     "watermark-beyond-what-was-seen": Case(
         because="it set back its own high watermark from 150: so much was committed",
         lines=(started(160), cut(), went_back(150)),
-        told={COMMITTED: (73, 160, 77)},
+        reported={COMMITTED: (73, 160, 77)},
     ),
     "burst-that-no-observation-saw": Case(
         because="how much is gone is known; nothing tells that it was acknowledged, or of an unclean election",
@@ -80,49 +80,49 @@ CASES: Final = {
         because="nobody had joined it, so that all that it had was acknowledged",
         change=UNSEEN,
         lines=(alone(-9), started(), cut()),
-        told={POSSIBLY: (73, 100, None)},
+        reported={POSSIBLY: (73, 100, None)},
     ),
     "burst-after-an-unclean-election": Case(
         because="a controller wrote so",
         change=UNSEEN,
         lines=(elected(), started(), cut()),
-        told={POSSIBLY: (73, 100, None)},
+        reported={POSSIBLY: (73, 100, None)},
     ),
     "burst-that-was-committed": Case(
         because="its own high watermark proves that 22 of the 27 were",
         change=UNSEEN,
         lines=(started(), cut(), went_back(95)),
-        told={COMMITTED: (73, 100, 22), POSSIBLY: (73, 100, 22)},
+        reported={COMMITTED: (73, 100, 22), POSSIBLY: (73, 100, 22)},
     ),
     "only-server-log": Case(
         because="the line about the follower is in another file; the log that was loaded tells as much",
         lines=(loaded(), cut()),
-        told={COMMITTED: (73, 100, 27)},
+        reported={COMMITTED: (73, 100, 27)},
     ),
     "follower-line-rather-than-loaded": Case(
         because="the line about the follower is the one that is just before the cut",
         lines=(loaded(90), started(100), cut()),
-        told={COMMITTED: (73, 100, 27)},
+        reported={COMMITTED: (73, 100, 27)},
     ),
     "no-broker-id": Case(
         because="without a broker's id the lines of one source belong together",
         lines=(loaded(broker=None), cut(broker=None)),
-        told={COMMITTED: (73, 100, 27)},
+        reported={COMMITTED: (73, 100, 27)},
     ),
     "no-times": Case(
         because="without times the lines are taken to be in order",
         lines=(started(second=None), cut(second=None)),
-        told={COMMITTED: (73, 100, 27)},
+        reported={COMMITTED: (73, 100, 27)},
     ),
     "lines-of-a-second-return": Case(
         because="the first cut is the one that counts; the log had grown when it was restarted again",
         lines=(started(100), cut(), started(400, second=90), loaded(400, second=89)),
-        told={COMMITTED: (73, 100, 27)},
+        reported={COMMITTED: (73, 100, 27)},
     ),
     "started-twice-before-the-cut": Case(
         because="leaders may change once more before it fetches",
         lines=(started(100), started(100, epoch=7, second=40.5), cut()),
-        told={COMMITTED: (73, 100, 27)},
+        reported={COMMITTED: (73, 100, 27)},
     ),
     "cut-alone": Case(because="how far its log had reached is not told", lines=(cut(),)),
     "follower-alone": Case(because="it may not have been cut at all", lines=(started(),)),
@@ -173,13 +173,13 @@ CASES: Final = {
         because="a clean election leaves all below any high watermark: the ISR had shrunk unseen",
         change=CLEAN,
         lines=(started(), cut(), went_back(95)),
-        told={COMMITTED: (73, 100, 22)},
+        reported={COMMITTED: (73, 100, 22)},
     ),
     "clean-but-for-the-isr": Case(
         because="it was alone in sync after the last observation, and only then what it had was lost",
         change=CLEAN,
         lines=(alone(), started(), cut()),
-        told={POSSIBLY: (73, 100, None)},
+        reported={POSSIBLY: (73, 100, None)},
     ),
     "alone-before-the-last-observation": Case(
         because="its follower came back into the ISR, as the last observation has seen",
@@ -200,7 +200,7 @@ CASES: Final = {
         because="its follower came back into the ISR and left it again",
         change=CLEAN,
         lines=(alone(), updated(1, 2, second=8), updated(1, second=9), started(), cut()),
-        told={POSSIBLY: (73, 100, None)},
+        reported={POSSIBLY: (73, 100, None)},
     ),
     "new-leader-alone": Case(
         because="what the new leader wrote of its own ISR says nothing of the old one",
@@ -238,7 +238,7 @@ CASES: Final = {
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_case(case: Case) -> None:
     found = settled(*case.change, LATER | written(*case.lines))
-    assert {one.rule: exact(one) for one in found} == case.told, case.because
+    assert {one.rule: exact(one) for one in found} == case.reported, case.because
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -247,13 +247,13 @@ def test_the_order_of_the_lines_does_not_matter(case: Case) -> None:
     if None in times:
         return
     found = settled(*case.change, LATER | written(*reversed(case.lines)))
-    assert {one.rule: exact(one) for one in found} == case.told
+    assert {one.rule: exact(one) for one in found} == case.reported
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_lines_that_come_one_by_one_settle_the_same(case: Case) -> None:
     found = settled(*case.change, *(LATER | written(line) for line in case.lines))
-    ranges = {rule: told[:2] for rule, told in case.told.items()}
+    ranges = {rule: told[:2] for rule, told in case.reported.items()}
     assert {one.rule: exact(one)[:2] for one in found} == ranges
 
 
@@ -312,7 +312,7 @@ def test_what_is_told_says_who_when_and_that_nothing_is_unknown_any_more() -> No
         "exact_to": 100,
         "exact_offsets": 27,
         "proven_committed_offsets": 27,
-        "ex_leader": 1,
+        "former_leader": 1,
         "sole_in_sync_since": "2025-06-02T12:00:05.000+00:00",
         "last_observation": "2025-06-02T12:00:00.000+00:00",
         "unknown_since": None,
@@ -392,7 +392,7 @@ def test_a_healthy_restart_leaves_nothing_behind_for_long() -> None:
     lines = (alone(), loaded(), started(), cut())
     observations = (*map(forbidden, CLEAN), forbidden(LATER) | written(*lines))
     memory = memory_of(*observations)
-    assert (memory.losses.told, memory.losses.quiet) == ((), ())
+    assert (memory.losses.reported, memory.losses.quiet) == ((), ())
     assert len(memory.losses.lines) == len(lines)
     later = snapshot(taken_at=at(3000), **forbidden(LATER))
     [kept] = view_of_round(later, memory).memory.losses.lines
@@ -425,19 +425,19 @@ def test_of_too_many_lines_those_of_losses_and_of_cuts_are_kept(
 
 
 def test_of_too_many_losses_the_latest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "MAX_TOLD", 1)
+    monkeypatch.setattr(remembered, "MAX_REPORTED", 1)
     memory = memory_of(*PROVEN)
-    older = replace(memory.losses.told[0], leader_epoch_before=1, told_us=1)
-    full = replace(memory, losses=LossMemory(told=(older, *memory.losses.told)))
-    kept = view_of_round(snapshot(taken_at=at(60), **LATER), full).memory.losses.told
-    assert kept == memory.losses.told
+    older = replace(memory.losses.reported[0], leader_epoch_before=1, reported_us=1)
+    full = replace(memory, losses=LossMemory(reported=(older, *memory.losses.reported)))
+    kept = view_of_round(snapshot(taken_at=at(60), **LATER), full).memory.losses.reported
+    assert kept == memory.losses.reported
 
 
 def test_a_step_of_the_clock_moves_what_is_remembered() -> None:
     memory = memory_of(*PROVEN, LATER | written(*LINES))
     by_us = timedelta(hours=30) // timedelta(microseconds=1)
     moved = shifted(memory, by_us).losses
-    assert moved.told[0].told_us - memory.losses.told[0].told_us == by_us
+    assert moved.reported[0].reported_us - memory.losses.reported[0].reported_us == by_us
     assert moved.lines[0].read_us - memory.losses.lines[0].read_us == by_us
     assert moved.lines[0].event == memory.losses.lines[0].event
 
@@ -446,7 +446,9 @@ def test_what_an_earlier_process_told_is_settled_by_one_that_began_without_it() 
     stored = memory_of(*PROVEN)
     seen = view_of_round(snapshot(taken_at=at(60), **LATER | written(*LINES)), None).memory
     joined = laid_under(stored, seen)
-    assert [one.key for one in joined.losses.told] == [one.key for one in stored.losses.told]
+    assert [one.key for one in joined.losses.reported] == [
+        one.key for one in stored.losses.reported
+    ]
     [said] = play(LATER, memory=joined, first=5)
     assert said.finding.reason == RETURNED
 
@@ -457,4 +459,4 @@ def test_a_new_leader_that_tells_half_of_its_offsets_makes_no_second_loss() -> N
     for second, why in ((half, "lost"), (back, RETURNED)):
         said, memory = played(led_by_1(), second, led_by_2(), LATER)
         assert [(one.number, one.finding.reason) for one in said] == [(1, why)]
-        assert [one.told_us for one in memory.losses.told] == [microseconds(at(15))]
+        assert [one.reported_us for one in memory.losses.reported] == [microseconds(at(15))]

@@ -17,7 +17,7 @@ from rules.facts.batches import BatchesOf, MarkerSeen
 from rules.facts.identity import TopicPartition
 from rules.facts.memory import Memory
 from rules.facts.transaction_log import EndedTransaction, TransactionLog
-from rules.question import BatchesQuestion, WantedBatches
+from rules.question import BatchesQuestion, BatchRequest
 from rules.remembering import view_of_round
 from rules.verdict import Verdict
 from tests.factories import at, ended, offsets, partitions, producers, snapshot, topic_id
@@ -78,17 +78,17 @@ def shown(
     return LATER | {"batches": (found,)}
 
 
-def play(*observations: dict[str, Any]) -> tuple[list[list[str]], list[WantedBatches]]:
+def play(*observations: dict[str, Any]) -> tuple[list[list[str]], list[BatchRequest]]:
     """Return which transactions each round named, by the time of their end, and what it asks."""
     memory: Memory | None = None
     named: list[list[str]] = []
-    wanted: list[WantedBatches] = []
+    wanted: list[BatchRequest] = []
     for number, observation in enumerate(observations):
         view = view_of_round(snapshot(taken_at=at(15 * number), **observation), memory)
         memory = view.memory
         judgement = committed_records_lost.judge(view)
         asked = [one for one in judgement.questions if isinstance(one, BatchesQuestion)]
-        wanted = [one for question in asked for one in question.wanted]
+        wanted = [one for question in asked for one in question.requests]
         found = list(judgement.findings(Verdict.BREACH))
         rows = found[0].evidence.get("lost_transactions", []) if found else []
         assert isinstance(rows, list)
@@ -104,7 +104,7 @@ WENT_ON: Final = remembered({7: 5})
 def test_a_producer_that_has_gone_on_is_asked_about_from_its_last_transaction_on() -> None:
     _, wanted = play(*CHANGED, WENT_ON)
     assert wanted == [
-        WantedBatches(
+        BatchRequest(
             name=WHERE,
             producer_id=7,
             offset=None,

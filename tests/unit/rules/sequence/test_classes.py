@@ -57,7 +57,7 @@ def test_the_textbook_case_says_24() -> None:
     said = episode.verdict
     assert (said.lost_from, said.lost_to, said.lost_offsets) == (100, 124, 24)
     assert said.at_most_records == 24
-    assert not episode.is_asking
+    assert not episode.is_querying
 
 
 def test_an_old_leader_that_returns_tells_the_exact_range() -> None:
@@ -150,7 +150,7 @@ def test_what_is_unseen_is_never_confirmed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "is_told"),
+    ("name", "is_reported"),
     [
         pytest.param("filled", False, id="it never changed"),
         pytest.param("filled-after-a-change-of-leader", True, id="it changed, and the gap healed"),
@@ -158,6 +158,6 @@ def test_what_is_unseen_is_never_confirmed() -> None:
         pytest.param("stale-retry", False, id="behind"),
     ],
 )
-def test_a_leader_is_said_to_have_changed_only_if_it_has(name: str, *, is_told: bool) -> None:
+def test_a_leader_is_said_to_have_changed_only_if_it_has(name: str, *, is_reported: bool) -> None:
     said = str(explain_episode(watched(*CASES[name].observations)).evidence)
-    assert ("the leader has changed since" in said) == is_told
+    assert ("the leader has changed since" in said) == is_reported

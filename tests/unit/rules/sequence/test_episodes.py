@@ -16,9 +16,9 @@ from rules.facts.last_observation import microseconds
 from rules.facts.memory import Memory, laid_under, shifted
 from rules.facts.rejections import TIMES_KEPT
 from rules.question import BatchesQuestion
-from rules.sequence.asking import questions_of
 from rules.sequence.gathering import KEPT_FIRST, KEPT_LAST
-from rules.sequence.retention import MAX_ASKING, MAX_ENDED, MAX_OPEN
+from rules.sequence.requests import questions_of
+from rules.sequence.retention import MAX_ENDED, MAX_OPEN, MAX_QUERYING
 from rules.view import View
 from tests.factories import at, partitions, topic_id
 from tests.unit.rules.sequence.case_observations import ALONE, OLD_BATCH, line_of_2, of_2
@@ -144,14 +144,14 @@ def test_the_same_batch_rejected_for_ever_stays_small() -> None:
 
 
 def test_the_newest_of_many_ask_and_the_others_wait() -> None:
-    lines = [rejected(6, 2, producer_id=number) for number in range(MAX_ASKING + 5)]
+    lines = [rejected(6, 2, producer_id=number) for number in range(MAX_QUERYING + 5)]
     views = play([Observation(second=0), Observation(second=11, lines=lines)])
     known = views[-1].memory.sequences.episodes
-    assert sum(one.is_asking for one in known) == MAX_ASKING
+    assert sum(one.is_querying for one in known) == MAX_QUERYING
     waiting = [one for one in known if one.is_waiting]
-    assert [(one.asked, one.is_told) for one in waiting] == [(0, False)] * 5
+    assert [(one.queries, one.is_reported) for one in waiting] == [(0, False)] * 5
     wanted = next(one for one in questions_of(views[-1]) if isinstance(one, BatchesQuestion))
-    assert len(wanted.wanted) == MAX_ASKING
+    assert len(wanted.requests) == MAX_QUERYING
 
 
 def test_many_that_ended_are_bounded() -> None:
@@ -186,14 +186,14 @@ def test_of_too_many_open_ones_those_that_are_proven_go_first() -> None:
     lines = [rejected(600, 2, producer_id=100 + n, second=20) for n in range(MAX_OPEN)]
     memory = after(*HARMLESS, Observation(second=21, lines=lines))
     assert [one.producer_id for one in memory.ended] == [7]
-    assert (len(memory.open), memory.untold) == (MAX_OPEN, 0)
+    assert (len(memory.open), memory.unreported) == (MAX_OPEN, 0)
 
 
 def test_what_ends_before_it_is_explained_is_undetermined() -> None:
     lines = [rejected(4, 2, producer_id=100 + n, second=20) for n in range(MAX_OPEN + 1)]
     [first] = after(Observation(second=0), Observation(second=21, lines=lines)).ended
     assert str(first.verdict.class_) == "undetermined"
-    assert first.told is not None
+    assert first.reported is not None
 
 
 def test_the_log_of_a_topic_that_was_created_again_settles_nothing_of_the_old_one() -> None:
@@ -221,7 +221,7 @@ def test_what_was_proven_in_one_leader_epoch_is_proven_again_in_another() -> Non
     )
     [episode] = after(*observations).episodes
     assert [one.proof for one in episode.rejections] == [None]
-    assert episode.is_asking
+    assert episode.is_querying
 
 
 def test_who_was_not_asked_about_is_not_forgotten() -> None:

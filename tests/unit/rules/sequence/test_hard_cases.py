@@ -13,7 +13,7 @@ import pytest
 from rules.catalogue import sequence_gap_loss, sequence_gap_reordering
 from rules.facts.column import Column
 from rules.facts.sequence_verdicts import SequenceReason
-from rules.sequence.asking import questions_of
+from rules.sequence.requests import questions_of
 from rules.sequence.words import WORDS
 from rules.verdict import Verdict
 from tests.factories import at, partitions, topic_id

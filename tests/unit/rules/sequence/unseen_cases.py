@@ -169,7 +169,7 @@ UNSEEN: Final = {
             Observation(second=0),
             Observation(second=11, lines=(rejected(27, 2, topic=None),)),
         ),
-        says=("undetermined", SUSPECTED, "partition_not_told"),
+        says=("undetermined", SUSPECTED, "partition_not_reported"),
     ),
     "producer-not-told": Case(
         because="a broker before 2.2 does not tell it either",
@@ -177,6 +177,6 @@ UNSEEN: Final = {
             Observation(second=0),
             Observation(second=11, lines=(new_epoch(3, 1, producer_id=None),)),
         ),
-        says=("reordering", SUSPECTED, "producer_not_told"),
+        says=("reordering", SUSPECTED, "producer_not_reported"),
     ),
 }

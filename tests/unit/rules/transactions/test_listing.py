@@ -15,10 +15,10 @@ from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_doubt import Doubt
 from rules.facts.transactions import NO_TIMEOUT, IdVisibility, TransactionState
 from rules.transactions.blocked import BlockedGroup
+from rules.transactions.blocker_evidence import of_transaction
 from rules.transactions.classes import TransactionClass
 from rules.transactions.listing import WORST_FIRST, ListedTransaction, Place, listing
 from rules.transactions.next_steps import OF_CLASS, OF_DOUBT, next_step
-from rules.transactions.told import of_transaction
 from rules.view import View
 from tests.factories import (
     at,

@@ -32,7 +32,7 @@ from service.storage.changes.audit import AuditTrail
 from service.storage.changes.changes import Changes
 from service.storage.delivery.deliveries import DeliveryList
 from service.storage.findings.findings import StoredFinding, StoredTransition, labels_hash
-from service.storage.findings.history import PastFinding, Wanted
+from service.storage.findings.history import FindingFilter, PastFinding
 from service.storage.rounds.inbox import Counts
 from service.storage.tokens.tokens import Grant, Scope
 from tests.factories import CLUSTER_ID, NOON, at, snapshot
@@ -131,11 +131,11 @@ class FakeHistory:
     findings: Sequence[PastFinding] = ()
     steps: Sequence[StoredTransition] = ()
     error: StoreError | None = None
-    asked: list[Wanted] = field(default_factory=list)
+    queries: list[FindingFilter] = field(default_factory=list)
 
-    def page(self, wanted: Wanted, limit: int) -> list[PastFinding]:
+    def page(self, wanted: FindingFilter, limit: int) -> list[PastFinding]:
         self._answer()
-        self.asked.append(wanted)
+        self.queries.append(wanted)
 
         def key(one: PastFinding) -> Any:
             ended = one.finding.ended_at if wanted.only_ended else None

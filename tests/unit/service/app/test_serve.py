@@ -19,7 +19,7 @@ from service.runtime.clock import monotonic, wait_until
 from service.runtime.events import Event
 from service.runtime.supervisor import OnDeath, Supervisor, Task
 from service.runtime.threads import in_thread
-from tests.unit.service.runtime.told import Told
+from tests.unit.service.runtime.recorded_log import RecordedLog
 
 REJECTED = StoreError("the database has schema 0099, unknown here", retryable=False)
 LONG, SHORT = 30.0, 0.02  # seconds: never reached in a test that passes, and soon over
@@ -92,7 +92,7 @@ class Process:
 
     def __init__(self, *, drain_seconds: float = LONG, last_seconds: float = LONG) -> None:
         self.calls: list[str] = []
-        self.told = Told()
+        self.reported = RecordedLog()
         self.stop = asyncio.Event()
         self.is_up = asyncio.Event()
         self.finish: Callable[[], Awaitable[None]] = at_once
@@ -102,7 +102,7 @@ class Process:
         self.closing = threading.Event()  # blocks closing until set
         self.closing.set()
         self.closed = threading.Event()
-        self.supervisor = Supervisor(self.told.log, self.stop, monotonic=monotonic)
+        self.supervisor = Supervisor(self.reported.log, self.stop, monotonic=monotonic)
         self.service = Service(
             Parts(
                 pipeline=self.pipeline,
@@ -112,7 +112,7 @@ class Process:
                 front=self.front,
                 supervisor=self.supervisor,
                 stop=self.stop,
-                log=self.told.log,
+                log=self.reported.log,
                 close=self._close,
                 started={"cluster": "default"},
             ),
@@ -133,7 +133,7 @@ class Process:
 
         return asyncio.run(body())
 
-    async def asked(self, number: signal.Signals = signal.SIGTERM) -> None:
+    async def queries(self, number: signal.Signals = signal.SIGTERM) -> None:
         """Send a signal to this very process, whose handler is the service's."""
         os.kill(os.getpid(), number)
         await asyncio.sleep(0)
@@ -171,7 +171,7 @@ class Process:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_everything_in_reverse_order(number: signal.Signals) -> None:
     process = Process()
-    assert process.run(lambda: process.asked(number))
+    assert process.run(lambda: process.queries(number))
     assert set(process.calls[:2]) == {"front begins", "load at start"}, "probes do not wait for it"
     assert process.calls[2:] == [
         "rounds begin",
@@ -182,7 +182,7 @@ def test_a_signal_ends_everything_in_reverse_order(number: signal.Signals) -> No
         "retention ends",
         "close",
     ]
-    assert process.told.names == [
+    assert process.reported.names == [
         Event.STARTED,
         Event.MEMORY_LOADED,
         Event.STOPPING,
@@ -193,7 +193,7 @@ def test_a_signal_ends_everything_in_reverse_order(number: signal.Signals) -> No
 def test_handlers_of_signals_are_gone_afterwards() -> None:
     before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     process = Process()
-    process.run(process.asked)
+    process.run(process.queries)
     after = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     assert after == before
 
@@ -206,7 +206,7 @@ def test_the_front_answers_while_the_last_round_is_finished() -> None:
         assert "front is asked to end" not in process.calls
 
     process.finish = finish
-    assert process.run(process.asked)
+    assert process.run(process.queries)
     calls = process.calls
     assert calls.index("the round goes on") < calls.index("front is asked to end")
 
@@ -220,7 +220,7 @@ def test_what_is_under_way_is_waited_for() -> None:
         process.calls.append("delivered")
 
     process.deliver = deliver
-    assert process.run(process.asked)
+    assert process.run(process.queries)
     calls = process.calls
     assert calls.index("delivered") < calls.index("front is asked to end") < calls.index("close")
 
@@ -228,8 +228,8 @@ def test_what_is_under_way_is_waited_for() -> None:
 def test_what_is_under_way_is_not_waited_for_without_end() -> None:
     process = Process(drain_seconds=SHORT, last_seconds=SHORT)
     process.deliver = for_ever
-    assert process.run(process.asked)
-    assert Event.DRAIN_LIMIT in process.told.names
+    assert process.run(process.queries)
+    assert Event.DRAIN_LIMIT in process.reported.names
 
 
 def test_what_could_not_be_stored_at_the_end_is_told() -> None:
@@ -237,8 +237,8 @@ def test_what_could_not_be_stored_at_the_end_is_told() -> None:
     process.pipeline.status = PersistenceStatus(
         state=PersistenceState.WAITING, error="connection refused", waiting_rounds=3
     )
-    assert process.run(process.asked)
-    assert process.told.of(Event.STORE_AWAY) == [
+    assert process.run(process.queries)
+    assert process.reported.of(Event.STORE_AWAY) == [
         {"level": "warning", "why": "connection refused", "waiting_rounds": 3}
     ]
 
@@ -246,19 +246,19 @@ def test_what_could_not_be_stored_at_the_end_is_told() -> None:
 def test_the_drain_limit_leaves_the_rest_undone_and_closes() -> None:
     process = Process(drain_seconds=SHORT, last_seconds=SHORT)
     process.finish = for_ever
-    assert process.run(process.asked)
+    assert process.run(process.queries)
     assert process.closed.wait(LONG)
     assert "flush" not in process.calls
-    assert process.told.of(Event.DRAIN_LIMIT)[0] == {"level": "warning", "hurried": False}
-    assert process.told.names[-1] == Event.STOPPED
+    assert process.reported.of(Event.DRAIN_LIMIT)[0] == {"level": "warning", "hurried": False}
+    assert process.reported.names[-1] == Event.STOPPED
 
 
 def test_a_front_that_does_not_end_is_ended() -> None:
     process = Process(drain_seconds=SHORT, last_seconds=SHORT)
     process.front.is_stuck = True
-    assert process.run(process.asked)
+    assert process.run(process.queries)
     assert "front ends" not in process.calls
-    assert Event.DRAIN_LIMIT in process.told.names
+    assert Event.DRAIN_LIMIT in process.reported.names
 
 
 def test_a_second_signal_hurries_and_still_closes() -> None:
@@ -268,13 +268,13 @@ def test_a_second_signal_hurries_and_still_closes() -> None:
 
     async def hurried() -> None:
         await process.stop.wait()
-        await process.asked()
+        await process.queries()
         threading.Timer(SHORT, process.closing.set).start()  # closing takes a time
 
-    assert process.run(process.asked, hurried)
+    assert process.run(process.queries, hurried)
     assert process.closed.is_set(), "what is open has been closed before the service says so"
-    assert process.told.of(Event.DRAIN_LIMIT) == [{"level": "warning", "hurried": True}]
-    assert process.told.names[-1] == Event.STOPPED
+    assert process.reported.of(Event.DRAIN_LIMIT) == [{"level": "warning", "hurried": True}]
+    assert process.reported.names[-1] == Event.STOPPED
 
 
 def test_who_hurries_does_not_wait_for_long_while_something_is_closed() -> None:
@@ -284,11 +284,11 @@ def test_who_hurries_does_not_wait_for_long_while_something_is_closed() -> None:
 
     async def hurried() -> None:
         await process.stop.wait()
-        await process.asked()
+        await process.queries()
 
-    assert process.run(process.asked, hurried)
+    assert process.run(process.queries, hurried)
     assert not process.closed.is_set()
-    assert len(process.told.of(Event.DRAIN_LIMIT)) == 2
+    assert len(process.reported.of(Event.DRAIN_LIMIT)) == 2
     process.closing.set()
 
 
@@ -299,7 +299,7 @@ def test_a_rejection_at_the_start_is_raised_and_everything_closed() -> None:
         process.run()
     assert sorted(process.calls) == ["close", "front begins", "load at start"]
     assert process.calls[-1] == "close"
-    assert process.told.names == [Event.STARTED, Event.STOPPED]
+    assert process.reported.names == [Event.STARTED, Event.STOPPED]
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
@@ -307,7 +307,7 @@ def test_handlers_are_gone_also_when_closing_fails() -> None:
     process = Process()
     process.close_error = StoreError("the server does not stop", retryable=False)
     with pytest.raises(StoreError, match="does not stop"):
-        process.run(process.asked)
+        process.run(process.queries)
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
@@ -319,7 +319,7 @@ def test_an_error_while_draining_leaves_no_task_behind() -> None:
     async def body() -> None:
         running = asyncio.ensure_future(process.service.run())
         await process.is_up.wait()
-        await process.asked()
+        await process.queries()
         with pytest.raises(ValueError, match="defect"):
             await running
         left.extend(asyncio.all_tasks() - {asyncio.current_task()})
@@ -339,7 +339,7 @@ def test_a_signal_ends_a_start_that_does_not_come_to_an_end(signals: int) -> Non
         running = asyncio.ensure_future(process.service.run())
         await in_thread(lambda: process.pipeline.began.wait(LONG))
         for _ in range(signals):
-            await process.asked()
+            await process.queries()
         async with asyncio.timeout(LONG / 2):
             return await running
 
@@ -356,13 +356,13 @@ def test_a_signal_during_a_start_that_ends_makes_no_round() -> None:
     async def body() -> bool:
         running = asyncio.ensure_future(process.service.run())
         await in_thread(lambda: process.pipeline.began.wait(LONG))
-        await process.asked()
+        await process.queries()
         process.pipeline.released.set()
         return await running
 
     assert asyncio.run(body())
     assert "rounds begin" not in process.calls
-    assert process.told.names[-1] == Event.STOPPED
+    assert process.reported.names[-1] == Event.STOPPED
 
 
 def test_the_death_of_the_front_ends_the_service_with_false() -> None:
@@ -370,7 +370,7 @@ def test_the_death_of_the_front_ends_the_service_with_false() -> None:
     process.front.error = OSError(98, "Address already in use")
     assert process.run() is False
     assert process.calls[-1] == "close"
-    assert process.told.of(Event.STOPPED) == [{"level": "info", "because": "http"}]
+    assert process.reported.of(Event.STOPPED) == [{"level": "info", "because": "http"}]
 
 
 def test_the_death_of_a_task_that_may_die_ends_nothing() -> None:
@@ -380,7 +380,7 @@ def test_the_death_of_a_task_that_may_die_ends_nothing() -> None:
         raise ValueError("while draining")
 
     process.finish = dies_at_the_end
-    assert process.run(process.asked)
+    assert process.run(process.queries)
     assert process.supervisor.failed is None
     assert process.calls.index("flush") < process.calls.index("front ends")
-    assert process.told.of(Event.TASK_DIED)[0]["then"] == OnDeath.RESTART
+    assert process.reported.of(Event.TASK_DIED)[0]["then"] == OnDeath.RESTART

@@ -20,7 +20,7 @@ from service.storage.delivery.delivered import Done, RowState
 from service.storage.delivery.outbox import Claimed, Claims, SendCapacity
 from tests.factories import at
 from tests.unit.service.alerting.notifications.given import webhook
-from tests.unit.service.runtime.told import Told
+from tests.unit.service.runtime.recorded_log import RecordedLog
 
 LIMIT: Final = 60.0  # seconds; never reached in a test that passes
 AWAY: Final = StoreError("the database is away", retryable=True)
@@ -79,7 +79,7 @@ class FakeOutbox:
     waiting: dict[int, Claimed] = field(default_factory=dict)
     due: dict[int, datetime] = field(default_factory=dict)
     done: list[Done] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
+    queries: list[str] = field(default_factory=list)
     is_away: bool = False
     turn: threading.Lock = field(default_factory=threading.Lock)  # the loop adds, a thread claims
 
@@ -110,7 +110,7 @@ class FakeOutbox:
         self._answer()
         with self.turn:
             self.due |= dict.fromkeys(rows, now)
-        self.asked.append(f"release {sorted(rows)}")
+        self.queries.append(f"release {sorted(rows)}")
 
     def complete(self, done: Sequence[Done], now: datetime) -> None:
         del now
@@ -129,20 +129,20 @@ class FakeOutbox:
     def give_up(self, receiver: str, now: datetime) -> int:
         del now
         self._answer()
-        self.asked.append(f"give up {receiver}")
+        self.queries.append(f"give up {receiver}")
         return 3
 
     def hasten(self, receiver: str, now: datetime) -> None:
         self._answer()
         with self.turn:
             self.due = dict.fromkeys(self.due, now)
-        self.asked.append(f"hasten {receiver}")
+        self.queries.append(f"hasten {receiver}")
 
     def shift(self, step: timedelta) -> None:
         self._answer()
         with self.turn:
             self.due = {row: timestamp + step for row, timestamp in self.due.items()}
-        self.asked.append(f"shift {step.total_seconds():g}")
+        self.queries.append(f"shift {step.total_seconds():g}")
 
     def _answer(self) -> None:
         if self.is_away:
@@ -185,7 +185,7 @@ class FaultContext:
         self.clock = Clock()
         self.outbox = FakeOutbox()
         self.sender = FakeSender(self.clock)
-        self.told = Told()
+        self.reported = RecordedLog()
         self.stop = asyncio.Event()
         self.failed: list[str] = []
         given = receivers or [(webhook(), 2)]
@@ -198,7 +198,7 @@ class FaultContext:
             stats=self.stats,
             clocks=Clocks(utc_now=self.clock.utc_now, monotonic=self.clock.monotonic),
             stop=self.stop,
-            log=self.told.log,
+            log=self.reported.log,
             attempt=self._attempted,
             chance=lambda: 0.5,
             poll_seconds=0.001,

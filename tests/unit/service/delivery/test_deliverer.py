@@ -36,7 +36,7 @@ def test_what_waits_is_sent_and_stored_as_delivered() -> None:
         assert sorted(context.sender.sent) == ["id-1", "id-2", "id-3"]
         assert {one.state for one in context.outbox.done} == {RowState.DELIVERED}
         assert context.sender.most_at_once == 2
-        assert len(context.told.of(Event.DELIVERED)) == 3
+        assert len(context.reported.of(Event.DELIVERED)) == 3
 
     play(story)
 
@@ -51,7 +51,7 @@ def test_a_failed_one_is_tried_again_with_the_same_id_when_its_pause_is_over() -
         await context.until(lambda: len(context.outbox.done) == 3, step=0.5)
         assert context.sender.sent == ["id-1"] * 3
         assert [one.failure for one in context.outbox.done] == ["server_error", "timeout", None]
-        assert [told["attempt"] for told in context.told.of(Event.DELIVERY_FAILED)] == [1, 2]
+        assert [told["attempt"] for told in context.reported.of(Event.DELIVERY_FAILED)] == [1, 2]
 
     play(story)
 
@@ -70,7 +70,9 @@ def test_answers_wait_for_the_database_and_nothing_is_sent_twice() -> None:
         assert len(context.outbox.done) == 2
         assert len(context.sender.sent) == 2
         assert (
-            len(context.told.of(Event.OUTBOX_AWAY)) == len(context.told.of(Event.OUTBOX_BACK)) == 1
+            len(context.reported.of(Event.OUTBOX_AWAY))
+            == len(context.reported.of(Event.OUTBOX_BACK))
+            == 1
         )
 
     play(story)
@@ -86,7 +88,7 @@ def test_a_receiver_that_is_down_is_tried_by_one_and_then_all_at_once() -> None:
         await context.until(lambda: len(context.outbox.done) >= before + 6, step=1)
         assert context.sender.most_at_once == 1
         context.sender.answer = lambda _id: attempt()
-        await context.until(lambda: "hasten team" in context.outbox.asked, step=1)
+        await context.until(lambda: "hasten team" in context.outbox.queries, step=1)
         await context.until(lambda: not context.outbox.waiting)
 
     play(story)
@@ -118,7 +120,7 @@ def test_more_is_fetched_for_a_quick_receiver_and_given_back_when_it_is_down() -
         await context.until(lambda: len(context.sender.sent) == 3)
         context.sender.answer = lambda _id: attempt(503)
         context.sender.free.set()
-        await context.until(lambda: any("release" in asked for asked in context.outbox.asked))
+        await context.until(lambda: any("release" in asked for asked in context.outbox.queries))
         assert context.sender.most_at_once == 2
 
     play(story)
@@ -134,7 +136,7 @@ def test_what_has_waited_for_its_turn_too_long_is_given_back() -> None:
         await context.until(lambda: len(context.sender.sent) == 3)  # two of them in their turn
         context.clock.seconds += 13  # an attempt more would outlast its lease
         context.sender.free.set()
-        await context.until(lambda: "release [3]" in context.outbox.asked)
+        await context.until(lambda: "release [3]" in context.outbox.queries)
         await context.until(lambda: len(context.outbox.done) == 4)
         assert sorted(context.sender.sent) == ["id-0", "id-1", "id-2", "id-3"]
 
@@ -145,10 +147,10 @@ def test_a_receiver_that_is_gone_gets_nothing_more() -> None:
     async def story(context: FaultContext) -> None:
         context.sender.answer = lambda _id: attempt(410)
         context.outbox.add(claimed())
-        await context.until(lambda: "give up team" in context.outbox.asked)
+        await context.until(lambda: "give up team" in context.outbox.queries)
         assert context.outbox.done[0].dead_reason is DeadReason.GONE
-        assert context.told.of(Event.RECEIVER_GONE)[0]["given_up"] == 3
-        told = context.stats.told(at(0)).receivers["team"]
+        assert context.reported.of(Event.RECEIVER_GONE)[0]["given_up"] == 3
+        told = context.stats.reported(at(0)).receivers["team"]
         assert told.outcomes == {"dead": 4}
 
     play(story)
@@ -172,7 +174,7 @@ def test_a_clock_that_is_set_makes_nothing_late_or_early(step: float) -> None:
         context.outbox.add(claimed())
         await context.until(lambda: len(context.outbox.done) == 1)
         context.clock.set_by = timedelta(seconds=step)
-        await context.until(lambda: f"shift {step:g}" in context.outbox.asked)
+        await context.until(lambda: f"shift {step:g}" in context.outbox.queries)
         assert context.sender.sent == ["id-1"]
         context.clock.seconds = 3
         await context.until(lambda: len(context.sender.sent) == 2)

@@ -19,7 +19,7 @@ from service.storage.delivery.posting import Message
 from tests.factories import at
 from tests.unit.service.alerting.notifications.given import notification, webhook
 from tests.unit.service.delivery.given import AWAY, Clock
-from tests.unit.service.runtime.told import Told
+from tests.unit.service.runtime.recorded_log import RecordedLog
 
 BACKUP = webhook(name="backup")
 
@@ -60,7 +60,7 @@ class Care:
     def __init__(self, **duties: Any) -> None:
         self.clock = Clock()
         self.store = FakeBacklogs()
-        self.told = Told()
+        self.reported = RecordedLog()
         self.is_watching = True
         self.woken = 0
         receivers = {"team": webhook(), "backup": BACKUP}
@@ -83,7 +83,7 @@ class Care:
             monotonic=self.clock.monotonic,
             is_watching=lambda: self.is_watching,
             wake=self._wake,
-            log=self.told.log,
+            log=self.reported.log,
         )
 
     def observe(self, seconds: float = 0) -> None:
@@ -97,7 +97,7 @@ class Care:
 def test_how_much_waits_is_counted() -> None:
     care = Care()
     care.observe()
-    told = care.stats.told(at(0)).receivers["team"]
+    told = care.stats.reported(at(0)).receivers["team"]
     assert (told.waiting, told.dead, told.oldest_seconds) == (2, 1, 5.0)
     assert care.woken == 0
 
@@ -124,8 +124,8 @@ def test_what_is_late_is_told_to_the_fallback_receiver() -> None:
     assert (message.receiver, message.fallback_of, message.cluster) == ("backup", 7, 1)
     assert message.is_firing
     assert len(json.loads(message.body)["alerts"]) == message.alerts == 2
-    assert care.told.of(Event.FALLBACK)[0]["waiting_seconds"] == 400
-    assert care.stats.told(at(0)).fallbacks == care.woken == 1
+    assert care.reported.of(Event.FALLBACK)[0]["waiting_seconds"] == 400
+    assert care.stats.reported(at(0)).fallbacks == care.woken == 1
 
 
 def test_the_watchdog_speaks_while_rounds_are_made() -> None:
@@ -145,7 +145,7 @@ def test_what_was_for_a_receiver_that_is_no_more_is_logged() -> None:
     care = Care()
     care.store.buried = ["old"]
     care.observe()
-    assert care.told.of(Event.RECEIVER_REMOVED)[0]["receiver"] == "old"
+    assert care.reported.of(Event.RECEIVER_REMOVED)[0]["receiver"] == "old"
 
 
 def test_a_database_that_is_away_ends_nothing() -> None:

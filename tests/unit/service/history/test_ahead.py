@@ -46,7 +46,7 @@ def packed(segment: Segment, left_out: Collection[int] = ()) -> list[Block]:
     """Return the rows that are written, in parts that hold as few series as may be."""
     hour = packed_hour(segment, buckets=4, left_out=left_out)
     assert hour is not None
-    return [part.told() for part in hour.parts(most_bytes=1)]
+    return [part.reported() for part in hour.parts(most_bytes=1)]
 
 
 def rounds(segment: Segment) -> list[tuple[int, list[float]]]:

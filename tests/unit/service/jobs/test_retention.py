@@ -14,7 +14,7 @@ from service.runtime.events import Event
 from service.scheduling.job import RunContext, Stats
 from service.storage.jobs.retention import STATEMENTS, Kind
 from tests.factories import NOON
-from tests.unit.service.runtime.told import Told
+from tests.unit.service.runtime.recorded_log import RecordedLog
 
 DAY = timedelta(days=1)
 AWAY = StoreError("the database has not answered yet", retryable=True)
@@ -39,9 +39,9 @@ class Rows:
         return {"transitions": 7, "bodies": 0}
 
 
-def run(rows: Rows, now: datetime, told: Told | None = None) -> Stats:
+def run(rows: Rows, now: datetime, told: RecordedLog | None = None) -> Stats:
     context = RunContext(due_at=now, now=now, is_over=lambda: False)
-    return Retention(rows, 40 * DAY, (told or Told()).log).run(context)
+    return Retention(rows, 40 * DAY, (told or RecordedLog()).log).run(context)
 
 
 def test_every_kind_has_its_limit() -> None:
@@ -76,7 +76,7 @@ def test_a_clock_is_trusted_that_ran_a_day_ago(days: list[float], *, trusted: bo
 
 
 def test_a_clock_that_ran_ahead_is_told() -> None:
-    told = Told()
+    told = RecordedLog()
     run(Rows(runs=[NOON - 9000 * DAY]), NOON, told)
     assert told.of(Event.RETENTION_SKIPPED) == [
         {
@@ -88,7 +88,7 @@ def test_a_clock_that_ran_ahead_is_told() -> None:
 
 
 def test_a_young_database_is_no_error() -> None:
-    told = Told()
+    told = RecordedLog()
     run(Rows(), NOON, told)
     assert told.events == []
 

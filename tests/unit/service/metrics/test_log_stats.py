@@ -19,7 +19,7 @@ def test_counts_add_up_and_the_latest_line_stays() -> None:
             unparsed=1,
             lost_bytes=7,
             last_line_at=at(9),
-            told_at=at(15),
+            reported_at=at(15),
             error="away",
         )
     }
@@ -36,7 +36,7 @@ def test_what_comes_under_one_name_in_two_ways_is_added_up_and_either_error_is_t
     stats = after_round({"broker-1": LogStats(lines=5)}, [by_file, by_http], NOON)
     assert stats == {
         "broker-1": LogStats(
-            lines=16, last_line_at=NOON, told_at=NOON, error="/a.log: permission denied"
+            lines=16, last_line_at=NOON, reported_at=NOON, error="/a.log: permission denied"
         )
     }
     both = [by_file, LogSource(name="broker-1", error="the database is away")]
@@ -45,10 +45,10 @@ def test_what_comes_under_one_name_in_two_ways_is_added_up_and_either_error_is_t
 
 
 def test_a_source_that_a_round_did_not_read_stays_as_it_was() -> None:
-    before = {"a": LogStats(lines=1, told_at=NOON), "b": LogStats(lines=2, told_at=NOON)}
+    before = {"a": LogStats(lines=1, reported_at=NOON), "b": LogStats(lines=2, reported_at=NOON)}
     assert after_round(before, [LogSource(name="b", lines=1)], at(15)) == {
-        "a": LogStats(lines=1, told_at=NOON),
-        "b": LogStats(lines=3, told_at=at(15)),
+        "a": LogStats(lines=1, reported_at=NOON),
+        "b": LogStats(lines=3, reported_at=at(15)),
     }
 
 

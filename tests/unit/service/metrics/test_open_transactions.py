@@ -16,7 +16,7 @@ from rules.facts.gap import GapScope
 from rules.facts.identity import TopicPartition
 from rules.facts.transactions import NO_TIMEOUT, IdVisibility, Transaction, TransactionState
 from rules.transactions.classes import TransactionClass
-from service.metrics.open_transactions import TOLD_BY_LEADERS, OpenTransactions
+from service.metrics.open_transactions import REPORTED_BY_LEADERS, OpenTransactions
 from tests.factories import (
     NOON,
     at,
@@ -33,7 +33,7 @@ from tests.factories import (
 from tests.unit.rules.catalogue.judging import view_of
 
 EVERY: Final = tuple(TransactionClass)
-WITHOUT_LEADERS: Final = tuple(one for one in EVERY if one not in TOLD_BY_LEADERS)
+WITHOUT_LEADERS: Final = tuple(one for one in EVERY if one not in REPORTED_BY_LEADERS)
 NONE_KNOWN: Final[tuple[TransactionClass, ...]] = ()
 NOWHERE: Final[frozenset[TopicPartition]] = frozenset()
 ELSEWHERE: Final = frozenset({TopicPartition("orders", 1)})

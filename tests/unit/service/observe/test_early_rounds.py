@@ -9,13 +9,13 @@ from rules.catalogue.committed_records_lost import RULE, Why
 from rules.facts.gap import Gap, GapScope
 from rules.facts.identity import TopicPartition
 from rules.judgement import NamedSubjects, decide
-from rules.question import BatchesQuestion, WantedBatches
+from rules.question import BatchesQuestion, BatchRequest
 from rules.verdict import Verdict
 from service.observe.watch import WatchedRound
 from tests.factories import NOON, gap, snapshot
 
 ASKED = BatchesQuestion(
-    (WantedBatches(name=TopicPartition("orders", 0), producer_id=7, offset=100, sequence=2),)
+    (BatchRequest(name=TopicPartition("orders", 0), producer_id=7, offset=100, sequence=2),)
 )
 
 

@@ -22,7 +22,7 @@ from service.runtime.events import Event
 from service.runtime.supervisor import Supervisor, Task
 from tests.factories import NOON, at, offsets, partitions, snapshot
 from tests.instant import InstantLoop
-from tests.unit.service.runtime.told import Told
+from tests.unit.service.runtime.recorded_log import RecordedLog
 
 PACE = RiskPace(interval_seconds=1.0, request_seconds=5.0, max_partitions=2000)
 UPTIME = 5000.0
@@ -41,14 +41,14 @@ class Leaders:
         self.epoch = 5
         self.unseen: set[int] = set()
         self.seconds: list[float] = []
-        self.asked: list[list[int]] = []
+        self.queries: list[list[int]] = []
         self.meanwhile: Callable[[], object] = lambda: None
         self.closed = 0
 
     def observe(self, targets: RiskTargets, *, seconds: float, now_us: int) -> AtRiskObservation:
         """Observation once."""
         self.seconds.append(seconds)
-        self.asked.append(targets.rows.tolist())
+        self.queries.append(targets.rows.tolist())
         self.meanwhile()
         rows = np.array([r for r in targets.rows.tolist() if r not in self.unseen], np.int64)
         level = Column.known(np.full(len(rows), self.level, np.int64))
@@ -116,7 +116,7 @@ def test_where_nothing_is_at_risk_nobody_is_asked() -> None:
     watched.observe()
     watched.round(QUIET)
     watched.observe()
-    assert watched.leaders.asked == []
+    assert watched.leaders.queries == []
     assert watched.watch.take() is None
     assert watched.watch.stats() == RiskStats(
         at_risk=0, watched=0, unseen=0, observations=0, took_seconds=None, requests={}
@@ -130,7 +130,7 @@ def test_the_next_round_is_given_the_latest_observation_once() -> None:
     watched.leaders.level = 120
     watched.observe()
     found = watched.taken()
-    assert watched.leaders.asked == [[0, 2], [0, 2]]
+    assert watched.leaders.queries == [[0, 2], [0, 2]]
     assert found.row.tolist() == [0, 2]
     assert found.high_watermark.to_list() == [120, 120]
     assert found.observed_at_us.tolist() == [at_us(2)] * 2
@@ -187,7 +187,7 @@ def test_a_round_that_ends_during_a_observation_moves_its_rows() -> None:
     assert found.partitions is grown
     assert found.row.tolist() == [1, 3]
     watched.observe()
-    assert watched.leaders.asked[-1] == [3]
+    assert watched.leaders.queries[-1] == [3]
 
 
 def test_a_high_watermark_that_unchanged_between_two_observations_stays_under_watch() -> None:
@@ -201,9 +201,9 @@ def test_a_high_watermark_that_unchanged_between_two_observations_stays_under_wa
     watched.observe()
     watched.round(QUIET)
     assert watched.watch.stats().at_risk == 0
-    asked = len(watched.leaders.asked)
+    asked = len(watched.leaders.queries)
     watched.observe()
-    assert len(watched.leaders.asked) == asked
+    assert len(watched.leaders.queries) == asked
 
 
 def test_the_stats_tell_what_is_not_seen_and_what_the_limit_leaves_out() -> None:
@@ -279,7 +279,7 @@ class Driven:
     """The task under a supervisor, on a clock of its own, until its n-th observation."""
 
     def __init__(self, *, observations: int) -> None:
-        self.loop, self.told = InstantLoop(), Told()
+        self.loop, self.reported = InstantLoop(), RecordedLog()
         self.leaders, self.stop = Leaders(), asyncio.Event()
         self.begins: list[float] = []
         self.takes: Callable[[int], float] = lambda _: 0.0
@@ -289,7 +289,7 @@ class Driven:
         self.watch = RiskWatch(
             self.leaders, PACE, utc_now=lambda: NOON, monotonic=self.loop.time, stop=self.stop
         )
-        self.supervisor = Supervisor(self.told.log, self.stop, monotonic=self.loop.time)
+        self.supervisor = Supervisor(self.reported.log, self.stop, monotonic=self.loop.time)
 
     def run(self) -> list[float]:
         """Return when the observations began."""
@@ -328,7 +328,7 @@ def test_a_observation_that_died_is_counted_and_the_next_one_is_made() -> None:
     driven.fails_in = {2}
     assert len(driven.run()) == 3
     assert driven.supervisor.restarts == {"at_risk_observations": 1}
-    [died] = driven.told.of(Event.TASK_DIED)
+    [died] = driven.reported.of(Event.TASK_DIED)
     assert died["task"] == "at_risk_observations"
     assert driven.watch.stats().observations == 2
 

@@ -16,10 +16,10 @@ import pytest
 
 from collectors.scrapes import readings
 from collectors.scrapes.answer import Samples
-from collectors.scrapes.asking import Body
 from collectors.scrapes.endpoints import Endpoint, page_at
 from collectors.scrapes.listing import Listed
-from collectors.scrapes.wanted import Series, wanted
+from collectors.scrapes.scraping import Body
+from collectors.scrapes.selection import Series, wanted
 from rules.facts.gap import GapCause
 from rules.facts.scrapes import EndpointKind, ScrapeFailure
 from service.observe.scrape_watch import AT_ONCE, FAILED_AT_ONCE, ScrapePace, ScrapeWatch
@@ -27,7 +27,7 @@ from service.runtime.events import Event
 from service.runtime.supervisor import Supervisor, Task
 from tests.factories import NOON
 from tests.instant import now, run_instantly
-from tests.unit.service.runtime.told import Told
+from tests.unit.service.runtime.recorded_log import RecordedLog
 
 PACE = ScrapePace(interval_seconds=15.0, timeout_seconds=5.0, max_series=100)
 APP = page_at("http://app-1:8081/metrics")
@@ -52,7 +52,7 @@ class Endpoints:
         self.seconds: dict[Endpoint, float] = {}
         self.dead: set[Endpoint] = set()
         self.value = 0.0
-        self.asked: list[tuple[Endpoint, float]] = []
+        self.queries: list[tuple[Endpoint, float]] = []
         self.side_by_side = 0
         self.most_side_by_side = 0
         self.defect: Exception | None = None
@@ -64,7 +64,7 @@ class Endpoints:
 
     async def ask(self, endpoint: Endpoint) -> Body | ScrapeFailure:
         """Answer after some time."""
-        self.asked.append((endpoint, now()))
+        self.queries.append((endpoint, now()))
         self.side_by_side += 1
         self.most_side_by_side = max(self.most_side_by_side, self.side_by_side)
         try:
@@ -85,7 +85,7 @@ class Endpoints:
 
     def times(self, endpoint: Endpoint) -> list[float]:
         """Return when it was asked."""
-        return [round(timestamp, 3) for one, timestamp in self.asked if one == endpoint]
+        return [round(timestamp, 3) for one, timestamp in self.queries if one == endpoint]
 
 
 class Watched:
@@ -95,10 +95,10 @@ class Watched:
         self.endpoints = Endpoints()
         self.listed = Listed(endpoints=endpoints)
         self.lists_take = 0.0  # seconds
-        self.told = Told()
+        self.reported = RecordedLog()
         self.stop = asyncio.Event()
         self.clock_set_by = timedelta(0)
-        self.supervisor = Supervisor(self.told.log, self.stop, monotonic=now)
+        self.supervisor = Supervisor(self.reported.log, self.stop, monotonic=now)
         self.watch = ScrapeWatch(
             self.endpoints,
             self._lists,
@@ -106,7 +106,7 @@ class Watched:
             utc_now=self._utc_now,
             monotonic=now,
             stop=self.stop,
-            log=self.told.log,
+            log=self.reported.log,
             known=Listed(endpoints=endpoints, is_known=False),
             off_loop=self._off_loop,  # a thread and the loop's clock know nothing of each other
         )
@@ -226,7 +226,7 @@ def test_failing_and_coming_back_are_told_once_each() -> None:
         watched = Watched(APP)
         watched.endpoints.dead = {APP}
         await watched.run(60, watched.endpoints.dead.clear)
-        return watched.told.events
+        return watched.reported.events
 
     away, back = run_instantly(test)
     assert (away["event"], back["event"]) == (Event.ENDPOINT_AWAY, Event.ENDPOINT_BACK)
@@ -265,7 +265,7 @@ def test_lists_are_read_again_and_what_is_no_longer_listed_is_forgotten() -> Non
         assert [one.name for one in seen.endpoints] == [OTHER.name]
         assert len(seen.clients) == 1
         assert [one.why for one in seen.gaps()] == [broken.why]
-        assert watched.told.names == [Event.ENDPOINT_LIST]
+        assert watched.reported.names == [Event.ENDPOINT_LIST]
 
     run_instantly(test)
 
@@ -282,7 +282,7 @@ def test_lists_that_hang_stop_no_endpoint_and_are_told() -> None:
         seen = watched.watch.scrapes()
         assert seen.fresh == {APP.name}, "what they said last is asked on"
         assert [one.cause for one in seen.gaps()] == [GapCause.TIMEOUT]
-        assert watched.told.names == [Event.ENDPOINT_LIST]
+        assert watched.reported.names == [Event.ENDPOINT_LIST]
         assert len(watched.endpoints.times(APP)) > 200 / PACE.interval_seconds
         assert now() < 241, "nor does the end of the service wait for them"
 

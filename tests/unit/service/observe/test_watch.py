@@ -155,8 +155,8 @@ def test_a_question_is_given_to_the_next_round_and_outlives_one_that_cannot_be_m
     stalled = {"groups": (group(),), "commits": commits((0, 0, 50))}
     script = Script(*[stalled] * 4, None, stalled, {})
     watch(script)
-    assert [len(asked) for asked in script.asked] == [0, 0, 0, 1, 1, 1, 1]
-    [question] = script.asked[-1]
+    assert [len(asked) for asked in script.queries] == [0, 0, 0, 1, 1, 1, 1]
+    [question] = script.queries[-1]
     assert isinstance(question, ReadableQuestion)
     assert (question.commits.group_ids, question.commits.row.tolist()) == (("billing",), [0])
 

@@ -29,7 +29,7 @@ class Script:
         self.observations = list(observations)
         self.now = began
         self.uptime = 1000.0
-        self.asked: list[tuple[Question, ...]] = []  # what each round was given to answer
+        self.queries: list[tuple[Question, ...]] = []  # what each round was given to answer
 
     def utc_now(self) -> datetime:
         return self.now
@@ -44,7 +44,7 @@ class Script:
 
     def read(self, scope: Scope) -> Snapshot:
         """Show the next round."""
-        self.asked.append(scope.questions)
+        self.queries.append(scope.questions)
         observation = self.observations.pop(0)
         if observation is None:
             raise UnreachableError("no bootstrap address answered: 127.0.0.1:9: connection refused")

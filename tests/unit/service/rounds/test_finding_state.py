@@ -14,11 +14,11 @@ from rules.errors import StoreError
 from rules.open_findings import EndReason, Step
 from rules.verdict import Kind
 from service.alerting.alerts.delta import Closing, ClosingOutcome
-from service.alerting.alerts.lifecycle import AlertStep
+from service.alerting.alerts.lifecycle import AlertTransition
 from service.alerting.receivers.receiver_url import ReceiverUrl
 from service.alerting.receivers.receivers import PagerDutyReceiver, WebhookReceiver
 from service.alerting.receivers.secret import Secret
-from service.storage.alerting.asked import Wanted
+from service.storage.alerting.pending_requests import PendingRequests
 from service.storage.findings.findings import labels_hash
 from service.storage.rounds.rounds import Round, Stored
 from tests.alerting import (
@@ -185,9 +185,9 @@ def test_a_group_that_is_due_does_not_wait_for_a_slow_cluster() -> None:
     watched.wait(0)
     watched.round(0, {A: BREACH})
     watched.wait(29)
-    assert not watched.found.has_to_tell()
+    assert not watched.found.has_reports_due()
     watched.seconds = 31
-    assert watched.found.has_to_tell()
+    assert watched.found.has_reports_due()
     watched.wait(31)
     watched.wait(32)
     assert told(store) == ["31 first notification +0"]
@@ -222,7 +222,7 @@ def test_an_event_that_a_person_closed_is_over_and_its_end_is_told() -> None:
     watched = Watched(store, EVENTS)
     watched.round(0, {A: BREACH})
     watched.round(30, {A: OK})
-    store.wanted = Wanted(closings=(closing(), closing(C, 2)))
+    store.requests = PendingRequests(closings=(closing(), closing(C, 2)))
     watched.round(45, {A: OK})
     changes = watched.round(330, {A: OK})
     assert [(one.step, one.end_reason) for one in changes] == [(Step.ENDED, EndReason.CLOSED)]
@@ -239,7 +239,7 @@ def test_a_state_ends_when_it_is_over_and_not_because_a_person_wants_it() -> Non
     store = MemoryStore()
     watched = Watched(store)
     watched.round(0, {A: BREACH})
-    store.wanted = Wanted(closings=(closing(),))
+    store.requests = PendingRequests(closings=(closing(),))
     watched.round(15, {A: BREACH})
     watched.round(30, {A: BREACH})
     assert [one.outcome for one in store.closed] == [ClosingOutcome.NOT_AN_EVENT]
@@ -250,18 +250,23 @@ def test_an_event_that_happens_again_as_it_is_closed_is_another_one() -> None:
     store = MemoryStore()
     watched = Watched(store, EVENTS)
     watched.round(0, {A: BREACH})
-    store.wanted = Wanted(closings=(closing(),))
+    store.requests = PendingRequests(closings=(closing(),))
     watched.round(15, {A: OK})
     changes = watched.round(30, {A: (BREACH, Why.SAID, {"lag": 2})})
     assert [one.step for one in changes] == [Step.ENDED, Step.OPENED]
     assert len(watched.found.open_findings) == 1
     deltas = [one.alerts for one in store.rounds if one.alerts is not None]
-    assert [one.step for one in deltas[-1].steps] == [AlertStep.RESOLVED, AlertStep.FIRED]
+    assert [one.step for one in deltas[-1].steps] == [
+        AlertTransition.RESOLVED,
+        AlertTransition.FIRED,
+    ]
 
 
 def test_silences_hold_from_the_round_after_they_were_read() -> None:
     store = MemoryStore()
-    store.wanted = Wanted(asked=replace(Wanted().asked, silences=(silence('topic="orders"'),)))
+    store.requests = PendingRequests(
+        requests=replace(PendingRequests().requests, silences=(silence('topic="orders"'),))
+    )
     watched = Watched(store)
     watched.round(0, {A: BREACH})
     watched.round(30, {A: BREACH})

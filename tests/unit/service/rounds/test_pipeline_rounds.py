@@ -40,14 +40,14 @@ class Risk:
     """Notes what rounds told it."""
 
     def __init__(self) -> None:
-        self.told: list[Snapshot] = []
+        self.reported: list[Snapshot] = []
 
     def note(self, snapshot: Snapshot) -> None:
-        self.told.append(snapshot)
+        self.reported.append(snapshot)
 
     def stats(self) -> RiskStats:
         """Say that so many partitions are at risk as there were rounds."""
-        told = len(self.told)
+        told = len(self.reported)
         return RiskStats(at_risk=told, watched=told, unseen=0, observations=7, took_seconds=None)
 
 
@@ -147,7 +147,7 @@ def test_every_observation_at_the_cluster_tells_what_is_at_risk_and_the_page_sho
     service = Service(MemoryStore(), QUIET, QUIET, None, risk=risk)
     for told in (1, 2, 2):
         service.rounds(1)
-        assert len(risk.told) == told
+        assert len(risk.reported) == told
         assert f'tidemark_risk_partitions{{cluster="default"}} {told}' in service.page()
     service.pipeline.note_died()
     assert 'tidemark_risk_partitions{cluster="default"} 2' in service.page()

@@ -26,7 +26,7 @@ from service.runtime.events import Event
 from tests.factories import NOON, gap, snapshot
 from tests.integration.storage.given import judged, meta
 from tests.unit.service.rounds.unseen import made_round, service_state
-from tests.unit.service.runtime.told import Told
+from tests.unit.service.runtime.recorded_log import RecordedLog
 
 STORED = PersistenceStatus(state=PersistenceState.STORED, stored_at=NOON)
 
@@ -43,9 +43,9 @@ def change(topic: str = "orders", **overrides: Any) -> Change:
     return replace(base, **overrides)
 
 
-def told(*changes: Change, **shown: Any) -> Told:
+def told(*changes: Change, **shown: Any) -> RecordedLog:
     """Return what is logged of one round that was stored."""
-    made = Told()
+    made = RecordedLog()
     RoundLog(made.log).tell(
         made_round(replace(service_state(), **{"persistence": STORED, **shown}), changes)
     )
@@ -141,7 +141,7 @@ def test_thousands_of_findings_are_counted_and_not_listed() -> None:
 
 
 def test_a_step_of_the_clock_and_a_late_memory_are_told() -> None:
-    made = Told()
+    made = RecordedLog()
     late = made_round(replace(service_state(), persistence=STORED), was_loaded=True)
     stepped = replace(late.watched, clock_step=timedelta(minutes=-5))
     RoundLog(made.log).tell(replace(late, watched=stepped))
@@ -150,7 +150,7 @@ def test_a_step_of_the_clock_and_a_late_memory_are_told() -> None:
 
 
 def test_only_changes_of_how_storing_goes_are_told() -> None:
-    made = Told()
+    made = RecordedLog()
     log = RoundLog(made.log)
     away = PersistenceStatus(state=PersistenceState.WAITING, error="connection refused")
     rejected = PersistenceStatus(state=PersistenceState.REJECTED, error="read-only")
@@ -200,7 +200,7 @@ def test_a_round_says_that_more_log_lines_wait() -> None:
 
 
 def test_a_source_of_log_lines_is_told_when_its_error_changes() -> None:
-    made = Told()
+    made = RecordedLog()
     log = RoundLog(made.log)
     for error in (None, "denied", "denied", "gone", None, None):
         shown = replace(service_state(), logs={"a": LogStats(error=error)}, persistence=STORED)

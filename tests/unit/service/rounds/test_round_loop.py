@@ -15,7 +15,7 @@ from service.rounds.round_loop import RoundLoop
 from service.runtime.events import Event
 from tests.instant import InstantLoop
 from tests.unit.service.rounds.unseen import made_round, service_state
-from tests.unit.service.runtime.told import Told
+from tests.unit.service.runtime.recorded_log import RecordedLog
 
 INTERVAL = 15.0
 
@@ -48,13 +48,13 @@ class Driven:
 
     def __init__(self, *, rounds: int) -> None:
         self.loop = InstantLoop()
-        self.told = Told()
+        self.reported = RecordedLog()
         self.pipeline = FakePipeline(self.loop)
         self.stop = asyncio.Event()
         self.pipeline.at_round = lambda number: self._stop_in(number, rounds)
         self.rounds = RoundLoop(
             self.pipeline,
-            RoundLog(self.told.log),
+            RoundLog(self.reported.log),
             interval_seconds=INTERVAL,
             monotonic=self.loop.time,
             stop=self.stop,
@@ -93,7 +93,7 @@ def test_a_round_is_early_after_a_leader_change() -> None:
 def test_the_round_in_which_the_service_stops_is_finished_and_told() -> None:
     driven = Driven(rounds=1)
     driven.run()
-    assert [event["number"] for event in driven.told.of(Event.ROUND)] == [1]
+    assert [event["number"] for event in driven.reported.of(Event.ROUND)] == [1]
 
 
 def test_no_round_begins_once_the_service_stops() -> None:
@@ -129,5 +129,5 @@ def test_waiting_for_the_next_round_ends_with_the_service() -> None:
 def test_every_round_is_told_in_order() -> None:
     driven = Driven(rounds=4)
     driven.run()
-    told = [event["number"] for event in driven.told.of(Event.ROUND)]
+    told = [event["number"] for event in driven.reported.of(Event.ROUND)]
     assert told == [1, 2, 3, 4]

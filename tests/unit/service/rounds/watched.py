@@ -9,7 +9,7 @@ from itertools import count
 from rules.catalogue.all_rules import Judged
 from rules.open_findings import Change
 from service.alerting.alerts.evaluate import AlertingConfig
-from service.alerting.notifications.telling import Telling
+from service.alerting.notifications.notification_context import NotificationContext
 from service.observe.watch import WatchedRound
 from service.rounds.alerting_step import Alerting, Attempt, unguarded
 from service.rounds.finding_state import Found
@@ -29,7 +29,7 @@ class Watched:
         settings: AlertingConfig | None = None,
         *,
         attempt: Attempt = unguarded,
-        telling: Telling = TELLING,
+        telling: NotificationContext = TELLING,
         process: int = 1,
     ) -> None:
         self.settings = settings or config()
@@ -78,4 +78,4 @@ class Watched:
     def wait(self, seconds: float) -> None:
         """Let time pass without a round."""
         self.seconds = seconds
-        self.found.tell_due()
+        self.found.report_due()

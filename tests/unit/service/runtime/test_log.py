@@ -159,7 +159,7 @@ def library(stream: io.StringIO) -> logging.Logger:
     return made
 
 
-def told_by(stream: io.StringIO) -> list[dict[str, Any]]:
+def parse_body(stream: io.StringIO) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines_of(stream)]
 
 
@@ -168,7 +168,7 @@ def test_what_libraries_warn_of_comes_as_an_event() -> None:
     log = library(stream)
     log.info("nothing of interest")
     log.warning("port %d is odd", 9093)
-    (event,) = told_by(stream)
+    (event,) = parse_body(stream)
     del event["time"]
     assert event == {
         "level": "warning",
@@ -184,7 +184,7 @@ def test_a_library_s_exception_comes_with_its_traceback() -> None:
         _ = 1 // 0
     except ZeroDivisionError:
         library(stream).exception("oh")
-    (event,) = told_by(stream)
+    (event,) = parse_body(stream)
     assert event["level"] == "error"
     assert event["exception"][0]["exc_type"] == "ZeroDivisionError"
 
@@ -192,20 +192,20 @@ def test_a_library_s_exception_comes_with_its_traceback() -> None:
 def test_an_exception_flag_without_an_exception_is_no_exception() -> None:
     stream = io.StringIO()
     library(stream).error("oh", exc_info=True)
-    assert "exception" not in told_by(stream)[0]
+    assert "exception" not in parse_body(stream)[0]
 
 
 @pytest.mark.parametrize(("number", "level"), [(35, "warning"), (45, "error"), (50, "error")])
 def test_a_level_of_a_library_s_own_is_told_as_the_one_below(number: int, level: str) -> None:
     stream = io.StringIO()
     library(stream).log(number, "oh")
-    assert told_by(stream)[0]["level"] == level
+    assert parse_body(stream)[0]["level"] == level
 
 
 def test_a_message_whose_placeholders_do_not_fit_is_told_as_it_is() -> None:
     stream = io.StringIO()
     library(stream).warning("%d of %s", "many")
-    assert told_by(stream)[0]["message"] == "%d of %s"
+    assert parse_body(stream)[0]["message"] == "%d of %s"
 
 
 # ------------------------------------------------------------------ a reader that stalls
@@ -215,10 +215,10 @@ class Stalled(io.StringIO):
     def __init__(self) -> None:
         super().__init__()
         self.may_go = threading.Event()
-        self.is_asked = threading.Event()
+        self.is_queried = threading.Event()
 
     def write(self, text: str) -> int:
-        self.is_asked.set()
+        self.is_queried.set()
         assert self.may_go.wait(10)
         return super().write(text)
 
@@ -227,7 +227,7 @@ def test_a_reader_that_stalls_holds_up_nobody_and_what_finds_no_room_is_counted(
     stream = Stalled()
     writer = QueuedWriter(LineWriter(stream), limit=3)
     writer.msg("first")
-    assert stream.is_asked.wait(10), "the thread waits for the reader, the caller does not"
+    assert stream.is_queried.wait(10), "the thread waits for the reader, the caller does not"
     for line in ("second", "third", "fourth", "fifth", "sixth"):
         writer.msg(line)
     assert writer.lost == 2
@@ -240,7 +240,7 @@ def test_closing_does_not_wait_for_a_reader_for_ever() -> None:
     stream = Stalled()
     writer = QueuedWriter(LineWriter(stream), limit=1)
     writer.msg("first")
-    assert stream.is_asked.wait(10)
+    assert stream.is_queried.wait(10)
     writer.msg("second")
     writer.close(0.01)
     assert stream.getvalue() == ""

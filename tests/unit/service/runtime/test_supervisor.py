@@ -11,16 +11,16 @@ import pytest
 from service.runtime.events import Event
 from service.runtime.supervisor import LAST_DELAY_SECONDS, STEADY_SECONDS, OnDeath, Supervisor, Task
 from tests.instant import now, run_instantly
-from tests.unit.service.runtime.told import Told
+from tests.unit.service.runtime.recorded_log import RecordedLog
 
 
 class Kept:
     """A supervisor, its log, and when its task began."""
 
     def __init__(self) -> None:
-        self.told = Told()
+        self.reported = RecordedLog()
         self.stop = asyncio.Event()
-        self.supervisor = Supervisor(self.told.log, self.stop, monotonic=now)
+        self.supervisor = Supervisor(self.reported.log, self.stop, monotonic=now)
         self.begins: list[float] = []
 
     def task(
@@ -86,7 +86,7 @@ def test_a_task_that_was_steady_is_started_again_soon() -> None:
 
 def test_a_death_is_logged_with_what_follows_and_where_it_happened() -> None:
     made = kept(dies)
-    (event,) = made.told.of(Event.TASK_DIED)
+    (event,) = made.reported.of(Event.TASK_DIED)
     (error,) = event.pop("exception")
     assert event == {"level": "error", "task": "rounds", "then": "restart"}
     assert (error["exc_type"], error["exc_value"]) == ("ValueError", "broken")
@@ -96,13 +96,13 @@ def test_a_death_is_logged_with_what_follows_and_where_it_happened() -> None:
 def test_a_task_that_returns_before_its_time_has_died_too() -> None:
     made = kept(returns)
     assert made.supervisor.restarts == {"rounds": 1}
-    assert [event["why"] for event in made.told.of(Event.TASK_DIED)] == ["it ended"]
+    assert [event["why"] for event in made.reported.of(Event.TASK_DIED)] == ["it ended"]
 
 
 def test_a_task_that_returns_because_the_service_stops_has_not_died() -> None:
     made = kept()
     assert made.supervisor.restarts == {"rounds": 0}, "shown as zero, not absent"
-    assert made.told.events == []
+    assert made.reported.events == []
 
 
 @pytest.mark.parametrize("life", [dies, returns])
@@ -139,7 +139,7 @@ def test_a_task_that_dies_while_the_service_stops_is_told_and_not_started_again(
 
     run_instantly(lambda: made.supervisor.keep(made.task(dies_at_the_end)))
     assert len(made.begins) == 1
-    assert made.told.names == [Event.TASK_DIED]
+    assert made.reported.names == [Event.TASK_DIED]
 
 
 def test_a_task_is_not_begun_when_the_service_has_stopped() -> None:
@@ -160,7 +160,7 @@ def test_cancelling_is_no_death() -> None:
             await persistence
 
     run_instantly(body)
-    assert made.told.events == []
+    assert made.reported.events == []
 
 
 def test_a_part_that_fails_alone_is_told_and_gives_nothing() -> None:
@@ -171,6 +171,6 @@ def test_a_part_that_fails_alone_is_told_and_gives_nothing() -> None:
 
     assert made.supervisor.attempt("some_rule", fails) is None
     assert made.supervisor.attempt("some_rule", lambda: 7) == 7
-    (event,) = made.told.of(Event.PART_FAILED)
+    (event,) = made.reported.of(Event.PART_FAILED)
     assert event["part"] == "some_rule"
     assert event["exception"][0]["exc_type"] == "ZeroDivisionError"

@@ -17,12 +17,12 @@ from service.runtime.events import Event
 from service.runtime.threads import in_thread
 from service.scheduling.job import Call, CatchUp, Job, RunContext
 from service.scheduling.performing import Performer
-from service.scheduling.runner import YOUNG, Asked, Runner
+from service.scheduling.runner import YOUNG, Runner, RunRequestOutcome
 from service.scheduling.runs import RunOutcome
 from service.scheduling.stats import JobStats
 from tests.factories import NOON, at
 from tests.fake_runs import KeptRuns, MemoryRuns
-from tests.unit.service.runtime.told import Told
+from tests.unit.service.runtime.recorded_log import RecordedLog
 from tests.unit.service.scheduling.given import job
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ class Process:
     leave_seconds: float = SECONDS
 
     def __post_init__(self) -> None:
-        self.told = Told()
+        self.reported = RecordedLog()
         self.store = MemoryRuns(self.kept)
 
     def open(self) -> None:
@@ -62,7 +62,7 @@ class Process:
             Performer(attempt, self.stop, leave_seconds=self.leave_seconds),
             utc_now=lambda: self.now,
             monotonic=lambda: 0.0,
-            log=self.told.log,
+            log=self.reported.log,
         )
 
     def _work(self, context: RunContext) -> Mapping[str, int]:
@@ -146,7 +146,7 @@ def test_a_restart_makes_up_for_what_was_missed_with_one_run() -> None:
     assert process.kept.rows[2].stats == {"times": 6}
     assert process.stats.ends[RunOutcome.MISSED] == 6
     assert process.stats.late == 1
-    assert process.told.of(Event.JOB_MISSED)[0]["times"] == 6
+    assert process.reported.of(Event.JOB_MISSED)[0]["times"] == 6
 
 
 def test_a_run_that_was_interrupted_is_repeated_by_the_next_process() -> None:
@@ -183,7 +183,7 @@ def test_the_database_away_delays_a_run_and_loses_none(catch_up: CatchUp) -> Non
         await process.at(1290)
 
     process = run(Process(options={"catch_up": catch_up}), test)
-    assert [one["why"] for one in process.told.of(Event.JOBS_AWAY)] == [str(AWAY)] * 2
+    assert [one["why"] for one in process.reported.of(Event.JOBS_AWAY)] == [str(AWAY)] * 2
     in_vain = catch_up is CatchUp.SKIP
     assert process.runs == ([at(600)] if in_vain else [at(600), at(1200)])
     assert process.stats.ends[RunOutcome.MISSED] == in_vain
@@ -218,7 +218,7 @@ def test_what_earlier_processes_left_is_asked_until_the_database_answers() -> No
 
 def test_what_a_person_asks_for_before_jobs_begin_is_run_then() -> None:
     async def test(process: Process) -> None:
-        assert process.runner.run_now("sweep") is Asked.BEGUN
+        assert process.runner.run_now("sweep") is RunRequestOutcome.BEGUN
         assert process.runs == []
         (state,) = process.runner.states()
         assert state.waits_for == YOUNG
@@ -249,7 +249,7 @@ def test_a_run_that_fails_is_told_and_the_job_goes_on(fails: BaseException, why:
     process = run(Process(fails=fails), test)
     assert process.rows() == [(0, "failed"), (600, "succeeded")]
     assert process.kept.rows[1].detail == why
-    assert process.told.of(Event.JOB_ENDED)[0] == {
+    assert process.reported.of(Event.JOB_ENDED)[0] == {
         "level": "warning",
         "job": "sweep",
         "outcome": "failed",
@@ -267,7 +267,7 @@ def test_a_job_never_runs_twice_at_once_and_what_it_outlasts_is_missed() -> None
         for seconds in (600, 670, 1210):
             process.now = at(seconds)
             process.runner.observe()
-        assert process.runner.run_now("sweep") is Asked.RUNNING
+        assert process.runner.run_now("sweep") is RunRequestOutcome.RUNNING
         process.holds.set()
         await process.idle()
         await process.at(1215)
@@ -308,7 +308,7 @@ def test_a_service_that_stops_lets_a_run_end_and_begins_none() -> None:
         await closing
         process.now = at(600)
         process.runner.observe()
-        assert process.runner.run_now("sweep") is Asked.STOPPING
+        assert process.runner.run_now("sweep") is RunRequestOutcome.STOPPING
 
     process = run(Process(), test)
     assert process.rows() == [(0, "interrupted")]
@@ -319,8 +319,8 @@ def test_a_person_can_have_a_job_run_now() -> None:
     async def test(process: Process) -> None:
         await begun(process)
         process.now = at(100)
-        assert process.runner.run_now("other") is Asked.UNKNOWN
-        assert process.runner.run_now("sweep") is Asked.BEGUN
+        assert process.runner.run_now("other") is RunRequestOutcome.UNKNOWN
+        assert process.runner.run_now("sweep") is RunRequestOutcome.BEGUN
         await process.idle()
         await process.at(600)
 

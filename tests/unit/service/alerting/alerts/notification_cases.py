@@ -31,7 +31,7 @@ class Case:
     rounds: Rounds
     settings: AlertingConfig = field(default_factory=config)
     silences: Sequence[Silence] = ()
-    told: Sequence[str]
+    notified: Sequence[str]
 
 
 FIRST_EXPLAINS: Final = config(
@@ -49,7 +49,7 @@ ALERTMANAGER: Final = (
         id="batching",
         why="what comes within group_wait is told together, what comes later at the next interval",
         rounds={0: {A: B}, 20: {A: B, C: B}, 30: {}, 60: {"orders-2": B}, 329: {}, 330: {}},
-        told=[
+        notified=[
             "30 pager: first notification +orders-0,orders-1 -",
             "330 pager: new alerts added +orders-0,orders-1,orders-2 -",
         ],
@@ -58,7 +58,7 @@ ALERTMANAGER: Final = (
         id="repeat",
         why="at the first flush after the repeat interval, as often as it lasts",
         rounds=every(30, 7300, {A: B}),
-        told=[
+        notified=[
             "30 pager: first notification +orders-0 -",
             "3630 pager: repeat interval elapsed +orders-0 -",
             "7230 pager: repeat interval elapsed +orders-0 -",
@@ -69,7 +69,7 @@ ALERTMANAGER: Final = (
         why="it is observed only when the group is flushed",
         settings=routed(repeat_interval=timedelta(minutes=7)),
         rounds=every(30, 660, {A: B}),
-        told=[
+        notified=[
             "30 pager: first notification +orders-0 -",
             "630 pager: repeat interval elapsed +orders-0 -",
         ],
@@ -78,7 +78,7 @@ ALERTMANAGER: Final = (
         id="resolved",
         why="the last end closes the group",
         rounds={0: {A: B}, 30: {A: B}, 60: {A: OK}, 330: {A: OK}, 630: {A: OK}},
-        told=[
+        notified=[
             "30 pager: first notification +orders-0 -",
             "330 pager: all alerts resolved + -orders-0",
         ],
@@ -87,7 +87,7 @@ ALERTMANAGER: Final = (
         id="some-resolved",
         why="the others go on",
         rounds={0: {A: B, C: B}, 30: {}, 60: {A: OK, C: B}, 330: {C: B}},
-        told=[
+        notified=[
             "30 pager: first notification +orders-0,orders-1 -",
             "330 pager: some alerts resolved +orders-1 -orders-0",
         ],
@@ -97,7 +97,7 @@ ALERTMANAGER: Final = (
         why="a receiver may not want ends; what comes back is told as new",
         settings=routed(send_resolved=False),
         rounds={0: {A: B}, 30: {}, 60: {A: OK}, 330: {}, 400: {A: B}, 430: {}},
-        told=[
+        notified=[
             "30 pager: first notification +orders-0 -",
             "430 pager: first notification +orders-0 -",
         ],
@@ -107,7 +107,7 @@ ALERTMANAGER: Final = (
         why="an end is not told, and yet what comes back is new",
         settings=routed(send_resolved=False),
         rounds={0: {A: B, C: B}, 30: {}, 60: {A: OK}, 330: {}, 340: {A: B}, 630: {}},
-        told=[
+        notified=[
             "30 pager: first notification +orders-0,orders-1 -",
             "630 pager: new alerts added +orders-0,orders-1 -",
         ],
@@ -116,19 +116,19 @@ ALERTMANAGER: Final = (
         id="the-first-is-over",
         why="the group was begun by it and waits no longer for that",
         rounds={0: {A: B}, 20: {C: B}, 25: {A: OK}, 30: {}},
-        told=["30 pager: first notification +orders-1 -"],
+        notified=["30 pager: first notification +orders-1 -"],
     ),
     Case(
         id="over-before-wait",
         why="nobody was told of it",
         rounds={0: {A: B}, 15: {A: OK}, 30: {A: OK}, 330: {}},
-        told=[],
+        notified=[],
     ),
     Case(
         id="came-and-went",
         why="an end is told only of what was told",
         rounds={0: {A: B}, 30: {A: B}, 60: {A: B, C: B}, 90: {A: B, C: OK}, 330: {A: B}},
-        told=["30 pager: first notification +orders-0 -"],
+        notified=["30 pager: first notification +orders-0 -"],
     ),
     Case(
         id="came-and-went-once-more",
@@ -142,7 +142,7 @@ ALERTMANAGER: Final = (
             350: {A: OK},
             630: {},
         },
-        told=[
+        notified=[
             "30 pager: first notification +orders-0,orders-1 -",
             "330 pager: some alerts resolved +orders-1 -orders-0",
         ],
@@ -151,13 +151,13 @@ ALERTMANAGER: Final = (
         id="flapping",
         why="back before the next flush: for the receiver nothing happened",
         rounds={0: {A: B}, 30: {A: B}, 60: {A: OK}, 90: {A: B}, 330: {A: B}},
-        told=["30 pager: first notification +orders-0 -"],
+        notified=["30 pager: first notification +orders-0 -"],
     ),
     Case(
         id="back",
         why="after its end was told it is new, and waits as the first",
         rounds={0: {A: B}, 30: {}, 60: {A: OK}, 330: {}, 340: {A: B}, 369: {}, 370: {A: B}},
-        told=[
+        notified=[
             "30 pager: first notification +orders-0 -",
             "330 pager: all alerts resolved + -orders-0",
             "370 pager: first notification +orders-0 -",
@@ -174,7 +174,7 @@ ALERTMANAGER: Final = (
             340: {A: B, C: B},
             630: {},
         },
-        told=[
+        notified=[
             "30 pager: first notification +orders-0,orders-1 -",
             "330 pager: some alerts resolved +orders-1 -orders-0",
             "630 pager: new alerts added +orders-0,orders-1 -",
@@ -185,7 +185,7 @@ ALERTMANAGER: Final = (
         why="what has other group labels is told by itself",
         settings=routed(group_by=("topic",)),
         rounds={0: {A: B, "audit-0": B}, 30: {}},
-        told=[
+        notified=[
             "30 pager: first notification +audit-0 -",
             "30 pager: first notification +orders-0 -",
         ],
@@ -195,7 +195,7 @@ ALERTMANAGER: Final = (
         why="every alert alone",
         settings=routed(group_by=("...",)),
         rounds={0: {A: B, C: B}, 30: {}},
-        told=[
+        notified=[
             "30 pager: first notification +orders-0 -",
             "30 pager: first notification +orders-1 -",
         ],
@@ -210,7 +210,7 @@ ALERTMANAGER: Final = (
             )
         ),
         rounds={0: {A: B, "audit-0": B}, 30: {}},
-        told=[
+        notified=[
             "0 team: first notification +orders-0 -",
             "30 log: first notification +audit-0,orders-0 -",
         ],
@@ -220,21 +220,21 @@ ALERTMANAGER: Final = (
         why="a silenced group is not told",
         rounds=every(30, 700, {A: B}),
         silences=[silence(ON_0)],
-        told=[],
+        notified=[],
     ),
     Case(
         id="silence-covers-some",
         why="the others are told without it",
         rounds=every(30, 330, {A: B, C: B}),
         silences=[silence(ON_0)],
-        told=["30 pager: first notification +orders-1 -"],
+        notified=["30 pager: first notification +orders-1 -"],
     ),
     Case(
         id="silence-expires",
         why="what it hid is told at the next flush",
         rounds=every(30, 700, {A: B, C: B}),
         silences=[silence(ON_0, end=300)],
-        told=[
+        notified=[
             "30 pager: first notification +orders-1 -",
             "330 pager: new alerts added +orders-0,orders-1 -",
         ],
@@ -244,14 +244,14 @@ ALERTMANAGER: Final = (
         why="it hides nothing before it begins",
         rounds=every(30, 60, {A: B}),
         silences=[silence(ON_0, begin=31)],
-        told=["30 pager: first notification +orders-0 -"],
+        notified=["30 pager: first notification +orders-0 -"],
     ),
     Case(
         id="end-while-silenced",
         why="it is told when the silence is over, as Prometheus sends it again",
         rounds={0: {A: B}, 30: {A: B}, 60: {A: OK}, 330: {A: OK}, 630: {A: OK}, 930: {A: OK}},
         silences=[silence(ON_0, begin=50, end=600)],
-        told=[
+        notified=[
             "30 pager: first notification +orders-0 -",
             "630 pager: all alerts resolved + -orders-0",
         ],
@@ -269,7 +269,7 @@ ALERTMANAGER: Final = (
             1230: {},
         },
         silences=[silence(ON_0, begin=50, end=600)],
-        told=[
+        notified=[
             "30 pager: first notification +orders-0,orders-1 -",
             "330 pager: all alerts resolved + -orders-1",
             "630 pager: first notification +orders-0 -",
@@ -289,7 +289,7 @@ ALERTMANAGER: Final = (
             930: {},
         },
         silences=[silence(ON_0, begin=50, end=600)],
-        told=[
+        notified=[
             "30 pager: first notification +orders-0,orders-1 -",
             "330 pager: all alerts resolved + -orders-1",
             "630 pager: all alerts resolved + -orders-0",
@@ -308,7 +308,7 @@ ALERTMANAGER: Final = (
             930: {},
         },
         silences=[silence(ON_0, begin=50, end=600)],
-        told=[
+        notified=[
             "30 pager: first notification +orders-0,orders-1 -",
             "330 pager: new alerts added +orders-1,orders-2 -",
             "630 pager: some alerts resolved +orders-1,orders-2 -orders-0",
@@ -319,7 +319,7 @@ ALERTMANAGER: Final = (
         why="what another one explains is not told",
         settings=FIRST_EXPLAINS,
         rounds={0: {A: B, C: B}, 30: {}, 330: {A: OK, C: B}, 630: {}},
-        told=[
+        notified=[
             "30 pager: first notification +orders-0 -",
             "330 pager: new alerts added +orders-1 -orders-0",
         ],
@@ -330,13 +330,13 @@ ALERTMANAGER: Final = (
         settings=FIRST_EXPLAINS,
         rounds=every(30, 360, {A: B, C: B}),
         silences=[silence(ON_0)],
-        told=[],
+        notified=[],
     ),
     Case(
         id="unicode",
         why="labels are any text",
         rounds={0: {"zähler-ω-0": B}, 30: {}},
         silences=[silence('topic="zähler"')],
-        told=["30 pager: first notification +zähler-ω-0 -"],
+        notified=["30 pager: first notification +zähler-ω-0 -"],
     ),
 )

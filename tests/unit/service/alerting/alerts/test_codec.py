@@ -34,7 +34,7 @@ def test_what_is_stored_is_restored_exactly() -> None:
     assert len({alert.state for alert in state.alerts.values()}) == 2
     (group,) = state.groups.values()
     assert group.ended
-    assert group.told
+    assert group.notified
     assert decode(json.loads(json.dumps(encode(state)))) == state
 
 

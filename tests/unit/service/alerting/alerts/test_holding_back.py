@@ -20,7 +20,7 @@ def test_what_is_due_waits_until_it_can_be_stored() -> None:
     assert (held.notifications, held.state) == ((), life.state)
     life.state = replace(held.state)
     life.round(415, {A: OK, C: OK})
-    assert life.told() == [
+    assert life.reported() == [
         "30 pager: first notification +orders-0,orders-1 -",
         "415 pager: all alerts resolved + -orders-0,orders-1",
     ]

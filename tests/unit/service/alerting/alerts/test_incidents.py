@@ -20,7 +20,7 @@ from service.alerting.alerts.routes import Routing
 from service.alerting.alerts.state import AlertingState
 from service.alerting.notifications.notification import Notification as Told
 from service.alerting.notifications.notification import NotifiedAlert
-from service.alerting.notifications.telling import Telling
+from service.alerting.notifications.notification_context import NotificationContext
 from service.alerting.notifications.wording import title
 from service.alerting.receivers.receiver_url import ReceiverUrl
 from service.alerting.receivers.receivers import WebhookReceiver
@@ -97,7 +97,7 @@ def test_a_group_by_of_ones_own_is_respected() -> None:
 def test_what_is_found_later_of_an_incident_joins_its_group() -> None:
     """More partitions, and what was possible and is proven by now."""
     first = [finding(POSSIBLY, 0, "unseen")]
-    later = [finding(POSSIBLY, 0, "proven"), finding(LOST, 0, "ex_leader_returned")]
+    later = [finding(POSSIBLY, 0, "proven"), finding(LOST, 0, "former_leader_returned")]
     found, _ = told(first, first, later, [*later, finding(POSSIBLY, 1, "unseen")])
     assert len({(one.receiver, one.group_key) for one in found}) == 1
     assert [len(one.firing) for one in found] == [1, 1, 2]
@@ -131,7 +131,7 @@ def test_an_alert_keeps_its_incident_over_a_restart() -> None:
 def test_the_title_is_the_sentence() -> None:
     [notification], _ = told(MANY[:1], MANY[:1])
     receiver = WebhookReceiver(name="pager", url=ReceiverUrl("https://pager.example/hook"))
-    telling = Telling(receivers={"pager": receiver}, rules=RULES)
+    telling = NotificationContext(receivers={"pager": receiver}, rules=RULES)
     outgoing = telling.outgoing(notification, "id")
     assert outgoing is not None
     assert b"1 partition lost 100 offsets for certain" in outgoing.body

@@ -13,7 +13,7 @@ from rules.open_findings import Change, EndReason, Step
 from rules.verdict import Kind, Severity
 from service.alerting.alerts.alert import AlertEnd, AlertState, News
 from service.alerting.alerts.evaluate import AlertingConfig, step
-from service.alerting.alerts.lifecycle import AlertStep, Seen
+from service.alerting.alerts.lifecycle import AlertTransition, Seen
 from service.alerting.alerts.state import AlertingState
 from tests.alerting import (
     BREACH,
@@ -115,7 +115,7 @@ def fired(settings: AlertingConfig | None = None) -> Life:
 def test_reason_and_evidence_are_the_newest() -> None:
     life = fired()
     done = life.round(30, {"orders-0": (BREACH, Why.SAID, {"lag": 7})})
-    assert steps_of(done) == [AlertStep.UPDATED]
+    assert steps_of(done) == [AlertTransition.UPDATED]
     alert = life.alert()
     assert alert is not None
     assert (alert.evidence, alert.starts_at) == ({"lag": 7}, at(0))
@@ -141,7 +141,7 @@ def raised(life: Life, seconds: float) -> Life:
 def test_a_raised_for_puts_an_alert_back_to_pending() -> None:
     life = raised(fired(), 60)
     done = life.round(30, {"orders-0": BREACH})
-    assert steps_of(done) == [AlertStep.RESOLVED, AlertStep.PENDING]
+    assert steps_of(done) == [AlertTransition.RESOLVED, AlertTransition.PENDING]
     assert done.changes[0].alert.end is AlertEnd.FOR_RAISED
     alert = life.alert()
     assert alert is not None
@@ -165,7 +165,7 @@ def test_another_severity_is_another_alert_of_the_same_age() -> None:
     life.round(0, {"orders-0": MILD})
     life.round(60, {"orders-0": MILD})
     done = life.round(90, {"orders-0": BREACH})
-    assert steps_of(done) == [AlertStep.RESOLVED, AlertStep.FIRED]
+    assert steps_of(done) == [AlertTransition.RESOLVED, AlertTransition.FIRED]
     old, new = (change.alert for change in done.changes)
     assert (old.severity, old.end) == (Severity.WARNING, AlertEnd.SEVERITY_CHANGED)
     assert (new.severity, new.active_at, new.fired_at) == (Severity.CRITICAL, at(0), at(90))
@@ -175,15 +175,18 @@ def test_another_severity_is_another_alert_of_the_same_age() -> None:
 def test_a_pending_alert_of_another_severity_goes_on_waiting() -> None:
     life = Life(config(rule(for_=MINUTE)))
     life.round(0, {"orders-0": MILD})
-    assert steps_of(life.round(30, {"orders-0": BREACH})) == [AlertStep.DROPPED, AlertStep.PENDING]
-    assert steps_of(life.round(60, {"orders-0": BREACH})) == [AlertStep.FIRED]
+    assert steps_of(life.round(30, {"orders-0": BREACH})) == [
+        AlertTransition.DROPPED,
+        AlertTransition.PENDING,
+    ]
+    assert steps_of(life.round(60, {"orders-0": BREACH})) == [AlertTransition.FIRED]
 
 
 def test_a_severity_that_comes_back_is_a_new_alert_of_the_same_age() -> None:
     life = fired()
     life.round(30, {"orders-0": MILD})
     done = life.round(60, {"orders-0": BREACH})
-    assert steps_of(done) == [AlertStep.RESOLVED, AlertStep.FIRED]
+    assert steps_of(done) == [AlertTransition.RESOLVED, AlertTransition.FIRED]
     assert len(life.state.alerts) == 2
     new = done.changes[1].alert
     assert (new.active_at, new.fired_at, new.end) == (at(0), at(60), None)
@@ -193,7 +196,7 @@ def test_an_alert_that_is_kept_hands_its_age_over_too() -> None:
     life = fired(config(keep_firing_for={RULE: MINUTE}))
     life.round(30, {"orders-0": OK})
     done = life.round(60, {"orders-0": MILD})
-    assert steps_of(done) == [AlertStep.RESOLVED, AlertStep.FIRED]
+    assert steps_of(done) == [AlertTransition.RESOLVED, AlertTransition.FIRED]
     assert done.changes[1].alert.active_at == at(0)
 
 
@@ -212,7 +215,7 @@ def event() -> Life:
 def test_an_event_that_happens_again_is_news() -> None:
     life = event()
     done = life.round(30, {"orders-0": (BREACH, Why.SAID, {"lost": 3})})
-    assert steps_of(done) == [AlertStep.AGAIN]
+    assert steps_of(done) == [AlertTransition.AGAIN]
     assert done.changes[0].alert.news == News(occurrences=2, revisions=0)
     assert done.changes[0].alert.evidence == {"lost": 3}
 
@@ -220,7 +223,7 @@ def test_an_event_that_happens_again_is_news() -> None:
 def test_an_event_of_which_more_is_known_did_not_happen_again() -> None:
     life = event()
     done = life.round(30, {"orders-0": SHARP})
-    assert steps_of(done) == [AlertStep.AGAIN]
+    assert steps_of(done) == [AlertTransition.AGAIN]
     assert done.changes[0].alert.news == News(occurrences=1, revisions=1)
 
 
@@ -235,7 +238,7 @@ def test_what_a_person_closes_is_over_at_once() -> None:
     )
     done = step(life.state, Seen(open_findings={}, changes=[closed]), at(30), life.config)
     assert [(one.step, one.alert.end) for one in done.changes] == [
-        (AlertStep.RESOLVED, AlertEnd.CLOSED)
+        (AlertTransition.RESOLVED, AlertEnd.CLOSED)
     ]
 
 
@@ -249,7 +252,7 @@ def test_a_finding_that_was_open_before_is_an_alert_of_its_age() -> None:
     life = fired(config(rule(for_=MINUTE)))
     life.state = AlertingState()  # as after the first start with alerts
     done = life.round(60, {"orders-0": BREACH})
-    assert steps_of(done) == [AlertStep.FIRED]
+    assert steps_of(done) == [AlertTransition.FIRED]
     assert done.changes[0].alert.active_at == at(0)
 
 

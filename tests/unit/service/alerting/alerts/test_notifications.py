@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 
 from service.alerting.alerts.codec import decode, encode
-from service.alerting.alerts.evaluate import Asked
+from service.alerting.alerts.evaluate import OperatorRequests
 from tests.alerting import (
     BREACH,
     OK,
@@ -32,7 +32,7 @@ OURS: Final = (
         why="who was paged is told that it is over, however long the silence lasted that day",
         rounds={0: {A: B}, 30: {A: B}, 60: {A: OK}, **every(300, 2130, {}, 330)},
         silences=[silence(ON_0, begin=50, end=1300)],
-        told=[
+        notified=[
             "30 pager: first notification +orders-0 -",
             "1530 pager: all alerts resolved + -orders-0",
         ],
@@ -42,13 +42,13 @@ OURS: Final = (
         why="nobody wants yesterday's ends",
         rounds={0: {A: B}, 30: {A: B}, 60: {A: OK}, 330: {}, 86_800: {}, 90_400: {}},
         silences=[silence(ON_0, begin=50, end=90_000)],
-        told=["30 pager: first notification +orders-0 -"],
+        notified=["30 pager: first notification +orders-0 -"],
     ),
     Case(
         id="unknown",
         why="not knowing ends nothing; what fires is repeated",
         rounds={0: {A: B}, 30: {A: B}, **every(300, 4000, {A: U}, 330)},
-        told=[
+        notified=[
             "30 pager: first notification +orders-0 -",
             "3630 pager: repeat interval elapsed +orders-0 -",
         ],
@@ -58,7 +58,7 @@ OURS: Final = (
         why="an event that happens again is told again, once",
         settings=EVENTS,
         rounds={0: {A: B}, 30: {A: OK}, 60: {A: B}, 90: {A: B}, 330: {A: OK}, 630: {A: OK}},
-        told=[
+        notified=[
             "30 pager: first notification +orders-0 -",
             "330 pager: happened again +orders-0 -",
         ],
@@ -68,14 +68,14 @@ OURS: Final = (
         why="once is enough",
         settings=EVENTS,
         rounds={0: {A: B}, 20: {A: B}, 30: {A: OK}, 330: {A: OK}},
-        told=["30 pager: first notification +orders-0 -"],
+        notified=["30 pager: first notification +orders-0 -"],
     ),
     Case(
         id="more-is-known",
         why="the same event, and it is not said to have happened again",
         settings=EVENTS,
         rounds={0: {A: B}, 30: {A: OK}, 60: {A: SHARP}, 330: {A: OK}, 630: {A: OK}},
-        told=[
+        notified=[
             "30 pager: first notification +orders-0 -",
             "330 pager: more is known +orders-0 -",
         ],
@@ -84,7 +84,7 @@ OURS: Final = (
         id="severity",
         why="one alert ends and another begins in the same notification",
         rounds={0: {A: MILD}, 30: {A: MILD}, 60: {A: B}, 330: {A: B}},
-        told=[
+        notified=[
             "30 pager: first notification +orders-0 -",
             "330 pager: new alerts added +orders-0 -orders-0",
         ],
@@ -95,12 +95,12 @@ OURS: Final = (
 @pytest.mark.parametrize("case", [*ALERTMANAGER, *OURS], ids=lambda case: case.id)
 def test_what_receivers_are_told(case: Case) -> None:
     life = Life(case.settings)
-    life.asked = Asked(silences=case.silences)
+    life.queries = OperatorRequests(silences=case.silences)
     before: Mapping[str, Said] = {}
     for seconds, said in case.rounds.items():
         before = {**before, **said}  # what is not named stays as it was
         life.round(seconds, before)
-    assert life.told() == list(case.told)
+    assert life.notified() == list(case.told)
 
 
 def restarted(life: Life) -> None:
@@ -116,11 +116,11 @@ def test_a_restart_after_every_round_changes_nothing(case: Case) -> None:
     lives = []
     for between in (undisturbed, restarted):
         life = Life(case.settings)
-        life.asked = Asked(silences=case.silences)
+        life.queries = OperatorRequests(silences=case.silences)
         _live(life, case.rounds, between)
         lives.append(life)
     assert lives[0].state == lives[1].state
-    assert lives[0].told() == lives[1].told()
+    assert lives[0].reported() == lives[1].reported()
 
 
 def _live(life: Life, rounds: Rounds, between: Callable[[Life], None]) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 from rules.verdict import Severity
 from service.alerting.alerts.acknowledgements import Acknowledgement
 from service.alerting.alerts.alert import Alert, AlertEnd, AlertState
-from service.alerting.alerts.evaluate import AlertingConfig, Asked
+from service.alerting.alerts.evaluate import AlertingConfig, OperatorRequests
 from service.alerting.alerts.grouping import members_of
 from service.alerting.alerts.routes import Routing
 from tests.alerting import (
@@ -82,7 +82,7 @@ def test_nothing_is_told_twice_in_one_timestamp() -> None:
 def taken_up(life: Life, seconds: float) -> None:
     firing = [one for one in life.state.alerts.values() if one.state is AlertState.FIRING]
     acknowledged = [Acknowledgement.of(one, by="on-call", at=at(seconds)) for one in firing]
-    life.asked = Asked(acknowledgements=acknowledged)
+    life.queries = OperatorRequests(acknowledgements=acknowledged)
 
 
 def reasons(life: Life) -> list[str]:
@@ -110,7 +110,7 @@ def test_something_new_in_its_group_is_told_with_it_and_repeated() -> None:
     taken_up(life, 60)
     for seconds in every(300, 4000, {}, 330):
         life.round(seconds, {A: BREACH, C: BREACH})
-    assert [line.split(" ", 1)[1] for line in life.told()[1:]] == [
+    assert [line.split(" ", 1)[1] for line in life.reported()[1:]] == [
         "pager: new alerts added +orders-0,orders-1 -",
         "pager: repeat interval elapsed +orders-0,orders-1 -",
     ]
@@ -128,7 +128,7 @@ def test_what_happens_again_is_not_taken_up_yet() -> None:
 def test_an_alert_that_fires_anew_is_not_taken_up_yet() -> None:
     life = begun()
     taken_up(life, 60)
-    acknowledged = life.asked.acknowledgements[0]
+    acknowledged = life.queries.acknowledgements[0]
     life.round(60, {A: OK})
     life.round(90, {A: BREACH})
     alert = life.alert()
@@ -140,7 +140,7 @@ def test_other_routes_tell_it_to_their_receivers_at_once() -> None:
     life = begun()
     life.config = replace(life.config, routing=Routing(default=route("team")))
     life.round(60, {A: BREACH})
-    assert life.told() == [
+    assert life.reported() == [
         "30 pager: first notification +orders-0 -",
         "60 team: first notification +orders-0 -",
     ]
@@ -155,12 +155,12 @@ def test_a_group_that_begins_late_waits_from_its_first_alert_on() -> None:
     life.config = replace(life.config, routing=Routing(default=route("team")))
     life.round(25, {A: BREACH, C: BREACH})
     life.round(30, {A: BREACH, C: BREACH})
-    assert life.told() == ["30 team: first notification +orders-0,orders-1 -"]
+    assert life.reported() == ["30 team: first notification +orders-0,orders-1 -"]
 
 
 def test_what_nobody_was_told_of_keeps_no_group() -> None:
     life = Life()
-    life.asked = Asked(silences=[silence(ON_0)])
+    life.queries = OperatorRequests(silences=[silence(ON_0)])
     for seconds, said in ((0, BREACH), (15, OK), (30, OK)):
         life.round(seconds, {A: said})
     assert life.state.groups == {}
@@ -176,7 +176,7 @@ def test_shorter_intervals_go_for_groups_that_exist() -> None:
 def test_two_routes_to_one_group_tell_it_once() -> None:
     both = [route(matchers=BY_TOPIC, continue_=one, group_by=()) for one in (True, False)]
     life = begun(config(routes=tuple(both)))
-    assert life.told() == ["30 pager: first notification +orders-0 -"]
+    assert life.reported() == ["30 pager: first notification +orders-0 -"]
 
 
 def test_two_routes_to_one_group_tell_all_of_it() -> None:

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from service.alerting.alerts.acknowledgements import Acknowledgement
-from service.alerting.alerts.evaluate import Asked
+from service.alerting.alerts.evaluate import OperatorRequests
 from service.alerting.alerts.routes import Routing
 from tests.alerting import BREACH, OK, Life, config, route, silence
 from tests.factories import at
@@ -31,7 +31,7 @@ def life_of(*, is_silenced: bool) -> Life:
     assert alert is not None
     taken_up = (Acknowledgement.of(alert, by="on-call", at=at(1)),)
     silences = (silence('partition="0"', begin=1),) if is_silenced else ()
-    life.asked = Asked(silences=silences, acknowledgements=taken_up)
+    life.queries = OperatorRequests(silences=silences, acknowledgements=taken_up)
     return life
 
 
@@ -41,7 +41,7 @@ def test_what_goes_on_is_pushed_again_and_its_end_at_once(*, is_silenced: bool) 
     life.round(60, {A: BREACH})
     life.round(75, {A: OK})
     life.wait(120)
-    assert life.told() == [
+    assert life.reported() == [
         "0 pager: first notification +orders-0 -",
         "60 pager: repeat interval elapsed +orders-0 -",
         "120 pager: all alerts resolved + -orders-0",
@@ -52,5 +52,5 @@ def test_without_a_default_route_nobody_is_told() -> None:
     life = Life(replace(config(), routing=Routing(default=None)))
     life.round(0, {A: BREACH})
     life.wait(60)
-    assert life.told() == []
+    assert life.reported() == []
     assert life.state.groups == {}

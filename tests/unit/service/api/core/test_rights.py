@@ -28,7 +28,7 @@ class Asked:
     database: FakeTokens = field(default_factory=lambda: FakeTokens(known={SECRET: ABLE}))
     answers: asyncio.Event = field(default_factory=asyncio.Event)
     now: float = 0.0
-    asked: int = 0
+    queries: int = 0
     refuses: bool = False
 
     def __post_init__(self) -> None:
@@ -38,7 +38,7 @@ class Asked:
         )
 
     async def __call__(self, function: Callable[[], T], /) -> T:
-        self.asked += 1
+        self.queries += 1
         if self.refuses:
             raise unavailable("too many requests wait for the database")
         await self.answers.wait()
@@ -65,10 +65,10 @@ def test_a_token_that_was_verified_is_asked_for_again_soon_beside_the_request() 
     async def scenario(made: Asked) -> None:
         assert await made.may() == ABLE
         made.now = rights.TRUSTED_SECONDS - 0.1
-        assert (await made.may(), made.asked) == (ABLE, 1)
+        assert (await made.may(), made.queries) == (ABLE, 1)
         made.now = rights.TRUSTED_SECONDS
-        assert (await made.may(), made.asked) == (ABLE, 2)
-        assert (await made.may(), made.asked) == (ABLE, 2)
+        assert (await made.may(), made.queries) == (ABLE, 2)
+        assert (await made.may(), made.queries) == (ABLE, 2)
 
     run(scenario)
 
@@ -80,7 +80,7 @@ def test_a_known_token_waits_for_no_database_and_is_asked_for_once_at_a_time() -
         made.now = rights.TRUSTED_SECONDS
         async with asyncio.timeout(1):
             assert [await made.may() for _ in range(20)] == [ABLE] * 20
-        assert made.asked == 2
+        assert made.queries == 2
 
     run(scenario)
 
@@ -110,9 +110,9 @@ def test_a_revoked_token_changes_nothing_any_more() -> None:
         assert await made.may(is_change=True) == await made.may(is_change=True) == ABLE
         del made.database.known[SECRET]
         assert [await made.may(), await made.may(is_change=True)] == [ABLE, None]
-        asked = made.asked
+        asked = made.queries
         assert await made.may(is_change=True) is None
-        assert made.asked == asked, "a wrong guess costs one query in five seconds"
+        assert made.queries == asked, "a wrong guess costs one query in five seconds"
 
     run(scenario)
 
@@ -135,7 +135,7 @@ def test_a_known_token_stays_valid_while_the_database_gives_no_answer(error: str
         made.database.error, made.refuses = AWAY, error == "busy"
         for made.now in (61, 62, 70, 500):
             assert await made.may() == ABLE
-        assert made.asked == 3, "a database that is away is not asked each time"
+        assert made.queries == 3, "a database that is away is not asked each time"
         made.database.error, made.refuses = None, False
         made.database.known.clear()
         made.now = 511
@@ -175,7 +175,7 @@ def test_what_came_too_late_for_a_request_is_there_for_the_next(
             with pytest.raises(ProblemError):
                 await made.may()
         made.answers.set()
-        assert (await made.may(), made.asked) == (ABLE, 1)
+        assert (await made.may(), made.queries) == (ABLE, 1)
 
     run(scenario)
 
@@ -183,7 +183,7 @@ def test_what_came_too_late_for_a_request_is_there_for_the_next(
 def test_the_same_wrong_guess_costs_one_query_in_five_seconds() -> None:
     async def scenario(made: Asked) -> None:
         assert [await made.may(UNKNOWN) for _ in range(9)] == [None] * 9
-        assert made.asked == 1
+        assert made.queries == 1
         made.database.known[UNKNOWN] = ABLE
         made.now = 4.9
         assert await made.may(UNKNOWN) is None
@@ -200,8 +200,8 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         for number in range(4):
             await made.may(f"{UNKNOWN}-{number}")
         await made.may(f"{UNKNOWN}-3")
-        assert made.asked == 4
+        assert made.queries == 4
         await made.may(f"{UNKNOWN}-0")
-        assert made.asked == 5, "the oldest was forgotten"
+        assert made.queries == 5, "the oldest was forgotten"
 
     run(scenario)

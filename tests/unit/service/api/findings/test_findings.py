@@ -155,7 +155,7 @@ def test_filters_of_stored_findings_go_to_the_database() -> None:
     made = world()
     query = "state=ended&rule=partition_offline&severity=info&verdict=unknown&topic=b*&limit=7"
     assert made.client().get(f"/api/v1/findings?{query}").status_code == 200
-    (asked,) = made.history.asked
+    (asked,) = made.history.queries
     assert (asked.only_ended, asked.rule_id, asked.topic) == (True, "partition_offline", "b*")
     assert (asked.severity, asked.verdict, asked.after) == (Severity.INFO, Verdict.UNKNOWN, None)
 

@@ -30,7 +30,7 @@ PROVEN: Final[dict[str, Any]] = {
     "uncommitted_offsets": 20,
     "last_observation": "2025-06-02T11:59:59.250+00:00",
     "unknown_since": "2025-06-02T11:59:59.250+00:00",
-    "ex_leader_end": None,
+    "former_leader_end": None,
     "groups_beyond": [
         {"group": "billing", "committed_offset": 90, "read_beyond": 17, "may_skip_offsets": 9},
         {"group": "audit", "committed_offset": 80, "read_beyond": 7, "may_skip_offsets": None},
@@ -45,7 +45,7 @@ SETTLED: Final[dict[str, Any]] = PROVEN | {
     "exact_to": 117,
     "exact_offsets": 44,
     "proven_committed_offsets": 27,
-    "ex_leader": 1,
+    "former_leader": 1,
     "sole_in_sync_since": "2025-06-02T11:59:30.000+00:00",
     "unknown_since": None,
     "advice": None,

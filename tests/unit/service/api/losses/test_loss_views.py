@@ -98,21 +98,21 @@ def test_first_the_only_copy_is_saved_then_groups_are_moved() -> None:
 
 
 def test_an_old_leader_that_is_up_is_stopped() -> None:
-    first = loss(PROVEN | {"ex_leader_end": 117}).next_steps[0]
+    first = loss(PROVEN | {"former_leader_end": 117}).next_steps[0]
     assert first.startswith("Stop broker 1 at once")
     assert "offset 117" in first
 
 
 def test_an_old_leader_that_has_come_back_tells_exactly_what_is_gone() -> None:
-    found = loss(SETTLED, reason="ex_leader_returned")
+    found = loss(SETTLED, reason="former_leader_returned")
     assert (found.exact_from, found.exact_to, found.exact_offsets) == (73, 117, 44)
-    assert (found.proven_committed_offsets, found.ex_leader) == (27, 1)
+    assert (found.proven_committed_offsets, found.former_leader) == (27, 1)
     assert str(found.sole_in_sync_since) == "2025-06-02 11:59:30+00:00"
     assert (found.unknown_since, found.advice, found.more) == (None, None, {})
 
 
 def test_nobody_is_told_to_save_what_is_cut_already() -> None:
-    first, second, *rest = loss(SETTLED, reason="ex_leader_returned").next_steps
+    first, second, *rest = loss(SETTLED, reason="former_leader_returned").next_steps
     assert first.startswith(
         "Broker 1 has come back and cut its log: offsets 73 to 116 are all that is"
     )
@@ -193,8 +193,8 @@ def test_a_loss_that_is_settled_elsewhere_needs_one_step(
     ("rule", "reason", "evidence"),
     [
         ("records_possibly_lost", "possible", PROVEN),
-        ("records_possibly_lost", "unseen", PROVEN | {"ex_leader_end": 117}),
-        ("records_possibly_lost", "ex_leader_returned", SETTLED),
+        ("records_possibly_lost", "unseen", PROVEN | {"former_leader_end": 117}),
+        ("records_possibly_lost", "former_leader_returned", SETTLED),
         ("records_possibly_lost", "read_beyond_epoch_end", {"at_least_offsets": 4}),
         ("records_possibly_lost", "not_determinable", PROVEN),
         ("unclean_leader_election", "possibly_lost", PROVEN),
@@ -219,7 +219,9 @@ def test_a_possible_loss_is_copied_and_compared_first() -> None:
 
 def test_one_offset_is_one() -> None:
     one = SETTLED | {"exact_from": 73, "exact_to": 74}
-    assert "offset 73 is all that is gone" in loss(one, reason="ex_leader_returned").next_steps[0]
+    assert (
+        "offset 73 is all that is gone" in loss(one, reason="former_leader_returned").next_steps[0]
+    )
 
 
 @pytest.mark.parametrize("tail", [0, 20])

@@ -101,7 +101,7 @@ def test_a_proven_loss_tells_all_that_is_known() -> None:
         "leader": 2,
         "leader_epoch": 7,
         "epoch_end": 73,
-        "ex_leader_end": None,
+        "former_leader_end": None,
         "certain_from": 73,
         "certain_to": 100,
         "certain_offsets": 27,
@@ -113,7 +113,7 @@ def test_a_proven_loss_tells_all_that_is_known() -> None:
         "exact_to": None,
         "exact_offsets": None,
         "proven_committed_offsets": None,
-        "ex_leader": None,
+        "former_leader": None,
         "sole_in_sync_since": None,
         "uncommitted_from": 100,
         "uncommitted_to": 120,
@@ -246,7 +246,7 @@ def test_filters_of_stored_losses_go_to_the_database() -> None:
         "state=ended&class=possibly_lost&topic=o*&partition=3&group=b&since=2025-06-02T12:00:00Z"
     )
     assert made.client().get(f"/api/v1/losses?{query}").status_code == 200
-    (asked,) = made.history.asked
+    (asked,) = made.history.queries
     assert (asked.only_ended, asked.rule_ids) == (True, frozenset({POSSIBLY}))
     assert (asked.topic, asked.partition, asked.group) == ("o*", 3, "b")
     assert (asked.breached_since, asked.after) == (at(0), None)
@@ -255,7 +255,7 @@ def test_filters_of_stored_losses_go_to_the_database() -> None:
 def test_only_the_rules_of_losses_are_asked_for() -> None:
     made = world()
     made.client().get("/api/v1/losses?state=all")
-    (asked,) = made.history.asked
+    (asked,) = made.history.queries
     assert asked.rule_ids == frozenset(RULE_OF.values())
 
 

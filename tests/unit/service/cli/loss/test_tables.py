@@ -71,15 +71,15 @@ def test_a_proven_loss_is_one_line() -> None:
 def test_a_loss_that_is_settled_shows_all_of_it_and_nothing_unknown() -> None:
     told = re.split(r"  +", line(evidence=SETTLED).strip())
     assert told[2:4] == ["[73, 100) 27", "[73, 117) 44, all"]
-    full = printed(tables.in_full(row(evidence=SETTLED, reason="ex_leader_returned")))
+    full = printed(tables.in_full(row(evidence=SETTLED, reason="former_leader_returned")))
     assert re.search(r"possible +\[73, 117\) 44 offsets in all\n", full)
     assert "broker 1: its log had reached offset 117 and was cut at 73" in full
     assert re.search(r"it was alone since +2025-06-02 11:59:30", full)
 
 
 def test_a_burst_that_no_observation_saw_is_shown_when_it_is_settled() -> None:
-    evidence = {"exact_from": 73, "exact_to": 117, "ex_leader": 1}
-    told = line(rule="records_possibly_lost", reason="ex_leader_returned", evidence=evidence)
+    evidence = {"exact_from": 73, "exact_to": 117, "former_leader": 1}
+    told = line(rule="records_possibly_lost", reason="former_leader_returned", evidence=evidence)
     assert re.search(r" -  +\[73, 117\) 44, all", told)
 
 

@@ -80,7 +80,7 @@ def test_records_that_are_or_may_be_lost_have_a_code(observations: Any, code: Ex
 
 def test_a_suspected_loss_has_the_code_of_one_when_nothing_more_is_awaited() -> None:
     view = after(*SUSPECTED)
-    over = {"is_asking": False, "is_waiting": False, "is_investigated": False}
+    over = {"is_querying": False, "is_waiting": False, "is_investigated": False}
     told = asking.ask(api(holding(view, [episode_of(*SUSPECTED, **over)])), {})
     assert ([row["is_investigating"] for row in told.sequences], told.exit_code) == (
         [False],

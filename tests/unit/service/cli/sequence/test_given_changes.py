@@ -9,7 +9,7 @@ import pytest
 from rules.facts.broker_log import UncleanChange
 from rules.facts.episodes import ChangeKind
 from rules.facts.identity import BrokerId
-from service.cli.sequence.given_changes import changes_told
+from service.cli.sequence.given_changes import describe_changes
 from tests.unit.service.cli.sequence.given import TOPIC_ID, reading_all, rejected
 from tests.unit.service.cli.sequence.lost import (
     ALONE,
@@ -27,19 +27,19 @@ REJECTED = {"broker-2.log": rejected(27, 2, offset=3, second=600, broker=2)}
 
 
 def test_a_controller_and_the_old_leader_tell_the_exact_range() -> None:
-    (change,) = changes_told(line_events(CONTROLLER | OLD_LEADER), 0)
+    (change,) = describe_changes(line_events(CONTROLLER | OLD_LEADER), 0)
     assert (change.kind, change.leader_epoch) == (ChangeKind.LOST, 1)
     assert (change.leader_before, change.leader) == (1, 2)
     assert (change.epoch_end, change.lost_from, change.lost_to) == (3, 3, 27)
 
 
 def test_the_controller_alone_tells_that_records_may_be_gone() -> None:
-    (change,) = changes_told(line_events(CONTROLLER), 0)
+    (change,) = describe_changes(line_events(CONTROLLER), 0)
     assert (change.kind, change.lost_to) == (ChangeKind.UNCLEAN, None)
 
 
 def test_the_old_leader_alone_proves_what_was_committed() -> None:
-    (change,) = changes_told(line_events(OLD_LEADER), 0)
+    (change,) = describe_changes(line_events(OLD_LEADER), 0)
     assert (change.kind, change.leader_before, change.leader) == (ChangeKind.LOST, 1, 2)
     assert (change.lost_from, change.lost_to) == (3, 27)
 
@@ -57,20 +57,20 @@ def test_the_old_leader_alone_proves_what_was_committed() -> None:
     ids=["clean", "frozen", "joined again", "cut at its own end", "not cut", "never followed"],
 )
 def test_harmless_lines_of_a_returning_replica_tell_of_no_change(left: list[str]) -> None:
-    assert changes_told(line_events({"broker-1.log": left}), 0) == ()
+    assert describe_changes(line_events({"broker-1.log": left}), 0) == ()
 
 
 def test_an_election_of_the_last_known_leader_is_not_held_against_it() -> None:
     (unclean,) = line_events(CONTROLLER)
     assert isinstance(unclean, UncleanChange)
-    (change,) = changes_told([replace(unclean, elr_before=(BrokerId(2),))], 0)
+    (change,) = describe_changes([replace(unclean, elr_before=(BrokerId(2),))], 0)
     assert change.kind is ChangeKind.NOT_KNOWN
 
 
 def test_lines_of_one_election_are_one_change_of_the_earliest_time() -> None:
     again = UNCLEAN.replace("12:00:01", "13:00:01")
-    (change,) = changes_told(line_events({"a": [again], "b": [UNCLEAN]}), 0)
-    (first,) = changes_told(line_events(CONTROLLER), 0)
+    (change,) = describe_changes(line_events({"a": [again], "b": [UNCLEAN]}), 0)
+    (first,) = describe_changes(line_events(CONTROLLER), 0)
     assert change == first
 
 

@@ -47,7 +47,7 @@ class Brokers:
         return replace(seen, second=1000.0 + number).snapshot()
 
     @property
-    def asked(self) -> list[set[type]]:
+    def queries(self) -> list[set[type]]:
         """Return the kinds of questions of each round."""
         return [{type(one) for one in scope.questions} for scope in self.scopes]
 
@@ -55,9 +55,9 @@ class Brokers:
 def seen(
     *observations: Observation,
     lines: Sequence[LogEvent] = (rejected(27, 2),),
-    is_zone_told: bool = False,
+    is_zone_given: bool = False,
 ) -> dict[str, Any]:
-    (row,) = observe(Brokers(observations), read_events(lines), is_zone_told=is_zone_told).rows
+    (row,) = observe(Brokers(observations), read_events(lines), is_zone_given=is_zone_given).rows
     return row
 
 
@@ -71,7 +71,7 @@ def test_a_batch_of_the_present_leader_epoch_settles_it_in_two_rounds() -> None:
     )
     (row,) = observe(brokers, read_events([rejected(27, 2)])).rows
     assert said(row) == ("reordering", "confirmed", "same_leader_epoch")
-    assert brokers.asked == [set(), {BatchesQuestion, ProducersQuestion}]
+    assert brokers.queries == [set(), {BatchesQuestion, ProducersQuestion}]
     evidence = row["evidence"]
     assert (evidence["appended_leader_epoch"], evidence["leader_epoch_now"]) == (5, 5)
     assert (evidence["state_last_sequence"], evidence["log_end_offset_now"]) == (2, 100)
@@ -100,7 +100,7 @@ def test_a_leader_that_changed_unseen_proves_nothing() -> None:
     (row,) = observe(brokers, read_events([rejected(27, 2)])).rows
     assert (row["class"], row["phase"]) == ("loss", "suspected")
     assert row["evidence"]["appended_epoch_end"] == 100
-    assert EpochEndQuestion in brokers.asked[2]
+    assert EpochEndQuestion in brokers.queries[2]
     assert row["next_command"] == "grep 'UNCLEAN partition change for orders-0 ' CONTROLLER_LOG"
 
 
@@ -134,7 +134,7 @@ RETURNED = (
 
 
 def test_a_controller_s_line_and_nothing_that_came_prove_a_loss() -> None:
-    row = seen(BY_BROKER_2, AFTERWARDS, lines=(UNCLEAN, LATE), is_zone_told=True)
+    row = seen(BY_BROKER_2, AFTERWARDS, lines=(UNCLEAN, LATE), is_zone_given=True)
     assert said(row) == ("loss", "confirmed", "unclean_and_unhealed")
     assert (row["at_most_records"], row["lost_to"], row["next_command"]) == (24, None, None)
     assert row["check"].startswith("Keep the broker that led before down")
@@ -144,14 +144,14 @@ def test_a_controller_s_line_and_nothing_that_came_prove_a_loss() -> None:
 def test_what_came_after_all_refutes_it() -> None:
     healed = found(batch(97, 0, 3), batch(100, 3, 24, leader_epoch=6))
     row = seen(
-        BY_BROKER_2, replace(BY_BROKER_2, found=[healed]), lines=(UNCLEAN, LATE), is_zone_told=True
+        BY_BROKER_2, replace(BY_BROKER_2, found=[healed]), lines=(UNCLEAN, LATE), is_zone_given=True
     )
     assert said(row) == ("reordering", "confirmed", "filled")
 
 
 def test_a_client_that_may_still_try_is_waited_for() -> None:
     line = rejected(27, 2, broker=2, second=950)
-    row = seen(BY_BROKER_2, AFTERWARDS, lines=(UNCLEAN, line), is_zone_told=True)
+    row = seen(BY_BROKER_2, AFTERWARDS, lines=(UNCLEAN, line), is_zone_given=True)
     assert said(row) == ("loss", "suspected", "unclean_change")
     assert "--time-zone" not in row["settles"]
 

@@ -68,11 +68,11 @@ class Rounds:
     ) -> None:
         self.observations = observations
         self.says = says
-        self.asked: list[tuple[Any, ...]] = []
+        self.queries: list[tuple[Any, ...]] = []
 
     def read(self, scope: Scope) -> Snapshot:
-        number = len(self.asked)
-        self.asked.append(scope.questions)
+        number = len(self.queries)
+        self.queries.append(scope.questions)
         observation = self.observations[min(number, len(self.observations) - 1)]
         return snapshot(**{"taken_at": at(number * 2), **observation})
 

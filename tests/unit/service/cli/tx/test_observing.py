@@ -47,13 +47,13 @@ from tests.unit.service.cli.tx.given import (
 def test_a_quiet_cluster_is_asked_once() -> None:
     source = Rounds(QUIET)
     observe_at_once(ClusterObserver(source))
-    assert source.asked == [()]
+    assert source.queries == [()]
 
 
 def test_whoever_holds_an_offset_is_asked_for_in_the_second_round() -> None:
     source = Rounds(HELD, RUNS)
     observe_at_once(ClusterObserver(source))
-    [first, [question]] = source.asked
+    [first, [question]] = source.queries
     assert first == ()
     assert isinstance(question, ProducersQuestion)
     assert question.rows.tolist() == [0]
@@ -62,7 +62,7 @@ def test_whoever_holds_an_offset_is_asked_for_in_the_second_round() -> None:
 def test_what_nobody_lists_is_confirmed_by_a_third_round() -> None:
     source = Rounds(HELD, HANGS)
     observed = observe_at_once(ClusterObserver(source))
-    assert len(source.asked) == 3
+    assert len(source.queries) == 3
     assert [str(one.class_) for one in choose(observed, Choice()).entries] == ["hanging"]
 
 
@@ -70,7 +70,7 @@ def test_a_list_is_made_even_if_nothing_is_ever_certain() -> None:
     never: dict[str, Any] = {**HANGS, "taken_at": at(0)}  # too soon, again and again
     source = Rounds(never)
     observe_at_once(ClusterObserver(source))
-    assert len(source.asked) == AT_ONCE
+    assert len(source.queries) == AT_ONCE
 
 
 @pytest.mark.parametrize(
@@ -91,11 +91,11 @@ def test_hanging_makes_the_rounds_that_it_needs(
     begun: list[tuple[int, int]] = []
     source = Rounds(*observations)
     find_hanging(ClusterObserver(source), begin=lambda number, total: begun.append((number, total)))
-    assert [questions for questions in source.asked if questions] == []
+    assert [questions for questions in source.queries if questions] == []
     assert begun == [(number, max(number, 3)) for number in range(1, rounds + 1)]
 
 
-NOT_ASKED: Final[dict[str, Any]] = {**HELD, "producers": producers(rows=4)}
+NOT_QUERIED: Final[dict[str, Any]] = {**HELD, "producers": producers(rows=4)}
 UNSEEN_BEFORE: Final[dict[str, Any]] = {
     **QUIET,
     "offsets": offsets(4, last_stable_offset=[None] * 4),
@@ -115,11 +115,11 @@ UNSEEN_BEFORE: Final[dict[str, Any]] = {
 def test_whoever_holds_what_was_not_seen_before_is_asked_for(
     first: dict[str, Any], rounds: int
 ) -> None:
-    source = Rounds(first, NOT_ASKED, HANGS)
+    source = Rounds(first, NOT_QUERIED, HANGS)
     observed = find_hanging(ClusterObserver(source), begin=lambda _number, _total: None)
-    assert len(source.asked) == rounds
+    assert len(source.queries) == rounds
     if rounds > 2:
-        [question] = source.asked[2]
+        [question] = source.queries[2]
         assert question.rows.tolist() == [0]
         assert proof.conclude(observed).exit_code is ExitCode.HANGING
 
@@ -127,7 +127,7 @@ def test_whoever_holds_what_was_not_seen_before_is_asked_for(
 def moving(number: int, **overrides: Any) -> dict[str, Any]:
     """Return an observation of a busy partition: each one finds another transaction open."""
     stable = offsets(4, last_stable_offset=[90 + number, 100, 100, 100])
-    return {**NOT_ASKED, "offsets": stable, **overrides}
+    return {**NOT_QUERIED, "offsets": stable, **overrides}
 
 
 def test_a_busy_partition_is_asked_once_who_holds_it() -> None:
@@ -136,14 +136,14 @@ def test_a_busy_partition_is_asked_once_who_holds_it() -> None:
         moving(0), moving(1), moving(2, producers=told, transactions=RUNS["transactions"])
     )
     observed = find_hanging(ClusterObserver(source), begin=lambda _number, _total: None)
-    assert [len(questions) for questions in source.asked] == [0, 0, 1]
+    assert [len(questions) for questions in source.queries] == [0, 0, 1]
     assert proof.conclude(observed).exit_code is ExitCode.OK
 
 
 def test_a_busy_partition_whose_leader_never_tells_is_a_gap() -> None:
     source = Rounds(*(moving(number) for number in range(AT_MOST)))
     observed = find_hanging(ClusterObserver(source), begin=lambda _number, _total: None)
-    assert len(source.asked) == AT_MOST
+    assert len(source.queries) == AT_MOST
     assert proof.conclude(observed).exit_code is ExitCode.INCOMPLETE
 
 
@@ -154,26 +154,26 @@ def test_what_hangs_behind_another_transaction_is_asked_for_until_it_is_certain(
     }
     source = Rounds(moving(0), moving(1), moving(2, **behind), moving(3, **behind))
     observed = find_hanging(ClusterObserver(source), begin=lambda _number, _total: None)
-    assert [len(questions) for questions in source.asked] == [0, 0, 1, 1]
+    assert [len(questions) for questions in source.queries] == [0, 0, 1, 1]
     assert proof.conclude(observed).exit_code is ExitCode.HANGING
 
 
 def test_what_is_never_told_is_a_gap_and_not_nothing() -> None:
     observed = find_hanging(
-        ClusterObserver(Rounds(HELD, NOT_ASKED)), begin=lambda _number, _total: None
+        ClusterObserver(Rounds(HELD, NOT_QUERIED)), begin=lambda _number, _total: None
     )
     found = proof.conclude(observed)
     assert found.exit_code is ExitCode.INCOMPLETE
     assert [gap.what for gap in found.gaps] == ["open transactions of 1 partition (orders-0)"]
-    at_once = choose(observe_at_once(ClusterObserver(Rounds(NOT_ASKED))), Choice())
+    at_once = choose(observe_at_once(ClusterObserver(Rounds(NOT_QUERIED))), Choice())
     assert exit_code(observed.view, Choice(), at_once) is ExitCode.INCOMPLETE
 
 
 def test_what_a_leader_refuses_to_tell_is_not_asked_for_again() -> None:
     rejected = gap(scope=GapScope.PRODUCERS, cause=GapCause.NOT_AUTHORIZED)
-    source = Rounds(HELD, {**NOT_ASKED, "gaps": (rejected,)})
+    source = Rounds(HELD, {**NOT_QUERIED, "gaps": (rejected,)})
     observed = find_hanging(ClusterObserver(source), begin=lambda _number, _total: None)
-    assert (len(source.asked), observed.overlooked) == (2, ())
+    assert (len(source.queries), observed.overlooked) == (2, ())
     assert proof.conclude(observed).exit_code is ExitCode.INCOMPLETE
 
 

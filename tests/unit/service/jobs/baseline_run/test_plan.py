@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from service.jobs.baseline_run.plan import MOST_NIGHTS, Past, again, missing
+from service.jobs.baseline_run.plan import MAX_RUNS, Past, again, missing
 
 TODAY = date(2026, 6, 10)
 
@@ -44,8 +44,8 @@ def test_the_missing_nights_are_made_in_order(
 
 def test_no_more_nights_are_made_up_for_than_a_profile_observations_back_on() -> None:
     plan = missing(past(80, ()))
-    assert plan.nights == back(*range(MOST_NIGHTS, 0, -1))
-    assert plan.skipped == 80 - MOST_NIGHTS
+    assert plan.nights == back(*range(MAX_RUNS, 0, -1))
+    assert plan.skipped == 80 - MAX_RUNS
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rules.errors import NightError
+from rules.errors import BaselineRunError
 from service.jobs.baseline_run.spark_process import SparkOrder, run_job
 
 
@@ -23,5 +23,5 @@ def test_a_disk_that_cannot_be_written_is_told(tmp_path: Path, master: str, scra
         scratch=tmp_path / scratch,
         timeout_seconds=60,
     )
-    with pytest.raises(NightError, match=r"Spark cannot be started: .*file"):
+    with pytest.raises(BaselineRunError, match=r"Spark cannot be started: .*file"):
         list(run_job(order, {"JAVA_HOME": str(tmp_path)}))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from service.sandbox.demo.pager_act import PagerRecord, told_of
+from service.sandbox.demo.pager_act import PagerRecord, describe_action
 from tests.unit.service.cli.api_rows import alert, delivery
 
 A, B = "a" * 16, "b" * 16
@@ -59,7 +59,7 @@ def pager(**overrides: Any) -> PagerRecord:
 
 def test_all_that_was_sent_is_told_in_order() -> None:
     assert list(pager().errors()) == []
-    lines = told_of(pager()).splitlines()
+    lines = describe_action(pager()).splitlines()
     assert lines[0] == (
         "2 notifications of 1 group, each taken once, in order, all signed; "
         "1 request rejected on purpose, and sent again"
@@ -99,7 +99,9 @@ def test_what_was_rejected_may_be_overtaken_by_its_end() -> None:
     got = (GOT[0], request(2, "y", (A, "resolved"), (B, "firing")))
     found = pager(got=got, deliveries=[sent(1, "x", "superseded"), sent(2, "y")])
     assert list(found.errors()) == []
-    assert "1 request rejected on purpose, and overtaken by what was newer" in told_of(found)
+    assert "1 request rejected on purpose, and overtaken by what was newer" in describe_action(
+        found
+    )
 
 
 def test_an_end_is_told_by_the_last_word_about_an_alert() -> None:

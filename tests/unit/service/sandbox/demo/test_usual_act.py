@@ -13,18 +13,18 @@ import pytest
 
 from rules.baseline.series import Metric
 from service.runtime import clock
-from service.sandbox.demo.nights import SLOT_MINUTES, ZONES, Nights
+from service.sandbox.demo.simulated_runs import SLOT_MINUTES, ZONES, SimulatedRuns
 from service.sandbox.demo.usual_act import SHOWN, line_of, shown_of
 
 
 @pytest.fixture(scope="module")
-def nights(tmp_path_factory: pytest.TempPathFactory) -> Nights:
-    made = Nights(tmp_path_factory.mktemp("demo"))
+def nights(tmp_path_factory: pytest.TempPathFactory) -> SimulatedRuns:
+    made = SimulatedRuns(tmp_path_factory.mktemp("demo"))
     made.simulate("demo", weeks=1)
     return made
 
 
-def row_of(nights: Nights, **usual: Any) -> dict[str, Any]:
+def row_of(nights: SimulatedRuns, **usual: Any) -> dict[str, Any]:
     assert nights.simulation is not None
     series = next(one for one in nights.simulation.series if one.metric is Metric.PRODUCE_RATE)
     return {
@@ -47,20 +47,22 @@ def row_of(nights: Nights, **usual: Any) -> dict[str, Any]:
     }
 
 
-def noon(nights: Nights) -> datetime:
+def noon(nights: SimulatedRuns) -> datetime:
     assert nights.simulation is not None
-    day = nights.simulation.wanted.end
+    day = nights.simulation.requests.end
     return datetime(day.year, day.month, day.day, 12, tzinfo=ZoneInfo(ZONES[0])).astimezone(UTC)
 
 
-def test_weeks_are_those_of_the_demos_cluster_up_to_yesterday(nights: Nights) -> None:
+def test_weeks_are_those_of_the_demos_cluster_up_to_yesterday(nights: SimulatedRuns) -> None:
     assert nights.simulation is not None
     assert {one.cluster for one in nights.simulation.series} == {"demo"}
     today = clock.utc_now().astimezone(ZoneInfo(ZONES[0])).date()
-    assert nights.simulation.wanted.end in (today - timedelta(days=1), today - timedelta(days=2))
+    assert nights.simulation.requests.end in (today - timedelta(days=1), today - timedelta(days=2))
 
 
-def test_samples_of_a_half_hour_are_those_of_all_days_or_of_a_weekday(nights: Nights) -> None:
+def test_samples_of_a_half_hour_are_those_of_all_days_or_of_a_weekday(
+    nights: SimulatedRuns,
+) -> None:
     series = int(row_of(nights)["series_id"])
     every, one = (nights.samples_at(series, noon(nights), every_day=all_) for all_ in (True, False))
     per_day = SLOT_MINUTES * 2
@@ -78,7 +80,7 @@ def test_samples_of_a_half_hour_are_those_of_all_days_or_of_a_weekday(nights: Ni
     ],
 )
 def test_a_line_says_what_is_usual_and_how_often_it_was_so(
-    nights: Nights, usual: dict[str, Any], told: str
+    nights: SimulatedRuns, usual: dict[str, Any], told: str
 ) -> None:
     at = noon(nights)
     samples = nights.samples_at(int(row_of(nights)["series_id"]), at, every_day=True)
@@ -88,7 +90,7 @@ def test_a_line_says_what_is_usual_and_how_often_it_was_so(
     assert told in line
 
 
-def test_a_line_says_why_days_of_an_older_level_are_not_within(nights: Nights) -> None:
+def test_a_line_says_why_days_of_an_older_level_are_not_within(nights: SimulatedRuns) -> None:
     row = row_of(nights) | {"level_change": {"at": "2026-11-16T15:00:00Z"}}
     line = line_of(nights, row, noon(nights))
     assert line.endswith(" is within; its level is new since 2026-11-16")
@@ -108,8 +110,8 @@ def test_a_topic_is_shown_whose_level_has_not_just_moved() -> None:
 
 
 def test_events_are_read_among_other_lines(tmp_path: Path) -> None:
-    nights = Nights(tmp_path)
-    assert nights.told("night") == []
+    nights = SimulatedRuns(tmp_path)
+    assert nights.reported("night") == []
     log = ["WARN of Java", json.dumps({"event": "night", "day": "d"}), "7", '{"event": "nig']
     (tmp_path / "nights.log").write_text("\n".join(log), encoding="utf-8")
-    assert nights.told("night") == [{"event": "night", "day": "d"}]
+    assert nights.reported("night") == [{"event": "night", "day": "d"}]

@@ -13,7 +13,7 @@ import pytest
 
 from service.alerting.notifications.channels import body_of, post_of
 from service.alerting.receivers.standard_webhooks import SigningSecret
-from service.sandbox.receiving.bodies import Kind, document_of, told_by
+from service.sandbox.receiving.bodies import Kind, document_of, parse_body
 from service.sandbox.receiving.recording import Received, Recorder
 from service.sandbox.receiving.signatures import Signature, check
 from tests.factories import at
@@ -132,7 +132,7 @@ def test_every_form_that_is_sent_is_read(kind: str) -> None:
     receiver = EVERY[kind]
     body = body_of(receiver, notification())
     post = post_of(receiver, body, webhook_id=WEBHOOK_ID, at=NOON)
-    told = told_by(document_of(post.body))
+    told = parse_body(document_of(post.body))
     assert told.kind is Kind(kind)
     assert "hanging" in told.title.lower()
 
@@ -145,7 +145,7 @@ def test_every_form_that_is_sent_is_read(kind: str) -> None:
     ],
 )
 def test_a_webhook_is_told_in_one_line(alerts: list[Any], title: str) -> None:
-    told = told_by(document_of(body_of(webhook(), notification(*alerts))))
+    told = parse_body(document_of(body_of(webhook(), notification(*alerts))))
     assert told.title == title
     assert told.reason == "first notification"
 
@@ -155,4 +155,4 @@ def test_a_webhook_is_told_in_one_line(alerts: list[Any], title: str) -> None:
     [b"", b"\xff", b"[]", b"[1]", b'{"alerts": 1}', b'{"alerts": [{}], "groupLabels": {}}', b"[" * 9999],
 )  # fmt: skip
 def test_what_has_no_form_that_is_known_is_told_as_such(body: bytes) -> None:
-    assert told_by(document_of(body)).kind is Kind.OTHER
+    assert parse_body(document_of(body)).kind is Kind.OTHER

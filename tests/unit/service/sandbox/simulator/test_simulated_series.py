@@ -14,7 +14,7 @@ from service.sandbox.simulator.grid import clock_changes, day_grid, hours_of_wee
 from service.sandbox.simulator.labels import labels_of
 from service.sandbox.simulator.occasions import Kind
 from service.sandbox.simulator.queues import seconds_behind, waiting
-from service.sandbox.simulator.simulation import Simulation, Wanted
+from service.sandbox.simulator.simulation import Simulation, SimulationRequest
 from tests.unit.service.sandbox.simulator.simulated import DAY, STEP_MS, ZONE, Days, pipeline
 
 END = date(2026, 3, 30)  # the day after clocks in Berlin are changed
@@ -23,7 +23,7 @@ HOUR_MS = 3_600_000
 
 def simulated(seed: int = 3, series: int = 60) -> dict[int, NDArray[np.float32]]:
     """Return all samples of a week by series."""
-    made = Simulation(Wanted(seed=seed, series=series, weeks=1, end=END))
+    made = Simulation(SimulationRequest(seed=seed, series=series, weeks=1, end=END))
     parts: dict[int, list[NDArray[np.float32]]] = {}
     for _, blocks in made.days():
         for block in blocks:
@@ -46,7 +46,7 @@ def test_a_simulation_has_as_many_series_as_wanted() -> None:
 
 
 def test_more_series_leave_the_first_ones_as_they_are() -> None:
-    wanted = [Wanted(seed=3, series=many, weeks=1, end=END) for many in (60, 200)]
+    wanted = [SimulationRequest(seed=3, series=many, weeks=1, end=END) for many in (60, 200)]
     few, many = (Simulation(one) for one in wanted)
     assert many.series[:60] == few.series
     assert [one for one in many.occasions if one in few.occasions] == few.occasions
@@ -137,7 +137,7 @@ def test_seconds_behind_are_by_when_the_next_record_came() -> None:
 
 
 def test_an_outage_hides_all_and_the_rates_of_the_next_sample() -> None:
-    made = Simulation(Wanted(seed=3, series=40, weeks=2, end=END))
+    made = Simulation(SimulationRequest(seed=3, series=40, weeks=2, end=END))
     outage = made.outages[0]
     by_day = dict(made.days())
     at = next(
@@ -157,7 +157,7 @@ def test_an_outage_hides_all_and_the_rates_of_the_next_sample() -> None:
 
 
 def test_the_labels_tell_all_that_happens() -> None:
-    made = Simulation(Wanted(seed=3, series=200, weeks=4, end=END))
+    made = Simulation(SimulationRequest(seed=3, series=200, weeks=4, end=END))
     told = labels_of(made)
     kinds = {one["kind"] for one in told["occasions"]}
     seen = [one for one in made.occasions if made.is_visible(one)]
@@ -174,7 +174,7 @@ def test_the_labels_tell_all_that_happens() -> None:
 
 
 def test_an_incident_has_no_deploy_near_it() -> None:
-    made = Simulation(Wanted(seed=5, series=300, weeks=8, end=DAY))
+    made = Simulation(SimulationRequest(seed=5, series=300, weeks=8, end=DAY))
     incidents = [one for one in made.occasions if one.is_incident]
     assert {one.kind for one in incidents} >= {Kind.SURGE, Kind.POISON_PILL}
     for one in incidents:

@@ -142,8 +142,8 @@ def test_a_checkpoint_that_keeps_nothing_with_its_observations_is_read() -> None
     known, told = older.observations.context, full.observations.context
     assert plain(known.high_watermark) == plain(older.high_watermark)
     assert plain(known.replicas) == plain(told.replicas) == plain(older.partitions.replicas)
-    assert known.isr_told_us.to_list() == [None] * 4
-    assert told.isr_told_us.valid.all()
+    assert known.isr_reported_us.to_list() == [None] * 4
+    assert told.isr_reported_us.valid.all()
 
 
 def test_a_checkpoint_that_does_not_tell_how_transactions_ended_is_read() -> None:

@@ -11,14 +11,14 @@ import pytest
 from rules.errors import StoreError
 from rules.facts.identity import TopicPartition
 from rules.facts.incidents import EventName, Incident
-from rules.facts.loss_memory import LossMemory, ReplicaLine, ToldLoss
+from rules.facts.loss_memory import LossMemory, ReplicaLine, ReportedLoss
 from rules.facts.transaction_memory import CommittedTransaction
 from rules.facts.unseen_elections import NewTopic, UnseenElection
 from service.storage.formats.loss import losses_of, plain
 from tests.factories import topic_id
 from tests.unit.rules.loss.replica_lines import alone, cut, loaded, started, went_back
 
-LOSS = ToldLoss(
+LOSS = ReportedLoss(
     name=TopicPartition("☃\0", 3),
     topic_id=topic_id("orders"),
     leader_before=1,
@@ -28,15 +28,15 @@ LOSS = ToldLoss(
     epoch_end=73,
     certain_to=2**62,
     last_observation_us=10**15,
-    told_us=10**15 + 1,
+    reported_us=10**15 + 1,
 )
 SETTLED = replace(
     LOSS,
     topic_id=None,
     leader=None,
     certain_to=None,
-    ex_leader_log_end=100,
-    ex_leader_high_watermark=95,
+    former_leader_log_end=100,
+    former_leader_high_watermark=95,
     alone_since_us=10**15,
     last_observation_us=None,
     checked_epoch=8,
@@ -47,7 +47,7 @@ ELECTION = UnseenElection(
     topic_id=topic_id("orders"),
     leader=2,
     leader_epoch=6,
-    ex_leaders=(1, 3),
+    former_leaders=(1, 3),
     written_us=10**15,
     read_us=10**15 + 1,
     since_us=10**15 - 1,
@@ -55,7 +55,7 @@ ELECTION = UnseenElection(
 FULL = LossMemory(
     beyond_epoch_end=frozenset({("orders", 0, "billing", 100)}),
     beyond_log_end=frozenset({("orders", 1, "nul\0", 2**61)}),
-    told=(LOSS, SETTLED),
+    reported=(LOSS, SETTLED),
     quiet=(replace(LOSS, certain_to=None),),
     lines=(
         ReplicaLine(event=alone(), read_us=1),
@@ -66,7 +66,7 @@ FULL = LossMemory(
     ),
     unseen=(
         ELECTION,
-        replace(ELECTION, topic_id=None, ex_leaders=(), written_us=None, since_us=None),
+        replace(ELECTION, topic_id=None, former_leaders=(), written_us=None, since_us=None),
     ),
     new_topics=(
         NewTopic(topic="☃\0", topic_id=topic_id("orders"), first_partition=3, listed_us=10**15),
@@ -109,7 +109,7 @@ def test_which_transactions_may_be_missing_is_seen_anew() -> None:
         ended_us=2,
     )
     doubted = replace(LOSS, missing=(one,), doubtful=(one,), doubtful_since_us=1)
-    assert through_json(plain(LossMemory(told=(doubted,)))).told == (LOSS,)
+    assert through_json(plain(LossMemory(reported=(doubted,)))).reported == (LOSS,)
 
 
 def test_a_checkpoint_that_tells_of_commits_alone_is_read() -> None:
@@ -122,7 +122,7 @@ def test_a_checkpoint_of_format_2_is_read() -> None:
     *_, losses, lines, quiet = older
     shorter = [*older[:2], [row[:-2] for row in losses], lines, [row[:-2] for row in quiet]]
     settled = replace(SETTLED, checked_epoch=None, restored_epoch=None)
-    before = replace(FULL, told=(LOSS, settled), unseen=(), new_topics=(), incidents=())
+    before = replace(FULL, reported=(LOSS, settled), unseen=(), new_topics=(), incidents=())
     assert through_json(shorter) == before
 
 

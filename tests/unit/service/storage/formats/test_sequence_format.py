@@ -10,7 +10,7 @@ import pytest
 from rules.errors import StoreError
 from rules.facts.memory import Memory
 from rules.facts.sequence_verdicts import Arrival
-from rules.sequence.telling import newly_told
+from rules.sequence.reporting import newly_reported
 from service.storage.formats.checkpoint import FORMAT, Checkpoint, decode, encode
 from service.storage.formats.sequence import plain_sequences, sequences_of
 from tests.unit.rules.sequence.case_observations import ALONE, of_2
@@ -29,8 +29,8 @@ def comparable(memory: Memory) -> tuple[Any, ...]:
     known = memory.sequences
     watch = known.leaderships
     columns = (watch.epoch, watch.since_us, watch.watched_from, watch.clean_from)
-    untold = known.untold, known.untold_us
-    return known.open, known.ended, known.changes, untold, [one.to_list() for one in columns]
+    unreported = known.unreported, known.unreported_us
+    return known.open, known.ended, known.changes, unreported, [one.to_list() for one in columns]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -41,16 +41,16 @@ def test_what_is_remembered_is_read_again(name: str) -> None:
 
 def test_what_was_dropped_untold_is_read_again() -> None:
     memory = play(CASES["textbook"].observations)[-1].memory
-    sequences = replace(memory.sequences, untold=50, untold_us=memory.taken_us)
+    sequences = replace(memory.sequences, unreported=50, unreported_us=memory.taken_us)
     dropped = replace(memory, sequences=sequences)
     assert comparable(restarted(dropped)) == comparable(dropped)
 
 
 def test_a_memory_that_tells_of_nothing_dropped_has_dropped_nothing() -> None:
     told = plain_sequences(play([ALONE])[-1].memory.sequences)
-    del told["untold"]
+    del told["unreported"]
     found = sequences_of(told)
-    assert (found.untold, found.untold_us) == (0, None)
+    assert (found.unreported, found.unreported_us) == (0, None)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -84,7 +84,7 @@ def test_what_an_older_release_stored_is_read_and_not_told_again(name: str) -> N
     }
     assert arrivals == {Arrival.ARRIVED if name == "filled" else Arrival.AWAITED}
     views = play((*observations, last), between=older)
-    assert [newly_told(view) for view in views][-1] == ()
+    assert [newly_reported(view) for view in views][-1] == ()
 
 
 def test_what_has_ended_is_read_again_and_not_opened_by_a_line_that_comes_late() -> None:

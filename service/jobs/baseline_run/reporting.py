@@ -1,6 +1,6 @@
 """What a nightly run tells while it works, as events and as lines for a person.
 
-Events `progress` and `night` come from Spark's job as they are (`spark.telling`); the others are ours.
+Events `progress` and `night` come from Spark's job as they are (`spark.reporting`); the others are ours.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any, Final, TypeAlias
 
 from service.storage.baselines.publishing import Publishing
 
-Told: TypeAlias = Mapping[str, Any]
-Tell: TypeAlias = Callable[[Told], None]
+JsonObject: TypeAlias = Mapping[str, Any]
+Reporter: TypeAlias = Callable[[JsonObject], None]
 
 # What became of a run, for a person.
 PUBLISHED: Final[Mapping[Publishing, str]] = {
@@ -21,7 +21,7 @@ PUBLISHED: Final[Mapping[Publishing, str]] = {
 }
 
 
-def line_of(told: Told) -> str:
+def line_of(told: JsonObject) -> str:
     """Return an event as a line."""
     match told["event"]:
         case "progress":
@@ -39,14 +39,14 @@ def line_of(told: Told) -> str:
             return str(told["why"])  # why nothing was to be done, or runs were removed
 
 
-def _folded(told: Told) -> str:
+def _folded(told: JsonObject) -> str:
     line = f"folded the hours of {told['days']} days"
     for file, why in told["damaged"].items():
         line += f"; {file} is damaged and set aside: {why}"
     return line
 
 
-def _night(told: Told) -> str:
+def _night(told: JsonObject) -> str:
     outcomes = ", ".join(f"{count} {name}" for name, count in told["outcomes"].items())
     line = f"night of {told['day']}: {told['series']} series ({outcomes}), run {told['run']}"
     if not told["is_new"]:

@@ -26,7 +26,7 @@ from rules.baseline.publishing import in_force, published
 from rules.baseline.rings import Records, catch_up, same_weekdays
 from rules.baseline.scales import Policies
 from rules.baseline.scores import HOUR_MS, Expected, Faces, scored
-from rules.baseline.settings import NightSettings
+from rules.baseline.settings import BaselineSettings
 from rules.baseline.state import STATE, StateBlock
 
 ROWS_AT_ONCE: Final = 128  # series
@@ -34,7 +34,7 @@ _GREATEST: Final = np.float32(1e30)  # beyond: not a measurement
 
 
 def advance(
-    states: StateBlock, day: DayBlock, calendar: CivilDay, settings: NightSettings
+    states: StateBlock, day: DayBlock, calendar: CivilDay, settings: BaselineSettings
 ) -> tuple[StateBlock, BaselineBlock]:
     """Learn from one day; row i of the states is row i of the day.
 
@@ -57,7 +57,7 @@ class _Night:
     """The night of some series; `records` is a view that becomes the new states."""
 
     def __init__(
-        self, records: Records, day: DayBlock, calendar: CivilDay, settings: NightSettings
+        self, records: Records, day: DayBlock, calendar: CivilDay, settings: BaselineSettings
     ) -> None:
         self.records = records
         self.day = day
@@ -174,9 +174,9 @@ class _Night:
         face = np.where(by_earlier[:, None], earlier, face)
         used = masking.for_delta(self.records, self.values, self.day)
         delta = medians(used - self._drawn(face), self.first_samples) + np.float32(0)
-        is_told = ~np.isnan(delta)
-        self.records["profile"][is_told] = profile[is_told]
-        self.records["delta"][is_told] = delta[is_told]
+        is_reported = ~np.isnan(delta)
+        self.records["profile"][is_reported] = profile[is_reported]
+        self.records["delta"][is_reported] = delta[is_reported]
 
     def _drawn(self, face: Float32s) -> Float32s:
         return drawn(face, self.calendar.quarters, self.per_quarter)

@@ -9,7 +9,7 @@ import numpy as np
 from rules.facts.episodes import Episode
 from rules.facts.identity import TopicPartition
 from rules.facts.rejections import Rejection
-from rules.question import BatchesQuestion, ProducersQuestion, Question, WantedBatches
+from rules.question import BatchesQuestion, BatchRequest, ProducersQuestion, Question
 from rules.sequence.gathering import row_of
 from rules.sequence.numbers import NO_BATCH, last_sequence
 from rules.view import View
@@ -17,7 +17,7 @@ from rules.view import View
 
 def questions_of(view: View) -> tuple[Question, ...]:
     """Return what the open episodes want to know of the next round; nothing where none is open."""
-    asking = [one for one in view.memory.sequences.open.values() if one.is_asking]
+    asking = [one for one in view.memory.sequences.open.values() if one.is_querying]
     rows = sorted({row for one in asking if (row := row_of(view.snapshot, one.name)) is not None})
     if not rows:
         return ()
@@ -29,7 +29,7 @@ def questions_of(view: View) -> tuple[Question, ...]:
     return states, BatchesQuestion(wanted)
 
 
-def _wanted(episode: Episode) -> Iterable[WantedBatches]:
+def _wanted(episode: Episode) -> Iterable[BatchRequest]:
     """Ask about the first and the last rejection that are not settled."""
     name, producer_id = episode.name, episode.producer_id
     open_ones = [one for one in episode.rejections if not one.is_settled]
@@ -39,9 +39,9 @@ def _wanted(episode: Episode) -> Iterable[WantedBatches]:
         yield _around(name, producer_id, rejection)
 
 
-def _around(name: TopicPartition, producer_id: int, rejection: Rejection) -> WantedBatches:
+def _around(name: TopicPartition, producer_id: int, rejection: Rejection) -> BatchRequest:
     last = last_sequence(rejection)
-    return WantedBatches(
+    return BatchRequest(
         name=name,
         producer_id=producer_id,
         offset=rejection.offset,

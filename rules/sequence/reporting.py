@@ -21,7 +21,7 @@ from rules.facts.gap import GapScope
 from rules.facts.identity import TopicPartition
 from rules.facts.sequence_verdicts import SequenceClass
 from rules.judgement import Case, Judgement, NamedSubjects, Reason, decide
-from rules.loss.told import timestamp
+from rules.loss.loss_evidence import timestamp
 from rules.question import Question
 from rules.sequence.explained import explain_episode
 from rules.sequence.numbers import RANK
@@ -42,7 +42,7 @@ class Reasons:
     no_source: Reason
     log_not_read: Reason
     too_many: Reason
-    partition_not_told: Reason
+    partition_not_reported: Reason
     investigating: Reason
     # Where an episode is remembered for this reason, what is new is told beside it.
     lasting: Reason | None = None
@@ -50,7 +50,7 @@ class Reasons:
     refuted: tuple[SequenceClass, Reason] | None = None
 
 
-def newly_told(view: View) -> tuple[Episode, ...]:
+def newly_reported(view: View) -> tuple[Episode, ...]:
     """Return the episodes of which this round says something that was not said before."""
     now = view.memory.sequences
     if not now.open and (view.before is None or not view.before.sequences.open):
@@ -61,7 +61,7 @@ def newly_told(view: View) -> tuple[Episode, ...]:
 
 
 def _times(episode: Episode) -> int:
-    return 0 if episode.told is None else episode.told.times
+    return 0 if episode.reported is None else episode.reported.times
 
 
 def judge_episodes(
@@ -71,7 +71,7 @@ def judge_episodes(
     names = _names(view)
     if not names:
         return _of_cluster(view, rule, reasons, questions)
-    new = {one.id: one for one in newly_told(view)}
+    new = {one.id: one for one in newly_reported(view)}
     told = _by_name(view, new.values(), reasons)
     told = {**_refuted(view, new.values(), reasons), **told}
     quiet = _quiet(view, reasons)
@@ -121,7 +121,7 @@ def _refuted(
     if reasons.refuted is None or view.before is None:
         return {}
     class_, _ = reasons.refuted
-    before = {one.id: one.told for one in view.before.sequences.open.values()}
+    before = {one.id: one.reported for one in view.before.sequences.open.values()}
     found: dict[TopicPartition, list[Episode]] = {}
     for one in new:
         known = before.get(one.id)
@@ -132,7 +132,7 @@ def _refuted(
         return {}
     unchanged: dict[TopicPartition, list[Episode]] = {}
     for one in view.memory.sequences.episodes:
-        if one.name in found and one.told is not None and reasons.of(one):
+        if one.name in found and one.reported is not None and reasons.of(one):
             unchanged.setdefault(one.name, []).append(one)
     return {
         name: sorted(unchanged.get(name, ()), key=_badness) or episodes
@@ -158,10 +158,10 @@ def _quiet(view: View, reasons: Reasons) -> tuple[Verdict, Reason]:
     """Return what is said where nothing is new: it may be that it could not be told."""
     if any(gap.scope is GapScope.BROKER_LOG for gap in view.snapshot.gaps):
         return Verdict.UNKNOWN, reasons.log_not_read
-    if view.memory.sequences.untold:
+    if view.memory.sequences.unreported:
         return Verdict.UNKNOWN, reasons.too_many
     if any(_may_be_of(one, reasons) for one in _nameless(view)):
-        return Verdict.UNKNOWN, reasons.partition_not_told
+        return Verdict.UNKNOWN, reasons.partition_not_reported
     log: BrokerLog = view.snapshot.broker_log
     return Verdict.OK, reasons.nothing_new if log.is_read else reasons.no_source
 
@@ -234,7 +234,7 @@ def _unknown_details(view: View, quiet: tuple[Verdict, Reason]) -> dict[str, Evi
     nameless = _nameless(view)
     return {
         "source_errors": _errors(view.snapshot.broker_log),
-        "untold_episodes": view.memory.sequences.untold,
+        "untold_episodes": view.memory.sequences.unreported,
         "without_partition": [_short(one, is_new=False) for one in nameless[-SHOWN:]],
         "without_partition_count": len(nameless),
     }

@@ -9,8 +9,8 @@ from rules.evidence import EvidenceValue, Scalar
 from rules.facts.episodes import ChangeKind, Episode, LeaderChange
 from rules.facts.rejections import Rejection
 from rules.facts.sequence_verdicts import CONTINUITY, Arrival, SequenceClass, SequenceReason
-from rules.loss.told import timestamp
-from rules.sequence.arrivals import told_arrival
+from rules.loss.loss_evidence import timestamp
+from rules.sequence.arrivals import arrival_evidence
 from rules.sequence.log_entries import last_of
 from rules.sequence.numbers import (
     BEFORE_IN_FLIGHT,
@@ -41,7 +41,7 @@ def for_and_against(episode: Episode, rejection: Rejection) -> dict[str, Evidenc
     return {"evidence_for": pro, "evidence_against": contra}
 
 
-def resolved_told(episode: Episode, rejection: Rejection) -> dict[str, EvidenceValue]:
+def resolution_evidence(episode: Episode, rejection: Rejection) -> dict[str, EvidenceValue]:
     """Return what was found around the rejected batch, and what the leader remembers."""
     before, after, observation = rejection.before, rejection.after, episode.last_state
     state = None if observation is None else observation.state
@@ -108,7 +108,10 @@ def _log(episode: Episode, rejection: Rejection) -> Iterator[Fact]:
             ),
             SequenceClass.LOSS,
         )
-    if told_arrival(episode) is Arrival.NOT_ARRIVED and rejection.arrival is Arrival.NOT_ARRIVED:
+    if (
+        arrival_evidence(episode) is Arrival.NOT_ARRIVED
+        and rejection.arrival is Arrival.NOT_ARRIVED
+    ):
         yield "nothing of it came, up to the end of the log two minutes later", CLIENT_FAILURE
     if observation is not None and observation.state is None:
         yield "the leader knows nothing of the producer", SequenceClass.PRODUCER_STATE_LOST

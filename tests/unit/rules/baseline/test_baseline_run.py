@@ -6,16 +6,16 @@ from datetime import date
 
 import pytest
 
-from rules.baseline.night_run import BucketRun, NightRun
+from rules.baseline.baseline_run import BaselineRun, BucketRun
 
 
-def run() -> NightRun:
+def run() -> BaselineRun:
     one = BucketRun(bucket=0, rows=3, digest="a", state_digest="b", outcomes={"banded": 3})
-    return NightRun(id="x", day=date(2026, 1, 1), zone="UTC", previous=None, buckets=(one,))
+    return BaselineRun(id="x", day=date(2026, 1, 1), zone="UTC", previous=None, buckets=(one,))
 
 
 def test_a_record_is_read_as_it_was_written() -> None:
-    assert NightRun.from_json(run().to_json()) == run()
+    assert BaselineRun.from_json(run().to_json()) == run()
 
 
 @pytest.mark.parametrize(
@@ -25,4 +25,4 @@ def test_a_record_is_read_as_it_was_written() -> None:
 )
 def test_a_record_that_is_not_whole_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
-        NightRun.from_json(text)
+        BaselineRun.from_json(text)

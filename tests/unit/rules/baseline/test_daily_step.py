@@ -10,10 +10,10 @@ import pytest
 
 from rules.baseline.blocks import BaselineBlock, DayBlock, Float32s
 from rules.baseline.civil import CivilDay
+from rules.baseline.daily_step import advance
 from rules.baseline.judging import Judge, Memory
-from rules.baseline.night import advance
 from rules.baseline.policy import POLICIES
-from rules.baseline.settings import NightSettings
+from rules.baseline.settings import BaselineSettings
 from rules.baseline.state import StateBlock
 from tests.unit.rules.baseline.days import SETTINGS, after, block, daily, day_of, hours, with_level
 
@@ -110,10 +110,10 @@ def test_a_day_is_not_learnt_twice() -> None:
 
 
 def test_settings_tell_themselves_apart() -> None:
-    assert SETTINGS.text() == NightSettings().text()
+    assert SETTINGS.text() == BaselineSettings().text()
     others = {
-        NightSettings(k_min=4).text(),
-        NightSettings(
+        BaselineSettings(k_min=4).text(),
+        BaselineSettings(
             policies={one: replace(of, min_relative=0.3) for one, of in POLICIES.items()}
         ).text(),
     }

@@ -11,7 +11,7 @@ import pytest
 
 from rules.judgement import Finding
 from rules.transactions.classes import TransactionClass
-from rules.transactions.hold_up import hold_ups
+from rules.transactions.lso_blocker import lso_blockers
 from rules.verdict import Verdict
 from service.observe.cluster_reader import ClusterReader
 from service.observe.watch import WatchedRound
@@ -56,7 +56,7 @@ def breach(made: WatchedRound, rule: str, truth: Truth) -> Finding | None:
 def class_seen(watch: Watch, truth: Truth) -> TransactionClass | None:
     """Return the class of what holds the truth's partition in the last round."""
     view = watch.rounds[-1].view
-    held = [] if view is None else [one for one in hold_ups(view) if one.name == truth.where]
+    held = [] if view is None else [one for one in lso_blockers(view) if one.name == truth.where]
     return held[0].class_ if held else None
 
 

@@ -10,7 +10,7 @@ from service.runtime.events import Event
 from service.runtime.log import LineWriter, Log, make_log
 
 
-class Told:
+class RecordedLog:
     """What was logged, line by line."""
 
     def __init__(self) -> None:

@@ -56,7 +56,7 @@ def told(view: View, proof: Proof) -> dict[str, EvidenceValue]:
         **_span("uncommitted", proof.uncommitted),
         "last_observation": timestamp(before.observed_at_us),
         "unknown_since": timestamp(before.observed_at_us) if proof.is_open_ended else None,
-        "ex_leader_end": proof.ex_leader_end,
+        "former_leader_end": proof.former_leader_end,
         **_groups(view.snapshot, proof),
         **_open_transactions(view, proof),
         "advice": _advice(view.snapshot, proof),

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from rules.baseline.series import Metric, Series
 from service.storage.baselines.publishing import publish
+from tests.baseline_run_files import DAY, Usual, write_run, write_series
 from tests.factories import at
 from tests.integration.api.given import Api
-from tests.night_files import DAY, Usual, write_run, write_series
 
 TUESDAY = "2026-03-03T13:10:00Z"  # 14:10 on the wall clock of Berlin
 LAG, RATE = Metric.READ_COMMITTED_LAG_SECONDS, Metric.PRODUCE_RATE

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from collectors.scrapes.wanted import NAMES, Quantity, is_absurd, wanted
+from collectors.scrapes.selection import NAMES, Quantity, is_absurd, wanted
 
 CLIENT = {"client_id": "payments"}
 OF_TOPIC = {**CLIENT, "topic": "orders"}

@@ -16,7 +16,7 @@ from service.storage.database import schema
 from service.storage.database.opening import has_database, open_store, opened_at_head
 
 
-class StoredNights:
+class StoredBaselineRuns:
     """A database whose schema is at head."""
 
     def __init__(self, engine: Engine) -> None:
@@ -40,7 +40,7 @@ class StoredNights:
 
 
 @contextmanager
-def opened_nights(settings: Settings) -> Iterator[StoredNights]:
+def open_run_store(settings: Settings) -> Iterator[StoredBaselineRuns]:
     """Open the database of these settings; where none is, make the data directory's, as `serve` does.
 
     Raises:
@@ -54,4 +54,4 @@ def opened_nights(settings: Settings) -> Iterator[StoredNights]:
         finally:
             database.close()
     with opened_at_head(settings) as engine:
-        yield StoredNights(engine)
+        yield StoredBaselineRuns(engine)

@@ -31,7 +31,7 @@ CONFIRMED_AFTER: Final = timedelta(milliseconds=900)  # rounds that are early co
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HoldUp:
+class LsoBlocker:
     """One transaction that a partition has open, or the marker for which its LSO waits."""
 
     row: int  # of the snapshot's partitions
@@ -48,7 +48,7 @@ class HoldUp:
         return None if self.producer is None else self.producer.start_offset
 
 
-def hold_ups(view: View) -> tuple[HoldUp, ...]:
+def lso_blockers(view: View) -> tuple[LsoBlocker, ...]:
     """Return what the leaders said holds back, ordered by row and start offset.
 
     Rows that were not observed have none: see `Producers.observed`.
@@ -56,7 +56,7 @@ def hold_ups(view: View) -> tuple[HoldUp, ...]:
     return tuple(_of_producers(view)) + tuple(_of_markers(view))
 
 
-def _of_producers(view: View) -> Iterator[HoldUp]:
+def _of_producers(view: View) -> Iterator[LsoBlocker]:
     snapshot = view.snapshot
     by_producer = snapshot.transactions.by_producer()
     for producer in snapshot.producers.open:
@@ -64,7 +64,7 @@ def _of_producers(view: View) -> Iterator[HoldUp]:
         entry = by_producer.get(producer.producer_id)
         seen = view.memory.transactions.sightings[transaction_key(snapshot, producer)]
         class_, doubt = _judged(view, entry, name, producer, seen)
-        yield HoldUp(
+        yield LsoBlocker(
             row=producer.row,
             name=name,
             class_=class_,
@@ -107,7 +107,7 @@ def _seen_unlisted_before(view: View, producer: OpenProducer) -> bool:
     return age_us >= CONFIRMED_AFTER // timedelta(microseconds=1)
 
 
-def _of_markers(view: View) -> Iterator[HoldUp]:
+def _of_markers(view: View) -> Iterator[LsoBlocker]:
     """Give the partitions that are held although nobody has a transaction open from there on.
 
     The last stable offset waits for an end marker until the marker is replicated. What only this
@@ -119,7 +119,7 @@ def _of_markers(view: View) -> Iterator[HoldUp]:
         since_us = view.memory.transactions.markers[name].since_us
         is_confirmed = since_us < microseconds(view.now)
         waits = is_confirmed and bool(snapshot.offsets.unreplicated_span[row])
-        yield HoldUp(
+        yield LsoBlocker(
             row=row,
             name=name,
             class_=TransactionClass.MARKER_NOT_REPLICATED if waits else TransactionClass.UNKNOWN,

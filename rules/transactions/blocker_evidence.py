@@ -11,17 +11,17 @@ from rules.facts.last_observation import microseconds
 from rules.facts.snapshot import Snapshot
 from rules.facts.transactions import Transaction
 from rules.transactions.blocked import blocked_groups, shown
-from rules.transactions.hold_up import HoldUp
+from rules.transactions.lso_blocker import LsoBlocker
 
 BOOTSTRAP_BROKERS: Final = 3
 
 
-def told(snapshot: Snapshot, held: HoldUp, now: datetime) -> dict[str, EvidenceValue]:
+def told(snapshot: Snapshot, held: LsoBlocker, now: datetime) -> dict[str, EvidenceValue]:
     """Return all that is known of one hold-up."""
-    return {**told_holder(held, now), **_blocked(snapshot, held)}
+    return {**holder_evidence(held, now), **_blocked(snapshot, held)}
 
 
-def told_holder(held: HoldUp, now: datetime) -> dict[str, EvidenceValue]:
+def holder_evidence(held: LsoBlocker, now: datetime) -> dict[str, EvidenceValue]:
     """Return whose transaction it is, without the groups: they take a scan the commits."""
     return {
         **_of_producer(held),
@@ -32,7 +32,7 @@ def told_holder(held: HoldUp, now: datetime) -> dict[str, EvidenceValue]:
     }
 
 
-def repair_command(snapshot: Snapshot, held: HoldUp) -> str | None:
+def repair_command(snapshot: Snapshot, held: LsoBlocker) -> str | None:
     """Return the command of Kafka's own tools that aborts a hanging transaction.
 
     The leader observations its producer up by the start offset. Over a listener with a password the tool
@@ -77,7 +77,7 @@ def of_transaction(entry: Transaction, now: datetime) -> dict[str, EvidenceValue
     }
 
 
-def _of_producer(held: HoldUp) -> dict[str, EvidenceValue]:
+def _of_producer(held: LsoBlocker) -> dict[str, EvidenceValue]:
     producer = held.producer
     if producer is None:
         return {"class": str(held.class_)}
@@ -108,7 +108,7 @@ def _ms(duration: timedelta | None) -> int | None:
     return None if duration is None else duration // timedelta(milliseconds=1)
 
 
-def _blocked(snapshot: Snapshot, held: HoldUp) -> dict[str, EvidenceValue]:
+def _blocked(snapshot: Snapshot, held: LsoBlocker) -> dict[str, EvidenceValue]:
     start = held.start_offset
     if start is None:
         start = snapshot.offsets.last_stable_offset[held.row]

@@ -127,7 +127,7 @@ def test_an_open_episode_asks_for_batches_and_for_the_producer() -> None:
     assert isinstance(states, ProducersQuestion)
     assert (states.rows.tolist(), states.wants_states_of) == ([0], frozenset({7}))
     assert isinstance(batches, BatchesQuestion)
-    [wanted] = batches.wanted
+    [wanted] = batches.requests
     assert (str(wanted.name), wanted.producer_id) == ("orders-0", 7)
     assert (wanted.offset, wanted.sequence) == (100, 2)
 
@@ -241,7 +241,7 @@ def test_a_line_without_its_partition_leaves_every_rule_unknown(name: str) -> No
     assert breaches([view]) == []
     assert len(view.memory.sequences.episodes) == 1
     finding = RULES[name](view).finding(0)
-    assert (finding.verdict, finding.reason) == (Verdict.UNKNOWN, "partition_not_told")
+    assert (finding.verdict, finding.reason) == (Verdict.UNKNOWN, "partition_not_reported")
     assert finding.evidence["without_partition_count"] == 1
 
 
@@ -257,7 +257,7 @@ def test_a_line_without_its_partition_may_be_of_any_partition() -> None:
     view = play((*CASES["same-leader-epoch"].observations, unnamed))[-1]
     finding = sequence_gap_loss.judge(view).finding(0)
     assert finding.labels["topic"] == "orders"
-    assert (finding.verdict, finding.reason) == (Verdict.UNKNOWN, "partition_not_told")
+    assert (finding.verdict, finding.reason) == (Verdict.UNKNOWN, "partition_not_reported")
 
 
 def test_lines_without_a_partition_are_in_question_for_a_day() -> None:
@@ -294,7 +294,7 @@ def test_a_storm_that_is_more_than_is_remembered_leaves_the_rest_unknown() -> No
     observations = (*CASES["same-leader-epoch"].observations, Observation(second=20, lines=flood))
     later = Observation(second=100_000)
     _, _, _, stormy, over = play((*observations, later))
-    assert stormy.memory.sequences.untold == 50, "the one before had been told"
+    assert stormy.memory.sequences.unreported == 50, "the one before had been told"
     [quiet] = sequence_gap_reordering.judge(stormy).findings(Verdict.UNKNOWN)
     assert (quiet.reason, quiet.evidence["untold_episodes"]) == ("too_many", 50)
     assert sequence_gap_loss.judge(over).finding(0).verdict is Verdict.OK

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, and_, select
 from service.alerting.alerts.acknowledgements import Acknowledgement
 from service.alerting.alerts.alert import AlertState
 from service.alerting.alerts.delta import Closing
-from service.alerting.alerts.evaluate import NOTHING_ASKED, Asked
+from service.alerting.alerts.evaluate import NO_REQUESTS, OperatorRequests
 from service.alerting.alerts.matchers import MatcherError, parse_matchers
 from service.alerting.alerts.silences import Silence, SilenceError
 from service.storage.tables.alerting import ACKNOWLEDGEMENT, ALERT, CLOSING, SILENCE
@@ -22,36 +22,36 @@ _REMEMBERED: Final = 4096  # silences: their patterns learn which values they ma
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class PendingRequests:
     """What persons want of one cluster's alerts now."""
 
-    asked: Asked = NOTHING_ASKED
+    requests: OperatorRequests = NO_REQUESTS
     closings: tuple[Closing, ...] = ()
     error: str | None = None  # which silences cannot be read, one line
 
-    def shifted(self, step: timedelta) -> Wanted:
+    def shifted(self, step: timedelta) -> PendingRequests:
         """Return it by a clock that was set: what is taken up moved along with its alert.
 
         Silences stay: who set their times read them off a clock.
         """
         taken_up = (
-            replace(one, fired_at=one.fired_at + step) for one in self.asked.acknowledgements
+            replace(one, fired_at=one.fired_at + step) for one in self.requests.acknowledgements
         )
-        return replace(self, asked=replace(self.asked, acknowledgements=tuple(taken_up)))
+        return replace(self, requests=replace(self.requests, acknowledgements=tuple(taken_up)))
 
 
-NOTHING_WANTED: Final = Wanted()
+NO_PENDING_REQUESTS: Final = PendingRequests()
 
 
-def read(connection: Connection, cluster: int, now: datetime) -> Wanted:
+def read(connection: Connection, cluster: int, now: datetime) -> PendingRequests:
     """Return what is asked of a cluster (its row id); silences that are over are left out."""
     rows = connection.execute(
         select(SILENCE).where(SILENCE.c.ends_at > now).order_by(SILENCE.c.id)
     ).all()
     silences = [(str(row.id), _silence(*_values(row))) for row in rows]
     unreadable = [name for name, one in silences if one is None]
-    return Wanted(
-        asked=Asked(
+    return PendingRequests(
+        requests=OperatorRequests(
             silences=tuple(one for _, one in silences if one is not None),
             acknowledgements=_acknowledgements(connection, cluster),
         ),

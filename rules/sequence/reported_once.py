@@ -10,39 +10,39 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from rules.facts.episodes import Episode, Told
+from rules.facts.episodes import Episode, ReportedVerdict
 from rules.facts.times import MICROSECOND
-from rules.sequence.arrivals import told_arrival
+from rules.sequence.arrivals import arrival_evidence
 
 # Since it was told, of a producer that is rejected all the while: a finding expires after a day.
-TOLD_AGAIN: Final = timedelta(hours=23)
+REPORTED_AGAIN: Final = timedelta(hours=23)
 
 
-def with_told(episode: Episode, now_us: int) -> Episode:
+def with_report(episode: Episode, now_us: int) -> Episode:
     """Return an episode with what this round tells of it, where that is anything new."""
-    before = episode.told
-    if not episode.is_told:
+    before = episode.reported
+    if not episode.is_reported:
         return episode
     told = _telling(episode, now_us)
     if before is None:
-        return replace(episode, told=told)
+        return replace(episode, reported=told)
     # What was told before arrivals were known is not told again for these alone.
     arrival = None if before.arrival is None else told.arrival
-    same = replace(told, told_us=before.told_us, times=before.times, arrival=arrival)
+    same = replace(told, reported_us=before.reported_us, times=before.times, arrival=arrival)
     is_same = same == before
-    goes_on = episode.last_seen_us >= before.told_us + TOLD_AGAIN // MICROSECOND
-    return episode if is_same and not goes_on else replace(episode, told=told)
+    goes_on = episode.last_seen_us >= before.reported_us + REPORTED_AGAIN // MICROSECOND
+    return episode if is_same and not goes_on else replace(episode, reported=told)
 
 
-def _telling(episode: Episode, now_us: int) -> Told:
+def _telling(episode: Episode, now_us: int) -> ReportedVerdict:
     said = episode.verdict
-    return Told(
+    return ReportedVerdict(
         class_=said.class_,
         phase=said.phase,
         lost_from=said.lost_from,
         lost_to=said.lost_to,
         is_resent=episode.is_resent,
-        told_us=now_us,
-        times=1 if episode.told is None else episode.told.times + 1,
-        arrival=told_arrival(episode),
+        reported_us=now_us,
+        times=1 if episode.reported is None else episode.reported.times + 1,
+        arrival=arrival_evidence(episode),
     )

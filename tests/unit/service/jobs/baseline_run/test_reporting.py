@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.jobs.baseline_run.telling import line_of
+from service.jobs.baseline_run.reporting import line_of
 from service.storage.baselines.publishing import Publishing
 
 NIGHT = {

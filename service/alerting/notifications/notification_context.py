@@ -17,7 +17,7 @@ from service.alerting.receivers.receivers import Receiver
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Telling:
+class NotificationContext:
     """What notifications are made of, beside alerts."""
 
     receivers: Mapping[str, Receiver] = field(default_factory=dict)

@@ -33,7 +33,7 @@ class BucketRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NightRun:
+class BaselineRun:
     """One night's run, complete."""
 
     id: str
@@ -82,7 +82,7 @@ class NightRun:
         return json.dumps(told, indent=1, sort_keys=True) + "\n"
 
     @classmethod
-    def from_json(cls, text: str) -> NightRun:
+    def from_json(cls, text: str) -> BaselineRun:
         """Read a record.
 
         Raises:

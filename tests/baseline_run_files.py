@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyarrow.fs import LocalFileSystem
 
+from rules.baseline.baseline_run import BaselineRun, BucketRun
 from rules.baseline.layout import RUN_FILE, SERIES, bucket_file
-from rules.baseline.night_run import BucketRun, NightRun
 from rules.baseline.packed import RunColumn, SeriesColumn, bucket_of
 from rules.baseline.series import Series
 from service.storage.baselines.run_files import RunPlace
@@ -115,7 +115,7 @@ def write_tables(
         _bucket(folder, number, table.take(pa.array(np.flatnonzero(buckets_of == number))))
         for number in range(buckets)
     ]
-    run = NightRun(id=run_id, day=day, zone="Europe/Berlin", previous=None, buckets=tuple(told))
+    run = BaselineRun(id=run_id, day=day, zone="Europe/Berlin", previous=None, buckets=tuple(told))
     (folder / RUN_FILE).write_text(run.to_json())
     return place
 

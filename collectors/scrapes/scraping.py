@@ -63,7 +63,7 @@ class _RejectedError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class ScrapeOptions:
     """How endpoints are asked."""
 
     limits: Limits

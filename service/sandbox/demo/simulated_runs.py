@@ -22,7 +22,7 @@ from service.history.folder import open_folder
 from service.runtime import clock
 from service.sandbox.cluster import processes
 from service.sandbox.cluster.state import ProcessId
-from service.sandbox.simulator.simulation import Simulation, Wanted
+from service.sandbox.simulator.simulation import Simulation, SimulationRequest
 from service.sandbox.simulator.writing import Written, write_history
 
 ZONES: Final = ("Europe/Berlin",)
@@ -33,7 +33,7 @@ SLOT_MINUTES: Final = 24 * 60 // SLOTS_PER_DAY
 
 
 @dataclass(slots=True)
-class Nights:
+class SimulatedRuns:
     """Simulated weeks below a folder, and their nights."""
 
     folder: Path
@@ -49,7 +49,7 @@ class Nights:
     def simulate(self, cluster: str, weeks: int = WEEKS) -> None:
         """Write the weeks up to yesterday, as those of a cluster."""
         yesterday = clock.utc_now().astimezone(ZoneInfo(ZONES[0])).date() - timedelta(days=1)
-        wanted = Wanted(
+        wanted = SimulationRequest(
             seed=SEED, cluster=cluster, series=SERIES, weeks=weeks, end=yesterday, zones=ZONES
         )
         made = Simulation(wanted)
@@ -62,7 +62,7 @@ class Nights:
         run += ["--history", str(self.history), "--config", str(serve_config)]
         self.process = processes.spawn(["/usr/bin/env", *without, *run], output=self._log)
 
-    def told(self, event: str) -> list[dict[str, Any]]:
+    def reported(self, event: str) -> list[dict[str, Any]]:
         """Return what the nights have told so far of a kind."""
         found = []
         with contextlib.suppress(OSError):

@@ -14,7 +14,7 @@ FEW = Bounds(
 
 
 def remembered(first: Snapshot, *later: tuple[float, Snapshot]) -> EndHistory:
-    """Return what is remembered of a observe noon and of others, so many seconds after it."""
+    """Return what is remembered of an observation of noon and of others, so many seconds after it."""
     history = observed(None, 0, first)
     for seconds, seen in later:
         history = observed(history, seconds, seen)

@@ -80,7 +80,7 @@ class LogMark:
         return replace(self, files=kept, old_before_ns=max(self.old_before_ns, newest + 1))
 
     def grown_to(self, live: FileStat) -> LogMark:
-        """Return it with what a check its own name tells of whether it is written there."""
+        """Return it with what a check of its own name tells of whether it is written there."""
         is_longer = self.is_in(live) and live.size > self.files[-1].size
         return replace(self, has_grown=True) if is_longer else self
 

@@ -38,7 +38,7 @@ REJECTED: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one observe an endpoint may cost."""
+    """What one observation of an endpoint may cost."""
 
     seconds: float  # from the connection to the last byte
     max_body_bytes: int

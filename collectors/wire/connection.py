@@ -320,7 +320,7 @@ class Connection:
             return ConnectionFailedError(Failure(GapCause.UNREACHABLE, told, rejected=True))
         is_first = self.stage is Stage.READY and bool(self._awaited) and not self._has_answered
         if is_first and not self._security.uses_sasl:
-            # It may as well have died: only a observe all addresses can take this for a rejection.
+            # It may as well have died: only an observation of all addresses can take this for a rejection.
             told = f"{self.address}: {why}, as a listener does that wants SASL"
             return ConnectionFailedError(Failure(GapCause.UNREACHABLE, told, rejected=True))
         return self._failed(GapCause.UNREACHABLE, why)

@@ -9,7 +9,7 @@ Why it matters:
     tells: the log grows on, a Java producer sees no error, and consumers go on where they were.
 
 Inputs:
-    The last observe each partition before its leader epoch changed, also over restarts of Tidemark:
+    The last observation of each partition before its leader epoch changed, also over restarts of Tidemark:
     topic id, epoch, last stable offset, high watermark, log end, ISR. The present leader's answer
     to OffsetForLeaderEpoch. Where `__transaction_state` may be read: which transactions were committed
     lately on partitions at risk, and whether the new leader has anything of them (DescribeProducers and

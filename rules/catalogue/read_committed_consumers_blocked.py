@@ -39,7 +39,7 @@ from typing import Final
 from rules.evidence import EvidenceValue
 from rules.facts.column import Bools, Column, marked
 from rules.facts.snapshot import Snapshot
-from rules.facts.transaction_doubt import Doubt
+from rules.facts.transaction_unknown import UnknownReason
 from rules.judgement import Case, CommitSubjects, Judgement, Reason, decide
 from rules.question import SMALL_LAG
 from rules.transactions.blocker_evidence import holder_evidence
@@ -95,7 +95,7 @@ NOT_SEEN: Final = (Verdict.UNKNOWN, Why.HOLDER_NOT_SEEN)
 BEING_WRITTEN: Final = (Verdict.OK, Why.BEING_WRITTEN)
 
 # Doubts that another round may settle; without a permission it stays unknown who holds.
-TRANSIENT: Final = (Doubt.CONFIRMING, Doubt.COORDINATOR_NOT_SEEN, Doubt.NOT_DESCRIBED)
+TRANSIENT: Final = (UnknownReason.CONFIRMING, UnknownReason.COORDINATOR_NOT_SEEN, UnknownReason.NOT_DESCRIBED)
 
 
 def judge(view: View) -> Judgement:
@@ -165,7 +165,7 @@ def _is_not_seen(view: View, held: Mapping[int, LsoBlocker]) -> Bools:
     snapshot = view.snapshot
     unknown = ~snapshot.producers.observed
     for row, one in held.items():
-        unknown[row] |= one.doubt in TRANSIENT
+        unknown[row] |= one.unknown_reason in TRANSIENT
     stood = view.is_unchanged_for(view.since(view.memory.last_stable_offset), UNCHANGED)
     for seen in view.memory.transactions.sightings.values():
         row_seen = snapshot.partitions.index.row(seen.row_name.topic, seen.row_name.partition)
@@ -180,7 +180,7 @@ def _is_delayed(view: View, held: Mapping[int, LsoBlocker], delay: MarkerDelay) 
     rows = (
         row
         for row, one in held.items()
-        if HOLDERS.get(one.class_) is Why.MARKER_STUCK or one.doubt is Doubt.NOBODY_FOUND
+        if HOLDERS.get(one.class_) is Why.MARKER_STUCK or one.unknown_reason is UnknownReason.NOBODY_FOUND
         if (since := decided_since_us(view, one)) is not None
         if marker_delay(view, since) is delay
     )

@@ -42,7 +42,7 @@ import numpy as np
 from rules.evidence import EvidenceValue
 from rules.facts.column import Bools, Int64s, marked
 from rules.facts.last_observation import microseconds
-from rules.facts.transaction_doubt import Doubt
+from rules.facts.transaction_unknown import UnknownReason
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.question import ProducersQuestion
 from rules.transactions.blocker_evidence import repair_command, told
@@ -78,12 +78,12 @@ class Why(Reason):
     NOT_SEEN = "not_seen"  # the leader did not tell its offsets or its producers
 
 
-DOUBTS: Final[Mapping[Doubt, Why]] = {
-    Doubt.CONFIRMING: Why.CONFIRMING,
-    Doubt.COORDINATOR_NOT_SEEN: Why.COORDINATOR_NOT_SEEN,
-    Doubt.PERMISSION_UNPROVEN: Why.PERMISSION_UNPROVEN,
-    Doubt.NOT_DESCRIBED: Why.NOT_DESCRIBED,
-    Doubt.NOBODY_FOUND: Why.NOBODY_FOUND,
+DOUBTS: Final[Mapping[UnknownReason, Why]] = {
+    UnknownReason.CONFIRMING: Why.CONFIRMING,
+    UnknownReason.COORDINATOR_NOT_SEEN: Why.COORDINATOR_NOT_SEEN,
+    UnknownReason.PERMISSION_UNPROVEN: Why.PERMISSION_UNPROVEN,
+    UnknownReason.NOT_DESCRIBED: Why.NOT_DESCRIBED,
+    UnknownReason.NOBODY_FOUND: Why.NOBODY_FOUND,
 }
 
 
@@ -94,8 +94,8 @@ def judge(view: View) -> Judgement:
     stood = view.is_unchanged_for(view.since(view.memory.last_stable_offset), DESCRIBED_AFTER)
     holders = [one for one in held if _holds(view, one)]
     doubtful = [
-        (why, [one for one in holders if one.doubt is doubt and _counts(view, one)])
-        for doubt, why in DOUBTS.items()
+        (why, [one for one in holders if one.unknown_reason is unknown_reason and _counts(view, one)])
+        for unknown_reason, why in DOUBTS.items()
     ]
     by_row: dict[int, list[LsoBlocker]] = {}
     for one in held:
@@ -143,7 +143,7 @@ def _holds(view: View, held: LsoBlocker) -> bool:
 
 def _counts(view: View, held: LsoBlocker) -> bool:
     """Whether a doubt makes the partition UNKNOWN: who is gone soon leaves a short one."""
-    if held.doubt is not Doubt.NOBODY_FOUND or held.first_seen_us is None:
+    if held.unknown_reason is not UnknownReason.NOBODY_FOUND or held.first_seen_us is None:
         return True
     age_us = microseconds(view.now) - held.first_seen_us
     return age_us >= DESCRIBED_AFTER // timedelta(microseconds=1)
@@ -179,7 +179,7 @@ def _told(view: View, held: list[LsoBlocker]) -> dict[str, EvidenceValue]:
 def _questions(view: View, held: Iterable[LsoBlocker]) -> tuple[ProducersQuestion, ...]:
     """Ask at once again about what was seen for the first time."""
     rows: Int64s = np.array(
-        sorted({one.row for one in held if one.doubt is Doubt.CONFIRMING}), np.int64
+        sorted({one.row for one in held if one.unknown_reason is UnknownReason.CONFIRMING}), np.int64
     )
     if not len(rows):
         return ()

@@ -21,7 +21,7 @@ EPOCH_BITS: Final = 32  # a leader epoch is an int32, so that row and epoch fit 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AtRiskObservations:
-    """The latest observe each partition in each leader epoch; one row per pair, in time's order."""
+    """The latest observation of each partition in each leader epoch; one row per pair, in time's order."""
 
     partitions: Partitions  # of the round that told which ones are at risk
     row: Int64s  # of these partitions; a row comes again where its leader epoch changed
@@ -36,7 +36,7 @@ class AtRiskObservations:
 
     @classmethod
     def none(cls, partitions: Partitions) -> AtRiskObservations:
-        """Return no observe all."""
+        """Return no observation of all."""
         nothing, unknown = np.zeros(0, np.int64), Column.absent(0)
         return cls(
             partitions=partitions,
@@ -69,7 +69,7 @@ class AtRiskObservations:
         return replace(kept, partitions=partitions, row=row[row >= 0])
 
     def with_newer(self, newer: AtRiskObservations) -> AtRiskObservations:
-        """Return the latest observe each partition in each leader epoch; `newer` has the same rows."""
+        """Return the latest observation of each partition in each leader epoch; `newer` has the same rows."""
         both = AtRiskObservations(
             partitions=self.partitions,
             row=np.concatenate([self.row, newer.row]),

@@ -17,7 +17,7 @@ GapKey: TypeAlias = tuple[
     GapScope, GapCause, BrokerId | None, str | None, int | None, str | None
 ]  # broker, topic, partition, group
 
-MEANS: Final[Mapping[GapCause, str]] = {
+EXPLANATIONS: Final[Mapping[GapCause, str]] = {
     GapCause.TIMEOUT: "no answer came in time; each round asks again",
     GapCause.UNREACHABLE: "it cannot be reached; each round tries again",
     GapCause.NOT_AUTHORIZED: "Tidemark lacks a permission, until somebody grants it",

@@ -1,4 +1,4 @@
-"""What rounds told of each partition beside its leader's own answer, kept with the last observe it.
+"""What rounds told of each partition beside its leader's own answer, kept with the last observation of it.
 
 How a leader came to lead is judged when it has told where the older epoch ended, and that may be some
 rounds after it was elected. What is needed for that is therefore kept with the observation, as it was before

@@ -18,7 +18,7 @@ from rules.facts.identity import TopicPartition
 from rules.facts.marker_waits import MarkerWait, advance_markers
 from rules.facts.producers import OpenProducer
 from rules.facts.snapshot import Snapshot
-from rules.facts.transaction_doubt import doubt_of, lists
+from rules.facts.transaction_unknown import unknown_reason_of, lists
 from rules.facts.transaction_log import EndedTransaction, Outcome
 from rules.facts.transactions import Transaction
 
@@ -281,7 +281,7 @@ def _unlisted_since(
     if lists(entry, name):
         return None
     since = None if before is None else before.unlisted_since_us
-    if since is None and doubt_of(snapshot.transactions, entry, name) is None:
+    if since is None and unknown_reason_of(snapshot.transactions, entry, name) is None:
         return now_us
     return since
 

@@ -2,7 +2,7 @@
 
 A topic may be made, lose its leader and be led by a stale replica between two rounds. There is no
 offset to compare with then, and the controllers' lines alone tell of it. A line may be read some rounds
-after the first observe the new leader, so that it has to be known which topics are new.
+after the first observation of the new leader, so that it has to be known which topics are new.
 """
 
 from __future__ import annotations

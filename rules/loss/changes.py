@@ -1,4 +1,4 @@
-"""The partitions whose leader epoch has changed since the last observe them."""
+"""The partitions whose leader epoch has changed since the last observation of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Change: TypeAlias = tuple[TopicPartition, TopicId | None, int]  # the last is th
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Changes:
-    """The partitions whose leader epoch is a later one than that of the last observe them."""
+    """The partitions whose leader epoch is a later one than that of the last observation of them."""
 
     view: View
     observations: LastObservations

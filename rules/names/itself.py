@@ -136,7 +136,7 @@ AT_RISK_OBSERVATIONS: Final = Metric(
 )
 AT_RISK_OBSERVATION_DURATION: Final = Metric(
     name="tidemark_at_risk_observation_duration_seconds",
-    help="How long the latest observe partitions at risk took; absent while nothing is watched.",
+    help="How long the latest observation of partitions at risk took; absent while nothing is watched.",
     unit=Unit.SECONDS,
     labels=CLUSTER_LABELS,
 )

@@ -65,19 +65,19 @@ class Explained:
         return self.verdict.reason
 
     @property
-    def means(self) -> str:
+    def explanation(self) -> str:
         """Return the verdict in a sentence, and whether the rejected batch came."""
-        said = WORDS[self.reason].means
+        said = WORDS[self.reason].explanation
         came = None if self.arrival is None else ARRIVALS.get(self.arrival)
         if came is None:
             return said
-        return f"{said} {came.means.format(records=counted(self.unwritten or 0, 'record'))}"
+        return f"{said} {came.explanation.format(records=counted(self.unwritten or 0, 'record'))}"
 
     @property
-    def settles(self) -> str | None:
+    def needed_evidence(self) -> str | None:
         """Return what would settle it; None where it is settled."""
         came = None if self.arrival is None else ARRIVALS.get(self.arrival)
-        return WORDS[self.reason].settles if came is None else came.settles
+        return WORDS[self.reason].needed_evidence if came is None else came.needed_evidence
 
     @property
     def check(self) -> str:

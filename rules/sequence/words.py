@@ -38,8 +38,8 @@ NOTHING: Final = "Nothing has to be done for the records."
 class Words:
     """One reason in words; `settles` is None where nothing is open."""
 
-    means: str
-    settles: str | None
+    explanation: str
+    needed_evidence: str | None
     check: str
 
 

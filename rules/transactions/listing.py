@@ -20,7 +20,7 @@ from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.last_observation import microseconds
 from rules.facts.producers import OpenProducer
 from rules.facts.snapshot import Snapshot
-from rules.facts.transaction_doubt import Doubt
+from rules.facts.transaction_unknown import UnknownReason
 from rules.facts.transaction_memory import SeenTransaction
 from rules.facts.transactions import IdVisibility, Transaction, TransactionState
 from rules.transactions.blocked import BlockedGroup, CommitsByRow
@@ -83,7 +83,7 @@ class ListedTransaction:
     """One entry of the list."""
 
     class_: TransactionClass
-    doubt: Doubt | None  # set where the class is unknown
+    unknown_reason: UnknownReason | None  # set where the class is unknown
     is_listed: (
         bool  # by a coordinator, as open on these partitions; False: only a partition shows it
     )
@@ -176,7 +176,7 @@ def listing(view: View) -> Listing:
         owner = _owner(held, hidden)
         if owner is not None:
             owned.setdefault(owner, []).append(held)
-        elif held.doubt is not Doubt.NOBODY_FOUND or _unchanged(view, held):
+        elif held.unknown_reason is not UnknownReason.NOBODY_FOUND or _unchanged(view, held):
             alone.append(held)
     entries = [_listed(view, one, owned.get(name, ())) for name, one in seen.items()]
     entries += [_alone(view, held) for held in alone]
@@ -240,12 +240,12 @@ def _unasked(view: View, entries: Iterable[ListedTransaction]) -> int:
 # ------------------------------------------------------------------ entries
 def _listed(view: View, seen: SeenTransaction, held: Sequence[LsoBlocker]) -> ListedTransaction:
     entry = seen.transaction
-    class_, doubt = _judged(seen, view.now)
+    class_, unknown_reason = _judged(seen, view.now)
     by_name = {one.name: one for one in held}
     names = by_name.keys() | (entry.partitions or frozenset())
     return ListedTransaction(
         class_=class_,
-        doubt=doubt,
+        unknown_reason=unknown_reason,
         is_listed=True,
         transactional_id=entry.transactional_id,
         producer_id=entry.producer_id,
@@ -260,11 +260,11 @@ def _listed(view: View, seen: SeenTransaction, held: Sequence[LsoBlocker]) -> Li
     )
 
 
-def _judged(seen: SeenTransaction, now: datetime) -> tuple[TransactionClass, Doubt | None]:
+def _judged(seen: SeenTransaction, now: datetime) -> tuple[TransactionClass, UnknownReason | None]:
     if not seen.is_seen:
-        return TransactionClass.UNKNOWN, Doubt.COORDINATOR_NOT_SEEN
+        return TransactionClass.UNKNOWN, UnknownReason.COORDINATOR_NOT_SEEN
     class_ = class_of(seen.transaction, now)
-    return class_, Doubt.NOT_DESCRIBED if class_ is TransactionClass.UNKNOWN else None
+    return class_, UnknownReason.NOT_DESCRIBED if class_ is TransactionClass.UNKNOWN else None
 
 
 def _alone(view: View, held: LsoBlocker) -> ListedTransaction:
@@ -274,7 +274,7 @@ def _alone(view: View, held: LsoBlocker) -> ListedTransaction:
     hangs = held.class_ is TransactionClass.HANGING
     return ListedTransaction(
         class_=held.class_,
-        doubt=held.doubt,
+        unknown_reason=held.unknown_reason,
         is_listed=False,
         transactional_id=None if entry is None else entry.transactional_id,
         producer_id=None if producer is None else producer.producer_id,

@@ -21,7 +21,7 @@ from rules.facts.identity import TopicPartition
 from rules.facts.last_observation import microseconds
 from rules.facts.marker_waits import rows_held_by_nobody
 from rules.facts.producers import OpenProducer
-from rules.facts.transaction_doubt import Doubt, doubt_of, lists
+from rules.facts.transaction_unknown import UnknownReason, unknown_reason_of, lists
 from rules.facts.transaction_memory import ObservedTransaction, transaction_key
 from rules.facts.transactions import Transaction
 from rules.transactions.classes import TransactionClass, class_of
@@ -37,7 +37,7 @@ class LsoBlocker:
     row: int  # of the snapshot's partitions
     name: TopicPartition
     class_: TransactionClass
-    doubt: Doubt | None = None  # set where the class is unknown
+    unknown_reason: UnknownReason | None = None  # set where the class is unknown
     producer: OpenProducer | None = None  # None: nobody has a transaction open any more
     transaction: Transaction | None = None  # None: no coordinator lists its producer
     first_seen_us: int | None = None
@@ -63,12 +63,12 @@ def _of_producers(view: View) -> Iterator[LsoBlocker]:
         name = snapshot.partitions.index.topic_partition(producer.row)
         entry = by_producer.get(producer.producer_id)
         seen = view.memory.transactions.sightings[transaction_key(snapshot, producer)]
-        class_, doubt = _judged(view, entry, name, producer, seen)
+        class_, unknown_reason = _judged(view, entry, name, producer, seen)
         yield LsoBlocker(
             row=producer.row,
             name=name,
             class_=class_,
-            doubt=doubt,
+            unknown_reason=unknown_reason,
             producer=producer,
             transaction=entry,
             first_seen_us=seen.first_seen_us,
@@ -81,15 +81,15 @@ def _judged(
     name: TopicPartition,
     producer: OpenProducer,
     seen: ObservedTransaction,
-) -> tuple[TransactionClass, Doubt | None]:
+) -> tuple[TransactionClass, UnknownReason | None]:
     if entry is not None and lists(entry, name):
         class_ = class_of(entry, view.now)
-        return class_, Doubt.NOT_DESCRIBED if class_ is TransactionClass.UNKNOWN else None
-    doubt = doubt_of(view.snapshot.transactions, entry, name)
-    if doubt is not None:
-        return TransactionClass.UNKNOWN, doubt
+        return class_, UnknownReason.NOT_DESCRIBED if class_ is TransactionClass.UNKNOWN else None
+    unknown_reason = unknown_reason_of(view.snapshot.transactions, entry, name)
+    if unknown_reason is not None:
+        return TransactionClass.UNKNOWN, unknown_reason
     if seen.unlisted_since_us is None or not _seen_unlisted_before(view, producer):
-        return TransactionClass.UNKNOWN, Doubt.CONFIRMING
+        return TransactionClass.UNKNOWN, UnknownReason.CONFIRMING
     return TransactionClass.HANGING, None
 
 
@@ -123,6 +123,6 @@ def _of_markers(view: View) -> Iterator[LsoBlocker]:
             row=row,
             name=name,
             class_=TransactionClass.MARKER_NOT_REPLICATED if waits else TransactionClass.UNKNOWN,
-            doubt=None if waits else Doubt.NOBODY_FOUND,
+            unknown_reason=None if waits else UnknownReason.NOBODY_FOUND,
             first_seen_us=since_us,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from rules.facts.transaction_doubt import Doubt
+from rules.facts.transaction_unknown import UnknownReason
 from rules.transactions.classes import TransactionClass
 
 OF_CLASS: Final[Mapping[TransactionClass, str]] = {
@@ -26,22 +26,22 @@ OF_CLASS: Final[Mapping[TransactionClass, str]] = {
     TransactionClass.TWO_PHASE_COMMIT: "It is open without a limit, by design (two-phase commit): "
     "ask whoever prepared it before anything else, because only that system knows the outcome.",
 }
-OF_DOUBT: Final[Mapping[Doubt, str]] = {
-    Doubt.CONFIRMING: "It observations as if it hangs, and was seen so for less than a second, as a "
+OF_DOUBT: Final[Mapping[UnknownReason, str]] = {
+    UnknownReason.CONFIRMING: "It observations as if it hangs, and was seen so for less than a second, as a "
     "transaction that is just ending may be: abort nothing yet. `tidemark tx hanging` observations again "
     "seconds later and decides; so does the next round of the service.",
-    Doubt.COORDINATOR_NOT_SEEN: "It may be known to a coordinator that could not be asked: observation "
+    UnknownReason.COORDINATOR_NOT_SEEN: "It may be known to a coordinator that could not be asked: observation "
     "again when that broker is back, and abort nothing before.",
-    Doubt.PERMISSION_UNPROVEN: "It may belong to a transactional id that we may not see: grant us "
+    UnknownReason.PERMISSION_UNPROVEN: "It may belong to a transactional id that we may not see: grant us "
     "DESCRIBE on every TransactionalId and on Cluster, or declare that we see them all "
     "(kafka.sees_all_transactional_ids); abort nothing before.",
-    Doubt.NOT_DESCRIBED: "Its coordinator lists it and did not describe it: observation again; if it was "
+    UnknownReason.NOT_DESCRIBED: "Its coordinator lists it and did not describe it: observation again; if it was "
     "rejected, grant us DESCRIBE on that TransactionalId.",
-    Doubt.NOBODY_FOUND: "The last stable offset does not move and nobody has a transaction open there: "
+    UnknownReason.NOBODY_FOUND: "The last stable offset does not move and nobody has a transaction open there: "
     "observation again; if it lasts, read the log of the partition's leader.",
 }
 
 
-def next_step(class_: TransactionClass, doubt: Doubt | None) -> str:
+def next_step(class_: TransactionClass, unknown_reason: UnknownReason | None) -> str:
     """Return the sentence for an entry of the list."""
-    return OF_CLASS[class_] if doubt is None else OF_DOUBT[doubt]
+    return OF_CLASS[class_] if unknown_reason is None else OF_DOUBT[unknown_reason]

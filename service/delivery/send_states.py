@@ -17,7 +17,7 @@ from service.alerting.sending.answers import Failure, Outcome
 from service.alerting.sending.sender import Attempt
 from service.storage.delivery.outbox import SendCapacity
 
-# So many times as much is fetched as is sent at once, while a receiver answers quickly: a observe the
+# So many times as much is fetched as is sent at once, while a receiver answers quickly: an observation of the
 # outbox takes longer than a quick receiver.
 FETCHED: Final = 8
 QUICK: Final = timedelta(seconds=1)

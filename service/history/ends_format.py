@@ -24,6 +24,7 @@ from rules.time_lag.thinning import Bounds
 FORMAT: Final = 1
 META: Final = "meta"
 TRACKS: Final = ("first_us", "seen_us", "filled_us", "filled_until_us")
+OBSERVATIONS: Final = "looks"  # as format 1 names them
 BLOCK: Final = ("times_us", "base", "column", "above")
 
 Arrays = dict[str, NDArray[Any]]
@@ -80,13 +81,13 @@ def _arrays_of(history: EndHistory) -> Arrays:
         "cluster_id": history.cluster_id,
         "topics": [list(topic) for topic in topics],
         "blocks": [[block.step, block.start_us] for block in history.blocks],
-        "observations": [observation.at_us for observation in history.observations],
+        OBSERVATIONS: [observation.at_us for observation in history.observations],
     }
     arrays: Arrays = {
         META: np.frombuffer(json.dumps(meta).encode(), np.uint8),
         "first_end": history.first_end.values,
         "first_known": history.first_end.valid,
-        "observations": np.stack([observation.ends for observation in history.observations]),
+        OBSERVATIONS: np.stack([observation.ends for observation in history.observations]),
     }
     arrays |= {name: getattr(history, name) for name in TRACKS}
     for number, block in enumerate(history.blocks):
@@ -100,7 +101,7 @@ def _history(arrays: Arrays, bounds: Bounds) -> EndHistory:
         raise ValueError(f"format {meta['format']}")
     partitions = _partitions(meta["topics"])
     tracks = 2 * len(partitions)
-    observations = _ints(arrays["observations"], (len(meta["observations"]), tracks))
+    observations = _ints(arrays[OBSERVATIONS], (len(meta[OBSERVATIONS]), tracks))
     if not len(observations):
         raise ValueError("no observation")
     known = arrays["first_known"]
@@ -116,7 +117,7 @@ def _history(arrays: Arrays, bounds: Bounds) -> EndHistory:
             for number, (step, start_us) in enumerate(meta["blocks"])
         ),
         observations=tuple(
-            Ends(int(at), ends) for at, ends in zip(meta["observations"], observations, strict=True)
+            Ends(int(at), ends) for at, ends in zip(meta[OBSERVATIONS], observations, strict=True)
         ),
         bounds=bounds,
     )

@@ -16,7 +16,7 @@ from rules.facts.column import Column
 from rules.facts.gap import GapScope
 from rules.facts.last_observation import microseconds
 from rules.facts.times import SECOND_US
-from rules.facts.transaction_doubt import Doubt
+from rules.facts.transaction_unknown import UnknownReason
 from rules.facts.transaction_memory import transaction_key
 from rules.facts.transactions import IdVisibility, Transaction
 from rules.transactions.classes import TransactionClass, class_of
@@ -127,8 +127,8 @@ def _is_shown_by_partition_alone(held: LsoBlocker) -> bool:
     if held.class_ is TransactionClass.UNKNOWN:
         # The first has just ended or is only beginning; the second may be one that is listed.
         is_listed = held.transaction is not None and held.transaction.is_open
-        is_counted = held.doubt is Doubt.NOT_DESCRIBED and is_listed
-        return held.doubt is not Doubt.NOBODY_FOUND and not is_counted
+        is_counted = held.unknown_reason is UnknownReason.NOT_DESCRIBED and is_listed
+        return held.unknown_reason is not UnknownReason.NOBODY_FOUND and not is_counted
     return held.class_ in REPORTED_BY_LEADERS
 
 

@@ -34,7 +34,7 @@ from service.runtime.log import Log
 from service.runtime.threads import in_thread
 
 FRESH_INTERVALS: Final = 3  # that an answer is used: one may be late, and one may fail
-TICK_SECONDS: Final = 1.0  # at most, from one observe what is due to the next
+TICK_SECONDS: Final = 1.0  # at most, from one observation of what is due to the next
 LEAST_SECONDS: Final = 0.05
 AT_ONCE: Final = 32  # endpoints that are asked side by side
 FAILED_AT_ONCE: Final = 8  # likewise, of those that gave nothing `FAILURES` times or more

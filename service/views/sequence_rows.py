@@ -97,8 +97,8 @@ def explained_row(found: Explained) -> Row:
         "lost_offsets": verdict.lost_offsets,
         "at_most_records": verdict.at_most_records,
         "rejections": found.rejections,
-        "means": found.means,
-        "settles": found.settles,
+        "explanation": found.explanation,
+        "needed_evidence": found.needed_evidence,
         "check": found.check,
     }
 

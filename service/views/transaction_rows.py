@@ -24,7 +24,7 @@ def transaction_row(found: Listing, entry: ListedTransaction) -> Row:
     """Return one entry of the list, with the first of its partitions and of the groups there."""
     return {
         "class": str(entry.class_),
-        "doubt": None if entry.doubt is None else str(entry.doubt),
+        "unknown_reason": None if entry.unknown_reason is None else str(entry.unknown_reason),
         "is_listed": entry.is_listed,
         "transactional_id": entry.transactional_id,
         "producer_id": entry.producer_id,
@@ -37,7 +37,7 @@ def transaction_row(found: Listing, entry: ListedTransaction) -> Row:
         "running_ms": _ms(entry.running(found.view.now)),
         "partition_count": entry.partition_count,
         "partitions": [place_row(found, place) for place in entry.places[:PLACES_SHOWN]],
-        "next_step": next_step(entry.class_, entry.doubt),
+        "next_step": next_step(entry.class_, entry.unknown_reason),
         "repair": entry.repair,
     }
 
@@ -69,7 +69,7 @@ def completeness_row(found: Listing) -> Row:
     return {
         "complete": found.is_complete,
         "all_coordinators_answered": found.all_coordinators_answered,
-        "visibility": str(found.visibility),
+        "transactional_id_visibility": str(found.visibility),
         "partitions_not_queried": found.partitions_not_queried,
         "gap_count": len(found.gaps),
         "gaps": [gap_row(gap) for gap in found.gaps[:GAPS_SHOWN]],

@@ -105,7 +105,7 @@ def test_logs_alone_suspect_the_loss_and_wake_nobody(textbook: Textbook) -> None
     [event] = without_offsets.episodes(topic)
     assert event["phase"] == Phase.SUSPECTED
     assert (event["incoming_sequence"], event["gap"]) == (27, 24)
-    assert event["settles"] is not None
+    assert event["needed_evidence"] is not None
     pages = [one for one in without_offsets.served.findings() if one["severity"] == "critical"]
     assert [one for one in pages if one["labels"].get("topic") == topic] == []
 

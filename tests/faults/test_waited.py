@@ -60,8 +60,8 @@ def test_what_a_client_gave_up_is_no_loss_and_did_not_arrive(
         assert (event["phase"], event["gap"]) == ("confirmed", given_up.gap)
         assert event["rejections"] == given_up.times
         assert event["evidence"]["unwritten_records"] == given_up.gap + 1, event
-        assert f"at least {given_up.gap + 1} records" in event["means"]
-        assert "o acknowledged record is missing" in event["means"]
+        assert f"at least {given_up.gap + 1} records" in event["explanation"]
+        assert "o acknowledged record is missing" in event["explanation"]
         assert "errors of the producing application" in event["check"]
         assert not event["is_investigating"]
     assert (ended["class"], goes_on["class"]) == ("client_failure", "reordering")

@@ -63,7 +63,7 @@ def brokers(
 def cluster(brokers: Sandbox) -> Iterator[Sandbox]:
     """Give the run's cluster; tests make topics of their own, which are gone after their file.
 
-    Whatever is left, each broker that was killed loads again, and each observe all topics reads.
+    Whatever is left, each broker that was killed loads again, and each observation of all topics reads.
     """
     yield brokers
     remove_topics(brokers)

@@ -254,7 +254,7 @@ def test_brokers_and_all_logs_prove_a_loss_that_nobody_watched(
     (change,) = with_all["evidence"]["leader_changes"]
     assert (change["kind"], change["leader"]) == ("unclean", episode.broker_id)
     assert (with_all["class"], with_all["reason"]) == ("loss", "unclean_change")
-    assert "--time-zone" in with_all["settles"]
+    assert "--time-zone" in with_all["needed_evidence"]
     (without,) = by_lines
     assert (without["class"], without["by_numbers"]["class"]) == ("loss", "loss")
 

@@ -120,7 +120,7 @@ def offsets_of(found: Topics) -> Offsets:
 
 
 def snapshot_of(found: Topics, seconds: float = 0) -> Snapshot:
-    """Return a observe drawn topics, so many seconds after noon."""
+    """Return an observation of drawn topics, so many seconds after noon."""
     return snapshot(
         partitions=partitions_of(found), offsets=offsets_of(found), taken_at=at(seconds)
     )

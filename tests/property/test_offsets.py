@@ -105,7 +105,7 @@ def test_what_is_shown_does_not_depend_on_the_order_of_topics(
 def test_what_is_asked_does_not_depend_on_the_order_of_topics(
     found: Topics, order: list[str]
 ) -> None:
-    def queries(placed: Partitions, broker_id: int) -> dict[str, list[int]]:
+    def asked(placed: Partitions, broker_id: int) -> dict[str, list[int]]:
         follow = rows_to_follow(placed, all_replicas=False)
         plan = make_plan(broker(broker_id), placed, follow)
         return {block.topic: block.partition.tolist() for block in plan.hosted}

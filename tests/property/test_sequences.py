@@ -169,7 +169,7 @@ def test_a_loss_is_confirmed_only_where_a_leader_had_been_alone(course: Course) 
 def test_what_brokers_never_lost_is_never_suspected_to_be_lost_for_long(course: Course) -> None:
     """Where unclean elections are forbidden the log proves it, or the changes were clean.
 
-    Changes before the first observe a topic are not known to be.
+    Changes before the first observation of a topic are not known to be.
     """
     watched = [
         one

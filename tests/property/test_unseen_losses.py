@@ -222,7 +222,7 @@ def test_lines_tell_no_loss_of_a_topic_whose_leaders_were_never_alone(course: Co
 
 @given(courses)
 def test_a_restart_after_every_round_changes_nothing(course: Course) -> None:
-    def reported(said: list[Said]) -> list[tuple[int, str, str, str]]:
+    def told(said: list[Said]) -> list[tuple[int, str, str, str]]:
         return [(one.number, *one.why) for one in said]
 
     assert told(run(course, restarts=True)[1]) == told(run(course)[1])

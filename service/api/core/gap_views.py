@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rules.facts.gap import Gap
-from rules.facts.gap_words import MAKES_UNKNOWN, MEANS, gap_key
+from rules.facts.gap_words import MAKES_UNKNOWN, EXPLANATIONS, gap_key
 from service.api.core import models
 from service.rounds.latest import ServiceState
 from service.views.snapshot_rows import gap_row
@@ -13,7 +13,7 @@ def gap_of(state: ServiceState, gap: Gap) -> models.Gap:
     """Return a gap with its meaning, and since when every observation has had it."""
     return models.Gap(
         **gap_row(gap),
-        means=MEANS[gap.cause],
+        explanation=EXPLANATIONS[gap.cause],
         makes_unknown=MAKES_UNKNOWN[gap.scope],
         since=state.gaps_since.get(gap_key(gap)),
     )

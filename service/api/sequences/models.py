@@ -60,8 +60,8 @@ class SequenceEvent(Model):
     is_investigating: Annotated[
         bool, Field(description="The next rounds search for more: what is said may change")
     ]
-    means: Annotated[str, Field(description="The verdict in a sentence")]
-    settles: Annotated[str | None, Field(description="What would settle it; null: it is settled")]
+    explanation: Annotated[str, Field(description="The verdict in a sentence")]
+    needed_evidence: Annotated[str | None, Field(description="What would settle it; null: it is settled")]
     check: Annotated[str, Field(description="What to do")]
     next_command: str | None
 

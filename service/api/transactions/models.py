@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from rules.facts.transaction_doubt import Doubt
+from rules.facts.transaction_unknown import UnknownReason
 from rules.facts.transactions import IdVisibility, TransactionState
 from rules.transactions.classes import TransactionClass
 from service.api.core.models import Gap, Model, NextCursor, Stamped
@@ -53,7 +53,7 @@ class Transaction(Model):
     class_: Annotated[
         TransactionClass, Field(alias="class", description="Who will end it; hanging: nobody will")
     ]
-    doubt: Annotated[Doubt | None, Field(description="Why its class is unknown")]
+    unknown_reason: Annotated[UnknownReason | None, Field(description="Why its class is unknown")]
     is_listed: Annotated[
         bool,
         Field(description="A coordinator lists it as open; false: only the partition shows it"),
@@ -91,7 +91,7 @@ class TransactionPage(Stamped):
         bool, Field(description="False: there may be more of them, or more to say of these")
     ]
     all_coordinators_answered: Annotated[bool, Field(description="All of them answered")]
-    visibility: Annotated[
+    transactional_id_visibility: Annotated[
         IdVisibility, Field(description="Why no transactional id is hidden from Tidemark")
     ]
     partitions_not_queried: Annotated[

@@ -21,7 +21,7 @@ Row = dict[str, Any]
 # What is told of an event by whoever knows most of it.
 VERDICT: Final = (
     "class", "phase", "reason", "evidence", "lost_from", "lost_to", "lost_offsets",
-    "at_most_records", "means", "settles", "check", "next_command",
+    "at_most_records", "explanation", "needed_evidence", "check", "next_command",
 )  # fmt: skip
 BY: Final = "verdict_by"
 NUMBERS: Final = "numbers"

@@ -226,12 +226,12 @@ def _row(view: View, episode: Episode, rounds: _Rounds) -> Row:
         "next_command": next_command(episode, given),
     }
     if rounds.given.has_doubtful_time(episode):
-        return {**told, "settles": ZONE_SETTLES}
+        return {**told, "needed_evidence": ZONE_SETTLES}
     log = _controllers_log(given)
     if log is None or episode.changes or not _is_open(episode):
         return told
-    settles = f"The log of the broker that led before. {describe_no_change(log)}."
-    return {**told, "settles": settles, "check": without_change(log)}
+    needed_evidence = f"The log of the broker that led before. {describe_no_change(log)}."
+    return {**told, "needed_evidence": needed_evidence, "check": without_change(log)}
 
 
 def _controllers_log(given: Sequence[ReadEvent]) -> GivenLog | None:

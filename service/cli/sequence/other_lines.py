@@ -63,11 +63,11 @@ def _row(event: LogEvent, end: int | None) -> Row:
         "kind": WORDS[type(event)],
         "at": time_text(event.origin.at),
         "broker": event.origin.broker_id,
-        "means": means(event, end),
+        "explanation": explanation(event, end),
     }
 
 
-def means(event: LogEvent, end: int | None = None) -> str:
+def explanation(event: LogEvent, end: int | None = None) -> str:
     """Return what a line tells, in a sentence; `end` is where the log of its broker had ended."""
     match event:
         case SequenceRejected():

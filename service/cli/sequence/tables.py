@@ -128,11 +128,11 @@ def _facts(row: Row) -> list[tuple[str, str | None]]:
         ("offset", _text(row.get("offset"))),
         ("rejected", _rejected(row)),
         ("lost", lost(row)),
-        ("means", row.get("means")),
+        ("explanation", row.get("explanation")),
         ("by", _by(row)),
         *_facts_told(row, "for", "evidence_for"),
         *_facts_told(row, "against", "evidence_against"),
-        ("would decide", row.get("settles")),
+        ("would decide", row.get("needed_evidence")),
         ("check", row.get("check")),
         ("next", row.get("next_command")),
         *(("line", _other(line)) for line in row.get("other_lines") or ()),
@@ -230,7 +230,7 @@ def _rejected(row: Row) -> str | None:
 
 def _other(line: Row) -> str:
     broker = "" if line.get("broker") is None else f"broker {line['broker']}: "
-    return f"{timestamp(_timestamp(line.get('at')))}  {broker}{line.get('means')}"
+    return f"{timestamp(_timestamp(line.get('at')))}  {broker}{line.get('explanation')}"
 
 
 def _producer(row: Row) -> str:

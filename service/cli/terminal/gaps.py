@@ -38,7 +38,7 @@ def gap_lines(status: Row, gaps: list[Row]) -> Iterator[str]:
         since = _timestamp(gap.get("since"))
         told = [
             None if since is None else f"since {timestamp(since)}",
-            gap.get("means"),
+            gap.get("explanation"),
             _unknown(gap.get("makes_unknown")),
         ]
         said = "; ".join(part for part in told if part)

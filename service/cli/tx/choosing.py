@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from rules.facts.gap import GapScope
-from rules.facts.transaction_doubt import Doubt
+from rules.facts.transaction_unknown import UnknownReason
 from rules.transactions.listing import (
     BLOCKING_SCOPES,
     HOLDING_SCOPES,
@@ -51,10 +51,10 @@ class Chosen:
         return list(not_seen(self.listing))
 
     @property
-    def doubts(self) -> list[str]:
+    def unknown_reasons(self) -> list[str]:
         """Return what to do about each kind of doubt that is shown, for a person."""
-        found = {entry.doubt for entry in self.entries}
-        return [f"{doubt}: {OF_DOUBT[doubt]}" for doubt in Doubt if doubt in found]
+        found = {entry.unknown_reason for entry in self.entries}
+        return [f"{unknown_reason}: {OF_DOUBT[unknown_reason]}" for unknown_reason in UnknownReason if unknown_reason in found]
 
 
 def choose(observed: ObservedRounds, choice: Choice) -> Chosen:
@@ -73,7 +73,7 @@ def told(found: Chosen) -> Iterator[RenderableType]:
     for entry in found.entries:
         if entry.repair is not None:
             yield Text(f"repair: {printable(entry.repair)}")
-    yield from map(Text, found.doubts)
+    yield from map(Text, found.unknown_reasons)
 
 
 def document(view: View, found: Chosen) -> Row:

@@ -19,7 +19,7 @@ from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.identity import TopicPartition
 from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory, advance
-from rules.facts.transaction_doubt import Doubt
+from rules.facts.transaction_unknown import UnknownReason
 from rules.question import ProducersQuestion
 from rules.transactions.classes import TransactionClass
 from rules.transactions.listing import HOLDING_SCOPES, gaps_about
@@ -92,7 +92,7 @@ def observe_at_once(observer: ClusterObserver) -> ObservedRounds:
         before, view = view, observer.observe(_about(view, open_rows))
         unclear = _still_unclear(view, before, unclear)
         rows = _overlooked(view, before, unclear)
-        if not len(rows) and not _has(view, (Doubt.CONFIRMING,)):
+        if not len(rows) and not _has(view, (UnknownReason.CONFIRMING,)):
             break
     return ObservedRounds(view=view, overlooked=_names(view, rows))
 
@@ -161,7 +161,7 @@ def _behind(view: View) -> Int64s:
     rows = {
         one.row
         for one in lso_blockers(view)
-        if one.class_ is TransactionClass.HANGING or one.doubt in TRANSIENT
+        if one.class_ is TransactionClass.HANGING or one.unknown_reason in TRANSIENT
         if (held_from := stable[one.row]) is not None and (one.start_offset or 0) > held_from
     }
     return np.array(sorted(rows), np.int64)
@@ -192,5 +192,5 @@ def _names(view: View, rows: Int64s) -> tuple[TopicPartition, ...]:
     return tuple(index.topic_partition(row) for row in rows.tolist())
 
 
-def _has(view: View, doubts: tuple[Doubt, ...]) -> bool:
-    return any(one.doubt in doubts for one in lso_blockers(view))
+def _has(view: View, unknown_reasons: tuple[UnknownReason, ...]) -> bool:
+    return any(one.unknown_reason in unknown_reasons for one in lso_blockers(view))

@@ -57,7 +57,7 @@ def conclude(observed: ObservedRounds) -> Conclusion:
     found = listing(observed.view)
     entries = found.transactions
     hanging = tuple(one for one in entries if one.class_ is TransactionClass.HANGING)
-    doubtful = tuple(one for one in entries if one.doubt is not None)
+    doubtful = tuple(one for one in entries if one.unknown_reason is not None)
     return Conclusion(
         listing=found,
         hanging=hanging,
@@ -72,7 +72,7 @@ def document(found: Conclusion) -> Row:
     return {
         **cluster_row(found.listing.view),
         "complete": not found.doubtful and not found.gaps,
-        "visibility": str(found.listing.visibility),
+        "transactional_id_visibility": str(found.listing.visibility),
         "hanging": [transaction_row(found.listing, entry) for entry in found.hanging],
         "unknown": [transaction_row(found.listing, entry) for entry in found.doubtful],
         "gaps": [gap_row(gap) for gap in found.gaps],
@@ -131,7 +131,7 @@ def _proof(found: Listing, entry: ListedTransaction) -> Iterator[tuple[str, str]
         f"{_span(place)} (LSO {place.last_stable_offset}, HWM {place.high_watermark})",
     )
     yield "holds up", groups(found.blocked_by(place))
-    yield "next", next_step(entry.class_, entry.doubt)
+    yield "next", next_step(entry.class_, entry.unknown_reason)
 
 
 def _span(place: Place) -> str:
@@ -150,4 +150,4 @@ def _doubt(found: Listing, entry: ListedTransaction) -> Iterator[tuple[str, str]
     for place in entry.places:
         yield "held back", f"{_span(place)} of {place.name}"
         yield "holds up", groups(found.blocked_by(place))
-    yield "next", next_step(entry.class_, entry.doubt)
+    yield "next", next_step(entry.class_, entry.unknown_reason)

@@ -117,7 +117,7 @@ def exit_code(found: Shown) -> ExitCode:
         return ExitCode.INCOMPLETE
     if found.says is None and not found.entries:
         return ExitCode.NOTHING_MATCHED
-    is_sure = not found.gaps and all(entry.doubt is None for entry in found.entries)
+    is_sure = not found.gaps and all(entry.unknown_reason is None for entry in found.entries)
     return ExitCode.OK if is_sure else ExitCode.INCOMPLETE
 
 

@@ -120,7 +120,7 @@ def in_full(found: Listing, entry: ListedTransaction) -> Iterator[RenderableType
         ("timeout", timeout(entry.timeout)),
     ])  # fmt: skip
     yield places_table(found, entry.places)
-    yield lines([("next", next_step(entry.class_, entry.doubt)), ("repair", entry.repair)])
+    yield lines([("next", next_step(entry.class_, entry.unknown_reason)), ("repair", entry.repair)])
 
 
 def described(entry: Transaction, now: datetime) -> Iterator[RenderableType]:
@@ -179,9 +179,9 @@ def print_all(screen: Console, parts: Iterable[RenderableType]) -> None:
 def _cells(found: Listing, entry: ListedTransaction) -> list[str]:
     number = ABSENT if entry.producer_id is None else f"{entry.producer_id}"
     epoch = "" if entry.producer_epoch is None else f"/{entry.producer_epoch}"
-    doubt = "" if entry.doubt is None else f" ({entry.doubt})"
+    unknown_reason = "" if entry.unknown_reason is None else f" ({entry.unknown_reason})"
     return [
-        f"{entry.class_}{doubt}",
+        f"{entry.class_}{unknown_reason}",
         entry.transactional_id or ABSENT,
         f"{number}{epoch}",
         _or_absent(entry.coordinator),

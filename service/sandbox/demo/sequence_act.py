@@ -30,7 +30,7 @@ def _is_harmless(rounds: Sequence[RoundStatus]) -> str | None:
         return None
     return (
         f"info {REORDERING} on {PARCELS}: {_gap(told)}; confirmed harmless ({told['why']})"
-        f"\n        {told['means']}"
+        f"\n        {told['explanation']}"
     )
 
 
@@ -41,7 +41,7 @@ def _is_loss(rounds: Sequence[RoundStatus]) -> str | None:
     last = told["lost_to"] - 1
     return (
         f"critical {LOSS} on {REFUNDS}: {_gap(told)}; {told['lost_offsets']} offsets, "
-        f"{told['lost_from']} to {last}, are gone\n        {told['means']}"
+        f"{told['lost_from']} to {last}, are gone\n        {told['explanation']}"
     )
 
 

@@ -125,7 +125,7 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claims:
-    """What a observe the outbox brought."""
+    """What an observation of the outbox brought."""
 
     claimed: tuple[Claimed, ...] = ()
     superseded: tuple[str, ...] = ()  # a receiver's name for each notification

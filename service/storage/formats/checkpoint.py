@@ -40,14 +40,16 @@ from service.storage.formats.arrays import (
     read_unchanged,
     text_of,
 )
+from service.storage.formats.former_names import present_names
 from service.storage.formats.loss import losses_of, plain, plain_elections, with_elections
 from service.storage.formats.observations import put_observations, read_observations
 from service.storage.formats.sequence import plain_sequences, sequences_of
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 # Format 1 does not tell when a commit was last seen, format 2 not of elections under whose old leader
-# nobody had observed.
-READABLE: Final = (1, 2, 3)
+# nobody had observed, and formats to 3 have other names.
+READABLE: Final = (1, 2, 3, 4)
+PRESENT_NAMES: Final = 4
 COMPRESSION: Final = 1  # zlib's fastest: 6 takes three times as long for a tenth less
 COLUMNS: Final = ("leader", "leader_epoch", "min_insync_replicas")
 # Absent in older checkpoints, where nothing of it was told.
@@ -104,6 +106,8 @@ def decode(content: bytes, version: int) -> Checkpoint:
         )
     try:
         arrays = _arrays(content)
+        if version < PRESENT_NAMES:
+            arrays = present_names(arrays)
         if version == 1 and "cluster" in arrays:
             _add_commits_seen(arrays)
         memory = _memory(arrays) if "cluster" in arrays else None

@@ -31,9 +31,10 @@ from rules.facts.broker_log import (
 from rules.facts.identity import BrokerId
 
 FORMAT: Final = 1
+# As format 1 names them.
 KINDS: Final[Mapping[str, type[LogEvent]]] = {
-    "sequence_rejected": SequenceRejected,
-    "epoch_rejected": EpochRejected,
+    "sequence_refused": SequenceRejected,
+    "epoch_refused": EpochRejected,
     "isr_shrunk": IsrShrunk,
     "isr_updated": IsrUpdated,
     "unclean_change": UncleanChange,

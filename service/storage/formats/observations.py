@@ -1,4 +1,4 @@
-"""The last observe each partition as named arrays."""
+"""The last observation of each partition as named arrays."""
 
 from __future__ import annotations
 

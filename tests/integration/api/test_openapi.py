@@ -81,7 +81,7 @@ def map_headers(_context: Any, headers: Any) -> Any:
 
 
 def seen(api: Api) -> ServiceState:
-    """Return a observe a cluster in which records are lost."""
+    """Return an observation of a cluster in which records are lost."""
     view = after(*LOSS)
     return service_state(
         cluster=api.cluster,

@@ -1,4 +1,4 @@
-"""What is at risk, and one observe it: whom it asks, what it takes, and what a silent broker costs."""
+"""What is at risk, and one observation of it: whom it asks, what it takes, and what a silent broker costs."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ EMPTY: Final = transaction(state=TransactionState.EMPTY, partitions=NO_PARTITION
 
 
 def held(*listed: Transaction, observed: bool = True, **more: Any) -> dict[str, Any]:
-    """Return a observe a partition whose LSO is at 90, where producer 7's transaction begins.
+    """Return an observation of a partition whose LSO is at 90, where producer 7's transaction begins.
 
     `listed` is what coordinators list; they were asked for producer 7 by its number too.
     """

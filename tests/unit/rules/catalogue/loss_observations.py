@@ -82,7 +82,7 @@ def on(*brokers: int) -> dict[str, Any]:
 
 
 def unanswered(leader: int, *, isr: tuple[int, ...]) -> dict[str, Any]:
-    """Return a observe a leader that gave no answer."""
+    """Return an observation of a leader that gave no answer."""
     return {**placed(leader, isr=isr), "offsets": unseen_offsets(1)}
 
 

@@ -28,7 +28,7 @@ OK, UNKNOWN, BREACH = Verdict.OK, Verdict.UNKNOWN, Verdict.BREACH
 
 
 def at(committed: int, *, start: int | None, members: int = 1, **more: Any) -> dict[str, Any]:
-    """Return a observe one group on a log that starts at `start` and ends at 100."""
+    """Return an observation of one group on a log that starts at `start` and ends at 100."""
     return {
         "groups": (group(member_count=members),),
         "commits": commits((0, 0, committed)),

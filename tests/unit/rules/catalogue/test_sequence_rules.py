@@ -129,7 +129,7 @@ def test_a_loss_is_told_with_its_range_and_what_to_do() -> None:
         "appended_leader_epoch": 5,
         "appended_offset": 99,
         "episode_count": 1,
-        "settles": None,
+        "needed_evidence": None,
     }
     assert {name: said[name] for name in wanted} == wanted
     assert said["evidence_for"] == [

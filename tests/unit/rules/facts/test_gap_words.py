@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from rules.facts.gap import GapCause, GapScope
-from rules.facts.gap_words import MAKES_UNKNOWN, MEANS, gap_key, gaps_since
+from rules.facts.gap_words import MAKES_UNKNOWN, EXPLANATIONS, gap_key, gaps_since
 from tests.factories import at, gap, snapshot
 
 OFFSETS = gap(scope=GapScope.OFFSETS, cause=GapCause.GONE, topic="orders", partition=3)
 
 
 def test_every_cause_and_every_scope_has_words() -> None:
-    assert set(MEANS) == set(GapCause)
+    assert set(EXPLANATIONS) == set(GapCause)
     assert set(MAKES_UNKNOWN) == set(GapScope)
 
 

@@ -28,7 +28,7 @@ DAY = 24 * HOUR
 
 
 def held(seconds: float, **overrides: Any) -> Snapshot:
-    """Return a observe three partitions: one stuck, one held open, one at rest; a group waits."""
+    """Return an observation of three partitions: one stuck, one held open, one at rest; a group waits."""
     base: dict[str, Any] = {
         "taken_at": at(seconds),
         "offsets": offsets(
@@ -100,7 +100,7 @@ BOTH = partitions({"orders": 1, "audit": 2})
 
 
 def both(seconds: float = 0, **overrides: Any) -> Snapshot:
-    """Return a observe two topics: `audit-1` is stuck and held open, a group waits there."""
+    """Return an observation of two topics: `audit-1` is stuck and held open, a group waits there."""
     base: dict[str, Any] = {
         "taken_at": at(seconds),
         "partitions": BOTH,
@@ -208,7 +208,7 @@ def test_a_value_that_moved_half_seen_unchanged_since_the_next_whole_observation
 
 # ------------------------------------------------------------------ commits that are not there
 def waiting(seconds: float, *names: str, **overrides: Any) -> Snapshot:
-    """Return a observe groups that have all committed on the same partition."""
+    """Return an observation of groups that have all committed on the same partition."""
     entries = [(place, 0, 50) for place in range(len(names))]
     groups = tuple(group(name) for name in names)
     base = {"taken_at": at(seconds), "groups": groups, "commits": commits(*entries)}

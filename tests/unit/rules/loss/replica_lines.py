@@ -166,6 +166,6 @@ CLEAN: Final = (led_by_1(watermark=END, isr=(1, 2)), led_by_2(isr=(2, 1)))
 
 
 def forbidden(observation: dict[str, Any]) -> dict[str, Any]:
-    """Return the observe a topic that allows no unclean election."""
+    """Return the observation of a topic that allows no unclean election."""
     never = replace(observation["partitions"], unclean_election_enabled=Column.of([0]))
     return observation | {"partitions": never}

@@ -37,7 +37,7 @@ Open = dict[Identity, OpenFinding]
 def observe(
     leader: int, epoch: int, end: int, *ends: tuple[int, int], isr: tuple[int, ...] = ()
 ) -> dict[str, Any]:
-    """Return a observe a leader whose log ends at `end`; `ends` are an older epoch and its end."""
+    """Return an observation of a leader whose log ends at `end`; `ends` are an older epoch and its end."""
     column = [end]
     return {
         "partitions": partitions(
@@ -177,7 +177,7 @@ def incidents(entries: Open) -> dict[str, set[str]]:
 
 
 def led_together(leaders: tuple[int, ...], epochs: tuple[int, ...], *told: int) -> dict[str, Any]:
-    """Return a observe several partitions; `told` had its end at 73, those others at 100."""
+    """Return an observation of several partitions; `told` had its end at 73, those others at 100."""
     rows = len(leaders)
     ends = [73 if number in told else 100 for number in range(rows)]
     return {
@@ -252,13 +252,13 @@ def test_a_topic_that_was_created_again_is_another_one() -> None:
 
 
 def alone() -> dict[str, Any]:
-    """Return a observe a topic with one replica."""
+    """Return an observation of a topic with one replica."""
     seen = observe(1, 5, 100)
     return seen | {"partitions": replace(seen["partitions"], replicas=Ragged.of([(1,)]))}
 
 
 def forbidden() -> dict[str, Any]:
-    """Return a observe a topic whose leader is always one in sync."""
+    """Return an observation of a topic whose leader is always one in sync."""
     seen = observe(1, 5, 100)
     no = Column.of([0])
     return seen | {"partitions": replace(seen["partitions"], unclean_election_enabled=no)}

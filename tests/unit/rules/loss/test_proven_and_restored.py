@@ -84,7 +84,7 @@ def test_a_range_that_grows_after_the_proof_is_told_by_the_proof_alone() -> None
 def led_again(
     *told: tuple[int, int, int], leader: int = 1, epoch: int = 7, end: int = 100, **more: Any
 ) -> dict[str, Any]:
-    """Return a observe a later leader; `told` are epoch asked about, epoch found, its end."""
+    """Return an observation of a later leader; `told` are epoch asked about, epoch found, its end."""
     answers = EpochEnds(
         row=np.zeros(len(told), np.int64),
         epoch=np.array([asked for asked, _, _ in told], np.int64),
@@ -172,7 +172,7 @@ def test_what_was_written_meanwhile_is_a_loss_of_its_own() -> None:
 
 
 def test_later_leaders_are_asked_once_each() -> None:
-    def queries(memory: Any, number: int, observation: dict[str, Any]) -> tuple[list[int], Any]:
+    def asked(memory: Any, number: int, observation: dict[str, Any]) -> tuple[list[int], Any]:
         view = view_of_round(snapshot(taken_at=at(15 * number), **observation), memory)
         questions = committed_records_lost.judge(view).questions
         epochs = [

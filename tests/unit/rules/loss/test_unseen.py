@@ -42,7 +42,7 @@ AFTER_NOBODY: Final = elected(topic_id=ID, leader_before=None, elr_before=(Broke
 def led(
     broker: int, epoch: int | None, *, ends: Any = (), isr: tuple[int, ...] = (2,)
 ) -> dict[str, Any]:
-    """Return a observe the partition; without an epoch its leader gave no answer."""
+    """Return an observation of the partition; without an epoch its leader gave no answer."""
     placed = replace(LATER["partitions"], leader=Column.of([broker]), isr=Ragged.of([isr]))
     ends_told = epoch_ends(*((0, older, end) for older, end in ends))
     end = [None if epoch is None else 50]

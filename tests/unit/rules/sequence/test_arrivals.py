@@ -220,8 +220,8 @@ def test_nothing_has_to_be_done_only_where_it_is_known_to_have_come(case: Case) 
     said = explain_episode(watched(*case.observations))
     assert (said.check == NOTHING) == (case.arrival == "arrived")
     if case.unwritten is not None:
-        assert f"at least {case.unwritten} records" in said.means
-    assert (said.settles is not None) == (case.arrival == "awaited")
+        assert f"at least {case.unwritten} records" in said.explanation
+    assert (said.needed_evidence is not None) == (case.arrival == "awaited")
 
 
 def test_both_are_told_and_the_second_when_it_is_known() -> None:

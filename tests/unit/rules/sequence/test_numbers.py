@@ -297,7 +297,7 @@ def test_the_textbook_case_is_explained_with_its_stats() -> None:
         "records_per_batch": 1,
         "in_flight_records": 4,
     }
-    assert told.settles is not None
+    assert told.needed_evidence is not None
     assert "tidemark loss ls" in told.check
 
 

@@ -12,7 +12,7 @@ from rules.facts.gap import GapScope
 from rules.facts.groups import GroupType
 from rules.facts.identity import TopicPartition
 from rules.facts.snapshot import Snapshot
-from rules.facts.transaction_doubt import Doubt
+from rules.facts.transaction_unknown import UnknownReason
 from rules.facts.transactions import NO_TIMEOUT, IdVisibility, TransactionState
 from rules.transactions.blocked import BlockedGroup
 from rules.transactions.blocker_evidence import of_transaction
@@ -72,7 +72,7 @@ def test_an_open_transaction_is_told_with_the_offset_at_which_it_begins() -> Non
     seen = observe(transactions=transactions(transaction()), producers=producers(open_producer()))
     entry = only(view_of([seen]))
     [place] = entry.places
-    assert (entry.class_, entry.doubt, entry.is_listed) == (TransactionClass.OPEN, None, True)
+    assert (entry.class_, entry.unknown_reason, entry.is_listed) == (TransactionClass.OPEN, None, True)
     assert (entry.transactional_id, entry.producer_id, entry.coordinator) == ("payments", 7, 2)
     assert (place.name, place.start_offset) == (TopicPartition("orders", 0), 90)
     assert (place.open_span, place.holds_last_stable_offset) == (10, True)
@@ -122,7 +122,7 @@ def test_a_transaction_that_hangs_is_told_with_its_repair() -> None:
 
 def test_what_was_seen_once_is_unknown_and_has_no_repair() -> None:
     entry = only(view_of([observe(**HANGS)]))
-    assert (entry.class_, entry.doubt) == (TransactionClass.UNKNOWN, Doubt.CONFIRMING)
+    assert (entry.class_, entry.unknown_reason) == (TransactionClass.UNKNOWN, UnknownReason.CONFIRMING)
     assert entry.repair is None
 
 
@@ -139,7 +139,7 @@ def test_an_open_transaction_of_the_same_id_does_not_hide_the_one_that_hangs() -
 def test_an_id_that_was_not_described_keeps_what_its_partitions_show() -> None:
     listed = transaction(partitions=None, timeout=None, started_at=None, producer_epoch=None)
     entry = only(twice(transactions=transactions(listed), producers=HANGS["producers"]))
-    assert (entry.class_, entry.doubt) == (TransactionClass.UNKNOWN, Doubt.NOT_DESCRIBED)
+    assert (entry.class_, entry.unknown_reason) == (TransactionClass.UNKNOWN, UnknownReason.NOT_DESCRIBED)
     assert (entry.partition_count, len(entry.places)) == (None, 1)
 
 
@@ -154,7 +154,7 @@ def test_a_coordinator_that_falls_silent_does_not_shorten_the_list() -> None:
         gaps=(COORDINATOR_AWAY,),
     )
     entry = only(view_of([first, silent]))
-    assert (entry.class_, entry.doubt) == (TransactionClass.UNKNOWN, Doubt.COORDINATOR_NOT_SEEN)
+    assert (entry.class_, entry.unknown_reason) == (TransactionClass.UNKNOWN, UnknownReason.COORDINATOR_NOT_SEEN)
     assert (entry.transactional_id, entry.places[0].start_offset) == ("payments", 90)
 
 
@@ -178,7 +178,7 @@ def test_a_marker_that_waits_for_replicas_is_an_entry_without_a_producer() -> No
 def test_an_offset_that_nobody_holds_is_odd_only_if_it_unchanged() -> None:
     nobody: dict[str, Any] = {"producers": producers(observed=[0])}
     assert listing(view_of([observe(**nobody)])).transactions == ()
-    assert only(twice(**nobody)).doubt is Doubt.NOBODY_FOUND
+    assert only(twice(**nobody)).unknown_reason is UnknownReason.NOBODY_FOUND
 
 
 def test_whom_it_blocks_counts_from_where_it_begins() -> None:
@@ -217,8 +217,8 @@ def test_the_worst_comes_first_and_then_the_oldest() -> None:
 def test_every_class_has_its_place_and_every_class_and_doubt_its_sentence() -> None:
     assert sorted(WORST_FIRST) == sorted(TransactionClass)
     assert OF_CLASS.keys() == set(TransactionClass) - {TransactionClass.UNKNOWN}
-    assert OF_DOUBT.keys() == set(Doubt)
-    assert next_step(TransactionClass.UNKNOWN, Doubt.CONFIRMING) == OF_DOUBT[Doubt.CONFIRMING]
+    assert OF_DOUBT.keys() == set(UnknownReason)
+    assert next_step(TransactionClass.UNKNOWN, UnknownReason.CONFIRMING) == OF_DOUBT[UnknownReason.CONFIRMING]
     assert next_step(TransactionClass.OPEN, None) == OF_CLASS[TransactionClass.OPEN]
 
 
@@ -268,7 +268,7 @@ def test_what_hangs_is_not_taken_for_one_whose_coordinator_is_away() -> None:
     hanging, hidden = listing(view).transactions
     assert (hanging.class_, hanging.is_listed) == (TransactionClass.HANGING, False)
     assert hanging.repair is not None
-    assert (hidden.doubt, hidden.transactional_id) == (Doubt.COORDINATOR_NOT_SEEN, "payments")
+    assert (hidden.unknown_reason, hidden.transactional_id) == (UnknownReason.COORDINATOR_NOT_SEEN, "payments")
 
 
 def test_a_coordinator_whose_clock_is_ahead_makes_no_negative_age() -> None:
@@ -281,8 +281,8 @@ def test_a_coordinator_whose_clock_is_ahead_makes_no_negative_age() -> None:
 
 def test_what_is_confirming_names_the_command_that_decides() -> None:
     entry = only(view_of([observe(**HANGS)]))
-    assert entry.doubt is Doubt.CONFIRMING
-    assert "`tidemark tx hanging`" in next_step(entry.class_, entry.doubt)
+    assert entry.unknown_reason is UnknownReason.CONFIRMING
+    assert "`tidemark tx hanging`" in next_step(entry.class_, entry.unknown_reason)
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ HELD: Final = offsets(2, last_stable_offset=[90, 100])
 
 
 def observe(*listed: Transaction, observed: bool = True, **more: Any) -> dict[str, Any]:
-    """Return a observe two partitions; on the first, producer 7's transaction is at 90."""
+    """Return an observation of two partitions; on the first, producer 7's transaction is at 90."""
     return {
         "partitions": ORDERS,
         "offsets": HELD,

@@ -225,7 +225,7 @@ def observations_of(watcher: Watcher) -> LastObservations:
 def test_what_was_seen_between_two_rounds_is_remembered_when_the_next_begins(
     *, is_seen: bool
 ) -> None:
-    """A new leader's epoch does not hide the last observe the old one: a loss is proven with it."""
+    """A new leader's epoch does not hide the last observation of the old one: a loss is proven with it."""
     light = LightObservations()
     moved = {"offsets": offsets(high_watermark=[100, 90, 100], leader_epoch=[5, 6, 5])}
     script = Script({}, moved if is_seen else None)

@@ -17,7 +17,7 @@ HOUR = timedelta(hours=1)
 
 
 def observe(end: int, *, read_after: float = 0.0) -> dict[str, Any]:
-    """Return a observe a partition of which a group has read 104 offsets."""
+    """Return an observation of a partition of which a group has read 104 offsets."""
     return {
         "partitions": partitions({"orders": 1}),
         "offsets": offsets(1, high_watermark=[end], last_stable_offset=[end]),

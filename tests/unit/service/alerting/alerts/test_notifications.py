@@ -100,7 +100,7 @@ def test_what_receivers_are_told(case: Case) -> None:
     for seconds, said in case.rounds.items():
         before = {**before, **said}  # what is not named stays as it was
         life.round(seconds, before)
-    assert life.notified() == list(case.told)
+    assert life.reported() == list(case.notified)
 
 
 def restarted(life: Life) -> None:

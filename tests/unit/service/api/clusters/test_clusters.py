@@ -49,7 +49,7 @@ def test_a_cluster_tells_its_gaps_page_by_page() -> None:
         "topic": None,
         "partition": None,
         "group": None,
-        "means": "no replica leads; it ends when one is elected",
+        "explanation": "no replica leads; it ends when one is elected",
         "makes_unknown": "whether these partitions lost records, and what holds back their readers",
         "since": "2025-06-02T12:00:00Z",
     }

@@ -54,7 +54,7 @@ def test_the_textbook_case_says_24() -> None:
     evidence = item.pop("evidence")
     assert evidence["appended_leader_epoch"] == 5
     assert [line["fact"] for line in evidence["evidence_for"]][-1].startswith("broker 2 became")
-    for prose in ("means", "settles", "check"):
+    for prose in ("explanation", "needed_evidence", "check"):
         item.pop(prose)
     assert len(item.pop("id")) == 12
     assert item == {
@@ -89,12 +89,12 @@ def test_the_textbook_case_says_24() -> None:
 def test_every_field_that_was_agreed_on_is_there() -> None:
     fields = SequenceEvent.model_fields
     names = {field.alias or name for name, field in fields.items()}
-    assert names >= {*ASKED_FOR, "id", "first_seen", "last_seen", "rejections", "settles"}
+    assert names >= {*ASKED_FOR, "id", "first_seen", "last_seen", "rejections", "needed_evidence"}
 
 
 def test_what_is_harmless_says_why_and_needs_no_command() -> None:
     (item,) = client_for(after(*REORDERING)).get("/api/v1/sequences").json()["items"]
-    assert (item["class"], item["phase"], item["settles"]) == ("reordering", "confirmed", None)
+    assert (item["class"], item["phase"], item["needed_evidence"]) == ("reordering", "confirmed", None)
     assert (item["next_command"], item["lost_offsets"]) == (None, None)
 
 

@@ -37,7 +37,7 @@ LATE: Final = transaction("late", producer_id=11, started_at=at(-90))
 
 
 def seen(**overrides: Any) -> View:
-    """Return the second observe a cluster in which one hangs, one is late and one runs."""
+    """Return the second observation of a cluster in which one hangs, one is late and one runs."""
     base: dict[str, Any] = {
         "partitions": PLACED,
         "offsets": offsets(4, last_stable_offset=[90, 100, 95, 100]),
@@ -73,7 +73,7 @@ def test_one_that_hangs_is_told_whole(client: TestClient) -> None:
     assert row.pop("next_step").startswith("Nobody will ever end it")
     assert row == {
         "class": "hanging",
-        "doubt": None,
+        "unknown_reason": None,
         "is_listed": False,
         "transactional_id": "payments",
         "producer_id": 7,
@@ -173,7 +173,7 @@ def test_what_could_not_be_seen_is_said() -> None:
     )  # fmt: skip
     assert told["gap_count"] == 1
     assert told["gaps"][0]["what"] == "transactions coordinated by broker 2"
-    assert [row["doubt"] for row in told["items"]] == ["coordinator_not_seen"] * 2
+    assert [row["unknown_reason"] for row in told["items"]] == ["coordinator_not_seen"] * 2
 
 
 def test_an_empty_list_is_complete_or_not_by_itself() -> None:

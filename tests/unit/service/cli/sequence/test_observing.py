@@ -153,7 +153,7 @@ def test_a_client_that_may_still_try_is_waited_for() -> None:
     line = rejected(27, 2, broker=2, second=950)
     row = seen(BY_BROKER_2, AFTERWARDS, lines=(UNCLEAN, line), is_zone_given=True)
     assert said(row) == ("loss", "suspected", "unclean_change")
-    assert "--time-zone" not in row["settles"]
+    assert "--time-zone" not in row["needed_evidence"]
 
 
 @pytest.mark.parametrize(("hours", "phase"), [(1, "suspected"), (13, "confirmed")])
@@ -165,7 +165,7 @@ def test_lines_of_a_zone_that_nobody_told_are_old_enough_after_half_a_day(
     line = rejected(27, 2, broker=2, second=ago)
     row = seen(BY_BROKER_2, AFTERWARDS, lines=(old, line))
     assert (row["class"], row["phase"]) == ("loss", phase)
-    assert ("--time-zone" in (row["settles"] or "")) == (phase == "suspected")
+    assert ("--time-zone" in (row["needed_evidence"] or "")) == (phase == "suspected")
     assert (row["next_command"] or "").endswith("OLD_LEADER_LOGS") == (phase == "suspected")
 
 
@@ -173,7 +173,7 @@ def test_the_old_leader_s_lines_tell_the_exact_range() -> None:
     row = seen(BY_BROKER_2, AFTERWARDS, lines=(UNCLEAN, *RETURNED, LATE))
     assert said(row) == ("loss", "confirmed", "loss_proven")
     assert (row["lost_from"], row["lost_to"], row["lost_offsets"]) == (100, 124, 24)
-    assert (row["settles"], row["next_command"]) == (None, None)
+    assert (row["needed_evidence"], row["next_command"]) == (None, None)
     assert row["check"].startswith("The broker that led before has come back")
 
 
@@ -189,7 +189,7 @@ def test_a_controller_s_log_that_was_given_is_not_asked_for() -> None:
     brokers = Brokers([BY_BROKER_2, AFTERWARDS])
     (row,) = observe(brokers, read_events([LATE], log)).rows
     assert (row["class"], row["phase"]) == ("loss", "suspected")
-    assert "c.log, tells of no unclean change" in row["settles"]
+    assert "c.log, tells of no unclean change" in row["needed_evidence"]
     assert row["next_command"].endswith("OLD_LEADER_LOGS")
 
 

@@ -65,7 +65,7 @@ def beside(*lines: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("line", "kind", "means"),
+    ("line", "kind", "explanation"),
     [
         (STARTS, "follower_started", "a broker follows in leader epoch 1, and its own log ends"),
         (CUT, "log_truncated", "a replica cut its log at 10, where leader epoch 0 ends for its"),
@@ -78,10 +78,10 @@ def beside(*lines: str) -> list[dict[str, Any]]:
         (UNCLEAN, "unclean_change", "broker 2 became leader after broker 1 by an unclean"),
     ],
 )
-def test_each_kind_of_line_is_told_in_words(line: str, kind: str, means: str) -> None:
+def test_each_kind_of_line_is_told_in_words(line: str, kind: str, explanation: str) -> None:
     (row,) = beside(line)
     assert row["kind"] == kind
-    assert means in row["means"]
+    assert explanation in row["explanation"]
 
 
 def test_every_kind_has_a_word() -> None:
@@ -91,7 +91,7 @@ def test_every_kind_has_a_word() -> None:
 @pytest.mark.parametrize("end", [STARTS, LOADED.replace("INFO Comp", "INFO [Broker id=1] Comp")])
 def test_what_a_returning_leader_cut_away_is_a_range(end: str) -> None:
     *_, row = beside(end, CUT)
-    assert row["means"].endswith(
+    assert row["explanation"].endswith(
         ": [10, 37) was cut there, 27 offsets that its leader does not have"
     )
 
@@ -103,9 +103,9 @@ def test_lines_of_several_files_are_put_in_the_order_of_their_times() -> None:
 
 def test_a_cut_at_its_own_end_takes_nothing_away() -> None:
     *_, row = beside(STARTS.replace("from offset 37", "from offset 10"), CUT)
-    assert row["means"].endswith(": nothing, its own log ended at 10")
+    assert row["explanation"].endswith(": nothing, its own log ended at 10")
 
 
 def test_the_end_of_another_broker_s_log_says_nothing() -> None:
     *_, row = beside(STARTS.replace("Broker id=1", "Broker id=3"), CUT)
-    assert row["means"].endswith("ends for its leader")
+    assert row["explanation"].endswith("ends for its leader")

@@ -70,7 +70,7 @@ def test_one_in_full_says_what_speaks_for_it_and_what_to_do() -> None:
     assert told.splitlines()[0] == "loss (confirmed)  orders-0  producer 7/0"
     facts = re.findall(r"(?m)^  (\w[^\n]*?)  +(.+)$", told)
     labels = [label for label, _ in facts]
-    assert labels.index("sequence") < labels.index("means") < labels.index("check")
+    assert labels.index("sequence") < labels.index("explanation") < labels.index("check")
     by_label = dict(facts)
     assert by_label["sequence"] == "expected 3, got 27: 24 records are missing before it"
     assert by_label["lost"] == "[100, 124) 24 offsets"

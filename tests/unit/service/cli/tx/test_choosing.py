@@ -154,7 +154,7 @@ def test_names_of_others_cannot_steer_the_terminal(width: int) -> None:
 def test_what_is_confirming_says_which_command_decides() -> None:
     observation = {**HANGS, "taken_at": at(0)}
     found = choose(ObservedRounds(view=view_of([snapshot(**observation)])), Choice())
-    [line] = found.doubts
+    [line] = found.unknown_reasons
     assert line.startswith("confirming: ")
     assert "`tidemark tx hanging`" in line
     assert line in text(told(found))
@@ -179,4 +179,4 @@ def test_the_document_names_the_cluster_and_what_was_not_seen() -> None:
         1,
     )
     [row] = shown["transactions"]
-    assert (row["class"], row["doubt"]) == ("unknown", "coordinator_not_seen")
+    assert (row["class"], row["unknown_reason"]) == ("unknown", "coordinator_not_seen")

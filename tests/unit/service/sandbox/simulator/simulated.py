@@ -89,5 +89,5 @@ def grid(day: date = DAY) -> DayGrid:
     return day_grid(day, ZONE, STEP_MS)
 
 
-def means(days: Days, metric: Metric, where: Sequence[bool] | NDArray[np.bool_]) -> float:
+def explanation(days: Days, metric: Metric, where: Sequence[bool] | NDArray[np.bool_]) -> float:
     return float(np.nanmean(days.of(metric)[np.asarray(where)]))

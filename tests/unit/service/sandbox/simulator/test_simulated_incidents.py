@@ -8,7 +8,7 @@ import pytest
 from rules.baseline.series import Metric
 from service.sandbox.simulator.fleet import Traffic
 from service.sandbox.simulator.occasions import Kind
-from tests.unit.service.sandbox.simulator.simulated import Days, means, occasion, pipeline
+from tests.unit.service.sandbox.simulator.simulated import Days, explanation, occasion, pipeline
 
 GIVEN_UP_MS = 120_000
 
@@ -64,8 +64,8 @@ def test_a_dead_partition_takes_nothing_and_its_producers_give_up() -> None:
 def test_a_step_of_errors_is_a_share_of_what_is_written() -> None:
     step = occasion(Kind.ERROR_STEP, strength=0.05)
     days = Days(pipeline(), step)
-    written = 2 * means(days, Metric.PRODUCE_RATE, days.within(step))
-    failed = means(days, Metric.RECORD_ERROR_RATE, days.within(step))
+    written = 2 * explanation(days, Metric.PRODUCE_RATE, days.within(step))
+    failed = explanation(days, Metric.RECORD_ERROR_RATE, days.within(step))
     assert failed / written == pytest.approx(0.05, rel=0.1)
     assert days.of(Metric.RECORD_ERROR_RATE)[days.outside(step)].max() < 1
 
@@ -76,7 +76,7 @@ def test_a_stuck_transaction_holds_the_stable_offset_and_nothing_is_left_to_read
     inside = days.within(stuck, spare_ms=60_000)
     assert not days.of(Metric.READ_COMMITTED_LAG)[inside].any()
     assert days.of(Metric.OPEN_SPAN)[inside][-1] == pytest.approx(
-        means(days, Metric.PRODUCE_RATE, days.within(stuck)) * 3600, rel=0.05
+        explanation(days, Metric.PRODUCE_RATE, days.within(stuck)) * 3600, rel=0.05
     )
     assert days.of(Metric.OPEN_SPAN)[days.outside(stuck)].max() < 1000
     assert days.of(Metric.READ_UNCOMMITTED_LAG_SECONDS)[inside][-1] > 3500

@@ -13,7 +13,7 @@ from rules.facts.identity import TopicPartition
 from rules.facts.transactions import IdVisibility, Transaction, Transactions, TransactionState
 
 
-class Doubt(StrEnum):
+class UnknownReason(StrEnum):
     """Why a class is unknown."""
 
     CONFIRMING = "confirming"  # seen once: the next round decides
@@ -33,20 +33,20 @@ def lists(entry: Transaction | None, name: TopicPartition) -> bool:
     )
 
 
-def doubt_of(
+def unknown_reason_of(
     transactions: Transactions, entry: Transaction | None, name: TopicPartition
-) -> Doubt | None:
+) -> UnknownReason | None:
     """Return why it cannot be said that no coordinator will end a producer's transaction here.
 
     `entry` is what was heard of the producer, and does not list the partition as open. Open ones are
     listed whatever their producer, so that nobody has to have been asked for it by number.
     """
     if entry is not None and _is_unclear(entry, name):
-        return Doubt.NOT_DESCRIBED
+        return UnknownReason.NOT_DESCRIBED
     if not transactions.is_complete:
-        return Doubt.COORDINATOR_NOT_SEEN
+        return UnknownReason.COORDINATOR_NOT_SEEN
     if entry is None and transactions.visibility is IdVisibility.UNPROVEN:
-        return Doubt.PERMISSION_UNPROVEN
+        return UnknownReason.PERMISSION_UNPROVEN
     return None
 
 

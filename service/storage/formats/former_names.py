@@ -1,0 +1,62 @@
+"""The names that checkpoints of format 3 and older have, and what they are called since.
+
+Only names changed with format 4: what an older checkpoint holds is read by its present names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from service.storage.formats.arrays import Arrays, read_text, text_of
+
+_ARRAYS: Final = {
+    "look.": "observation.",
+    ".isr_told_us": ".isr_reported_us",
+    ".looked_at_us": ".observed_at_us",
+}
+_TEXTS: Final = frozenset({"sequences"})
+_KEYS: Final = {
+    "asked": "queries",
+    "asked_in_all": "total_queries",
+    "batches_looked_us": "batches_scanned_us",
+    "end_looked_us": "end_scanned_us",
+    "is_asking": "is_querying",
+    "last_look_us": "last_observation_us",
+    "looked_us": "observed_us",
+    "refusal_count": "rejection_count",
+    "refusals": "rejections",
+    "told": "reported",
+    "told_us": "reported_us",
+    "untold": "unreported",
+    "untold_us": "unreported_us",
+}
+_VALUES: Final = {
+    "change_not_told": "change_not_reported",
+    "look_failed": "scan_failed",
+    "partition_not_told": "partition_not_reported",
+    "producer_not_told": "producer_not_reported",
+}
+
+
+def present_names(arrays: Arrays) -> Arrays:
+    """Return the arrays of an older checkpoint by their present names, and those within its texts."""
+    present = {_array_name(name): array for name, array in arrays.items()}
+    for name in _TEXTS & present.keys():
+        present[name] = text_of(_renamed(read_text(present[name])))
+    return present
+
+
+def _renamed(plain: Any) -> Any:
+    if isinstance(plain, Mapping):
+        return {_KEYS.get(name, name): _renamed(value) for name, value in plain.items()}
+    if isinstance(plain, list):
+        return [_renamed(value) for value in plain]
+    return _VALUES.get(plain, plain) if isinstance(plain, str) else plain
+
+
+def _array_name(name: str) -> str:
+    for former, present in _ARRAYS.items():
+        if former in name:
+            name = name.replace(former, present, 1)
+    return name

@@ -71,7 +71,7 @@ def test_a_database_is_made_upgraded_and_checked(typed: Typed) -> None:
     assert typed("db upgrade") == f"nothing to do: the schema is {head}\n"
     assert typed("db upgrade --dry-run") == f"nothing to do: the schema is {head}\n"
     assert typed.document("db check") == {
-        "revision": head, "head": head, "unchanged": "at_head", "drift": [],
+        "revision": head, "head": head, "state": "at_head", "drift": [],
     }  # fmt: skip
     assert running_url(typed.directory) is None, "no server is left behind"
 
@@ -81,7 +81,7 @@ def test_a_schema_that_is_behind_is_told_and_left_alone(typed: Typed, service: D
     schema.downgrade(service.engine, "base")
     assert typed("db upgrade --dry-run") == f"would upgrade the schema from none to {head}\n"
     found = typed.document("db check", ExitCode.STORE)
-    assert (found["revision"], found["unchanged"]) == (None, "behind")
+    assert (found["revision"], found["state"]) == (None, "behind")
     typed("token list", ExitCode.STORE)
     assert "run `tidemark db upgrade`" in typed.err
     assert typed("db upgrade") == f"upgraded the schema from none to {head}\n"
@@ -93,7 +93,7 @@ def test_a_newer_schema_is_rejected(typed: Typed, service: Database) -> None:
     for command in ("db upgrade", "db upgrade --dry-run", "token list"):
         assert typed(command, ExitCode.STORE) == ""
         assert "schema 9999, which this version does not know" in typed.err
-    assert typed.document("db check", ExitCode.STORE)["unchanged"] == "newer"
+    assert typed.document("db check", ExitCode.STORE)["state"] == "newer"
 
 
 def test_drift_is_told_and_no_success(typed: Typed, service: Database) -> None:
@@ -140,5 +140,5 @@ def test_a_database_by_url_needs_no_directory(
     url = service.engine.url.render_as_string(hide_password=False)
     monkeypatch.setenv("TIDEMARK_DATABASE__URL", url)
     typed.directory = folder / "other"
-    assert typed.document("db check")["unchanged"] == "at_head"
+    assert typed.document("db check")["state"] == "at_head"
     assert not typed.directory.exists()

@@ -63,7 +63,7 @@ class BatchScan:
     @property
     def time(self) -> datetime | None:
         """The earliest record time from which on all is wanted, else the one of a lost batch."""
-        all_from = [one for one in self.requests if _is_by_time(one)]
+        all_from = [request for request in self.requests if _is_by_time(request)]
         times = [one.last_record_at for one in all_from or self.requests]
         return min((time for time in times if time is not None), default=None)
 
@@ -86,10 +86,12 @@ class BatchScan:
 
     def suits(self, wanted: Sequence[BatchRequest]) -> bool:
         """Whether the scan can go on for what is wanted now, or has to begin anew."""
-        if {one.producer_id for one in wanted} != {one.producer_id for one in self.requests}:
+        if {one.producer_id for one in wanted} != {
+            request.producer_id for request in self.requests
+        }:
             return False
         if [one for one in wanted if _is_by_time(one)] != [
-            one for one in self.requests if _is_by_time(one)
+            request for request in self.requests if _is_by_time(request)
         ]:
             return False
         anchor = _anchor(wanted, self.end)
@@ -182,7 +184,7 @@ class BatchScan:
         for header in headers:
             if not header.is_control:
                 self.largest_batch = max(self.largest_batch or 0, _span(header))
-            if header.producer_id in {one.producer_id for one in self.requests}:
+            if header.producer_id in {request.producer_id for request in self.requests}:
                 self._found.setdefault(header.producer_id or 0, {})[header.base_offset] = header
 
     # -------------------------------------------------------------- what is known
@@ -192,8 +194,8 @@ class BatchScan:
         return BatchesOf(
             name=self.name,
             producer_id=producer_id,
-            batches=tuple(_batch(one) for one in headers if one.base_sequence is not None),
-            markers=tuple(_marker(one) for one in headers if one.is_control),
+            batches=tuple(_batch(header) for header in headers if header.base_sequence is not None),
+            markers=tuple(_marker(header) for header in headers if header.is_control),
             scanned_from=self.scanned_from,
             scanned_to=self.scanned_to,
             since=self.time if self._is_by_time else None,
@@ -207,8 +209,8 @@ class BatchScan:
     def _misses_one(self) -> bool:
         """Whether the batch of a last accepted sequence was not found yet."""
         return any(
-            one.sequence is not None and not self._has(one.producer_id, one.sequence)
-            for one in self.requests
+            request.sequence is not None and not self._has(request.producer_id, request.sequence)
+            for request in self.requests
         )
 
     def _has(self, producer_id: int, sequence: int) -> bool:

@@ -69,7 +69,7 @@ class BatchReader:
             scan.result(producer_id)
             for scan in scans.values()
             if scan.failure is None and scan.scanned_to >= 0
-            for producer_id in sorted({one.producer_id for one in scan.requests})
+            for producer_id in sorted({request.producer_id for request in scan.requests})
         )
 
     def _chosen(
@@ -149,10 +149,10 @@ def _by_row(
     """Return what is wanted by row, each once, with record times that this round was told."""
     found: dict[int, dict[BatchRequest, None]] = {}
     for question in questions:
-        for one in question.requests:
-            row = partitions.index.row(one.name.topic, one.name.partition)
+        for request in question.requests:
+            row = partitions.index.row(request.name.topic, request.name.partition)
             if row is not None:
-                found.setdefault(row, {})[_with_time(one, producers, row)] = None
+                found.setdefault(row, {})[_with_time(request, producers, row)] = None
     return {row: tuple(wanted) for row, wanted in found.items()}
 
 

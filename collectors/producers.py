@@ -139,7 +139,7 @@ class ProducersReader:
         span = offsets.open_span
         is_open = span.valid & (span.values > 0)
         held = self._held(session.began, partitions, offsets)
-        every = _asked(partitions, [one for one in questions if one.wants_every])
+        every = _asked(partitions, [question for question in questions if question.wants_every])
         stated = _states_wanted(partitions, questions)
         whatever_is_open = every | marked(len(partitions), stated)
         asked = _asked(partitions, questions)
@@ -148,21 +148,21 @@ class ProducersReader:
         replies = session.exchange([batch.ask for batch in batches])
         self._note_turns(batches, replies)
         observed = np.zeros(len(partitions), np.bool_)
-        found: list[OpenProducer] = []
+        producers: list[OpenProducer] = []
         epochs: dict[int, dict[int, int]] = {}
         states: dict[int, dict[int, ProducerState]] = {}
         for batch, described in _described(session, batches, replies):
             row = batch.rows[TopicPartition(described.topic, described.partition)]
             observed[row] = True
-            found += [_open(row, producer) for producer in described.open]
+            producers += [_open(row, producer) for producer in described.open]
             if every[row]:
                 epochs[row] = described.epochs()
             if row in stated:
                 states[row] = _states(described, stated[row])
-        self._remember(partitions, wanted, observed, found)
+        self._remember(partitions, wanted, observed, producers)
         return Producers(
             observed=observed,
-            open=tuple(sorted(found, key=lambda one: (one.row, one.start_offset))),
+            open=tuple(sorted(producers, key=lambda one: (one.row, one.start_offset))),
             epochs=epochs,
             states=states,
         )

@@ -32,7 +32,7 @@ def collect(session: Session, transactional_id: str) -> Transaction | Failure | 
     if None in answers:
         return None
     failures = [answer for answer in answers if isinstance(answer, Failure)]
-    telling = [one for one in failures if one.cause is not GapCause.COORDINATOR_MOVING]
+    telling = [failure for failure in failures if failure.cause is not GapCause.COORDINATOR_MOVING]
     if not telling and state_topic.collect(session) is None:
         return None  # nobody ever used a transaction
     nobody = Failure(GapCause.COORDINATOR_MOVING, "no broker coordinates it now")

@@ -153,7 +153,7 @@ def _list(session: Session, resolved: frozenset[int]) -> tuple[list[Transaction]
     """Return every listing, and whether all brokers gave theirs."""
     bodies = [_OPEN_ONES, *([_of_producers(resolved)] if resolved else [])]
     asks = [Ask(b, LIST_TRANSACTIONS, body) for b in session.brokers for body in bodies]
-    found: list[Transaction] = []
+    transactions: list[Transaction] = []
     failures: dict[Broker, Failure] = {}
     for reply in session.exchange(asks):
         broker, answer = reply.ask.broker, reply.read()
@@ -162,9 +162,9 @@ def _list(session: Session, resolved: frozenset[int]) -> tuple[list[Transaction]
         if isinstance(answer, Failure):
             failures.setdefault(broker, answer)
             continue
-        found += [_listed(entry, broker) for entry in answer.transaction_states]
+        transactions += [_listed(entry, broker) for entry in answer.transaction_states]
     _tell_silent(session, failures)
-    return found, not failures
+    return transactions, not failures
 
 
 def _of_producers(producer_ids: Iterable[int]) -> Callable[[int], bytes]:

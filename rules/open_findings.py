@@ -362,7 +362,7 @@ def _places(subjects: Subjects, wanted: Sequence[Identity]) -> list[int | None]:
         return []
     labels = [dict(identity[1]) for identity in wanted]
     if isinstance(subjects, PartitionSubjects):
-        return [_row(subjects.snapshot, one) for one in labels]
+        return [_row(subjects.snapshot, label) for label in labels]
     if isinstance(subjects, CommitSubjects):
         return _commit_places(subjects, labels)
     place_of = {

@@ -87,7 +87,7 @@ def _joined(known: Evidence, said: Evidence) -> dict[str, EvidenceValue]:
         rows = joined["groups_beyond"]
         counts = [one.get("group_count") for one in (known, said)]
         least = len(rows) if isinstance(rows, list) else 0
-        joined["group_count"] = max([least, *(one for one in counts if isinstance(one, int))])
+        joined["group_count"] = max([least, *(count for count in counts if isinstance(count, int))])
     return joined
 
 

@@ -69,7 +69,7 @@ class _ColumnDigest:
 
     def bytes(self) -> bytes:
         parts = (self._is_there, self._lengths, self._values)
-        return b"".join(one.digest() for one in parts)
+        return b"".join(part.digest() for part in parts)
 
 
 def _plain(values: pa.Array) -> bytes:

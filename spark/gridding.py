@@ -43,7 +43,7 @@ class Masks:
     def of(cls, rows: pa.Table) -> Masks:
         """Take the rows of a file."""
         columns = (MaskColumn.SERIES_ID, MaskColumn.START_MS, MaskColumn.END_MS)
-        ids, begins, ends = (rows.column(one.value).to_numpy() for one in columns)
+        ids, begins, ends = (rows.column(column.value).to_numpy() for column in columns)
         order = np.argsort(ids, kind="stable")
         return cls(ids[order], begins[order], ends[order])
 

@@ -48,6 +48,8 @@ def progress(context: SparkContext, day: str) -> Iterator[None]:
 
 def _tasks(context: SparkContext) -> tuple[int, int]:
     tracker = context.statusTracker()
-    stages = [tracker.getStageInfo(one) for one in tracker.getActiveStageIds()]
-    known = [one for one in stages if one is not None]
+    stages = [
+        tracker.getStageInfo(getActiveStageId) for getActiveStageId in tracker.getActiveStageIds()
+    ]
+    known = [stage for stage in stages if stage is not None]
     return sum(one.numCompletedTasks for one in known), sum(one.numTasks for one in known)

@@ -68,7 +68,8 @@ def is_whole(place: Place, run: BaselineRun) -> bool:
     folder = run_folder(run.day, run.id)
     try:
         return all(
-            _has_its_rows(place, f"{folder}/{bucket_file(one.bucket)}", one) for one in run.buckets
+            _has_its_rows(place, f"{folder}/{bucket_file(bucket.bucket)}", bucket)
+            for bucket in run.buckets
         )
     except (OSError, pa.ArrowException, ValueError, KeyError):
         return False

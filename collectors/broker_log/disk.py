@@ -128,7 +128,7 @@ def _known(path: str) -> Sequence[str] | ReadFailure:
 def _fixed_folder(pattern: str) -> str:
     """Return the folder up to which a pattern names exactly one."""
     whole = Path(pattern)
-    return str(next(one for one in whole.parents if not glob.has_magic(str(one))))
+    return str(next(parent for parent in whole.parents if not glob.has_magic(str(parent))))
 
 
 def _checked(path: str, seen: os.stat_result) -> FileStat | ReadFailure:

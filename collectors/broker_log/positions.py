@@ -141,7 +141,7 @@ def decode(text: str) -> Position:
 
 def _log_text(log: LogMark) -> list[Any]:
     flags = int(log.begins_at_end) + 2 * int(log.is_absent) + 4 * int(log.has_grown)
-    files = [_file_text(one) for one in log.files]
+    files = [_file_text(file) for file in log.files]
     return [log.path, log.old_before_ns, log.parser, flags, files]
 
 

@@ -135,24 +135,24 @@ def _found(marks: Sequence[FileMark], log_folder: LogFolder) -> list[Step | None
     Ids are used again, so that those whose first bytes are known come first.
     """
     by_id = {file.id: file for file in log_folder.folder}
-    found: dict[int, Step] = {}
+    steps: dict[int, Step] = {}
     taken: set[FileId] = set()
 
     def take(place: int, step: Step | None) -> None:
-        if step is not None and place not in found and step.file.id not in taken:
+        if step is not None and place not in steps and step.file.id not in taken:
             taken.add(step.file.id)
-            found[place] = step
+            steps[place] = step
 
     known = [(place, mark) for place, mark in enumerate(marks) if mark.head_length]
     for place, mark in known:
         take(place, _same(by_id.get(mark.id), mark, log_folder))
     for place, mark in known:
         take(place, _held(mark, log_folder))
-        if place not in found:
+        if place not in steps:
             take(place, _copy_of(mark, log_folder, taken))
     for place, mark in enumerate(marks):
         take(place, _same(by_id.get(mark.id), mark, log_folder))
-    return [found.get(place) for place in range(len(marks))]
+    return [steps.get(place) for place in range(len(marks))]
 
 
 def _same(file: FileStat | None, mark: FileMark, log_folder: LogFolder) -> Step | None:

@@ -75,23 +75,25 @@ class _SourcePass:
 
     def read_log(self) -> LogSource:
         """Return how the source is, for whoever asks."""
-        parsers = [one.parser for one in self.readings.values() if one.parser is not None]
-        times = [one.last_line_at for one in parsers if one.last_line_at is not None]
+        parsers = [
+            reading.parser for reading in self.readings.values() if reading.parser is not None
+        ]
+        times = [parser.last_line_at for parser in parsers if parser.last_line_at is not None]
         return LogSource(
             name=self.source.name,
-            lines=sum(one.lines for one in parsers),
-            unparsed=sum(one.unparsed for one in parsers),
-            lost_bytes=sum(one.lost_bytes for one in self.readings.values()),
+            lines=sum(parser.lines for parser in parsers),
+            unparsed=sum(parser.unparsed for parser in parsers),
+            lost_bytes=sum(reading.lost_bytes for reading in self.readings.values()),
             last_line_at=max(times, default=None),
             error=self.error,
-            unreadable=tuple(line for one in parsers for line in one.unreadable),
-            controllers=tuple(pair for one in parsers for pair in one.controllers),
+            unreadable=tuple(line for parser in parsers for line in parser.unreadable),
+            controllers=tuple(pair for parser in parsers for pair in parser.controllers),
         )
 
     @property
     def all_errors(self) -> list[ReadFailure]:
         """What is wrong with it and with its logs."""
-        return [*self.errors, *(t for one in self.readings.values() for t in one.errors)]
+        return [*self.errors, *(t for reading in self.readings.values() for t in reading.errors)]
 
     @property
     def error(self) -> str | None:
@@ -156,14 +158,18 @@ class LogTail:
         began = self._monotonic()
         finder = LogFinder(self._files, self._handles, read_existing=self._read_existing)
         claimed: dict[FileId, tuple[str, str]] = {}  # to source and path
-        passes = [self._find(one, before.get(one.name), finder, claimed) for one in self._sources]
+        passes = [
+            self._find(source, before.get(source.name), finder, claimed) for source in self._sources
+        ]
         if error is not None:
             for source_pass in passes:
                 source_pass.errors.append(error)
         budget = Budget(self._limits, self._monotonic)
         is_slow = self._monotonic() - began > self._limits.seconds
         readings = [
-            (source_pass, one) for source_pass in passes for one in source_pass.readings.values()
+            (source_pass, reading)
+            for source_pass in passes
+            for reading in source_pass.readings.values()
         ]
         for source_pass, one in sorted(readings, key=lambda pair: pair[1].waiting):
             state = None if one.mark is None else one.mark.parser
@@ -195,7 +201,7 @@ class LogTail:
         for path in self._chosen(paths, source_pass):
             if not self._is_claimed(path, source_pass, claimed):
                 source_pass.readings[path] = finder.find(path, before, beside=paths)
-        if not matching and not any(one.is_found for one in source_pass.readings.values()):
+        if not matching and not any(reading.is_found for reading in source_pass.readings.values()):
             why = f"no file matches {source.pattern}"
             source_pass.errors.append(ReadFailure(why=why, cause=GapCause.GONE))
         return source_pass
@@ -264,24 +270,24 @@ def _tell_slow(passes: Sequence[_SourcePass], seconds: float) -> None:
     """Tell why sources are behind whose files were found slowly."""
     why = f"finding the files takes more than {seconds:g} s, and not all of them could be read"
     for source_pass in passes:
-        if any(one.is_behind for one in source_pass.readings.values()):
+        if any(reading.is_behind for reading in source_pass.readings.values()):
             source_pass.errors.append(ReadFailure(why=why, cause=GapCause.LIMIT))
 
 
 def _to_hold(readings: Sequence[LogReading]) -> list[FileId]:
     """Return the files to hold open: the live one of every log before any other."""
-    held = [one.held for one in readings]
+    held = [reading.held for reading in readings]
     return [*(ids[0] for ids in held if ids), *(id_ for ids in held for id_ in ids[1:])]
 
 
 def _told(passes: Sequence[_SourcePass]) -> TailRead:
-    readings = [one for source_pass in passes for one in source_pass.readings.values()]
+    readings = [reading for source_pass in passes for reading in source_pass.readings.values()]
     marks = {source_pass.source.name: source_pass.mark for source_pass in passes}
     gaps = (source_pass.gap for source_pass in passes)
     return TailRead(
-        events=tuple(event for one in readings for event in one.events),
+        events=tuple(event for reading in readings for event in reading.events),
         sources=tuple(source_pass.read_log() for source_pass in passes),
         position=encode({name: mark for name, mark in marks.items() if mark is not None}),
-        is_behind=any(one.is_behind for one in readings),
+        is_behind=any(reading.is_behind for reading in readings),
         gaps=tuple(gap for gap in gaps if gap is not None),
     )

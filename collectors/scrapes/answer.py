@@ -79,6 +79,6 @@ class Gathering:
         failures += more
         if not self._seen_any and not failures:
             failures.append(NOTHING)
-        is_whole = all(one is NOTHING for one in failures)
+        is_whole = all(failure is NOTHING for failure in failures)
         values = {key: value for key, value in self._values.items() if key not in self._twice}
         return Samples(values=values, is_whole=is_whole, failures=tuple(failures))

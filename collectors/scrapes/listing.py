@@ -79,7 +79,9 @@ class EndpointLists:
         self._files = {path: self._observed_at(path) for path in dict.fromkeys(found)}
         files = self._files.values()
         failures += [failure for one in files for failure in one.failures]
-        every = dict.fromkeys([*self.fixed, *(one for file in files for one in file.endpoints)])
+        every = dict.fromkeys(
+            [*self.fixed, *(endpoint for file in files for endpoint in file.endpoints)]
+        )
         kept = list(every)[: self.limit]
         if len(every) > len(kept):
             why = f"{len(every)} endpoints are listed, and {self.limit} are asked at most"
@@ -124,10 +126,10 @@ def _unreadable(why: str) -> ScrapeFailure:
 def _named_apart(endpoints: Sequence[Endpoint]) -> Iterator[Endpoint]:
     """Give names that differ: two pages may differ in their query alone, which is not shown."""
     seen: dict[str, int] = {}
-    for one in endpoints:
-        seen[one.name] = seen.get(one.name, 0) + 1
-        number = seen[one.name]
-        yield one if number == 1 else replace(one, name=f"{one.name} ({number})")
+    for endpoint in endpoints:
+        seen[endpoint.name] = seen.get(endpoint.name, 0) + 1
+        number = seen[endpoint.name]
+        yield endpoint if number == 1 else replace(endpoint, name=f"{endpoint.name} ({number})")
 
 
 # ------------------------------------------------------------------ one file

@@ -33,12 +33,13 @@ class Readings:
     def moved(self, by: timedelta) -> Readings:
         """Return the same facts by a wall clock that was set; it takes as long as making them."""
         return Readings(
-            clients=tuple(_moved_client(one, by) for one in self.clients),
+            clients=tuple(_moved_client(client, by) for client in self.clients),
             request_errors=tuple(
-                replace(one, counted=_moved(one.counted, by)) for one in self.request_errors
+                replace(error, counted=_moved(error.counted, by)) for error in self.request_errors
             ),
             unclean_elections=tuple(
-                replace(one, counted=_moved(one.counted, by)) for one in self.unclean_elections
+                replace(election, counted=_moved(election.counted, by))
+                for election in self.unclean_elections
             ),
         )
 
@@ -145,7 +146,7 @@ def _moved(counted: Counted, by: timedelta) -> Counted:
         counted,
         since=None if counted.since is None else counted.since + by,
         rises=tuple(
-            Rise(since=one.since + by, until=one.until + by, count=one.count)
-            for one in counted.rises
+            Rise(since=rise.since + by, until=rise.until + by, count=rise.count)
+            for rise in counted.rises
         ),
     )

@@ -88,15 +88,15 @@ def _refuse(magic: int, attributes: int) -> None:
 
 
 def _records(data: bytes, position: int, end: int, base: int, count: int) -> list[Record]:
-    found: list[Record] = []
+    records: list[Record] = []
     for _ in range(count):
         length, position = _varint(data, position)
         stop = position + length
         if length < 0 or stop > end:
             raise _MalformedError("has a record that ends early")
-        found.append(_record(data, position, stop, base))
+        records.append(_record(data, position, stop, base))
         position = stop
-    return found
+    return records
 
 
 def _record(data: bytes, position: int, stop: int, base: int) -> Record:

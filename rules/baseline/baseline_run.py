@@ -45,25 +45,28 @@ class BaselineRun:
     @property
     def series(self) -> int:
         """Return for how many series there is a row."""
-        return sum(one.rows for one in self.buckets)
+        return sum(bucket.rows for bucket in self.buckets)
 
     @property
     def outcomes(self) -> dict[str, int]:
         """Return series per outcome, by name."""
         total: Counter[str] = Counter()
-        for one in self.buckets:
-            total.update(one.outcomes)
+        for bucket in self.buckets:
+            total.update(bucket.outcomes)
         return dict(sorted(total.items()))
 
     @property
     def damaged(self) -> tuple[BucketRun, ...]:
         """Return the buckets whose samples could not be read."""
-        return tuple(one for one in self.buckets if one.damaged is not None)
+        return tuple(bucket for bucket in self.buckets if bucket.damaged is not None)
 
     @property
     def digest(self) -> str:
         """Return one digest over all content."""
-        parts = [(one.bucket, one.rows, one.digest, one.state_digest) for one in self.buckets]
+        parts = [
+            (bucket.bucket, bucket.rows, bucket.digest, bucket.state_digest)
+            for bucket in self.buckets
+        ]
         return digest_of(parts, DIGEST_BYTES)
 
     def to_json(self) -> str:
@@ -77,7 +80,7 @@ class BaselineRun:
             "series": self.series,
             "digest": self.digest,
             "outcomes": self.outcomes,
-            "buckets": [_bucket(one) for one in self.buckets],
+            "buckets": [_bucket(bucket) for bucket in self.buckets],
         }
         return json.dumps(told, indent=1, sort_keys=True) + "\n"
 

@@ -116,7 +116,7 @@ def _members(of_day: tuple[int, ...], *, widened: bool) -> NDArray[np.int64]:
     for place, quarter in enumerate(of_day):
         around = range(max(0, place - reach), min(last, place + reach) + 1)
         members[quarter // 2].update(around)
-    index = np.full((SLOTS_PER_DAY, max(len(one) for one in members)), -1)
+    index = np.full((SLOTS_PER_DAY, max(len(member) for member in members)), -1)
     for slot, one in enumerate(members):
         index[slot, : len(one)] = sorted(one)
     return index

@@ -110,15 +110,15 @@ class Judge:
         marks = np.concatenate([memory.marks, self._marks(scores)], axis=1)
         hour, samples = memory.marks.shape[1], day.values.shape[1]
         opens, closes = self._changes(marks, samples)
-        found: list[Opening] = []
+        openings: list[Opening] = []
         is_open = memory.is_open.copy()
         for row in np.flatnonzero(opens.any(axis=1) | memory.is_open).tolist():
             episodes = _episodes(opens[row], closes[row], is_open=bool(memory.is_open[row]))
-            found.extend(Opening(row, opened, closed) for opened, closed in episodes)
+            openings.extend(Opening(row, opened, closed) for opened, closed in episodes)
             is_open[row] = bool(episodes) and episodes[-1][1] is None
         longer = np.concatenate([memory.residual, scores.residual], axis=1)
         after = Memory(residual=longer[:, -hour:], marks=marks[:, -hour:], is_open=is_open)
-        return after, found, scores
+        return after, openings, scores
 
     def take(self, rows: NDArray[np.int64]) -> Judge:
         """Return a judge of some of the series."""
@@ -191,8 +191,8 @@ def _all_of(marks: Marks, known: int, told: int, width: NDArray[np.int64], sampl
     """Return where this sample and all known ones of a window are so, and half of them are known."""
     there, so = (_counts(marks, mark, width, samples) for mark in (known, told))
     is_so_now = (marks[:, -samples:] & told) > 0
-    found: Bools = is_so_now & (so == there) & (2 * there >= width[:, None])
-    return found
+    mask: Bools = is_so_now & (so == there) & (2 * there >= width[:, None])
+    return mask
 
 
 def _counts(marks: Marks, mark: int, width: NDArray[np.int64], samples: int) -> NDArray[np.int32]:

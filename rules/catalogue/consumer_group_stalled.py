@@ -143,7 +143,7 @@ def judge(view: View) -> Judgement:
             "committed_offset": Column.known(snapshot.commits.committed_offset[places]),
             "lag": lag,
             "unchanged_ms": view.unchanged_ms(since),
-            "members": Column.of(one.member_count for one in snapshot.groups).take(of_commit),
+            "members": Column.of(group.member_count for group in snapshot.groups).take(of_commit),
             "last_active_ms_ago": view.unchanged_ms(active),
             **_oldest_unread(view, places),
         },

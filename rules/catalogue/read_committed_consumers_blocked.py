@@ -95,7 +95,11 @@ NOT_SEEN: Final = (Verdict.UNKNOWN, Why.HOLDER_NOT_SEEN)
 BEING_WRITTEN: Final = (Verdict.OK, Why.BEING_WRITTEN)
 
 # Doubts that another round may settle; without a permission it stays unknown who holds.
-TRANSIENT: Final = (UnknownReason.CONFIRMING, UnknownReason.COORDINATOR_NOT_SEEN, UnknownReason.NOT_DESCRIBED)
+TRANSIENT: Final = (
+    UnknownReason.CONFIRMING,
+    UnknownReason.COORDINATOR_NOT_SEEN,
+    UnknownReason.NOT_DESCRIBED,
+)
 
 
 def judge(view: View) -> Judgement:
@@ -149,12 +153,12 @@ def judge(view: View) -> Judgement:
 
 def _holders(view: View) -> dict[int, LsoBlocker]:
     """Return by row what holds the last stable offset itself: the first of the hold-ups there."""
-    found: dict[int, LsoBlocker] = {}
-    for one in lso_blockers(view):
-        stable = view.snapshot.offsets.last_stable_offset[one.row]
-        if stable is not None and (one.start_offset is None or one.start_offset <= stable):
-            found.setdefault(one.row, one)
-    return found
+    blockers: dict[int, LsoBlocker] = {}
+    for blocker in lso_blockers(view):
+        stable = view.snapshot.offsets.last_stable_offset[blocker.row]
+        if stable is not None and (blocker.start_offset is None or blocker.start_offset <= stable):
+            blockers.setdefault(blocker.row, blocker)
+    return blockers
 
 
 def _is_not_seen(view: View, held: Mapping[int, LsoBlocker]) -> Bools:
@@ -180,7 +184,8 @@ def _is_delayed(view: View, held: Mapping[int, LsoBlocker], delay: MarkerDelay) 
     rows = (
         row
         for row, one in held.items()
-        if HOLDERS.get(one.class_) is Why.MARKER_STUCK or one.unknown_reason is UnknownReason.NOBODY_FOUND
+        if HOLDERS.get(one.class_) is Why.MARKER_STUCK
+        or one.unknown_reason is UnknownReason.NOBODY_FOUND
         if (since := decided_since_us(view, one)) is not None
         if marker_delay(view, since) is delay
     )

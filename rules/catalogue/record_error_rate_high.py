@@ -119,7 +119,9 @@ def judge(view: View) -> Judgement:
     unreported = np.array([any(one.errors is None for one in each) for each in processes], np.bool_)
 
     def details(position: int) -> dict[str, EvidenceValue]:
-        return {"endpoints": [one.reported() for one in processes[position][:MAX_ENDPOINTS]]}
+        return {
+            "endpoints": [process.reported() for process in processes[position][:MAX_ENDPOINTS]]
+        }
 
     return decide(
         RULE,
@@ -139,7 +141,7 @@ def judge(view: View) -> Judgement:
 
 def _is_dark(scrapes: Scrapes) -> bool:
     """Whether nobody has told of any client, and not for want of clients."""
-    has_answered = any(one.answered_at is not None for one in scrapes.endpoints)
+    has_answered = any(endpoint.answered_at is not None for endpoint in scrapes.endpoints)
     return not has_answered and not (scrapes.is_complete and not scrapes.endpoints)
 
 
@@ -150,7 +152,7 @@ def _labels(cluster: str, client_id: str, topic: str | None) -> Labels:
 
 def _by_subject(scrapes: Scrapes) -> dict[tuple[str, str | None], list[_Process]]:
     """Return the processes of every client and topic, one per address, in the order of names."""
-    here = [one for one in scrapes.clients if not one.is_gone]
+    here = [client for client in scrapes.clients if not client.is_gone]
     tells_topics = {(one.address, one.client_id) for one in here if one.topic is not None}
     fresh = scrapes.fresh
     found: dict[tuple[str, str], dict[str, _Process]] = {}
@@ -205,5 +207,5 @@ def _within_the_minute(rise: Rise, reading: ClientReading) -> float:
 
 
 def _sum(values: Iterable[int | None]) -> int | None:
-    known = [one for one in values if one is not None]
+    known = [value for value in values if value is not None]
     return sum(known) if known else None

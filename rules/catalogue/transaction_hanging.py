@@ -94,7 +94,14 @@ def judge(view: View) -> Judgement:
     stood = view.is_unchanged_for(view.since(view.memory.last_stable_offset), DESCRIBED_AFTER)
     holders = [one for one in held if _holds(view, one)]
     doubtful = [
-        (why, [one for one in holders if one.unknown_reason is unknown_reason and _counts(view, one)])
+        (
+            why,
+            [
+                holder
+                for holder in holders
+                if holder.unknown_reason is unknown_reason and _counts(view, holder)
+            ],
+        )
         for unknown_reason, why in DOUBTS.items()
     ]
     by_row: dict[int, list[LsoBlocker]] = {}
@@ -156,8 +163,8 @@ def _should_be_known(view: View, stood: Bools) -> Bools:
     """
     snapshot = view.snapshot
     seen = [
-        snapshot.partitions.index.row(one.row_name.topic, one.row_name.partition)
-        for one in view.memory.transactions.sightings.values()
+        snapshot.partitions.index.row(sighting.row_name.topic, sighting.row_name.partition)
+        for sighting in view.memory.transactions.sightings.values()
     ]
     was_open = marked(len(snapshot.partitions), [row for row in seen if row is not None])
     unknown: Bools = ~snapshot.producers.observed & (stood | was_open)
@@ -179,7 +186,8 @@ def _told(view: View, held: list[LsoBlocker]) -> dict[str, EvidenceValue]:
 def _questions(view: View, held: Iterable[LsoBlocker]) -> tuple[ProducersQuestion, ...]:
     """Ask at once again about what was seen for the first time."""
     rows: Int64s = np.array(
-        sorted({one.row for one in held if one.unknown_reason is UnknownReason.CONFIRMING}), np.int64
+        sorted({one.row for one in held if one.unknown_reason is UnknownReason.CONFIRMING}),
+        np.int64,
     )
     if not len(rows):
         return ()

@@ -149,7 +149,7 @@ def _unreplicated(view: View) -> dict[int, Why]:
 def _waiting(view: View) -> dict[int, SeenTransaction]:
     """Return by row the decided transaction that has waited longest for its marker there."""
     index = view.snapshot.partitions.index
-    found: dict[int, SeenTransaction] = {}
+    transactions: dict[int, SeenTransaction] = {}
     decided = [
         seen
         for seen in view.memory.transactions.open.values()
@@ -160,8 +160,8 @@ def _waiting(view: View) -> dict[int, SeenTransaction]:
         for name in seen.transaction.partitions or ():
             row = index.row(name.topic, name.partition)
             if row is not None:
-                found.setdefault(row, seen)
-    return found
+                transactions.setdefault(row, seen)
+    return transactions
 
 
 def _why(view: View, seen: SeenTransaction) -> Why:

@@ -26,5 +26,5 @@ def changed(value: T, **news: Any) -> T:
 
 @cache
 def _parts(kind: Hashable) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
-    names = tuple(one.name for one in fields(cast("Any", kind)))
+    names = tuple(field.name for field in fields(cast("Any", kind)))
     return names, attrgetter(*names)

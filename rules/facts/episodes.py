@@ -198,9 +198,9 @@ def _is_of_another_topic(one: Episode, other: Episode) -> bool:
 def _joined(stored: Episode, seen: Episode) -> Episode:
     """Return the same producer's rejections of two processes; the verdict stays until the next round."""
     rejections = _joined_rejections(stored, seen)
-    keys = [one.key for one in rejections]
-    counted = sum(one.count for one in (*stored.rejections, *seen.rejections))
-    twice = counted - sum(one.count for one in rejections)
+    keys = [rejection.key for rejection in rejections]
+    counted = sum(rejection.count for rejection in (*stored.rejections, *seen.rejections))
+    twice = counted - sum(rejection.count for rejection in rejections)
     is_same_epoch = stored.seen_epoch is not None and seen.seen_epoch in (None, stored.seen_epoch)
     return replace(
         seen,
@@ -229,15 +229,15 @@ def _joined(stored: Episode, seen: Episode) -> Episode:
 
 def _joined_rejections(stored: Episode, seen: Episode) -> tuple[Rejection, ...]:
     """Return the rejections of both; of one that came again the later process knows more."""
-    found = {one.key: one for one in stored.rejections}
-    for one in seen.rejections:
-        known = found.get(one.key)
+    found = {rejection.key: rejection for rejection in stored.rejections}
+    for rejection in seen.rejections:
+        known = found.get(rejection.key)
         if known is None:
-            found[one.key] = one
+            found[rejection.key] = rejection
             continue
-        both = merged(known, one)
+        both = merged(known, rejection)
         if both is not known:
-            found[one.key] = replace(one, count=both.count, times_us=both.times_us)
+            found[rejection.key] = replace(rejection, count=both.count, times_us=both.times_us)
     return tuple(sorted(found.values(), key=order))
 
 
@@ -292,7 +292,7 @@ def latest_sequence_time(memory: SequenceMemory) -> int:
     """Return the latest time of our own clock that is remembered, 0 where nothing is."""
     times = [one.last_seen_us for one in memory.open.values()]
     times += [one.ended_us or 0 for one in memory.ended]
-    times += [one.seen_us for changes in memory.changes.values() for one in changes]
+    times += [change.seen_us for changes in memory.changes.values() for change in changes]
     return max(times, default=0)
 
 
@@ -301,7 +301,10 @@ def _moved(episode: Episode, change: Callable[[int], int]) -> Episode:
     scanned_us = episode.end_scanned_us
     return replace(
         episode,
-        rejections=tuple(replace(one, seen_us=change(one.seen_us)) for one in episode.rejections),
+        rejections=tuple(
+            replace(rejection, seen_us=change(rejection.seen_us))
+            for rejection in episode.rejections
+        ),
         first_seen_us=change(episode.first_seen_us),
         last_seen_us=change(episode.last_seen_us),
         batches_scanned_us=None if observed is None else change(observed),

@@ -105,8 +105,8 @@ class Commits:
         end, present = offsets.high_watermark.take(self.row), offsets.leader_epoch.take(self.row)
         epoch = self.committed_leader_epoch
         is_beyond = end.valid & (self.committed_offset > end.values)
-        found: Bools = is_beyond & epoch.valid & present.valid & (epoch.values >= present.values)
-        return found
+        mask: Bools = is_beyond & epoch.valid & present.valid & (epoch.values >= present.values)
+        return mask
 
     def _lag(self, end_of_partition: Column) -> Column:
         lag = end_of_partition.take(self.row) - Column.known(self.committed_offset)

@@ -51,6 +51,6 @@ def incidents_with_times(
 ) -> tuple[Incident, ...]:
     """Return the incidents with their times changed; their ids stay what they are."""
     return tuple(
-        replace(one, began_us=change(one.began_us), last_us=change(one.last_us))
-        for one in incidents
+        replace(incident, began_us=change(incident.began_us), last_us=change(incident.last_us))
+        for incident in incidents
     )

@@ -175,11 +175,11 @@ def losses_with_times(memory: LossMemory, change: Callable[[int], int]) -> LossM
     def moved(losses: tuple[ReportedLoss, ...]) -> tuple[ReportedLoss, ...]:
         return tuple(
             replace(
-                one,
-                last_observation_us=changed_if_any(one.last_observation_us),
-                reported_us=change(one.reported_us),
+                loss,
+                last_observation_us=changed_if_any(loss.last_observation_us),
+                reported_us=change(loss.reported_us),
             )
-            for one in losses
+            for loss in losses
         )
 
     def changed_if_any(timestamp: int | None) -> int | None:
@@ -195,7 +195,7 @@ def losses_with_times(memory: LossMemory, change: Callable[[int], int]) -> LossM
             for one in memory.unseen
         ),
         new_topics=tuple(
-            replace(one, listed_us=change(one.listed_us)) for one in memory.new_topics
+            replace(topic, listed_us=change(topic.listed_us)) for topic in memory.new_topics
         ),
         incidents=incidents_with_times(memory.incidents, change),
     )

@@ -47,7 +47,7 @@ def advance_markers(
     snapshot: Snapshot, now_us: int, old: Mapping[TopicPartition, MarkerWait]
 ) -> dict[TopicPartition, MarkerWait]:
     """Return what waits for a marker; what a round cannot see goes on waiting."""
-    found: dict[TopicPartition, MarkerWait] = {}
+    waits: dict[TopicPartition, MarkerWait] = {}
     for row, held_from in rows_held_by_nobody(snapshot):
         name = snapshot.partitions.index.topic_partition(row)
         topic_id = snapshot.partitions.topic_id(row)
@@ -57,9 +57,9 @@ def advance_markers(
             held_from,
         )
         since = before.since_us if before is not None and goes_on else now_us
-        found[name] = MarkerWait(topic_id=topic_id, held_from=held_from, since_us=since)
-    unseen = {name: one for name, one in old.items() if name not in found}
-    return found | {name: one for name, one in unseen.items() if _may_wait(snapshot, name, one)}
+        waits[name] = MarkerWait(topic_id=topic_id, held_from=held_from, since_us=since)
+    unseen = {name: one for name, one in old.items() if name not in waits}
+    return waits | {name: one for name, one in unseen.items() if _may_wait(snapshot, name, one)}
 
 
 def _may_wait(snapshot: Snapshot, name: TopicPartition, before: MarkerWait) -> bool:

@@ -129,12 +129,14 @@ class Scrapes:
     @property
     def is_complete(self) -> bool:
         """Whether a client that is not here is gone: every endpoint has told its clients once."""
-        return self.lists_known and all(one.answered_at is not None for one in self.endpoints)
+        return self.lists_known and all(
+            endpoint.answered_at is not None for endpoint in self.endpoints
+        )
 
     @property
     def fresh(self) -> frozenset[str]:
         """Return the endpoints whose last answer may be used."""
-        return frozenset(one.name for one in self.endpoints if one.is_fresh)
+        return frozenset(endpoint.name for endpoint in self.endpoints if endpoint.is_fresh)
 
     def gaps(self) -> Iterator[Gap]:
         """Give what could not be seen, and why."""
@@ -184,7 +186,11 @@ def reporting_producers(
 
     A producer that tells only of all its topics together may be one of this topic or not.
     """
-    told = [one for one in scrapes.clients if one.seen_at >= since and one.seen_since <= until]
+    told = [
+        client
+        for client in scrapes.clients
+        if client.seen_at >= since and client.seen_since <= until
+    ]
     mine = [one for one in told if one.topic == topic]
     per_topic = _names(one for one in told if one.topic is not None)
     whole = [one for one in told if one.topic is None]
@@ -194,12 +200,12 @@ def reporting_producers(
         unreported=_names(one for one in whole if _rose(one.errors, since, until)) - per_topic,
         is_whole=scrapes.is_read
         and scrapes.is_complete
-        and all(_answered(one, since, until) for one in scrapes.endpoints),
+        and all(_answered(endpoint, since, until) for endpoint in scrapes.endpoints),
     )
 
 
 def _names(readings: Iterable[ClientReading]) -> frozenset[ProducerName]:
-    return frozenset(ProducerName(one.address, one.client_id) for one in readings)
+    return frozenset(ProducerName(reading.address, reading.client_id) for reading in readings)
 
 
 def _rose(counted: Counted | None, since: datetime, until: datetime) -> bool:
@@ -211,5 +217,5 @@ def _answered(endpoint: EndpointState, since: datetime, until: datetime) -> bool
     began, ended = endpoint.answered_since, endpoint.answered_at
     if began is None or ended is None or since < ended - RISES_KEPT:
         return False
-    is_cut = any(one.cause is not GapCause.UNSUPPORTED for one in endpoint.failures)
+    is_cut = any(failure.cause is not GapCause.UNSUPPORTED for failure in endpoint.failures)
     return began <= since and ended - endpoint.lag >= until and not is_cut

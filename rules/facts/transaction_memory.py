@@ -195,7 +195,7 @@ def latest_time(memory: TransactionMemory) -> int:
     times = [memory.began_us or 0]
     times += [seen.last_seen_us for seen in memory.open.values()]
     times += [seen.first_seen_us for seen in memory.sightings.values()]
-    times += [one.since_us for one in memory.markers.values()]
+    times += [marker.since_us for marker in memory.markers.values()]
     times += [slices[-1].minute * _SLICE_US for slices in memory.outcomes.values()]
     return max(times, default=0)
 
@@ -255,19 +255,19 @@ def _sightings(
     snapshot: Snapshot, now_us: int, old: Mapping[TransactionKey, ObservedTransaction]
 ) -> dict[TransactionKey, ObservedTransaction]:
     by_producer = snapshot.transactions.by_producer()
-    found: dict[TransactionKey, ObservedTransaction] = {}
+    transactions: dict[TransactionKey, ObservedTransaction] = {}
     for producer in snapshot.producers.open:
         key = transaction_key(snapshot, producer)
         before = old.get(key)
         name = snapshot.partitions.index.topic_partition(producer.row)
-        found[key] = ObservedTransaction(
+        transactions[key] = ObservedTransaction(
             row_name=name,
             first_seen_us=now_us if before is None else before.first_seen_us,
             unlisted_since_us=_unlisted_since(
                 snapshot, by_producer.get(producer.producer_id), name, now_us, before
             ),
         )
-    return found | _unlooked(snapshot, found, old)
+    return transactions | _unlooked(snapshot, transactions, old)
 
 
 def _unlisted_since(

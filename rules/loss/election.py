@@ -86,17 +86,17 @@ def is_unclean_if_lost(changes: Changes) -> Bools:
     leader = changes.view.snapshot.partitions.leader.take(changes.rows)
     is_own = leader.valid & (leader.values == observations.leader.take(rows).values)
     in_sync = holds(observations.isr, rows, leader) | holds(observations.elr, rows, leader)
-    found: Bools = ~is_own & ~in_sync & (_allowed(changes) == ALLOWED)
-    return found
+    mask: Bools = ~is_own & ~in_sync & (_allowed(changes) == ALLOWED)
+    return mask
 
 
 def contradicted_directly(changes: Changes) -> Bools:
     """Mark the changes of which lines, or a time without a leader, tell what a clean one does not leave."""
     told, last_known = _told(changes)
     _, _, is_against = _written_isr(changes)
-    found: Bools = told | last_known | is_against
-    found |= (_allowed(changes) != FORBIDDEN) & was_left_out_without_leader(changes)
-    return found
+    mask: Bools = told | last_known | is_against
+    mask |= (_allowed(changes) != FORBIDDEN) & was_left_out_without_leader(changes)
+    return mask
 
 
 def contradicted_by_metadata(changes: Changes) -> Bools:
@@ -106,9 +106,9 @@ def contradicted_by_metadata(changes: Changes) -> Bools:
 
 def was_seen_out_of_sync(changes: Changes, may: Bools) -> Bools:
     """Mark those of the changes that may be unclean whose winner the metadata before told to be out."""
-    found: Bools = may & was_left_out_without_leader(changes)
+    mask: Bools = may & was_left_out_without_leader(changes)
     alone = may & died_alone(changes)
-    return found | (alone & ~_was_reassigned(changes)) if alone.any() else found
+    return mask | (alone & ~_was_reassigned(changes)) if alone.any() else mask
 
 
 def may_be_unclean(changes: Changes) -> Bools:
@@ -190,8 +190,8 @@ def _is_only_replica(changes: Changes) -> Bools:
     before = changes.observations.leader.take(changes.observation_of_row)
     is_own = leader.valid & before.valid & (leader.values == before.values)
     replicas = changes.view.snapshot.partitions.replicas.take(changes.rows)
-    found: Bools = is_own & replicas.valid & (replicas.lengths == 1)
-    return found
+    mask: Bools = is_own & replicas.valid & (replicas.lengths == 1)
+    return mask
 
 
 def _is_explained(changes: Changes, wanted: Bools) -> Bools:
@@ -242,8 +242,8 @@ def _has_followed(changes: Changes) -> Bools:
     has_grown = then.valid & last.valid & (last.values > then.values)
     is_direct = epochs.values[changes.rows] - changes.old_epochs == 1
     is_later = reported_at.valid & (observed_at.values > reported_at.values)
-    found: Bools = has_grown & is_direct & is_later
-    return found
+    mask: Bools = has_grown & is_direct & is_later
+    return mask
 
 
 def _was_reassigned(changes: Changes) -> Bools:
@@ -297,8 +297,8 @@ def stood_still(changes: Changes) -> Bools:
     still = since.valid & same & is_ahead & (since.values < observed_at.values)
     jumped = since.valid & stood_at.valid & (stood_at.values < watermark.values)
     jumped &= ~reported_at.valid | (since.values < reported_at.values)
-    found: Bools = still | jumped | ~end.valid
-    return found
+    mask: Bools = still | jumped | ~end.valid
+    return mask
 
 
 def stood_for_long(changes: Changes) -> Bools:
@@ -307,8 +307,8 @@ def stood_for_long(changes: Changes) -> Bools:
     """
     since = changes.observations.context.high_watermark.take(changes.observation_of_row).since_us
     observed_at = changes.observations.observed_at_us.take(changes.observation_of_row)
-    found: Bools = ~since.valid | (observed_at.values - since.values >= STALLED // MICROSECOND)
-    return found
+    mask: Bools = ~since.valid | (observed_at.values - since.values >= STALLED // MICROSECOND)
+    return mask
 
 
 def _age_us(changes: Changes) -> Int64s:

@@ -37,7 +37,7 @@ def with_incidents(view: View, losses: LossMemory) -> LossMemory:
         return losses
     now_us = microseconds(view.now)
     oldest = now_us - KEPT // MICROSECOND
-    open_ = [_Open.of(one) for one in losses.incidents if one.last_us > oldest]
+    open_ = [_Open.of(incident) for incident in losses.incidents if incident.last_us > oldest]
     known = {name for one in open_ for name in one.events}
     for name, broker in found:
         if name not in known:
@@ -56,7 +56,9 @@ class IncidentIndex:
     @classmethod
     def of(cls, losses: LossMemory) -> IncidentIndex:
         """Return the index of what is remembered."""
-        of_event = {name: one.incident_id for one in losses.incidents for name in one.events}
+        of_event = {
+            name: incident.incident_id for incident in losses.incidents for name in incident.events
+        }
         latest = sorted(of_event, key=lambda name: name.leader_epoch)
         return cls(of_event, {name[:2]: of_event[name] for name in latest})
 

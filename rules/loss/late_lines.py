@@ -40,13 +40,13 @@ def held_against(
 def newly_contradicted(view: View) -> dict[tuple[int, int], ReportedLoss]:
     """Return by row and leader epoch the changes told before against which this round read a line."""
     before = {} if view.before is None else {one.key: one for one in view.before.losses.reported}
-    found: dict[tuple[int, int], ReportedLoss] = {}
+    losses: dict[tuple[int, int], ReportedLoss] = {}
     for loss in view.memory.losses.reported:
         was, row = before.get(loss.key), row_of(view, loss)
         is_same = was is not None and was.leader_epoch == loss.leader_epoch
         if was is not None and is_same and row is not None and loss.contradicted > was.contradicted:
-            found[row, loss.leader_epoch] = loss
-    return found
+            losses[row, loss.leader_epoch] = loss
+    return losses
 
 
 def has_tail(loss: ReportedLoss) -> bool:

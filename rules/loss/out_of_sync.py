@@ -28,10 +28,10 @@ def was_left_out_without_leader(changes: Changes) -> Bools:
     told = context.leaderless_epoch.take(rows)
     just_before = told.valid & (told.values > changes.old_epochs)
     just_before &= told.values + 1 == _present_epochs(changes)
-    found: Bools = (
+    mask: Bools = (
         just_before & ~holds(context.electable, rows, changes.leaders) & _is_other(changes)
     )
-    return found
+    return mask
 
 
 def died_alone(changes: Changes) -> Bools:
@@ -51,10 +51,10 @@ def died_alone(changes: Changes) -> Bools:
     )
     gave_no_answer = reported_at.valid & (reported_at.values > observed_at.values)
     may_be_elected = ~elr.valid | holds(observations.elr, rows, changes.leaders)
-    found: Bools = (
+    mask: Bools = (
         was_alone & gave_no_answer & ~may_be_elected & changes.are_direct & _is_other(changes)
     )
-    return found & _is_gone_soon(changes, reported_at)
+    return mask & _is_gone_soon(changes, reported_at)
 
 
 def _is_gone_soon(changes: Changes, reported_at: Column) -> Bools:
@@ -66,15 +66,15 @@ def _is_gone_soon(changes: Changes, reported_at: Column) -> Bools:
     is_in_sync = np.where(was_back.valid, was_back.values == 1, is_back)
     seen_at = np.where(at.valid, at.values, changes.now_us)
     is_soon = seen_at - reported_at.values <= FRESH // MICROSECOND
-    found: Bools = present.take(changes.rows).valid & ~is_in_sync & is_soon
-    return found
+    mask: Bools = present.take(changes.rows).valid & ~is_in_sync & is_soon
+    return mask
 
 
 def _is_other(changes: Changes) -> Bools:
     """Mark where another one leads than at the last observation."""
     leader, before = changes.leaders, changes.observations.leader.take(changes.observation_of_row)
-    found: Bools = leader.valid & before.valid & (leader.values != before.values)
-    return found
+    mask: Bools = leader.valid & before.valid & (leader.values != before.values)
+    return mask
 
 
 def _present_epochs(changes: Changes) -> Int64s:

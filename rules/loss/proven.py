@@ -16,15 +16,15 @@ from rules.view import View
 def newly_proven(view: View) -> dict[tuple[int, int], ReportedLoss]:
     """Return the losses that this round proves and that were told as possible, by row and epoch."""
     before = {} if view.before is None else {one.key: one for one in view.before.losses.reported}
-    found: dict[tuple[int, int], ReportedLoss] = {}
+    losses: dict[tuple[int, int], ReportedLoss] = {}
     for loss in view.memory.losses.reported:
         known = before.get(loss.key)
         if not is_committed(loss) or (known is not None and is_committed(known)):
             continue
         row = row_of(view, loss)
         if row is not None and (known is not None or _was_told_otherwise(view, loss)):
-            found[row, loss.leader_epoch] = loss
-    return found
+            losses[row, loss.leader_epoch] = loss
+    return losses
 
 
 def loss_read_in(view: View, row: int, *, epoch: int | None, end: int) -> ReportedLoss | None:

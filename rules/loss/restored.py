@@ -55,14 +55,14 @@ def newly_restored(view: View) -> dict[tuple[int, int], ReportedLoss]:
     Each by itself: whether another loss of the partition still open is that one's matter.
     """
     before = {} if view.before is None else {one.key: one for one in view.before.losses.reported}
-    found: dict[tuple[int, int], ReportedLoss] = {}
+    losses: dict[tuple[int, int], ReportedLoss] = {}
     for loss in view.memory.losses.reported:
         known, row = before.get(loss.key), row_of(view, loss)
         is_new = known is not None and known.restored_epoch is None
         is_back = is_committed(loss) and loss.restored_epoch is not None
         if row is not None and is_new and is_back:
-            found[row, loss.leader_epoch] = loss
-    return found
+            losses[row, loss.leader_epoch] = loss
+    return losses
 
 
 def restored_evidence(loss: ReportedLoss | None) -> dict[str, EvidenceValue]:
@@ -97,4 +97,4 @@ def _to_check(view: View, loss: ReportedLoss) -> tuple[int | None, int | None]:
 def _known_end(loss: ReportedLoss) -> int:
     """Return up to where records are known to be lost."""
     ends = (loss.committed_to, loss.former_leader_log_end)
-    return max((one for one in ends if one is not None), default=loss.epoch_end)
+    return max((end for end in ends if end is not None), default=loss.epoch_end)

@@ -68,11 +68,11 @@ def settled_election(
     None until an old leader has cut its log. Where several may have led, the longest log counts.
     """
     known = list(lines)
-    found: dict[int | None, ReportedLoss] = {}
+    losses: dict[int | None, ReportedLoss] = {}
     for cut in sorted(_of(LogTruncated, [line.event for line in known]), key=_timestamp):
         if partition_of(cut) == one.name and _is_of_election(one, cut):
-            found.setdefault(cut.origin.broker_id, settled(_cut_by(one, cut, now_us), known))
-    told = [loss for loss in found.values() if loss.lost_to is not None]
+            losses.setdefault(cut.origin.broker_id, settled(_cut_by(one, cut, now_us), known))
+    told = [loss for loss in losses.values() if loss.lost_to is not None]
     return max(told, key=lambda loss: loss.lost_to or 0, default=None)
 
 
@@ -90,12 +90,12 @@ def with_settled(told: Sequence[ReportedLoss], loss: ReportedLoss) -> list[Repor
 def newly_settled(view: View) -> dict[tuple[int, int], ReportedLoss]:
     """Return by row and leader epoch the losses of which this round learned more from log lines."""
     before = {} if view.before is None else {one.key: one for one in view.before.losses.reported}
-    found: dict[tuple[int, int], ReportedLoss] = {}
+    losses: dict[tuple[int, int], ReportedLoss] = {}
     for loss in view.memory.losses.reported:
         row = row_of(view, loss)
         if row is not None and loss.lost_to is not None and _learned(before.get(loss.key), loss):
-            found[row, loss.leader_epoch] = loss
-    return found
+            losses[row, loss.leader_epoch] = loss
+    return losses
 
 
 def row_of(view: View, loss: ReportedLoss) -> int | None:

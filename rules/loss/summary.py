@@ -179,7 +179,10 @@ def summary_of(lines: Sequence[Sequence[LossFact]]) -> Summary:
     return Summary(
         broker=broker if isinstance(broker, int) else None,
         began=min(fact.since for fact in facts),
-        last_observation=min((one for one in observations if isinstance(one, str)), default=None),
+        last_observation=min(
+            (observation for observation in observations if isinstance(observation, str)),
+            default=None,
+        ),
         partitions=many,
         certain_offsets=sum(
             line[0].certain_offsets for line in lines if line[0].outcome is Outcome.LOST

@@ -65,12 +65,12 @@ def newly_unseen(view: View) -> dict[tuple[int, int], UnseenElection]:
     """Return by row and leader epoch the elections that this round tells."""
     before = () if view.before is None else view.before.losses.unseen
     known = {one.key for one in before}
-    found: dict[tuple[int, int], UnseenElection] = {}
+    elections: dict[tuple[int, int], UnseenElection] = {}
     for one in view.memory.losses.unseen:
         row = view.snapshot.partitions.index.row(one.name.topic, one.name.partition)
         if one.key not in known and row is not None:
-            found[row, one.leader_epoch] = one
-    return found
+            elections[row, one.leader_epoch] = one
+    return elections
 
 
 def election_evidence(view: View, one: UnseenElection) -> dict[str, EvidenceValue]:

@@ -120,13 +120,13 @@ def _unclean_lines(view: View, before: Memory) -> dict[int, UncleanChange]:
     """Return what controllers wrote of unclean elections, the latest of each partition, by row."""
     rows = LineRows.of(before.observations.partitions)
     events = (*(line.event for line in before.losses.lines), *view.snapshot.broker_log.events)
-    found: dict[int, UncleanChange] = {}
+    changes: dict[int, UncleanChange] = {}
     for event in events:
         if isinstance(event, UncleanChange) and not event.is_of_last_known:
             row = rows.row(event)
             if row is not None:
-                found[row] = event
-    return found
+                changes[row] = event
+    return changes
 
 
 def vanished_names(view: View) -> Iterator[tuple[EventName, int | None]]:

@@ -34,13 +34,13 @@ CLOCKS: Final = 10_000_000  # microseconds by which the clocks of two brokers ma
 def lost_transactions(view: View) -> dict[tuple[int, int], ReportedLoss]:
     """Return the losses of which this round knows which transactions are missing, by row and epoch."""
     before = {} if view.before is None else {one.key: one for one in view.before.losses.reported}
-    found: dict[tuple[int, int], ReportedLoss] = {}
+    losses: dict[tuple[int, int], ReportedLoss] = {}
     for loss in view.memory.losses.reported:
         old, row = before.get(loss.key), row_of(view, loss)
         was_told = old is not None and old.missing and not old.doubtful
         if row is not None and loss.missing and not loss.doubtful and not was_told:
-            found[row, loss.leader_epoch] = loss
-    return found
+            losses[row, loss.leader_epoch] = loss
+    return losses
 
 
 def about_markers(view: View) -> tuple[BatchesQuestion, ...]:
@@ -122,7 +122,7 @@ def _first_answer(view: View, loss: ReportedLoss, epochs: Mapping[int, int]) -> 
 
 def _was_scanned(view: View, row: int, loss: ReportedLoss) -> ReportedLoss:
     """Sort the doubtful ones by the markers that the log shows, and search further back for the rest."""
-    found = {one.producer_id: one for one in view.snapshot.batches if one.name == loss.name}
+    found = {batch.producer_id: batch for batch in view.snapshot.batches if batch.name == loss.name}
     missing, rest = list(loss.missing), []
     for one in loss.doubtful:
         answer = found.get(one.producer_id)
@@ -167,4 +167,4 @@ def _is_there(one: CommittedTransaction, markers: Sequence[MarkerSeen], epoch_be
 
 
 def _since(transactions: Iterable[CommittedTransaction]) -> int:
-    return min((one.started_us for one in transactions), default=CLOCKS) - CLOCKS
+    return min((transaction.started_us for transaction in transactions), default=CLOCKS) - CLOCKS

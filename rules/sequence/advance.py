@@ -112,7 +112,7 @@ def _asked(episode: Episode, context: EpisodeContext) -> tuple[int, int]:
     """Return how often it was asked: not where nobody answered, and anew where all is settled."""
     is_silence = context.is_silent or context.scan_error is SequenceReason.SCAN_FAILED
     unanswered = int(episode.is_querying and is_silence)
-    is_settled = all(one.is_settled for one in episode.rejections)
+    is_settled = all(rejection.is_settled for rejection in episode.rejections)
     return episode.queries - unanswered, 0 if is_settled else episode.total_queries - unanswered
 
 
@@ -121,7 +121,10 @@ def _still_said(episode: Episode, rejections: tuple[Rejection, ...], decided: De
     before = episode.verdict
     if before.class_ is not SequenceClass.LOSS or not before.is_confirmed:
         return _still_failed(episode, decided)
-    shown = next((one for one in rejections if one.key == episode.shown.key), decided.rejection)
+    shown = next(
+        (rejection for rejection in rejections if rejection.key == episode.shown.key),
+        decided.rejection,
+    )
     if decided.verdict.is_confirmed or shown.proof is not None:
         return decided
     return Decided(rejection=shown, verdict=before)
@@ -161,7 +164,9 @@ def _wants_more(episode: Episode, decided: Decided, context: EpisodeContext) -> 
 
 def _may_arrive(episode: Episode, context: EpisodeContext) -> bool:
     """Whether to observation if a batch comes after all before which nothing acknowledged is missing."""
-    awaited = [one for one in episode.rejections if one.arrival is Arrival.AWAITED]
+    awaited = [
+        rejection for rejection in episode.rejections if rejection.arrival is Arrival.AWAITED
+    ]
     if not any(one.proof is not None for one in awaited):
         return False
     if is_patient(episode, context):

@@ -71,8 +71,8 @@ def _end(contexts: EpisodeContexts, context: EpisodeContext) -> int | None:
 
 
 def _with_batches(episode: Episode, found: BatchesOf, now_us: int, end: int | None) -> Episode:
-    epochs = [one.producer_epoch for one in found.batches]
-    epochs += [one.producer_epoch for one in found.markers]
+    epochs = [batch.producer_epoch for batch in found.batches]
+    epochs += [marker.producer_epoch for marker in found.markers]
     is_whole = reaches(episode.rejections, found)
     is_to_end = is_whole and end is not None and found.scanned_to >= end
     return changed(

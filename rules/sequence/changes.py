@@ -208,7 +208,7 @@ def _over(old: Column, mask: Bools, new: Column) -> Column:
 
 def _refusing(snapshot: Snapshot, before: SequenceMemory) -> frozenset[TopicPartition | None]:
     """Return the partitions with open episodes, and those of which one begins in this round."""
-    lines = (one for one in snapshot.broker_log.events if isinstance(one, SequenceRejected))
+    lines = (event for event in snapshot.broker_log.events if isinstance(event, SequenceRejected))
     return frozenset([*(name for name, _ in before.open), *map(partition_of, lines)])
 
 
@@ -218,14 +218,14 @@ def _forgotten(
     """Forget the oldest changes, and begin the watch of their partitions anew behind them."""
     oldest = now_us - CHANGE_KEPT // timedelta(microseconds=1)
     kept = {
-        name: tuple(one for one in changes if one.seen_us > oldest)
+        name: tuple(change for change in changes if change.seen_us > oldest)
         for name, changes in _chosen(found, refusing).items()
     }
     gone = {
-        name: max(one.leader_epoch for one in changes)
+        name: max(change.leader_epoch for change in changes)
         for name, changes in found.items()
         if (left := kept.get(name, ())) != changes
-        for changes in [tuple(one for one in changes if one not in left)]
+        for changes in [tuple(change for change in changes if change not in left)]
     }
     return {name: left for name, left in kept.items() if left}, _begun_anew(watch, gone)
 

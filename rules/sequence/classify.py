@@ -193,7 +193,7 @@ def _by_changes(
     episode: Episode, rejection: Rejection, context: EpisodeContext
 ) -> SequenceVerdict | None:
     """Judge where a change between the last sequence and the rejection was not clean."""
-    between = [one for one in episode.changes if lies_between(one, rejection)]
+    between = [change for change in episode.changes if lies_between(change, rejection)]
     lost = next((one for one in between if one.kind is ChangeKind.LOST), None)
     if lost is not None:
         if _was_scanned(episode, rejection):
@@ -212,7 +212,7 @@ def _by_changes(
 def _may_have_changed(episode: Episode, rejection: Rejection, context: EpisodeContext) -> bool:
     """Whether a bad change may lie in between; of a partition that is not seen nothing is known."""
     is_unseen = context.error is not None and context.leader_epoch is None
-    return not is_unseen and any(may_lie_between(one, rejection) for one in episode.changes)
+    return not is_unseen and any(may_lie_between(change, rejection) for change in episode.changes)
 
 
 def _by_clean_changes(
@@ -228,7 +228,7 @@ def _by_clean_changes(
         if suspicion.class_ is SequenceClass.LOSS:
             return _lost(Phase.SUSPECTED, SequenceReason.CHANGES_UNSEEN, suspicion.rejection)
         return _not_known(episode, suspicion, context, SequenceReason.CHANGES_UNSEEN)
-    if any(one.leader_epoch > appended for one in episode.changes):
+    if any(change.leader_epoch > appended for change in episode.changes):
         return None  # it is known that they came after the rejection
     is_later = _was_rejected_in(appended, suspicion.rejection, episode)
     is_certain = context.clean_from is not None and context.clean_from <= appended

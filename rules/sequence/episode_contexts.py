@@ -35,14 +35,14 @@ class EpisodeContexts:
         """Return what a round shows."""
         changes = Changes.of(view)
         unreported = () if changes is None else changes.rows[changes.waiting].tolist()
-        found = (one for one in view.snapshot.batches if one.scanned_from >= 0)
+        found = (batch for batch in view.snapshot.batches if batch.scanned_from >= 0)
         return cls(
             snapshot=view.snapshot,
             now_us=microseconds(view.now),
             leaderships=leaderships,
             unreported=frozenset(unreported),
             batches={(one.name, one.producer_id): one for one in found},
-            scan_gaps=tuple(one for one in view.snapshot.gaps if one.scope is GapScope.BATCHES),
+            scan_gaps=tuple(gap for gap in view.snapshot.gaps if gap.scope is GapScope.BATCHES),
         )
 
     def of_episode(self, episode: Episode) -> EpisodeContext:

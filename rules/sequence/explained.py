@@ -155,7 +155,7 @@ def numbers_told(
     gaps = [gap for one in beside if (gap := gap_of(one)) is not None]
     per_batch = records_per_batch(beside, largest_batch)
     return {
-        "rejections": sum(one.count for one in rejections),
+        "rejections": sum(rejection.count for rejection in rejections),
         "distinct_rejections": len(rejections),
         "smallest_gap": min(gaps, default=None),
         "largest_batch": largest_batch,

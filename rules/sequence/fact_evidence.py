@@ -121,7 +121,7 @@ def _latest_epoch(episode: Episode, rejection: Rejection) -> int:
     """Return the latest leader epoch that was seen; -1 where none was."""
     observation = None if episode.last_state is None else episode.last_state.leader_epoch
     seen = [episode.leader_epoch, rejection.proof_leader_epoch, observation]
-    seen += [one.leader_epoch for one in episode.changes]
+    seen += [change.leader_epoch for change in episode.changes]
     return max((one for one in seen if one is not None), default=-1)
 
 

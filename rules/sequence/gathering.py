@@ -59,11 +59,11 @@ def gathered(snapshot: Snapshot, before: SequenceMemory) -> Gathered:
 def _ended(
     ended: Iterable[Episode], wanted: Mapping[EpisodeKey, object]
 ) -> dict[EpisodeKey, list[Episode]]:
-    found: dict[EpisodeKey, list[Episode]] = {}
+    episodes: dict[EpisodeKey, list[Episode]] = {}
     for one in ended:
         if one.key in wanted:
-            found.setdefault(one.key, []).append(one)
-    return found
+            episodes.setdefault(one.key, []).append(one)
+    return episodes
 
 
 def _by_topic(
@@ -73,15 +73,15 @@ def _by_topic(
 
     A line may not tell the id.
     """
-    found: dict[TopicId | None, list[SequenceRejected]] = {}
+    rejecteds: dict[TopicId | None, list[SequenceRejected]] = {}
     for event in events:
-        found.setdefault(event.topic_id, []).append(event)
-    if len(found) == 1:
-        return list(found.items())
-    ids = [topic_id for topic_id in found if topic_id is not None]
-    if len(ids) == 1 and None in found:
-        found[ids[0]] += found.pop(None)
-    return sorted(found.items(), key=lambda one: (one[0] == present, one[0] or ""))
+        rejecteds.setdefault(event.topic_id, []).append(event)
+    if len(rejecteds) == 1:
+        return list(rejecteds.items())
+    ids = [topic_id for topic_id in rejecteds if topic_id is not None]
+    if len(ids) == 1 and None in rejecteds:
+        rejecteds[ids[0]] += rejecteds.pop(None)
+    return sorted(rejecteds.items(), key=lambda one: (one[0] == present, one[0] or ""))
 
 
 def _added(
@@ -96,7 +96,11 @@ def _added(
     rejections = distinct(rejection_of(event, now) for event in events)
     if episode is not None and not _is_another(episode.topic_id, topic_id):
         return with_rejections(episode, rejections, now, _leader_epoch(snapshot, episode.name))
-    new = [one for one in rejections if not any(_knows(before, one) for before in ended)]
+    new = [
+        rejection
+        for rejection in rejections
+        if not any(_knows(before, rejection) for before in ended)
+    ]
     return _opened(snapshot, events[0], tuple(new), topic_id) if new else None
 
 
@@ -130,7 +134,7 @@ def _opened(
         topic_id=topic_id or known,
         producer_id=event.producer_id,
         rejections=bounded(rejections),
-        rejection_count=sum(one.count for one in rejections),
+        rejection_count=sum(rejection.count for rejection in rejections),
         first_seen_us=now,
         last_seen_us=now,
         leader_epoch=None if row is None else snapshot.offsets.leader_epoch[row],

@@ -35,7 +35,11 @@ def resolved(rejections: Iterable[Rejection], found: BatchesOf) -> tuple[Rejecti
 
 def reaches(rejections: Sequence[Rejection], found: BatchesOf) -> bool:
     """Whether the log was scanned around every offset at which a batch was rejected."""
-    offsets = [one.offset for one in rejections if not one.is_settled and one.offset is not None]
+    offsets = [
+        rejection.offset
+        for rejection in rejections
+        if not rejection.is_settled and rejection.offset is not None
+    ]
     if found.scanned_from < 0 or not offsets:
         return found.scanned_from >= 0
     return found.scanned_from <= min(offsets) and found.scanned_to >= max(offsets)
@@ -80,7 +84,7 @@ def is_of_epoch(rejection: Rejection, producer_epoch: int) -> bool:
     known = producer_epoch_of(rejection)
     if known is None:
         entries = [one for one in (rejection.before, rejection.marker) if one is not None]
-        known = max((one.producer_epoch for one in entries), default=0)
+        known = max((entry.producer_epoch for entry in entries), default=0)
     return producer_epoch == known
 
 

@@ -90,7 +90,7 @@ def suspicions_of(
             groups.setdefault(_stand(rejection), []).append(rejection)
     by_stand = {stand: _of_group(beside, largest_batch) for stand, beside in groups.items()}
     restarted, moved = restarting_from(rejections), _moved_on(groups)
-    found: list[Suspicion] = []
+    suspicions: list[Suspicion] = []
     for rejection in rejections:
         stand, phase = _stand(rejection), Phase.SUSPECTED
         if rejection.form is SequenceForm.EARLIEST_SEEN:
@@ -102,8 +102,8 @@ def suspicions_of(
         else:
             said = (REORDERING, SequenceReason.MOVES_ON) if stand in moved else by_stand[stand]
         class_, reason = said
-        found.append(Suspicion(class_=class_, phase=phase, reason=reason, rejection=rejection))
-    return tuple(found)
+        suspicions.append(Suspicion(class_=class_, phase=phase, reason=reason, rejection=rejection))
+    return tuple(suspicions)
 
 
 def _alone(rejection: Rejection, largest_batch: int | None) -> Suspicion:
@@ -131,8 +131,8 @@ def times_rejected(rejections: Iterable[Rejection]) -> int:
     only where its producer stood at the same place in the log.
     """
     counts = Counter[int | None]()
-    for one in rejections:
-        counts[_place(one)] += one.count
+    for rejection in rejections:
+        counts[_place(rejection)] += rejection.count
     return max(counts.values(), default=0)
 
 
@@ -210,9 +210,9 @@ def restarting_from(rejections: Iterable[Rejection]) -> set[int | None]:
     Where the broker had taken the one before, a batch was only overtaken at its start.
     """
     begun: dict[int | None, set[int]] = {}
-    for one in rejections:
-        if one.form is SequenceForm.NEW_EPOCH and one.producer_epoch is not None:
-            begun.setdefault(one.current_epoch, set()).add(one.producer_epoch)
+    for rejection in rejections:
+        if rejection.form is SequenceForm.NEW_EPOCH and rejection.producer_epoch is not None:
+            begun.setdefault(rejection.current_epoch, set()).add(rejection.producer_epoch)
     return {current for current, epochs in begun.items() if len(epochs) > 1}
 
 

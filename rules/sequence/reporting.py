@@ -57,7 +57,7 @@ def newly_reported(view: View) -> tuple[Episode, ...]:
         return ()
     known = () if view.before is None else view.before.sequences.episodes
     before = {one.id: _times(one) for one in known}
-    return tuple(one for one in now.episodes if _times(one) > before.get(one.id, 0))
+    return tuple(episode for episode in now.episodes if _times(episode) > before.get(episode.id, 0))
 
 
 def _times(episode: Episode) -> int:
@@ -131,9 +131,9 @@ def _refuted(
     if not found:
         return {}
     unchanged: dict[TopicPartition, list[Episode]] = {}
-    for one in view.memory.sequences.episodes:
-        if one.name in found and one.reported is not None and reasons.of(one):
-            unchanged.setdefault(one.name, []).append(one)
+    for episode in view.memory.sequences.episodes:
+        if episode.name in found and episode.reported is not None and reasons.of(episode):
+            unchanged.setdefault(episode.name, []).append(episode)
     return {
         name: sorted(unchanged.get(name, ()), key=_badness) or episodes
         for name, episodes in found.items()
@@ -173,7 +173,7 @@ def _awaited(view: View) -> frozenset[TopicPartition | None]:
 
 
 def _nameless(view: View) -> list[Episode]:
-    return [one for one in view.memory.sequences.episodes if one.name is None]
+    return [episode for episode in view.memory.sequences.episodes if episode.name is None]
 
 
 def _may_be_of(episode: Episode, reasons: Reasons) -> bool:
@@ -182,7 +182,7 @@ def _may_be_of(episode: Episode, reasons: Reasons) -> bool:
 
 
 def _names(view: View) -> list[TopicPartition]:
-    found = {one.name for one in view.memory.sequences.episodes if one.name is not None}
+    found = {episode.name for episode in view.memory.sequences.episodes if episode.name is not None}
     return sorted(found)
 
 
@@ -195,9 +195,9 @@ def _by_name(
         if one.name is not None and reasons.of(one) is not None:
             found.setdefault(one.name, {})[one.id] = one
     if found and reasons.lasting is not None:
-        for one in view.memory.sequences.episodes:
-            if one.name in found and reasons.of(one) is reasons.lasting:
-                found[one.name][one.id] = one
+        for episode in view.memory.sequences.episodes:
+            if episode.name in found and reasons.of(episode) is reasons.lasting:
+                found[episode.name][episode.id] = episode
     return {name: sorted(episodes.values(), key=_badness) for name, episodes in found.items()}
 
 
@@ -221,7 +221,7 @@ def _details(
     return {
         "topic_id": episodes[0].topic_id,
         **told(episodes[0]),
-        "episodes": [_short(one, is_new=one.id in new) for one in episodes[:SHOWN]],
+        "episodes": [_short(episode, is_new=episode.id in new) for episode in episodes[:SHOWN]],
         "episode_count": len(episodes),
         "source_errors": _errors(view.snapshot.broker_log),
     }
@@ -283,5 +283,5 @@ def _short(episode: Episode, *, is_new: bool) -> dict[str, Scalar]:
 
 
 def _errors(log: BrokerLog) -> list[dict[str, Scalar]]:
-    troubled = [one for one in log.sources if one.error is not None]
+    troubled = [source for source in log.sources if source.error is not None]
     return [{"source": one.name, "error": one.error} for one in troubled[:SHOWN]]

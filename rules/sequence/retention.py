@@ -92,7 +92,7 @@ def _ended(episode: Episode, now_us: int) -> Episode:
 
 def _taking_turns(episodes: Iterable[Episode]) -> dict[EpisodeKey, Episode]:
     """Let the newest of many episodes ask; the others wait."""
-    found = {one.key: one for one in episodes}
+    found = {episode.key: episode for episode in episodes}
     asking = sorted(
         (one for one in found.values() if one.is_querying), key=lambda one: -one.last_seen_us
     )

@@ -103,11 +103,11 @@ def shown(groups: list[BlockedGroup]) -> dict[str, EvidenceValue]:
     """Return the groups as evidence, the first of them by name."""
     rows: list[dict[str, Scalar]] = [
         {
-            "group": one.group_id,
-            "blocked_offsets": one.blocked_offsets,
-            "lag_before_transaction": one.lag_before_transaction,
-            "is_waiting": one.is_waiting,
+            "group": group.group_id,
+            "blocked_offsets": group.blocked_offsets,
+            "lag_before_transaction": group.lag_before_transaction,
+            "is_waiting": group.is_waiting,
         }
-        for one in groups[:SHOWN]
+        for group in groups[:SHOWN]
     ]
     return {"blocked_groups": rows, "blocked_group_count": len(groups)}

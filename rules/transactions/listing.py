@@ -151,7 +151,7 @@ class Listing:
     def holding_up(self, is_queried: Callable[[str], bool]) -> Iterator[ListedTransaction]:
         """Give the transactions that are known to hold up a group that is asked for by its id."""
         groups = self.view.snapshot.groups
-        asked: Bools = np.fromiter((is_queried(one.group_id) for one in groups), np.bool_)
+        asked: Bools = np.fromiter((is_queried(group.group_id) for group in groups), np.bool_)
         if not asked.any():
             return
         for entry in self.transactions:

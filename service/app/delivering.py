@@ -68,7 +68,7 @@ def make_delivering(  # noqa: PLR0913 - what it is made of, each by its name
 ) -> Delivering:
     """Build it; without receivers nothing is sent, and what was meant for former ones is given up."""
     receivers, owner = settings.receivers_by_name(), uuid4()
-    most = {one.name: one.max_concurrent for one in settings.receivers}
+    most = {receiver.name: receiver.max_concurrent for receiver in settings.receivers}
     stats = Stats(receivers)
     results = Deliveries(lambda: store.engine, cluster, owner)
     calls = Calls(settings.guard(), limits=CallLimits(connections=max(sum(most.values()), 1)))

@@ -144,7 +144,7 @@ class JobAdmin:
         Raises:
             StoreError: the database is away.
         """
-        return [_run_view(one) for one in self._runs.runs(name, limit, before)]
+        return [_run_view(run) for run in self._runs.runs(name, limit, before)]
 
     def run_now(self, name: str) -> None:
         """Ask for a run beside the due times; the run itself tells what became of it."""

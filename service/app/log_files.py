@@ -13,7 +13,7 @@ from service.settings import BrokerLogSettings, LogFileSettings
 
 def log_files(settings: BrokerLogSettings) -> LogFiles:
     """Build the feed of log files; nothing is opened yet, and without a pattern nothing ever is."""
-    sources = [_source(one) for one in settings.files]
+    sources = [_source(file) for file in settings.files]
     tail = LogTail(Disk(), sources, monotonic=monotonic, read_existing=settings.read_existing)
     names = [source.name for source in sources]
     return LogFiles(tail, names, in_time=OneAtATime("log_files").call)

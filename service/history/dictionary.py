@@ -169,11 +169,11 @@ def _table(series: Sequence[tuple[int, Series]], first_seen_ms: int) -> Any:
     labels = [one for _, one in series]
     columns = [
         pa.array([series_id for series_id, _ in series], pa.int64()),
-        pa.array([one.cluster for one in labels], pa.string()),
-        pa.array([one.metric.value for one in labels], pa.string()),
-        pa.array([one.topic for one in labels], pa.string()),
-        pa.array([one.partition for one in labels], pa.int32()),
-        pa.array([one.group for one in labels], pa.string()),
+        pa.array([label.cluster for label in labels], pa.string()),
+        pa.array([label.metric.value for label in labels], pa.string()),
+        pa.array([label.topic for label in labels], pa.string()),
+        pa.array([label.partition for label in labels], pa.int32()),
+        pa.array([label.group for label in labels], pa.string()),
         pa.array([first_seen_ms] * len(labels), pa.int64()),
     ]
     return pa.Table.from_arrays(columns, schema=SCHEMA)

@@ -164,7 +164,7 @@ class Extraction:
         """Return rejected batches per second; absent where not all of the logs could be read."""
         rates = np.full(len(subjects.rejected), np.nan)
         log = snapshot.broker_log
-        if not log.is_read or self._last_us is None or any(one.error for one in log.sources):
+        if not log.is_read or self._last_us is None or any(source.error for source in log.sources):
             return rates
         elapsed_us = now_us - self._last_us
         if not 0 < elapsed_us <= self._longest_us:
@@ -218,13 +218,13 @@ def record_error_rates(scrapes: Scrapes) -> dict[str, float]:
     """
     told: dict[str, dict[ProducerName, float]] = {}
     fresh = scrapes.fresh
-    for one in scrapes.clients:
-        if one.topic is None or one.errors is None or one.is_gone:
+    for client in scrapes.clients:
+        if client.topic is None or client.errors is None or client.is_gone:
             continue
-        mine = told.setdefault(one.topic, {})
-        rate = _rate(one) if one.endpoint in fresh else None
+        mine = told.setdefault(client.topic, {})
+        rate = _rate(client) if client.endpoint in fresh else None
         if rate is not None:
-            name = ProducerName(one.address, one.client_id)
+            name = ProducerName(client.address, client.client_id)
             mine[name] = max(mine.get(name, 0.0), rate)
     return {topic: sum(rates.values()) if rates else float("nan") for topic, rates in told.items()}
 

@@ -36,7 +36,7 @@ class BucketRows:
     @property
     def edges(self) -> list[int] | None:
         """Return the last series of every row group; None: it is not in order, or does not say."""
-        known = [one for one in self._bounds if one is not None]
+        known = [bound for bound in self._bounds if bound is not None]
         pairs = pairwise(known)
         if len(known) < len(self) or any(one[1] > later[0] for one, later in pairs):
             return None
@@ -50,15 +50,15 @@ class BucketRows:
         held, self._held = self._held, []
         if last is None:
             return held
-        found: list[Block] = []
+        blocks: list[Block] = []
         for block in held:
             is_due = block.series_id <= last
             if is_due.all():
-                found.append(block)
+                blocks.append(block)
             else:
                 self._held.append(block.take(~is_due))
-                found += [block.take(is_due)] if is_due.any() else []
-        return found
+                blocks += [block.take(is_due)] if is_due.any() else []
+        return blocks
 
     def _begins_by(self, last: int | None) -> bool:
         bounds = self._bounds[self._taken]

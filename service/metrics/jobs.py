@@ -13,21 +13,21 @@ from service.scheduling.stats import JobStats
 def job_samples(jobs: Sequence[JobStats]) -> dict[Metric, bytes]:
     """Return the lines of all jobs; every outcome has a number from the start, for alerts on it."""
     ends = (
-        line(names.JOB_RUNS, {"job_name": one.name, "outcome": outcome.value}, count)
-        for one in jobs
-        for outcome, count in one.ends.items()
+        line(names.JOB_RUNS, {"job_name": job.name, "outcome": outcome.value}, count)
+        for job in jobs
+        for outcome, count in job.ends.items()
     )
     return {
         names.JOB_RUNS: b"".join(ends),
-        names.JOB_LATE_RUNS: _each(names.JOB_LATE_RUNS, {one.name: one.late for one in jobs}),
-        names.JOB_RUNNING: _each(names.JOB_RUNNING, {one.name: one.is_running for one in jobs}),
+        names.JOB_LATE_RUNS: _each(names.JOB_LATE_RUNS, {job.name: job.late for job in jobs}),
+        names.JOB_RUNNING: _each(names.JOB_RUNNING, {job.name: job.is_running for job in jobs}),
         names.JOB_DURATION: _each(
             names.JOB_DURATION,
-            {one.name: one.took_seconds for one in jobs if one.took_seconds is not None},
+            {job.name: job.took_seconds for job in jobs if job.took_seconds is not None},
         ),
         names.JOB_LAST_SUCCESS: _each(
             names.JOB_LAST_SUCCESS,
-            {one.name: one.last_success.timestamp() for one in jobs if one.last_success},
+            {job.name: job.last_success.timestamp() for job in jobs if job.last_success},
         ),
     }
 

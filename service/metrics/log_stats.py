@@ -52,11 +52,11 @@ def after_round(
     Files and requests may bring lines of one name: both count, and the error of either is told.
     """
     read: dict[str, LogStats] = {}
-    for one in sources:
-        earlier = read.get(one.name)
-        made = (earlier or stats.get(one.name, LogStats())).after(one)
-        errors = [why for why in (earlier and earlier.error, one.error) if why]
-        read[one.name] = replace(made, reported_at=now, error="; ".join(errors) or None)
+    for source in sources:
+        earlier = read.get(source.name)
+        made = (earlier or stats.get(source.name, LogStats())).after(source)
+        errors = [why for why in (earlier and earlier.error, source.error) if why]
+        read[source.name] = replace(made, reported_at=now, error="; ".join(errors) or None)
     kept = {
         name: one
         for name, one in stats.items()

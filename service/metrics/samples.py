@@ -228,7 +228,7 @@ def _counted(totals: SelfMetrics) -> dict[Metric, Values]:
 
 
 def _latest(totals: SelfMetrics) -> dict[Metric, Values]:
-    found: dict[Metric, Values] = {
+    valueses: dict[Metric, Values] = {
         names.PHASE_DURATION: [({"phase": p}, took) for p, took in totals.phase_seconds.items()],
         names.VERDICTS: [
             ({"rule": rule, "verdict": verdict.name.lower()}, count)
@@ -240,12 +240,12 @@ def _latest(totals: SelfMetrics) -> dict[Metric, Values]:
         ],
     }
     if totals.interval_seconds is not None:
-        found[names.ROUND_INTERVAL] = [({}, totals.interval_seconds)]
+        valueses[names.ROUND_INTERVAL] = [({}, totals.interval_seconds)]
     if totals.took_seconds is not None:
-        found[names.ROUND_DURATION] = [({}, totals.took_seconds)]
+        valueses[names.ROUND_DURATION] = [({}, totals.took_seconds)]
     if totals.last_success is not None:
-        found[names.LAST_SUCCESS] = [({}, totals.last_success.timestamp())]
-    return found
+        valueses[names.LAST_SUCCESS] = [({}, totals.last_success.timestamp())]
+    return valueses
 
 
 def _stored(totals: SelfMetrics) -> dict[Metric, Values]:
@@ -276,7 +276,11 @@ def _at_risk(risk: RiskStats | None) -> dict[Metric, Values]:
 
 def _scraped(endpoints: Iterable[EndpointState]) -> dict[Metric, Values]:
     """Give the stats of every endpoint that was asked."""
-    asked = [({"endpoint": one.name}, one) for one in endpoints if one.took_seconds is not None]
+    asked = [
+        ({"endpoint": endpoint.name}, endpoint)
+        for endpoint in endpoints
+        if endpoint.took_seconds is not None
+    ]
     return {
         names.SCRAPE_UP: [(labels, int(one.is_up)) for labels, one in asked],
         names.SCRAPE_DURATION: [(labels, one.took_seconds or 0.0) for labels, one in asked],

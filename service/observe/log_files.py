@@ -80,4 +80,6 @@ def _hangs(sources: Sequence[str], why: str) -> Fed:
         cause=GapCause.TIMEOUT,
         scope=GapScope.BROKER_LOG,
     )
-    return Fed(sources=tuple(LogSource(name=one, error=error) for one in sources), gaps=(gap,))
+    return Fed(
+        sources=tuple(LogSource(name=source, error=error) for source in sources), gaps=(gap,)
+    )

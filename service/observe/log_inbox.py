@@ -125,7 +125,7 @@ class LogInbox:
         if not self._sources and (self._sources is not None or position is None):
             return Fed()
         gap = Gap(what=WHAT, why=why, cause=cause, scope=GapScope.BROKER_LOG)
-        sources = tuple(replace(one, error=why) for one in self._sources or ())
+        sources = tuple(replace(source, error=why) for source in self._sources or ())
         return Fed(sources=sources, gaps=(gap,))
 
 
@@ -239,15 +239,15 @@ def _identity(event: LogEvent, place: int) -> object:
 
 def _counted(found: WaitingLines) -> tuple[LogSource, ...]:
     """Return all sources that are known, with what was read of them."""
-    return _summed([*found.sources, *(one for part in found.parsed for one in part.sources)])
+    return _summed([*found.sources, *(source for part in found.parsed for source in part.sources)])
 
 
 def _summed(sources: Iterable[LogSource]) -> tuple[LogSource, ...]:
     """Return each source once, by name."""
     summed: dict[str, LogSource] = {}
-    for one in sources:
-        before = summed.get(one.name)
-        summed[one.name] = one if before is None else _both(before, one)
+    for source in sources:
+        before = summed.get(source.name)
+        summed[source.name] = source if before is None else _both(before, source)
     return tuple(summed.values())
 
 

@@ -134,7 +134,7 @@ class ScrapeWatch:
         self._log = log
         self._off_loop = off_loop
         self._lock = threading.Lock()  # held to change what is below, never while one waits
-        self._watched = {one: self._new(one, monotonic()) for one in known.endpoints}
+        self._watched = {endpoint: self._new(endpoint, monotonic()) for endpoint in known.endpoints}
         self._listed = known
         self._ahead_us = self._ahead()
         self._places = asyncio.Semaphore(AT_ONCE)
@@ -158,9 +158,11 @@ class ScrapeWatch:
         return Scrapes(
             is_read=True,
             endpoints=states,
-            clients=tuple(one for each in facts for one in each.clients),
-            request_errors=tuple(one for each in facts for one in each.request_errors),
-            unclean_elections=tuple(one for each in facts for one in each.unclean_elections),
+            clients=tuple(client for each in facts for client in each.clients),
+            request_errors=tuple(error for each in facts for error in each.request_errors),
+            unclean_elections=tuple(
+                election for each in facts for election in each.unclean_elections
+            ),
             failures=listed.failures,
             lists_known=listed.is_known,
         )
@@ -223,7 +225,8 @@ class ScrapeWatch:
         with self._lock:
             self._listed = listed
             self._watched = {
-                one: self._watched.get(one) or self._new(one, now) for one in listed.endpoints
+                endpoint: self._watched.get(endpoint) or self._new(endpoint, now)
+                for endpoint in listed.endpoints
             }
 
     def _new(self, endpoint: Endpoint, now: float) -> _Watched:

@@ -98,7 +98,7 @@ class Alerting:
 
     def others(self, cluster_id: str) -> list[str]:
         """Return the other clusters of which anything is left."""
-        return [one for one in self._states if one != cluster_id]
+        return [state for state in self._states if state != cluster_id]
 
     def is_due(self, cluster_id: str, now: datetime) -> bool:
         """Whether a group of a cluster is to be flushed."""
@@ -107,7 +107,7 @@ class Alerting:
     def stats(self, cluster_id: str) -> AlertStats:
         """Return how it goes; what the database would not have failed as well."""
         alerts = self.state(cluster_id).alerts.values()
-        going_on = (one for one in alerts if one.state is not AlertState.RESOLVED)
+        going_on = (alert for alert in alerts if alert.state is not AlertState.RESOLVED)
         return AlertStats(
             alerts=Counter((one.rule_id, one.severity, one.state) for one in going_on),
             failures=self._failures,
@@ -133,7 +133,7 @@ class Alerting:
         if wanted is None:
             return
         self._wanted = wanted
-        self._done &= {one.closing_id for one in wanted.closings}
+        self._done &= {closing.closing_id for closing in wanted.closings}
 
     def note_rejected(self, cluster_id: str) -> None:
         """Write everything anew: the database would not take what a step left."""
@@ -150,7 +150,9 @@ class Alerting:
 
     def closings(self, open_findings: OpenFindings, at: datetime) -> Closings:
         """Return what ends because persons want it to, and what became of each wish."""
-        left = [one for one in self._wanted.closings if one.closing_id not in self._done]
+        left = [
+            closing for closing in self._wanted.closings if closing.closing_id not in self._done
+        ]
         if not left:
             return Closings()
         by_rule: dict[str, list[OpenFinding]] = {}
@@ -204,7 +206,7 @@ class Alerting:
         Receivers know the name alone: what ends here and fires there goes on for them.
         """
         known = self.state(cluster_id)
-        goes_on = any(one.state is not AlertState.RESOLVED for one in known.alerts.values())
+        goes_on = any(alert.state is not AlertState.RESOLVED for alert in known.alerts.values())
         if not (goes_on or known.groups or cluster_id in self._owed):
             self._states.pop(cluster_id, None)
             return None

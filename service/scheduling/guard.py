@@ -118,9 +118,9 @@ def _end_all() -> None:
 
 def _descendants() -> list[psutil.Process]:
     return [
-        one
-        for one in psutil.Process().children(recursive=True)
-        if _status(one) != psutil.STATUS_ZOMBIE
+        child
+        for child in psutil.Process().children(recursive=True)
+        if _status(child) != psutil.STATUS_ZOMBIE
     ]
 
 

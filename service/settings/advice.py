@@ -76,7 +76,7 @@ def _sends_openly(scrapes: ScrapeSettings) -> bool:
         EndpointKind.PAGE: scrapes.bearer_token or scrapes.password,
         EndpointKind.PROMETHEUS: scrapes.prometheus_bearer_token or scrapes.prometheus_password,
     }
-    urls = [urlsplit(one.url) for one in scrapes.endpoints() if secrets[one.kind]]
+    urls = [urlsplit(endpoint.url) for endpoint in scrapes.endpoints() if secrets[endpoint.kind]]
     return any(url.scheme == "http" and not _is_own(url.hostname or "") for url in urls)
 
 
@@ -96,7 +96,7 @@ def _waits_for_information(alerting: AlertingSettings) -> bool:
 
 
 def _is_in_vain(route: Route) -> bool:
-    named = tuple(one for one in route.matchers if one.name == ALERTNAME)
+    named = tuple(matcher for matcher in route.matchers if matcher.name == ALERTNAME)
     severities = {
         rule.meta.severity
         for rule in RULES

@@ -152,7 +152,7 @@ class AlertingSettings(Group):
 
     def receivers_by_name(self) -> dict[str, Receiver]:
         """Return the receivers, in the order in which they are set."""
-        return {one.name: one.receiver() for one in self.receivers}
+        return {receiver.name: receiver.receiver() for receiver in self.receivers}
 
     def guard(self) -> AddressGuard:
         """Return what receivers' addresses are judged by."""
@@ -162,12 +162,12 @@ class AlertingSettings(Group):
         """Return all routes; without a default receiver what no route takes goes nowhere."""
         known = self.receivers_by_name()
         name = self.default_receiver
-        asking = {one.name for one in self.receivers if one.send_info}
+        asking = {receiver.name for receiver in self.receivers if receiver.send_info}
         return Routing(
             default=None if name is None else self._route(known[name], takes_info=name in asking),
             routes=tuple(
-                self._route(known[one.receiver], one, takes_info=one.receiver in asking)
-                for one in self.routes
+                self._route(known[route.receiver], route, takes_info=route.receiver in asking)
+                for route in self.routes
             ),
         )
 
@@ -180,7 +180,7 @@ class AlertingSettings(Group):
         unknown = [one.rule for one in self.keep_firing_for if one.rule not in rules]
         if unknown:
             raise SettingsError(f"alerting.keep_firing_for: there is no rule {unknown[0]}")
-        own = tuple(one.inhibition() for one in self.inhibitions)
+        own = tuple(inhibition.inhibition() for inhibition in self.inhibitions)
         return AlertingConfig(
             rules=rules,
             routing=self.routing(),
@@ -201,7 +201,7 @@ class AlertingSettings(Group):
         return self
 
     def _problems(self) -> Iterator[str]:
-        counts = Counter(one.name for one in self.receivers)
+        counts = Counter(receiver.name for receiver in self.receivers)
         yield from (f"two receivers are named {name}" for name, many in counts.items() if many > 1)
         named = {
             "default_receiver": self.default_receiver,

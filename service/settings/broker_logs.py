@@ -64,7 +64,7 @@ class BrokerLogSettings(Group):
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
         """Positions and stats are kept by a source's name."""
-        counts = Counter(one.source for one in self.files)
+        counts = Counter(file.source for file in self.files)
         if any(count > 1 for count in counts.values()):
             told = (
                 "two of broker_logs.files have the same name or path: give each a name of its own"

@@ -186,7 +186,10 @@ def test_what_hangs_is_proven_and_the_printed_command_ends_it(cluster: Sandbox, 
         where = "--topic", truth.where.topic, "--class", "unknown", "--class", "hanging"
         [listed] = document(tx(cluster, "ls", *where, "-o", "json"), ExitCode.OK)["transactions"]
         # Its observations are milliseconds apart, which proves nothing, unless the machine is slow.
-        assert (listed["class"], listed["unknown_reason"]) in {("unknown", "confirming"), ("hanging", None)}
+        assert (listed["class"], listed["unknown_reason"]) in {
+            ("unknown", "confirming"),
+            ("hanging", None),
+        }
         assert listed["partitions"][0]["start_offset"] == truth.start_offset
         name, *arguments = shlex.split(row["repair"])
         run_quietly(cluster, name, arguments)

@@ -81,9 +81,9 @@ def step(  # noqa: PLR0913 - the whole world of a pure function
     Without `tells` the groups that are due have to wait.
     """
     advanced = _advanced(state, seen, now, config)
-    firing = [one for one in advanced.alerts.values() if one.state is AlertState.FIRING]
+    firing = [alert for alert in advanced.alerts.values() if alert.state is AlertState.FIRING]
     members = members_of(firing, config.routing)
-    over = [one.alert for one in advanced.changes if one.step is AlertTransition.RESOLVED]
+    over = [change.alert for change in advanced.changes if change.step is AlertTransition.RESOLVED]
     groups = dict(_gathered(state.groups, members, members_of(over, config.routing)))
     due = [group for group in groups.values() if tells and group.flush_at <= now]
     told: list[Notification] = []
@@ -92,7 +92,7 @@ def step(  # noqa: PLR0913 - the whole world of a pure function
         flushes = {one.group_id: _flushed(one, members, config.routing, context) for one in due}
         groups = {key: one for key, one in groups.items() if key not in flushes}
         groups |= {key: one.group for key, one in flushes.items() if one.group is not None}
-        told = [one.notification for one in flushes.values() if one.notification is not None]
+        told = [flush.notification for flush in flushes.values() if flush.notification is not None]
     return Stepped(
         state=AlertingState(
             alerts=advanced.alerts,
@@ -130,9 +130,10 @@ def _context(
 ) -> FlushContext:
     by_fingerprint = {alert.fingerprint: alert for alert in firing}
     taken_up = (
-        one.fingerprint
-        for one in asked.acknowledgements
-        if one.fingerprint in by_fingerprint and one.holds_for(by_fingerprint[one.fingerprint])
+        acknowledgement.fingerprint
+        for acknowledgement in asked.acknowledgements
+        if acknowledgement.fingerprint in by_fingerprint
+        and acknowledgement.holds_for(by_fingerprint[acknowledgement.fingerprint])
     )
     return FlushContext(
         now=now,

@@ -64,11 +64,11 @@ def members_of(alerts: Iterable[Alert], routing: Routing) -> dict[GroupId, Membe
             if members is None:
                 members = by_route[place] = Members(route, labels)
             members.alerts[alert.fingerprint] = alert
-    found: dict[GroupId, Members] = {}
+    memberses: dict[GroupId, Members] = {}
     for members in by_route.values():
         key = members.route.receiver, routing.key(members.route, members.labels)
-        found.setdefault(key, members).alerts.update(members.alerts)
-    return found
+        memberses.setdefault(key, members).alerts.update(members.alerts)
+    return memberses
 
 
 def gathered(

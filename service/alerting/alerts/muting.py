@@ -31,7 +31,9 @@ class Muting:
         firing: Iterable[Alert],
         now: datetime,
     ) -> None:
-        self._silences = _by_label(one for one in silences if one.state(now) is SilenceState.ACTIVE)
+        self._silences = _by_label(
+            silence for silence in silences if silence.state(now) is SilenceState.ACTIVE
+        )
         self._inhibitor = Inhibitor(inhibitions, firing)
 
     def of(self, alert: Alert) -> Muted:
@@ -60,8 +62,8 @@ def _by_label(silences: Iterable[Silence]) -> dict[str, dict[str, list[Silence]]
     lie under the empty label, which no alert has.
     """
     found: dict[str, dict[str, list[Silence]]] = {}
-    for one in silences:
-        exact = (m for m in one.matchers if m.operator is Operator.EQUAL)
+    for silence in silences:
+        exact = (m for m in silence.matchers if m.operator is Operator.EQUAL)
         name, value = next(((m.name, m.value) for m in exact), ("", ""))
-        found.setdefault(name, {}).setdefault(value, []).append(one)
+        found.setdefault(name, {}).setdefault(value, []).append(silence)
     return found

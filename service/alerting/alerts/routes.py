@@ -93,7 +93,7 @@ class Route:
     @property
     def asks_for_info(self) -> bool:
         """Whether it is sent what is mere information: its receiver wants it, or it names severity."""
-        return self.takes_info or any(one.name == SEVERITY for one in self.matchers)
+        return self.takes_info or any(matcher.name == SEVERITY for matcher in self.matchers)
 
 
 Ways = tuple[tuple[Route, Pairs], ...]

@@ -22,13 +22,13 @@ _MISSED_PUSHES: Final = 4  # Prometheus: so many in a row, and an alert is taken
 
 def push_body(notification: Notification) -> bytes:
     """Return the body as it is kept: what goes on has no end yet."""
-    return json_bytes([_alert(one) for one in notification.alerts])
+    return json_bytes([_alert(alert) for alert in notification.alerts])
 
 
 def with_ends(body: bytes, *, at: datetime, resend_delay: timedelta) -> bytes:
     """Return a kept body as it is sent at a time, by one who sends as often as that."""
     end = timestamp(at + _MISSED_PUSHES * resend_delay)
-    return json_bytes([{"endsAt": end, **one} for one in json.loads(body)])
+    return json_bytes([{"endsAt": end, **load} for load in json.loads(body)])
 
 
 def _alert(alert: NotifiedAlert) -> dict[str, Json]:

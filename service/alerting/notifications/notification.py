@@ -60,12 +60,12 @@ class Notification:
     @property
     def firing(self) -> tuple[NotifiedAlert, ...]:
         """Return what goes on."""
-        return tuple(one for one in self.alerts if one.status is Status.FIRING)
+        return tuple(alert for alert in self.alerts if alert.status is Status.FIRING)
 
     @property
     def resolved(self) -> tuple[NotifiedAlert, ...]:
         """Return what is over."""
-        return tuple(one for one in self.alerts if one.status is Status.RESOLVED)
+        return tuple(alert for alert in self.alerts if alert.status is Status.RESOLVED)
 
     @property
     def most_urgent_first(self) -> tuple[NotifiedAlert, ...]:
@@ -75,12 +75,12 @@ class Notification:
     @property
     def common_labels(self) -> dict[str, str]:
         """Return the labels that all alerts share."""
-        return common(one.labels for one in self.alerts)
+        return common(alert.labels for alert in self.alerts)
 
     @property
     def common_annotations(self) -> dict[str, str]:
         """Return the annotations that all alerts share."""
-        return common(one.annotations for one in self.alerts)
+        return common(alert.annotations for alert in self.alerts)
 
 
 def common(many: Iterable[Mapping[str, str]]) -> dict[str, str]:

@@ -38,7 +38,7 @@ class NotificationContext:
             group_labels=dict(notification.group_labels),
             reason=str(notification.reason),
             external_url=self.external_url,
-            alerts=tuple(self._told(one, shared) for one in alerts),
+            alerts=tuple(self._told(alert, shared) for alert in alerts),
         )
         return Outgoing(
             webhook_id=webhook_id,

@@ -47,7 +47,7 @@ class WebhookReceiver:
     @property
     def secrets(self) -> tuple[str, ...]:
         """Return the texts that nobody must see."""
-        keys = [one.reveal() for one in self.signing_secrets]
+        keys = [secret.reveal() for secret in self.signing_secrets]
         bare = [key.removeprefix(PREFIX) for key in keys]
         return (*self.url.secrets, *keys, *bare, *_secrets_of(self.authorization))
 

@@ -53,7 +53,7 @@ def signed_headers(
     headers = {"webhook-id": webhook_id, "webhook-timestamp": seconds}
     if secrets:
         message = f"{webhook_id}.{seconds}.".encode() + body
-        headers["webhook-signature"] = " ".join(one.signature(message) for one in secrets)
+        headers["webhook-signature"] = " ".join(secret.signature(message) for secret in secrets)
     return headers
 
 

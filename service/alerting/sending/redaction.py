@@ -16,7 +16,9 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 def redacted(text: str, secrets: Iterable[str]) -> str:
     """Return a text with every secret hidden, also where its letters differ in case."""
-    found = sorted({one for one in secrets if len(one) >= _SHORTEST}, key=len, reverse=True)
+    found = sorted(
+        {secret for secret in secrets if len(secret) >= _SHORTEST}, key=len, reverse=True
+    )
     if not found:
         return text
     pattern = re.compile("|".join(map(re.escape, found)), re.IGNORECASE)

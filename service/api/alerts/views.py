@@ -57,9 +57,11 @@ def now_of(
 def source_rules(inhibitions: Sequence[Inhibition]) -> Collection[str] | None:
     """Return the rules whose alerts can hold others back; None: any."""
     found: set[str] = set()
-    for one in inhibitions:
+    for inhibition in inhibitions:
         names = [
-            m.value for m in one.source if m.name == ALERTNAME and m.operator is Operator.EQUAL
+            m.value
+            for m in inhibition.source
+            if m.name == ALERTNAME and m.operator is Operator.EQUAL
         ]
         if not names:
             return None

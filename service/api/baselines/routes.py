@@ -42,7 +42,7 @@ def baselines_router(sources: Sources) -> APIRouter:
         every = await sources.in_database(baselines.runs)
         page = page_of(every, _run_key, after=after, limit=query.limit, newest_first=True)
         following = continued(request, response, LIST, page.last)
-        items = [run_view(one) for one in page.items]
+        items = [run_view(item) for item in page.items]
         return models.BaselineRunPage(**stamp_of(sources.utc_now()), items=items, next=following)
 
     @router.get("/baselines/series")

@@ -43,8 +43,8 @@ def at_risk(seen: Snapshot) -> Bools:
     replicas, isr = seen.partitions.replicas, seen.partitions.isr
     is_short = replicas.valid & isr.valid & (isr.lengths < replicas.lengths)
     unreplicated = seen.offsets.unreplicated_span
-    found: Bools = is_short | (unreplicated.valid & (unreplicated.values > 0))
-    return found
+    mask: Bools = is_short | (unreplicated.valid & (unreplicated.values > 0))
+    return mask
 
 
 def partition_page(

@@ -171,7 +171,9 @@ class Gap(Model):
     why: str
     cause: GapCause
     scope: GapScope
-    explanation: Annotated[str, Field(description="The cause in words, and whether it ends by itself")]
+    explanation: Annotated[
+        str, Field(description="The cause in words, and whether it ends by itself")
+    ]
     makes_unknown: Annotated[str, Field(description="What cannot be told while it lasts")]
     since: Annotated[
         datetime | None, Field(description="The first observation of those in a row that had it")

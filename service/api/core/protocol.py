@@ -75,8 +75,10 @@ class GuardedProtocol(H11Protocol):
         self._refuse(ProblemError(HTTPStatus.BAD_REQUEST, msg))
 
     def _drop_one(self) -> None:
-        others = (one for one in self.connections if isinstance(one, GuardedProtocol))
-        idle = (one for one in others if one.is_idle and one is not self)
+        others = (
+            connection for connection in self.connections if isinstance(connection, GuardedProtocol)
+        )
+        idle = (other for other in others if other.is_idle and other is not self)
         min(idle, key=GuardedProtocol.worth, default=self).drop()
 
     @property

@@ -41,10 +41,10 @@ def receivers_router(sources: Sources) -> APIRouter:
         after = decode_cursor(query.cursor, LIST, str)
         every = sending.receivers.values()
         page = page_of(every, lambda one: (one.name,), after=after, limit=query.limit)
-        names = [one.name for one in page.items]
+        names = [item.name for item in page.items]
         stats = await sources.in_database(lambda: sources.admin.deliveries.stats(names))
         following = continued(request, response, LIST, page.last)
-        items = [receiver_view(one, stats[one.name], sending) for one in page.items]
+        items = [receiver_view(item, stats[item.name], sending) for item in page.items]
         return models.ReceiverPage(**stamp_of(sources.utc_now()), items=items, next=following)
 
     @router.post(

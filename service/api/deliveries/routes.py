@@ -88,7 +88,9 @@ def _detail(
     return models.DeliveryDetail(
         **stamp_of(sources.utc_now()),
         delivery=delivery_view(story.delivery),
-        attempts=[attempt_view(one, may_read_reply=may_read_reply) for one in story.attempts],
+        attempts=[
+            attempt_view(attempt, may_read_reply=may_read_reply) for attempt in story.attempts
+        ],
         body=body_view(story),
     )
 

@@ -39,7 +39,7 @@ def jobs_router(sources: Sources) -> APIRouter:
         every = await sources.in_database(jobs.every)
         page = page_of(every, lambda one: (one.name,), after=after, limit=query.limit)
         following = continued(request, response, LIST, page.last)
-        items = [_job(one) for one in page.items]
+        items = [_job(item) for item in page.items]
         return models.JobPage(**stamp_of(sources.utc_now()), items=items, next=following)
 
     @router.get("/jobs/{name}")

@@ -82,8 +82,8 @@ def incident_view(incident: Incident) -> LossIncident:
 
 
 def _lines(members: Sequence[Found]) -> list[list[Found]]:
-    of_fact: Mapping[int, Found] = {id(one.fact): one for one in members}
-    lines = by_partition([one.fact for one in members])
+    of_fact: Mapping[int, Found] = {id(member.fact): member for member in members}
+    lines = by_partition([member.fact for member in members])
     return [[of_fact[id(fact)] for fact in line] for line in lines]
 
 
@@ -91,14 +91,14 @@ def _partition_view(line: Sequence[Found]) -> PartitionLoss:
     first, *others = (loss_of(one.view()) for one in line)
     also = [
         AlsoFound(
-            **{"class": one.class_},
-            id=one.id,
-            reason=one.reason,
-            severity=one.severity,
-            state=one.state,
-            group=one.group,
+            **{"class": other.class_},
+            id=other.id,
+            reason=other.reason,
+            severity=other.severity,
+            state=other.state,
+            group=other.group,
         )
-        for one in others
+        for other in others
     ]
     return PartitionLoss(**first.model_dump(by_alias=True), also=also)
 

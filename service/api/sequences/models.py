@@ -61,7 +61,9 @@ class SequenceEvent(Model):
         bool, Field(description="The next rounds search for more: what is said may change")
     ]
     explanation: Annotated[str, Field(description="The verdict in a sentence")]
-    needed_evidence: Annotated[str | None, Field(description="What would settle it; null: it is settled")]
+    needed_evidence: Annotated[
+        str | None, Field(description="What would settle it; null: it is settled")
+    ]
     check: Annotated[str, Field(description="What to do")]
     next_command: str | None
 

@@ -58,14 +58,14 @@ def sequences_router(sources: Sources) -> APIRouter:
         """Return an event, its distinct rejections, and the leader changes it was held against."""
         service_state = sources.state
         episodes = view_of(service_state).memory.sequences.episodes
-        found = next((one for one in episodes if one.id == sequence_id), None)
+        found = next((episode for episode in episodes if episode.id == sequence_id), None)
         if found is None:
             raise not_found("there is no such event, or it ended more than a day ago")
         return SequenceDetail(
             **_of_observation(service_state),
             sequence=SequenceEvent(**episode_row(found)),
-            lines=[RejectedBatch(**line_row(one)) for one in found.rejections],
-            changes=[LeaderChange(**change_row(one)) for one in found.changes],
+            lines=[RejectedBatch(**line_row(rejection)) for rejection in found.rejections],
+            changes=[LeaderChange(**change_row(change)) for change in found.changes],
         )
 
     return router

@@ -48,7 +48,7 @@ def status_of(service_state: ServiceState, now: datetime) -> models.Status:
         gaps_by_cause=None if seen is None else dict(sorted(seen.gaps_by_cause().items())),
         broker_logs=[_log_source(name, one) for name, one in sorted(service_state.logs.items())],
         broker_logs_behind=None if seen is None else seen.broker_log.is_behind,
-        scrapes=[_endpoint(one) for one in service_state.endpoints],
+        scrapes=[_endpoint(endpoint) for endpoint in service_state.endpoints],
         restarts=dict(service_state.restarts),
     )
 
@@ -86,7 +86,7 @@ def _endpoint(state: EndpointState) -> models.EndpointStatus:
         answered_at=state.answered_at,
         took_seconds=state.took_seconds,
         samples=state.samples,
-        errors=[one.why for one in state.failures],
+        errors=[failure.why for failure in state.failures],
     )
 
 

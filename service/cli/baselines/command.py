@@ -141,7 +141,7 @@ def show(series: str | None, **options: Any) -> int:
         documents = [_one(api, name, at) for name in names]
     if options["output"] == "json":
         last = documents[-1]
-        rows = [{**one["series"], "slots": one["slots"]} for one in documents]
+        rows = [{**document["series"], "slots": document["slots"]} for document in documents]
         told = {name: last[name] for name in ("as_of", "is_current", "at", "run")}
         listing.print_json({"server": api.server, **told, "series": rows})
     else:

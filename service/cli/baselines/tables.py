@@ -134,9 +134,9 @@ def _slots(document: Row) -> Rows:
     weekday = (series.get("usual") or {}).get("weekday")
     rows = [one for one in document["slots"] if one.get("weekday") == weekday]
     found = Rows(SLOTS, caption=weekday and "other days: --at, or -o json")
-    for one in rows:
+    for row in rows:
         metric = series.get("metric")
-        told = (words.amount(one.get("expected"), metric), words.usual_range(one, metric))
-        style = "bold" if one == series.get("usual") else None
-        found.add([words.slot(one), *told, text(words.beyond(one, metric))], style=style)
+        told = (words.amount(row.get("expected"), metric), words.usual_range(row, metric))
+        style = "bold" if row == series.get("usual") else None
+        found.add([words.slot(row), *told, text(words.beyond(row, metric))], style=style)
     return found

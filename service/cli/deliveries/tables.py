@@ -67,12 +67,12 @@ def in_full(document: Row) -> Iterator[RenderableType]:
 def attempts_table(attempts: Sequence[Row]) -> Rows:
     """Return one line per attempt."""
     found = Rows(ATTEMPTS)
-    for one in attempts:
+    for attempt in attempts:
         found.add(
             [
-                utc(one.get("at")),
-                f"{text(one.get('took_ms'))} ms",
-                *(text(one.get(name)) for name in ("outcome", "status", "failure", "detail")),
+                utc(attempt.get("at")),
+                f"{text(attempt.get('took_ms'))} ms",
+                *(text(attempt.get(name)) for name in ("outcome", "status", "failure", "detail")),
             ]
         )
     return found

@@ -62,17 +62,17 @@ def describe_changes(lines: Sequence[LogEvent], now_us: int) -> tuple[LeaderChan
 
     `now_us` means the time of a line that tells none.
     """
-    found: dict[int, LeaderChange] = {}
+    changes: dict[int, LeaderChange] = {}
     for event in lines:
         change = _of_controller(event, now_us) if isinstance(event, UncleanChange) else None
         if change is not None:
-            known = found.get(change.leader_epoch)
-            found[change.leader_epoch] = change if known is None else _joined(known, change)
+            known = changes.get(change.leader_epoch)
+            changes[change.leader_epoch] = change if known is None else _joined(known, change)
     for cut in _cuts(lines):
-        settled = _settled(_before(found.values(), cut), cut, now_us)
+        settled = _settled(_before(changes.values(), cut), cut, now_us)
         if settled is not None:
-            found[settled.leader_epoch] = settled
-    return tuple(found[epoch] for epoch in sorted(found))
+            changes[settled.leader_epoch] = settled
+    return tuple(changes[epoch] for epoch in sorted(changes))
 
 
 def check_after(check: str, changes: Iterable[LeaderChange]) -> str:
@@ -178,7 +178,9 @@ def _unheard(cut: _Cut, now_us: int) -> LeaderChange:
 
 def _before(changes: Iterable[LeaderChange], cut: _Cut) -> LeaderChange | None:
     """Return the latest change between the epoch that was cut and the one that is followed."""
-    fitting = [one for one in changes if cut.epoch < one.leader_epoch <= cut.followed.leader_epoch]
+    fitting = [
+        change for change in changes if cut.epoch < change.leader_epoch <= cut.followed.leader_epoch
+    ]
     return max(fitting, key=lambda one: one.leader_epoch, default=None)
 
 

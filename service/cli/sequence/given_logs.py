@@ -74,7 +74,7 @@ def controllers_of(
     logs: Iterable[GivenLog], others: Iterable[LogEvent], timestamp: datetime | None
 ) -> GivenLog | None:
     """Return a controller's log of that time, or one that tells of the partition; None: none."""
-    telling = {one.origin.source for one in others if isinstance(one, UncleanChange)}
+    telling = {other.origin.source for other in others if isinstance(other, UncleanChange)}
     return next(
         (
             log

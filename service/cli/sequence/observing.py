@@ -100,7 +100,9 @@ class _Rounds:
         view = view_of_round(replace(snapshot, broker_log=log), self._memory)
         self._memory = self.given.put_into(view.memory)
         self.ends |= _ends(view)
-        is_open = any(not one.verdict.is_confirmed for one in view.memory.sequences.episodes)
+        is_open = any(
+            not episode.verdict.is_confirmed for episode in view.memory.sequences.episodes
+        )
         asked = questions_of(view) if is_open else ()  # nobody waits for a client here
         self.questions = (*asked, *_of_epochs(view, self.ends))
         return view
@@ -186,7 +188,7 @@ class _Given:
 
     def _last_us(self, episode: Episode) -> int:
         """Return when it was rejected last, or a later time: its client had at least so long."""
-        times = [one.last_us for one in episode.rejections]
+        times = [rejection.last_us for rejection in episode.rejections]
         known = [time for time in times if time is not None]
         if len(known) < len(times):
             return episode.last_seen_us
@@ -221,8 +223,8 @@ def _row(view: View, episode: Episode, rounds: _Rounds) -> Row:
         "id": None,  # nobody else knows it
         "check": check_after(found["check"], _changes(given)),
         "evidence": {**found["evidence"], **now},
-        "lines": [line_row(one) for one in episode.rejections],
-        "changes": [change_row(one) for one in episode.changes],
+        "lines": [line_row(rejection) for rejection in episode.rejections],
+        "changes": [change_row(change) for change in episode.changes],
         "next_command": next_command(episode, given),
     }
     if rounds.given.has_doubtful_time(episode):

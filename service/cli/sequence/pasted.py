@@ -94,7 +94,7 @@ class Pasted:
     def beside(self, event: PastedEvent) -> list[LogEvent]:
         """Return the last other lines about the partition of an event; an older topic is another."""
         first = event.rejections[0]
-        topic_ids = {one.topic_id for one in event.rejections} - {None}
+        topic_ids = {rejection.topic_id for rejection in event.rejections} - {None}
         return [
             other
             for topic in (first.topic, *sorted(one for one in topic_ids if one is not None))

@@ -211,10 +211,10 @@ def expire(names: Sequence[str], **options: Any) -> None:
       tidemark silences expire 6f1c2b1e-8c4d-4a0e-9f57-3d1f0f0c9a11
     """  # noqa: D301 - see above
     with client_of(options, scope=SCOPE) as api:
-        for one in names:
-            with listing.about(one):
-                api.change("DELETE", f"silences/{one}", etag=api.observe(f"silences/{one}").etag)
-            click.echo(f"silence {one} is over")
+        for name in names:
+            with listing.about(name):
+                api.change("DELETE", f"silences/{name}", etag=api.observe(f"silences/{name}").etag)
+            click.echo(f"silence {name} is over")
 
 
 def _end(

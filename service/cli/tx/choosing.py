@@ -54,7 +54,11 @@ class Chosen:
     def unknown_reasons(self) -> list[str]:
         """Return what to do about each kind of doubt that is shown, for a person."""
         found = {entry.unknown_reason for entry in self.entries}
-        return [f"{unknown_reason}: {OF_DOUBT[unknown_reason]}" for unknown_reason in UnknownReason if unknown_reason in found]
+        return [
+            f"{unknown_reason}: {OF_DOUBT[unknown_reason]}"
+            for unknown_reason in UnknownReason
+            if unknown_reason in found
+        ]
 
 
 def choose(observed: ObservedRounds, choice: Choice) -> Chosen:
@@ -100,7 +104,7 @@ def exit_code(view: View, choice: Choice, found: Chosen) -> ExitCode:
     scopes = {gap.scope for gap in snapshot.gaps}
     for kind, pattern, names, scope in (
         ("topic", choice.topic, snapshot.partitions.index.topics, GapScope.PLACEMENT),
-        ("group", choice.group, [one.group_id for one in snapshot.groups], GapScope.GROUPS),
+        ("group", choice.group, [group.group_id for group in snapshot.groups], GapScope.GROUPS),
     ):
         if pattern is None or _any_matches(pattern, names):
             continue

@@ -140,16 +140,16 @@ def _unclear(view: View) -> Bools:
     """Mark what may be open, and whose leader did not tell in this round who has it open."""
     span = view.snapshot.offsets.open_span
     may_be_open: Bools = ~span.valid | (span.values > 0)
-    found: Bools = may_be_open & ~view.snapshot.producers.observed
-    return found
+    mask: Bools = may_be_open & ~view.snapshot.producers.observed
+    return mask
 
 
 def _still_unclear(view: View, before: View, unclear: Bools) -> Bools:
     """Mark what is unclear now and was so in each round before, as far as it was seen."""
     places = matching_rows(view.snapshot.partitions, before.snapshot.partitions, needs_id=False)
     was = Column.known(unclear.astype(np.int64)).take(places)
-    found: Bools = _unclear(view) & ~(was.valid & (was.values == 0))
-    return found
+    mask: Bools = _unclear(view) & ~(was.valid & (was.values == 0))
+    return mask
 
 
 def _behind(view: View) -> Int64s:
@@ -159,10 +159,11 @@ def _behind(view: View) -> Int64s:
     """
     stable = view.snapshot.offsets.last_stable_offset
     rows = {
-        one.row
-        for one in lso_blockers(view)
-        if one.class_ is TransactionClass.HANGING or one.unknown_reason in TRANSIENT
-        if (held_from := stable[one.row]) is not None and (one.start_offset or 0) > held_from
+        blocker.row
+        for blocker in lso_blockers(view)
+        if blocker.class_ is TransactionClass.HANGING or blocker.unknown_reason in TRANSIENT
+        if (held_from := stable[blocker.row]) is not None
+        and (blocker.start_offset or 0) > held_from
     }
     return np.array(sorted(rows), np.int64)
 
@@ -193,4 +194,4 @@ def _names(view: View, rows: Int64s) -> tuple[TopicPartition, ...]:
 
 
 def _has(view: View, unknown_reasons: tuple[UnknownReason, ...]) -> bool:
-    return any(one.unknown_reason in unknown_reasons for one in lso_blockers(view))
+    return any(blocker.unknown_reason in unknown_reasons for blocker in lso_blockers(view))

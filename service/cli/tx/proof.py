@@ -56,8 +56,8 @@ def conclude(observed: ObservedRounds) -> Conclusion:
     """Return what the rounds prove."""
     found = listing(observed.view)
     entries = found.transactions
-    hanging = tuple(one for one in entries if one.class_ is TransactionClass.HANGING)
-    doubtful = tuple(one for one in entries if one.unknown_reason is not None)
+    hanging = tuple(entry for entry in entries if entry.class_ is TransactionClass.HANGING)
+    doubtful = tuple(entry for entry in entries if entry.unknown_reason is not None)
     return Conclusion(
         listing=found,
         hanging=hanging,

@@ -57,7 +57,7 @@ def again(past: Past, day: date) -> Plan:
     if past.first_day is None or day < past.first_day:
         told = "there is none" if past.first_day is None else f"it begins on {past.first_day}"
         raise ValueError(f"{day} is before all history: {told}")
-    before = [one for one in past.runs if one < day]
+    before = [run for run in past.runs if run < day]
     last = max([day, *past.runs])
     return _from(before[-1] if before else None, min(last, past.yesterday), past)
 

@@ -220,7 +220,9 @@ def _print(simulation: Simulation, url: str, written: Written | None, seconds: f
 
 def _counted(simulation: Simulation, *, are_incidents: bool) -> str:
     found = Counter(
-        one.kind.value for one in simulation.occasions if one.is_incident is are_incidents
+        occasion.kind.value
+        for occasion in simulation.occasions
+        if occasion.is_incident is are_incidents
     )
     told = [f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(found.items())]
     return ", ".join(told) or "none"

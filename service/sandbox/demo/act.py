@@ -63,7 +63,7 @@ def whole_again(rounds: Sequence[RoundStatus]) -> str | None:
     rows = rounds[-1].partitions
     whole = [row for row in rows if row["isr"] and set(row["isr"]) == set(row["replicas"] or ())]
     states = [found for found in rounds[-1].findings if found["kind"] == "state"]
-    events = {found["rule"] for found in rounds[-1].findings} - {one["rule"] for one in states}
+    events = {found["rule"] for found in rounds[-1].findings} - {state["rule"] for state in states}
     if len(whole) < len(rows) or not rounds[-1].is_complete or states:
         return None
     return (

@@ -113,7 +113,7 @@ def end_kept() -> bool:
 def _kept() -> list[ProcessId]:
     try:
         text = (kept_folder() / STATE_FILE).read_text(encoding="utf-8")
-        return [ProcessId(**one) for one in json.loads(text)]
+        return [ProcessId(**load) for load in json.loads(text)]
     except FileNotFoundError:
         return []
     except (OSError, ValueError, TypeError) as exc:

@@ -48,7 +48,7 @@ class PagerRecord:
 
     def ends(self, fingerprint: str) -> Row | None:
         """Return the request that told an alert's end, None if that was not told last."""
-        told = [(row, one) for row in self.taken for one in _alerts(row)]
+        told = [(row, alert) for row in self.taken for alert in _alerts(row)]
         mine = [(row, one) for row, one in told if one["fingerprint"] == fingerprint]
         return mine[-1][0] if mine and mine[-1][1]["status"] == "resolved" else None
 
@@ -68,7 +68,9 @@ class PagerRecord:
 
     def _known(self) -> set[str]:
         """Return what the pager knows as firing; what is muted now may be known or not."""
-        last = {one["fingerprint"]: one["status"] for row in self.taken for one in _alerts(row)}
+        last = {
+            alert["fingerprint"]: alert["status"] for row in self.taken for alert in _alerts(row)
+        }
         firing = {name for name, status in last.items() if status == "firing"}
         return firing - {row["fingerprint"] for row in self.alerts if _is_muted(row)}
 
@@ -140,8 +142,8 @@ def _alerts(row: Row) -> Sequence[Row]:
 
 def _about(row: Row) -> str:
     """Return the subjects that a request tells of."""
-    labels = [one["labels"] for one in _alerts(row)]
-    return few(sorted({_subject(one) for one in labels}))
+    labels = [alert["labels"] for alert in _alerts(row)]
+    return few(sorted({_subject(label) for label in labels}))
 
 
 def _subject(labels: Row) -> str:

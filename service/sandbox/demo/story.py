@@ -99,9 +99,9 @@ class Story:
             return
         self._print("\nSummary", "bold")
         for number, (act, outcomes) in enumerate(self._outcomes, 1):
-            was_seen = len(outcomes) == len(act.steps) and all(one.saw for one in outcomes)
+            was_seen = len(outcomes) == len(act.steps) and all(outcome.saw for outcome in outcomes)
             style, told = ("green", "seen") if was_seen else ("bold red", "NOT SEEN")
-            seconds = sum(one.seconds for one in outcomes)
+            seconds = sum(outcome.seconds for outcome in outcomes)
             self._print(f"  {told:8}  {number}. {act.title}, {seconds:.0f} s", style)
         for act in self._acts[len(self._outcomes) :]:
             self._print(f"  not told  {act.title}", "bold red")

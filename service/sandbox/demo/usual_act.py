@@ -24,7 +24,7 @@ def _is_made(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
     if made is None or written is None:
         return None
     days = made.requests.days
-    incidents = sum(one.is_incident for one in made.occasions)
+    incidents = sum(occasion.is_incident for occasion in made.occasions)
     return (
         f"{written.samples / 1e6:.1f} million samples, {days[0]} to {days[-1]}, "
         f"{written.bytes / 1e6:.1f} MB of Parquet, with {counted(incidents, 'incident')} in them"

@@ -36,10 +36,10 @@ def batches_on_disk(
 
 def parse_dump(text: str) -> dict[int, list[BatchSeen]]:
     """Return the batches that the tool has told of; those of no producer id are left out."""
-    found: dict[int, list[BatchSeen]] = {}
+    seens: dict[int, list[BatchSeen]] = {}
     for line in _BATCH.finditer(text):
         numbers = {name: int(value) for name, value in line.groupdict().items()}
         producer_id, count = numbers.pop("producer_id"), numbers.pop("count")
         if producer_id >= 0:
-            found.setdefault(producer_id, []).append(BatchSeen(record_count=count, **numbers))
-    return found
+            seens.setdefault(producer_id, []).append(BatchSeen(record_count=count, **numbers))
+    return seens

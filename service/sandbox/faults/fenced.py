@@ -33,7 +33,7 @@ def make_timeout_fence(stage: Stage) -> Truth:
     owner = stage.producer()
     start = begin_open(stage, owner, where)
     stage.await_release(where, owner, start)
-    known = {one.producer_id: one for one in stage.cluster.producers(where)}
+    known = {producer.producer_id: producer for producer in stage.cluster.producers(where)}
     epoch = known[owner.producer_id].producer_epoch  # of the abort marker
     return _truth(stage, owner, start, cut=Cut.TIMEOUT, new_epoch=epoch)
 

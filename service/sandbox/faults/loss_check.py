@@ -24,7 +24,7 @@ def require_agreement(
 
 def require_expected(truth: LossTruth) -> None:
     """Refuse a truth that is not the one that the fault was to make."""
-    has_committed_loss = any(one.committed_to is not None for one in truth.partitions)
+    has_committed_loss = any(partition.committed_to is not None for partition in truth.partitions)
     happened = {
         COMMITTED_LOST: has_committed_loss,
         UNREPLICATED_LOST: truth.lost_offsets > 0 and not has_committed_loss,
@@ -36,9 +36,9 @@ def require_expected(truth: LossTruth) -> None:
         if rule in (truth.silent if has_happened else wanted):
             negation = "" if has_happened else "not "
             raise SandboxError(f"{truth.fault} came otherwise: {rule} would {negation}be right")
-    if truth.lost_offsets and not all(one.lost_offsets for one in truth.partitions):
+    if truth.lost_offsets and not all(partition.lost_offsets for partition in truth.partitions):
         raise SandboxError(f"{truth.fault} came otherwise: some partitions lost nothing")
 
 
 def _has_another_leader(truth: LossTruth) -> bool:
-    return any(one.before.leader != one.after.leader for one in truth.partitions)
+    return any(partition.before.leader != partition.after.leader for partition in truth.partitions)

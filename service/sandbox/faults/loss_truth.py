@@ -119,7 +119,7 @@ class LossTruth:
     @property
     def lost_offsets(self) -> int:
         """How many offsets are gone on all partitions."""
-        return sum(one.lost_offsets for one in self.partitions)
+        return sum(partition.lost_offsets for partition in self.partitions)
 
     def document(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -133,7 +133,7 @@ class LossTruth:
             "new_topic_id": self.new_topic_id,
             "was_unclean": self.was_unclean,
             "lost_offsets": self.lost_offsets,
-            "partitions": [one.document() for one in self.partitions],
+            "partitions": [partition.document() for partition in self.partitions],
             "ends": self.ends,
             "undo": list(self.undo),
         }

@@ -27,6 +27,6 @@ def _inject(context: FaultContext) -> LossTruth:
     truth = context.truth(
         before, Verdict(silent=EVERY_LOSS_RULE), ends="it is over: the logs begin in their middle"
     )
-    if [one.after.log_start_offset for one in truth.partitions] != middles:
+    if [partition.after.log_start_offset for partition in truth.partitions] != middles:
         raise SandboxError(f"the logs of {context.topic} do not begin where they were cut")
     return truth

@@ -210,10 +210,11 @@ def _is_whole(stage: Stage) -> bool:
     """Whether every running broker tells that all of them are in sync."""
     running = stage.cluster.running()
     return all(
-        one.leader != NO_LEADER and one.isr.issuperset(set(one.replicas).intersection(running))
+        partition.leader != NO_LEADER
+        and partition.isr.issuperset(set(partition.replicas).intersection(running))
         for teller in running
         for partitions in stage.cluster.topics(parse_body=teller).values()
-        for one in partitions
+        for partition in partitions
     )
 
 

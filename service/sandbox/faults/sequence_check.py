@@ -63,7 +63,7 @@ def episode(where: TopicPartition, expected: Expected, seen: Seen) -> SequenceEp
         leader_epoch=seen.leader_epoch,
         appended_epoch=_appended_epoch(seen.batches, first, expected.producer_epoch),
         is_healed=_is_healed(seen.batches, seen.rejections, expected.producer_epoch),
-        last_epoch=max((one.producer_epoch for one in seen.batches), default=None),
+        last_epoch=max((batch.producer_epoch for batch in seen.batches), default=None),
     )
     _require(where, told, expected, seen)
     return told
@@ -91,9 +91,9 @@ def _appended_epoch(
     if first.current_sequence is None or first.form is not SequenceForm.OUT_OF_ORDER:
         return None
     found = [
-        one.leader_epoch
-        for one in batches
-        if one.producer_epoch == producer_epoch and _holds(one, first.current_sequence)
+        batch.leader_epoch
+        for batch in batches
+        if batch.producer_epoch == producer_epoch and _holds(batch, first.current_sequence)
     ]
     return found[0] if found else None
 
@@ -104,19 +104,22 @@ def _is_healed(
     """Whether every rejected batch lies behind the offset where it was rejected."""
     return all(
         any(
-            one.producer_epoch == producer_epoch
-            and one.base_offset >= rejection.offset
-            and _holds(one, rejection.incoming_sequence)
-            for one in batches
+            batch.producer_epoch == producer_epoch
+            and batch.base_offset >= rejection.offset
+            and _holds(batch, rejection.incoming_sequence)
+            for batch in batches
         )
         for rejection in rejections
     )
 
 
 def _require(where: TopicPartition, told: SequenceEpisode, expected: Expected, seen: Seen) -> None:
-    incoming = tuple(one.incoming_sequence for one in seen.rejections)
+    incoming = tuple(rejection.incoming_sequence for rejection in seen.rejections)
     wanted = {
-        "form": (expected.form, {one.form for one in seen.rejections} == {expected.form}),
+        "form": (
+            expected.form,
+            {rejection.form for rejection in seen.rejections} == {expected.form},
+        ),
         "rejected sequences": (expected.rejected, expected.rejected in (None, incoming)),
         "sequence before": (
             expected.current_sequence,

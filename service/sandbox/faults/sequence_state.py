@@ -112,8 +112,8 @@ def _await_forgotten(context: FaultContext, producer_id: int) -> None:
         )
     await_condition(
         lambda: all(
-            one.producer_id != producer_id
-            for one in context.stage.cluster.producers(context.partitions[0])
+            producer.producer_id != producer_id
+            for producer in context.stage.cluster.producers(context.partitions[0])
         ),
         f"the leader of {context.topic} has not forgotten its producer",
     )

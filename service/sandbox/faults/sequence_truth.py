@@ -59,7 +59,7 @@ class SequenceTruth:
     def lost(self) -> tuple[PartitionTruth, ...]:
         """The partitions that lost something."""
         partitions = () if self.loss is None else self.loss.partitions
-        return tuple(one for one in partitions if one.lost_offsets)
+        return tuple(partition for partition in partitions if partition.lost_offsets)
 
     def document(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -70,7 +70,7 @@ class SequenceTruth:
             "silent": list(self.silent),
             "topic": self.topic,
             "topic_id": self.topic_id,
-            "episodes": [asdict(one) for one in self.episodes],
+            "episodes": [asdict(episode) for episode in self.episodes],
             "old_epoch_lines": self.old_epoch_lines,
             "expected_application": self.expected_application,
             "was_unclean": None if self.loss is None else self.loss.was_unclean,
@@ -81,4 +81,8 @@ class SequenceTruth:
         }
 
     def _partitions(self) -> list[dict[str, Any]]:
-        return [] if self.loss is None else [one.document() for one in self.loss.partitions]
+        return (
+            []
+            if self.loss is None
+            else [partition.document() for partition in self.loss.partitions]
+        )

@@ -131,8 +131,8 @@ class Stage:
     def is_open(self, where: TopicPartition, producer_id: int) -> bool:
         """Whether a producer has a transaction open on the partition."""
         return any(
-            one.producer_id == producer_id and one.start_offset is not None
-            for one in self.cluster.producers(where)
+            producer.producer_id == producer_id and producer.start_offset is not None
+            for producer in self.cluster.producers(where)
         )
 
     def take_back(self) -> None:

@@ -56,7 +56,7 @@ def parse_body(document: Any) -> ParsedBody:
                 alerts=alerts,
             )
         case [*alerts] if alerts and _are_alerts(alerts):
-            names = sorted({str(one["labels"].get(ALERTNAME)) for one in alerts})
+            names = sorted({str(alert["labels"].get(ALERTNAME)) for alert in alerts})
             return ParsedBody(
                 kind=Kind.ALERTMANAGER, title=f"push of {', '.join(names)}", alerts=alerts
             )
@@ -75,12 +75,12 @@ def _are_alerts(rows: Sequence[Any]) -> bool:
 def _title(
     alerts: Sequence[Mapping[str, Any]], labels: Mapping[Any, Any], annotations: object
 ) -> str:
-    firing = [one for one in alerts if one.get("status") != RESOLVED]
+    firing = [alert for alert in alerts if alert.get("status") != RESOLVED]
     state = f"FIRING:{len(firing)}" if firing else f"RESOLVED:{len(alerts)}"
     incident = annotations.get(INCIDENT_SUMMARY) if isinstance(annotations, dict) else None
     if incident is not None:
         return f"[{state}] {incident}"
-    names = {str(one["labels"].get(ALERTNAME)) for one in alerts}
+    names = {str(alert["labels"].get(ALERTNAME)) for alert in alerts}
     name = names.pop() if len(names) == 1 else "several alerts"
     where = pairs({str(k): str(v) for k, v in labels.items() if k != ALERTNAME})
     return " ".join(part for part in (f"[{state}]", name, where) if part)

@@ -38,7 +38,7 @@ def check(
         return Signature.MISSING
     at = headers.get("webhook-timestamp", "")
     message = f"{headers.get('webhook-id', '')}.{at}.".encode() + body
-    made = [one.signature(message).encode() for one in secrets]
+    made = [secret.signature(message).encode() for secret in secrets]
     if not any(hmac.compare_digest(one.encode(), mine) for one in given for mine in made):
         return Signature.WRONG
     return Signature.VERIFIED if _is_timely(at, now) else Signature.UNTIMELY

@@ -64,7 +64,7 @@ class Block:
         self._occasions = occasions
         self._traffic: TrafficModel | None = None
         self._now: _Now | None = None
-        self._open = [one for one in occasions if one.kind in INCIDENTS]
+        self._open = [occasion for occasion in occasions if occasion.kind in INCIDENTS]
         self.over_ms: dict[Occasion, int] = {}  # when an incident's backlog had been read
 
     def day(self, grid: DayGrid) -> NDArray[np.float32]:
@@ -109,7 +109,7 @@ class Block:
     def _today(self, grid: DayGrid) -> list[Occasion]:
         """Return what happens on a day, or in the step before it."""
         first = grid.start_ms - grid.step_ms
-        found = [one for one in self._occasions if one.start_ms < grid.end_ms]
+        found = [occasion for occasion in self._occasions if occasion.start_ms < grid.end_ms]
         return [one for one in found if one.end_ms + GIVEN_UP_MS > first]
 
     def _stable(
@@ -219,7 +219,7 @@ def _committed(stable: Offsets, behind: Floats, before: _Now, rng: np.random.Gen
 
 def _firsts(rows: Rows) -> NDArray[np.int64]:
     """Return the first row of each pipeline."""
-    starts = [rows.of_pipeline(one.index).start for one in rows.pipelines]
+    starts = [rows.of_pipeline(pipeline.index).start for pipeline in rows.pipelines]
     return np.array(starts, dtype=np.int64)
 
 

@@ -25,10 +25,10 @@ Floats = NDArray[np.float64]
 def levels(rows: Rows, occasions: Sequence[Occasion], grid: DayGrid) -> Floats:
     """Return how many times as much is written, and can be read, since the level shifted."""
     factors = np.ones((rows.count, grid.count))
-    for one in occasions:
-        if one.kind is Kind.LEVEL_SHIFT and one.start_ms < grid.end_ms:
-            where, share = grid.share(one.start_ms, FOREVER_MS)
-            factors[rows.of(one), where] *= 1 + (one.strength - 1) * share
+    for occasion in occasions:
+        if occasion.kind is Kind.LEVEL_SHIFT and occasion.start_ms < grid.end_ms:
+            where, share = grid.share(occasion.start_ms, FOREVER_MS)
+            factors[rows.of(occasion), where] *= 1 + (occasion.strength - 1) * share
     return factors
 
 
@@ -39,11 +39,15 @@ def written(rows: Rows, occasions: Sequence[Occasion], grid: DayGrid) -> Floats:
         if pipeline.batch is not None:
             where, share = _batch_share(pipeline.batch, grid)
             factors[rows.of_pipeline(pipeline.index), where] *= 1 + share
-    for one in occasions:
-        strength = {Kind.SURGE: one.strength, Kind.PRODUCER_DROP: 0.0, Kind.DEAD_PARTITION: 0.0}
-        if one.kind in strength:
-            where, share = grid.share(one.start_ms, one.end_ms)
-            factors[rows.of(one), where] *= 1 + (strength[one.kind] - 1) * share
+    for occasion in occasions:
+        strength = {
+            Kind.SURGE: occasion.strength,
+            Kind.PRODUCER_DROP: 0.0,
+            Kind.DEAD_PARTITION: 0.0,
+        }
+        if occasion.kind in strength:
+            where, share = grid.share(occasion.start_ms, occasion.end_ms)
+            factors[rows.of(occasion), where] *= 1 + (strength[occasion.kind] - 1) * share
     return factors
 
 
@@ -63,16 +67,16 @@ def read(rows: Rows, occasions: Sequence[Occasion], grid: DayGrid) -> Floats:
     for pipeline in rows.pipelines:
         if pipeline.traffic is Traffic.HOURLY_READER:
             factors[rows.of_pipeline(pipeline.index)] = _hourly(pipeline, grid)
-    for one in occasions:
-        for start, end in one.pauses:
+    for occasion in occasions:
+        for start, end in occasion.pauses:
             where, share = grid.share(start, end)
-            factors[rows.of(one), where] *= 1 - share
-        where, share = grid.share(one.start_ms, one.end_ms)
-        if one.kind is Kind.POISON_PILL:
-            factors[rows.of(one), where] *= 1 - share
-        elif one.kind is Kind.SLOW_CONSUMER:
-            minutes = np.maximum(grid.times_ms[where] - one.start_ms, 0) / 60_000
-            factors[rows.of(one), where] *= SLOWER_PER_MINUTE**-minutes * share + (1 - share)
+            factors[rows.of(occasion), where] *= 1 - share
+        where, share = grid.share(occasion.start_ms, occasion.end_ms)
+        if occasion.kind is Kind.POISON_PILL:
+            factors[rows.of(occasion), where] *= 1 - share
+        elif occasion.kind is Kind.SLOW_CONSUMER:
+            minutes = np.maximum(grid.times_ms[where] - occasion.start_ms, 0) / 60_000
+            factors[rows.of(occasion), where] *= SLOWER_PER_MINUTE**-minutes * share + (1 - share)
     return factors
 
 
@@ -100,9 +104,9 @@ def held_back(
         occasions: what happens.
         grid: the day.
     """
-    for one in occasions:
-        if one.kind is Kind.STUCK_TRANSACTION:
-            where, row = grid.taken(one.start_ms, one.end_ms), rows.of(one)
+    for occasion in occasions:
+        if occasion.kind is Kind.STUCK_TRANSACTION:
+            where, row = grid.taken(occasion.start_ms, occasion.end_ms), rows.of(occasion)
             if where.start < where.stop:
                 at = stable[row, where.start - 1] if where.start else before[row]
                 stable[row, where] = at[:, None]

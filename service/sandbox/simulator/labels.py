@@ -27,7 +27,7 @@ def labels_of(simulation: Simulation) -> Mapping[str, Any]:
         [*simulation.occasions, *simulation.outages],
         key=lambda one: (one.start_ms, one.kind, -1 if one.pipeline is None else one.pipeline),
     )
-    pipelines = {one.index: one for one in simulation.pipelines}
+    pipelines = {pipeline.index: pipeline for pipeline in simulation.pipelines}
     return {
         "format": FORMAT,
         "cluster": wanted.cluster,
@@ -40,9 +40,11 @@ def labels_of(simulation: Simulation) -> Mapping[str, Any]:
         "clock_changes": [
             {"zone": zone, "at_ms": at, "at": _shown(at)} for zone, at in simulation.clock_changes()
         ],
-        "pipelines": [_pipeline(one) for one in simulation.pipelines],
+        "pipelines": [_pipeline(pipeline) for pipeline in simulation.pipelines],
         "occasions": [
-            _occasion(one, pipelines, over) for one in occasions if simulation.is_visible(one)
+            _occasion(occasion, pipelines, over)
+            for occasion in occasions
+            if simulation.is_visible(occasion)
         ],
     }
 

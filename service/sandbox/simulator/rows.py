@@ -16,13 +16,13 @@ class Rows:
 
     def __init__(self, pipelines: Sequence[Pipeline]) -> None:
         self.pipelines = pipelines
-        sizes = [one.partitions for one in pipelines]
+        sizes = [pipeline.partitions for pipeline in pipelines]
         self.pipeline: NDArray[np.int64] = np.repeat(np.arange(len(pipelines)), sizes)
-        self.weights = np.concatenate([one.weights for one in pipelines])
+        self.weights = np.concatenate([pipeline.weights for pipeline in pipelines])
         self.count = len(self.pipeline)
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
         self._start = {one.index: int(at) for one, at in zip(pipelines, starts, strict=True)}
-        self._size = {one.index: one.partitions for one in pipelines}
+        self._size = {pipeline.index: pipeline.partitions for pipeline in pipelines}
 
     def of_pipeline(self, index: int) -> slice:
         """Return the rows of a pipeline."""
@@ -39,12 +39,12 @@ class Rows:
 
     def each(self, trait: Callable[[Pipeline], float | None]) -> NDArray[np.float64]:
         """Return a trait of each row's pipeline; NaN for None."""
-        found = [trait(one) for one in self.pipelines]
+        found = [trait(pipeline) for pipeline in self.pipelines]
         values = [np.nan if value is None else value for value in found]
         return np.array(values, dtype=np.float64)[self.pipeline]
 
     def total(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sums of each pipeline's rows."""
-        starts = np.array([self._start[one.index] for one in self.pipelines])
+        starts = np.array([self._start[pipeline.index] for pipeline in self.pipelines])
         summed: NDArray[np.float64] = np.add.reduceat(values, starts, axis=0)
         return summed

@@ -64,7 +64,7 @@ class Simulation:
         self.requests = wanted
         self.pipelines: Sequence[Pipeline] = draw_fleet(wanted.seed, wanted.series, wanted.zones)
         self.outages = draw_outages(wanted.seed, wanted.days, wanted.zones[0])
-        drawn = [draw_occasions(wanted.seed, one, wanted.days) for one in self.pipelines]
+        drawn = [draw_occasions(wanted.seed, pipeline, wanted.days) for pipeline in self.pipelines]
         self.occasions: list[Occasion] = [one for found in drawn for one in found]
         self._blocks = [
             Block(
@@ -76,7 +76,7 @@ class Simulation:
         ]
         self.series: list[Series] = [
             Series(cluster=wanted.cluster, metric=Metric.ABORT_RATIO),
-            *(series for one in self.pipelines for series in one.series(wanted.cluster)),
+            *(series for pipeline in self.pipelines for series in pipeline.series(wanted.cluster)),
         ]
         del self.series[wanted.series :]
         self._ids = np.array([one.series_id for one in self.series], np.int64)
@@ -119,7 +119,10 @@ class Simulation:
 
     def _day(self, grid: DayGrid) -> Iterator[Samples]:
         first = 0
-        for values in [_aborts(self.requests.seed, grid), *(one.day(grid) for one in self._blocks)]:
+        for values in [
+            _aborts(self.requests.seed, grid),
+            *(block.day(grid) for block in self._blocks),
+        ]:
             rows = slice(first, min(first + len(values), len(self.series)))
             first = rows.stop
             kept = values[: rows.stop - rows.start]
@@ -130,9 +133,9 @@ class Simulation:
 
     def _hide(self, values: NDArray[np.float32], is_rate: NDArray[np.bool_], grid: DayGrid) -> None:
         """Take out, in place, what was not seen; a rate needs the sample before as well."""
-        for one in self.outages:
-            values[:, grid.taken(one.start_ms, one.end_ms)] = np.nan
-            values[is_rate, grid.taken(one.start_ms, one.end_ms + grid.step_ms)] = np.nan
+        for outage in self.outages:
+            values[:, grid.taken(outage.start_ms, outage.end_ms)] = np.nan
+            values[is_rate, grid.taken(outage.start_ms, outage.end_ms + grid.step_ms)] = np.nan
 
 
 def _aborts(seed: int, grid: DayGrid) -> NDArray[np.float32]:

@@ -30,15 +30,15 @@ class TrafficModel:
         self._pipelines = pipelines
         self._start_ms = start_ms
         self._noise: Floats | None = None  # of both kinds, at the end of the day before
-        self._means = np.array([_shape(one, WEEK).mean() for one in pipelines])
-        tops = np.array([_shape(one, WEEK).max() for one in pipelines])
-        self._rates = np.array([one.rate for one in pipelines])
+        self._means = np.array([_shape(pipeline, WEEK).mean() for pipeline in pipelines])
+        tops = np.array([_shape(pipeline, WEEK).max() for pipeline in pipelines])
+        self._rates = np.array([pipeline.rate for pipeline in pipelines])
         self.busiest: Floats = self._rates * tops / self._means  # records per second and partition
 
     def growth(self, times_ms: NDArray[np.int64]) -> Floats:
         """Return how many times as much as at first is written."""
         days = (times_ms - self._start_ms) / DAY_MS
-        drifts = np.array([one.drift for one in self._pipelines])
+        drifts = np.array([pipeline.drift for pipeline in self._pipelines])
         grown: Floats = np.exp(np.outer(drifts, days))
         return grown
 
@@ -46,7 +46,7 @@ class TrafficModel:
         """Return records per second and partition, at the coarse points of a day."""
         times = grid.coarse_ms
         hours = {zone: hours_of_week(times, zone) for zone in {p.zone for p in self._pipelines}}
-        shapes = np.stack([_shape(one, hours[one.zone]) for one in self._pipelines])
+        shapes = np.stack([_shape(pipeline, hours[pipeline.zone]) for pipeline in self._pipelines])
         level = (self._rates / self._means)[:, None] * self.growth(times)
         rates: Floats = shapes * level * self._noises(len(times), rng)
         return rates
@@ -63,7 +63,7 @@ class TrafficModel:
         fading = keeps ** np.arange(count)
         noise = np.cumsum(steps / fading[:, None, :], axis=2) * fading[:, None, :]
         self._noise = noise[:, :, -1]
-        short = np.array([one.noise for one in self._pipelines])[:, None]
+        short = np.array([pipeline.noise for pipeline in self._pipelines])[:, None]
         factors: Floats = np.exp(
             noise[0] * short - short**2 / 2 + noise[1] * SLOW_NOISE - SLOW_NOISE**2 / 2
         )

@@ -86,7 +86,7 @@ class BrokerProxy(ABC):
     @property
     def bootstrap_servers(self) -> str:
         """Addresses of the brokers that lead through here."""
-        return ",".join(f"{HOST}:{one.getsockname()[1]}" for one in self._listeners)
+        return ",".join(f"{HOST}:{listener.getsockname()[1]}" for listener in self._listeners)
 
     def close(self) -> None:
         """End the thread and every connection."""

@@ -181,7 +181,7 @@ class RawCluster:
         answer = self.ask(self.placed(where).leader, DESCRIBE_PRODUCERS, request)
         found = answer.topics[0].partitions[0]
         require(f"producers of {where}", found.error_code)
-        return [_producer_on(one) for one in found.active_producers]
+        return [_producer_on(producer) for producer in found.active_producers]
 
     # -------------------------------------------------------------- coordinators
     def coordinator(self, key: str, kind: int = OF_TRANSACTION) -> BrokerId:
@@ -306,21 +306,21 @@ def require(what: str, code: Any) -> None:
 
 def patiently(act: Callable[[], T], *, seconds: float = SETTLE_SECONDS) -> T:
     """Repeat `act` while it is rejected for a reason that passes; return what it returns."""
-    found: list[T] = []
+    ts: list[T] = []
     rejections: list[RejectedError] = []
 
     def try_once() -> bool:
         try:
-            found.append(act())
+            ts.append(act())
         except RejectedError as rejected:
             if rejected.error not in TRANSIENT:
                 raise
             rejections.append(rejected)
-        return bool(found)
+        return bool(ts)
 
     if not wait_until(try_once, timeout_seconds=seconds):
         raise rejections[-1]
-    return found[0]
+    return ts[0]
 
 
 def _broker(number: int, address: str) -> Broker:

@@ -99,15 +99,15 @@ def standard_workload(sandbox: Sandbox, plan: WorkloadPlan | None = None) -> Wor
 
 
 def _producers(sandbox: Sandbox, plan: WorkloadPlan) -> dict[str, Workload]:
-    found: dict[str, Workload] = {
+    workloads: dict[str, Workload] = {
         "producer": IdempotentProducer(
             sandbox.bootstrap_servers, topic=plan.topic, rate=plan.rate, size=plan.size
         )
     }
     if plan.java:
         rate = max(1, round(plan.rate))
-        found["java-producer"] = JavaProducer(sandbox, topic=plan.topic, rate=rate)
-    return found
+        workloads["java-producer"] = JavaProducer(sandbox, topic=plan.topic, rate=rate)
+    return workloads
 
 
 def _pipeline(servers: str, plan: WorkloadPlan) -> dict[str, Workload]:

@@ -186,7 +186,7 @@ class AlertReading:
         self, alerts: Sequence[StoredAlert]
     ) -> dict[tuple[int, str], Acknowledgement]:
         """Return what was said of these alerts, by cluster and fingerprint."""
-        names = sorted({one.alert.fingerprint for one in alerts})
+        names = sorted({alert.alert.fingerprint for alert in alerts})
         query = select(ACKNOWLEDGEMENT).where(ACKNOWLEDGEMENT.c.fingerprint.in_(names))
         return {
             (row["cluster"], row["fingerprint"]): acknowledgement_of(row)
@@ -199,9 +199,9 @@ class AlertReading:
         Evidence that moves is kept with the finding alone.
         """
         rows = {
-            (one.cluster, *one.finding, one.alert.severity.value): one.id
-            for one in alerts
-            if one.is_active
+            (alert.cluster, *alert.finding, alert.alert.severity.value): alert.id
+            for alert in alerts
+            if alert.is_active
         }
         names = ("cluster", "rule_id", "labels_hash", "severity")
         key = [FINDING.c[name] for name in names]

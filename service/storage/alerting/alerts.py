@@ -126,7 +126,7 @@ def rows_of(delta: AlertDelta) -> AlertRows:
     left = [group for group in delta.groups.values() if group is not None]
     gone = [] if delta.is_whole else [name for name, one in delta.groups.items() if one is None]
     return AlertRows(
-        alerts=lines_of(_alert_row(one, contents) for one in delta.alerts.values()),
+        alerts=lines_of(_alert_row(alert, contents) for alert in delta.alerts.values()),
         steps=lines_of(map(_step_row, delta.steps)),
         groups=lines_of(_group_row(one, contents) for one in left),
         gone=lines_of([plain(receiver), hash_of(key)] for receiver, key in gone),
@@ -185,8 +185,8 @@ def load(
         groups = connection.execute(
             select(ALERT_GROUP.c.content).where(ALERT_GROUP.c.cluster == cluster)
         ).scalars()
-        found = [_try(partial(decode_alert, one)) for one in alerts]
-        together = [_try(partial(decode_group, one)) for one in groups]
+        found = [_try(partial(decode_alert, alert)) for alert in alerts]
+        together = [_try(partial(decode_group, group)) for group in groups]
     errors = [one for one in (*found, *together) if isinstance(one, str)]
     state = AlertingState(
         alerts={one.key: one for one in found if isinstance(one, Alert)},
@@ -261,7 +261,7 @@ def _new_steps(delta: AlertDelta, rows: AlertRows, stored_at: datetime | None) -
     """
     if stored_at is None or delta.is_whole:
         return rows.steps
-    new = [one for one in delta.steps if one.at > stored_at]
+    new = [step for step in delta.steps if step.at > stored_at]
     return rows.steps if len(new) == len(delta.steps) else lines_of(map(_step_row, new))
 
 

@@ -35,7 +35,8 @@ class PendingRequests:
         Silences stay: who set their times read them off a clock.
         """
         taken_up = (
-            replace(one, fired_at=one.fired_at + step) for one in self.requests.acknowledgements
+            replace(acknowledgement, fired_at=acknowledgement.fired_at + step)
+            for acknowledgement in self.requests.acknowledgements
         )
         return replace(self, requests=replace(self.requests, acknowledgements=tuple(taken_up)))
 

@@ -84,7 +84,7 @@ def _part_paths(files: FileSystem, history: str) -> Iterator[str]:
     found = [one for one in files.get_file_info(folder) if one.type is FileType.File]
     parts = (one for one in found if one.extension == "parquet")
     # A name that begins with a dot is of a file that is being written.
-    return iter(sorted(one.path for one in parts if not one.base_name.startswith(".")))
+    return iter(sorted(part.path for part in parts if not part.base_name.startswith(".")))
 
 
 class _Parts:

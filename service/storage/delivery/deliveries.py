@@ -124,7 +124,7 @@ class DeliveryList:
             row = connection.execute(query).mappings().one_or_none()
             if row is None:
                 return None
-            attempts = [_attempt(one) for one in connection.execute(last).mappings()]
+            attempts = [_attempt(mapping) for mapping in connection.execute(last).mappings()]
         return DeliveryStory(delivery=delivery_of(row), attempts=attempts[::-1], body=row["body"])
 
     def stats(self, receivers: Sequence[str]) -> dict[str, ReceiverStats]:

@@ -134,4 +134,4 @@ class Backlogs:
     def post(self, messages: Sequence[Message]) -> int:
         """Put messages into the outbox; return how many were not there already."""
         with translated("messages cannot be stored"), self._engine().begin() as connection:
-            return sum(post(connection, one) is not None for one in messages)
+            return sum(post(connection, message) is not None for message in messages)

@@ -234,7 +234,10 @@ def _aborting(memory: TransactionMemory) -> dict[str, list[list[int]]]:
     aborted = {name: sum(one.aborted for one in slices) for name, slices in memory.outcomes.items()}
     most = sorted((name for name in aborted if aborted[name]), key=lambda name: -aborted[name])
     return {
-        name: [[one.minute, one.committed, one.aborted] for one in memory.outcomes[name]]
+        name: [
+            [outcome.minute, outcome.committed, outcome.aborted]
+            for outcome in memory.outcomes[name]
+        ]
         for name in most[:OUTCOMES_KEPT]
     }
 

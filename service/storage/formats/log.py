@@ -111,7 +111,7 @@ def _event(event: LogEvent) -> dict[str, Any]:
 
 def _event_of(row: dict[str, Any]) -> LogEvent:
     kind = KINDS[row["kind"]]
-    told = [one.name for one in fields(kind) if one.name in row or one.default is MISSING]
+    told = [field.name for field in fields(kind) if field.name in row or field.default is MISSING]
     return kind(**{name: _value_of(name, row.get(name)) for name in told})
 
 

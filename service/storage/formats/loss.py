@@ -25,9 +25,9 @@ from service.storage.formats import log as log_format
 COMMITS_ALONE, WITHOUT_ELECTIONS = 2, 5  # parts that older checkpoints have
 OF_ELECTION: Final = ("not_known_to", "contradicted")  # apart, so that older versions pass over it
 NUMBERS: Final = tuple(
-    one.name
-    for one in fields(ReportedLoss)
-    if one.name
+    field.name
+    for field in fields(ReportedLoss)
+    if field.name
     not in ("name", "topic_id", "missing", "doubtful", "doubtful_since_us", *OF_ELECTION)
 )
 OLDER_NUMBERS: Final = len(NUMBERS) - 2  # of checkpoints to format 2: not whether it was restored
@@ -35,19 +35,19 @@ OLDER_NUMBERS: Final = len(NUMBERS) - 2  # of checkpoints to format 2: not wheth
 
 def plain(memory: LossMemory) -> list[Any]:
     """Return the memory as values that JSON has."""
-    lines = log_format.ParsedLines(events=tuple(one.event for one in memory.lines), sources=())
+    lines = log_format.ParsedLines(events=tuple(line.event for line in memory.lines), sources=())
     return [
         sorted(memory.beyond_epoch_end),
         sorted(memory.beyond_log_end),
         [_plain_loss(loss) for loss in memory.reported],
-        [log_format.FORMAT, log_format.encode(lines), [one.read_us for one in memory.lines]],
+        [log_format.FORMAT, log_format.encode(lines), [line.read_us for line in memory.lines]],
         [_plain_loss(loss) for loss in memory.quiet],
         [_plain_election(one) for one in memory.unseen],
         [
-            [one.topic, one.topic_id, one.first_partition, one.listed_us]
-            for one in memory.new_topics
+            [topic.topic, topic.topic_id, topic.first_partition, topic.listed_us]
+            for topic in memory.new_topics
         ],
-        [_plain_incident(one) for one in memory.incidents],
+        [_plain_incident(incident) for incident in memory.incidents],
     ]
 
 

@@ -40,7 +40,7 @@ def plain_sequences(memory: SequenceMemory) -> Row:
         "open": [_row(one) for one in memory.open.values()],
         "ended": [_row(one) for one in memory.ended],
         "changes": [
-            [name.topic, name.partition, [_row(one) for one in changes]]
+            [name.topic, name.partition, [_row(change) for change in changes]]
             for name, changes in memory.changes.items()
         ],
         "unreported": [memory.unreported, memory.unreported_us],
@@ -69,7 +69,7 @@ def sequences_of(told: Any) -> SequenceMemory:
 
 def _row(value: Any) -> Row:
     """Return a value by the names of its fields, absent ones left out."""
-    found = {one.name: getattr(value, one.name) for one in fields(value)}
+    found = {field.name: getattr(value, field.name) for field in fields(value)}
     return {name: _plain(inner) for name, inner in found.items() if inner is not None}
 
 
@@ -236,7 +236,7 @@ def _known(kind: type, row: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         KeyError: a number is absent that has to be there.
     """
-    by_name = {one.name: one for one in fields(kind)}
+    by_name = {field.name: field for field in fields(kind)}
     found: dict[str, Any] = {}
     for name in NUMBERS[kind]:
         if name in row:

@@ -262,7 +262,7 @@ class _StoredTurn:
         }
         self._connection.execute(
             kept.on_conflict_do_update(index_elements=["cluster", "name"], set_=moved),
-            [{"cluster": self._cluster, "updated_at": now, **asdict(one)} for one in streams],
+            [{"cluster": self._cluster, "updated_at": now, **asdict(stream)} for stream in streams],
         )
 
 

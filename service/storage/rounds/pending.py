@@ -77,7 +77,9 @@ def _superseded(old: Round, new: Round, said: Mapping[Identity, Change]) -> Roun
         old = replace(old, alerts=None)  # the new one has it
     if only_tells and checkpoint is old.checkpoint:
         return old
-    kept = tuple(one for one in old.changes if not _is_said_again(one, said.get(one.identity)))
+    kept = tuple(
+        change for change in old.changes if not _is_said_again(change, said.get(change.identity))
+    )
     if len(kept) == len(old.changes) and checkpoint is old.checkpoint:
         return old
     return replace(old, changes=kept, checkpoint=checkpoint)

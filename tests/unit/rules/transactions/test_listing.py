@@ -72,7 +72,11 @@ def test_an_open_transaction_is_told_with_the_offset_at_which_it_begins() -> Non
     seen = observe(transactions=transactions(transaction()), producers=producers(open_producer()))
     entry = only(view_of([seen]))
     [place] = entry.places
-    assert (entry.class_, entry.unknown_reason, entry.is_listed) == (TransactionClass.OPEN, None, True)
+    assert (entry.class_, entry.unknown_reason, entry.is_listed) == (
+        TransactionClass.OPEN,
+        None,
+        True,
+    )
     assert (entry.transactional_id, entry.producer_id, entry.coordinator) == ("payments", 7, 2)
     assert (place.name, place.start_offset) == (TopicPartition("orders", 0), 90)
     assert (place.open_span, place.holds_last_stable_offset) == (10, True)
@@ -122,7 +126,10 @@ def test_a_transaction_that_hangs_is_told_with_its_repair() -> None:
 
 def test_what_was_seen_once_is_unknown_and_has_no_repair() -> None:
     entry = only(view_of([observe(**HANGS)]))
-    assert (entry.class_, entry.unknown_reason) == (TransactionClass.UNKNOWN, UnknownReason.CONFIRMING)
+    assert (entry.class_, entry.unknown_reason) == (
+        TransactionClass.UNKNOWN,
+        UnknownReason.CONFIRMING,
+    )
     assert entry.repair is None
 
 
@@ -139,7 +146,10 @@ def test_an_open_transaction_of_the_same_id_does_not_hide_the_one_that_hangs() -
 def test_an_id_that_was_not_described_keeps_what_its_partitions_show() -> None:
     listed = transaction(partitions=None, timeout=None, started_at=None, producer_epoch=None)
     entry = only(twice(transactions=transactions(listed), producers=HANGS["producers"]))
-    assert (entry.class_, entry.unknown_reason) == (TransactionClass.UNKNOWN, UnknownReason.NOT_DESCRIBED)
+    assert (entry.class_, entry.unknown_reason) == (
+        TransactionClass.UNKNOWN,
+        UnknownReason.NOT_DESCRIBED,
+    )
     assert (entry.partition_count, len(entry.places)) == (None, 1)
 
 
@@ -154,7 +164,10 @@ def test_a_coordinator_that_falls_silent_does_not_shorten_the_list() -> None:
         gaps=(COORDINATOR_AWAY,),
     )
     entry = only(view_of([first, silent]))
-    assert (entry.class_, entry.unknown_reason) == (TransactionClass.UNKNOWN, UnknownReason.COORDINATOR_NOT_SEEN)
+    assert (entry.class_, entry.unknown_reason) == (
+        TransactionClass.UNKNOWN,
+        UnknownReason.COORDINATOR_NOT_SEEN,
+    )
     assert (entry.transactional_id, entry.places[0].start_offset) == ("payments", 90)
 
 
@@ -218,7 +231,10 @@ def test_every_class_has_its_place_and_every_class_and_doubt_its_sentence() -> N
     assert sorted(WORST_FIRST) == sorted(TransactionClass)
     assert OF_CLASS.keys() == set(TransactionClass) - {TransactionClass.UNKNOWN}
     assert OF_DOUBT.keys() == set(UnknownReason)
-    assert next_step(TransactionClass.UNKNOWN, UnknownReason.CONFIRMING) == OF_DOUBT[UnknownReason.CONFIRMING]
+    assert (
+        next_step(TransactionClass.UNKNOWN, UnknownReason.CONFIRMING)
+        == OF_DOUBT[UnknownReason.CONFIRMING]
+    )
     assert next_step(TransactionClass.OPEN, None) == OF_CLASS[TransactionClass.OPEN]
 
 
@@ -268,7 +284,10 @@ def test_what_hangs_is_not_taken_for_one_whose_coordinator_is_away() -> None:
     hanging, hidden = listing(view).transactions
     assert (hanging.class_, hanging.is_listed) == (TransactionClass.HANGING, False)
     assert hanging.repair is not None
-    assert (hidden.unknown_reason, hidden.transactional_id) == (UnknownReason.COORDINATOR_NOT_SEEN, "payments")
+    assert (hidden.unknown_reason, hidden.transactional_id) == (
+        UnknownReason.COORDINATOR_NOT_SEEN,
+        "payments",
+    )
 
 
 def test_a_coordinator_whose_clock_is_ahead_makes_no_negative_age() -> None:

@@ -94,7 +94,11 @@ def test_every_field_that_was_agreed_on_is_there() -> None:
 
 def test_what_is_harmless_says_why_and_needs_no_command() -> None:
     (item,) = client_for(after(*REORDERING)).get("/api/v1/sequences").json()["items"]
-    assert (item["class"], item["phase"], item["needed_evidence"]) == ("reordering", "confirmed", None)
+    assert (item["class"], item["phase"], item["needed_evidence"]) == (
+        "reordering",
+        "confirmed",
+        None,
+    )
     assert (item["next_command"], item["lost_offsets"]) == (None, None)
 
 

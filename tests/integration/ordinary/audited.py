@@ -33,6 +33,8 @@ class AuditedProducer(IdempotentProducer):
     """Numbered records, each remembered with the place that the brokers gave it."""
 
     acknowledged: dict[tuple[int, int], bytes] = field(default_factory=dict)  # (partition, offset)
+    # Written by an earlier try whose answer was lost: librdkafka knows of no offset then.
+    without_offset: list[tuple[int, bytes]] = field(default_factory=list)
     next_offset: dict[int, int] = field(default_factory=dict)
     pauses: list[AcknowledgementPause] = field(default_factory=list)
     pause_seconds: float = 20.0  # shorter ones are not remembered
@@ -46,9 +48,12 @@ class AuditedProducer(IdempotentProducer):
         super()._on_delivery(error, message)
         if error is not None:
             return
-        partition, now = message.partition(), utc_now()
-        self.acknowledged[partition, message.offset()] = message.value()
-        self.next_offset[partition] = max(self.next_offset.get(partition, 0), message.offset() + 1)
+        partition, offset, now = message.partition(), message.offset(), utc_now()
+        if offset is None or offset < 0:
+            self.without_offset.append((partition, message.value()))
+        else:
+            self.acknowledged[partition, offset] = message.value()
+            self.next_offset[partition] = max(self.next_offset.get(partition, 0), offset + 1)
         last = self._last.get(partition, now)
         if (now - last).total_seconds() > self.pause_seconds:
             self.pauses.append(

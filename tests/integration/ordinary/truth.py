@@ -29,6 +29,7 @@ from tests.integration.ordinary.promises import (
     check_pipeline,
     check_producer,
     check_transactions,
+    duplicates,
 )
 from tests.integration.ordinary.topics import OFFSETS, TRANSACTIONS, Topics
 from tests.integration.ordinary.transactions import Outcome
@@ -142,7 +143,7 @@ def read_truth(cluster: Sandbox, load: Load, placement: PlacementMonitor) -> Tru
     unclean = unclean_elections(cluster, topics)
     return Truth(
         broken=_broken_promises(load, records),
-        figures=_figures(load)
+        figures=_figures(load, records)
         | {
             "transactional clients made anew": sum(replaced.values()),
             "leader changes": placement.leader_changes,
@@ -160,18 +161,25 @@ def read_truth(cluster: Sandbox, load: Load, placement: PlacementMonitor) -> Tru
 
 
 def _broken_promises(load: Load, records: Mapping[str, Sequence[Record]]) -> list[BrokenPromise]:
-    topics, producers = load.topics, load.producers
+    topics, producers, ends = load.topics, load.producers, load.orders.ends()
     return [
         *(broken for one in producers for broken in check_producer(one, records[one.topic])),
         *check_transactions(load.pool.results, records[topics.long]),
-        *check_pipeline(topics.validated, load.orders, records[topics.validated]),
+        *check_pipeline(
+            topics.validated,
+            [one for one in records[topics.orders] if one.offset < ends.get(one.partition, 0)],
+            records[topics.validated],
+        ),
     ]
 
 
-def _figures(load: Load) -> dict[str, int]:
+def _figures(load: Load, records: Mapping[str, Sequence[Record]]) -> dict[str, int]:
     outcomes = Counter(result.outcome for result in load.pool.results)
     return {
         "records acknowledged": sum(len(producer.acknowledged) for producer in load.producers),
+        "records that librdkafka wrote twice": sum(
+            duplicates(producer, records[producer.topic]) for producer in load.producers
+        ),
         "records given up": sum(producer.counts.failed for producer in load.producers),
         **{f"long transactions {outcome}": outcomes[outcome] for outcome in Outcome},
     }

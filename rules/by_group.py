@@ -1,6 +1,6 @@
-"""One answer per group out of the answers for its commits: whose cause is the group's has one finding.
+"""One judgement per group from the judgements of its commits: one cause is one finding.
 
-The worst verdict of its commits is the group's, and what is shown are the commits that have it.
+The worst verdict of its commits is the group's, and the finding shows the commits that have it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T", bound=np.generic)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """What a group's finding says of the commits that decide it: names of their evidence."""
+    """What a group's finding shows of the commits that decide it: names of their evidence."""
 
     totals: Mapping[str, str]  # name of the sum -> of what
     most: Mapping[str, str]  # name of the largest -> of what
@@ -53,7 +53,7 @@ def by_group(said: Judgement, commits: CommitSubjects, shown: Shown) -> Judgemen
         subjects=GroupSubjects(commits.snapshot, groups.astype(np.int64)),
         verdicts=verdicts,
         reasons=said.reasons,
-        # Reasons of a rule stand in the order in which they matter; the first of these is told.
+        # The reasons of a rule are in order of importance; the first one becomes the group's.
         reason=(-_largest(-rank, starts)).astype(np.int8),
         evidence=evidence,
         details=details,
@@ -64,7 +64,7 @@ def by_group(said: Judgement, commits: CommitSubjects, shown: Shown) -> Judgemen
 def _rows(
     said: Judgement, commits: CommitSubjects, places: Int64s, shown: Shown
 ) -> list[dict[str, Scalar]]:
-    """Return the first partitions, those with the most of what is totalled first."""
+    """Return the first partitions, those with the largest share of the total first."""
     first = next(iter(shown.totals.values()))
     order = np.argsort(-said.evidence[first].values[places], kind="stable")
     chosen = places[order][:SHOWN]
@@ -84,13 +84,13 @@ def _rows(
 
 
 def _largest(values: NDArray[T], starts: Int64s) -> NDArray[T]:
-    found: NDArray[T] = np.maximum.reduceat(values, starts) if len(starts) else values[:0]
-    return found
+    largest: NDArray[T] = np.maximum.reduceat(values, starts) if len(starts) else values[:0]
+    return largest
 
 
 def _sums(values: Int64s, starts: Int64s) -> Int64s:
-    found: Int64s = np.add.reduceat(values, starts) if len(starts) else values[:0]
-    return found
+    sums: Int64s = np.add.reduceat(values, starts) if len(starts) else values[:0]
+    return sums
 
 
 def _sum(column: Column, decides: Bools, starts: Int64s) -> Column:

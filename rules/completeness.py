@@ -1,7 +1,7 @@
-"""Whether a subject that a round does not show is really gone: told per kind of subject.
+"""Whether a subject that is missing from a round is really gone, per kind of subject.
 
-A gap hides what it is about and nothing else. Brokers without ELR or a setting that may not be read
-are gaps of every round, and must not keep the finding of a deleted topic open for ever.
+A gap hides its own subject and nothing else. Brokers without ELR, or a setting without permission to read
+it, are gaps of every round, and must not keep the finding of a deleted topic open for ever.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from rules.verdict import Kind, SubjectKind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completeness:
-    """What a round could see of all that exists; by default nothing."""
+    """Which kinds of subjects a round has read completely; by default none."""
 
     was_made: bool = False
     placement: bool = False
     commits: bool = False
-    but_groups: frozenset[str] = frozenset()  # those whose commits may be missing all the same
+    but_groups: frozenset[str] = frozenset()  # groups whose commits may be missing nevertheless
     transactions: bool = False
     clients: bool = False
 
     @classmethod
     def of(cls, snapshot: Snapshot | None) -> Completeness:
-        """Return what a snapshot shows completely; None is a round without one."""
+        """Return the completeness of a snapshot; None is a round without one."""
         if snapshot is None:
             return cls()
         return cls(
@@ -42,7 +42,7 @@ class Completeness:
     def proves_absence(self, labels: Mapping[str, str], finding: Kind = Kind.STATE) -> bool:
         """Whether the subject with these labels is gone if it was not judged.
 
-        A transaction that ended is gone, and what happened to it is not: an event stays.
+        A transaction that has ended is gone, but an event about it stays.
         """
         kind = subject_kind(labels)
         match kind:
@@ -61,7 +61,7 @@ class Completeness:
 
 
 def subject_kind(labels: Mapping[str, str]) -> SubjectKind:
-    """Return what labels name; a kind of subject fixes them."""
+    """Return the kind of subject that has these labels."""
     if "group" in labels:
         return SubjectKind.COMMIT if "topic" in labels else SubjectKind.GROUP
     if "transactional_id" in labels:

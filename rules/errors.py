@@ -1,17 +1,17 @@
 """Every error that Tidemark raises, split by who has to react.
 
     TidemarkError
-    ├── SettingsError      the operator mends a setting; the program exits at start
-    ├── SandboxError       the user of the sandbox mends the machine or the command
-    ├── CollectError       the cluster could not be asked at all; the next round tries again
+    ├── SettingsError      the operator corrects a setting; the program exits at start
+    ├── SandboxError       the user of the sandbox corrects the machine or the command
+    ├── CollectError       the cluster could not be queried at all; the next round tries again
     │   ├── UnreachableError     no bootstrap address answered
-    │   └── AuthenticationError  a broker answered and said no
-    ├── StoreError         the database rejected or is away
-    ├── NotifyError        a receiver rejected or is away
-    ├── BaselineRunError         nothing could be learnt from a night; what was learnt before stays in force
-    └── RequestError       a running Tidemark does not do what a command asked it for
+    │   └── AuthenticationError  a broker rejected the credentials
+    ├── StoreError         the database rejected a statement or is unavailable
+    ├── NotifyError        a receiver rejected a notification or is unavailable
+    ├── BaselineRunError   a baseline run failed; the previous baselines stay in force
+    └── RequestError       a running Tidemark rejects the request of a command
         ├── NotThereError      it has nothing of that name
-        └── ConflictError      not as things stand, or somebody else changed them meanwhile
+        └── ConflictError      the present state does not allow it, or somebody else changed it
 
 An expected outcome is not an error: an unreachable partition is a `Gap` of the snapshot.
 """
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 
 class TidemarkError(Exception):
-    """Base of all errors that are ours; its text is one line for a person."""
+    """Base of all errors of Tidemark; its text is one line for a person."""
 
 
 class SettingsError(TidemarkError):
@@ -28,11 +28,11 @@ class SettingsError(TidemarkError):
 
 
 class SandboxError(TidemarkError):
-    """The local cluster cannot do what was asked; the text says what to do about it."""
+    """The local cluster cannot do what was requested; the text says what to do about it."""
 
 
 class CollectError(TidemarkError):
-    """A cluster could not be asked at all, so that there is no snapshot."""
+    """A cluster could not be queried at all, so that there is no snapshot."""
 
     retryable = True
 
@@ -48,7 +48,7 @@ class AuthenticationError(CollectError):
 
 
 class StoreError(TidemarkError):
-    """The database rejected, is away, or holds what this version cannot read."""
+    """The database rejected a statement, is unavailable, or holds data that this version cannot read."""
 
     def __init__(self, message: str, *, retryable: bool) -> None:
         super().__init__(message)
@@ -56,16 +56,16 @@ class StoreError(TidemarkError):
 
 
 class BaselineRunError(TidemarkError):
-    """Spark did not make a night; the text says why, and the next run tries again."""
+    """A baseline run failed in Spark; the text says why, and the next run tries again."""
 
 
 class RequestError(TidemarkError):
-    """A running Tidemark cannot read what a command sent it."""
+    """A running Tidemark rejects the request of a command."""
 
 
 class NotThereError(RequestError):
-    """A running Tidemark has nothing of the name that a command gave it."""
+    """A running Tidemark has nothing of the name in the request."""
 
 
 class ConflictError(RequestError):
-    """What a command asks for does not fit what is there now."""
+    """The request does not fit the present state."""

@@ -1,4 +1,4 @@
-"""What a finding shows for its verdict: numbers, words, and short lists of both.
+"""The evidence of a finding: numbers, texts, and short lists of both.
 
 It is stored and sent as JSON, so that its values are those of JSON.
 """
@@ -14,9 +14,9 @@ Evidence: TypeAlias = Mapping[str, EvidenceValue]
 
 
 def in_words(value: EvidenceValue) -> str:
-    """Return a value as a person reads it: rows with a semicolon between, empty where there are none.
+    """Return a value as text for a person: rows separated by semicolons, empty where there are none.
 
-    What is not known of a row is left out.
+    Values of a row that are not known are left out.
     """
     if isinstance(value, list):
         return "; ".join(_row(row) for row in value)

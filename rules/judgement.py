@@ -1,7 +1,7 @@
-"""What a rule answers: one verdict per subject as columns, rows only where somebody observations.
+"""The judgement of a rule: one verdict per subject as columns, with rows on demand.
 
 A cluster has tens of thousands of subjects and nearly all of them are OK, so that a judgement is
-columnar like the facts. `Finding` is its row view: for storing, telling and testing.
+columnar like the facts. `Finding` is its row view: for storage, notifications and tests.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Subjects(Protocol):
 
     @property
     def kind(self) -> SubjectKind:
-        """Return what they are."""
+        """Return the kind of these subjects."""
 
     def __len__(self) -> int:
         """Return the number of subjects."""
@@ -59,7 +59,7 @@ class Finding:
 
     @property
     def severity(self) -> Severity:
-        """Return how bad it is, as a breach."""
+        """Return the severity as a breach."""
         return self.rule.severity_of(self.reason)
 
 
@@ -67,7 +67,7 @@ class Finding:
 class Event:
     """One thing that happened, with a name of its own: several may happen to one subject."""
 
-    position: int | None  # of its subject; None: that is gone
+    position: int | None  # of its subject; None: the subject is gone
     labels: Labels  # of its subject, and what names the event
     reason: Reason
     evidence: Evidence
@@ -83,23 +83,23 @@ class Judgement:
     reasons: Sequence[Reason]  # the rule's closed set, in the order of `reason`
     reason: NDArray[np.int8]  # position in `reasons`, shape (subjects,)
     evidence: Mapping[str, Column] = field(default_factory=dict)
-    # What else is shown of one subject: made only of those that somebody observes.
+    # Further evidence of one subject: built only for the subjects that are shown.
     details: Callable[[int], Evidence] | None = None
     questions: tuple[Question, ...] = ()  # for the next round
-    # What happened, where each event has a name of its own: the breaches of the columns, and those
-    # of subjects that are gone. None: a breach of a subject is its event.
+    # Events with names of their own: the breaches of the columns, and those of subjects that are gone.
+    # None: a breach of a subject is its event.
     events: tuple[Event, ...] | None = None
 
     def count(self, verdict: Verdict) -> int:
         """Return how many subjects have this verdict."""
         return int(np.count_nonzero(self.verdicts == verdict))
 
-    def findings(self, *wanted: Verdict) -> Iterator[Finding]:
-        """Give the row view of the subjects with these verdicts, in order, and of named events."""
-        own = wanted if self.events is None else [one for one in wanted if one != Verdict.BREACH]
+    def findings(self, *verdicts: Verdict) -> Iterator[Finding]:
+        """Yield the row view of the subjects with these verdicts, in order, and of named events."""
+        own = verdicts if self.events is None else [v for v in verdicts if v != Verdict.BREACH]
         for position in np.flatnonzero(np.isin(self.verdicts, own)).tolist():
             yield self.finding(position)
-        if Verdict.BREACH in wanted:
+        if Verdict.BREACH in verdicts:
             yield from map(self.event_finding, self.events or ())
 
     def event_finding(self, event: Event) -> Finding:
@@ -113,7 +113,7 @@ class Judgement:
         )
 
     def finding(self, position: int) -> Finding:
-        """Return the row view of one subject: of its events the first, which is the worst."""
+        """Return the row view of one subject; with several events, of the first, which is the worst."""
         for event in self.events or ():
             if event.position == position:
                 return self.event_finding(event)
@@ -218,7 +218,7 @@ class Case:
     reason: Reason
 
 
-def decide(  # noqa: PLR0913 - what is shown and asked beside what is said
+def decide(  # noqa: PLR0913 - the verdicts, with their evidence and the questions beside them
     rule: RuleMeta,
     subjects: Subjects,
     cases: Sequence[Case],

@@ -1,13 +1,13 @@
-"""How findings open, go on and end, from one round to the next. Pure: what it returns is stored.
+"""How findings open, continue and end, from one round to the next. Pure: the result is stored.
 
-Only a BREACH opens a finding. UNKNOWN never ends one. States end when the next verdict is OK.
-Events do not un-happen: they stay BREACH, whatever the rule says later, until 24 hours have passed
-since it last said BREACH, or a person closes them. A rule of events says BREACH only in the round
-that finds out that it happened, so that every BREACH of it is told by itself. Where events have names
-of their own (a leader epoch), what is said again of one is said of that one alone. A weaker event never
-takes the place of a worse one. A subject that is absent from two complete rounds ends its finding, but
-not that of lost records, which only says so; a round that could not see all of its kind proves no
-absence, and neither does a rule that judges only what it remembers.
+Only a BREACH opens a finding. UNKNOWN never ends one. States end when the next verdict is OK. Events are
+not undone: they stay BREACH, whatever the rule says later, until 24 hours have passed since its last
+BREACH, or a person closes them. A rule of events says BREACH only in the round that detects the event, so
+that each BREACH is notified separately. Where events have names of their own (a leader epoch), a repetition
+concerns that event alone. A weaker event never replaces a worse one. A subject that is absent from two
+complete rounds ends its finding, except for findings of lost records, which only note it; a round that
+could not read all subjects of a kind proves no absence, and neither does a rule that judges only what it
+remembers.
 
 Judgements are columns of tens of thousands of subjects. Rows are built only for breaches and for
 the subjects of findings that are open.
@@ -44,7 +44,7 @@ Identity = tuple[str, tuple[tuple[str, str], ...]]  # rule id, sorted labels
 
 
 class EndReason(StrEnum):
-    """Why a finding is open no more."""
+    """Why a finding is not open any more."""
 
     OK = "ok"  # the rule says so
     SUBJECT_GONE = "subject_gone"  # a deleted topic, an expired group, a rule that was withdrawn
@@ -59,14 +59,14 @@ class Step(StrEnum):
     STILL = "still"  # a state that is BREACH in another round
     AGAIN = "again"  # an event that happened once more, with evidence of its own
     UNKNOWN = "unknown"  # a state that cannot be judged now: it stays open
-    HELD = "held"  # an event that the rule no longer sees: it stays BREACH
+    HELD = "held"  # an event that the rule does not report any more: it stays BREACH
     ABSENT = "absent"  # its subject was not among those judged
     ENDED = "ended"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenFinding:
-    """What has to be remembered of an open finding."""
+    """The stored state of an open finding."""
 
     identity: Identity
     kind: Kind
@@ -81,11 +81,11 @@ class OpenFinding:
 
     @property
     def is_subject_gone(self) -> bool:
-        """Whether what it happened to is not there any more, like a topic that was deleted since."""
+        """Whether its subject does not exist any more, such as a topic that was deleted since."""
         return self.absent_rounds >= ABSENT_ROUNDS
 
     def shifted(self, step: timedelta) -> OpenFinding:
-        """Return it with all times moved by a step of the clock."""
+        """Return the finding with all times moved by a step of the clock."""
         return replace(
             self,
             since=self.since + step,
@@ -101,7 +101,7 @@ class Change:
     step: Step
     identity: Identity
     before: Verdict | None  # None: it was not open
-    after: Verdict | None  # None: it is judged no more
+    after: Verdict | None  # None: it is not judged any more
     finding: Finding | None = None  # what the rule said; absent if the subject was
     absent_rounds: int = 0
     end_reason: EndReason | None = None
@@ -109,14 +109,14 @@ class Change:
 
     @property
     def severity(self) -> Severity | None:
-        """Return how bad what is open is: a verdict that is no breach makes nothing worse or milder."""
+        """Return the severity of the open finding; only a breach can change it."""
         if self.finding is None or self.last_severity is not None:
             return self.last_severity
         return self.finding.severity
 
     @property
     def is_transition(self) -> bool:
-        """Whether somebody may have to be told: it opened, ended, changed or happened again."""
+        """Whether a notification may be due: it opened, ended, changed or happened again."""
         if self.end_reason is not None or self.step is Step.AGAIN:
             return True
         return self.before is not self.after
@@ -135,10 +135,10 @@ def next_changes(
         by_rule.setdefault(identity[0], []).append(identity)
     changes: list[Change] = []
     for judgement in judgements:
-        known = by_rule.get(judgement.rule.rule_id, [])
-        for finding in _said_of(judgement, known, open_findings):
+        identities = by_rule.get(judgement.rule.rule_id, [])
+        for finding in _findings_of(judgement, identities, open_findings):
             identity = finding.identity
-            change = _judged(identity, open_findings.get(identity), finding, now)
+            change = _judge_subject(identity, open_findings.get(identity), finding, now)
             if change is not None:
                 changes.append(change)
     seen = {change.identity for change in changes}
@@ -146,7 +146,7 @@ def next_changes(
     rules = {judgement.rule.rule_id: judgement.rule for judgement in judgements}
     return [
         *changes,
-        *(_absent(entry, rules.get(entry.identity[0]), completeness, now) for entry in absent),
+        *(_mark_absent(entry, rules.get(entry.identity[0]), completeness, now) for entry in absent),
     ]
 
 
@@ -171,11 +171,11 @@ def apply_changes(
                 last_judged_at=now,
             )
         else:
-            after[change.identity] = _carried(after[change.identity], change, now)
+            after[change.identity] = _carry(after[change.identity], change, now)
     return after
 
 
-def _carried(entry: OpenFinding, change: Change, now: datetime) -> OpenFinding:
+def _carry(entry: OpenFinding, change: Change, now: datetime) -> OpenFinding:
     said = None if change.step is Step.HELD else change.finding
     # An event keeps the evidence of its last breach.
     return OpenFinding(
@@ -209,34 +209,37 @@ def all_gone(open_findings: Mapping[Identity, OpenFinding]) -> list[Change]:
 def rebased(
     rounds: Sequence[Sequence[Change]], stored: Mapping[Identity, OpenFinding]
 ) -> list[list[Change]]:
-    """Return the changes of rounds that were made before the stored findings could be read.
+    """Correct the changes of rounds that ran before the stored findings could be read.
 
-    What is stored as open did not open in those rounds: its first OPENED was the same breach, still,
-    or an event that happened again. One with the very same evidence was found a second time, by a
-    process that remembered nothing.
+    A finding that is stored as open did not open in those rounds: its first OPENED was the same breach,
+    or an event that happened again. An event with the same evidence was detected a second time, by a
+    process without memory.
     """
     left = dict(stored)
-    return [[_rebased(change, left.pop(change.identity, None)) for change in one] for one in rounds]
+    return [
+        [_rebase(change, left.pop(change.identity, None)) for change in changes]
+        for changes in rounds
+    ]
 
 
-def _rebased(change: Change, stored: OpenFinding | None) -> Change:
+def _rebase(change: Change, stored: OpenFinding | None) -> Change:
     if stored is None or change.step is not Step.OPENED:
         return change
     said = change.finding
     is_new = said is not None and (said.reason, said.evidence) != (stored.reason, stored.evidence)
     if said is not None and is_new and stored.kind is Kind.EVENT:
-        return _again(stored, said)
+        return _repeat(stored, said)
     return replace(change, step=Step.STILL, before=stored.verdict)
 
 
-def _judged(
+def _judge_subject(
     identity: Identity, entry: OpenFinding | None, finding: Finding, now: datetime
 ) -> Change | None:
-    """Return the step of a subject that was judged; None where nothing was open and none opens."""
+    """Return the change of a judged subject; None where nothing was open and nothing opens."""
     if finding.verdict is not Verdict.BREACH:
         return None if entry is None else _not_breached(entry, finding, now)
     if entry is not None and entry.kind is Kind.EVENT:
-        return _again(entry, finding)
+        return _repeat(entry, finding)
     return Change(
         step=Step.OPENED if entry is None else Step.STILL,
         identity=identity,
@@ -246,8 +249,8 @@ def _judged(
     )
 
 
-def _again(entry: OpenFinding, finding: Finding) -> Change:
-    """Return the step of an event that is said again: what says less changes nothing."""
+def _repeat(entry: OpenFinding, finding: Finding) -> Change:
+    """Return the change of an event that is reported again; one that adds nothing changes nothing."""
     said = said_again(entry.reason, entry.evidence, entry.severity, finding)
     is_news = said is not None
     return Change(
@@ -260,7 +263,7 @@ def _again(entry: OpenFinding, finding: Finding) -> Change:
 
 
 def _not_breached(entry: OpenFinding, finding: Finding, now: datetime) -> Change:
-    """Return the step of what is open, and of which the rule does not say BREACH."""
+    """Return the change of an open finding whose verdict is not BREACH."""
     after: Verdict | None = finding.verdict
     end: EndReason | None = None
     if entry.kind is Kind.EVENT:
@@ -282,7 +285,7 @@ def _not_breached(entry: OpenFinding, finding: Finding, now: datetime) -> Change
     )
 
 
-def _absent(
+def _mark_absent(
     entry: OpenFinding, rule: RuleMeta | None, completeness: Completeness, now: datetime
 ) -> Change:
     seen = Completeness() if rule is not None and rule.forgets else completeness
@@ -307,45 +310,49 @@ def _is_over(entry: OpenFinding, now: datetime) -> bool:
 
 
 # ------------------------------------------------------------------ from columns to rows
-def _said_of(
+def _findings_of(
     judgement: Judgement,
-    known: Sequence[Identity],
+    identities: Sequence[Identity],
     open_findings: Mapping[Identity, OpenFinding],
 ) -> list[Finding]:
-    """Return what a judgement says of its breaches and of what is open.
+    """Return the findings of a judgement: its breaches, and the subjects of open findings.
 
-    A rule that could not judge at all says one thing of the whole cluster. It goes for every
-    subject, so that nothing of it is taken to be gone; what was last known of them is kept.
+    A rule that could not judge at all has one verdict for the whole cluster. It counts for every open
+    subject, so that none is taken to be gone; their last evidence is kept.
     """
     if judgement.subjects.kind is judgement.rule.subject:
-        return _rows(judgement, known)
+        return _rows(judgement, identities)
     said = judgement.finding(0)
     return [
         replace(said, labels=dict(identity[1]), evidence=open_findings[identity].evidence)
-        for identity in known
+        for identity in identities
     ]
 
 
-def _rows(judgement: Judgement, known: Sequence[Identity]) -> list[Finding]:
-    """Return the row view of every breach and of every known subject, in order."""
+def _rows(judgement: Judgement, identities: Sequence[Identity]) -> list[Finding]:
+    """Return the row view of every breach and of the subject of every open finding, in order."""
     if judgement.events is not None:
-        return _event_rows(judgement, known)
+        return _event_rows(judgement, identities)
     positions = set(np.flatnonzero(judgement.verdicts == Verdict.BREACH).tolist())
-    positions.update(place for place in _places(judgement.subjects, known) if place is not None)
+    positions.update(
+        place for place in _places(judgement.subjects, identities) if place is not None
+    )
     return [judgement.finding(position) for position in sorted(positions)]
 
 
-def _event_rows(judgement: Judgement, known: Sequence[Identity]) -> list[Finding]:
-    """Return every event of this round, and those known whose subject is there."""
+def _event_rows(judgement: Judgement, identities: Sequence[Identity]) -> list[Finding]:
+    """Return every event of this round, and every open event whose subject exists."""
     said = [judgement.event_finding(event) for event in judgement.events or ()]
     new = {finding.identity for finding in said}
-    old = [identity for identity in known if identity not in new]
+    old = [identity for identity in identities if identity not in new]
     held = zip(old, _places(judgement.subjects, old), strict=True)
-    return [*said, *(_held(judgement, key[1], at) for key, at in held if at is not None)]
+    return [*said, *(_held_finding(judgement, key[1], at) for key, at in held if at is not None)]
 
 
-def _held(judgement: Judgement, labels: tuple[tuple[str, str], ...], position: int) -> Finding:
-    """Return what a round says of an older event: nothing, or that it cannot see."""
+def _held_finding(
+    judgement: Judgement, labels: tuple[tuple[str, str], ...], position: int
+) -> Finding:
+    """Return the finding of an older event: OK, or UNKNOWN where the round could not judge."""
     is_unknown = judgement.verdicts[position] == Verdict.UNKNOWN
     return Finding(
         rule=judgement.rule,
@@ -356,11 +363,11 @@ def _held(judgement: Judgement, labels: tuple[tuple[str, str], ...], position: i
     )
 
 
-def _places(subjects: Subjects, wanted: Sequence[Identity]) -> list[int | None]:
-    """Return where the subjects of these findings are; None for those that are gone."""
-    if not wanted:
+def _places(subjects: Subjects, identities: Sequence[Identity]) -> list[int | None]:
+    """Return the positions of the subjects of these findings; None for those that are gone."""
+    if not identities:
         return []
-    labels = [dict(identity[1]) for identity in wanted]
+    labels = [dict(identity[1]) for identity in identities]
     if isinstance(subjects, PartitionSubjects):
         return [_row(subjects.snapshot, label) for label in labels]
     if isinstance(subjects, CommitSubjects):
@@ -368,13 +375,13 @@ def _places(subjects: Subjects, wanted: Sequence[Identity]) -> list[int | None]:
     place_of = {
         tuple(sorted(subjects.labels(place).items())): place for place in range(len(subjects))
     }
-    return [place_of.get(identity[1]) for identity in wanted]
+    return [place_of.get(identity[1]) for identity in identities]
 
 
 def _row(snapshot: Snapshot, labels: Labels) -> int | None:
-    """Return the row of a partition; None where it is gone or the labels are another cluster's.
+    """Return the row of a partition; None where it is gone or the labels are of another cluster.
 
-    A topic of the same name that was created since is another one, where its id is told.
+    A topic of the same name that was created since is another one, if topic ids are known.
     """
     topic, number = labels.get("topic"), labels.get("partition", "")
     if topic is None or not number.isdecimal() or labels.get("cluster") != snapshot.cluster:
@@ -385,22 +392,27 @@ def _row(snapshot: Snapshot, labels: Labels) -> int | None:
     return None if is_another else row
 
 
-def _commit_places(subjects: CommitSubjects, wanted: Sequence[Labels]) -> list[int | None]:
+def _commit_places(
+    subjects: CommitSubjects, labels_of_commits: Sequence[Labels]
+) -> list[int | None]:
     snapshot, commits = subjects.snapshot, subjects.snapshot.commits
     if not len(subjects):
-        return [None] * len(wanted)
+        return [None] * len(labels_of_commits)
     group_of = {group.group_id: place for place, group in enumerate(snapshot.groups)}
     width = max(len(snapshot.partitions), 1)
     keys = commits.group[subjects.places] * width + commits.row[subjects.places]
     order = np.argsort(keys, kind="stable")
-    pairs = [(group_of.get(labels.get("group", "")), _row(snapshot, labels)) for labels in wanted]
-    asked = np.array(
+    pairs = [
+        (group_of.get(labels.get("group", "")), _row(snapshot, labels))
+        for labels in labels_of_commits
+    ]
+    keys_of_commits = np.array(
         [-1 if group is None or row is None else group * width + row for group, row in pairs],
         np.int64,
     )
-    found = np.minimum(np.searchsorted(keys, asked, sorter=order), len(keys) - 1)
-    positions = order[found]
-    hits = keys[positions] == asked
+    places = np.minimum(np.searchsorted(keys, keys_of_commits, sorter=order), len(keys) - 1)
+    positions = order[places]
+    hits = keys[positions] == keys_of_commits
     return [
         place if is_hit else None
         for place, is_hit in zip(positions.tolist(), hits.tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""A rule's page for people, made from what the rule says of itself.
+"""The documentation page of a rule, generated from its docstring and its `RuleMeta`.
 
 The six headings of a rule's docstring are the page's headings; the table comes from its `RuleMeta`
 and from its closed set of reasons. `docs/rules/` holds the result and a test checks it for drift.
@@ -38,12 +38,12 @@ def page(rule: RuleMeta, text: str | None, reasons: Sequence[str]) -> str:
     missing = [heading for heading in HEADINGS if heading not in sections]
     if missing:
         raise IncompleteRuleError(f"{rule.rule_id} does not say: {', '.join(missing)}")
-    told = "\n\n".join(f"## {heading}\n\n{sections[heading]}" for heading in HEADINGS)
-    return f"# {rule.rule_id}\n\n{rule.summary}\n\n{_table(rule, reasons)}\n\n{told}\n"
+    body = "\n\n".join(f"## {heading}\n\n{sections[heading]}" for heading in HEADINGS)
+    return f"# {rule.rule_id}\n\n{rule.summary}\n\n{_table(rule, reasons)}\n\n{body}\n"
 
 
 def sections_of(text: str | None) -> dict[str, str]:
-    """Return what is below each heading of a rule's docstring, as Markdown."""
+    """Return the text below each heading of a rule's docstring, as Markdown."""
     return {
         match.group(1): inspect.cleandoc(match.group(2)).strip()
         for match in _SECTION.finditer(inspect.cleandoc(text or "") + "\n")
@@ -59,8 +59,10 @@ def _table(rule: RuleMeta, reasons: Sequence[str]) -> str:
         "judges": f"each {rule.subject}",
         "kind": str(rule.kind),
         "severity": "; ".join([str(rule.severity), *_milder(rule)]),
-        "told after": f"{rule.for_.total_seconds():g} s",
-        "critical": "yes: its own blindness is told" if rule.is_critical else "no",
+        "fires after": f"{rule.for_.total_seconds():g} s",
+        "critical": "yes: observation_stale fires while it stays UNKNOWN"
+        if rule.is_critical
+        else "no",
         "reasons": ", ".join(f"`{reason}`" for reason in reasons),
     }
     lines = [f"| {name} | {value} |" for name, value in rows.items()]

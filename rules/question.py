@@ -1,8 +1,8 @@
-"""What a rule wants to know and a collector can find out: data, answered by the next round.
+"""What a rule needs to know and a collector can query: data, answered by the next round.
 
-A rule never waits for an answer. It judges what it has, asks again in every round in which it
-still wants to know, and reads the answer where facts are: in the snapshot. Looking everywhere all
-the time would cost too much; a question says where it matters.
+A rule never waits for an answer. It judges what it has, repeats its question in every round until it is
+answered, and reads the answer from the snapshot. Querying everything in every round would cost too much; a
+question says where it matters.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ SMALL_LAG: Final = 10  # offsets; up to here the log is inspected without a ques
 
 @dataclass(frozen=True, slots=True)
 class ReadableQuestion:
-    """Is there anything behind these commits that a read_committed reader would get?
+    """Is there anything beyond these commits that a read_committed consumer would receive?
 
-    Answered by `Commits.nothing_to_read`; what cannot be found out stays absent there.
+    Answered by `Commits.nothing_to_read`; what cannot be determined stays absent there.
     """
 
     commits: CommitKeys
@@ -39,9 +39,9 @@ class ProducersQuestion:
 
     partitions: Partitions  # of an earlier round
     rows: Int64s  # of these partitions
-    is_urgent: bool = False  # the answer decides a verdict: it is worth a round before its time
+    is_urgent: bool = False  # the answer decides a verdict: it triggers an early round
     wants_every: bool = False  # also those without an open transaction, and where nothing is open
-    # Of these the whole state is wanted, and their partitions are asked for whether or not anything
+    # Producers whose whole state is needed: their partitions are queried whether or not a transaction
     # is open there; answered by `Producers.states`.
     wants_states_of: frozenset[int] = frozenset()
 
@@ -50,8 +50,8 @@ class ProducersQuestion:
 class EpochEndQuestion:
     """Where did these leader epochs end in the present leaders' logs?
 
-    Answered by `Snapshot.epoch_ends`. It is always worth a round before its time: whatever loses
-    records may go on.
+    Answered by `Snapshot.epoch_ends`. It always triggers an early round: the cause of the loss may
+    continue.
     """
 
     partitions: Partitions  # of an earlier round
@@ -65,10 +65,10 @@ class BatchRequest:
 
     name: TopicPartition
     producer_id: int
-    offset: int | None  # of the rejected batch: what is wanted lies before it, or behind it
-    # The last sequence that the broker had; its batch is what is searched for first.
+    offset: int | None  # of the rejected batch: the requested batches lie before or after it
+    # The last sequence that the broker had; its batch is searched for first.
     sequence: int | None
-    # Of that batch, as DescribeProducers told it; without offset and sequence all from it on.
+    # Of that batch, as DescribeProducers returned it; without offset and sequence all from it on.
     last_record_at: datetime | None = None
 
 
@@ -76,7 +76,7 @@ class BatchRequest:
 class BatchesQuestion:
     """Which batches of these producers does the leader's log hold?
 
-    Answered by `Snapshot.batches`; it is worth a round before its time. Needs READ.
+    Answered by `Snapshot.batches`; it triggers an early round. Needs READ.
     """
 
     requests: tuple[BatchRequest, ...]
@@ -87,7 +87,7 @@ Question: TypeAlias = ReadableQuestion | ProducersQuestion | EpochEndQuestion | 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundRequests:
-    """The questions of a round by kind; each kind is given to the collector that answers it."""
+    """The questions of a round by kind; each kind goes to the collector that answers it."""
 
     readable: tuple[ReadableQuestion, ...]
     producers: tuple[ProducersQuestion, ...]
@@ -96,7 +96,7 @@ class RoundRequests:
 
 
 def by_kind(questions: Iterable[Question]) -> RoundRequests:
-    """Sort questions; a kind that nobody takes here is an error of types, not a lost question."""
+    """Sort questions by kind; a kind that is missing here is a type error, not a lost question."""
     readable: list[ReadableQuestion] = []
     producers: list[ProducersQuestion] = []
     epoch_ends: list[EpochEndQuestion] = []

@@ -1,7 +1,7 @@
-"""Makes the view of a round: the observation, what was remembered, and the memory that holds both.
+"""Builds the view of a round: the snapshot, the previous memory, and the memory that contains both.
 
-Some of the memory takes conclusions, such as a proof of loss, and not only what was seen. It is put
-in here, in a second step, so that the vocabulary of facts knows nothing of conclusions.
+Some of the memory holds conclusions, such as a proof of loss, and not only observations. They are added
+here, in a second step, so that the package of facts does not depend on conclusions.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from functools import partial
 from rules.facts.memory import Memory, advance
 from rules.facts.scrapes import reporting_producers
 from rules.facts.snapshot import Snapshot
-from rules.loss.incidents import with_incidents
+from rules.loss.incidents import assign_incidents
 from rules.loss.remembered import remember_losses
 from rules.sequence.advance import with_sequences
 from rules.view import View
 
 
 def view_of_round(snapshot: Snapshot, before: Memory | None) -> View:
-    """Return what the rules are given; memory of another cluster id is not `before`."""
+    """Return the input of the rules; memory of another cluster id is ignored."""
     same = before if before is not None and before.cluster_id == snapshot.cluster_id else None
     memory = advance(snapshot, same)
     view = View(snapshot=snapshot, memory=memory, before=same, now=snapshot.taken_at)
-    losses = with_incidents(view, remember_losses(view))
+    losses = assign_incidents(view, remember_losses(view))
     view = replace(view, memory=replace(memory, losses=losses))
     return with_sequences(view, partial(only_failed, snapshot))
 
 
 def only_failed(snapshot: Snapshot, topic: str, since: datetime, until: datetime) -> str | None:
-    """Return the one producer of a topic whose records failed within a time, as metrics tell it.
+    """Return the only producer of a topic whose records failed within a time, from its metrics.
 
-    None where that is not known, because an endpoint was silent, or where it was not exactly one.
+    None where that is not known, because an endpoint did not answer, or where it was not exactly one.
     """
-    told = reporting_producers(snapshot.scrapes, topic, since, until)
-    only = told.only_raised
-    return str(only.client_id) if only is not None and told.is_whole else None
+    producers = reporting_producers(snapshot.scrapes, topic, since, until)
+    only = producers.only_raised
+    return str(only.client_id) if only is not None and producers.is_whole else None

@@ -1,4 +1,4 @@
-"""The words of a judgement: three verdicts, how bad a breach is, and how long it has to last.
+"""The terms of a judgement: three verdicts, the severity of a breach, and how long it has to last.
 
 A rule answers per subject with OK, BREACH or UNKNOWN, always with a reason from a closed set.
 Missing, partial or stale data is UNKNOWN: never OK, never BREACH.
@@ -13,7 +13,7 @@ from typing import Final
 
 
 class Verdict(IntEnum):
-    """What a rule says of one subject; the numbers are how columns keep it."""
+    """What a rule says of one subject; columns store the numbers."""
 
     OK = 0
     UNKNOWN = 1
@@ -23,9 +23,9 @@ class Verdict(IntEnum):
 class Severity(StrEnum):
     """What the reader of a breach has to do."""
 
-    CRITICAL = "critical"  # get up
-    WARNING = "warning"  # observe it today
-    INFO = "info"  # know it
+    CRITICAL = "critical"  # act at once
+    WARNING = "warning"  # act today
+    INFO = "info"  # nothing to do now
 
 
 class Kind(StrEnum):
@@ -46,7 +46,7 @@ class SubjectKind(StrEnum):
     COMMIT = "commit"  # cluster, group, topic, partition
     GROUP = "group"  # cluster, group
     TRANSACTION = "transaction"  # cluster, transactional_id
-    CLIENT = "client"  # cluster, client, topic where its metrics tell it
+    CLIENT = "client"  # cluster, client, topic where its metrics have it
     RULE = "rule"  # cluster, rule: self-monitoring
 
 
@@ -58,25 +58,25 @@ class RuleMeta:
     subject: SubjectKind
     kind: Kind
     severity: Severity
-    for_: timedelta  # how long a breach has to last before somebody is told
+    for_: timedelta  # how long a breach has to last before its alert fires
     summary: str  # one sentence for a list of rules
-    is_critical: bool = False  # whether being UNKNOWN for long is itself told
+    is_critical: bool = False  # whether observation_stale fires while the rule stays UNKNOWN
     milder: tuple[tuple[str, Severity], ...] = ()  # (reason, severity): less bad than `severity`
-    # Reasons of events that say more of what was told before: its evidence is kept beside theirs.
+    # Reasons of events that add to an earlier one: its evidence is kept beside theirs.
     sharpening: tuple[str, ...] = ()
-    # Reasons of events that may take the place of a worse one: all others never lower it.
+    # Reasons of events that may replace a worse one: all others never lower the severity.
     lowering: tuple[str, ...] = ()
-    # Whether each event has labels of its own: what is said again of them is said of the same event.
+    # Whether each event has labels of its own: a repetition with the same labels is the same event.
     names_events: bool = False
-    # Whether an event lasts as long as any other when its subject is gone: a topic that was deleted.
+    # Whether an event stays open although its subject is gone, such as a topic that was deleted.
     outlives_subject: bool = False
     # Whether it judges only what it remembers: a subject that is absent is forgotten, and not gone.
     forgets: bool = False
 
     def severity_of(self, reason: str) -> Severity:
-        """Return how bad a breach for this reason is."""
+        """Return the severity of a breach for this reason."""
         return dict(self.milder).get(reason, self.severity)
 
     def may_lower(self, reason: str) -> bool:
-        """Whether an event for this reason takes the place of a worse one."""
+        """Whether an event for this reason may replace a worse one."""
         return reason in self.sharpening or reason in self.lowering

@@ -1,4 +1,4 @@
-"""The version of Tidemark: what the command prints, and what brokers are told who asks."""
+"""The version of Tidemark: the command prints it, and brokers get it as the client's software version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rule is given: one observation, what is remembered, and the time."""
+"""The input of a rule: one snapshot, the memory of earlier rounds, and the time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MICROSECONDS_PER_MS = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """Everything a rule may observe. `memory` already holds this round, `before` does not."""
+    """Everything that a rule may use. `memory` already contains this round, `before` does not."""
 
     snapshot: Snapshot
     memory: Memory
@@ -27,19 +27,19 @@ class View:
     time_lags: TimeLags | None = None  # by commit of the snapshot, where history is kept
 
     def since(self, unchanged: UnchangedSince) -> Column:
-        """Return since when a partition's value has stood, by rows of the snapshot."""
+        """Return since when a partition's value has been unchanged, by rows of the snapshot."""
         if self.memory.partitions is self.snapshot.partitions:
             return unchanged.since_us
         rows = matching_rows(self.snapshot.partitions, self.memory.partitions, needs_id=False)
         return unchanged.since_us.take(rows)
 
     def unchanged_ms(self, since_us: Column) -> Column:
-        """Return for how many milliseconds something has stood; absent where it may rest."""
+        """Return for how many milliseconds something has been unchanged; absent where that is no problem."""
         elapsed = (microseconds(self.now) - since_us.values) // MICROSECONDS_PER_MS
         return Column(elapsed, since_us.valid)
 
     def is_unchanged_for(self, since_us: Column, limit: timedelta) -> Bools:
-        """Mark what has stood for at least `limit`."""
+        """Mark what has been unchanged for at least `limit`."""
         unchanged = self.unchanged_ms(since_us)
         long_enough: Bools = unchanged.valid & (
             unchanged.values >= limit / timedelta(milliseconds=1)

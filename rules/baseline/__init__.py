@@ -1,1 +1,1 @@
-"""What is usual for a series, learnt every night, and how far a value is from it: pure."""
+"""The baseline of a series, learnt by every nightly run, and how far a value is from it: pure."""

@@ -1,8 +1,8 @@
-"""The record of one night's run, `run.json`: what was made of what, and how to tell that it is whole.
+"""The record of a baseline run, `run.json`: its inputs, its content, and the digests that prove it complete.
 
-A run is told by what went into it: the same inputs give the same id, the same files and this record
-byte for byte, wherever and how often it is made. So it holds no times and no durations. It is
-written last; a run without it is none.
+A run is identified by its inputs: the same inputs give the same id, the same files and this record byte
+for byte, wherever and however often it runs. So the record holds no times and no durations. It is written
+last; a run without it does not exist.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ class BucketRun:
     bucket: int
     rows: int  # series
     digest: str  # hex: the columns that are published, in order (`RowDigest` of `spark.digests`)
-    state_digest: str  # hex: the states, which only the next night reads
+    state_digest: str  # hex: the states, which only the next run reads
     outcomes: Mapping[str, int] = field(default_factory=dict)  # series per outcome
     damaged: str | None = None  # why its samples could not be read; its states were carried on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineRun:
-    """One night's run, complete."""
+    """One complete baseline run."""
 
     id: str
     day: date  # civil, in `zone`; the last day that it has learnt from
     zone: str  # IANA
-    previous: str | None  # digest of the run that it went on from; None: it began with nothing
+    previous: str | None  # digest of the run that it continues; None: the first run
     buckets: tuple[BucketRun, ...]  # all of them, in order
 
     @property
     def series(self) -> int:
-        """Return for how many series there is a row."""
+        """Return the number of series with a row."""
         return sum(bucket.rows for bucket in self.buckets)
 
     @property
@@ -70,8 +70,8 @@ class BaselineRun:
         return digest_of(parts, DIGEST_BYTES)
 
     def to_json(self) -> str:
-        """Return the record as it is kept; equal for equal runs."""
-        told = {
+        """Return the record as it is stored; equal for equal runs."""
+        document = {
             "format": RUN_FORMAT,
             "id": self.id,
             "day": self.day.isoformat(),
@@ -82,7 +82,7 @@ class BaselineRun:
             "outcomes": self.outcomes,
             "buckets": [_bucket(bucket) for bucket in self.buckets],
         }
-        return json.dumps(told, indent=1, sort_keys=True) + "\n"
+        return json.dumps(document, indent=1, sort_keys=True) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> BaselineRun:
@@ -94,18 +94,18 @@ class BaselineRun:
         read = json.loads(text)
         try:
             if read["format"] != RUN_FORMAT:
-                raise ValueError(f"its format is {read['format']}, and {RUN_FORMAT} is known here")
+                raise ValueError(f"its format is {read['format']}; only {RUN_FORMAT} is supported")
             run = cls(
                 id=str(read["id"]),
                 day=date.fromisoformat(read["day"]),
                 zone=str(read["zone"]),
                 previous=None if read["previous"] is None else str(read["previous"]),
-                buckets=tuple(BucketRun(**one) for one in read["buckets"]),
+                buckets=tuple(BucketRun(**row) for row in read["buckets"]),
             )
         except (KeyError, TypeError) as exc:
-            raise ValueError(f"it is no record of a run: {exc}") from exc
+            raise ValueError(f"it is not a record of a run: {exc}") from exc
         if (run.series, run.digest) != (read.get("series"), read.get("digest")):
-            raise ValueError("its sums do not fit its buckets")
+            raise ValueError("its totals do not match its buckets")
         return run
 
 
@@ -115,12 +115,12 @@ def digest_of(value: Sequence[Any] | Mapping[str, Any], size: int = DIGEST_BYTES
     return hashlib.blake2b(text.encode(), digest_size=size).hexdigest()
 
 
-def _bucket(one: BucketRun) -> dict[str, object]:
-    told: dict[str, object] = {
-        "bucket": one.bucket,
-        "rows": one.rows,
-        "digest": one.digest,
-        "state_digest": one.state_digest,
-        "outcomes": dict(sorted(one.outcomes.items())),
+def _bucket(run: BucketRun) -> dict[str, object]:
+    document: dict[str, object] = {
+        "bucket": run.bucket,
+        "rows": run.rows,
+        "digest": run.digest,
+        "state_digest": run.state_digest,
+        "outcomes": dict(sorted(run.outcomes.items())),
     }
-    return told if one.damaged is None else told | {"damaged": one.damaged}
+    return document if run.damaged is None else document | {"damaged": run.damaged}

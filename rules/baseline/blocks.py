@@ -1,4 +1,4 @@
-"""Columns of many series at once: what a night reads of a day, and what it says of every series."""
+"""Columns of many series: the samples of a day that a baseline run reads, and the baselines it writes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Float32s = NDArray[np.float32]
 
 
 class Outcome(StrEnum):
-    """What the night made of a series."""
+    """The result of a baseline run for a series."""
 
     BANDED = "banded"
-    YOUNG = "young"  # known for less than a day: a first band at most, on which nothing opens
+    YOUNG = "young"  # known for less than a day: at most a first band, which opens nothing
     SPARSE = "sparse"  # mostly zero: rules that count and rules for stalls are better
-    NO_DATA = "no_data"  # nothing was measured that day; the band of before stays
+    NO_DATA = "no_data"  # nothing was measured that day; the previous band stays
     VANISHED = "vanished"  # nothing was measured for a week; no band
 
 
@@ -41,7 +41,7 @@ class Reason(StrEnum):
 
 
 class Profile(StrEnum):
-    """By what the expected value is told."""
+    """What the expected value depends on."""
 
     NONE = "none"
     CONSTANT = "constant"
@@ -102,11 +102,11 @@ class DayBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BaselineBlock:
-    """What is usual for n series after a night, by the slots of a day or of a week.
+    """The baselines of n series after a run, by the slots of a day or of a week.
 
     The rows are those of the day; the columns are those of `packed.RunColumn`. `mid`, `upper` and `lower`
-    are always a week wide; the first `slots` of a row count. `is_kept` is False where a state has nothing
-    left worth keeping: the series is left out of the run.
+    are always a week wide; the first `slots` of a row count. `is_kept` is False where a state has no
+    recent measurement: the series is left out of the run.
     """
 
     series_id: NDArray[np.int64]  # (n,), as all others

@@ -1,8 +1,8 @@
-"""A new level: told on its first night, followed by the ring of slot levels on its second.
+"""A new level: noted by its first run, followed by the ring of slot levels in its second.
 
-A median of ten days or five weeks takes half of them to follow a new level. The ring therefore starts anew from
-it: the days before are moved onto the new level and keep their shape, so that the cycle is not learnt
-again. They are multiplied where that fits the day better, else shifted.
+A median of ten days or five weeks takes half of that time to follow a new level. The ring is therefore
+adapted: the days before are moved onto the new level and keep their shape, so that the cycle need not be
+learnt again. They are multiplied where that fits the day better, else shifted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LAST_SLOTS: Final = 24  # 12 hours
 SAME_SIDE: Final = 16  # slots, 8 hours
 LEAST_DAYS: Final = 7  # of daily medians: before, nothing is called new
 FORGOTTEN_DAYS: Final = 28
-LASTING: Final = 2  # nights
+LASTING: Final = 2  # runs
 
 _DAY_MS: Final = 86_400_000
 
@@ -33,31 +33,31 @@ class Levels:
     """A day's slot levels beside what was expected: (n, 48) each."""
 
     seen: Float32s
-    expected: Float32s  # with the correction of the night before
+    expected: Float32s  # with the correction of the previous run
     by_ring: Float32s  # without it
     same_weekday: Float32s  # the median of the last five; NaN: none is known
     least: Float32s  # (n,) a smaller difference is no new level
 
 
 def follow(records: Records, levels: Levels, calendar: CivilDay, mads: float) -> NDArray[np.bool_]:
-    """Note new levels, and let the ring follow those that have lasted two nights: return whose did.
+    """Note new levels, let the ring follow those that have lasted two runs, and mark the series that moved.
 
-    To be called before the day enters the rings. Both are asked of the same weekdays as well, so that
-    no week-end is a new level. A new level: over the last 12 hours the median residual
+    To be called before the day enters the rings. Both conditions must also hold against the same weekdays,
+    so that no week-end is a new level. A new level: over the last 12 hours the median residual
     is more than `mads` times the median absolute deviation of 28 daily medians away (and more than
     `least`), and the last 16 slots are all on that side.
     """
     _forget(records, calendar)
-    pending = np.flatnonzero(records["change_nights"] == 1)
-    lasting = _lasts(records, levels, pending)
+    pending = np.flatnonzero(records["change_runs"] == 1)
+    lasting = _is_lasting(records, levels, pending)
     _move_ring(records, levels, pending[lasting], calendar.number)
     gone = pending[~lasting]
-    records["change_nights"][pending[lasting]] = LASTING
-    records["change_nights"][gone] = 0
+    records["change_runs"][pending[lasting]] = LASTING
+    records["change_runs"][gone] = 0
     records["changed_at_ms"][gone] = 0
     for name in ("changed_before", "changed_after"):
         records[name][gone] = np.nan
-    _note(records, levels, calendar, mads, pending)
+    _note_changes(records, levels, calendar, mads, pending)
     was_moved = np.zeros(len(records), np.bool_)
     was_moved[pending[lasting]] = True
     return was_moved
@@ -67,13 +67,13 @@ def _forget(records: Records, calendar: CivilDay) -> None:
     since = calendar.start_ms - FORGOTTEN_DAYS * _DAY_MS
     old = (records["changed_at_ms"] > 0) & (records["changed_at_ms"] < since)
     records["changed_at_ms"][old] = 0
-    records["change_nights"][old] = 0
+    records["change_runs"][old] = 0
     for name in ("changed_before", "changed_after"):
         records[name][old] = np.nan
 
 
-def _lasts(records: Records, levels: Levels, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return whether a level that was noted last night is still there: by more than half of it."""
+def _is_lasting(records: Records, levels: Levels, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Mark the levels noted by the previous run that persist: by more than half of the change."""
     shift = records["changed_after"][rows] - records["changed_before"][rows]
     lasts = np.ones(len(rows), np.bool_)
     for usual in (levels.by_ring, levels.same_weekday):
@@ -102,8 +102,8 @@ def _move_ring(records: Records, levels: Levels, rows: NDArray[np.int64], today:
         records[name][rows] = ring
 
 
-def _note(
-    records: Records, levels: Levels, calendar: CivilDay, mads: float, known: NDArray[np.int64]
+def _note_changes(
+    records: Records, levels: Levels, calendar: CivilDay, mads: float, pending: NDArray[np.int64]
 ) -> None:
     off = levels.seen - levels.expected
     late = medians(off[:, -LAST_SLOTS:], SAME_SIDE)
@@ -115,24 +115,24 @@ def _note(
     same = (np.sign(off[:, -SAME_SIDE:]) == side[:, None]).all(axis=1)
     of_week = medians((levels.seen - levels.same_weekday)[:, -LAST_SLOTS:], SAME_SIDE)
     is_new = same & (late * side > limit) & (of_week * side > limit) & ~np.isnan(middle)
-    is_new[known] = False
+    is_new[pending] = False
     rows = np.flatnonzero(is_new)
     before = medians(levels.expected[rows])
     beyond = off[rows] * side[rows][:, None] > (np.abs(late[rows]) / 2)[:, None]
-    records["change_nights"][rows] = 1
-    records["changed_at_ms"][rows] = _begun(beyond, calendar)
+    records["change_runs"][rows] = 1
+    records["changed_at_ms"][rows] = _begin_of(beyond, calendar)
     records["changed_before"][rows] = before
     records["changed_after"][rows] = before + late[rows]
 
 
-def _begun(beyond: NDArray[np.bool_], calendar: CivilDay) -> NDArray[np.int64]:
-    """Return when the last unbroken stretch of slots at the new level began, in ms since 1970 UTC."""
+def _begin_of(beyond: NDArray[np.bool_], calendar: CivilDay) -> NDArray[np.int64]:
+    """Return when the last uninterrupted run of slots at the new level began, in ms since 1970 UTC."""
     broken = ~beyond[:, ::-1]
     length = np.where(broken.any(axis=1), broken.argmax(axis=1), SLOTS_PER_DAY)
     length = np.maximum(length, SAME_SIDE)  # single slots in between do not make it begin later
     slot = SLOTS_PER_DAY - length
     first = np.array(
-        [int(np.argmax(calendar.quarters // 2 >= one)) for one in range(SLOTS_PER_DAY)]
+        [int(np.argmax(calendar.quarters // 2 >= number)) for number in range(SLOTS_PER_DAY)]
     )
     begun: NDArray[np.int64] = calendar.start_ms + QUARTER_MS * first[slot]
     return begun

@@ -1,7 +1,7 @@
 """From slots of the wall clock to samples and back: where each quarter of a day belongs.
 
 A face is what is expected over one civil day: its 48 slots with three more on either side, of the days
-before and after, so that lines between the middles of slots and observations an hour aside need no special case.
+before and after, so that interpolation between slots and shifts of an hour need no special case.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ INNER: Final = slice(PAD, PAD + SLOTS_PER_DAY)
 QUARTERS_PER_HOUR: Final = 4
 
 
-def wrapped(slots: Float32s) -> Float32s:
+def wrap_day(slots: Float32s) -> Float32s:
     """Return the face of a day like all others: slots (n, 48) become (n, FACE)."""
     return np.concatenate([slots[:, -PAD:], slots, slots[:, :PAD]], axis=1)
 
@@ -32,7 +32,7 @@ def of_week(week: Float32s, weekday: int) -> Float32s:
     return np.concatenate([before[:, -PAD:], week[:, weekday], after[:, :PAD]], axis=1)
 
 
-def drawn(face: Float32s, quarters: NDArray[np.int64], per_quarter: int) -> Float32s:
+def draw_samples(face: Float32s, quarters: NDArray[np.int64], per_quarter: int) -> Float32s:
     """Return a value for every sample, linear between the middles of slots: shape (n, samples).
 
     `quarters` are those of the wall clock, from -4 to 99: outside the day are its neighbours. A sample
@@ -64,18 +64,25 @@ def edges(
     before and an hour after: what follows another clock comes an hour off until it is learnt.
     """
     quarters = calendar.quarters
-    above, below = drawn(upper, quarters, per_quarter), drawn(lower, quarters, per_quarter)
+    above, below = (
+        draw_samples(upper, quarters, per_quarter),
+        draw_samples(lower, quarters, per_quarter),
+    )
     near = calendar.is_near_transition
     if near.any():
         samples = np.repeat(near, per_quarter)
         for aside in (-QUARTERS_PER_HOUR, QUARTERS_PER_HOUR):
             moved = quarters[near] + aside
-            above[:, samples] = np.maximum(above[:, samples], drawn(upper, moved, per_quarter))
-            below[:, samples] = np.minimum(below[:, samples], drawn(lower, moved, per_quarter))
+            above[:, samples] = np.maximum(
+                above[:, samples], draw_samples(upper, moved, per_quarter)
+            )
+            below[:, samples] = np.minimum(
+                below[:, samples], draw_samples(lower, moved, per_quarter)
+            )
     return above, below
 
 
-def gathered(
+def gather_slots(
     values: Float32s, calendar: CivilDay, *, widened: bool
 ) -> tuple[Float32s, NDArray[np.int64]]:
     """Return the samples of each slot, shape (n, 48, most samples), and how many are expected, (48,).
@@ -100,11 +107,11 @@ def hourly_maxima(score: Float32s, calendar: CivilDay) -> Float32s:
     quarters = len(calendar.quarters)
     parts = score.reshape(len(score), quarters, score.shape[1] // quarters)
     by_quarter = np.fmax.reduce(parts, axis=2)
-    found = np.full((len(score), 24), np.nan, np.float32)
+    maxima = np.full((len(score), 24), np.nan, np.float32)
     for place, quarter in enumerate(calendar.quarters.tolist()):
-        hour = found[:, quarter // QUARTERS_PER_HOUR]
+        hour = maxima[:, quarter // QUARTERS_PER_HOUR]
         np.fmax(hour, by_quarter[:, place], out=hour)
-    return found
+    return maxima
 
 
 @lru_cache(maxsize=8)
@@ -117,6 +124,6 @@ def _members(of_day: tuple[int, ...], *, widened: bool) -> NDArray[np.int64]:
         around = range(max(0, place - reach), min(last, place + reach) + 1)
         members[quarter // 2].update(around)
     index = np.full((SLOTS_PER_DAY, max(len(member) for member in members)), -1)
-    for slot, one in enumerate(members):
-        index[slot, : len(one)] = sorted(one)
+    for slot, quarters in enumerate(members):
+        index[slot, : len(quarters)] = sorted(quarters)
     return index

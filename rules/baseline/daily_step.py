@@ -1,4 +1,4 @@
-"""One night: a day's samples and the states of before become states and baselines.
+"""One baseline run: a day's samples and the previous states become new states and baselines.
 
 The formulas stand in the modules that are named here in their order; this one only carries values between
 them. Everything is a function of one series' own values: no sum runs over a block, and rows are taken
@@ -17,15 +17,15 @@ from rules.baseline import changes, masking, profiles, scales
 from rules.baseline.blocks import BaselineBlock, DayBlock, Float32s
 from rules.baseline.changes import Levels
 from rules.baseline.civil import CivilDay
-from rules.baseline.clockface import INNER, drawn, gathered, hourly_maxima
+from rules.baseline.clockface import INNER, draw_samples, gather_slots, hourly_maxima
 from rules.baseline.judging import novelty_from
-from rules.baseline.order import known_in, medians, medians_of_days
+from rules.baseline.order import count_known, medians, medians_of_days
 from rules.baseline.outcomes import FIRST_SECONDS
 from rules.baseline.profiles import WEEKLY, Candidates
-from rules.baseline.publishing import in_force, published
+from rules.baseline.publishing import build_baselines, expected_faces
 from rules.baseline.rings import Records, catch_up, same_weekdays
 from rules.baseline.scales import Policies
-from rules.baseline.scores import HOUR_MS, Expected, Faces, scored
+from rules.baseline.scores import HOUR_MS, Expected, Faces, score_residuals
 from rules.baseline.settings import BaselineSettings
 from rules.baseline.state import STATE, StateBlock
 
@@ -38,8 +38,8 @@ def advance(
 ) -> tuple[StateBlock, BaselineBlock]:
     """Learn from one day; row i of the states is row i of the day.
 
-    What comes out for a series depends on that series alone, bit for bit. Days that were left out since
-    a state's last night count as days without data.
+    The result for a series depends on that series alone, bit for bit. Days that were left out since a
+    state's last run count as days without data.
 
     Raises:
         ValueError: rows, shapes or the step do not fit; a state is of that day or later.
@@ -47,14 +47,14 @@ def advance(
     _check(states, day, calendar)
     records = states.records.astype(STATE, copy=True)
     parts = [
-        _Night(records[rows], day.at(rows), calendar, settings).learnt()
+        _BaselineDay(records[rows], day.at(rows), calendar, settings).learn()
         for rows in _slices(len(day))
     ]
-    return StateBlock(records), _joined(parts)
+    return StateBlock(records), _join(parts)
 
 
-class _Night:
-    """The night of some series; `records` is a view that becomes the new states."""
+class _BaselineDay:
+    """The run of some series over one day; `records` is a view that becomes the new states."""
 
     def __init__(
         self, records: Records, day: DayBlock, calendar: CivilDay, settings: BaselineSettings
@@ -69,21 +69,21 @@ class _Night:
         is_measured = np.abs(day.values) < _GREATEST
         self.values = np.where(is_measured, day.values, np.float32(np.nan))
         self.values += np.float32(0)
-        self.learnable = masking.without_masked(self.values, day)
+        self.learnable = masking.drop_masked(self.values, day)
 
-    def learnt(self) -> BaselineBlock:
-        """Bring the states up to the day, and return what is usual after it."""
+    def learn(self) -> BaselineBlock:
+        """Bring the states up to the day, and return the baselines after it."""
         catch_up(self.records, self.calendar.number - 1)
         before = profiles.candidates(self.records, self.calendar.number - 1)
         sides = scales.scales(self.records, self.policies)
-        faces = in_force(self.records, before, sides, self.calendar.weekday)
+        faces = expected_faces(self.records, before, sides, self.calendar.weekday)
         self._keep_deviations(faces)
         was_moved = self._keep_levels(before, faces, sides)
         self._keep_counts()
         after = profiles.candidates(self.records, self.calendar.number)
         self._choose(before, after, was_moved)
         self.records["last_day"] = self.calendar.number
-        return published(
+        return build_baselines(
             self.records,
             after,
             day=self.day,
@@ -103,7 +103,7 @@ class _Night:
         level[new] = medians(self.learnable[new])
         residual[new] = self.learnable[new] - level[new][:, None]
         earlier = np.full((len(residual), HOUR_MS // self.day.step_ms), np.nan, np.float32)
-        scores = scored(
+        scores = score_residuals(
             residual,
             expected,
             self.policies,
@@ -125,7 +125,7 @@ class _Night:
         self, before: Candidates, faces: Faces, sides: scales.Scales
     ) -> NDArray[np.bool_]:
         """Remember the day's levels; return whose ring was moved onto a new level."""
-        members, expected = gathered(self.learnable, self.calendar, widened=True)
+        members, expected = gather_slots(self.learnable, self.calendar, widened=True)
         seen = medians(members, np.maximum(1, (expected + 1) // 2))
         profiles.keep_errors(self.records, before, seen, self.calendar)
         by_ring = before.face(self.records["profile"], self.calendar.weekday)
@@ -150,12 +150,12 @@ class _Night:
         return was_moved
 
     def _keep_counts(self) -> None:
-        known = known_in(self.values)
-        nonzero = _counted(self.values != 0) - (self.values.shape[1] - known)
+        present = count_known(self.values)
+        nonzero = _count_marks(self.values != 0) - (self.values.shape[1] - present)
         place = self.calendar.number % self.records["known"].shape[1]
-        self.records["known"][:, place] = known * self.day.step_ms // 1000
+        self.records["known"][:, place] = present * self.day.step_ms // 1000
         self.records["nonzero"][:, place] = nonzero * self.day.step_ms // 1000
-        is_seen = known > 0
+        is_seen = present > 0
         self.records["seen_day"][is_seen] = self.calendar.number
         is_first = is_seen & (self.records["first_day"] == 0)
         self.records["first_day"][is_first] = self.calendar.number
@@ -167,19 +167,19 @@ class _Night:
         either. The others as they are now: so is the coming day's.
         """
         weekday = self.calendar.weekday
-        profile = profiles.chosen(self.records, after.usable)
+        profile = profiles.choose_profiles(self.records, after.usable)
         face = after.face(profile, weekday)
         earlier = before.face(profile, weekday)
         by_earlier = (profile == WEEKLY) & ~was_moved
         face = np.where(by_earlier[:, None], earlier, face)
-        used = masking.for_delta(self.records, self.values, self.day)
+        used = masking.select_for_delta(self.records, self.values, self.day)
         delta = medians(used - self._drawn(face), self.first_samples) + np.float32(0)
         is_reported = ~np.isnan(delta)
         self.records["profile"][is_reported] = profile[is_reported]
         self.records["delta"][is_reported] = delta[is_reported]
 
     def _drawn(self, face: Float32s) -> Float32s:
-        return drawn(face, self.calendar.quarters, self.per_quarter)
+        return draw_samples(face, self.calendar.quarters, self.per_quarter)
 
 
 def _check(states: StateBlock, day: DayBlock, calendar: CivilDay) -> None:
@@ -198,15 +198,15 @@ def _slices(rows: int) -> list[slice]:
     return [slice(first, first + ROWS_AT_ONCE) for first in range(0, max(rows, 1), ROWS_AT_ONCE)]
 
 
-def _counted(marks: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return how many marks each row has; many times faster than to count along an axis."""
+def _count_marks(marks: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Count the marks of each row; many times faster than counting along an axis."""
     counted: NDArray[np.int64] = np.bitwise_count(np.packbits(marks, axis=1)).sum(
         axis=1, dtype=np.int64
     )
     return counted
 
 
-def _joined(parts: list[BaselineBlock]) -> BaselineBlock:
+def _join(parts: list[BaselineBlock]) -> BaselineBlock:
     columns = {
         place.name: np.concatenate([getattr(part, place.name) for part in parts])
         for place in fields(BaselineBlock)

@@ -1,7 +1,7 @@
 """Live evaluation of samples against a baseline, and the same over a whole day at once.
 
-What is told depends on windows alone: no more than the last hour of residuals, half an hour of marks and
-whether something is open. So a day that is replayed gives what was told live.
+The result depends on windows alone: no more than the last hour of residuals, half an hour of marks and
+whether an episode is open. So a replayed day gives the same result as the live evaluation.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from rules.baseline.blocks import (
 )
 from rules.baseline.civil import CivilDay
 from rules.baseline.scales import Policies
-from rules.baseline.scores import HOUR_MS, Expected, Faces, Scores, scored
+from rules.baseline.scores import HOUR_MS, Expected, Faces, Scores, score_residuals
 from rules.baseline.settings import BaselineSettings
 
 CLOSE_SECONDS: Final = 600  # so long it must be calm
 CLOSE_SHARE: Final = 0.6  # of the threshold: below it is calm
-_JUDGED: Final = tuple(OUTCOMES.index(one) for one in (Outcome.BANDED, Outcome.NO_DATA))
+_JUDGED: Final = tuple(OUTCOMES.index(outcome) for outcome in (Outcome.BANDED, Outcome.NO_DATA))
 _FIRST_WEEKS: Final = REASONS.index(Reason.FIRST_WEEKS)
 
 _SCORED, _UNUSUAL, _KNOWN, _FAR, _LOUD = 1, 2, 4, 8, 16  # marks of a sample
@@ -47,7 +47,7 @@ class Memory:
 
     @classmethod
     def empty(cls, series: int, step_ms: int) -> Memory:
-        """Return the memory of an evaluation that begins: half an hour long it tells nothing."""
+        """Return the memory of a new evaluation: it reports nothing for half an hour."""
         shape = (series, HOUR_MS // step_ms)
         return cls(
             residual=np.full(shape, np.nan, np.float32),
@@ -58,7 +58,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Judge:
-    """Judges the samples of one day: all that is known before the first of them."""
+    """Judges the samples of one day; holds everything that is known before the first sample."""
 
     threshold: Float32s  # (n,) infinite where nothing may open
     drift_threshold: Float32s  # (n,) the same; infinite in the first weeks as well
@@ -91,7 +91,7 @@ class Judge:
         expected = Expected(here.mid[:, now], here.upper[:, now], here.lower[:, now])
         scores = self._scores(values[:, None] - expected.mid, expected, memory)
         marks = np.concatenate([memory.marks[:, 1:], self._marks(scores)], axis=1)
-        opens, closes = (found[:, 0] for found in self._changes(marks, 1))
+        opens, closes = (mask[:, 0] for mask in self._changes(marks, 1))
         is_open = np.where(memory.is_open, ~closes, opens)
         after = Memory(
             residual=np.concatenate([memory.residual[:, 1:], scores.residual], axis=1),
@@ -105,7 +105,7 @@ class Judge:
         )
 
     def replay(self, memory: Memory, day: DayBlock) -> tuple[Memory, list[Opening], Scores]:
-        """Judge a whole day at once: what `live` tells, sample by sample."""
+        """Judge a whole day at once, with the same result as `live` sample by sample."""
         scores = self._scores(day.values - self.expected.mid, self.expected, memory)
         marks = np.concatenate([memory.marks, self._marks(scores)], axis=1)
         hour, samples = memory.marks.shape[1], day.values.shape[1]
@@ -132,7 +132,7 @@ class Judge:
         )
 
     def _scores(self, residual: Float32s, expected: Expected, memory: Memory) -> Scores:
-        return scored(
+        return score_residuals(
             residual,
             expected,
             self.policies,
@@ -156,13 +156,13 @@ class Judge:
         closing = np.full_like(opening, _cells(np.array(CLOSE_SECONDS), self.step_ms))
         opens = _all_of(marks, _SCORED, _UNUSUAL, opening, samples)
         opens |= _all_of(marks, _KNOWN, _FAR, drifting, samples)
-        known, loud = (_counts(marks, mark, closing, samples) for mark in (_KNOWN, _LOUD))
-        return opens, (loud == 0) & (2 * known >= closing[:, None])
+        present, loud = (_counts(marks, mark, closing, samples) for mark in (_KNOWN, _LOUD))
+        return opens, (loud == 0) & (2 * present >= closing[:, None])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Verdict:
-    """What one sample of n series tells: (n,), of the scores (n, 1)."""
+    """The judgement of one sample of n series: (n,), of the scores (n, 1)."""
 
     scores: Scores
     opened: Bools
@@ -171,7 +171,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A stretch of a day that was told of, by numbers of samples."""
+    """An unusual episode within a day, by numbers of samples."""
 
     row: int
     opened: int | None  # None: before that day
@@ -187,10 +187,12 @@ def _cells(seconds: NDArray[np.int64], step_ms: int) -> NDArray[np.int64]:
     return np.maximum(1, seconds * 1000 // step_ms)
 
 
-def _all_of(marks: Marks, known: int, told: int, width: NDArray[np.int64], samples: int) -> Bools:
-    """Return where this sample and all known ones of a window are so, and half of them are known."""
-    there, so = (_counts(marks, mark, width, samples) for mark in (known, told))
-    is_so_now = (marks[:, -samples:] & told) > 0
+def _all_of(
+    marks: Marks, present_mark: int, event_mark: int, width: NDArray[np.int64], samples: int
+) -> Bools:
+    """Mark where this sample and all known ones of a window carry a mark, and half are known."""
+    there, so = (_counts(marks, mark, width, samples) for mark in (present_mark, event_mark))
+    is_so_now = (marks[:, -samples:] & event_mark) > 0
     mask: Bools = is_so_now & (so == there) & (2 * there >= width[:, None])
     return mask
 
@@ -208,17 +210,17 @@ def _counts(marks: Marks, mark: int, width: NDArray[np.int64], samples: int) -> 
 def _episodes(opens: Bools, closes: Bools, *, is_open: bool) -> list[tuple[int | None, int | None]]:
     """Return (opened, closed) in order, from where it could open and where it could close."""
     starts, ends = np.flatnonzero(opens), np.flatnonzero(closes)
-    found: list[tuple[int | None, int | None]] = []
+    episodes: list[tuple[int | None, int | None]] = []
     opened: int | None = None
     after = -1
     while True:
         if not is_open:
             place = int(np.searchsorted(starts, after, side="right"))
             if place == len(starts):
-                return found
+                return episodes
             after = opened = int(starts[place])
         place = int(np.searchsorted(ends, after, side="right"))
         if place == len(ends):
-            return [*found, (opened, None)]
+            return [*episodes, (opened, None)]
         after, is_open = int(ends[place]), False
-        found.append((opened, after))
+        episodes.append((opened, after))

@@ -42,7 +42,7 @@ def masks_folder(day: date) -> str:
 
 
 def runs_folder(day: date) -> str:
-    """Return the folder of all runs of a night."""
+    """Return the folder of all runs for a day."""
     return f"{RUNS}/day={day.isoformat()}"
 
 

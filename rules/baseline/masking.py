@@ -14,14 +14,14 @@ LASTING_MS: Final = 24 * 3_600_000  # what lasts longer is the level that things
 _LONGEST: Final = 2_000_000_000  # ms that a state can hold
 
 
-def without_masked(values: Float32s, day: DayBlock) -> Float32s:
+def drop_masked(values: Float32s, day: DayBlock) -> Float32s:
     """Return the samples with gaps where they are masked."""
     if day.masked is None:
         return values
     return np.where(day.masked, np.float32(np.nan), values)
 
 
-def for_delta(records: Records, values: Float32s, day: DayBlock) -> Float32s:
+def select_for_delta(records: Records, values: Float32s, day: DayBlock) -> Float32s:
     """Return the samples that correct the level: masked ones too once the mask is 24 h old.
 
     Notes in the states how old a mask is at midnight.
@@ -37,6 +37,6 @@ def for_delta(records: Records, values: Float32s, day: DayBlock) -> Float32s:
     clear = np.maximum.accumulate(np.where(inside, -1, place), axis=1)
     age = (place - clear) * day.step_ms + np.where(clear < 0, carried[:, None], 0)
     records["masked_ms"][touched] = np.where(inside[:, -1], np.minimum(age[:, -1], _LONGEST), 0)
-    found = values.copy()
-    found[touched] = np.where(inside & (age <= LASTING_MS), np.float32(np.nan), values[touched])
-    return found
+    usable = values.copy()
+    usable[touched] = np.where(inside & (age <= LASTING_MS), np.float32(np.nan), values[touched])
+    return usable

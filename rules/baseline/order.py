@@ -18,22 +18,22 @@ _WIDE: Final = 512  # from here selecting is faster than sorting, where a row ha
 _NAN: Final = np.float32(np.nan)
 
 
-def known_in(values: Float32s) -> NDArray[np.int64]:
+def count_known(values: Float32s) -> NDArray[np.int64]:
     """Return how many values of each row (last axis) are known."""
     width = values.shape[-1]
-    known = np.full(values.shape[:-1], width)
+    counts = np.full(values.shape[:-1], width)
     has_gaps = np.isnan(values.max(axis=-1))  # a maximum is NaN if any value is
-    known[has_gaps] = width - np.count_nonzero(np.isnan(values[has_gaps]), axis=-1)
-    return known
+    counts[has_gaps] = width - np.count_nonzero(np.isnan(values[has_gaps]), axis=-1)
+    return counts
 
 
-def known_in_sorted(ordered: Float32s) -> NDArray[np.int64]:
+def count_known_sorted(ordered: Float32s) -> NDArray[np.int64]:
     """Return how many values of each sorted row are known: others stand last."""
     width = ordered.shape[-1]
-    known = np.full(ordered.shape[:-1], width)
+    counts = np.full(ordered.shape[:-1], width)
     has_gaps = np.isnan(ordered[..., -1])
-    known[has_gaps] = width - np.count_nonzero(np.isnan(ordered[has_gaps]), axis=-1)
-    return known
+    counts[has_gaps] = width - np.count_nonzero(np.isnan(ordered[has_gaps]), axis=-1)
+    return counts
 
 
 def at_rank(ordered: Float32s, rank: NDArray[np.int64]) -> Float32s:
@@ -52,21 +52,21 @@ def medians(values: Float32s, least: int | NDArray[np.int64] = 1) -> Float32s:
     width = values.shape[-1]
     if width < _WIDE:
         ordered = np.sort(values, axis=-1)
-        known = known_in_sorted(ordered)
-        found = _mean_of_two(ordered[..., (width - 1) // 2], ordered[..., width // 2])
-        rest = known < width
+        counts = count_known_sorted(ordered)
+        middle = _mean_of_two(ordered[..., (width - 1) // 2], ordered[..., width // 2])
+        rest = counts < width
         if rest.any():
-            found[rest] = _median_of_sorted(ordered[rest], known[rest])
+            middle[rest] = _median_of_sorted(ordered[rest], counts[rest])
     else:
-        known = known_in(values)
-        found = _wide_medians(values, known)
-    return np.where(known >= np.maximum(least, 1), found, _NAN)
+        counts = count_known(values)
+        middle = _wide_medians(values, counts)
+    return np.where(counts >= np.maximum(least, 1), middle, _NAN)
 
 
 def medians_of_days(values: Float32s, least: int = 1) -> Float32s:
     """Return the medians over axis 1, a few days, of (n, days, ...); NaN below `least` known ones."""
-    lanes, known = _sorted_days(values)
-    return _median_of_lanes(lanes, known, least)
+    lanes, counts = _sorted_days(values)
+    return _median_of_lanes(lanes, counts, least)
 
 
 def shares_of_days(values: Float32s, share: Float32s) -> Float32s:
@@ -74,17 +74,17 @@ def shares_of_days(values: Float32s, share: Float32s) -> Float32s:
 
     One half is the median; any other is of the nearest rank. NaN where no day is known.
     """
-    lanes, known = _sorted_days(values)
-    found = _median_of_lanes(lanes, known, 1)
+    lanes, counts = _sorted_days(values)
+    shares = _median_of_lanes(lanes, counts, 1)
     others = np.flatnonzero(share != np.float32(0.5))
     if len(others):
-        rank = np.floor(share[others, None] * (known[others] - 1) + np.float32(0.5)).astype(
+        rank = np.floor(share[others, None] * (counts[others] - 1) + np.float32(0.5)).astype(
             np.int64
         )
         inside = np.clip(rank, 0, len(lanes) - 1)
         theirs = np.array([lane[others] for lane in lanes])
-        found[others] = np.take_along_axis(theirs, inside[None], axis=0)[0]
-    return np.where(known > 0, found, _NAN)
+        shares[others] = np.take_along_axis(theirs, inside[None], axis=0)[0]
+    return np.where(counts > 0, shares, _NAN)
 
 
 def _sorted_days(values: Float32s) -> tuple[list[Float32s], NDArray[np.int64]]:
@@ -96,72 +96,72 @@ def _sorted_days(values: Float32s) -> tuple[list[Float32s], NDArray[np.int64]]:
     days = values.shape[1]
     lanes = np.moveaxis(values, 1, 0).copy()  # (days, n, ...)
     missing = np.isnan(lanes)
-    known = np.full(lanes.shape[1:], days)
+    counts = np.full(lanes.shape[1:], days)
     if missing.any():
-        known -= np.count_nonzero(missing, axis=0)
+        counts -= np.count_nonzero(missing, axis=0)
         np.copyto(lanes, np.float32(np.inf), where=missing)
-    found, spare = list(lanes), np.empty_like(lanes[0])
+    ordered, spare = list(lanes), np.empty_like(lanes[0])
     for low, high in _network(days):
-        one, other = found[low], found[high]
-        found[low] = np.minimum(one, other, out=spare)
-        np.maximum(one, other, out=other)
-        spare = one
-    return found, known
+        lower, higher = ordered[low], ordered[high]
+        ordered[low] = np.minimum(lower, higher, out=spare)
+        np.maximum(lower, higher, out=higher)
+        spare = lower
+    return ordered, counts
 
 
-def _median_of_lanes(lanes: list[Float32s], known: NDArray[np.int64], least: int) -> Float32s:
+def _median_of_lanes(lanes: list[Float32s], counts: NDArray[np.int64], least: int) -> Float32s:
     days = len(lanes)
-    found = _mean_of_two(lanes[(days - 1) // 2], lanes[days // 2])
-    short = np.nonzero(known < days)
+    middle = _mean_of_two(lanes[(days - 1) // 2], lanes[days // 2])
+    short = np.nonzero(counts < days)
     if len(short[0]):
-        theirs, there = np.array([lane[short] for lane in lanes]), known[short]
+        theirs, there = np.array([lane[short] for lane in lanes]), counts[short]
         low, high = (
             np.take_along_axis(theirs, np.clip(rank, 0, days - 1)[None], axis=0)[0]
             for rank in ((there - 1) // 2, there // 2)
         )
-        found[short] = _mean_of_two(low, high)
-    return np.where(known >= max(least, 1), found, _NAN)
+        middle[short] = _mean_of_two(low, high)
+    return np.where(counts >= max(least, 1), middle, _NAN)
 
 
-def quantiles(ordered: Float32s, known: NDArray[np.int64], share: float) -> Float32s:
+def quantiles(ordered: Float32s, counts: NDArray[np.int64], share: float) -> Float32s:
     """Return a quantile of each sorted row by the nearest rank; of an empty row: NaN.
 
     The rank is round(share * (known - 1)), a half upward; known values stand first.
     """
-    return at_rank(ordered, np.floor(share * (known - 1) + 0.5).astype(np.int64))
+    return at_rank(ordered, np.floor(share * (counts - 1) + 0.5).astype(np.int64))
 
 
 def day_quantiles(values: Float32s, share: float) -> Float32s:
     """Return a quantile of each long row, shape (n, samples), as `quantiles` does."""
-    known = known_in(values)
+    counts = count_known(values)
     width = values.shape[-1]
-    whole = known == width
-    found = np.empty(len(values), np.float32)
+    whole = counts == width
+    shares = np.empty(len(values), np.float32)
     rank = int(np.floor(share * (width - 1) + 0.5))
-    found[whole] = np.partition(values[whole], rank, axis=-1)[:, rank]
-    found[~whole] = quantiles(np.sort(values[~whole], axis=-1), known[~whole], share)
-    return found
+    shares[whole] = np.partition(values[whole], rank, axis=-1)[:, rank]
+    shares[~whole] = quantiles(np.sort(values[~whole], axis=-1), counts[~whole], share)
+    return shares
 
 
 def _mean_of_two(low: Float32s, high: Float32s) -> Float32s:
     return low * np.float32(0.5) + high * np.float32(0.5)
 
 
-def _median_of_sorted(ordered: Float32s, known: NDArray[np.int64]) -> Float32s:
-    return _mean_of_two(at_rank(ordered, (known - 1) // 2), at_rank(ordered, known // 2))
+def _median_of_sorted(ordered: Float32s, counts: NDArray[np.int64]) -> Float32s:
+    return _mean_of_two(at_rank(ordered, (counts - 1) // 2), at_rank(ordered, counts // 2))
 
 
-def _wide_medians(values: Float32s, known: NDArray[np.int64]) -> Float32s:
+def _wide_medians(values: Float32s, counts: NDArray[np.int64]) -> Float32s:
     """Return the medians of long rows: those without a gap are not sorted, but parted in the middle."""
     width = values.shape[-1]
-    whole = known == width
+    whole = counts == width
     if whole.all():
         return _middle(values)
-    found = np.empty(values.shape[:-1], np.float32)
-    found[whole] = _middle(values[whole])
+    middle = np.empty(values.shape[:-1], np.float32)
+    middle[whole] = _middle(values[whole])
     rest = ~whole
-    found[rest] = _median_of_sorted(np.sort(values[rest], axis=-1), known[rest])
-    return found
+    middle[rest] = _median_of_sorted(np.sort(values[rest], axis=-1), counts[rest])
+    return middle
 
 
 def _middle(values: Float32s) -> Float32s:

@@ -1,4 +1,4 @@
-"""What the night can say of a series, and why not more: a closed set."""
+"""The outcome of a baseline run for each series, with its reason: closed sets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _VERDICTS: Final = (  # the last that holds counts
 _CODES: Final = np.array(
     [(OUTCOMES.index(outcome), REASONS.index(reason)) for outcome, reason in _VERDICTS], np.uint8
 )
-_BANDED: Final = tuple(OUTCOMES.index(one) for one in (Outcome.BANDED, Outcome.NO_DATA))
+_BANDED: Final = tuple(OUTCOMES.index(banded) for banded in (Outcome.BANDED, Outcome.NO_DATA))
 _FIRST_DAY: Final = REASONS.index(Reason.FIRST_DAY)
 
 
@@ -37,15 +37,15 @@ def outcomes(
     records: Records, policies: Policies, today: int, settings: BaselineSettings
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Return the outcome and the reason of each series, as codes."""
-    known = records["known"].sum(axis=1, dtype=np.int64)
+    seconds = records["known"].sum(axis=1, dtype=np.int64)
     nonzero = records["nonzero"].sum(axis=1, dtype=np.int64)
     age = today + 1 - records["first_day"]
     silent = today - records["seen_day"]
     holds = (
         (age < WEEKLY_FROM_DAYS, 1),
         (silent > 0, 2),
-        ((known < FULL_SECONDS) & (age <= WEEK_DAYS), 3),
-        (nonzero < policies.min_nonzero * known, 4),
+        ((seconds < FULL_SECONDS) & (age <= WEEK_DAYS), 3),
+        (nonzero < policies.min_nonzero * seconds, 4),
         (np.isnan(records["day_median"]).all(axis=1), 5),
         (silent >= settings.vanished_days, 6),
     )
@@ -62,6 +62,6 @@ def has_band(outcome: NDArray[np.uint8], reason: NDArray[np.uint8]) -> NDArray[n
 
 
 def is_kept(records: Records, today: int) -> NDArray[np.bool_]:
-    """Return which states are worth keeping: something was measured within 35 days."""
+    """Mark the states that have a measurement within 35 days: only they are stored."""
     is_recent: NDArray[np.bool_] = today - records["seen_day"] < LEVEL_DAYS
     return is_recent & (records["first_day"] > 0)

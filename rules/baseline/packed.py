@@ -42,7 +42,7 @@ class SeriesColumn(StrEnum):
 
 
 class RunColumn(StrEnum):
-    """The columns of a night's run, in their order: one row per series, sorted by series_id.
+    """The columns of a baseline run, in their order: one row per series, sorted by series_id.
 
     Where a series has no band, `slots` is 0, the three blocks are empty and `profile` is "none".
     A float32 that is not known is NaN; only what is marked so may be null.
@@ -99,5 +99,5 @@ def unpack(block: bytes) -> NDArray[np.float32]:
 
 
 def bucket_of(series_id: NDArray[np.int64], buckets: int) -> NDArray[np.int64]:
-    """Return the bucket of each series; no step of the night crosses buckets."""
+    """Return the bucket of each series; no step of a run crosses buckets."""
     return series_id % buckets

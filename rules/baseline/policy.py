@@ -1,7 +1,7 @@
-"""What counts as unusual for each metric, and how long it must last before it is said.
+"""What counts as unusual for each metric, and how long it must last before it is reported.
 
-A deviation below `min_deviation` or below `min_relative` of what is expected is never told: both enter the
-scale, so that the score cannot pass the threshold with less.
+A deviation below `min_deviation` or below `min_relative` of the expected value is never reported: both enter
+the scale, so that the score cannot pass the threshold with less.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rules.baseline.series import Metric
 
 
 class Direction(StrEnum):
-    """On which side of the band a value is worth telling."""
+    """On which side of the band a value is reported."""
 
     ABOVE = "above"
     BELOW = "below"
@@ -43,13 +43,13 @@ class Policy:
 
     def __post_init__(self) -> None:
         if not (0 <= self.open_seconds <= _MEMORY and 0 < self.drift_seconds <= _MEMORY):
-            raise ValueError("live evaluation remembers an hour: no rule may wait longer")
+            raise ValueError("live evaluation remembers one hour: no policy may wait longer")
         if self.min_deviation <= 0:
-            raise ValueError("a least deviation of zero would tell of anything")
+            raise ValueError("a minimum deviation of zero would report every value")
 
 
 _LAG: Final = 300  # deploys and rebalances make lag jump for 1 to 3 minutes
-_MOST: Final = 0.85  # lag of nightly jobs differs much from night to night: the third largest of 14
+_MOST: Final = 0.85  # lag of nightly jobs differs much from day to day: the third largest of 14
 
 POLICIES: Final[Mapping[Metric, Policy]] = MappingProxyType(
     {

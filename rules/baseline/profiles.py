@@ -1,4 +1,4 @@
-"""What is expected: a constant, a day or a week, the one that would have been best lately."""
+"""The expected value: a constant, a daily or a weekly profile, whichever was the best recently."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rules.baseline.blocks import PROFILES, Float32s, Profile
 from rules.baseline.civil import SLOTS_PER_DAY, CivilDay
-from rules.baseline.clockface import FACE, INNER, of_week, wrapped
+from rules.baseline.clockface import FACE, INNER, of_week, wrap_day
 from rules.baseline.order import medians, medians_of_days
 from rules.baseline.rings import Records, places, weekdays
 from rules.baseline.state import LEVEL_DAYS
@@ -45,14 +45,14 @@ class Candidates:
     def faces(self, weekday: int) -> tuple[Float32s, Float32s, Float32s]:
         """Return the face of a day by each candidate."""
         constant = np.repeat(self.constant[:, None], FACE, axis=1)
-        return constant, wrapped(self.daily), of_week(self.week, weekday)
+        return constant, wrap_day(self.daily), of_week(self.week, weekday)
 
     def face(self, profile: NDArray[np.uint8], weekday: int) -> Float32s:
         """Return the face of a day by the profile of each series; NaN where it has none."""
-        found = np.full((len(profile), FACE), np.nan, np.float32)
+        faces = np.full((len(profile), FACE), np.nan, np.float32)
         for code, face in zip(CANDIDATES, self.faces(weekday), strict=True):
-            np.copyto(found, face, where=(profile == code)[:, None])
-        return found
+            np.copyto(faces, face, where=(profile == code)[:, None])
+        return faces
 
 
 def candidates(records: Records, last_day: int) -> Candidates:
@@ -84,13 +84,13 @@ def _usable(
     days = _days_known(levels)
     same = _days_known(of_weekday[:, :, last_day % 7])  # of the weekday that comes
     age = last_day + 1 - records["first_day"]
-    found = np.empty((len(records), 3), np.bool_)
-    found[:, 0] = ~np.isnan(records["day_median"]).all(axis=1)
-    found[:, 1] = found[:, 0] & (days >= LEAST_DAYS)
-    found[:, 2] = found[:, 1] & (same >= LEAST_WEEKDAYS) & (age >= WEEKLY_FROM_DAYS)
-    tried = found.copy()
-    tried[:, 2] = found[:, 1] & (same >= 1)
-    return found, tried
+    usable = np.empty((len(records), 3), np.bool_)
+    usable[:, 0] = ~np.isnan(records["day_median"]).all(axis=1)
+    usable[:, 1] = usable[:, 0] & (days >= LEAST_DAYS)
+    usable[:, 2] = usable[:, 1] & (same >= LEAST_WEEKDAYS) & (age >= WEEKLY_FROM_DAYS)
+    tried = usable.copy()
+    tried[:, 2] = usable[:, 1] & (same >= 1)
+    return usable, tried
 
 
 def _days_known(levels: Float32s) -> NDArray[np.int64]:
@@ -99,7 +99,7 @@ def _days_known(levels: Float32s) -> NDArray[np.int64]:
     return days
 
 
-def chosen(records: Records, usable: NDArray[np.bool_]) -> NDArray[np.uint8]:
+def choose_profiles(records: Records, usable: NDArray[np.bool_]) -> NDArray[np.uint8]:
     """Return the profile of each series: the least mean error over the days on which all are known.
 
     The errors are those of 14 days; a candidate takes part from its third on. With fewer the daily
@@ -119,16 +119,16 @@ def chosen(records: Records, usable: NDArray[np.bool_]) -> NDArray[np.uint8]:
 
 
 def keep_errors(records: Records, before: Candidates, seen: Float32s, calendar: CivilDay) -> None:
-    """Remember how far each candidate would have been off: the mean over the slots of |level - it|.
+    """Store how far each candidate would have been off: the mean over the slots of |level - expected|.
 
-    A mean, as a median over a day is blind to a batch job that runs for less than half of it; what is out
-    of the ordinary adds about the same to all candidates.
+    A mean, because a median over a day does not see a batch job that runs for less than half of it; unusual
+    samples add about the same to all candidates.
     """
-    known = ~np.isnan(seen)
-    slots = np.count_nonzero(known, axis=1)
+    is_present = ~np.isnan(seen)
+    slots = np.count_nonzero(is_present, axis=1)
     place = calendar.number % records["errors"].shape[1]
     for column, face in enumerate(before.faces(calendar.weekday)):
-        off = np.where(known, np.abs(seen - face[:, INNER]), 0)
+        off = np.where(is_present, np.abs(seen - face[:, INNER]), 0)
         # One by one, as `cumsum` adds: the order of a sum is part of the result.
         total = np.cumsum(off, axis=1, dtype=np.float64)[:, -1]
         is_reported = before.tried[:, column] & (slots >= LEAST_SLOTS)

@@ -1,4 +1,4 @@
-"""The baselines of a block from its states: what the next day is judged by."""
+"""The baselines of a block, computed from its states: the next day is judged by them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rules.baseline.blocks import BaselineBlock, DayBlock, Float32s
 from rules.baseline.civil import SLOTS_PER_DAY, SLOTS_PER_WEEK, CivilDay
-from rules.baseline.clockface import INNER, wrapped
+from rules.baseline.clockface import INNER, wrap_day
 from rules.baseline.outcomes import has_band, is_kept, outcomes
 from rules.baseline.profiles import WEEKLY, Candidates, slots_of
 from rules.baseline.rings import Records
@@ -20,13 +20,13 @@ from rules.baseline.thresholds import thresholds
 from rules.baseline.trends import slopes
 
 
-def in_force(records: Records, known: Candidates, sides: Scales, weekday: int) -> Faces:
-    """Return what the states' baselines expect of a day: the same bits as what was published."""
-    mid = known.face(records["profile"], weekday) + records["delta"][:, None]
+def expected_faces(records: Records, candidates: Candidates, sides: Scales, weekday: int) -> Faces:
+    """Return the expected faces of a day from the states: bit for bit the published baselines."""
+    mid = candidates.face(records["profile"], weekday) + records["delta"][:, None]
     return Faces(
         mid,
-        mid + edges_of(mid, wrapped(sides.above), sides.relative),
-        mid - edges_of(mid, wrapped(sides.below), sides.relative_below),
+        mid + edges_of(mid, wrap_day(sides.above), sides.relative),
+        mid - edges_of(mid, wrap_day(sides.below), sides.relative_below),
     )
 
 
@@ -37,9 +37,9 @@ class _Slots:
     lower: Float32s
 
 
-def published(
+def build_baselines(
     records: Records,
-    known: Candidates,
+    candidates: Candidates,
     *,
     day: DayBlock,
     calendar: CivilDay,
@@ -49,7 +49,7 @@ def published(
     policies = Policies.of(day.metric, settings)
     outcome, reason = outcomes(records, policies, calendar.number, settings)
     profile = np.where(has_band(outcome, reason), records["profile"], 0).astype(np.uint8)
-    slots = _slots(records, known, scales(records, policies), profile)
+    slots = _slots(records, candidates, scales(records, policies), profile)
     threshold, threshold_by = thresholds(records, settings)
     return BaselineBlock(
         series_id=day.series_id,
@@ -75,21 +75,21 @@ def published(
 
 def _slots(
     records: Records,
-    known: Candidates,
+    candidates: Candidates,
     sides: Scales,
     profile: NDArray[np.uint8],
 ) -> _Slots:
-    made = [np.full((len(records), SLOTS_PER_WEEK), np.nan, np.float32) for _ in range(3)]
+    bands = [np.full((len(records), SLOTS_PER_WEEK), np.nan, np.float32) for _ in range(3)]
     weekly, daily = profile == WEEKLY, (profile > 0) & (profile != WEEKLY)
-    face = known.face(profile, 0)[daily, INNER]
+    face = candidates.face(profile, 0)[daily, INNER]
     for rows, days, expected in (
-        (weekly, 7, known.week[weekly].reshape(-1, SLOTS_PER_WEEK)),
+        (weekly, 7, candidates.week[weekly].reshape(-1, SLOTS_PER_WEEK)),
         (daily, 1, face),
     ):
         width = days * SLOTS_PER_DAY
         mid = expected + records["delta"][rows][:, None]
         above, below = (np.tile(side[rows], days) for side in (sides.above, sides.below))
-        made[0][rows, :width] = mid
-        made[1][rows, :width] = mid + edges_of(mid, above, sides.relative[rows])
-        made[2][rows, :width] = mid - edges_of(mid, below, sides.relative_below[rows])
-    return _Slots(*made)
+        bands[0][rows, :width] = mid
+        bands[1][rows, :width] = mid + edges_of(mid, above, sides.relative[rows])
+        bands[2][rows, :width] = mid - edges_of(mid, below, sides.relative_below[rows])
+    return _Slots(*bands)

@@ -30,7 +30,7 @@ def places(last_day: int, days: int, length: int) -> NDArray[np.int64]:
 
 
 def catch_up(records: Records, last_day: int) -> None:
-    """Empty what rings hold of days that are too old, where nights up to `last_day` were left out."""
+    """Empty the places of days that are too old, where runs up to `last_day` were left out."""
     if (records["last_day"] == last_day).all():
         return
     for name, length in _RINGS.items():

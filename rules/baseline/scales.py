@@ -1,4 +1,4 @@
-"""How far from what is expected a series usually is: per slot and side, never less than over all."""
+"""How far a series usually is from its expected value: per slot and side, never less than overall."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from rules.baseline.blocks import METRICS, Float32s
 from rules.baseline.civil import CivilDay
-from rules.baseline.clockface import gathered
+from rules.baseline.clockface import gather_slots
 from rules.baseline.order import (
+    count_known,
+    count_known_sorted,
     day_quantiles,
-    known_in,
-    known_in_sorted,
     medians,
     quantiles,
     shares_of_days,
@@ -36,33 +36,33 @@ class Policies:
 
     least: Float32s  # (n,) the least scale, in the metric's unit
     relative: Float32s  # (n,) the least scale, of what is expected
-    above: Float32s  # (n,) 1 where values above are told, else 0
+    above: Float32s  # (n,) 1 where values above are reported, else 0
     below: Float32s  # (n,)
     min_nonzero: NDArray[np.float64]  # (n,)
     open_seconds: NDArray[np.int64]  # (n,)
     drift_seconds: NDArray[np.int64]  # (n,)
     days_share: Float32s  # (n,)
     is_proportional: NDArray[np.bool_]  # (n,)
-    to_zero: Float32s  # (n,) a scale, of what is expected, at which a fall to zero is told
+    to_zero: Float32s  # (n,) a scale, of what is expected, at which a fall to zero is reported
 
     @classmethod
     def of(cls, metric: NDArray[np.uint8], settings: BaselineSettings) -> Policies:
         """Return the policy of each series by its metric's code."""
-        table = [settings.policies[one] for one in METRICS]
+        table = [settings.policies[policy] for policy in METRICS]
         k_min = settings.k_min
-        relative = [max(settings.relative_floor, one.min_relative / k_min) for one in table]
-        above = [one.direction is not Direction.BELOW for one in table]
-        below = [one.direction is not Direction.ABOVE for one in table]
+        relative = [max(settings.relative_floor, policy.min_relative / k_min) for policy in table]
+        above = [policy.direction is not Direction.BELOW for policy in table]
+        below = [policy.direction is not Direction.ABOVE for policy in table]
         return cls(
-            np.array([one.min_deviation / k_min for one in table], np.float32)[metric],
+            np.array([policy.min_deviation / k_min for policy in table], np.float32)[metric],
             np.array(relative, np.float32)[metric],
             np.array(above, np.float32)[metric],
             np.array(below, np.float32)[metric],
-            np.array([one.min_nonzero for one in table])[metric],
-            np.array([one.open_seconds for one in table])[metric],
-            np.array([one.drift_seconds for one in table])[metric],
-            np.array([one.days_share for one in table], np.float32)[metric],
-            np.array([one.is_proportional for one in table])[metric],
+            np.array([policy.min_nonzero for policy in table])[metric],
+            np.array([policy.open_seconds for policy in table])[metric],
+            np.array([policy.drift_seconds for policy in table])[metric],
+            np.array([policy.days_share for policy in table], np.float32)[metric],
+            np.array([policy.is_proportional for policy in table])[metric],
             np.full(len(metric), TO_ZERO / k_min, np.float32),
         )
 
@@ -127,19 +127,19 @@ def keep_residuals(
     |residual| / |expected|, where half of its level is the least that counts as expected.
     """
     values = residuals.values
-    in_slot, expected = gathered(values, calendar, widened=False)
+    in_slot, expected = gather_slots(values, calendar, widened=False)
     ordered = np.sort(in_slot, axis=-1)
-    known = known_in_sorted(ordered)
-    is_enough = (known > 0) & (2 * known >= expected)
+    counts = count_known_sorted(ordered)
+    is_enough = (counts > 0) & (2 * counts >= expected)
     for name, share, sign in (("above", HIGH_SHARE, 1), ("below", LOW_SHARE, -1)):
-        found = quantiles(ordered, known, share) * np.float32(sign) + np.float32(0)
+        edges = quantiles(ordered, counts, share) * np.float32(sign) + np.float32(0)
         place = calendar.number % records[name].shape[1]
-        records[name][:, place] = np.where(is_enough, found, np.float32(np.nan))
+        records[name][:, place] = np.where(is_enough, edges, np.float32(np.nan))
     size = np.abs(values)
     rows = np.flatnonzero(policies.is_proportional)
     half = np.fmax(np.abs(residuals.level[rows]) * np.float32(0.5), policies.least[rows])
     size[rows] /= np.fmax(np.abs(residuals.mid[rows]), half[:, None])
     overall = day_quantiles(size, HIGH_SHARE)
-    is_enough = known_in(values) >= least
+    is_enough = count_known(values) >= least
     place = calendar.number % records["scale"].shape[1]
     records["scale"][:, place] = np.where(is_enough, overall, np.float32(np.nan))

@@ -9,7 +9,7 @@ import numpy as np
 
 from rules.baseline.blocks import BaselineBlock, Float32s
 from rules.baseline.civil import SLOTS_PER_DAY, CivilDay
-from rules.baseline.clockface import drawn, edges, of_week, wrapped
+from rules.baseline.clockface import draw_samples, edges, of_week, wrap_day
 from rules.baseline.order import medians
 from rules.baseline.scales import Policies
 
@@ -32,7 +32,7 @@ class Faces:
 
         def face(column: Float32s) -> Float32s:
             week = column.reshape(len(column), 7, SLOTS_PER_DAY)
-            return np.where(is_week, of_week(week, calendar.weekday), wrapped(week[:, 0]))
+            return np.where(is_week, of_week(week, calendar.weekday), wrap_day(week[:, 0]))
 
         return cls(face(baselines.mid), face(baselines.upper), face(baselines.lower))
 
@@ -49,7 +49,7 @@ class Expected:
     def on(cls, faces: Faces, calendar: CivilDay, step_ms: int) -> Expected:
         """Return what is expected of every sample of a day."""
         per_quarter = calendar.samples(step_ms) // len(calendar.quarters)
-        mid = drawn(faces.mid, calendar.quarters, per_quarter)
+        mid = draw_samples(faces.mid, calendar.quarters, per_quarter)
         return cls(mid, *edges(faces.upper, faces.lower, calendar, per_quarter))
 
 
@@ -71,13 +71,13 @@ def seasonal_scores(
 ) -> tuple[Float32s, Float32s, Float32s]:
     """Return the scores of residuals, and the scales above and below that they were divided by.
 
-    A side that the policy does not tell of scores 0.
+    A side that the policy ignores scores 0.
     """
     above, below = expected.upper - expected.mid, expected.mid - expected.lower
-    return _sided(residual, above, below, policies), above, below
+    return _score_sides(residual, above, below, policies), above, below
 
 
-def scored(
+def score_residuals(
     residual: Float32s,
     expected: Expected,
     policies: Policies,
@@ -88,8 +88,8 @@ def scored(
     """Score residuals, shape (n, samples).
 
     `earlier` are the residuals of the hour before the first sample, (n, samples of an hour). Where fewer
-    than half of an hour are known there is no score. The median of the hour is asked only where the
-    seasonal score is above `novelty_from`: below it, it could not lift the score to any threshold.
+    than half of an hour are known there is no score. The median of the hour is computed only where the
+    seasonal score is above `novelty_from`: below it, the score could not reach any threshold.
     """
     seasonal, above, below = seasonal_scores(residual, expected, policies)
     score = seasonal.copy()
@@ -101,12 +101,14 @@ def scored(
         row, column = np.divmod(places[first : first + _AT_ONCE], residual.shape[1])
         usual = medians(windows[row, column], (hour + 1) // 2)
         moved = residual[row, column] - usual
-        new = _sided(moved, above[row, column], below[row, column], policies.take(row))
+        new = _score_sides(moved, above[row, column], below[row, column], policies.take(row))
         score[row, column] = np.minimum(score[row, column], new)
     return Scores(residual, seasonal, score)
 
 
-def _sided(residual: Float32s, above: Float32s, below: Float32s, policies: Policies) -> Float32s:
+def _score_sides(
+    residual: Float32s, above: Float32s, below: Float32s, policies: Policies
+) -> Float32s:
     shape = (-1, *[1] * (residual.ndim - 1))
     high = residual / above
     high *= policies.above.reshape(shape)

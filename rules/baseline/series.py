@@ -1,4 +1,4 @@
-"""What is measured again and again: the metrics that history keeps, and the identity of a series."""
+"""The metrics that the history stores, and the identity of a series."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NULL: Final = "null"
 
 
 class Metric(StrEnum):
-    """What a series counts; the value is lasting: histories are kept under it."""
+    """What a series measures; the value is lasting: histories are stored under it."""
 
     # per group, topic and partition
     READ_COMMITTED_LAG = "read_committed_lag"  # offsets
@@ -38,7 +38,7 @@ class Metric(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """One series, told by its labels."""
+    """One series, identified by its labels."""
 
     cluster: str  # the configured name
     metric: Metric

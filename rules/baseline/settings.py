@@ -1,4 +1,4 @@
-"""What a night may be told: every number of the method that somebody could want otherwise."""
+"""The settings of baselines: every number of the method that an operator may want to change."""
 
 from __future__ import annotations
 

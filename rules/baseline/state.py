@@ -1,7 +1,7 @@
-"""What the night remembers of a series: a record of fixed size, replaced every night.
+"""The state of a series between baseline runs: a record of fixed size, replaced by every run.
 
-Rings are addressed by the day's number modulo their length, so that nothing is ever moved; days on which
-no night ran are emptied by the next one. A record is bytes as it is; its first field is its format.
+Rings are addressed by the day's number modulo their length, so that nothing is ever moved; days without a
+run are emptied by the next one. A record is stored as its bytes; its first field is its format.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ STATE: Final = np.dtype(
         ("format", "<u2"),
         ("profile", "u1"),  # the one in force: a place in `blocks.PROFILES`
         (
-            "change_nights",
+            "change_runs",
             "u1",
-        ),  # nights that the change of level has lasted; 2: the ring follows it
+        ),  # runs for which the change of level has lasted; 2: the ring follows it
         ("first_day", "<i4"),  # number of the first day with data; 0: none yet
-        ("last_day", "<i4"),  # number of the last night; 0: none yet
+        ("last_day", "<i4"),  # number of the last day with a run; 0: none yet
         ("seen_day", "<i4"),  # number of the last day with data
         ("delta", "<f4"),
         ("changed_before", "<f4"),
@@ -101,11 +101,11 @@ class StateBlock:
 
     def take(self, rows: NDArray[np.int64]) -> StateBlock:
         """Return some of the states in another order; -1: no state yet."""
-        known = rows >= 0
-        if known.all():
+        has_state = rows >= 0
+        if has_state.all():
             return StateBlock(self.records[rows])
         taken = StateBlock.new(len(rows))
-        taken.records[known] = self.records[rows[known]]
+        taken.records[has_state] = self.records[rows[has_state]]
         return taken
 
     def to_buffer(self) -> bytes:

@@ -1,4 +1,4 @@
-"""From how many usual deviations on a series is told: more where it is often that far out."""
+"""How many usual deviations open an episode: more for a series that is often that far out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rules.baseline.blocks import THRESHOLDS_BY, Float32s, ThresholdBy
-from rules.baseline.order import at_rank, known_in
+from rules.baseline.order import at_rank, count_known
 from rules.baseline.rings import Records
 from rules.baseline.settings import BaselineSettings
 
@@ -25,11 +25,11 @@ def thresholds(records: Records, settings: BaselineSettings) -> tuple[Float32s, 
     days; of a series that is known for less time the rank is smaller in proportion.
     """
     ordered = np.sort(records["maxima"].reshape(len(records), _HOURS), axis=-1)
-    known = known_in(ordered)
-    above = settings.hours_above * known // _HOURS
-    cap = np.where(known > above, at_rank(ordered, known - 1 - above), np.float32(0))
-    wanted = np.fmax(cap, np.float32(0)) * np.float32(settings.cap_margin)
+    counts = count_known(ordered)
+    above = settings.hours_above * counts // _HOURS
+    cap = np.where(counts > above, at_rank(ordered, counts - 1 - above), np.float32(0))
+    own = np.fmax(cap, np.float32(0)) * np.float32(settings.cap_margin)
     least = np.float32(settings.k_min)
     limit = np.float32(settings.k_min * settings.cap_limit)
-    by = np.where(wanted > limit, _LIMIT, np.where(wanted > least, _OWN, _LEAST))
-    return np.clip(wanted, least, limit).astype(np.float32), by.astype(np.uint8)
+    by = np.where(own > limit, _LIMIT, np.where(own > least, _OWN, _LEAST))
+    return np.clip(own, least, limit).astype(np.float32), by.astype(np.uint8)

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from rules.baseline.blocks import Float32s
-from rules.baseline.order import known_in, medians
+from rules.baseline.order import count_known, medians
 from rules.baseline.rings import Records, places
 from rules.baseline.state import LEVEL_DAYS, MONTH_DAYS
 
@@ -23,5 +23,5 @@ def slopes(records: Records, last_day: int) -> Float32s:
     NaN with fewer than a week of daily medians. It bears 29 % of days that are wrong.
     """
     by_day = records["day_median"][:, places(last_day, MONTH_DAYS, LEVEL_DAYS)]
-    found = medians((by_day[:, _LATER] - by_day[:, _EARLIER]) / _APART)
-    return np.where(known_in(by_day) >= LEAST_DAYS, found, np.float32(np.nan))
+    slope = medians((by_day[:, _LATER] - by_day[:, _EARLIER]) / _APART)
+    return np.where(count_known(by_day) >= LEAST_DAYS, slope, np.float32(np.nan))

@@ -1,29 +1,31 @@
-"""A group has committed an offset that the partition does not have.
+"""A group has committed an offset beyond the end of the partition.
 
 Detects:
-    Commits above the high watermark of the same topic.
+    Committed offsets above the high watermark of the same topic.
 
 Why it matters:
-    The group has read records that are not there any more, which is a trace of lost records; or its
-    offset was set by hand. Until the log has grown past it the consumer gets nothing or starts
-    somewhere else (`auto.offset.reset`); afterwards it skips what is there now.
+    Either the group has read records that no longer exist, which is a trace of lost records, or its
+    offset was set by hand. Until the log grows past the committed offset, the consumer receives
+    nothing or starts somewhere else (`auto.offset.reset`); afterwards it skips the records that now
+    lie below its offset.
 
 Inputs:
-    Committed offsets and their leader epochs, high watermark (which is read after them), topic ids
-    of this round and the one before.
+    Committed offsets with their leader epochs; the high watermark, which is read after them; the
+    topic ids of this round and of the previous one.
 
 Thresholds:
     None: one offset is enough.
 
 False positives:
-    An offset set by hand is told apart by its missing leader epoch, which tools do not commit and
-    some old clients do not either. A topic that was created again is told apart by its id, or because
-    the leader epoch that was committed is not over, in which nothing is lost.
+    An offset that was set by hand is recognised by its missing leader epoch: tools do not commit
+    one. Some old clients do not commit one either, so that their commits are not reported. A topic
+    that was deleted and created again is recognised by its topic id, or by a committed leader epoch
+    that is still current: nothing is lost within an epoch that has not ended.
 
 Runbook:
-    Search for findings of committed_records_lost and records_possibly_lost on this partition: they say
-    what is missing. Then reset the group, to the end or to where the loss began:
-    `kafka-consumer-groups.sh --reset-offsets`.
+    Search for findings of committed_records_lost and records_possibly_lost on this partition: they
+    say which records are missing. Then reset the group to the log end, or to the offset at which
+    the loss began, with `kafka-consumer-groups.sh --reset-offsets`.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ RULE: Final = RuleMeta(
     kind=Kind.EVENT,
     severity=Severity.CRITICAL,
     for_=timedelta(0),
-    summary="A group has committed an offset that the partition does not have.",
+    summary="A group has committed an offset beyond the end of the partition.",
     outlives_subject=True,
 )
 
@@ -60,9 +62,9 @@ class Why(Reason):
 
     WITHIN_THE_LOG = "within_the_log"
     BEYOND = "beyond"
-    REPORTED_BEFORE = "reported_before"  # it still lies there
-    NO_LEADER_EPOCH = "no_leader_epoch"  # set by hand, as it seems: no consumer read up to it
-    ANOTHER_TOPIC = "another_topic"  # it was committed on a topic of this name that is gone
+    REPORTED_BEFORE = "reported_before"  # the same commit was a finding before
+    NO_LEADER_EPOCH = "no_leader_epoch"  # probably set by hand: no consumer read up to it
+    ANOTHER_TOPIC = "another_topic"  # committed on an earlier topic of the same name
     END_NOT_SEEN = "end_not_seen"
 
 
@@ -81,7 +83,7 @@ def judge(view: View) -> Judgement:
             Case(~is_beyond, Verdict.OK, Why.WITHIN_THE_LOG),
             Case(commits.of_another_topic(offsets), Verdict.OK, Why.ANOTHER_TOPIC),
             Case(_on_another_topic(view), Verdict.OK, Why.ANOTHER_TOPIC),
-            Case(_told_before(view, is_beyond), Verdict.OK, Why.REPORTED_BEFORE),
+            Case(_is_reported_before(view, is_beyond), Verdict.OK, Why.REPORTED_BEFORE),
             Case(~commits.committed_leader_epoch.valid, Verdict.OK, Why.NO_LEADER_EPOCH),
         ],
         (Verdict.BREACH, Why.BEYOND),
@@ -97,7 +99,7 @@ def judge(view: View) -> Judgement:
 
 
 def _events(view: View, judgement: Judgement) -> Iterator[Event]:
-    """Give the commits that are beyond, each named by the leader epoch in which it was found so."""
+    """Yield the commits beyond the end, each with the leader epoch in which it was first observed."""
     snapshot = view.snapshot
     positions = np.flatnonzero(judgement.verdicts == Verdict.BREACH).tolist()
     incidents = IncidentIndex.of(view.memory.losses) if positions else None
@@ -112,16 +114,16 @@ def _events(view: View, judgement: Judgement) -> Iterator[Event]:
         yield Event(position=position, labels=labels, reason=Why.BEYOND, evidence=evidence)
 
 
-def _told_before(view: View, is_beyond: Bools) -> Bools:
-    known = view.before.losses.beyond_log_end if view.before is not None else frozenset()
+def _is_reported_before(view: View, is_beyond: Bools) -> Bools:
+    reported = view.before.losses.beyond_log_end if view.before is not None else frozenset()
     places = np.flatnonzero(is_beyond).astype(np.int64)
-    told = np.zeros(len(is_beyond), np.bool_)
-    told[places] = [not new for new in is_new(view.snapshot, places, known)]
-    return told
+    mask = np.zeros(len(is_beyond), np.bool_)
+    mask[places] = [not new for new in is_new(view.snapshot, places, reported)]
+    return mask
 
 
 def _on_another_topic(view: View) -> Bools:
-    """Mark the commits that stood so on an earlier topic of this name: they came over with it."""
+    """Mark the commits that a group had made on an earlier topic of the same name."""
     commits = view.snapshot.commits
     if view.before is None:
         return np.zeros(len(commits), np.bool_)

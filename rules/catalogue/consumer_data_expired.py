@@ -1,39 +1,40 @@
 """Records were deleted before a group had read them.
 
 Detects:
-    Groups with commits below the log start offset of their partition, in the round in which they are
-    first found there, and again whenever more has been deleted since. One finding per group:
-    `partitions` names those of this round.
+    Groups with a committed offset below the log start offset of the partition: in the round that
+    first observes it, and again whenever more records have been deleted since. One finding per
+    group; `partitions` lists the partitions of this round.
 
 Why it matters:
-    The records between the two are gone for this group: it skips them at its next fetch, or starts
-    over, as its reset policy says. For a pipeline that promises exactly-once that is loss. It does
-    not un-happen when the group, seconds later, commits above the log start.
+    The records between the two offsets are lost for this group: at its next fetch it skips them or
+    starts over, depending on `auto.offset.reset`. For an exactly-once pipeline that is data loss.
+    It remains a loss when the group commits above the log start offset some seconds later.
 
 Inputs:
-    Committed offset and log start offset, read in this order from the log start on; the commit of
-    the last round and the log start below which it was found then; the number of members, and when
-    the group was last at work.
+    The log start offset and the committed offset, read in this order; the committed offset of the
+    previous round, and the log start offset for which it was last reported; the number of members,
+    and when the group was last active.
 
 Thresholds:
-    None. Only a commit that is still below the log start is certain. One that was below where the
-    log starts now, and has moved to it or beyond within one round, is UNKNOWN (`may_have_expired`):
-    the group may have read everything before it was deleted, as Kafka Streams does before it purges
-    a repartition topic, or may have been reset. Both leave the same offsets.
-    A group that was not at work for 7 days, or never since it is known, is abandoned: it is told as an
-    info.
+    None. Only a committed offset that is still below the log start offset is certain. One that was
+    below the present log start offset in the previous round, and has moved to it or beyond since,
+    is UNKNOWN (`may_have_expired`): the group may have read everything before it was deleted, as
+    Kafka Streams does before it purges a repartition topic, or it may have been reset. Both leave
+    the same offsets. A group that has been inactive for 7 days, or for as long as it has been
+    observed, counts as abandoned and is reported as info.
 
 False positives:
-    DeleteRecords after a replay; a group that reads far ahead of its commits. For a group without
-    members (reason `no_members`) it is a warning, told once: it loses the records when it starts
-    again, and a group that nobody uses any more (reason `abandoned`) never does.
+    DeleteRecords after a replay; a group that reads far ahead of its commits.
 
 Runbook:
-    If the group still matters: raise the topic's retention now, before more expires, and find out
-    how long the group stood. `expired_offsets` says how many offsets it will not get, as of this
-    round; `expired_offsets_at_most` how many it may have missed where that cannot be told: the
-    group's own log says whether its offset was out of range. Reason `no_members`: decide where it
-    has to go on before its application starts.
+    If the group is still needed, raise the topic's retention now, before more records expire, and
+    find out for how long the group did not read. `expired_offsets` is how many offsets it will not
+    receive, as of this round. `expired_offsets_at_most` is how many it may have missed where that
+    cannot be determined: the log of the consumer says whether its offset was out of range.
+
+    - `no_members` (warning, reported once): the group loses the records when it starts again.
+      Decide where it has to continue before you start its application.
+    - `abandoned` (info): nobody uses the group any more.
 """
 
 from __future__ import annotations
@@ -52,14 +53,14 @@ from rules.view import View
 
 
 class Why(Reason):
-    """Reasons of this rule; of a group's commits the first one is told."""
+    """Reasons of this rule, the most important first: that one is the reason of the group."""
 
     BELOW_LOG_START = "below_log_start"
-    NO_MEMBERS = "no_members"  # below, and nobody is there to miss it now
-    ABANDONED = "abandoned"  # below, and nobody has been there for a week, or since it is known
-    MAY_HAVE_EXPIRED = "may_have_expired"  # it was read or skipped within one round
+    NO_MEMBERS = "no_members"  # below, and the group has no members
+    ABANDONED = "abandoned"  # below, and no member for a week, or since the first observation
+    MAY_HAVE_EXPIRED = "may_have_expired"  # the records were read or skipped within one round
     LOG_START_NOT_SEEN = "log_start_not_seen"
-    STILL_BELOW = "still_below"  # told before, and nothing more was deleted since
+    STILL_BELOW = "still_below"  # a finding before, and nothing more was deleted since
     WITHIN_LOG = "within_log"
 
 
@@ -94,14 +95,14 @@ def judge(view: View) -> Judgement:
     subjects = CommitSubjects.all_of(view.snapshot)
     committed = Column.known(commits.committed_offset)
     log_start = view.snapshot.offsets.log_start_offset.take(commits.row)
-    previous, told = _remembered(view)
+    previous, reported_below = _remembered(view)
     expired, overtaken = log_start - committed, log_start - previous
     members = Column.of(group.member_count for group in groups).take(commits.group)
     active = view.memory.groups.active_of(groups).take(commits.group)
     is_abandoned = ~active.valid | view.is_unchanged_for(active, ABANDONED_AFTER)
     joined = have_members(groups).take(commits.group)
     is_below = expired.values > 0
-    is_reported = told.valid & (told.values >= log_start.values)
+    is_reported = reported_below.valid & (reported_below.values >= log_start.values)
     nobody = is_below & joined.valid & (joined.values == 0)
     in_doubt = (overtaken.values > 0) & ~is_below & ~is_reported
     said = decide(
@@ -109,7 +110,11 @@ def judge(view: View) -> Judgement:
         subjects,
         [
             Case(~log_start.valid, Verdict.UNKNOWN, Why.LOG_START_NOT_SEEN),
-            Case(is_below & (is_reported | (nobody & told.valid)), Verdict.OK, Why.STILL_BELOW),
+            Case(
+                is_below & (is_reported | (nobody & reported_below.valid)),
+                Verdict.OK,
+                Why.STILL_BELOW,
+            ),
             Case(nobody & is_abandoned, Verdict.BREACH, Why.ABANDONED),
             Case(nobody, Verdict.BREACH, Why.NO_MEMBERS),
             Case(is_below, Verdict.BREACH, Why.BELOW_LOG_START),

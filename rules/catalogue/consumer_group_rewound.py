@@ -1,32 +1,36 @@
 """A group's committed offset went back.
 
 Detects:
-    Groups with a commit that is lower than when it was last seen, on the same topic id. One finding per
-    group, since one reset moves many: `partitions` says from where to where.
+    Groups with a committed offset lower than the one last observed on the same topic id. One
+    finding per group, since one reset moves many partitions; `partitions` gives both offsets of
+    each.
 
 Why it matters:
-    Records will be processed again: duplicates, unless the pipeline can take them. A rewind that
-    nobody ordered is also what is left of lost records, when consumers were reset to a shorter log.
+    Records are processed again and produce duplicates, unless the pipeline is idempotent. A rewind
+    that nobody ordered is also a trace of lost records, when consumers were reset to a log that has
+    become shorter.
 
 Inputs:
-    Committed offsets of this round and those remembered of earlier ones, and topic ids. Brokers
-    before Kafka 2.8 tell none: a topic that was created again could not be told from a rewind, and
-    the answer is UNKNOWN (reason `no_topic_id`).
+    The committed offsets of this round and of earlier ones, and topic ids. Brokers before Kafka 2.8
+    return no topic ids: a topic that was created again could not be distinguished from a rewind, so
+    that the rule is UNKNOWN (`no_topic_id`).
 
 Thresholds:
     None: one offset back is a rewind.
 
 False positives:
-    A reset by hand, for a replay. A topic that was deleted and created again is another topic and
-    no rewind. For a share group it is its start offset that went back.
-    A group that was deleted and made anew within one round is another one of the same name, and no
-    rewind (reason `made_anew`): a commit of it is gone, its epoch is lower, its members' protocol is
-    gone, or `__consumer_offsets` holds a tombstone of the commit. The last needs READ on that topic;
-    without it, a group that has committed again on every partition is taken for one that was reset.
+    A reset by hand, for a replay. For a share group, it is the start offset that went back. A topic
+    that was deleted and created again is another topic, and no rewind.
+
+    A group that was deleted and created again under the same name is another group, and no rewind
+    (`made_anew`). It is recognised by a missing commit, a lower group epoch, a missing protocol of
+    its members, or a tombstone of the commit in `__consumer_offsets`. The last one needs READ on
+    that topic; without it, a group that has committed again on every partition counts as reset.
 
 Runbook:
-    Ask who reset the group. If nobody did, compare the high watermark with what it was, and search for
-    an unclean leader election: lost records resembles this from the group's side.
+    Find out who reset the group. If nobody did, compare the high watermark with its earlier values
+    and search for an unclean leader election: from the side of a consumer group, lost records and a
+    reset cannot be distinguished.
 """
 
 from __future__ import annotations
@@ -55,13 +59,13 @@ RULE: Final = RuleMeta(
 
 
 class Why(Reason):
-    """Reasons of this rule; of a group's commits the first one is told."""
+    """Reasons of this rule, the most important first: that one is the reason of the group."""
 
     WENT_BACK = "went_back"
-    NO_TOPIC_ID = "no_topic_id"  # the broker is too old to tell a rewind from another topic
-    MADE_ANEW = "made_anew"  # it was deleted meanwhile: other commits of it are gone
+    NO_TOPIC_ID = "no_topic_id"  # the broker is too old to distinguish a rewind from another topic
+    MADE_ANEW = "made_anew"  # deleted and created again: other commits of the group are gone
     NOT_BACK = "not_back"
-    FIRST_OBSERVATION = "first_observation"  # nothing is remembered to compare with
+    FIRST_OBSERVATION = "first_observation"  # there is no earlier observation to compare with
 
 
 SHOWN: Final = Shown(
@@ -97,10 +101,10 @@ def judge(view: View) -> Judgement:
 
 
 def _is_made_anew(view: View) -> Bools:
-    """Mark the commits of groups that were deleted since the last round, and made again.
+    """Mark the commits of groups that were deleted since the last round and created again.
 
-    Deleting a group takes all of its commits, and a reset none: where one is gone it is another group.
-    That counts only where this round could see them.
+    Deleting a group deletes all of its commits, a reset deletes none: a group that lacks one is another
+    group. That counts only if this round has read all commits.
     """
     snapshot = view.snapshot
     was_deleted = marked(len(snapshot.commits), snapshot.commits_made_anew)
@@ -111,8 +115,8 @@ def _is_made_anew(view: View) -> Bools:
         return was_deleted | is_anew[snapshot.commits.group]
     old = view.before.commits
     left = np.ones(len(old), np.bool_)
-    found = matching_commits(snapshot, old, needs_id=True)
-    left[found[found >= 0]] = False
+    rows = matching_commits(snapshot, old, needs_id=True)
+    left[rows[rows >= 0]] = False
     is_there = matching_rows(old.partitions, snapshot.partitions)[old.row] >= 0
     gone = {old.group_ids[group] for group in np.unique(old.group[left & is_there]).tolist()}
     gone -= snapshot.groups_without_commits

@@ -1,47 +1,56 @@
-"""A group does not move although there is something to read.
+"""A group does not advance although there are records to read.
 
 Detects:
-    Groups with commits that have not moved for a while with lag behind them, where it is known that
-    the lag is not made of markers and aborted records alone. One finding per group: `partitions`
-    names those that stand, the largest lag first.
+    Groups whose committed offset has not moved for a while although there is lag, and the lag does
+    not consist of transaction markers and aborted records alone. One finding per group;
+    `partitions` lists the partitions concerned, the largest lag first.
 
 Why it matters:
-    The pipeline does not move. On a transactional topic the usual lag alarm cannot tell this from a
-    group that has read everything: the last marker leaves a lag of 1 for ever.
+    The pipeline has stopped. On a transactional topic, an alert on lag alone cannot distinguish
+    this from a group that has read everything: the last transaction marker leaves a lag of 1 for
+    good.
 
 Inputs:
-    Committed offsets, since when each has stood, both lags, `nothing_to_read`, the number of members,
-    and when the group was last at work: with members, or with a commit that went forward. This is
-    remembered over restarts. For how long the oldest unread offset has been readable, where history knows it.
-    For larger lags `nothing_to_read` is asked for and known some rounds later; until then a larger
-    lag counts as something to read. To inspect the log needs READ on the topic: without it, or
-    while the leader gives no answer, the rule is UNKNOWN. Where brokers tell no topic ids (before
-    Kafka 2.8) a topic that was created again is taken for the same one: a commit that is the same
-    afterwards has stood.
+    Committed offsets and since when each has not changed; read_committed and read_uncommitted lag;
+    `nothing_to_read`; the number of members; and when the group was last active, that is, had
+    members or advanced its commit. All of this is kept across restarts. From the offset history:
+    for how long the oldest unread offset has been readable.
+
+    For larger lags, `nothing_to_read` is determined by reading the log, which takes some rounds;
+    until then a larger lag counts as records to read. Reading the log needs READ on the topic:
+    without it, or while the leader does not answer, the rule is UNKNOWN. Where brokers return no
+    topic ids (before Kafka 2.8), a topic that was created again counts as the same topic, and an
+    equal committed offset on it as unchanged.
 
 Thresholds:
-    1 minute without movement: clients commit every 5 s by default. It is told after 4 more minutes,
-    above the checkpoint interval of most stream processors. Above a lag of 10 offsets the log is
-    inspected after half a minute, so that the answer is there when the minute is over.
-    10 minutes where the group works off a backlog on another partition: a client reads what it has
-    fetched of one partition, 1 MB by default, before it turns to the next, and at 50 records of
-    100 bytes a second that takes 3 minutes for each.
-    A group that was never at work since it is known, or not for 7 days (as long as Kafka keeps offsets
-    of a group without members), is abandoned: it is told as an info.
+    1 minute without movement, because clients commit every 5 s by default, and 4 more minutes
+    before anybody is notified: longer than the checkpoint interval of most stream processors. For
+    lags above 10 offsets the log is read after half a minute, so that the answer is there when the
+    minute has passed.
+
+    10 minutes where the group works through a backlog on another partition: a client processes what
+    it has fetched of one partition, 1 MB by default, before it turns to the next, and at 50 records
+    of 100 bytes per second that takes more than 3 minutes each.
+
+    A group that has not been active for 7 days (as long as Kafka keeps the offsets of a group
+    without members), or at no time since it was first observed, counts as abandoned and is reported
+    as info.
 
 False positives:
-    Groups that commit less often than every 5 minutes; a group that was taken out of use less than 7
-    days ago (reason `no_members`); a long stretch of aborted records, until it has been
-    scanned. The reverse: a read_uncommitted group that stops before aborted records alone
-    is taken for one that has read everything; a member that does not move while another member of its
-    group works off a backlog is told after 10 minutes.
+    Groups that commit less often than every 5 minutes; a group that was taken out of use less than
+    7 days ago (`no_members`); a long range of aborted records, until it has been read. Conversely:
+    a read_uncommitted group that stops before aborted records alone counts as having read
+    everything, and a stalled member is reported only after 10 minutes while another member of its
+    group works through a backlog.
 
 Runbook:
-    Reason `not_determined`: give Tidemark READ on the topic; the gaps of the round name it. Reason
-    `no_members`: the application is down; start it, or delete the group if it is not needed any more.
-    Reason `abandoned`: nothing has to be done; delete the group to be rid of it. Reason `not_moving`: it runs and does not commit;
-    search for a poison record, a blocked downstream, or an open transaction of its own. A last stable
-    offset that does not move either (rule last_stable_offset_stuck) holds read_committed groups.
+    - `not_moving`: the application runs and does not commit. Search for a poison record, a blocked
+      downstream system, or an open transaction of the application itself. A last stable offset that
+      does not move either (rule last_stable_offset_stuck) blocks read_committed groups.
+    - `no_members`: the application is down. Start it, or delete the group if it is no longer
+      needed.
+    - `abandoned`: nothing needs to be done. Delete the group to remove the finding.
+    - `not_determined`: grant Tidemark READ on the topic; the gaps of the round name the topic.
 """
 
 from __future__ import annotations
@@ -71,16 +80,16 @@ ABANDONED_AFTER: Final = timedelta(days=7)
 
 
 class Why(Reason):
-    """Reasons of this rule; of a group's commits the first one is told."""
+    """Reasons of this rule, the most important first: that one is the reason of the group."""
 
     NOT_MOVING = "not_moving"
-    NO_MEMBERS = "no_members"  # it was at work lately: its application is down
-    ABANDONED = "abandoned"  # nobody has been there since the group is known, or not for a week
-    MEMBERS_NOT_SEEN = "members_not_seen"  # it is, and whether it runs was not told
-    NOT_DETERMINED = "not_determined"  # it may be markers alone, and the log was not inspected
+    NO_MEMBERS = "no_members"  # recently active: its application is down
+    ABANDONED = "abandoned"  # no member for a week, or since the group was first observed
+    MEMBERS_NOT_SEEN = "members_not_seen"  # stalled, and its members could not be read
+    NOT_DETERMINED = "not_determined"  # the lag may be markers alone, and the log was not read
     END_NOT_SEEN = "end_not_seen"
-    COMMIT_NOT_SEEN = "commit_not_seen"  # of one of its partitions, and no other is
-    READS_ELSEWHERE = "reads_elsewhere"  # it works off a backlog on another partition first
+    COMMIT_NOT_SEEN = "commit_not_seen"  # the commit of one of its partitions is missing
+    READS_ELSEWHERE = "reads_elsewhere"  # works through a backlog on another partition first
     MOVES = "moves"
     NOTHING_TO_READ = "nothing_to_read"
 
@@ -92,7 +101,7 @@ RULE: Final = RuleMeta(
     severity=Severity.WARNING,
     milder=((Why.ABANDONED, Severity.INFO),),
     for_=timedelta(minutes=4),
-    summary="A group does not move although there is something to read.",
+    summary="A group does not advance although there are records to read.",
 )
 SHOWN: Final = Shown(
     totals={"total_lag": "lag"},
@@ -108,7 +117,7 @@ SHOWN: Final = Shown(
 
 
 def judge(view: View) -> Judgement:
-    """Judge every group that has commits; a share group's start offset says not what is read next."""
+    """Judge every group that has commits, without share groups: their start offset is no position."""
     snapshot = view.snapshot
     places = snapshot.offset_commits
     subjects = CommitSubjects(snapshot, places)
@@ -147,20 +156,22 @@ def judge(view: View) -> Judgement:
             "last_active_ms_ago": view.unchanged_ms(active),
             **_oldest_unread(view, places),
         },
-        questions=_questions(view),
+        questions=_request_readable(view),
     )
-    return by_group(_but_hidden(view, of_commit, judgement), subjects, SHOWN)
+    return by_group(_downgrade_hidden(view, of_commit, judgement), subjects, SHOWN)
 
 
-def _but_hidden(view: View, of_commit: Int64s, said: Judgement) -> Judgement:
-    """Say UNKNOWN instead of OK where the group may have a commit that this round did not show."""
-    snapshot, known = view.snapshot, view.memory.commits
-    if len(known) == len(snapshot.commits):
+def _downgrade_hidden(view: View, of_commit: Int64s, said: Judgement) -> Judgement:
+    """Turn OK into UNKNOWN where the group has a remembered commit that this round did not read."""
+    snapshot, remembered = view.snapshot, view.memory.commits
+    if len(remembered) == len(snapshot.commits):
         return said
-    is_hidden = np.ones(len(known), np.bool_)
-    seen = matching_commits(snapshot, known)
+    is_hidden = np.ones(len(remembered), np.bool_)
+    seen = matching_commits(snapshot, remembered)
     is_hidden[seen[seen >= 0]] = False
-    names = {known.group_ids[group] for group in np.unique(known.group[is_hidden]).tolist()}
+    names = {
+        remembered.group_ids[group] for group in np.unique(remembered.group[is_hidden]).tolist()
+    }
     has_hidden = np.array([group.group_id in names for group in snapshot.groups], np.bool_)
     changes = has_hidden[of_commit] & (said.verdicts == Verdict.OK)
     reason = said.reasons.index(Why.COMMIT_NOT_SEEN)
@@ -172,19 +183,19 @@ def _but_hidden(view: View, of_commit: Int64s, said: Judgement) -> Judgement:
 
 
 def _oldest_unread(view: View, places: Int64s) -> dict[str, Column]:
-    """Return for how long the oldest unread offset has been readable, as far as history knows."""
+    """Return for how long the oldest unread offset has been readable, as far as the history reaches."""
     lags = None if view.time_lags is None else view.time_lags.read_committed
     nothing = Column.absent(len(places))
-    known = nothing if lags is None else lags.lag_us.take(places)
+    exact = nothing if lags is None else lags.lag_us.take(places)
     at_least = nothing if lags is None else lags.at_least_us.take(places)
     return {
-        "oldest_unread_ms": Column(known.values // 1000, known.valid),
+        "oldest_unread_ms": Column(exact.values // 1000, exact.valid),
         "oldest_unread_at_least_ms": Column(at_least.values // 1000, at_least.valid),
     }
 
 
 def _reads_elsewhere(view: View, places: Int64s, lag: Column, since: Column) -> Bools:
-    """Mark the commits of groups that work off a backlog on another partition, for a while.
+    """Mark the commits of groups that work through a backlog on another partition, for 10 minutes.
 
     A commit that moved within the last minute and still has a larger lag shows that; one that keeps
     up with what arrives does not explain why another partition has to wait.
@@ -202,26 +213,27 @@ def _reads_elsewhere(view: View, places: Int64s, lag: Column, since: Column) -> 
     return elsewhere
 
 
-def _questions(view: View) -> tuple[Question, ...]:
-    """Ask behind which larger lags that stand there is anything to read.
+def _request_readable(view: View) -> tuple[Question, ...]:
+    """Request for larger lags that do not move whether there is anything to read.
 
-    RoundRequests for as long as they stand, answered or not: what nobody asks for any more is forgotten.
-    What this round did not see is asked too, so that the next one that does has the answer.
+    Requested in every round until the commit moves, answered or not: the answer is kept only as long as
+    it is requested. Commits that this round did not read are included, so that the next round that reads
+    them has the answer.
     """
     snapshot, remembered = view.snapshot, view.memory.commits
-    wanted = view.is_unchanged_for(remembered.unchanged.since_us, ASKS_AFTER)
+    needs_scan = view.is_unchanged_for(remembered.unchanged.since_us, ASKS_AFTER)
     lag = snapshot.commits.read_committed_lag(snapshot.offsets)
     is_small = lag.valid & (lag.values <= SMALL_LAG)
     small = matching_commits(snapshot, remembered)[is_small]
-    wanted[small[small >= 0]] = False
-    asked = np.flatnonzero(wanted).astype(np.int64)
-    return (ReadableQuestion(remembered.keys.take(asked)),) if len(asked) else ()
+    needs_scan[small[small >= 0]] = False
+    places = np.flatnonzero(needs_scan).astype(np.int64)
+    return (ReadableQuestion(remembered.keys.take(places)),) if len(places) else ()
 
 
 def _lag(snapshot: Snapshot, places: Int64s) -> Column:
-    """Return the read_committed lag, or the other for a group that is above the LSO.
+    """Return the read_committed lag, or the read_uncommitted lag of a group that is above the LSO.
 
-    Where the LSO was not seen neither counts: below it there may be nothing left to read.
+    Where the LSO was not read neither counts: below it there may be nothing left to read.
     """
     committed = snapshot.commits.read_committed_lag(snapshot.offsets).take(places)
     uncommitted = snapshot.commits.read_uncommitted_lag(snapshot.offsets).take(places)

@@ -1,31 +1,36 @@
 """Records of a producer may be in a partition twice.
 
 Detects:
-    Batches that were sent again although they are in the log, and that the broker did not recognise
-    any more; and producers of whom the leader has forgotten everything.
+    Batches that a producer sent again although they are in the log already, and that the broker no
+    longer recognised as duplicates; and producers whose whole state the leader has lost.
 
 Why it matters:
-    A broker recognises the last five batches of a producer. An older one that comes again is rejected,
-    and a client that then sends it under a new producer epoch writes it twice, unnoticed.
+    A broker recognises the last five batches of a producer. It rejects an older one that is sent
+    again, and a client that then sends it under a new producer epoch writes it twice, without an
+    error.
 
 Inputs:
-    As sequence_gap_loss: the brokers' log lines, batch headers, the leader's memory of the producer.
+    As for sequence_gap_loss: the brokers' logs, batch headers, and the leader's state of the
+    producer.
 
 Thresholds:
     A rejected batch that is not above the last sequence is such a retry; `resent` says that the
-    producer has written under a newer epoch since. What is not proven is told when a client would
-    have given up (120 seconds). `state_lost` needs a producer that wrote there before: at its first
-    transaction a leader has no state of it.
+    producer has written under a newer epoch since. What is not proven is reported when a client
+    would have given up (after 120 seconds). `state_lost` requires a producer that wrote to the
+    partition before: a leader has no state of a producer at its first transaction.
 
 False positives:
-    Reasons `stale_retry` and `state_lost`: nothing is there twice if the client gives the batch up.
-    `resent`: what the newer epoch wrote may be other records.
+    `stale_retry` and `state_lost`: nothing is duplicated if the client gives up the batch.
+    `resent`: the records of the newer epoch may be other records.
 
 Runbook:
-    Search for the producer's records from `next_offset` on, and whether consumers can take one twice.
-    Stale retries come of requests that took very long: observe `request.timeout.ms`, at the network,
-    and whether a leader change made the broker forget the older batches. Reason `state_lost`: the
-    producer has to be restarted; `producer.id.expiration.ms` is for how long brokers remember.
+    Search for the producer's records from `next_offset` on, and find out whether consumers can
+    handle one of them twice. Stale retries are caused by requests that took very long: check
+    `request.timeout.ms`, the network, and whether a leader change made the broker lose its state of
+    the older batches.
+
+    - `state_lost`: restart the producer. `producer.id.expiration.ms` is for how long brokers keep
+      the state of a producer.
 """
 
 from __future__ import annotations
@@ -58,13 +63,13 @@ class Why(Reason):
     RESENT = "resent"
     STALE_RETRY = "stale_retry"
     STATE_LOST = "state_lost"
-    NO_SOURCE = "no_source"  # nobody gives us the brokers' log lines
-    LOG_NOT_READ = "log_not_read"  # a source is set up, and could not be read
-    TOO_MANY = "too_many"  # more producers were rejected in the last day than are remembered
+    NO_SOURCE = "no_source"  # no source of broker logs is configured
+    LOG_NOT_READ = "log_not_read"  # a source is configured and could not be read
+    TOO_MANY = "too_many"  # more producers were rejected in the last day than Tidemark keeps
     PARTITION_NOT_REPORTED = (
-        "partition_not_reported"  # lines of the last day tell none (before Kafka 2.2)
+        "partition_not_reported"  # log lines of the last day lack it (before Kafka 2.2)
     )
-    INVESTIGATING = "investigating"  # a producer is rejected, and nothing is proven of it yet
+    INVESTIGATING = "investigating"  # a producer was rejected, and nothing is proven yet
 
 
 def judge(view: View) -> Judgement:

@@ -1,30 +1,31 @@
-"""The log end runs ahead of a high watermark that does not move.
+"""The log end offset is ahead of a high watermark that does not advance.
 
 Detects:
-    Partitions with followers whose high watermark has not moved for a while although the leader
+    Partitions with followers whose high watermark has not advanced for a while although the leader
     has written beyond it.
 
 Why it matters:
-    What lies between high watermark and log end exists on too few replicas. No consumer sees it,
-    and it is gone if the leader dies now. Nobody shows this gap, because an ordinary client is
-    never told the log end offset.
+    The records between high watermark and log end offset are on too few replicas. No consumer sees
+    them, and they are lost if the leader fails now. Ordinary tools do not show this span, because a
+    client never gets the log end offset.
 
 Inputs:
-    High watermark and log end offset (ListOffsets, replica id -2); since when the high watermark
-    has stood while the log end was ahead of it, carried from round to round.
-    Brokers before Kafka 2.8 tell no topic ids: a topic that was created again under its name is then
-    taken for the same one.
+    High watermark and log end offset (ListOffsets with replica id -2); since when the high
+    watermark has been unchanged while the log end offset was ahead of it, which is kept from round
+    to round. Where brokers return no topic ids (before Kafka 2.8), a topic that was created again
+    counts as the same topic.
 
 Thresholds:
     30 s, Kafka's default `replica.lag.time.max.ms`: by then a follower that cannot keep up has left
-    the ISR and the high watermark moves on, unless `min.insync.replicas` forbids it.
+    the ISR and the high watermark advances, unless `min.insync.replicas` prevents it.
 
 False positives:
-    None known; with one replica there is no follower to wait for, and the rule does not apply.
+    None known. With one replica there is no follower to wait for, and the rule does not apply.
 
 Runbook:
-    Observe the followers' log ends (`tidemark collect --once --replicas --topics ...`): the ones that
-    stand still are the cause. Keep the leader alive until they have caught up; do not restart it.
+    Compare the log end offsets of the followers (`tidemark collect --once --replicas --topics
+    ...`): the ones that do not advance are the cause. Keep the leader alive until they have caught
+    up; do not restart it.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ RULE: Final = RuleMeta(
     kind=Kind.STATE,
     severity=Severity.CRITICAL,
     for_=timedelta(0),
-    summary="The log end runs ahead of a high watermark that does not move.",
+    summary="The log end offset is ahead of a high watermark that does not advance.",
     is_critical=True,
 )
 

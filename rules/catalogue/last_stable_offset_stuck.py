@@ -1,30 +1,30 @@
-"""The high watermark runs ahead of a last stable offset that does not move.
+"""The high watermark is ahead of a last stable offset that does not advance.
 
 Detects:
-    Partitions whose last stable offset has not moved for a while although records beyond it are
+    Partitions whose last stable offset has not advanced for a while although records beyond it are
     replicated: a transaction is open and is neither committed nor aborted.
 
 Why it matters:
-    read_committed consumers stop at the last stable offset. Everything behind it waits, committed
-    or not, while consumer lag measured against the high watermark resembles slowness.
+    read_committed consumers stop at the last stable offset. Everything beyond it waits, committed
+    or not, while consumer lag measured against the high watermark suggests a slow consumer.
 
 Inputs:
-    Last stable offset and high watermark; since when the former has stood while the latter was
-    ahead of it, carried from round to round.
-    Brokers before Kafka 2.8 tell no topic ids: a topic that was created again under its name is then
-    taken for the same one.
+    Last stable offset and high watermark; since when the former has been unchanged while the latter
+    was ahead of it, which is kept from round to round. Where brokers return no topic ids (before
+    Kafka 2.8), a topic that was created again counts as the same topic.
 
 Thresholds:
-    2 minutes: a producer's default transaction timeout is 60 s, and the coordinator aborts at most
-    10 s after it, so that an ordinary crashed producer is over by then.
+    2 minutes: the default transaction timeout of a producer is 60 s, and the coordinator aborts at
+    most 10 s later, so that the transaction of a producer that merely crashed has ended by then.
 
 False positives:
-    Transactions that are long on purpose (Flink checkpoints of many minutes).
+    Transactions that are long on purpose, such as Flink checkpoints of many minutes.
 
 Runbook:
-    Find the transaction: `kafka-transactions.sh describe-producers --topic T --partition P` names the
-    producer id whose transaction starts at the last stable offset. If its coordinator knows it, it
-    will be aborted at its timeout. If not, it hangs and has to be aborted by hand.
+    Find the transaction: `kafka-transactions.sh describe-producers --topic T --partition P` shows
+    the producer id whose transaction starts at the last stable offset. If its coordinator lists the
+    transaction, it is aborted at its timeout. If not, it hangs (rule transaction_hanging) and has
+    to be aborted by hand.
 """
 
 from __future__ import annotations

@@ -1,24 +1,29 @@
 """A critical rule has not been able to judge for a while.
 
 Detects:
-    Critical rules that have answered UNKNOWN for some subject in every round of the last minutes,
-    or that had no round at all.
+    Critical rules that have been UNKNOWN for at least one subject in every round of the last
+    minutes, or that had no round at all.
 
 Why it matters:
-    While we cannot see, records may be lost unnoticed. Our own blindness is told like a breach.
+    While Tidemark cannot observe the cluster, records may be lost unnoticed. This is alerted on
+    like a breach.
 
 Inputs:
-    The judgements of all critical rules, and since when each has been UNKNOWN without a break.
+    The judgements of all critical rules, and since when each of them has been UNKNOWN without
+    interruption.
 
 Thresholds:
-    5 minutes: longer than a rolling restart of one broker, shorter than what an outage may hide.
+    5 minutes: longer than the rolling restart of one broker, shorter than an outage may go
+    unnoticed.
 
 False positives:
-    A missing permission: it is blindness too, and the gaps of a round name it.
+    A missing permission of Tidemark: the rule cannot judge then either. The gaps of a round name
+    the permission.
 
 Runbook:
-    `tidemark collect --once` prints what cannot be seen and why: a broker that is down, a permission,
-    a broker that is too old. `unknown_subjects` says how much is dark.
+    `tidemark collect --once` prints what cannot be observed and why: a broker that is down, a
+    missing permission, or a broker that is too old. `unknown_subjects` is the number of subjects
+    that the rule cannot judge.
 """
 
 from __future__ import annotations
@@ -60,7 +65,7 @@ class Why(Reason):
 def advance(before: UnknownSince, judgements: Sequence[Judgement], now: datetime) -> dict[str, int]:
     """Return since when each critical rule has been UNKNOWN for some subject, without a break.
 
-    A time after `now` is pulled back to it: the clock was set back while nobody watched.
+    A time after `now` is set to `now`: the clock was set back in between.
     """
     timestamp = microseconds(now)
     return {

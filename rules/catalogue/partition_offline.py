@@ -1,26 +1,28 @@
 """A partition has no leader.
 
 Detects:
-    Partitions for which the cluster names no leader: nobody can write to them or read from them.
+    Partitions without a leader: nobody can write to them or read from them.
 
 Why it matters:
-    Producers block until their delivery timeout and then fail; consumers stand still. An idempotent
-    or transactional pipeline stops here and may give records back to its application.
+    Producers block until their delivery timeout and then fail; consumers receive nothing. An
+    idempotent or transactional pipeline stops here and may return records to its application as
+    failed.
 
 Inputs:
-    Placement (DescribeTopicPartitions or Metadata).
+    Partition metadata (DescribeTopicPartitions or Metadata).
 
 Thresholds:
-    None: no leader is a breach at once. It is told after 30 s, because an ordinary failover leaves
-    a partition without a leader for the length of a broker's session timeout (9 s by default).
+    None: no leader is a breach at once. It has to last for 30 s before anybody is notified, because
+    an ordinary failover leaves a partition without a leader for the session timeout of a broker (9
+    s by default).
 
 False positives:
-    A rolling restart of a topic with one replica.
+    A rolling restart, for topics with one replica.
 
 Runbook:
-    Observation which replicas the partition has and which of them are registered. Bring a broker of the
-    ISR or the ELR back first: it holds everything that was committed. Do not elect an unclean
-    leader before you have copied the partition's folder from the last leader's disk.
+    Check which replicas the partition has and which of these brokers are registered. First bring
+    back a broker of the ISR or of the ELR: it has everything that was committed. Do not elect an
+    unclean leader before you have copied the partition's directory from the last leader's disk.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ class Why(Reason):
 
     LED = "led"
     NO_LEADER = "no_leader"
-    NOT_DESCRIBED = "not_described"  # the cluster's answer left the partition out
+    NOT_DESCRIBED = "not_described"  # the metadata response lacks the partition
     LEADER_NOT_REGISTERED = "leader_not_registered"  # the answers of two requests disagree
 
 

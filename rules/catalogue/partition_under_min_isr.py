@@ -1,26 +1,27 @@
-"""A partition has fewer in-sync replicas than its topic demands.
+"""A partition has fewer in-sync replicas than `min.insync.replicas`.
 
 Detects:
-    Partitions whose ISR is smaller than `min.insync.replicas` (or than the replica set, where that
-    is smaller still, as brokers count it).
+    Partitions whose ISR is smaller than `min.insync.replicas`, or smaller than the replica set
+    where that is the lower number, as brokers count it.
 
 Why it matters:
-    Producers with acks=all are rejected, so that a transactional pipeline stops. The high watermark
-    does not move: what acks=1 producers still write exists on too few replicas and is the first to
-    be lost.
+    The broker rejects producers with acks=all, so that a transactional pipeline stops. The high
+    watermark does not advance: what producers with acks=1 still write is on too few replicas and is
+    the first to be lost.
 
 Inputs:
-    Placement and the topic's effective `min.insync.replicas` (DescribeConfigs).
+    Partition metadata and the topic's effective `min.insync.replicas` (DescribeConfigs).
 
 Thresholds:
-    None of ours: the topic's own setting.
+    None of its own: the setting of the topic.
 
 False positives:
-    A broker that restarts; told after a minute for that reason.
+    A broker that restarts; for that reason a breach has to last for a minute before anybody is
+    notified.
 
 Runbook:
-    See which brokers are missing from the ISR and why (down, slow disk, network). Do not lower
-    `min.insync.replicas` to get going before you know that the remaining replica is healthy.
+    Check which brokers are missing from the ISR and why (down, slow disk, network). Do not lower
+    `min.insync.replicas` to continue before you know that the remaining replica is healthy.
 """
 
 from __future__ import annotations

@@ -1,32 +1,36 @@
-"""An open transaction was cut: somebody else than its owner aborted it.
+"""An open transaction was aborted by somebody other than its producer.
 
 Detects:
-    Transactions that were aborted while they were open because a producer with the same
-    transactional id began, or because their timeout was over.
+    Transactions that were aborted while they were open because another producer with the same
+    transactional id was initialised, or because their timeout had passed.
 
 Why it matters:
-    What was written in them is thrown away, and their owner is fenced: every further call of it
-    fails. An application that takes this for a passing error loses what it had read meanwhile.
+    The records of the transaction are discarded, and its producer is fenced: each of its further
+    calls fails. An application that treats this as a transient error loses the input it had read in
+    between.
 
 Inputs:
-    The coordinators' log `__transaction_state` (needs READ on it): each change of a transaction.
-    Without it the rule is UNKNOWN; requests alone show the present state. Where clients speak
-    transactions v2 (Java 4.0 and newer) a second instance's abort observations exactly like the owner's own
-    and is not told; a timeout is.
+    The coordinators' log `__transaction_state` (needs READ on it), which contains every change of a
+    transaction. Without it the rule is UNKNOWN: requests show the present state only. With
+    transactions v2 (Java clients since 4.0), an abort by a second instance cannot be distinguished
+    from an abort by the producer itself and is not reported; a timeout is.
 
 Thresholds:
-    None: each such transaction is told.
+    None: each such transaction is reported.
 
 False positives:
-    With transactions v2 an owner that aborts by itself in the time between its timeout and the
-    coordinator's next observation is taken for timed out. An application that crashed and was started again under the same transactional id: the new
-    process ends what the old one had left open, as it should.
+    An application that crashed and was started again under the same transactional id: the new
+    process ends the transaction that the old one left open, as it should. With transactions v2, a
+    producer that aborts by itself between its timeout and the coordinator's next check counts as
+    timed out.
 
 Runbook:
-    Reason `second_instance`: find out whether two processes run with this transactional id (two
-    deployments, a restart that did not wait for the old process). Reason `timeout`: the application
-    was busy for longer than `transaction.timeout.ms`, or it died; observe its pauses and at the
-    size of its transactions. In both cases make sure that it read its input again.
+    In both cases make sure that the application has read its input again.
+
+    - `second_instance`: find out whether two processes use this transactional id (two deployments,
+      or a restart that did not wait for the old process).
+    - `timeout`: the application was busy for longer than `transaction.timeout.ms`, or it died.
+      Check its pauses and the size of its transactions.
 """
 
 from __future__ import annotations
@@ -49,7 +53,7 @@ RULE: Final = RuleMeta(
     kind=Kind.EVENT,
     severity=Severity.WARNING,
     for_=timedelta(0),
-    summary="An open transaction was aborted by somebody else than its owner.",
+    summary="An open transaction was aborted by somebody other than its producer.",
 )
 
 
@@ -63,7 +67,7 @@ class Why(Reason):
 
 
 def judge(view: View) -> Judgement:
-    """Judge every transactional id of which a transaction ended since the last round."""
+    """Judge every transactional id that ended a transaction since the last round."""
     log, cluster = view.snapshot.transaction_log, view.snapshot.cluster
     if not log.is_read:
         whole = NamedSubjects(SubjectKind.CLUSTER, ({"cluster": cluster},))
@@ -75,10 +79,10 @@ def judge(view: View) -> Judgement:
     last = [cuts[name][-1].cut if cuts[name] else None for name in names]
 
     def at(cut: Cut) -> Bools:
-        return np.array([one is cut for one in last], np.bool_)
+        return np.array([last_cut is cut for last_cut in last], np.bool_)
 
     def details(position: int) -> dict[str, EvidenceValue]:
-        return _told(cuts[names[position]])
+        return _cut_evidence(cuts[names[position]])
 
     return decide(
         RULE,
@@ -95,8 +99,8 @@ def judge(view: View) -> Judgement:
     )
 
 
-def _told(cuts: list[EndedTransaction]) -> dict[str, EvidenceValue]:
-    """Return the last of a round's cuts, and how many there were."""
+def _cut_evidence(cuts: list[EndedTransaction]) -> dict[str, EvidenceValue]:
+    """Return the last transaction that was aborted from outside in this round, and their number."""
     if not cuts:
         return {}
     last = cuts[-1]

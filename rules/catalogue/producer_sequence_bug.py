@@ -1,27 +1,27 @@
-"""A client does not begin anew when its producer epoch was raised: a bug of the client.
+"""A client does not restart its sequence at 0 after a new producer epoch: a bug of the client.
 
 Detects:
-    Producers whose new epochs begin above sequence 0, again and again, where nothing was lost.
+    Producers whose new epochs repeatedly begin above sequence 0 although nothing was lost.
 
 Why it matters:
-    The broker rejects every batch of such an epoch, so that the producer makes no progress, and its
-    application sees timeouts at best.
+    The broker rejects every batch of such an epoch: the producer makes no progress, and its
+    application gets timeouts at best.
 
 Inputs:
-    As sequence_gap_loss: the brokers' log lines, batch headers, leader epochs.
+    As for sequence_gap_loss: the brokers' logs, batch headers, leader epochs.
 
 Thresholds:
-    Two epochs that began above 0 while the broker had the same older one, or the same batch three
-    times and not healed within 120 seconds.
-    Confirmed (`phase`) where the producer's batches before were appended in the leader epoch that is
-    still current, so that the missing records cannot have been lost.
+    Two epochs that began above 0 while the broker had the same older one, or the same batch
+    rejected three times without recovery within 120 seconds. Confirmed (`phase`) where the
+    producer's earlier batches were appended in the leader epoch that is still current, so that the
+    missing records cannot have been lost.
 
 False positives:
-    Confirmed: none are known. Suspected: two reorderings, each at the start of another epoch.
+    Confirmed: none known. Suspected: two reorderings, each at the start of another epoch.
 
 Runbook:
-    Update the client library and restart the producer: Java clients before 2.7.1 and 2.8 have such a
-    bug (KAFKA-12152). If it is confirmed no acknowledged record is missing.
+    Update the client library and restart the producer: Java clients before 2.7.1 and 2.8 have such
+    a bug (KAFKA-12152). If it is confirmed, no acknowledged record is missing.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ class Why(Reason):
 
     NOTHING_NEW = "nothing_new"
     STARTS_ABOVE_ZERO = "starts_above_zero"
-    NO_SOURCE = "no_source"  # nobody gives us the brokers' log lines
-    LOG_NOT_READ = "log_not_read"  # a source is set up, and could not be read
-    TOO_MANY = "too_many"  # more producers were rejected in the last day than are remembered
+    NO_SOURCE = "no_source"  # no source of broker logs is configured
+    LOG_NOT_READ = "log_not_read"  # a source is configured and could not be read
+    TOO_MANY = "too_many"  # more producers were rejected in the last day than Tidemark keeps
     PARTITION_NOT_REPORTED = (
-        "partition_not_reported"  # lines of the last day tell none (before Kafka 2.2)
+        "partition_not_reported"  # log lines of the last day lack it (before Kafka 2.2)
     )
-    INVESTIGATING = "investigating"  # a producer is rejected, and nothing is proven of it yet
+    INVESTIGATING = "investigating"  # a producer was rejected, and nothing is proven yet
 
 
 def judge(view: View) -> Judgement:

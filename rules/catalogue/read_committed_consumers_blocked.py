@@ -1,33 +1,36 @@
 """A read_committed group has read all that it can and waits for a transaction to end.
 
 Detects:
-    Groups that have read everything up to a last stable offset which does not move, with more
-    behind it, where the transaction that holds it is not simply open within its timeout.
+    Groups that have read everything up to a last stable offset that does not advance, with more
+    records beyond it, where the transaction that blocks it is not simply open within its timeout.
 
 Why it matters:
-    The pipeline does not move at this point. Restarting the consumer changes nothing; a consumer's
-    own lag metric shows 0, because it counts up to the last stable offset.
+    The pipeline has stopped at this offset. Restarting the consumer changes nothing, and the
+    consumer's own lag metric is 0, because it counts up to the last stable offset.
 
 Inputs:
-    Commits, last stable offset and high watermark; who holds it (DescribeProducers and the
-    coordinators). A group's isolation level cannot be asked: it is taken for read_committed unless it
-    has committed beyond the last stable offset. For a small lag: whether there is anything to read.
+    Committed offsets, last stable offset and high watermark; the transaction that blocks the last
+    stable offset (DescribeProducers and the transaction coordinators). For a small lag: whether
+    there is anything to read. Kafka does not report a group's isolation level: a group counts as
+    read_committed unless it has committed beyond the last stable offset.
 
 Thresholds:
-    1 minute since the last stable offset stopped, 2 minutes where nobody can tell who holds it. A
-    transaction that hangs never ends: its groups are told at once. One that is within its own
-    timeout is no breach here; after 2 minutes last_stable_offset_stuck tells it. One that is decided
-    is told when its marker has been missing for half a minute, however long it was open before.
+    1 minute since the last stable offset stopped, 2 minutes where the blocking transaction is not
+    known. A hanging transaction never ends: its groups are reported at once. A transaction within
+    its own timeout is no breach here; after 2 minutes last_stable_offset_stuck reports it. A
+    decided transaction is reported when its marker has been missing for half a minute, however long
+    it was open before.
 
 False positives:
     A read_uncommitted group that is exactly at the last stable offset for another reason.
 
 Runbook:
-    Reason `hanging`: run the command in `repair` of the finding transaction_hanging for this
-    partition. Reason `overdue`: its coordinator ends it (rule transaction_overdue). Reason
-    `marker_stuck`: bring the replicas of the partition back (rule transaction_marker_stuck). Reason
-    `holder_not_known`: somebody holds it whose transactional id Tidemark may not see. Reason
-    `holder_not_seen`: give Tidemark READ on the topic; the gaps of the round say what was rejected.
+    - `hanging`: run the command in `repair` of the finding transaction_hanging of this partition.
+    - `overdue`: the coordinator aborts the transaction (rule transaction_overdue).
+    - `marker_stuck`: bring the replicas of the partition back (rule transaction_marker_stuck).
+    - `holder_not_known`: the transaction belongs to a transactional id that Tidemark may not see.
+    - `holder_not_seen`: grant Tidemark READ on the topic; the gaps of the round say which request
+      failed.
 """
 
 from __future__ import annotations
@@ -70,14 +73,14 @@ class Why(Reason):
     HAS_MORE_TO_READ = "has_more_to_read"  # before the transaction
     NOT_FOR_LONG = "not_for_long"
     OPEN_IN_TIME = "open_in_time"  # the transaction is within its timeout, or without one by design
-    BEING_WRITTEN = "being_written"  # it is decided: its marker comes soon
+    BEING_WRITTEN = "being_written"  # the transaction is decided: its marker follows soon
     HANGING = "hanging"
     OVERDUE = "overdue"
     MARKER_STUCK = "marker_stuck"
     HOLDER_NOT_KNOWN = "holder_not_known"
-    HOLDER_NOT_SEEN = "holder_not_seen"  # the leader or a coordinator gave no answer
+    HOLDER_NOT_SEEN = "holder_not_seen"  # the leader or a coordinator did not answer
     END_NOT_SEEN = "end_not_seen"
-    NOT_DETERMINED = "not_determined"  # it may have more to read: the log was not inspected
+    NOT_DETERMINED = "not_determined"  # there may be more to read: the log was not read
 
 
 HOLDERS: Final[Mapping[TransactionClass, Why]] = {
@@ -94,7 +97,7 @@ HOLDERS: Final[Mapping[TransactionClass, Why]] = {
 NOT_SEEN: Final = (Verdict.UNKNOWN, Why.HOLDER_NOT_SEEN)
 BEING_WRITTEN: Final = (Verdict.OK, Why.BEING_WRITTEN)
 
-# Doubts that another round may settle; without a permission it stays unknown who holds.
+# Reasons that another round may resolve; a missing permission stays.
 TRANSIENT: Final = (
     UnknownReason.CONFIRMING,
     UnknownReason.COORDINATOR_NOT_SEEN,
@@ -103,7 +106,7 @@ TRANSIENT: Final = (
 
 
 def judge(view: View) -> Judgement:
-    """Judge every commit that says what is read next; a share group's start offset does not."""
+    """Judge every commit, without share groups: their start offset is no position."""
     snapshot, held = view.snapshot, _holders(view)
     places = snapshot.offset_commits
     row = snapshot.commits.row[places]
@@ -120,7 +123,7 @@ def judge(view: View) -> Judgement:
 
     def details(position: int) -> dict[str, EvidenceValue]:
         holder = held.get(int(row[position]))
-        return {} if holder is None else _told(view, holder)
+        return {} if holder is None else _blocker_evidence(view, holder)
 
     return decide(
         RULE,
@@ -152,7 +155,7 @@ def judge(view: View) -> Judgement:
 
 
 def _holders(view: View) -> dict[int, LsoBlocker]:
-    """Return by row what holds the last stable offset itself: the first of the hold-ups there."""
+    """Return by row the transaction that blocks the last stable offset itself."""
     blockers: dict[int, LsoBlocker] = {}
     for blocker in lso_blockers(view):
         stable = view.snapshot.offsets.last_stable_offset[blocker.row]
@@ -162,14 +165,14 @@ def _holders(view: View) -> dict[int, LsoBlocker]:
 
 
 def _is_not_seen(view: View, held: Mapping[int, LsoBlocker]) -> Bools:
-    """Mark the partitions of which this round could not tell who holds them, and should have.
+    """Mark the partitions whose blocking transaction should be known by now, and is not.
 
-    An observation that failed is no reason to call a group blocked, or to say that it is not any more.
+    A failed observation is no reason to report a group as blocked, or as not blocked any more.
     """
     snapshot = view.snapshot
     unknown = ~snapshot.producers.observed
-    for row, one in held.items():
-        unknown[row] |= one.unknown_reason in TRANSIENT
+    for row, blocker in held.items():
+        unknown[row] |= blocker.unknown_reason in TRANSIENT
     stood = view.is_unchanged_for(view.since(view.memory.last_stable_offset), UNCHANGED)
     for seen in view.memory.transactions.sightings.values():
         row_seen = snapshot.partitions.index.row(seen.row_name.topic, seen.row_name.partition)
@@ -180,23 +183,23 @@ def _is_not_seen(view: View, held: Mapping[int, LsoBlocker]) -> Bools:
 
 
 def _is_delayed(view: View, held: Mapping[int, LsoBlocker], delay: MarkerDelay) -> Bools:
-    """Mark the partitions whose holder is decided, as far as is seen, and waits so for its marker."""
+    """Mark the partitions whose blocking transaction is decided and whose marker is `delay`."""
     rows = (
         row
-        for row, one in held.items()
-        if HOLDERS.get(one.class_) is Why.MARKER_STUCK
-        or one.unknown_reason is UnknownReason.NOBODY_FOUND
-        if (since := decided_since_us(view, one)) is not None
+        for row, blocker in held.items()
+        if HOLDERS.get(blocker.class_) is Why.MARKER_STUCK
+        or blocker.unknown_reason is UnknownReason.NOBODY_FOUND
+        if (since := decided_since_us(view, blocker)) is not None
         if marker_delay(view, since) is delay
     )
     return marked(len(view.snapshot.partitions), rows)
 
 
 def _rows_held_by(snapshot: Snapshot, held: Mapping[int, LsoBlocker], why: Why) -> Bools:
-    rows = (row for row, one in held.items() if HOLDERS.get(one.class_) is why)
+    rows = (row for row, blocker in held.items() if HOLDERS.get(blocker.class_) is why)
     return marked(len(snapshot.partitions), rows)
 
 
-def _told(view: View, holder: LsoBlocker) -> dict[str, EvidenceValue]:
-    """Return who holds it; the other groups are in the findings of the transaction."""
+def _blocker_evidence(view: View, holder: LsoBlocker) -> dict[str, EvidenceValue]:
+    """Return the blocking transaction; the other groups are in its own findings."""
     return holder_evidence(holder, view.now)

@@ -1,37 +1,39 @@
-"""Records of a producer fail, and its application is told so.
+"""A producer fails to send records.
 
 Detects:
-    Producers that say of themselves that more than six records per minute failed for good
-    (`record-error-total`, `record-error-rate`), per client id and topic, or of all topics together
-    where a client does not tell them apart.
+    Producers that report more than six failed records per minute (`record-error-total`,
+    `record-error-rate`), per client id and topic, or over all topics where the client does not
+    report the metric per topic.
 
 Why it matters:
-    Such a record is not in Kafka. What happens to it is up to the application: many log it and go on,
-    and then it is lost as if a broker had lost it.
+    A failed record is not in Kafka. What happens to it depends on the application: many log the
+    error and continue, and then the record is lost as if a broker had lost it.
 
 Inputs:
-    Metrics of producers, from their own pages or a Prometheus server (settings `scrapes`). Without any
-    there is nothing to judge. Where an endpoint gives nothing, its clients are UNKNOWN. So is a client
-    of several processes of which one does not tell this metric, unless the others tell enough.
-    Java clients have these metrics, librdkafka has none like them: its delivery reports would have to
-    be counted by the application.
+    Producer metrics, from the clients' own endpoints or from a Prometheus server (settings
+    `scrapes`). Without any, there is nothing to judge. The clients of an endpoint that does not
+    answer are UNKNOWN. So is a client of several processes of which one does not export this
+    metric, unless the others already exceed the threshold. Java clients have these metrics.
+    librdkafka has no equivalent: the application would have to count its delivery reports.
 
 Thresholds:
-    More than six records in a minute, for two minutes: one batch that fails, or a restart, is over by
-    then. It is no setting, because in a pipeline that promises exactly-once no rate of it is usual.
+    More than six records per minute for two minutes: a single failed batch, or a restart, is over
+    by then. The threshold is not configurable, because in an exactly-once pipeline no rate of
+    failed records is normal.
 
 False positives:
-    An application that fails records on purpose, such as one that sends what is too large.
-    A low rate proves nothing: real loss may leave this metric at 0. An idempotent Java producer whose
-    acknowledged records were lost by a broker sends on under a new epoch, and moves only
-    `record-retry-total`, which moves when a reordering heals too. Rules committed_records_lost and
-    records_possibly_lost tell loss, by the partition's own history.
+    An application that provokes errors on purpose, such as sending records that are too large.
+    Conversely, a low rate proves nothing: real loss may leave this metric at 0. An idempotent Java
+    producer whose acknowledged records were lost by a broker continues under a new epoch and
+    increases only `record-retry-total`, as it also does after a harmless reordering. Rules
+    committed_records_lost and records_possibly_lost detect loss from the partition itself.
 
 Runbook:
-    The producer's log says why: `TimeoutException` (a broker or its ISR is away: partition_offline,
-    partition_under_min_isr), `RecordTooLargeException`, `TopicAuthorizationException`, or an error of
-    its epoch or sequence. Find out what the application did with those records, and send them again.
-    `endpoints` in the evidence says which processes told it.
+    The producer's log has the cause: `TimeoutException` (a broker is down or the ISR too small:
+    rules partition_offline, partition_under_min_isr), `RecordTooLargeException`,
+    `TopicAuthorizationException`, or an error of its epoch or sequence. Find out what the
+    application did with those records, and send them again. `endpoints` lists the processes that
+    reported the errors.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ RULE: Final = RuleMeta(
     kind=Kind.STATE,
     severity=Severity.WARNING,
     for_=timedelta(minutes=2),
-    summary="Records of a producer fail, and its application is told so.",
+    summary="A producer fails to send records.",
 )
 
 
@@ -70,28 +72,26 @@ class Why(Reason):
     NO_ERRORS = "no_errors"
     FEW_ERRORS = "few_errors"
     RECORDS_FAIL = "records_fail"
-    ENDPOINT_SILENT = "endpoint_silent"  # what it said is too old, or it never said anything
-    FIRST_OBSERVATION = "first_observation"  # a counter alone says nothing before it was seen twice
-    ERRORS_NOT_REPORTED = (
-        "errors_not_reported"  # one of its processes tells other metrics, and not this one
-    )
+    ENDPOINT_SILENT = "endpoint_silent"  # its last answer is too old, or it never answered
+    FIRST_OBSERVATION = "first_observation"  # a counter needs two readings
+    ERRORS_NOT_REPORTED = "errors_not_reported"  # one of its processes lacks this metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Process:
-    """What is known of one client in one process."""
+    """One client in one process."""
 
-    reading: ClientReading  # of several endpoints the one that tells most
+    reading: ClientReading  # of several endpoints, the one with the most errors
     errors: int | None  # per minute
     retries: int | None
     is_silent: bool
 
     @property
     def is_first_observation(self) -> bool:
-        """Whether errors are told, and not yet for long enough."""
+        """Whether the client reports errors, but has not been read for long enough."""
         return self.errors is None and self.reading.errors is not None
 
-    def reported(self) -> dict[str, Scalar]:
+    def to_evidence(self) -> dict[str, Scalar]:
         """Return it as evidence."""
         return {
             "endpoint": self.reading.endpoint,
@@ -103,29 +103,31 @@ class _Process:
 
 
 def judge(view: View) -> Judgement:
-    """Judge every client of which metrics are read, per topic where it tells them apart."""
+    """Judge every client whose metrics are read, per topic where it reports them per topic."""
     scrapes, cluster = view.snapshot.scrapes, view.snapshot.cluster
     if scrapes.is_read and _is_dark(scrapes):
         whole = NamedSubjects(SubjectKind.CLUSTER, ({"cluster": cluster},))
         return decide(RULE, whole, [], (Verdict.UNKNOWN, Why.ENDPOINT_SILENT))
-    found = _by_subject(scrapes)
-    processes = list(found.values())
-    errors = Column.of(_sum(one.errors for one in each) for each in processes)
-    retries = Column.of(_sum(one.retries for one in each) for each in processes)
-    silent = np.array([any(one.is_silent for one in each) for each in processes], np.bool_)
+    subjects = _by_subject(scrapes)
+    processes = list(subjects.values())
+    errors = Column.of(_add(process.errors for process in each) for each in processes)
+    retries = Column.of(_add(process.retries for process in each) for each in processes)
+    silent = np.array([any(process.is_silent for process in each) for each in processes], np.bool_)
     first = np.array(
-        [any(one.is_first_observation for one in each) for each in processes], np.bool_
+        [any(process.is_first_observation for process in each) for each in processes], np.bool_
     )
-    unreported = np.array([any(one.errors is None for one in each) for each in processes], np.bool_)
+    unreported = np.array(
+        [any(process.errors is None for process in each) for each in processes], np.bool_
+    )
 
     def details(position: int) -> dict[str, EvidenceValue]:
         return {
-            "endpoints": [process.reported() for process in processes[position][:MAX_ENDPOINTS]]
+            "endpoints": [process.to_evidence() for process in processes[position][:MAX_ENDPOINTS]]
         }
 
     return decide(
         RULE,
-        NamedSubjects(SubjectKind.CLIENT, tuple(_labels(cluster, *key) for key in found)),
+        NamedSubjects(SubjectKind.CLIENT, tuple(_labels(cluster, *key) for key in subjects)),
         [
             Case(errors.values > ALLOWED, Verdict.BREACH, Why.RECORDS_FAIL),
             Case(silent, Verdict.UNKNOWN, Why.ENDPOINT_SILENT),
@@ -140,7 +142,7 @@ def judge(view: View) -> Judgement:
 
 
 def _is_dark(scrapes: Scrapes) -> bool:
-    """Whether nobody has told of any client, and not for want of clients."""
+    """Whether no endpoint has answered, although there are endpoints or their list is incomplete."""
     has_answered = any(endpoint.answered_at is not None for endpoint in scrapes.endpoints)
     return not has_answered and not (scrapes.is_complete and not scrapes.endpoints)
 
@@ -153,24 +155,26 @@ def _labels(cluster: str, client_id: str, topic: str | None) -> Labels:
 def _by_subject(scrapes: Scrapes) -> dict[tuple[str, str | None], list[_Process]]:
     """Return the processes of every client and topic, one per address, in the order of names."""
     here = [client for client in scrapes.clients if not client.is_gone]
-    tells_topics = {(one.address, one.client_id) for one in here if one.topic is not None}
+    has_topics = {
+        (reading.address, reading.client_id) for reading in here if reading.topic is not None
+    }
     fresh = scrapes.fresh
-    found: dict[tuple[str, str], dict[str, _Process]] = {}
-    for one in here:
-        if one.topic is None and (one.address, one.client_id) in tells_topics:
+    by_subject: dict[tuple[str, str], dict[str, _Process]] = {}
+    for reading in here:
+        if reading.topic is None and (reading.address, reading.client_id) in has_topics:
             continue
-        processes = found.setdefault((one.client_id, one.topic or ""), {})
-        mine = _process(one, is_silent=one.endpoint not in fresh)
-        processes[one.address] = _telling_more(processes.get(one.address), mine)
+        processes = by_subject.setdefault((reading.client_id, reading.topic or ""), {})
+        process = _process(reading, is_silent=reading.endpoint not in fresh)
+        processes[reading.address] = _choose_reading(processes.get(reading.address), process)
     return {
         (client_id, topic or None): list(processes.values())
-        for (client_id, topic), processes in sorted(found.items())
+        for (client_id, topic), processes in sorted(by_subject.items())
     }
 
 
 def _process(reading: ClientReading, *, is_silent: bool) -> _Process:
     def per_minute(counted: Counted | None) -> int | None:
-        return None if is_silent else _per_minute(reading, counted)
+        return None if is_silent else _count_per_minute(reading, counted)
 
     return _Process(
         reading=reading,
@@ -180,18 +184,18 @@ def _process(reading: ClientReading, *, is_silent: bool) -> _Process:
     )
 
 
-def _telling_more(one: _Process | None, other: _Process) -> _Process:
-    """Return the better of two endpoints that tell of one process."""
-    if one is None:
+def _choose_reading(current: _Process | None, other: _Process) -> _Process:
+    """Return the better reading of one process from two endpoints."""
+    if current is None:
         return other
     return max(
-        (one, other),
+        (current, other),
         key=lambda each: (not each.is_silent, each.errors is not None, each.errors or 0),
     )
 
 
-def _per_minute(reading: ClientReading, counted: Counted | None) -> int | None:
-    """Return how many records it was in the last minute that the client told of."""
+def _count_per_minute(reading: ClientReading, counted: Counted | None) -> int | None:
+    """Return the number of records in the last minute before the client was read."""
     if counted is None:
         return None
     if counted.total is None or counted.increase is None:
@@ -206,6 +210,6 @@ def _within_the_minute(rise: Rise, reading: ClientReading) -> float:
     return (rise.count or 0) * max(share, 0.0)
 
 
-def _sum(values: Iterable[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
+def _add(values: Iterable[int | None]) -> int | None:
+    present = [value for value in values if value is not None]
+    return sum(present) if present else None

@@ -1,50 +1,60 @@
-"""Records may be gone after a leader change; nobody who is left can tell how many.
+"""Records may be lost after a leader change; how many can no longer be observed.
 
 Detects:
-    Partitions whose leader changed in a way that may have lost committed records, where nothing that
-    was seen to be committed is missing: an unclean election, or one after which the ISR may have
-    shrunk unseen. Where brokers' logs are read, an unclean election that a controller tells of also
-    counts if nobody had observed the partition under its old leader. And, without any memory: partitions on which a group has committed an offset that
-    lies beyond the end of the leader epoch it was read in.
+    Partitions whose leader changed in a way that may have lost committed records, although no
+    record that was observed as committed is missing: an unclean election, or an election before
+    which the ISR may have shrunk unobserved. Where brokers' logs are read, an unclean election that
+    a controller logs also counts if the partition was never observed under its former leader.
+
+    Without any earlier observation: partitions on which a group has committed an offset beyond the
+    end of the leader epoch in which it was read.
 
 Why it matters:
-    When an ISR shrinks to the leader, hundreds of records that were waiting are acknowledged within
-    milliseconds. If that leader dies then, they are gone, and no count of what was seen before tells.
+    When an ISR shrinks to the leader alone, hundreds of waiting records are acknowledged within
+    milliseconds. If that leader then fails, they are lost, and no earlier observation contains
+    them.
 
 Inputs:
-    The last observation before the change; where its epoch ended (OffsetForLeaderEpoch);
-    `unclean.leader.election.enable`; committed leader epochs of groups. Partitions at risk are
-    observed every second, so that `unknown_since` is short. Where brokers' logs are read: what
-    controllers write of elections, and what the old leader writes when it comes back.
+    The last observation before the change; the end of its leader epoch (OffsetForLeaderEpoch);
+    `unclean.leader.election.enable`; the committed leader epochs of groups. Partitions at risk are
+    observed every second, so that `unknown_since` is recent. Where brokers' logs are read: what
+    controllers log about elections, and what the former leader logs when it returns.
 
 Thresholds:
     None: one such change is enough.
 
 False positives:
-    Reason `unseen`: a controller, the old leader, or metadata told of an unclean election, and nothing was written in the time that was not seen. Where the settings of a
-    topic may not be read (DESCRIBE_CONFIGS), unclean elections count as allowed. With
-    `never_observed`: a topic that Tidemark may see only since then, and a controller that starts at that
-    time and writes of an election of long ago once more. Reason
-    `read_beyond_epoch_end`: a topic that was created again under its name while a consumer was
-    running; observation whether the topic id is the one that you expect.
+    - `unseen`: a controller, the former leader, or metadata indicates an unclean election, but
+      nothing was written while the partition was not observed. Where the topic's settings cannot be
+      read (DESCRIBE_CONFIGS), unclean elections count as allowed.
+    - `never_observed`: a topic that became visible to Tidemark only then, and a controller that
+      starts at that time and logs an old election again.
+    - `read_beyond_epoch_end`: a topic that was deleted and created again while a consumer was
+      running. Check whether the topic id is the one you expect.
 
 Runbook:
-    `possible_from` to `possible_to` was seen and is gone, and may have been committed; what was
-    appended after `unknown_since` is not known. Follow `advice`, and have nothing written again as long as
-    nothing is proven: the old leader's own log settles it. When it comes back, its broker log says how far it had come ("Follower ... starts ... from
-    offset N") and where it truncates: the difference is the loss. Where Tidemark reads that log it says
-    so, with the reason `former_leader_returned`: `exact_from` to `exact_to` is all that is gone, and an upper
-    bound of what was acknowledged. If committed records are among it, committed_records_lost says so,
-    and the reason here becomes `proven` (info): it is one loss, and read on there. The same goes for
-    what a group had read, once that is proven. With `never_observed` nobody had observed the partition under the leader that died:
-    `unknown_since` is then the last time at which nothing had happened to it.
-    Reason `election_not_known` (info): nothing that was seen to be committed is missing, and whether the new
-    leader was in sync nobody saw, as in a rolling restart of partitions with two replicas. Read the controllers' logs: where the
-    active one wrote of no unclean election, there was none.
-    Reason `not_determinable` (info): the topic was deleted before its new leader could be asked what the
-    older one had; whether anything was lost before that cannot be found out any more.
-    Reason `read_beyond_epoch_end`: at least `at_least_offsets` are gone; the groups are in
-    `groups_beyond`.
+    Follow `advice`, and write nothing again as long as nothing is proven: the log of the former
+    leader decides. When that broker returns, its log says to which offset it had written ("Follower
+    ... starts ... from offset N") and to which it truncates: the difference is the loss.
+    `possible_from` to `possible_to` was observed, is gone, and may have been committed. Records
+    appended after `unknown_since` are not known.
+
+    - `possible`: records that were observed above the high watermark are gone.
+    - `unseen` (warning): logs or metadata indicate an unclean election, and nothing that was
+      observed is missing. With `never_observed`, the partition was not observed under the leader
+      that failed: `unknown_since` is the last time at which nothing had happened to it.
+    - `former_leader_returned`: Tidemark has read the former leader's log. `exact_from` to
+      `exact_to` is everything that is gone, and an upper bound of what was acknowledged.
+    - `proven` (info): committed records are among the lost ones, or among those that a group had
+      read. It is the same loss: continue with the finding committed_records_lost.
+    - `election_not_known` (info): nothing that was observed as committed is missing, and whether
+      the new leader was in sync was not observed, as in a rolling restart of partitions with two
+      replicas. Read the controllers' logs: if the active one logged no unclean election, there was
+      none.
+    - `read_beyond_epoch_end`: at least `at_least_offsets` offsets are lost; `groups_beyond` lists
+      the groups that had read them.
+    - `not_determinable` (info): the topic was deleted before its new leader could be queried.
+      Whether anything was lost before cannot be determined any more.
 """
 
 from __future__ import annotations
@@ -65,13 +75,13 @@ from rules.judgement import Event, Judgement, PartitionSubjects, Reason, decide
 from rules.loss.election import Election
 from rules.loss.events import EventKey, events_of, labels_of
 from rules.loss.incidents import IncidentIndex
-from rules.loss.late_lines import has_tail, late_evidence, newly_contradicted
-from rules.loss.loss_evidence import SHOWN, told
-from rules.loss.proof import Proof, proofs
-from rules.loss.proven import loss_read_in, newly_proven, proven_evidence
-from rules.loss.returned import is_committed, is_no_sign, newly_settled, return_evidence
-from rules.loss.unseen import election_evidence, newly_unseen
-from rules.loss.vanished import vanished
+from rules.loss.late_lines import has_tail, late_evidence, list_newly_contradicted
+from rules.loss.loss_evidence import SHOWN, loss_evidence
+from rules.loss.proof import Proof, list_proofs
+from rules.loss.proven import list_newly_proven, loss_read_in, proven_evidence
+from rules.loss.returned import is_committed, is_no_sign, list_newly_settled, return_evidence
+from rules.loss.unseen import election_evidence, list_newly_unseen
+from rules.loss.vanished import list_vanished
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
@@ -99,26 +109,26 @@ class Why(Reason):
 
     NOTHING_SAYS_SO = "nothing_says_so"
     POSSIBLE = "possible"  # what was seen above the high watermark is gone
-    UNSEEN = "unseen"  # log lines or metadata tell of an unclean election, or of an ISR without the winner
+    UNSEEN = "unseen"  # logs or metadata indicate an unclean election; nothing observed is missing
     ELECTION_NOT_KNOWN = (
-        "election_not_known"  # nothing committed is missing, nothing tells of an unclean election
+        "election_not_known"  # nothing committed is missing, nothing indicates an unclean election
     )
-    FORMER_LEADER_RETURNED = "former_leader_returned"  # its own log lines tell exactly what is gone
-    PROVEN = "proven"  # committed_records_lost tells of the same records
-    READ_BEYOND_EPOCH_END = "read_beyond_epoch_end"  # a group has read what is not there
-    NOT_DETERMINABLE = "not_determinable"  # the topic was deleted before its leader could be asked
+    FORMER_LEADER_RETURNED = "former_leader_returned"  # its log lines give the exact range
+    PROVEN = "proven"  # committed_records_lost reports the same records
+    READ_BEYOND_EPOCH_END = "read_beyond_epoch_end"  # a group has read records that are gone
+    NOT_DETERMINABLE = "not_determinable"  # the topic was deleted before its leader was queried
 
 
 def judge(view: View) -> Judgement:
-    """Judge every partition; what is certainly lost is committed_records_lost's to say."""
-    found = _Found.of(view)
+    """Judge every partition; certain losses are findings of committed_records_lost."""
+    losses = _Losses.of(view)
     reasons: dict[EventKey, Reason] = {
-        **dict.fromkeys(found.proven, Why.PROVEN),
-        **dict.fromkeys([*found.open_ended, *found.cut], Why.ELECTION_NOT_KNOWN),
-        **dict.fromkeys(found.unseen, Why.UNSEEN),
-        **dict.fromkeys(found.read, Why.READ_BEYOND_EPOCH_END),
-        **dict.fromkeys(found.possible, Why.POSSIBLE),
-        **dict.fromkeys(found.settled, Why.FORMER_LEADER_RETURNED),
+        **dict.fromkeys(losses.proven, Why.PROVEN),
+        **dict.fromkeys([*losses.open_ended, *losses.cut], Why.ELECTION_NOT_KNOWN),
+        **dict.fromkeys(losses.unseen, Why.UNSEEN),
+        **dict.fromkeys(losses.read, Why.READ_BEYOND_EPOCH_END),
+        **dict.fromkeys(losses.possible, Why.POSSIBLE),
+        **dict.fromkeys(losses.settled, Why.FORMER_LEADER_RETURNED),
     }
     return decide(
         RULE,
@@ -126,46 +136,46 @@ def judge(view: View) -> Judgement:
         [],
         (Verdict.OK, Why.NOTHING_SAYS_SO),
         events=[
-            *events_of(view, reasons, partial(_evidence, view, found)),
+            *events_of(view, reasons, partial(_evidence, view, losses)),
             *_vanished_events(view),
         ],
     )
 
 
 def _vanished_events(view: View) -> Iterator[Event]:
-    """Give the losses that cannot be determined any more; their subjects are gone."""
-    found = vanished(view)
-    incidents = IncidentIndex.of(view.memory.losses) if found else None
-    for one in found:
-        incident = None if incidents is None else incidents.incident(one.name)
+    """Yield the losses that cannot be determined any more; their subjects are gone."""
+    partitions = list_vanished(view)
+    incidents = IncidentIndex.of(view.memory.losses) if partitions else None
+    for partition in partitions:
+        incident = None if incidents is None else incidents.incident(partition.name)
         yield Event(
             position=None,
-            labels=labels_of(view.snapshot.cluster, one.name),
+            labels=labels_of(view.snapshot.cluster, partition.name),
             reason=Why.NOT_DETERMINABLE,
-            evidence={"incident": incident, **one.reported()},
+            evidence={"incident": incident, **partition.to_evidence()},
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Found:
-    """What a round found out, by row."""
+class _Losses:
+    """What a round learned of possible losses, by event."""
 
     beyond: Column  # by commit: how far it lies beyond the end of its leader epoch
     open_ended: Mapping[EventKey, Proof]
     elected: Mapping[EventKey, UnseenElection]
-    late: Mapping[EventKey, ReportedLoss]  # told before, as an election that nobody knows
-    cut: Mapping[EventKey, ReportedLoss]  # as after every clean change
+    late: Mapping[EventKey, ReportedLoss]  # reported before as `election_not_known`
+    cut: Mapping[EventKey, ReportedLoss]  # truncated as after every clean change
     settled: Mapping[EventKey, ReportedLoss]
     read: Mapping[EventKey, list[int]]  # places of commits
     read_and_proven: Mapping[EventKey, list[int]]
     proven: Mapping[EventKey, ReportedLoss]
 
     @classmethod
-    def of(cls, view: View) -> _Found:
-        """Sort by what is told here, and what committed_records_lost tells."""
-        late, beyond = newly_contradicted(view), beyond_epoch_end(view.snapshot)
+    def of(cls, view: View) -> _Losses:
+        """Separate the losses of this rule from those that committed_records_lost reports."""
+        late, beyond = list_newly_contradicted(view), beyond_epoch_end(view.snapshot)
         again = {key: loss for key, loss in late.items() if loss.lost_to is not None}
-        learned = newly_settled(view) | again
+        learned = list_newly_settled(view) | again
         there = {key for key, loss in learned.items() if is_committed(loss)}
         read = _read_beyond(view, beyond)
         covered = {key: loss for key, (_, loss) in read.items() if loss and is_committed(loss)}
@@ -174,13 +184,17 @@ class _Found:
             beyond=beyond,
             open_ended={
                 (proof.row, proof.leader_epoch): proof
-                for proof in proofs(view)
+                for proof in list_proofs(view)
                 if proof.certain is None
                 and proof.is_open_ended
                 and (proof.row, proof.leader_epoch) not in there
             },
-            elected={key: one for key, one in newly_unseen(view).items() if key not in there},
-            late={key: one for key, one in late.items() if key not in there},
+            elected={
+                key: election
+                for key, election in list_newly_unseen(view).items()
+                if key not in there
+            },
+            late={key: loss for key, loss in late.items() if key not in there},
             cut={key: loss for key, loss in learned.items() if is_no_sign(loss)},
             settled={
                 key: loss
@@ -189,14 +203,14 @@ class _Found:
             },
             read={key: at for key, at in places.items() if key not in covered},
             read_and_proven={key: places[key] for key in covered},
-            proven={**covered, **newly_proven(view)},
+            proven={**covered, **list_newly_proven(view)},
         )
 
     @property
     def possible(self) -> list[EventKey]:
-        """Return where what was seen above the high watermark is gone, and may have been committed.
+        """Return the events whose records above the high watermark are gone and may have been committed.
 
-        A tail of a time is part of every load; one above a high watermark that stood is not.
+        A short tail is normal under load; one above a high watermark that did not advance is not.
         """
         now = [
             key
@@ -207,33 +221,40 @@ class _Found:
 
     @property
     def unseen(self) -> set[EventKey]:
-        """Return where nothing that was seen is missing, and log lines speak of an unclean election."""
+        """Return the events after which no observed record is missing, with signs of an unclean election."""
         unclean = {key for key, proof in self.open_ended.items() if _is_unclean(proof)}
         return unclean | self.elected.keys() | self.late.keys()
 
 
 def _may_have_lost(proof: Proof) -> bool:
-    """Whether a tail that is gone is worth a page: what metadata tells alone is worth a warning."""
+    """Whether a lost tail is critical; signs from metadata alone make it a warning."""
     return proof.election is Election.UNCLEAN or proof.is_contradicted_directly or proof.was_stalled
 
 
 def _is_unclean(proof: Proof) -> bool:
-    """Whether something tells that the election was unclean: that it may have been is not enough."""
+    """Whether there is a sign that the election was unclean; that it was possible is not enough."""
     return proof.election is Election.UNCLEAN or proof.is_contradicted
 
 
-def _evidence(view: View, found: _Found, key: EventKey) -> dict[str, EvidenceValue]:
-    """Return what is told of an event, by the same order as the reasons."""
-    places = found.read.get(key) or found.read_and_proven.get(key, [])
-    others = (found.settled, found.cut, found.open_ended, found.elected, found.late, found.read)
+def _evidence(view: View, losses: _Losses, key: EventKey) -> dict[str, EvidenceValue]:
+    """Return the evidence of an event, in the order of the reasons."""
+    places = losses.read.get(key) or losses.read_and_proven.get(key, [])
+    others = (
+        losses.settled,
+        losses.cut,
+        losses.open_ended,
+        losses.elected,
+        losses.late,
+        losses.read,
+    )
     is_reported = any(key in other for other in others)
     return {
-        **_told(view, found.open_ended.get(key), places, found.beyond),
-        **(election_evidence(view, found.elected[key]) if key in found.elected else {}),
-        **(late_evidence(view, found.late[key]) if key in found.late else {}),
-        **(return_evidence(found.cut[key]) if key in found.cut else {}),
-        **(return_evidence(found.settled[key]) if key in found.settled else {}),
-        **(proven_evidence(found.proven[key]) if key in found.proven and not is_reported else {}),
+        **_proof_evidence(view, losses.open_ended.get(key), places, losses.beyond),
+        **(election_evidence(view, losses.elected[key]) if key in losses.elected else {}),
+        **(late_evidence(view, losses.late[key]) if key in losses.late else {}),
+        **(return_evidence(losses.cut[key]) if key in losses.cut else {}),
+        **(return_evidence(losses.settled[key]) if key in losses.settled else {}),
+        **(proven_evidence(losses.proven[key]) if key in losses.proven and not is_reported else {}),
     }
 
 
@@ -242,13 +263,13 @@ def _read_beyond(
 ) -> dict[EventKey, tuple[list[int], ReportedLoss | None]]:
     """Return the places of commits that newly lie beyond the end of their own epoch, by event.
 
-    They belong to the loss of that epoch's end, where one is known, and else to the present leader.
+    They belong to the loss at that epoch's end, where one is known, otherwise to the present leader.
     """
     snapshot, commits = view.snapshot, view.snapshot.commits
-    known = view.before.losses.beyond_epoch_end if view.before is not None else frozenset()
+    reported = view.before.losses.beyond_epoch_end if view.before is not None else frozenset()
     places = np.flatnonzero(beyond.valid).astype(np.int64)
-    found: dict[EventKey, tuple[list[int], ReportedLoss | None]] = {}
-    for place, new in zip(places.tolist(), is_new(snapshot, places, known), strict=True):
+    by_event: dict[EventKey, tuple[list[int], ReportedLoss | None]] = {}
+    for place, new in zip(places.tolist(), is_new(snapshot, places, reported), strict=True):
         row = int(commits.row[place])
         present = snapshot.offsets.leader_epoch[row]
         if not new or present is None:
@@ -257,20 +278,20 @@ def _read_beyond(
         epoch = commits.committed_leader_epoch[place]
         loss = loss_read_in(view, row, epoch=epoch, end=end)
         key = row, present if loss is None else loss.leader_epoch
-        found.setdefault(key, ([], loss))[0].append(place)
-    return found
+        by_event.setdefault(key, ([], loss))[0].append(place)
+    return by_event
 
 
-def _told(
+def _proof_evidence(
     view: View, proof: Proof | None, places: list[int], beyond: Column
 ) -> dict[str, EvidenceValue]:
     return {
-        **({} if proof is None else told(view, proof)),
-        **(_told_commits(view, places, beyond) if places else {}),
+        **({} if proof is None else loss_evidence(view, proof)),
+        **(_commit_evidence(view, places, beyond) if places else {}),
     }
 
 
-def _told_commits(view: View, places: list[int], beyond: Column) -> dict[str, EvidenceValue]:
+def _commit_evidence(view: View, places: list[int], beyond: Column) -> dict[str, EvidenceValue]:
     snapshot, commits = view.snapshot, view.snapshot.commits
     rows: list[dict[str, Scalar]] = [
         {

@@ -1,46 +1,52 @@
-"""Records that a producer had written are gone: a gap in its sequence shows it.
+"""Records that a producer had written are lost: its sequence has a gap.
 
 Detects:
-    Batches that a broker rejected because earlier sequences of their producer are missing, where the
-    leader changed in between and lost what had been acknowledged.
+    Batches that a broker rejected because earlier sequences of their producer are missing, where
+    the leader changed in between and lost acknowledged records.
 
 Why it matters:
-    A healed reordering and a true loss are alike to the producer: the same error, the same raised
-    epoch. A Java producer that meets a loss goes on, and its error metrics stay at 0.
+    A producer cannot distinguish a healed reordering from a real loss: the error and the new epoch
+    are the same. A Java producer continues after a loss, and its error metrics stay at 0.
 
 Inputs:
-    The brokers' log lines for OUT_OF_ORDER_SEQUENCE_NUMBER, from files or by HTTP. Without any such
-    source there is nothing to judge, which is no blindness: losses are found by
-    committed_records_lost all the same. It is UNKNOWN for all partitions while the log cannot be
-    read, for a day after a line that does not tell its partition (before Kafka 2.2), and for a day
-    after more producers were rejected at once than are remembered (2,000). Batch headers around the rejected batch and the leader's
-    memory of the producer (READ on the topic), which are asked for only then; what leader changes
-    left, as committed_records_lost knows it.
+    The brokers' log lines for OUT_OF_ORDER_SEQUENCE_NUMBER, from files or over HTTP; batch headers
+    around the rejected batch and the leader's state of the producer (READ on the topic), which are
+    requested only then; and what leader changes left, as committed_records_lost determines it.
+
+    Without any source of broker logs there is nothing to judge, and that is not reported as missing
+    data: committed_records_lost detects losses in any case. All partitions are UNKNOWN while the
+    logs cannot be read, for a day after a line that does not contain its partition (before Kafka
+    2.2), and for a day after more producers were rejected at once than Tidemark keeps (2,000).
 
 Thresholds:
     Confirmed (`lost`): the new leader is proven to lack committed records, or the leader changed
-    uncleanly and what is missing did not come within 120 seconds, for which clients try again by
-    default. Suspected (`possibly_lost`): the leader changed in between, uncleanly or in a way that was
-    not seen whole, and a proof is missing. It is told when a client would have given up: until then,
-    and while nothing was seen of the partition, it is UNKNOWN (`investigating`). However large a gap
-    is, without a change of leader it is no loss. A suspicion beside a loss that was confirmed in the last day does not replace
-    it: the finding stays `lost`, and `episodes` has both.
+    uncleanly and the missing batches did not arrive within 120 seconds, for which clients retry by
+    default.
+
+    Suspected (`possibly_lost`): the leader changed in between, uncleanly or in a way that was not
+    completely observed, and a proof is missing. It is reported when a client would have given up;
+    until then, and while the partition was not observed, it is UNKNOWN (`investigating`). However
+    large a gap is, it is no loss without a leader change. A suspicion does not replace a loss that
+    was confirmed in the last day: the finding stays `lost`, and `episodes` has both.
 
 False positives:
-    Confirmed: a client that drops its own batches while an unclean election happens; its gap then
-    bounds a loss that may be smaller. Suspected: a leader change that seems unclean, and a client
-    that gave up its own batches during it; `settles` says what would decide.
+    Confirmed: a client that drops its own batches during an unclean election; the gap is then an
+    upper bound, and the loss may be smaller. Suspected: a leader change that seems unclean, and a
+    client that gave up its own batches during it; `needed_evidence` says what would decide.
 
 Runbook:
-    `lost_from` to `lost_to` is gone from the partition, of this producer at most `at_most_records`.
-    Keep the broker that led before down: its disk may hold the only copy. See the finding
+    Of this producer, at most `at_most_records` records are lost, from `lost_from` to `lost_to`.
+    Keep the former leader down: its disk may hold the only copy. See the finding
     committed_records_lost of this partition. Have the producer write those records again only when
-    its `delivery.timeout.ms` (120 seconds by default) has passed since the last rejection: until then
-    it may still send them itself. If it does, the reason becomes `refuted` (info): of this producer
-    nothing was lost, and sequence_gap_reordering says why. What the partition lost of others stays told
-    by committed_records_lost.
-    Suspected: `settles` says what would decide, `check` what to do; `evidence_for` and
-    `evidence_against` say what is known. `tidemark sequence show` has the whole episode.
+    its `delivery.timeout.ms` (120 seconds by default) has passed since the last rejection: until
+    then it may still send them itself.
+
+    - `possibly_lost` (warning): `needed_evidence` says what would decide and `check` what to do;
+      `evidence_for` and `evidence_against` list what is known. `tidemark sequence show` prints the
+      whole episode.
+    - `refuted` (info): the producer did send the records, and nothing of it was lost; the finding
+      sequence_gap_reordering says why. Losses of other producers on the partition stay in the
+      finding committed_records_lost.
 """
 
 from __future__ import annotations
@@ -75,18 +81,18 @@ class Why(Reason):
     NOTHING_NEW = "nothing_new"
     LOST = "lost"
     POSSIBLY_LOST = "possibly_lost"
-    REFUTED = "refuted"  # it was told as lost, and is proven not to be
-    NO_SOURCE = "no_source"  # nobody gives us the brokers' log lines
-    LOG_NOT_READ = "log_not_read"  # a source is set up, and could not be read
-    TOO_MANY = "too_many"  # more producers were rejected in the last day than are remembered
+    REFUTED = "refuted"  # reported as a loss before, and proven to be none
+    NO_SOURCE = "no_source"  # no source of broker logs is configured
+    LOG_NOT_READ = "log_not_read"  # a source is configured and could not be read
+    TOO_MANY = "too_many"  # more producers were rejected in the last day than Tidemark keeps
     PARTITION_NOT_REPORTED = (
-        "partition_not_reported"  # lines of the last day tell none (before Kafka 2.2)
+        "partition_not_reported"  # log lines of the last day lack it (before Kafka 2.2)
     )
-    INVESTIGATING = "investigating"  # a producer is rejected, and nothing is proven of it yet
+    INVESTIGATING = "investigating"  # a producer was rejected, and nothing is proven yet
 
 
 def judge(view: View) -> Judgement:
-    """Judge the partitions with rejected sequences, and ask what is open of them."""
+    """Judge the partitions with rejected sequences, and request the missing evidence."""
     return judge_episodes(view, RULE, REASONS, questions_of(view))
 
 

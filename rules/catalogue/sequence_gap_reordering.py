@@ -1,37 +1,43 @@
-"""Nothing acknowledged is missing behind a gap in a producer's sequence: proven.
+"""A gap in a producer's sequence without loss: no acknowledged record is missing.
 
 Detects:
-    Batches that a broker rejected because earlier sequences were missing, where it is proven that no
-    acknowledged record is: they arrived in another order, or their producer gave them up and told
-    its application.
+    Batches that a broker rejected because earlier sequences were missing, where it is proven that
+    no acknowledged record is missing: the batches arrived in another order, or the producer gave
+    them up and its application got an error.
 
 Why it matters:
-    The line in the broker's log is an ERROR, and resembles the one of a true loss. This says that
-    no acknowledged record is gone, and whether the rejected batch itself came after all.
+    The line in the broker's log is an ERROR, as after a real loss. This finding says that no
+    acknowledged record is lost, and whether the rejected batch arrived after all.
 
 Inputs:
-    As sequence_gap_loss.
+    As for sequence_gap_loss.
 
 Thresholds:
-    It is proven by continuity: the last accepted batch was appended in the leader epoch that is still
-    current, and while an epoch lasts its leader loses nothing that it appended; or by what was
-    missing, which came. `arrival` says what became of the rejected batch: `arrived` is a later entry
-    of its producer epoch that holds it; `newer_epoch`, that this epoch is over without it;
-    `not_arrived`, that nothing came within 120 seconds, for which clients try again by default;
-    `awaited`, that its client may still send it. It is told again when that has changed.
+    The proof is one of two. Continuity: the last accepted batch was appended in the leader epoch
+    that is still current, and within an epoch a leader loses nothing that it appended. Or the
+    missing batches arrived. `arrival` says what became of the rejected batch, and the finding is
+    updated when it changes:
+
+    - `arrived`: a later entry of the same producer epoch contains it.
+    - `newer_epoch`: the producer epoch ended without it.
+    - `not_arrived`: nothing arrived within 120 seconds, for which clients retry by default.
+    - `awaited`: the client may still send it.
 
 False positives:
-    None are known. Epochs of producers are no proof of anything: librdkafka raises its own after a
-    healed reordering, Java after a true loss.
+    None known. A new producer epoch proves nothing: librdkafka raises its epoch after a healed
+    reordering, Java after a real loss.
 
 Runbook:
-    `arrival` is `arrived`: nothing has to be done. Many of them tell of a network that breaks
-    connections, or of brokers that answer slowly; at the start of transactions v2 they are usual.
-    Reason `not_arrived`: no acknowledged record is missing, and at least `unwritten_records` of this
-    producer were not written; its client gave them up, and its application must have got an error.
-    `newer_epoch`: they are there only if the client sent them once more, as librdkafka does. Observe
-    the errors of the application. Reason `client_failure`: exactly one producer of the topic had
-    records fail at that time: observe its application.
+    If `arrival` is `arrived`, nothing needs to be done. Many such findings indicate a network that
+    drops connections, or brokers that answer slowly; at the start of transactions v2 they are
+    normal. If it is `newer_epoch`, the records are in the log only if the client sent them again,
+    as librdkafka does: check the errors of the application.
+
+    - `not_arrived`: no acknowledged record is missing, but at least `unwritten_records` records of
+      this producer were not written. The client gave them up, and its application must have got an
+      error.
+    - `client_failure`: exactly one producer of the topic reported failed records at that time:
+      check its application.
 """
 
 from __future__ import annotations
@@ -52,7 +58,7 @@ RULE: Final = RuleMeta(
     kind=Kind.EVENT,
     severity=Severity.INFO,
     for_=timedelta(0),
-    summary="Nothing acknowledged is missing behind a gap in a producer's sequence.",
+    summary="A gap in a producer's sequence without loss: no acknowledged record is missing.",
     forgets=True,
 )
 
@@ -63,14 +69,14 @@ class Why(Reason):
     NOTHING_NEW = "nothing_new"
     REORDERED = "reordered"
     CLIENT_FAILURE = "client_failure"
-    NOT_ARRIVED = "not_arrived"  # and the rejected batch did not come
-    NO_SOURCE = "no_source"  # nobody gives us the brokers' log lines
-    LOG_NOT_READ = "log_not_read"  # a source is set up, and could not be read
-    TOO_MANY = "too_many"  # more producers were rejected in the last day than are remembered
+    NOT_ARRIVED = "not_arrived"  # nothing is lost, but the rejected batch was never written
+    NO_SOURCE = "no_source"  # no source of broker logs is configured
+    LOG_NOT_READ = "log_not_read"  # a source is configured and could not be read
+    TOO_MANY = "too_many"  # more producers were rejected in the last day than Tidemark keeps
     PARTITION_NOT_REPORTED = (
-        "partition_not_reported"  # lines of the last day tell none (before Kafka 2.2)
+        "partition_not_reported"  # log lines of the last day lack it (before Kafka 2.2)
     )
-    INVESTIGATING = "investigating"  # a producer is rejected, and nothing is proven of it yet
+    INVESTIGATING = "investigating"  # a producer was rejected, and nothing is proven yet
 
 
 def judge(view: View) -> Judgement:

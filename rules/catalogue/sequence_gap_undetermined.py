@@ -1,29 +1,31 @@
-"""Why a producer's sequence has a gap could not be found out.
+"""A gap in a producer's sequence whose cause could not be determined.
 
 Detects:
-    Batches that a broker rejected because earlier sequences were missing, where nothing proves that no
-    acknowledged record is, and no change of leader is known that could have lost one.
+    Batches that a broker rejected because earlier sequences were missing, where nothing proves that
+    no acknowledged record is missing, and no leader change is known that could have lost one.
 
 Why it matters:
-    It is most likely harmless, and it is not known. Tidemark says so instead of guessing.
+    It is most likely harmless, but that is not proven. Tidemark reports this instead of guessing.
 
 Inputs:
-    As sequence_gap_loss. What is missing is the finding's `why`.
+    As for sequence_gap_loss. `why` in the evidence says which of them is missing.
 
 Thresholds:
-    It is told when a client would have given up (120 seconds after the line), and the partition had
-    been observed six times or cannot be observed; five minutes after the line at the latest. A
-    round in which a partition is not seen, or its leader does not answer, counts for nothing.
+    Reported when a client would have given up (120 seconds after the log line) and the partition
+    has been observed six times or cannot be observed; at the latest five minutes after the log
+    line. A round in which the partition is not observed, or its leader does not answer, does not
+    count.
 
 False positives:
-    Not applicable: it says what is not known.
+    Not applicable: the finding says what is not known.
 
 Runbook:
-    `settles` says what would decide. The usual causes: READ on the topic is missing for Tidemark;
+    `needed_evidence` says what would decide. The usual causes: Tidemark has no READ on the topic;
     the last accepted batch was deleted or compacted; Tidemark does not see the partition at all.
-    Reason `client_failure`: the leader changed cleanly, so that nothing acknowledged is missing, and
-    most likely the client gave up batches that ran into their delivery timeout: observe the errors of
-    the producing application.
+
+    - `client_failure`: the leader changed cleanly, so that no acknowledged record is missing. Most
+      likely the client gave up batches that reached their delivery timeout: check the errors of the
+      producing application.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ RULE: Final = RuleMeta(
     kind=Kind.EVENT,
     severity=Severity.INFO,
     for_=timedelta(0),
-    summary="Why a producer's sequence has a gap could not be found out.",
+    summary="A gap in a producer's sequence whose cause could not be determined.",
     forgets=True,
 )
 
@@ -55,13 +57,13 @@ class Why(Reason):
     NOTHING_NEW = "nothing_new"
     UNDETERMINED = "undetermined"
     CLIENT_FAILURE = "client_failure"  # most likely
-    NO_SOURCE = "no_source"  # nobody gives us the brokers' log lines
-    LOG_NOT_READ = "log_not_read"  # a source is set up, and could not be read
-    TOO_MANY = "too_many"  # more producers were rejected in the last day than are remembered
+    NO_SOURCE = "no_source"  # no source of broker logs is configured
+    LOG_NOT_READ = "log_not_read"  # a source is configured and could not be read
+    TOO_MANY = "too_many"  # more producers were rejected in the last day than Tidemark keeps
     PARTITION_NOT_REPORTED = (
-        "partition_not_reported"  # lines of the last day tell none (before Kafka 2.2)
+        "partition_not_reported"  # log lines of the last day lack it (before Kafka 2.2)
     )
-    INVESTIGATING = "investigating"  # a producer is rejected, and nothing is proven of it yet
+    INVESTIGATING = "investigating"  # a producer was rejected, and nothing is proven yet
 
 
 def judge(view: View) -> Judgement:

@@ -1,26 +1,27 @@
 """A producer aborts most of its transactions.
 
 Detects:
-    Transactional ids at least half of whose transactions were aborted within the last 10 minutes.
+    Transactional ids of which at least half of the transactions of the last 10 minutes were
+    aborted.
 
 Why it matters:
-    Every aborted transaction is work that is done again, or given up. A pipeline that aborts again
-    and again does not move, although it observations busy and its topics grow.
+    The work of every aborted transaction is repeated or given up. A pipeline that aborts again and
+    again makes no progress, although it is busy and its topics grow.
 
 Inputs:
     The coordinators' log `__transaction_state` (needs READ on it). Without it the rule is UNKNOWN.
 
 Thresholds:
-    Half of at least 20 transactions in 10 minutes: fewer say little. Told after 5 more minutes, so
-    that a bad time after a failover is over.
+    Half of at least 20 transactions in 10 minutes: fewer are not significant. A breach has to last
+    for 5 more minutes before anybody is notified, so that the aborts after a failover are over.
 
 False positives:
-    Applications that abort as a matter of course, such as those that validate by trying.
+    Applications that abort routinely, such as those that validate by trying.
 
 Runbook:
-    Read the application's log: it says why it aborts. Often the records are rejected (too large,
-    schema), a downstream call fails within the transaction, or its own timeout is too short (rule
-    producer_fenced).
+    Read the application's log for the cause of the aborts. Often records are rejected (too large,
+    schema), a downstream call fails within the transaction, or the transaction timeout is too short
+    (rule producer_fenced).
 """
 
 from __future__ import annotations
@@ -57,18 +58,18 @@ class Why(Reason):
     TOO_FEW = "too_few"
     MOSTLY_ABORTED = "mostly_aborted"
     LOG_NOT_READ = "log_not_read"
-    LOG_READ_IN_PART = "log_read_in_part"  # what ended within the 10 minutes is not all known
+    LOG_READ_IN_PART = "log_read_in_part"  # the log was not read for the whole 10 minutes
 
 
 def _is_whole(view: View) -> bool:
-    """Whether the log was read without a break for as long as outcomes are counted."""
+    """Whether the log was read without interruption for as long as outcomes are counted."""
     since = view.memory.transactions.log_since_us
     kept_us = OUTCOMES_KEPT // timedelta(microseconds=1)
     return since is not None and microseconds(view.now) - since >= kept_us
 
 
 def judge(view: View) -> Judgement:
-    """Judge every transactional id of which a transaction ended within the last 10 minutes."""
+    """Judge every transactional id that ended a transaction within the last 10 minutes."""
     cluster = view.snapshot.cluster
     if not view.snapshot.transaction_log.is_read:
         whole = NamedSubjects(SubjectKind.CLUSTER, ({"cluster": cluster},))
@@ -77,10 +78,10 @@ def judge(view: View) -> Judgement:
     before = view.before.transactions.outcomes if view.before is not None else {}
     names = sorted({*outcomes, *before})
     committed = np.array(
-        [sum(one.committed for one in outcomes.get(name, ())) for name in names], np.int64
+        [sum(outcome.committed for outcome in outcomes.get(name, ())) for name in names], np.int64
     )
     aborted = np.array(
-        [sum(one.aborted for one in outcomes.get(name, ())) for name in names], np.int64
+        [sum(outcome.aborted for outcome in outcomes.get(name, ())) for name in names], np.int64
     )
     ended = committed + aborted
     # An id that aborts may have done so more often while the log was not read.

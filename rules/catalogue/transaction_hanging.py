@@ -1,34 +1,38 @@
 """A transaction is open on a partition, and no coordinator will ever end it.
 
 Detects:
-    Partitions with an open transaction that no transaction coordinator lists, in two rounds, each
-    time as told by the leader after the coordinators had answered.
+    Partitions with an open transaction that no transaction coordinator lists, in two rounds; in
+    each of them the leader reported the transaction after the coordinators had answered.
 
 Why it matters:
-    The last stable offset stays at its first offset for ever. read_committed consumers get nothing
-    more from the partition, compaction stops there, and nothing ends it by itself.
+    The last stable offset stays at the transaction's first offset for good. read_committed
+    consumers receive nothing more from the partition, compaction stops there, and nothing ends the
+    transaction by itself.
 
 Inputs:
-    DescribeProducers of partitions whose last stable offset has not moved between two rounds (needs
-    READ on the topic); ListTransactions and DescribeTransactions of every broker (DESCRIBE on
-    `__transaction_state`, so that each coordinator is known). A producer that nobody lists counts
-    only if it is proven that every transactional id is visible: no authorizer, ACLs that can be read, or the setting
-    `kafka.sees_all_transactional_ids`.
+    DescribeProducers of partitions whose last stable offset has not advanced between two rounds
+    (needs READ on the topic); ListTransactions and DescribeTransactions of every broker (DESCRIBE
+    on `__transaction_state`, so that each coordinator is known). A producer that no coordinator
+    lists counts only if every transactional id is proven to be visible: there is no authorizer, the
+    ACLs can be read, or `kafka.sees_all_transactional_ids` is set.
 
 Thresholds:
-    Two rounds, in each of which every coordinator answered: requests are not atomic, and what is seen
-    in one may end before the next. The second round is made at once. 20 seconds until a partition that could not be observed is UNKNOWN.
+    Two rounds in each of which every coordinator answered: the requests are not atomic, and a
+    transaction that is seen in one round may end before the next. The second round follows at once.
+    A partition that could not be observed is UNKNOWN after 20 seconds.
 
 False positives:
-    None are known. What is not certain is UNKNOWN, and the reason says what is missing.
+    None known. What is not certain is UNKNOWN, and the reason says what is missing.
 
 Runbook:
-    First make sure that the application is not about to commit by other means: whatever it wrote in
-    this transaction is thrown away. Then run the command in `repair`, which aborts it; Tidemark
-    never aborts anything. Behind a password the tool needs `--command-config`. Afterwards the last
-    stable offset moves on and the blocked groups go on by themselves. Search for the cause: clients
-    or brokers before Kafka 4 without transaction verification
-    (`transaction.partition.verification.enable`), or records of `__transaction_state` that were lost.
+    First make sure that the application does not intend to commit by other means: the records of
+    this transaction will be discarded. Then run the command in `repair`, which aborts the
+    transaction; Tidemark never aborts one. If the cluster requires authentication, add
+    `--command-config`. Afterwards the last stable offset advances, and the blocked groups continue
+    by themselves.
+
+    Then search for the cause: clients or brokers before Kafka 4 without transaction verification
+    (`transaction.partition.verification.enable`), or lost records of `__transaction_state`.
 """
 
 from __future__ import annotations
@@ -45,7 +49,7 @@ from rules.facts.last_observation import microseconds
 from rules.facts.transaction_unknown import UnknownReason
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.question import ProducersQuestion
-from rules.transactions.blocker_evidence import repair_command, told
+from rules.transactions.blocker_evidence import blocker_evidence, repair_command
 from rules.transactions.classes import TransactionClass
 from rules.transactions.lso_blocker import LsoBlocker, lso_blockers
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
@@ -72,10 +76,10 @@ class Why(Reason):
     HANGING = "hanging"
     CONFIRMING = "confirming"  # seen once: the next round decides
     COORDINATOR_NOT_SEEN = "coordinator_not_seen"
-    PERMISSION_UNPROVEN = "permission_unproven"  # it may belong to an id that we may not see
+    PERMISSION_UNPROVEN = "permission_unproven"  # its transactional id may be hidden from Tidemark
     NOT_DESCRIBED = "not_described"
-    NOBODY_FOUND = "nobody_found"  # it is, and nobody has a transaction open from there on
-    NOT_SEEN = "not_seen"  # the leader did not tell its offsets or its producers
+    NOBODY_FOUND = "nobody_found"  # blocked, and no producer has a transaction open from there on
+    NOT_SEEN = "not_seen"  # the leader did not return its offsets or its producers
 
 
 DOUBTS: Final[Mapping[UnknownReason, Why]] = {
@@ -90,9 +94,9 @@ DOUBTS: Final[Mapping[UnknownReason, Why]] = {
 def judge(view: View) -> Judgement:
     """Judge every partition; the evidence is of the first transaction that hangs there."""
     snapshot, held = view.snapshot, lso_blockers(view)
-    hanging = [one for one in held if one.class_ is TransactionClass.HANGING]
+    hanging = [blocker for blocker in held if blocker.class_ is TransactionClass.HANGING]
     stood = view.is_unchanged_for(view.since(view.memory.last_stable_offset), DESCRIBED_AFTER)
-    holders = [one for one in held if _holds(view, one)]
+    holders = [blocker for blocker in held if _holds(view, blocker)]
     doubtful = [
         (
             why,
@@ -105,23 +109,23 @@ def judge(view: View) -> Judgement:
         for unknown_reason, why in DOUBTS.items()
     ]
     by_row: dict[int, list[LsoBlocker]] = {}
-    for one in held:
-        by_row.setdefault(one.row, []).append(one)
+    for blocker in held:
+        by_row.setdefault(blocker.row, []).append(blocker)
     span = snapshot.offsets.open_span
     is_held = span.valid & (span.values > 0)
 
-    def at(found: Iterable[LsoBlocker]) -> Bools:
-        return marked(len(snapshot.partitions), (one.row for one in found))
+    def at(blockers: Iterable[LsoBlocker]) -> Bools:
+        return marked(len(snapshot.partitions), (blocker.row for blocker in blockers))
 
     def details(position: int) -> dict[str, EvidenceValue]:
-        return _told(view, by_row.get(position, []))
+        return _row_evidence(view, by_row.get(position, []))
 
     return decide(
         RULE,
         PartitionSubjects(snapshot),
         [
             Case(at(hanging), Verdict.BREACH, Why.HANGING),
-            *(Case(at(found), Verdict.UNKNOWN, why) for why, found in doubtful),
+            *(Case(at(blockers), Verdict.UNKNOWN, why) for why, blockers in doubtful),
             Case(~span.valid, Verdict.UNKNOWN, Why.NOT_SEEN),
             Case(is_held & _should_be_known(view, stood), Verdict.UNKNOWN, Why.NOT_SEEN),
             Case(at(held), Verdict.OK, Why.WILL_END),
@@ -133,15 +137,15 @@ def judge(view: View) -> Judgement:
             "open_span": span,
         },
         details=details,
-        questions=_questions(view, holders),
+        questions=_request_confirmation(view, holders),
     )
 
 
 def _holds(view: View, held: LsoBlocker) -> bool:
-    """Whether it is what the last stable offset waits at.
+    """Whether the last stable offset waits at this transaction.
 
-    What begins behind it between two requests of a round is on no list yet, and is not in doubt for
-    that. It is told if it hangs.
+    A transaction that began beyond it between two requests of a round may be on no list yet: it makes
+    the partition UNKNOWN only once it hangs.
     """
     stable = view.snapshot.offsets.last_stable_offset[held.row]
     start = held.start_offset
@@ -149,7 +153,7 @@ def _holds(view: View, held: LsoBlocker) -> bool:
 
 
 def _counts(view: View, held: LsoBlocker) -> bool:
-    """Whether a doubt makes the partition UNKNOWN: who is gone soon leaves a short one."""
+    """Whether the unknown blocker makes the partition UNKNOWN; one without a producer only after 20 s."""
     if held.unknown_reason is not UnknownReason.NOBODY_FOUND or held.first_seen_us is None:
         return True
     age_us = microseconds(view.now) - held.first_seen_us
@@ -157,9 +161,9 @@ def _counts(view: View, held: LsoBlocker) -> bool:
 
 
 def _should_be_known(view: View, stood: Bools) -> Bools:
-    """Mark the held partitions whose leader should have been heard by now, and was not.
+    """Mark the partitions whose leader should have answered DescribeProducers by now, and has not.
 
-    A partition on which a transaction was seen open stays unknown until it is observed again.
+    A partition on which an open transaction was observed stays unknown until it is observed again.
     """
     snapshot = view.snapshot
     seen = [
@@ -171,22 +175,24 @@ def _should_be_known(view: View, stood: Bools) -> Bools:
     return unknown
 
 
-def _told(view: View, held: list[LsoBlocker]) -> dict[str, EvidenceValue]:
-    hanging = [one for one in held if one.class_ is TransactionClass.HANGING]
+def _row_evidence(view: View, held: list[LsoBlocker]) -> dict[str, EvidenceValue]:
+    hanging = [blocker for blocker in held if blocker.class_ is TransactionClass.HANGING]
     chosen = next(iter(hanging or held), None)
     if chosen is None:
         return {}
-    found = told(view.snapshot, chosen, view.now)
+    evidence = blocker_evidence(view.snapshot, chosen, view.now)
     if hanging:
-        found["hanging_transactions"] = len(hanging)
-        found["repair"] = repair_command(view.snapshot, chosen)
-    return found
+        evidence["hanging_transactions"] = len(hanging)
+        evidence["repair"] = repair_command(view.snapshot, chosen)
+    return evidence
 
 
-def _questions(view: View, held: Iterable[LsoBlocker]) -> tuple[ProducersQuestion, ...]:
-    """Ask at once again about what was seen for the first time."""
+def _request_confirmation(view: View, held: Iterable[LsoBlocker]) -> tuple[ProducersQuestion, ...]:
+    """Request the producers again at once, where a transaction was observed for the first time."""
     rows: Int64s = np.array(
-        sorted({one.row for one in held if one.unknown_reason is UnknownReason.CONFIRMING}),
+        sorted(
+            {blocker.row for blocker in held if blocker.unknown_reason is UnknownReason.CONFIRMING}
+        ),
         np.int64,
     )
     if not len(rows):

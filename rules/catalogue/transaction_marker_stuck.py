@@ -1,33 +1,35 @@
-"""A transaction is decided, and its marker does not come through.
+"""A transaction is decided, but its marker is not written or not replicated.
 
 Detects:
-    Partitions that wait for the commit or abort marker of a transaction which its coordinator has
-    decided, and partitions whose marker is written and not replicated.
+    Partitions that wait for the commit or abort marker of a transaction that its coordinator has
+    decided, and partitions whose marker is written but not replicated.
 
 Why it matters:
-    The producer was told that it has committed. read_committed consumers see nothing of it, nor of
-    anything behind it, until the marker is there.
+    The producer's commit has succeeded. read_committed consumers see nothing of it, nor of anything
+    beyond it, until the marker is replicated.
 
 Inputs:
     ListTransactions and DescribeTransactions of every broker: a decided transaction lists the
-    partitions whose marker is missing. DescribeProducers of held partitions: nobody has a
-    transaction open, and the high watermark has not reached the log end.
+    partitions whose marker is missing. DescribeProducers of the blocked partitions: no producer has
+    an open transaction, and the high watermark has not reached the log end offset.
 
 Thresholds:
-    30 seconds since the round that first saw it decided, and still waiting in this one: a coordinator
-    writes markers within milliseconds and tries again at once; a leader that is restarted is back or
-    replaced by then. For how long the transaction was open before does not count.
+    30 seconds since the round that first saw the decision, and still waiting in this round: a
+    coordinator writes markers within milliseconds and retries at once, and a restarted leader is
+    back or replaced by then. For how long the transaction was open before does not count.
 
 False positives:
     A coordinator that was busy with very many partitions.
 
 Runbook:
-    Reasons `prepare_commit`, `prepare_abort`: the coordinator cannot write to the leader of this
-    partition. Observation whether the partition is offline or has fewer in-sync replicas than
-    `min.insync.replicas` (rules partition_offline, partition_under_min_isr) and bring its replicas
-    back: the marker follows by itself. Reason `not_replicated`: the leader has the marker and its
-    followers do not (rule high_watermark_stuck). Do not abort anything by hand: the outcome is
-    decided already.
+    Do not abort anything by hand: the outcome is decided already.
+
+    - `prepare_commit`, `prepare_abort`: the coordinator cannot write to the leader of this
+      partition. Check whether the partition is offline or has fewer in-sync replicas than
+      `min.insync.replicas` (rules partition_offline, partition_under_min_isr), and bring its
+      replicas back: the marker follows by itself.
+    - `not_replicated`: the leader has the marker and its followers do not (rule
+      high_watermark_stuck).
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ RULE: Final = RuleMeta(
     kind=Kind.STATE,
     severity=Severity.CRITICAL,
     for_=timedelta(0),
-    summary="A transaction is decided, and its marker does not come through.",
+    summary="A transaction is decided, but its marker is not written or not replicated.",
 )
 
 
@@ -65,14 +67,14 @@ class Why(Reason):
     NOTHING_DUE = "nothing_due"
     BEING_WRITTEN = "being_written"
     FIRST_OBSERVATION = (
-        "first_observation"  # since when it waits is not known: Tidemark has just begun
+        "first_observation"  # since when it waits is not known: Tidemark has just started
     )
     PREPARE_COMMIT = "prepare_commit"
     PREPARE_ABORT = "prepare_abort"
     NOT_REPLICATED = "not_replicated"
-    COORDINATOR_NOT_SEEN = "coordinator_not_seen"  # it was due when it was last seen
+    COORDINATOR_NOT_SEEN = "coordinator_not_seen"  # a marker was due at the last observation
     NOT_DESCRIBED = "not_described"  # the same
-    NOT_SEEN = "not_seen"  # its leader did not tell its offsets or its producers
+    NOT_SEEN = "not_seen"  # the leader did not return its offsets or its producers
 
 
 _DELAYS: Final = {
@@ -89,12 +91,18 @@ def judge(view: View) -> Judgement:
     reasons = _unreplicated(view) | {row: _why(view, seen) for row, seen in waiting.items()}
 
     def at(why: Why) -> Bools:
-        return marked(len(snapshot.partitions), (row for row, one in reasons.items() if one is why))
+        return marked(
+            len(snapshot.partitions), (row for row, reason in reasons.items() if reason is why)
+        )
 
     def details(position: int) -> dict[str, EvidenceValue]:
         seen, stable = waiting.get(position), snapshot.offsets.last_stable_offset[position]
         return {
-            **(_told_unreplicated(view, position) if seen is None else _told(view, seen)),
+            **(
+                _unreplicated_evidence(view, position)
+                if seen is None
+                else _transaction_evidence(view, seen)
+            ),
             **({} if stable is None else shown(blocked_groups(snapshot, position, stable))),
         }
 
@@ -124,7 +132,7 @@ def judge(view: View) -> Judgement:
 
 
 def _is_not_seen(snapshot: Snapshot) -> Bools:
-    """Mark where nobody told whether a marker waits for replicas."""
+    """Mark the partitions for which it is not known whether a marker waits to be replicated."""
     offsets = snapshot.offsets
     unseen: Bools = (
         ~snapshot.producers.observed | ~offsets.open_span.valid | ~offsets.unreplicated_span.valid
@@ -133,7 +141,7 @@ def _is_not_seen(snapshot: Snapshot) -> Bools:
 
 
 def _unreplicated(view: View) -> dict[int, Why]:
-    """Return what is to be said of the rows whose marker is written and not replicated."""
+    """Return the reasons of the rows whose marker is written but not replicated."""
     snapshot = view.snapshot
     waits = view.memory.transactions.markers
     return {
@@ -177,7 +185,7 @@ def _why(view: View, seen: SeenTransaction) -> Why:
     return Why.PREPARE_COMMIT if is_commit else Why.PREPARE_ABORT
 
 
-def _told_unreplicated(view: View, row: int) -> dict[str, EvidenceValue]:
+def _unreplicated_evidence(view: View, row: int) -> dict[str, EvidenceValue]:
     name = view.snapshot.partitions.index.topic_partition(row)
     seen = view.memory.transactions.markers.get(name)
     return {} if seen is None else {"decided_ms": _ms_since(view, seen.since_us)}
@@ -187,6 +195,6 @@ def _ms_since(view: View, timestamp_us: int) -> int:
     return (microseconds(view.now) - timestamp_us) // 1000
 
 
-def _told(view: View, seen: SeenTransaction) -> dict[str, EvidenceValue]:
+def _transaction_evidence(view: View, seen: SeenTransaction) -> dict[str, EvidenceValue]:
     decided = {"decided_ms": _ms_since(view, seen.state_since_us)}
     return {**of_transaction(seen.transaction, view.now), **decided}

@@ -1,29 +1,29 @@
-"""A transaction is open although its timeout is over.
+"""A transaction is open although its timeout has passed.
 
 Detects:
     Transactions that have been open for longer than their producer's `transaction.timeout.ms`.
 
 Why it matters:
-    Its producer has crashed or hangs. read_committed consumers wait for the coordinator to abort
-    it, and everything in it is thrown away: whoever wrote it has to write it again.
+    The producer has crashed or hangs. read_committed consumers wait for the coordinator to abort
+    the transaction; its records are then discarded and have to be written again.
 
 Inputs:
     ListTransactions and DescribeTransactions of every broker.
 
 Thresholds:
-    Its own timeout, and 1 second because clocks differ. For the first minute it is only told: the
-    coordinator observations every 10 seconds by default
+    The transaction's own timeout, and 1 second for clocks that differ. For the first minute it is
+    only info: by default the coordinator checks every 10 seconds
     (`transaction.abort.timed.out.transaction.cleanup.interval.ms`). After that it is a warning.
 
 False positives:
-    Brokers whose clock is behind ours by more than a second. Transactions that are open without a
-    limit by design (two-phase commit) are left out.
+    Brokers whose clock differs from Tidemark's by more than a second. Transactions without a
+    timeout by design (two-phase commit) are ignored.
 
 Runbook:
-    Reason `will_be_aborted`: search for the producer with this transactional id; it died, or it was
-    busy for longer than its timeout, and its next call will fail. Reason `not_aborted`: the
-    coordinator does not do its work; observe the broker in `coordinator` and into its log, and
-    restart it if it says nothing.
+    - `will_be_aborted` (info): search for the producer with this transactional id. It died, or was
+      busy for longer than its timeout, and its next call will fail.
+    - `not_aborted`: the coordinator does not abort the transaction. Check the broker in
+      `coordinator` and its log, and restart it if the log shows no cause.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ RULE: Final = RuleMeta(
     kind=Kind.STATE,
     severity=Severity.WARNING,
     for_=timedelta(0),
-    summary="A transaction is open although its timeout is over.",
+    summary="A transaction is open although its timeout has passed.",
     milder=(("will_be_aborted", Severity.INFO),),
 )
 
@@ -83,12 +83,12 @@ def judge(view: View) -> Judgement:
     names = sorted({*now_open, *before})
     reasons = [_why(view, now_open.get(name)) for name in names]
 
-    def at(*wanted: Why) -> Bools:
-        return np.array([reason in wanted for reason in reasons], np.bool_)
+    def at(*accepted: Why) -> Bools:
+        return np.array([reason in accepted for reason in reasons], np.bool_)
 
     def details(position: int) -> dict[str, EvidenceValue]:
         seen = now_open.get(names[position]) or before[names[position]]
-        return _told(view, seen)
+        return _transaction_evidence(view, seen)
 
     cluster = view.snapshot.cluster
     labels = tuple({"cluster": cluster, "transactional_id": name} for name in names)
@@ -123,7 +123,7 @@ def _why(view: View, seen: SeenTransaction | None) -> Why:
     return Why.NOT_ABORTED if is_late else Why.WILL_BE_ABORTED
 
 
-def _told(view: View, seen: SeenTransaction) -> dict[str, EvidenceValue]:
+def _transaction_evidence(view: View, seen: SeenTransaction) -> dict[str, EvidenceValue]:
     entry = seen.transaction
     names = sorted(entry.partitions or ())
     return {

@@ -1,30 +1,34 @@
 """A replica that was not in sync became leader.
 
 Detects:
-    Leader changes that a controller's own log calls unclean, and all after which committed records are
-    missing, unless the same leader leads on: that one has lost its disk. A winner that was neither in sync nor eligible when the partition was last seen may have
-    come back since: that is not known, and told by records_possibly_lost where something may be gone. An
-    election of the last known leader is called unclean by controllers and is none here.
+    Leader changes that a controller logs as unclean, and all leader changes after which committed
+    records are missing, unless the same broker continues to lead: that one has lost its disk. A new
+    leader that was neither in the ISR nor in the ELR at the last observation may have returned to
+    them since: that is not known, and records_possibly_lost reports it where records may be lost.
+    Controllers also log the election of the last known leader as unclean; it does not count here.
 
 Why it matters:
-    Such a leader knows nothing of what it had not fetched, and what the old one had acknowledged
-    beyond that is gone. It is not loss by itself: one on a partition at rest loses nothing.
+    Such a leader lacks everything that it had not fetched, and what the former leader had
+    acknowledged beyond that is lost. The election alone is not a loss: on an idle partition nothing
+    is lost.
 
 Inputs:
-    The last observation before the change (ISR, ELR); `unclean.leader.election.enable`; where the older
-    leader epoch ended; where controllers' logs are read, what they write of elections.
+    The last observation before the change (ISR, ELR); `unclean.leader.election.enable`; the end of
+    the former leader epoch; where controllers' logs are read, what they log about elections.
 
 Thresholds:
-    None: each is told.
+    None: each such election is reported.
 
 False positives:
-    None are known. Without the controllers' logs an unclean election that took nothing with it that had
-    been seen is not told here.
+    None known. Without the controllers' logs, an unclean election is not reported here if no
+    observed record is missing after it.
 
 Runbook:
-    Reason `lost`: see the finding committed_records_lost of this partition. Reasons `possibly_lost`
-    and `nothing_seen_is_missing`: see records_possibly_lost; what was appended after `last_observation` is
-    not known. Turn off `unclean.leader.election.enable` where exactly-once is promised.
+    Where exactly-once is promised, set `unclean.leader.election.enable=false`.
+
+    - `lost`: see the finding committed_records_lost of this partition.
+    - `possibly_lost`, `nothing_seen_is_missing`: see records_possibly_lost. Records appended after
+      `last_observation` are not known.
 """
 
 from __future__ import annotations
@@ -38,9 +42,9 @@ from rules.facts.loss_memory import Contradiction, ReportedLoss
 from rules.judgement import Judgement, PartitionSubjects, Reason, decide
 from rules.loss.election import Election
 from rules.loss.events import EventKey, events_of
-from rules.loss.late_lines import has_tail, late_evidence, newly_contradicted
-from rules.loss.loss_evidence import told
-from rules.loss.proof import Proof, proofs
+from rules.loss.late_lines import has_tail, late_evidence, list_newly_contradicted
+from rules.loss.loss_evidence import loss_evidence
+from rules.loss.proof import Proof, list_proofs
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
@@ -66,23 +70,25 @@ class Why(Reason):
 
 
 def judge(view: View) -> Judgement:
-    """Judge every partition; the reason says what became of the records that were seen."""
+    """Judge every partition; the reason says what became of the observed records."""
     unclean = {
         (proof.row, proof.leader_epoch): proof
-        for proof in proofs(view)
+        for proof in list_proofs(view)
         if _is_election(view, proof)
     }
 
     late = {
         key: loss
-        for key, loss in newly_contradicted(view).items()
+        for key, loss in list_newly_contradicted(view).items()
         if loss.contradicted == Contradiction.BY_CONTROLLER
     }
     reasons = {key: _why_late(loss) for key, loss in late.items()}
     reasons |= {key: _why(proof) for key, proof in unclean.items()}
 
     def evidence(key: EventKey) -> Mapping[str, EvidenceValue]:
-        return told(view, unclean[key]) if key in unclean else late_evidence(view, late[key])
+        return (
+            loss_evidence(view, unclean[key]) if key in unclean else late_evidence(view, late[key])
+        )
 
     return decide(
         RULE,
@@ -94,7 +100,7 @@ def judge(view: View) -> Judgement:
 
 
 def _is_election(view: View, proof: Proof) -> bool:
-    """Whether another replica led meanwhile, or does; a leader that leads on has lost its disk."""
+    """Whether another replica leads, or led in between; a leader that continues has lost its disk."""
     is_own = proof.leader is not None and proof.leader == proof.before.leader
     is_direct = proof.leader_epoch - proof.before.leader_epoch == 1
     leads_on = is_own and (

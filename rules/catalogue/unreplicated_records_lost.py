@@ -1,22 +1,22 @@
-"""Records that were never committed are gone after a clean leader change.
+"""Records that were never committed are lost after a clean leader change.
 
 Detects:
-    Partitions whose leader changed cleanly, and whose older leader epoch ended below the log end
-    that was last seen, with everything below the high watermark still there.
+    Partitions whose leader changed cleanly and whose former leader epoch ended below the log end
+    offset of the last observation, while everything below the high watermark is still there.
 
 Why it matters:
-    A producer that waits for the leader alone (acks=1) was told that these records are there. One
-    that waits for all in-sync replicas (acks=all) was not, and has sent them again.
+    A producer that waits for the leader alone (acks=1) got an acknowledgement for these records.
+    One that waits for all in-sync replicas (acks=all) did not, and has sent them again.
 
 Inputs:
-    The last observation before the change; where its epoch ended (OffsetForLeaderEpoch).
+    The last observation before the change; the end of its leader epoch (OffsetForLeaderEpoch).
 
 Thresholds:
     None: one offset is enough.
 
 False positives:
-    Every producer of the topic uses acks=all, as idempotent and transactional ones do: nothing that
-    was acknowledged is lost. How producers acknowledged cannot be seen.
+    Topics whose producers all use acks=all, as idempotent and transactional ones do: no
+    acknowledged record is lost. Which acks a producer uses cannot be observed.
 
 Runbook:
     `uncommitted_from` to `uncommitted_to` is gone. If a producer of this topic uses acks=1 or 0,
@@ -30,8 +30,8 @@ from typing import Final
 
 from rules.judgement import Judgement, PartitionSubjects, Reason, decide
 from rules.loss.events import events_of
-from rules.loss.loss_evidence import told
-from rules.loss.proof import proofs
+from rules.loss.loss_evidence import loss_evidence
+from rules.loss.proof import list_proofs
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
@@ -41,7 +41,7 @@ RULE: Final = RuleMeta(
     kind=Kind.EVENT,
     severity=Severity.INFO,
     for_=timedelta(0),
-    summary="Records that were never committed are gone after a clean leader change.",
+    summary="Records that were never committed are lost after a clean leader change.",
     names_events=True,
     outlives_subject=True,
 )
@@ -58,7 +58,7 @@ def judge(view: View) -> Judgement:
     """Judge every partition."""
     lost = {
         (proof.row, proof.leader_epoch): proof
-        for proof in proofs(view)
+        for proof in list_proofs(view)
         if not proof.is_open_ended and proof.uncommitted is not None
     }
     reasons = dict.fromkeys(lost, Why.NEVER_COMMITTED)
@@ -67,5 +67,5 @@ def judge(view: View) -> Judgement:
         PartitionSubjects(view.snapshot),
         [],
         (Verdict.OK, Why.NOTHING_SEEN_IS_MISSING),
-        events=events_of(view, reasons, lambda key: told(view, lost[key])),
+        events=events_of(view, reasons, lambda key: loss_evidence(view, lost[key])),
     )

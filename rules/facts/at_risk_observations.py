@@ -1,7 +1,7 @@
-"""Light observations between two rounds at partitions that may lose records when their leader dies.
+"""Light observations, between two rounds, of partitions that may lose records when their leader crashes.
 
 A proof of loss compares with the last observation before the leader changed: the fresher it is, the less
-stays unknown. Nothing is judged by these observations alone.
+stays unknown. No verdict rests on these observations alone.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ EPOCH_BITS: Final = 32  # a leader epoch is an int32, so that row and epoch fit 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AtRiskObservations:
-    """The latest observation of each partition in each leader epoch; one row per pair, in time's order."""
+    """The latest observation of each partition in each leader epoch; one row per pair, ordered by time."""
 
-    partitions: Partitions  # of the round that told which ones are at risk
-    row: Int64s  # of these partitions; a row comes again where its leader epoch changed
+    partitions: Partitions  # of the round that determined which ones are at risk
+    row: Int64s  # of these partitions; repeated where the leader epoch changed
     leader_epoch: Int64s  # in the leader's own answer
     last_stable_offset: Column
     high_watermark: Column
@@ -36,7 +36,7 @@ class AtRiskObservations:
 
     @classmethod
     def none(cls, partitions: Partitions) -> AtRiskObservations:
-        """Return no observation of all."""
+        """Return no observations."""
         nothing, unknown = np.zeros(0, np.int64), Column.absent(0)
         return cls(
             partitions=partitions,
@@ -61,12 +61,12 @@ class AtRiskObservations:
         )
 
     def over(self, partitions: Partitions) -> AtRiskObservations:
-        """Return the observations as rows of other partitions; those that are gone are left out."""
+        """Return the observations by the rows of other partitions; those that are gone are left out."""
         if partitions is self.partitions:
             return self
         row = matching_rows(self.partitions, partitions)[self.row]
-        kept = self.take(np.flatnonzero(row >= 0))
-        return replace(kept, partitions=partitions, row=row[row >= 0])
+        remaining = self.take(np.flatnonzero(row >= 0))
+        return replace(remaining, partitions=partitions, row=row[row >= 0])
 
     def with_newer(self, newer: AtRiskObservations) -> AtRiskObservations:
         """Return the latest observation of each partition in each leader epoch; `newer` has the same rows."""
@@ -84,9 +84,9 @@ class AtRiskObservations:
         return both.take(np.sort(len(keys) - 1 - from_the_end))
 
     def not_behind(self, offsets: Offsets) -> AtRiskObservations:
-        """Leave out observations that a round of these partitions saw surpassed within the same epoch.
+        """Leave out observations whose offsets a round's exceed within the same leader epoch.
 
-        A round is as old as its beginning and reads offsets later: an observation in between seems newer.
+        A round is dated by its start and reads offsets later: an observation in between seems newer.
         """
         is_same = offsets.leader_epoch.valid[self.row]
         is_same &= offsets.leader_epoch.values[self.row] == self.leader_epoch

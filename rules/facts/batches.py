@@ -1,6 +1,6 @@
-"""Batches that a producer wrote to a partition, by the headers that the leader's log shows.
+"""Batches that a producer wrote to a partition, by the headers in the leader's log.
 
-A header tells in which leader epoch its batch was appended, which is the proof of continuity: while
+A header has the leader epoch in which its batch was appended, which is the proof of continuity: while
 an epoch lasts its leader loses nothing that it appended.
 Source: the v2 record batch layout (KIP-98), Fetch with isolation read_uncommitted; needs READ.
 """
@@ -15,7 +15,7 @@ from rules.facts.identity import TopicPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSeen:
-    """One batch of a producer as the log shows it."""
+    """One batch of a producer in the leader's log."""
 
     base_offset: int
     last_offset: int
@@ -37,7 +37,7 @@ class MarkerSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchesOf:
-    """What was found of one producer on one partition."""
+    """The batches and markers of one producer that were found on one partition."""
 
     name: TopicPartition
     producer_id: int
@@ -46,7 +46,7 @@ class BatchesOf:
     scanned_from: int  # offsets from here
     scanned_to: int  # to here, exclusive, were scanned for it
     # Records of this time or later, by their own timestamps, are not below `scanned_from`; None: not
-    # asked for.
+    # requested.
     since: datetime | None = None
-    # How many records batches of whatever producer had there, at most: what "small" is measured by.
+    # The largest number of records in one batch there, of any producer: the measure of a small gap.
     largest_batch: int | None

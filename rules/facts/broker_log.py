@@ -1,8 +1,8 @@
-"""What brokers wrote to their logs, as far as it tells of sequences and of lost records.
+"""Lines in brokers' logs about rejected sequences and lost records.
 
-A line is a trigger to observation, never a verdict. Its time is the broker's own clock, in the zone that
-is declared of the source; what a line does not say is None. Source: the message texts of Kafka 1.1
-to 4.x, read in its source and on real brokers.
+A line triggers an investigation and is never a verdict. Its time is by the broker's own clock, in the
+time zone declared for the source; what a line does not contain is None. Source: the message texts of
+Kafka 1.1 to 4.x, in its source code and on real brokers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class SequenceForm(StrEnum):
     OUT_OF_ORDER = "out_of_order"  # incoming S, the last appended one is E
     EARLIEST_SEEN = "earliest_seen"  # incoming S, while an earlier one waits for its verification
     NEW_EPOCH = "new_epoch"  # a new producer epoch does not begin at 0
-    # No state at all (transactions v2), or to Kafka 2.0.0 no batch of this epoch: it has to begin at 0.
+    # No state at all (transactions v2), or up to Kafka 2.0.0 no batch of this epoch: it must begin at 0.
     EXPECTED_ZERO = "expected_zero"
 
 
@@ -30,8 +30,8 @@ class SequenceForm(StrEnum):
 class Origin:
     """Where a line was read."""
 
-    source: str  # the configured name of the file, or of who sent it
-    broker_id: BrokerId | None = None  # as the line says, else as declared of the source
+    source: str  # the configured name of the file, or of the sender
+    broker_id: BrokerId | None = None  # as the line says, else as declared for the source
     at: datetime | None = None  # aware, UTC, by the broker's clock
 
 
@@ -41,16 +41,16 @@ class SequenceRejected:
 
     origin: Origin
     form: SequenceForm
-    producer_id: int | None  # some forms before Kafka 2.2 do not tell
-    topic: str | None  # None: before Kafka 2.2, unless the line before tells it
+    producer_id: int | None  # absent in some forms before Kafka 2.2
+    topic: str | None  # None: before Kafka 2.2, unless the previous line has it
     partition: int | None
     topic_id: TopicId | None = None  # from Kafka 4.1 on, by the line before
     offset: int | None  # that the batch would have got
     incoming_sequence: int  # S, int32
     # E, int32: the last sequence that the broker has; -1: none of this epoch. In the form
-    # `earliest_seen` the earliest one that waits; None where the form does not tell it.
+    # `earliest_seen` the earliest one that waits; None where the form does not contain it.
     current_sequence: int | None
-    producer_epoch: int | None = None  # of the request; told by the form `new_epoch` alone
+    producer_epoch: int | None = None  # of the request; only in the form `new_epoch`
     current_epoch: int | None = None  # that the broker had; likewise
 
 
@@ -58,7 +58,7 @@ class SequenceRejected:
 class EpochRejected:
     """A batch was rejected because its producer epoch is an older one (INVALID_PRODUCER_EPOCH).
 
-    To Kafka 4.1 the same line may be about a marker of a coordinator; from 4.2 on those are left out.
+    Up to Kafka 4.1 the same line may be about a coordinator's marker; from 4.2 on those are left out.
     """
 
     origin: Origin
@@ -72,10 +72,10 @@ class EpochRejected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IsrShrunk:
-    """A leader asks the controller to take replicas out of the ISR.
+    """A leader requests that the controller remove replicas from the ISR.
 
-    A request, which changes nothing by itself: until the controller has taken it, the leader goes on
-    waiting for those replicas. One that was frozen asks so too, long after another one was elected.
+    The request changes nothing by itself: until the controller has accepted it, the leader goes on
+    waiting for those replicas. A leader that was frozen sends it too, long after another was elected.
     """
 
     origin: Origin
@@ -89,26 +89,26 @@ class IsrShrunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IsrUpdated:
-    """A leader heard from the controller who is in sync; from then on these alone acknowledge.
+    """A leader received the ISR from the controller; from then on only these replicas acknowledge.
 
-    A controller that fences a broker takes it out of the ISR without having been asked.
+    A controller that fences a broker removes it from the ISR without a request.
     """
 
     origin: Origin
     topic: str
     partition: int
     isr: tuple[BrokerId, ...]
-    leader_epoch: int | None  # one of the lines does not tell it
+    leader_epoch: int | None  # absent in one of the lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UncleanChange:
     """The controller elected a replica that was not known to have everything.
 
-    Also said of an election of the last known leader, which loses nothing. One election comes several
-    times: by its decision, which tells no topic; by every controller that takes it over; and again,
-    with a later time, by a controller that starts and reads the metadata log anew. The topic id and
-    the leader epoch tell them apart. Controllers with ZooRoundWriter say nothing.
+    Also logged for an election of the last known leader, which loses nothing. One election is logged
+    several times: with its decision, without the topic; by every controller that replays it; and again,
+    with a later time, by a controller that starts and replays the metadata log. The topic id and the
+    leader epoch identify it. Controllers with ZooKeeper log nothing.
     """
 
     origin: Origin
@@ -117,27 +117,27 @@ class UncleanChange:
     topic_id: TopicId | None
     leader: BrokerId | None
     leader_before: BrokerId | None = None
-    leader_epoch: int | None = None  # the new one; not told by decisions before Kafka 4.1
+    leader_epoch: int | None = None  # the new one; absent in decisions before Kafka 4.1
     isr_before: tuple[BrokerId, ...] = ()
     elr_before: tuple[BrokerId, ...] = ()
     last_known_elr_before: tuple[BrokerId, ...] = ()
 
     @property
     def former_leaders(self) -> tuple[BrokerId, ...]:
-        """Return those of whom one led last; nobody where the line does not tell.
+        """Return the brokers of which one led last; empty where the line does not say.
 
-        Where there is no leader just before, it was among those that were in sync or eligible.
+        Where there was no leader just before, it was among those that were in sync or eligible.
         """
         if self.leader_before is not None:
             return (self.leader_before,)
-        told = (*self.isr_before, *self.elr_before, *self.last_known_elr_before)
-        return tuple(dict.fromkeys(one for one in told if one != self.leader))
+        candidates = (*self.isr_before, *self.elr_before, *self.last_known_elr_before)
+        return tuple(dict.fromkeys(broker for broker in candidates if broker != self.leader))
 
     @property
     def is_of_last_known(self) -> bool:
-        """Whether who was elected had all that was committed, as far as the controller knew.
+        """Whether the elected broker had all that was committed, as far as the controller knew.
 
-        It loses nothing unless its machine died, and its log's end with it (KIP-966).
+        It loses nothing unless its machine crashed and its log's end was lost (KIP-966).
         """
         return self.leader in (*self.elr_before, *self.last_known_elr_before)
 
@@ -146,7 +146,7 @@ class UncleanChange:
 class LogLoaded:
     """A broker that starts has loaded the log of a partition, up to this end.
 
-    To Kafka 2.5 also said of a log that was just made.
+    Up to Kafka 2.5 also logged for a log that was just created.
     """
 
     origin: Origin
@@ -172,14 +172,14 @@ class FollowerStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogTruncated:
-    """A follower cut its log at `offset`; nothing was cut where its log ends before that."""
+    """A follower truncated its log to `offset`; no effect where its log ends before that."""
 
     origin: Origin
     topic: str
     partition: int
     offset: int
-    # What the leader answered about the follower's last epoch; None: cut for another reason, such as
-    # the follower's own high watermark, which is ordinary, or none is told (to Kafka 3.0).
+    # What the leader answered about the follower's last epoch; None: truncated for another reason, such
+    # as the follower's own high watermark, which is ordinary, or no reason is logged (up to Kafka 3.0).
     epoch: int | None
     epoch_end: int | None
 
@@ -188,8 +188,8 @@ class LogTruncated:
 class WatermarkWentBack:
     """A replica's high watermark was set back with its log: [offset, offset_before) is gone there.
 
-    A hint: it was committed as far as that replica knew. Followers that only take over an older
-    watermark of their new leader, as in ordinary failovers, are left out.
+    A hint: the range was committed as far as that replica knew. Followers that only adopt a lower high
+    watermark from their new leader, as in ordinary failovers, are left out.
     """
 
     origin: Origin
@@ -214,37 +214,41 @@ LogEvent: TypeAlias = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSource:
-    """How one source of log lines is; counts are of this round."""
+    """The state of one source of log lines; counts are of this round."""
 
     name: str
     lines: int = 0
     unparsed: int = 0  # lines of the kinds above that could not be read
-    lost_bytes: int | None = None  # cut away before they were read, where that can be told
+    lost_bytes: int | None = None  # deleted before they were read; None: not known
     last_line_at: datetime | None = None  # aware, UTC
     error: str | None = None  # why nothing, or not all, could be read
-    unreadable: tuple[str, ...] = ()  # some of the unparsed lines, cut short, for a person
-    # Controllers of a KRaft quorum that wrote some of these lines, each with the time of its last one.
+    unreadable: tuple[str, ...] = ()  # some of the unparsed lines, shortened, for a person
+    # Controllers of a KRaft quorum that wrote some of these lines, each with the time of its last line.
     controllers: tuple[tuple[BrokerId, datetime], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BrokerLog:
-    """What was written to the brokers' logs since the last round, as far as it is read."""
+    """The lines of the brokers' logs that were read since the last round."""
 
-    is_read: bool  # False: no source is set up; nothing is known, which is not "nothing happened"
+    is_read: (
+        bool  # False: no source is configured; nothing is known, which is not "nothing happened"
+    )
     events: tuple[LogEvent, ...] = ()  # in the order of each source
     sources: tuple[LogSource, ...] = ()
-    positions: Mapping[str, str] = field(default_factory=dict)  # by feed, in the feed's own words
+    positions: Mapping[str, str] = field(
+        default_factory=dict
+    )  # by feed, in the feed's own encoding
     is_behind: bool = False  # there is more to read than one round takes
 
     @classmethod
     def unread(cls) -> BrokerLog:
-        """Return what is known where no log is read."""
+        """Return the value for a cluster whose logs are not read."""
         return cls(is_read=False)
 
 
 def partition_of(event: LogEvent) -> TopicPartition | None:
-    """Return the partition that an event is about, None where the line does not tell."""
+    """Return the partition of an event; None where the line does not say."""
     if event.topic is None or event.partition is None:
         return None
     return TopicPartition(event.topic, event.partition)

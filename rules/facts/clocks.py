@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-# Microseconds by which the clock of a broker, as its log lines tell it, may be off ours: machines that
-# keep time by NTP are well within.
+# Microseconds by which a broker's clock, as seen in its log lines, may differ from ours: machines
+# synchronised by NTP are well within.
 CLOCKS_AGREE_US: Final = 2_000_000

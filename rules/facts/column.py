@@ -38,9 +38,9 @@ class Column:
     @classmethod
     def of(cls, items: Iterable[int | None]) -> Column:
         """Build a column from Python values; `None` is absent."""
-        known = list(items)
-        values = np.array([0 if item is None else item for item in known], np.int64)
-        return cls(values, np.array([item is not None for item in known], np.bool_))
+        listed = list(items)
+        values = np.array([0 if item is None else item for item in listed], np.int64)
+        return cls(values, np.array([item is not None for item in listed], np.bool_))
 
     @classmethod
     def known(cls, values: Int64s) -> Column:

@@ -1,8 +1,8 @@
-"""Names of commits as columns, so that a later round can find the same ones again.
+"""Keys of commits as columns, so that a later round can match the same commits.
 
 Positions of groups and rows of partitions differ between two rounds. Groups match by name,
-partitions by topic, number and topic id; a topic that was created again has other commits. Where
-brokers tell no topic ids the name is enough, unless something is to be proven (`needs_id`).
+partitions by topic, number and topic id; a recreated topic has other commits. Where brokers have no
+topic ids the name is enough, unless something is to be proven (`needs_id`).
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ class CommitKeys:
             needs_id=needs_id,
         )
 
-    def find_keys(self, wanted_keys: CommitKeys, *, needs_id: bool = False) -> Int64s:
+    def find_keys(self, keys: CommitKeys, *, needs_id: bool = False) -> Int64s:
         """Return for each of other pairs its position among these, -1 where none."""
-        if not len(wanted_keys) or not len(self):
-            return np.full(len(wanted_keys), -1, np.int64)
-        rows = matching_rows(wanted_keys.partitions, self.partitions, needs_id=needs_id)
+        if not len(keys) or not len(self):
+            return np.full(len(keys), -1, np.int64)
+        rows = matching_rows(keys.partitions, self.partitions, needs_id=needs_id)
         place = {name: position for position, name in enumerate(self.group_ids)}
-        positions = np.array([place.get(name, -1) for name in wanted_keys.group_ids], np.int64)
-        group, row = positions[wanted_keys.group], rows[wanted_keys.row]
+        positions = np.array([place.get(name, -1) for name in keys.group_ids], np.int64)
+        group, row = positions[keys.group], rows[keys.row]
         width = max(len(self.partitions), 1)
-        known, wanted = self.group * width + self.row, group * width + row
-        found = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-        hit = (group >= 0) & (row >= 0) & (known[found] == wanted)
-        return np.where(hit, found, -1).astype(np.int64)
+        own_codes, codes = self.group * width + self.row, group * width + row
+        places = np.minimum(np.searchsorted(own_codes, codes), len(own_codes) - 1)
+        hit = (group >= 0) & (row >= 0) & (own_codes[places] == codes)
+        return np.where(hit, places, -1).astype(np.int64)

@@ -1,8 +1,7 @@
-"""The last commit of every group on every partition, and since when each has stood.
+"""The last commit of every group on every partition, and since when each is unchanged.
 
 A commit that a round does not show is forgotten if the round could see all commits, and otherwise
-a day after it was last seen: where something is missing in every round, what was there once would
-be kept for ever.
+a day after it was last seen: where every round is incomplete, it would otherwise be kept for ever.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from rules.facts.commit_keys import CommitKeys
 from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
-from rules.facts.unchanged_since import UnchangedSince, earlier, either, stand
+from rules.facts.unchanged_since import UnchangedSince, advance_unchanged, either, keep_earlier
 
 FORGOTTEN_AFTER: Final = timedelta(hours=24)  # as long as an event lasts
 
@@ -33,7 +32,7 @@ class CommitMemory:
     row: Int64s
     unchanged: UnchangedSince
     seen_us: Int64s  # when each was last seen, microseconds since 1970-01-01 UTC
-    # The log start below which a commit was found when both were last seen; absent: not below it.
+    # The log start offset, where the commit was below it when both were last seen; absent: not below.
     expired_below: Column
 
     def __len__(self) -> int:
@@ -50,23 +49,23 @@ class CommitMemory:
 def matching_commits(snapshot: Snapshot, old: CommitMemory, *, needs_id: bool = False) -> Int64s:
     """Return for each commit of the snapshot its position in the memory, -1 where none.
 
-    Whoever proves something by the two values needs the topic id on both sides (`needs_id`).
+    A proof by the two values needs the topic id on both sides (`needs_id`).
     """
     return old.keys.find(snapshot.partitions, snapshot.groups, snapshot.commits, needs_id=needs_id)
 
 
 def advance_commits(
-    snapshot: Snapshot, known: Partitions, now_us: int, old: CommitMemory | None
+    snapshot: Snapshot, partitions: Partitions, now_us: int, old: CommitMemory | None
 ) -> CommitMemory:
-    """Return the memory one round later; the rows of `known` begin with those of the snapshot."""
+    """Return the memory one round later; the rows of `partitions` begin with those of the snapshot."""
     commits = snapshot.commits
     places = np.full(len(commits), -1, np.int64) if old is None else matching_commits(snapshot, old)
     fresh = CommitMemory(
-        partitions=known,
+        partitions=partitions,
         group_ids=tuple(group.group_id for group in snapshot.groups),
         group=commits.group,
         row=commits.row,
-        unchanged=stand(
+        unchanged=advance_unchanged(
             Column.known(commits.committed_offset),
             commits.read_uncommitted_lag(snapshot.offsets),
             now_us,
@@ -80,29 +79,33 @@ def advance_commits(
     return _with_unseen(fresh, old, _unseen(old, places) & _may_be_there(snapshot, now_us, old))
 
 
-def commits_under(stored: CommitMemory, seen: CommitMemory) -> CommitMemory:
-    """Return the memory of a process that could read an earlier one's only after some rounds.
+def merge_commits(stored: CommitMemory, seen: CommitMemory) -> CommitMemory:
+    """Merge the stored commits into memory.
 
-    A commit that is lower now is left as it was stored, so that the next round finds the rewind.
+    A commit that is lower now keeps its stored value, so that the next round detects the rewind.
     """
     places = stored.keys.find_keys(seen.keys)
     old = stored.unchanged.take(places)
     was_higher = old.values.valid & (old.values.values > seen.unchanged.values.values)
-    merged = earlier(seen.unchanged, old)
+    merged = keep_earlier(seen.unchanged, old)
     unchanged = UnchangedSince(
         either(was_higher, old.values, merged.values),
         either(was_higher, old.since_us, merged.since_us),
     )
-    told = stored.expired_below.take(places)
-    is_below = ~seen.expired_below.valid & told.valid & (seen.unchanged.values.values < told.values)
+    stored_below = stored.expired_below.take(places)
+    is_below = (
+        ~seen.expired_below.valid
+        & stored_below.valid
+        & (seen.unchanged.values.values < stored_below.values)
+    )
     merged_seen = replace(
-        seen, unchanged=unchanged, expired_below=either(is_below, told, seen.expired_below)
+        seen, unchanged=unchanged, expired_below=either(is_below, stored_below, seen.expired_below)
     )
     return _with_unseen(merged_seen, stored, _unseen(stored, places))
 
 
 def _expired_below(snapshot: Snapshot, places: Int64s, old: CommitMemory | None) -> Column:
-    """Return the log start where it is above the commit; where it was not seen, what was known."""
+    """Return the log start where it is above the commit; the remembered one where it was not observed."""
     commits = snapshot.commits
     log_start = snapshot.offsets.log_start_offset.take(commits.row)
     below = log_start.where(commits.committed_offset < log_start.values)
@@ -116,7 +119,7 @@ def _unseen(old: CommitMemory, places: Int64s) -> Bools:
 
 
 def _may_be_there(snapshot: Snapshot, now_us: int, old: CommitMemory) -> Bools:
-    """Mark what is remembered and may exist although this round does not show it."""
+    """Mark the remembered commits that may exist although this round does not show them."""
     recent: Bools = old.seen_us > now_us - FORGOTTEN_AFTER // timedelta(microseconds=1)
     if not snapshot.commits_complete:
         return recent
@@ -126,24 +129,24 @@ def _may_be_there(snapshot: Snapshot, now_us: int, old: CommitMemory) -> Bools:
 
 
 def _with_unseen(fresh: CommitMemory, old: CommitMemory, unseen: Bools) -> CommitMemory:
-    """Add older commits, as far as their partitions are known."""
+    """Add the older commits marked by `unseen` whose partitions still exist."""
     back = matching_rows(old.partitions, fresh.partitions, needs_id=False)  # old row -> fresh row
-    kept = np.flatnonzero(unseen & (back[old.row] >= 0)).astype(np.int64)
-    if not len(kept):
+    added = np.flatnonzero(unseen & (back[old.row] >= 0)).astype(np.int64)
+    if not len(added):
         return fresh
-    kept_groups = [old.group_ids[group] for group in np.unique(old.group[kept]).tolist()]
-    names = tuple(dict.fromkeys((*fresh.group_ids, *kept_groups)))
+    added_groups = [old.group_ids[group] for group in np.unique(old.group[added]).tolist()]
+    names = tuple(dict.fromkeys((*fresh.group_ids, *added_groups)))
     place = {name: position for position, name in enumerate(names)}
     renamed = np.array([place.get(name, -1) for name in old.group_ids], np.int64)
-    group = np.concatenate([fresh.group, renamed[old.group[kept]]])
-    row = np.concatenate([fresh.row, back[old.row[kept]]])
+    group = np.concatenate([fresh.group, renamed[old.group[added]]])
+    row = np.concatenate([fresh.row, back[old.row[added]]])
     order = np.argsort(group * max(len(fresh.partitions), 1) + row, kind="stable").astype(np.int64)
     return CommitMemory(
         partitions=fresh.partitions,
         group_ids=names,
         group=group[order],
         row=row[order],
-        unchanged=fresh.unchanged.joined(old.unchanged.take(kept)).take(order),
-        seen_us=np.concatenate([fresh.seen_us, old.seen_us[kept]])[order],
-        expired_below=fresh.expired_below.joined(old.expired_below.take(kept)).take(order),
+        unchanged=fresh.unchanged.joined(old.unchanged.take(added)).take(order),
+        seen_us=np.concatenate([fresh.seen_us, old.seen_us[added]])[order],
+        expired_below=fresh.expired_below.joined(old.expired_below.take(added)).take(order),
     )

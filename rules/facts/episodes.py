@@ -1,8 +1,8 @@
-"""Episodes: all that is known of one producer's rejected sequences on one partition.
+"""Episodes: all evidence about one producer's rejected sequences on one partition.
 
-An episode begins with a broker's line and gathers what was found out since: the batches around it,
-what the leader remembers of the producer, leader changes. It ends when nothing more is rejected and
-nothing more can be found out, and is kept for a day.
+An episode begins with a broker's log line and gathers evidence: the batches around it, the leader's
+state of the producer, leader changes. It ends when nothing more is rejected and no further evidence is
+expected, and is kept for a day.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import TypeAlias
 
 from rules.facts.column import Int64s
 from rules.facts.identity import BrokerId, TopicId, TopicPartition
-from rules.facts.leaderships import Leaderships, leaderships_under
+from rules.facts.leaderships import Leaderships, merge_leaderships
 from rules.facts.producers import ProducerState
-from rules.facts.rejections import Rejection, merged, order
+from rules.facts.rejections import Rejection, merge_rejections, order
 from rules.facts.sequence_verdicts import Arrival, Phase, SequenceClass, SequenceVerdict
 
-# Topic and partition, producer id; None: the line does not tell it.
+# Topic and partition, producer id; None: not in the line.
 EpisodeKey: TypeAlias = tuple[TopicPartition | None, int | None]
 
 
 class ChangeKind(StrEnum):
-    """What a change of leader left, where it was not clean."""
+    """How a leader change was not clean."""
 
     LOST = "lost"  # committed records are missing for certain
     UNCLEAN = "unclean"  # the new leader was not in sync
@@ -38,14 +38,14 @@ class LeaderChange:
     leader_epoch: int  # the new one
     kind: ChangeKind
     leader: BrokerId | None  # the new one
-    # Of the last observation before; None: told by the controller's line alone.
+    # From the last observation before; None: only the controller's line is known.
     leader_before: BrokerId | None
     leader_epoch_before: int | None
     last_observation_us: int | None
-    # Where the older epoch ended in the new leader's log; None: told by the controller's line alone.
+    # Where the older epoch ended in the new leader's log; None: only the controller's line is known.
     epoch_end: int | None
-    # What is gone, as far as it is known; `lost_to` is exclusive. Of the kind `lost` it was committed;
-    # an old leader that comes back tells of the others all that it had.
+    # The lost range, as far as known; `lost_to` is exclusive. For the kind `lost` it was committed; for
+    # the others it is all that a returned former leader had.
     lost_from: int | None
     lost_to: int | None
     seen_us: int  # the round that proved it
@@ -53,16 +53,16 @@ class LeaderChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateObservation:
-    """What a leader remembered of the producer at one time."""
+    """A leader's state of the producer at one time."""
 
     leader_epoch: int
     observed_us: int
-    state: ProducerState | None  # None: it knows nothing of it
+    state: ProducerState | None  # None: it has none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedVerdict:
-    """What was last told of an episode; it is told again when more than the last two differs."""
+    """The last report of an episode; repeated when more than its time and count differ."""
 
     class_: SequenceClass
     phase: Phase
@@ -70,12 +70,12 @@ class ReportedVerdict:
     lost_to: int | None
     is_resent: bool
     reported_us: int
-    times: int  # how often something was told of it
-    arrival: Arrival | None = None  # None: nothing was told of it
+    times: int  # how many reports were made
+    arrival: Arrival | None = None  # None: not reported
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether there was a proof."""
+        """Whether the verdict was proven."""
         return self.phase is Phase.CONFIRMED
 
 
@@ -88,74 +88,72 @@ class Episode:
     topic_id: TopicId | None
     producer_id: int | None
     rejections: tuple[Rejection, ...]  # distinct ones, the first and the latest
-    rejection_count: int  # all, also those of which no numbers are kept
-    first_seen_us: int  # by our own clock: the rounds that read the first line and the last one
+    rejection_count: int  # all, also those that are not kept
+    first_seen_us: int  # by our own clock: the rounds that read the first and the last line
     last_seen_us: int
     leader_epoch: int | None  # of the partition, when it was first seen
     verdict: SequenceVerdict
-    # What was known of the partition's leaders when it was last seen: since which epoch every change
-    # is known, and since which one every change was clean for certain.
+    # The partition's leaders when it was last observed: the present epoch, the one since which every
+    # change is known, and the one since which every change was certainly clean.
     seen_epoch: int | None = None
     watched_from: int | None = None
     clean_from: int | None = None
-    leading: int = 0  # the place of the rejection that decides
-    largest_batch: int | None = None  # records, of whatever producer, near there
-    # When the log was last scanned around the rejections, and from there on to its end.
+    leading: int = 0  # the position of the rejection that decides
+    largest_batch: int | None = None  # records, of any producer, near the rejections
+    # When the log was last scanned around the rejections, and when from there to its end.
     batches_scanned_us: int | None = None
     end_scanned_us: int | None = None
     first_state: StateObservation | None = None
     last_state: StateObservation | None = None
     newest_producer_epoch: int | None = None  # seen in the log, or remembered by the leader
     changes: tuple[LeaderChange, ...] = ()  # ascending by epoch
-    queries: int = 0  # rounds that asked since the last new rejection, and in all
-    total_queries: int = 0
-    is_querying: bool = False  # this round wants to know more, and the next one will
-    is_waiting: bool = False  # it would ask, if not so many others did
-    # An answer or a client's retry may still change what is said: it is not known yet.
+    queries: int = 0  # rounds that queried the leader since the last new rejection
+    total_queries: int = 0  # and in total, until all rejections are settled
+    is_querying: bool = False  # the next round queries the leader
+    is_waiting: bool = False  # it would query, but too many others do
+    # An answer or a client's retry may still change the verdict.
     is_investigated: bool = False
     reported: ReportedVerdict | None = None
     ended_us: int | None = None
 
     @property
     def key(self) -> EpisodeKey:
-        """Return what the episode is of."""
+        """Return the partition and producer of the episode."""
         return self.name, self.producer_id
 
     @property
     def shown(self) -> Rejection:
-        """Return the rejection of which the verdict is."""
+        """Return the rejection that decides the verdict."""
         return self.rejections[min(self.leading, len(self.rejections) - 1)]
 
     @property
     def is_resent(self) -> bool:
-        """Whether the producer wrote under a newer epoch than the one of the rejected batch."""
+        """Whether the producer wrote under a newer epoch than that of the deciding rejected batch."""
         return self.is_resent_after(self.shown)
 
     def is_resent_after(self, rejection: Rejection) -> bool:
-        """Whether the producer wrote under a newer epoch than the one of a rejected batch."""
+        """Whether the producer wrote under a newer epoch than that of a rejected batch."""
         before, newest = rejection.before, self.newest_producer_epoch
         return before is not None and newest is not None and newest > before.producer_epoch
 
     @property
     def is_reported(self) -> bool:
-        """Whether what is said of it may be told: it is proven, or no answer is awaited."""
+        """Whether the verdict may be reported: it is proven, or no answer is expected."""
         is_open = self.is_investigated or self.is_querying or self.is_waiting
         return self.verdict.is_confirmed or not is_open
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SequenceMemory:
-    """All that is remembered of the sequences of one cluster id."""
+    """The remembered sequence episodes of one cluster id."""
 
     open: Mapping[EpisodeKey, Episode] = field(default_factory=dict)
     ended: tuple[Episode, ...] = ()  # ascending by when they ended
-    # The latest changes of leader that were not clean, also of partitions without an episode: a
-    # rejection comes after the change.
+    # The latest leader changes that were not clean, also of partitions without an episode: a rejection
+    # comes after the change.
     changes: Mapping[TopicPartition, tuple[LeaderChange, ...]] = field(default_factory=dict)
     leaderships: Leaderships = field(default_factory=Leaderships.none)
-    unreported: int = (
-        0  # episodes that were dropped, being too many, before anything was told of them
-    )
+    unreported: int = 0  # episodes that were dropped, being too many, before they were reported
     unreported_us: int | None = None  # the last round that dropped one
 
     @property
@@ -164,40 +162,46 @@ class SequenceMemory:
         return (*self.ended, *self.open.values())
 
 
-def sequences_under(stored: SequenceMemory, seen: SequenceMemory) -> SequenceMemory:
-    """Return the memory of a process that could read an earlier one's only after some rounds."""
-    ids = {one.id for one in seen.ended}
-    both = {key: (one, seen.open[key]) for key, one in stored.open.items() if key in seen.open}
+def merge_sequences(stored: SequenceMemory, seen: SequenceMemory) -> SequenceMemory:
+    """Merge the stored episodes into memory."""
+    ids = {episode.id for episode in seen.ended}
+    both = {
+        key: (episode, seen.open[key]) for key, episode in stored.open.items() if key in seen.open
+    }
     replaced = [
         replace(old, ended_us=new.first_seen_us, is_querying=False, is_waiting=False)
         for old, new in both.values()
         if _is_of_another_topic(old, new)
     ]
     joined = {
-        key: _joined(old, new)
+        key: _merge_episodes(old, new)
         for key, (old, new) in both.items()
         if not _is_of_another_topic(old, new)
     }
     return SequenceMemory(
         open={**stored.open, **seen.open, **joined},
-        ended=(*(one for one in stored.ended if one.id not in ids), *replaced, *seen.ended),
+        ended=(
+            *(episode for episode in stored.ended if episode.id not in ids),
+            *replaced,
+            *seen.ended,
+        ),
         changes={
-            name: joined_changes(stored.changes.get(name, ()), seen.changes.get(name, ()))
+            name: merge_changes(stored.changes.get(name, ()), seen.changes.get(name, ()))
             for name in {**stored.changes, **seen.changes}
         },
-        leaderships=leaderships_under(stored.leaderships, seen.leaderships),
+        leaderships=merge_leaderships(stored.leaderships, seen.leaderships),
         unreported=stored.unreported + seen.unreported,
         unreported_us=_latest(stored.unreported_us, seen.unreported_us),
     )
 
 
-def _is_of_another_topic(one: Episode, other: Episode) -> bool:
-    return None not in (one.topic_id, other.topic_id) and one.topic_id != other.topic_id
+def _is_of_another_topic(old: Episode, new: Episode) -> bool:
+    return None not in (old.topic_id, new.topic_id) and old.topic_id != new.topic_id
 
 
-def _joined(stored: Episode, seen: Episode) -> Episode:
-    """Return the same producer's rejections of two processes; the verdict stays until the next round."""
-    rejections = _joined_rejections(stored, seen)
+def _merge_episodes(stored: Episode, seen: Episode) -> Episode:
+    """Merge one producer's stored and new episode; the stored verdict stays until the next round."""
+    rejections = _merge_all_rejections(stored, seen)
     keys = [rejection.key for rejection in rejections]
     counted = sum(rejection.count for rejection in (*stored.rejections, *seen.rejections))
     twice = counted - sum(rejection.count for rejection in rejections)
@@ -221,47 +225,47 @@ def _joined(stored: Episode, seen: Episode) -> Episode:
         first_state=stored.first_state or seen.first_state,
         last_state=seen.last_state or stored.last_state,
         newest_producer_epoch=_latest(stored.newest_producer_epoch, seen.newest_producer_epoch),
-        changes=joined_changes(stored.changes, seen.changes),
+        changes=merge_changes(stored.changes, seen.changes),
         queries=0,
         reported=stored.reported or seen.reported,
     )
 
 
-def _joined_rejections(stored: Episode, seen: Episode) -> tuple[Rejection, ...]:
-    """Return the rejections of both; of one that came again the later process knows more."""
-    found = {rejection.key: rejection for rejection in stored.rejections}
+def _merge_all_rejections(stored: Episode, seen: Episode) -> tuple[Rejection, ...]:
+    """Merge the rejections of both; of a repeated one the later process has the better evidence."""
+    by_key = {rejection.key: rejection for rejection in stored.rejections}
     for rejection in seen.rejections:
-        known = found.get(rejection.key)
-        if known is None:
-            found[rejection.key] = rejection
+        earlier = by_key.get(rejection.key)
+        if earlier is None:
+            by_key[rejection.key] = rejection
             continue
-        both = merged(known, rejection)
-        if both is not known:
-            found[rejection.key] = replace(rejection, count=both.count, times_us=both.times_us)
-    return tuple(sorted(found.values(), key=order))
+        both = merge_rejections(earlier, rejection)
+        if both is not earlier:
+            by_key[rejection.key] = replace(rejection, count=both.count, times_us=both.times_us)
+    return tuple(sorted(by_key.values(), key=order))
 
 
-def _latest(one: int | None, other: int | None) -> int | None:
-    return max((known for known in (one, other) if known is not None), default=None)
+def _latest(first: int | None, second: int | None) -> int | None:
+    return max((number for number in (first, second) if number is not None), default=None)
 
 
-def joined_changes(
-    known: tuple[LeaderChange, ...], newer: tuple[LeaderChange, ...]
+def merge_changes(
+    older: tuple[LeaderChange, ...], newer: tuple[LeaderChange, ...]
 ) -> tuple[LeaderChange, ...]:
-    """Return changes of one partition, one per epoch; a proof says more than a line."""
-    by_epoch = {one.leader_epoch: one for one in known}
-    for one in newer:
-        before = by_epoch.get(one.leader_epoch)
-        by_epoch[one.leader_epoch] = one if before is None else _sharper(before, one)
+    """Merge the leader changes of one partition, one per epoch; a proof says more than a line."""
+    by_epoch = {change.leader_epoch: change for change in older}
+    for later in newer:
+        before = by_epoch.get(later.leader_epoch)
+        by_epoch[later.leader_epoch] = later if before is None else _merge_change(before, later)
     return tuple(by_epoch[epoch] for epoch in sorted(by_epoch))
 
 
-def _sharper(one: LeaderChange, other: LeaderChange) -> LeaderChange:
-    """Return one change with the more exact of what is known of it."""
+def _merge_change(first: LeaderChange, second: LeaderChange) -> LeaderChange:
+    """Merge two records of one change, with the more exact kind and range."""
     kinds = tuple(ChangeKind)
-    proven, said = (one, other) if one.epoch_end is not None else (other, one)
-    ends = [change.lost_to for change in (one, other) if change.lost_to is not None]
-    starts = [change.lost_from for change in (one, other) if change.lost_from is not None]
+    proven, said = (first, second) if first.epoch_end is not None else (second, first)
+    ends = [change.lost_to for change in (first, second) if change.lost_to is not None]
+    starts = [change.lost_from for change in (first, second) if change.lost_from is not None]
     return replace(
         proven,
         kind=min(proven.kind, said.kind, key=kinds.index),
@@ -274,13 +278,13 @@ def _sharper(one: LeaderChange, other: LeaderChange) -> LeaderChange:
 def sequences_with_times(
     memory: SequenceMemory, change: Callable[[int], int], change_all: Callable[[Int64s], Int64s]
 ) -> SequenceMemory:
-    """Return the memory with its times changed; those of brokers' clocks nobody has set."""
+    """Return the memory with its times changed, except those by brokers' clocks."""
     return replace(
         memory,
-        open={key: _moved(one, change) for key, one in memory.open.items()},
-        ended=tuple(_moved(one, change) for one in memory.ended),
+        open={key: _move_times(episode, change) for key, episode in memory.open.items()},
+        ended=tuple(_move_times(episode, change) for episode in memory.ended),
         changes={
-            name: tuple(_moved_change(one, change) for one in changes)
+            name: tuple(_move_change(leader_change, change) for leader_change in changes)
             for name, changes in memory.changes.items()
         },
         leaderships=memory.leaderships.with_times(change_all),
@@ -289,15 +293,15 @@ def sequences_with_times(
 
 
 def latest_sequence_time(memory: SequenceMemory) -> int:
-    """Return the latest time of our own clock that is remembered, 0 where nothing is."""
-    times = [one.last_seen_us for one in memory.open.values()]
-    times += [one.ended_us or 0 for one in memory.ended]
+    """Return the latest remembered time by our own clock, 0 where there is none."""
+    times = [episode.last_seen_us for episode in memory.open.values()]
+    times += [episode.ended_us or 0 for episode in memory.ended]
     times += [change.seen_us for changes in memory.changes.values() for change in changes]
     return max(times, default=0)
 
 
-def _moved(episode: Episode, change: Callable[[int], int]) -> Episode:
-    observed, told = episode.batches_scanned_us, episode.reported
+def _move_times(episode: Episode, change: Callable[[int], int]) -> Episode:
+    observed, reported = episode.batches_scanned_us, episode.reported
     scanned_us = episode.end_scanned_us
     return replace(
         episode,
@@ -311,17 +315,19 @@ def _moved(episode: Episode, change: Callable[[int], int]) -> Episode:
         end_scanned_us=None if scanned_us is None else change(scanned_us),
         first_state=_move_observation(episode.first_state, change),
         last_state=_move_observation(episode.last_state, change),
-        changes=tuple(_moved_change(one, change) for one in episode.changes),
-        reported=None if told is None else replace(told, reported_us=change(told.reported_us)),
+        changes=tuple(_move_change(leader_change, change) for leader_change in episode.changes),
+        reported=None
+        if reported is None
+        else replace(reported, reported_us=change(reported.reported_us)),
         ended_us=None if episode.ended_us is None else change(episode.ended_us),
     )
 
 
-def _moved_change(one: LeaderChange, change: Callable[[int], int]) -> LeaderChange:
-    observed = one.last_observation_us
+def _move_change(leader_change: LeaderChange, change: Callable[[int], int]) -> LeaderChange:
+    observed = leader_change.last_observation_us
     return replace(
-        one,
-        seen_us=change(one.seen_us),
+        leader_change,
+        seen_us=change(leader_change.seen_us),
         last_observation_us=None if observed is None else change(observed),
     )
 

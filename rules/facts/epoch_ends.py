@@ -1,10 +1,10 @@
-"""Where leader epochs ended, as the present leaders tell it.
+"""Where leader epochs ended, as the present leaders report it.
 
-A leader knows of each epoch of its log where the next one began. What an earlier leader had beyond
-that end is not in the log any more: the comparison with a remembered high watermark proves a loss
-(DESIGN 6.1), and the one with a committed offset needs no memory at all. The answer may be of a
-lower epoch than was asked about; the comparison holds all the same. Asked for its own epoch a leader
-tells its log end. An answer stays true for as long as the leader epoch lasts.
+A leader knows for each epoch of its log where the next one began. What an earlier leader had beyond
+that end is no longer in the log: the comparison with a remembered high watermark proves a loss
+(DESIGN 6.1), and the one with a committed offset needs no memory at all. The answer may be about a
+lower epoch than the requested one; the comparison still holds. For its own epoch a leader answers its
+log end offset. An answer stays true for as long as the leader epoch lasts.
 Source: OffsetForLeaderEpoch (KIP-101, KIP-279, KIP-320).
 """
 
@@ -25,9 +25,9 @@ class EpochEnds:
     """One row per (partition, epoch) that was answered, ordered by both."""
 
     row: Int64s  # of the snapshot's partitions
-    epoch: Int64s  # that was asked about
-    # The latest epoch, not above the one asked about, that the leader's log has, and the offset at
-    # which it ended, exclusive. Absent: the log has none so old, which says nothing.
+    epoch: Int64s  # the requested one
+    # The latest epoch, not above the requested one, that the leader's log has, and the offset at which
+    # it ended, exclusive. Absent: the log has none so old, which says nothing.
     found_epoch: Column
     end_offset: Column
 
@@ -43,10 +43,10 @@ class EpochEnds:
         )
 
     def find(self, row: Int64s, epoch: Column) -> Int64s:
-        """Return the place of each wanted pair among the answers, -1 where none."""
+        """Return the position of each (row, epoch) pair among the answers, -1 where none."""
         if not len(self) or not len(row):
             return np.full(len(row), -1, np.int64)
-        known, wanted = self.row * EPOCHS + self.epoch, row * EPOCHS + epoch.values
-        found = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-        hit = epoch.valid & (row >= 0) & (known[found] == wanted)
-        return np.where(hit, found, -1).astype(np.int64)
+        own_codes, codes = self.row * EPOCHS + self.epoch, row * EPOCHS + epoch.values
+        places = np.minimum(np.searchsorted(own_codes, codes), len(own_codes) - 1)
+        hit = epoch.valid & (row >= 0) & (own_codes[places] == codes)
+        return np.where(hit, places, -1).astype(np.int64)

@@ -1,7 +1,7 @@
 """A gap: something that a round should have seen and did not, with its cause.
 
 A gap is a value, not an error. It names what is missing and why, so that a reader of a snapshot
-can tell "nothing there" from "could not observation".
+can distinguish "nothing there" from "could not be observed".
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class GapCause(StrEnum):
 
 
 class GapScope(StrEnum):
-    """What is missing; it says of which subjects an absence proves nothing."""
+    """What is missing: the subjects of which an absence proves nothing."""
 
     CLUSTER = "cluster"  # a broker, the controller, a permission on the whole cluster
     PLACEMENT = "placement"  # topics and where their partitions live

@@ -1,6 +1,4 @@
-"""What a gap means to whoever searches for a loss: why it is there, whether it ends by itself, and what
-cannot be told while it lasts.
-"""
+"""Explains a gap: its cause, whether it ends by itself, and what is unknown while it lasts."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.identity import BrokerId
 from rules.facts.snapshot import Snapshot
 
-# What a gap is about. Its words may differ from round to round, as in a count of partitions.
+# The subject of a gap. Its text may differ from round to round, as in a count of partitions.
 GapKey: TypeAlias = tuple[
     GapScope, GapCause, BrokerId | None, str | None, int | None, str | None
 ]  # broker, topic, partition, group
@@ -25,7 +23,7 @@ EXPLANATIONS: Final[Mapping[GapCause, str]] = {
     GapCause.NO_LEADER: "no replica leads; it ends when one is elected",
     GapCause.LEADER_CHANGING: "the leader is changing; it ends by itself within a round or two",
     GapCause.COORDINATOR_MOVING: "the coordinator is moving; it ends by itself, mostly in seconds",
-    GapCause.GONE: "deleted or created anew while the round observed; it ends by itself with the next",
+    GapCause.GONE: "deleted or recreated during the round; it ends by itself with the next one",
     GapCause.IMPOSSIBLE_VALUE: "an answer that cannot be true was left out",
     GapCause.UNREADABLE: "an answer could not be decoded",
     GapCause.LIMIT: "a limit of Tidemark's was reached first",
@@ -40,27 +38,27 @@ MAKES_UNKNOWN: Final[Mapping[GapScope, str]] = {
     GapScope.COMMITS: "how far these groups have read, and whether they read what is gone",
     GapScope.OFFSETS: "whether these partitions lost records, and what holds back their readers",
     GapScope.REPLICAS: "what followers have: what is not replicated yet, and who may lead safely",
-    GapScope.READABLE: "whether there is something left to read for groups that stand still",
+    GapScope.READABLE: "whether there is something left to read for groups that do not advance",
     GapScope.TRANSACTIONS: "which transactions are open, and whether one of them hangs",
     GapScope.PRODUCERS: "who has a transaction open there, and what a leader knows of a producer",
     GapScope.TRANSACTION_LOG: "how transactions ended, and whether a committed one lost its records",
     GapScope.EPOCHS: "what a new leader has of the one before: whether their change lost records",
     GapScope.BATCHES: "whether a gap in a producer's sequences is a reordering or a loss",
-    GapScope.BROKER_LOG: "rejected batches and what old leaders cut away: gaps in sequences are not "
-    "seen, and the exact range of a loss is not",
+    GapScope.BROKER_LOG: "rejected batches and what former leaders truncated: gaps in sequences are not "
+    "seen, nor is the exact range of a loss",
     GapScope.SCRAPES: "errors that clients and brokers count: whether a client gave up its batches",
 }
 
 
 def gap_key(gap: Gap) -> GapKey:
-    """Return what a gap of one round has in common with the same one of another."""
+    """Return the key by which a gap is the same in two rounds."""
     return gap.scope, gap.cause, gap.broker_id, gap.topic, gap.partition, gap.group
 
 
 def gaps_since(
     before: Mapping[GapKey, datetime], snapshot: Snapshot | None
 ) -> Mapping[GapKey, datetime]:
-    """Return since which observation each gap has been there without a break."""
+    """Return for each gap of a snapshot since which round it has lasted without a break."""
     if snapshot is None:
         return before
     keys = map(gap_key, snapshot.gaps)

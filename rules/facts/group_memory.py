@@ -1,8 +1,8 @@
-"""When each group was last seen at work, so that a stopped consumer is told from an abandoned group.
+"""When each group was last active, so that a stopped consumer differs from an abandoned group.
 
-A fleet has hundreds of groups that nobody uses any more: their offsets stay for a week. A group was
-at work when it had members, or when a commit of it went forward: some clients commit without being
-members. A commit that goes back or appears may be a person's.
+A cluster has hundreds of groups that nobody uses any more: their offsets stay for a week. A group was
+active when it had members, or when a commit of it advanced: some clients commit without being members.
+A commit that goes back or is new may be a person's.
 """
 
 from __future__ import annotations
@@ -29,29 +29,31 @@ class GroupMemory:
 
     group_ids: tuple[str, ...]
     seen_us: Int64s  # the last observation that listed it
-    active_us: Column  # the last observation that saw it at work; absent: none since it is known
-    epoch: Column  # of its members (KIP-848), as last told
-    joined: Column  # 1 where members had joined it, 0 for a group that only commits, as last told
+    active_us: Column  # the last observation that saw it active; absent: none since it is known
+    epoch: Column  # of its members (KIP-848), as last described
+    joined: (
+        Column  # 1 where members had joined it, 0 for a group that only commits, as last described
+    )
 
     @classmethod
     def none(cls) -> GroupMemory:
-        """Return what is known before the first round."""
+        """Return the memory before the first round."""
         nothing = Column.absent(0)
         seen = np.zeros(0, np.int64)
         return cls(group_ids=(), seen_us=seen, active_us=nothing, epoch=nothing, joined=nothing)
 
     def active_of(self, groups: Sequence[Group]) -> Column:
-        """Return when each of these groups was last seen at work."""
+        """Return when each of these groups was last active."""
         return self.active_us.take(self._find([group.group_id for group in groups]))
 
     def were_made_anew(self, groups: Sequence[Group]) -> Bools:
-        """Mark the groups that are not the ones that are remembered: deleted, and made again.
+        """Mark the groups that were deleted and created again since they were remembered.
 
-        An epoch only grows while a group lasts, and who was joined once is no mere name for commits.
+        An epoch only grows while a group exists, and a group that had members keeps its protocol type.
         """
         places = self._find([group.group_id for group in groups])
         epoch, joined = self.epoch.take(places), self.joined.take(places)
-        now_epoch, now_joined = _epochs(groups), _joined_ones(groups)
+        now_epoch, now_joined = _epochs(groups), _have_joined(groups)
         is_younger = epoch.valid & now_epoch.valid & (now_epoch.values < epoch.values)
         was_left = joined.valid & now_joined.valid & (now_joined.values < joined.values)
         anew: Bools = is_younger | was_left
@@ -63,9 +65,9 @@ class GroupMemory:
 
 
 def have_members(groups: Sequence[Group]) -> Column:
-    """Return 1 for groups with members and 0 for those without; absent where nobody told.
+    """Return 1 for groups with members and 0 for those without; absent where it is not known.
 
-    A group that was not described has the state that its listing told.
+    A group that was not described has the state of its listing.
     """
     return Column.of(_has_members(group) for group in groups)
 
@@ -80,9 +82,11 @@ def _epochs(groups: Sequence[Group]) -> Column:
     return Column.of(group.epoch for group in groups)
 
 
-def _joined_ones(groups: Sequence[Group]) -> Column:
+def _have_joined(groups: Sequence[Group]) -> Column:
     types = (group.protocol_type for group in groups)
-    return Column.of(None if one is None else int(bool(one)) for one in types)
+    return Column.of(
+        None if protocol_type is None else int(bool(protocol_type)) for protocol_type in types
+    )
 
 
 def advance_groups(
@@ -93,7 +97,7 @@ def advance_groups(
     works = (members.valid & (members.values == 1)) | _went_forward(snapshot, commits)
     before = old.active_of(snapshot.groups)
     places = old._find([group.group_id for group in snapshot.groups])  # noqa: SLF001 - its own kind
-    epochs, joined = _epochs(snapshot.groups), _joined_ones(snapshot.groups)
+    epochs, joined = _epochs(snapshot.groups), _have_joined(snapshot.groups)
     fresh = GroupMemory(
         group_ids=tuple(group.group_id for group in snapshot.groups),
         seen_us=np.full(len(snapshot.groups), now_us, np.int64),
@@ -104,11 +108,11 @@ def advance_groups(
     if snapshot.groups_complete:
         return fresh
     oldest = now_us - FORGOTTEN_AFTER // timedelta(microseconds=1)
-    return _joined(fresh, old, old.seen_us > oldest)
+    return _add_missing_groups(fresh, old, old.seen_us > oldest)
 
 
-def groups_under(stored: GroupMemory, seen: GroupMemory) -> GroupMemory:
-    """Return the memory of a process that could read an earlier one's only after some rounds."""
+def merge_groups(stored: GroupMemory, seen: GroupMemory) -> GroupMemory:
+    """Merge the stored groups into memory."""
     places = stored._find(seen.group_ids)  # noqa: SLF001 - its own kind
     before = stored.active_us.take(places)
     mine = seen.active_us
@@ -124,22 +128,22 @@ def groups_under(stored: GroupMemory, seen: GroupMemory) -> GroupMemory:
         epoch=either(seen.epoch.valid, seen.epoch, stored.epoch.take(places)),
         joined=either(seen.joined.valid, seen.joined, stored.joined.take(places)),
     )
-    return _joined(merged, stored, np.ones(len(stored.group_ids), np.bool_))
+    return _add_missing_groups(merged, stored, np.ones(len(stored.group_ids), np.bool_))
 
 
-def _joined(fresh: GroupMemory, old: GroupMemory, is_kept: Bools) -> GroupMemory:
+def _add_missing_groups(fresh: GroupMemory, old: GroupMemory, is_kept: Bools) -> GroupMemory:
     """Add the groups of `old` that `fresh` does not have."""
     names = set(fresh.group_ids)
-    kept = [
+    added = [
         place
         for place, name in enumerate(old.group_ids)
         if name not in names and bool(is_kept[place])
     ]
-    if not kept:
+    if not added:
         return fresh
-    places = np.array(kept, np.int64)
+    places = np.array(added, np.int64)
     return GroupMemory(
-        group_ids=(*fresh.group_ids, *(old.group_ids[place] for place in kept)),
+        group_ids=(*fresh.group_ids, *(old.group_ids[place] for place in added)),
         seen_us=np.concatenate([fresh.seen_us, old.seen_us[places]]),
         active_us=fresh.active_us.joined(old.active_us.take(places)),
         epoch=fresh.epoch.joined(old.epoch.take(places)),

@@ -1,7 +1,7 @@
 """Groups, what they committed, and the lags that follow.
 
 A committed offset is the next one to read. Lags count offsets, not records: transaction markers
-and compacted records use offsets too. A group's isolation level cannot be asked, so both lags are
+and compacted records use offsets too. A group's isolation level cannot be queried, so both lags are
 given and the reader declares which one matters.
 Source: ListGroups (KIP-848 types), DescribeGroups, ConsumerGroupDescribe, ShareGroupDescribe,
 OffsetFetch, DescribeShareGroupOffsets (KIP-932).
@@ -37,8 +37,8 @@ class Group:
     group_type: GroupType
     state: str | None  # Kafka's own word, such as Stable, Empty, PreparingRebalance
     member_count: int | None
-    coordinator: BrokerId | None  # None: brokers disagree, and it cannot be told who is right
-    # Whether members ever joined it: empty for a group that only commits; absent: not told.
+    coordinator: BrokerId | None  # None: brokers disagree, and it is not known which one is right
+    # Whether members ever joined it: empty for a group that only commits; absent: not described.
     protocol_type: str | None = None
     epoch: int | None = None  # KIP-848: grows with each change of its members or subscriptions
 
@@ -56,8 +56,8 @@ class Commits:
     row: Int64s  # row of the partition index
     committed_offset: Int64s
     committed_leader_epoch: Column  # absent when the client committed none
-    nothing_to_read: Column  # 1 true, 0 false, absent: not asked or not known
-    scan_failed: Bools  # absent because the log may not or could not be inspected
+    nothing_to_read: Column  # 1 true, 0 false, absent: not queried or not known
+    scan_failed: Bools  # `nothing_to_read` is absent because the log could not be read
 
     def __len__(self) -> int:
         return len(self.row)
@@ -87,7 +87,7 @@ class Commits:
         """Return high watermark minus committed offset.
 
         Absent where the group is above the high watermark, which is evidence of lost records
-        or of a reset by hand and is told by a gap, never clamped to zero.
+        or of a manual reset and is reported as a gap, never clamped to zero.
         """
         return self._lag(offsets.high_watermark)
 
@@ -99,8 +99,8 @@ class Commits:
     def of_another_topic(self, offsets: Offsets) -> Bools:
         """Mark the commits that were made on an earlier topic of the same name, as their epoch proves.
 
-        An epoch lasts for as long as its leader's log does, and what was read in it is there: beyond the
-        high watermark of the epoch that a commit was made in, or of an older one, nobody has read.
+        Within one leader epoch nothing that was read disappears: a commit above the high watermark of
+        its own leader epoch, or of an older one, belongs to another topic.
         """
         end, present = offsets.high_watermark.take(self.row), offsets.leader_epoch.take(self.row)
         epoch = self.committed_leader_epoch

@@ -1,8 +1,8 @@
-"""Incidents: what one broker's loss of leadership did, on all the partitions that it had led.
+"""Incidents: one broker's loss of leadership, on all the partitions that it had led.
 
-A broker that dies leaves as many elections as it led partitions, within seconds or, where replicas come
-back one by one, minutes. Whoever is told wants to hear of it once. An incident is remembered for a day,
-so that what is found out later about one of its elections joins it.
+A broker that crashes causes as many elections as it led partitions, within seconds or, where replicas
+return one by one, minutes. An incident groups them for one notification. It is remembered for a day, so
+that later evidence about one of its elections joins it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rules.facts.identity import TopicId, TopicPartition
 
 
 class EventName(NamedTuple):
-    """What names a leader change over time: the epoch that it began."""
+    """The lasting name of a leader change: partition, topic id and the epoch that it began."""
 
     partition: TopicPartition
     topic_id: TopicId | None
@@ -33,15 +33,17 @@ class Incident:
     events: frozenset[EventName]
 
 
-def incidents_under(
+def merge_incidents(
     stored: tuple[Incident, ...], seen: tuple[Incident, ...]
 ) -> tuple[Incident, ...]:
-    """Return the incidents of two processes; those with one id are one."""
-    joined = {one.incident_id: one for one in stored}
-    for one in seen:
-        known = joined.get(one.incident_id)
-        joined[one.incident_id] = (
-            one if known is None else replace(one, events=known.events | one.events)
+    """Merge the stored incidents into memory; those with the same id are joined."""
+    joined = {incident.incident_id: incident for incident in stored}
+    for incident in seen:
+        before = joined.get(incident.incident_id)
+        joined[incident.incident_id] = (
+            incident
+            if before is None
+            else replace(incident, events=before.events | incident.events)
         )
     return tuple(joined.values())
 
@@ -49,7 +51,7 @@ def incidents_under(
 def incidents_with_times(
     incidents: tuple[Incident, ...], change: Callable[[int], int]
 ) -> tuple[Incident, ...]:
-    """Return the incidents with their times changed; their ids stay what they are."""
+    """Return the incidents with their times changed and their ids unchanged."""
     return tuple(
         replace(incident, began_us=change(incident.began_us), last_us=change(incident.last_us))
         for incident in incidents

@@ -1,12 +1,12 @@
-"""What must be remembered of each partition so that a later loss can be proven.
+"""Remembers each partition's last observation, so that a later loss can be proven.
 
-After a change of leader the new leader is asked where the remembered epoch ended; the answer is
+After a leader change the new leader is queried for the end of the remembered epoch; the answer is
 compared with the offsets remembered here (DESIGN 6.1). The observation before the change is kept until a
-leader has told where its epoch ended, also over a restart and over further changes. A round in which
-a partition's leader gave no answer keeps the older memory and its older time; but who was in sync
-under that leader is told by others, and the latest that was told counts: an ISR may shrink to a leader
-that dies before it is asked again. Whoever remembers
-decides for which partitions: what a round does not list is not thereby gone.
+leader has reported where its epoch ended, also over a restart and over further changes. A round in which
+a partition's leader gave no answer keeps the older observation and its older time; but the ISR under that
+leader is reported by other brokers, and the latest one counts: an ISR may shrink to a leader that crashes
+before it is queried again. The caller decides which partitions are remembered: one that a round does not
+list may still exist.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from rules.facts.observation_context import ObservationContext
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
 from rules.facts.times import SECOND_US
-from rules.facts.unchanged_since import UnchangedSince, earlier
+from rules.facts.unchanged_since import UnchangedSince, keep_earlier
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LastObservations:
-    """The last complete observe each partition; one row per partition of `partitions`."""
+    """The last complete observation of each partition; one row per partition of `partitions`."""
 
     partitions: Partitions
     leader: Column  # broker id
@@ -63,7 +63,7 @@ class LastObservations:
         )
 
     def over(self, partitions: Partitions) -> LastObservations:
-        """Return the observes `partitions`, which begin with these; there is none at the others."""
+        """Return the observations by the rows of `partitions`, which begin with these; others have none."""
         if partitions is self.partitions:
             return self
         rows = np.arange(len(partitions), dtype=np.int64)
@@ -102,14 +102,15 @@ class LastObservation:
 def remember(
     snapshot: Snapshot,
     before: LastObservations | None = None,
-    known: Partitions | None = None,
+    all_partitions: Partitions | None = None,
     high_watermark: UnchangedSince | None = None,
 ) -> LastObservations:
     """Merge a snapshot into the memory.
 
-    An observation of another leader epoch waits until it is told where the older one ended. It has the rows of
-    `known`, which begin with those of the snapshot and are no others by default; other partitions are
-    forgotten. `high_watermark` is since when the high watermarks stand by now.
+    An observation of a later leader epoch replaces an older one only once the end of the older epoch is
+    known. The result has the rows of `all_partitions`, which begin with those of the snapshot (the
+    default); other partitions are forgotten. `high_watermark` is since when the high watermarks are
+    unchanged.
     """
     offsets, partitions = snapshot.offsets, snapshot.partitions
     rows = np.arange(len(partitions), dtype=np.int64)
@@ -131,7 +132,7 @@ def remember(
         observed_at_us=now.where(seen),
         context=ObservationContext.of(partitions, unchanged.take(rows), now),
     )
-    fresh = fresh.over(partitions if known is None else known)
+    fresh = fresh.over(partitions if all_partitions is None else all_partitions)
     if before is None:
         return fresh
     return _keep_older(
@@ -142,7 +143,7 @@ def remember(
 def unsettled_rows(
     observations: LastObservations, partitions: Partitions, leader_epoch: Column
 ) -> Bools:
-    """Mark the rows of `partitions` of whose observations it is not known yet what their epoch left.
+    """Mark the rows of `partitions` whose last observation is of an older leader epoch.
 
     `leader_epoch` is the one in the leaders' present answers.
     """
@@ -151,38 +152,40 @@ def unsettled_rows(
     return changed
 
 
-def refined(observations: LastObservations, light: AtRiskObservations) -> LastObservations:
-    """Return the observations with those between two rounds laid over them, as far as the epoch is the same."""
+def overlay_observations(
+    observations: LastObservations, light: AtRiskObservations
+) -> LastObservations:
+    """Return the observations updated by newer light ones of the same leader epoch."""
     rows = matching_rows(light.partitions, observations.partitions)[light.row]
-    known = observations.leader_epoch.take(rows)
-    is_same = known.valid & (known.values == light.leader_epoch) & light.high_watermark.valid
+    epoch = observations.leader_epoch.take(rows)
+    is_same = epoch.valid & (epoch.values == light.leader_epoch) & light.high_watermark.valid
     is_same &= light.observed_at_us > observations.observed_at_us.take(rows).values
     at = rows[is_same]
 
-    def laid(column: Column, over: Column) -> Column:
+    def overlay(column: Column, over: Column) -> Column:
         values, valid = column.values.copy(), column.valid.copy()
         values[at], valid[at] = over.values[is_same], over.valid[is_same]
         return Column(values, valid)
 
     return replace(
         observations,
-        last_stable_offset=laid(observations.last_stable_offset, light.last_stable_offset),
-        high_watermark=laid(observations.high_watermark, light.high_watermark),
-        log_end_offset=laid(observations.log_end_offset, light.log_end_offset),
-        observed_at_us=laid(observations.observed_at_us, Column.known(light.observed_at_us)),
+        last_stable_offset=overlay(observations.last_stable_offset, light.last_stable_offset),
+        high_watermark=overlay(observations.high_watermark, light.high_watermark),
+        log_end_offset=overlay(observations.log_end_offset, light.log_end_offset),
+        observed_at_us=overlay(observations.observed_at_us, Column.known(light.observed_at_us)),
     )
 
 
-def observations_under(stored: LastObservations, seen: LastObservations) -> LastObservations:
-    """Return the observations of a process that read the memory of an earlier one late.
+def merge_observations(stored: LastObservations, seen: LastObservations) -> LastObservations:
+    """Merge the stored observations into memory.
 
-    Where the leader epoch changed in between, the older observation is kept: it is what a question about
-    the end of that epoch will be compared with.
+    Where the leader epoch changed in between, the older observation is kept: the end of that epoch will
+    be compared with it.
     """
     old_row = matching_rows(seen.partitions, stored.partitions)
     old_epoch = stored.leader_epoch.take(old_row)
     changed = old_epoch.valid & (old_epoch.values != seen.leader_epoch.values)
-    stood = earlier(seen.context.high_watermark, stored.context.high_watermark.take(old_row))
+    stood = keep_earlier(seen.context.high_watermark, stored.context.high_watermark.take(old_row))
     seen = replace(seen, context=replace(seen.context, high_watermark=stood))
     return _with_older(seen, stored, (~seen.observed_at_us.valid | changed) & (old_row >= 0))
 
@@ -190,47 +193,47 @@ def observations_under(stored: LastObservations, seen: LastObservations) -> Last
 def _keep_older(
     fresh: LastObservations, before: LastObservations, ends: EpochEnds, leader: Column
 ) -> LastObservations:
-    """Take from the older observations what is not settled; `leader` is who leads as others tell it."""
+    """Keep older observations that are not settled; `leader` is the leader that metadata names."""
     old_row = matching_rows(fresh.partitions, before.partitions)
     unseen = ~fresh.observed_at_us.valid & (old_row >= 0)
-    waits = unsettled_rows(before, fresh.partitions, fresh.leader_epoch) & ~_is_told(
+    waits = unsettled_rows(before, fresh.partitions, fresh.leader_epoch) & ~_is_answered(
         fresh, before.leader_epoch.take(old_row), ends
     )
-    # A leader of an older epoch is one that has not heard that it leads no more.
+    # A leader that answers with an older epoch does not know yet that it was replaced.
     old_epoch = before.leader_epoch.take(old_row)
     is_stale = old_epoch.valid & fresh.leader_epoch.valid
     is_stale &= fresh.leader_epoch.values < old_epoch.values
-    kept = unseen | waits | is_stale
-    if not kept.any():
+    mask = unseen | waits | is_stale
+    if not mask.any():
         return fresh
     old_leader = before.leader.take(old_row)
     both, same = leader.valid & old_leader.valid, leader.values == old_leader.values
-    is_sync_told = unseen & both & same & _holds(fresh.isr, leader)
-    found = _with_older(fresh, before, kept, is_sync_told=is_sync_told)
-    context = found.context.succeeded(
-        kept & both & ~same & fresh.isr.valid,
+    is_isr_reported = unseen & both & same & _mark_holding(fresh.isr, leader)
+    combined = _with_older(fresh, before, mask, is_isr_reported=is_isr_reported)
+    context = combined.context.succeeded(
+        mask & both & ~same & fresh.isr.valid,
         fresh.context.isr_reported_us,
-        was_in_sync=_holds(fresh.isr, old_leader),
+        was_in_sync=_mark_holding(fresh.isr, old_leader),
     )
-    return replace(found, context=context)
+    return replace(combined, context=context)
 
 
-def _holds(lists: Ragged, wanted: Column) -> Bools:
-    """Mark the rows whose list holds the wanted value: an ISR under a leader holds that leader."""
+def _mark_holding(lists: Ragged, ids: Column) -> Bools:
+    """Mark the rows whose list contains their id in `ids`: an ISR under a leader contains that leader."""
     owner = lists.row_of_value
-    found = np.zeros(len(wanted), np.bool_)
-    found[owner[wanted.valid[owner] & (lists.values == wanted.values[owner])]] = True
-    return found
+    mask = np.zeros(len(ids), np.bool_)
+    mask[owner[ids.valid[owner] & (lists.values == ids.values[owner])]] = True
+    return mask
 
 
-def _is_told(fresh: LastObservations, old_epoch: Column, ends: EpochEnds) -> Bools:
-    """Mark the rows of which this round was told where the older epoch ended.
+def _is_answered(fresh: LastObservations, old_epoch: Column, ends: EpochEnds) -> Bools:
+    """Mark the rows whose older epoch's end was answered in this round.
 
-    The rows of a snapshot come first in what is remembered, so that their numbers are the same.
+    The rows of a snapshot come first in the memory, so that their numbers are the same.
     """
     rows = np.arange(len(fresh.partitions), dtype=np.int64)
-    told: Bools = ends.find(rows, old_epoch) >= 0
-    return told
+    mask: Bools = ends.find(rows, old_epoch) >= 0
+    return mask
 
 
 def _with_older(
@@ -238,13 +241,13 @@ def _with_older(
     before: LastObservations,
     unseen: Bools,
     *,
-    is_sync_told: Bools | None = None,
+    is_isr_reported: Bools | None = None,
 ) -> LastObservations:
-    """Take the rows marked from the older observations, but for who is in sync where that is told anew."""
+    """Take the marked rows from the older observations, except an ISR that was reported anew."""
     old_row = matching_rows(fresh.partitions, before.partitions)
     rows = len(before.partitions) + np.arange(len(fresh.partitions), dtype=np.int64)
     places = np.where(unseen, old_row, rows)  # among the older rows, then the fresh ones
-    of_sync = places if is_sync_told is None else np.where(is_sync_told, rows, places)
+    of_sync = places if is_isr_reported is None else np.where(is_isr_reported, rows, places)
     leaderless = np.where(fresh.context.leaderless_epoch.valid, rows, places)
 
     def merged(new: Column, old: Column) -> Column:

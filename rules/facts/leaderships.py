@@ -1,7 +1,7 @@
-"""Since when each partition has had its leader epoch, and since which one it is watched.
+"""Since when each partition has had its leader epoch, and since which epoch it is watched.
 
-A change of leader that happened before Tidemark observed may have lost records: "only clean changes"
-can be said only from the epoch on in which the watch began without a break.
+A leader change that happened before Tidemark watched may have lost records: "only clean changes" holds
+only from the epoch on since which the watch has had no break.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ class Leaderships:
     """One row per partition of `partitions`."""
 
     partitions: Partitions
-    epoch: Column  # the latest that a leader told of itself
+    epoch: Column  # the latest in a leader's own answer
     since_us: Column  # when a round first saw it, microseconds since 1970-01-01 UTC
-    # From this epoch on every change of leader is known, and seemed clean or is remembered otherwise.
+    # From this epoch on every leader change is known, and seemed clean or is remembered as unclean.
     watched_from: Column
-    # From this one on they were clean for certain: unclean elections were forbidden.
+    # From this epoch on every change was certainly clean: unclean elections were not allowed.
     clean_from: Column
 
     @classmethod
     def none(cls) -> Leaderships:
-        """Return what is known before the first round."""
+        """Return the memory before the first round."""
         nothing = Column.absent(0)
         return cls(
             partitions=Partitions.none(),
@@ -46,7 +46,7 @@ class Leaderships:
         return self.partitions.index.row(name.topic, name.partition)
 
     def over(self, partitions: Partitions) -> Leaderships:
-        """Return what is known of `partitions`, by their rows."""
+        """Return the leaderships by the rows of `partitions`."""
         if partitions is self.partitions:
             return self
         rows = matching_rows(partitions, self.partitions)
@@ -59,32 +59,32 @@ class Leaderships:
         )
 
     def with_times(self, change: Callable[[Int64s], Int64s]) -> Leaderships:
-        """Return it with its times changed."""
+        """Return the leaderships with their times changed."""
         times = self.since_us
         moved = Column(np.where(times.valid, change(times.values), 0), times.valid)
         return replace(self, since_us=moved)
 
 
-def leaderships_under(stored: Leaderships, seen: Leaderships) -> Leaderships:
-    """Return what a process knows that could read an earlier one's memory only after some rounds.
+def merge_leaderships(stored: Leaderships, seen: Leaderships) -> Leaderships:
+    """Merge the stored leaderships into memory.
 
-    A change between the two will be proven like any other: the last observation of before is kept for it.
+    A change in between will be judged like any other: the last observation before it is kept.
     """
     older = stored.over(seen.partitions)
     same = older.epoch.valid & seen.epoch.valid & (older.epoch.values == seen.epoch.values)
     same |= older.epoch.valid & ~seen.epoch.valid
     since = np.where(same, older.since_us.values, seen.since_us.values)
     epoch = np.where(seen.epoch.valid, seen.epoch.values, older.epoch.values)
-    known = seen.epoch.valid | older.epoch.valid
+    is_known = seen.epoch.valid | older.epoch.valid
 
-    def since_before(stored_one: Column, seen_one: Column) -> Column:
-        values = np.where(stored_one.valid, stored_one.values, seen_one.values)
-        return Column(np.where(known, values, 0), known)
+    def since_before(stored_column: Column, seen_column: Column) -> Column:
+        values = np.where(stored_column.valid, stored_column.values, seen_column.values)
+        return Column(np.where(is_known, values, 0), is_known)
 
     return replace(
         seen,
-        epoch=Column(np.where(known, epoch, 0), known),
-        since_us=Column(np.where(known, since, 0), known),
+        epoch=Column(np.where(is_known, epoch, 0), is_known),
+        since_us=Column(np.where(is_known, since, 0), is_known),
         watched_from=since_before(older.watched_from, seen.watched_from),
         clean_from=since_before(older.clean_from, seen.clean_from),
     )

@@ -1,7 +1,7 @@
-"""Partitions whose last stable offset is held by nobody's transaction, and since when.
+"""Partitions whose last stable offset is held although no transaction is open, and since when.
 
 Offsets are read before producers, so that a transaction that ends in between resembles a marker that
-is not replicated: only a later observation that finds the same offset still held says that it is.
+is not replicated: only a later observation of the same held offset proves that it is one.
 """
 
 from __future__ import annotations
@@ -17,18 +17,20 @@ from rules.facts.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkerWait:
-    """A last stable offset that is held although nobody has a transaction open from there on."""
+    """A last stable offset that is held although no transaction is open from there on."""
 
-    topic_id: TopicId | None  # None: the brokers tell none
+    topic_id: TopicId | None  # None: the brokers have no topic ids
     held_from: int
-    since_us: int  # microseconds since 1970-01-01 UTC, by our own clock: the first observation that saw it
+    since_us: (
+        int  # the first observation of it, microseconds since 1970-01-01 UTC, by our own clock
+    )
 
 
 def rows_held_by_nobody(snapshot: Snapshot) -> list[tuple[int, int]]:
-    """Return each row whose last stable offset is held by nobody that its leader knows, with the offset.
+    """Return each row whose last stable offset is held by no producer known to its leader, with the offset.
 
-    Such an offset waits for an end marker until the marker is replicated. Offsets are read before
-    producers, so that a transaction that ends in between shows the same.
+    Such an offset waits for an end marker to be replicated. Offsets are read before producers, so that a
+    transaction that ends in between gives the same result.
     """
     offsets = snapshot.offsets
     first_open: dict[int, int] = {}
@@ -46,7 +48,7 @@ def rows_held_by_nobody(snapshot: Snapshot) -> list[tuple[int, int]]:
 def advance_markers(
     snapshot: Snapshot, now_us: int, old: Mapping[TopicPartition, MarkerWait]
 ) -> dict[TopicPartition, MarkerWait]:
-    """Return what waits for a marker; what a round cannot see goes on waiting."""
+    """Return the waits for a marker one round later; those that a round cannot see are kept."""
     waits: dict[TopicPartition, MarkerWait] = {}
     for row, held_from in rows_held_by_nobody(snapshot):
         name = snapshot.partitions.index.topic_partition(row)
@@ -58,8 +60,8 @@ def advance_markers(
         )
         since = before.since_us if before is not None and goes_on else now_us
         waits[name] = MarkerWait(topic_id=topic_id, held_from=held_from, since_us=since)
-    unseen = {name: one for name, one in old.items() if name not in waits}
-    return waits | {name: one for name, one in unseen.items() if _may_wait(snapshot, name, one)}
+    unseen = {name: wait for name, wait in old.items() if name not in waits}
+    return waits | {name: wait for name, wait in unseen.items() if _may_wait(snapshot, name, wait)}
 
 
 def _may_wait(snapshot: Snapshot, name: TopicPartition, before: MarkerWait) -> bool:

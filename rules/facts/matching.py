@@ -1,7 +1,7 @@
 """Which partitions are the same in two rounds.
 
-Rows of two snapshots may differ when topics come and go. They are matched by topic, partition and
-topic id: a topic that was deleted and created again is another topic, not a rewind.
+Rows of two snapshots may differ when topics are created or deleted. They are matched by topic, partition
+and topic id: a recreated topic is another topic, not a rewind.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from rules.facts.partitions import Partitions
 def matching_rows(newer: Partitions, older: Partitions, *, needs_id: bool = True) -> Int64s:
     """Return for each row of `newer` the row of the same partition in `older`, -1 where none.
 
-    Shape (rows of newer,). Topics match by name and topic id; where either side knows no topic
-    id nothing matches, because a re-creation could not be told from a rewind. Who proves nothing
-    does without (`needs_id=False`): the name is then enough, and only two ids that differ differ.
+    Shape (rows of newer,). Topics match by name and topic id; where either side has no topic id nothing
+    matches, because a re-creation resembles a rewind. With `needs_id=False`, for uses that prove
+    nothing, the name is enough unless both sides have ids and these differ.
     """
     if newer is older and not (needs_id and None in newer.topic_ids):
         return np.arange(len(newer), dtype=np.int64)

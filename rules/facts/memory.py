@@ -1,9 +1,9 @@
-"""What is carried from round to round: last observations, and since when values have stood still.
+"""What is carried from round to round: last observations, and since when values are unchanged.
 
-A rule that asks "has it moved within a minute?" would otherwise compare a window of snapshots in
-every round. The memory is advanced once per round, costs one pass over the columns, and is what a
-restart needs. What a round did not see keeps its older memory: a value, what waits for it, and a
-topic that an incomplete list left out.
+A rule such as "unchanged for a minute" would otherwise compare a window of snapshots in every round.
+The memory is advanced once per round, costs one pass over the columns, and is what a restart needs.
+What a round did not see keeps its older memory: a value, whether it should advance, and a topic that
+an incomplete list left out.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from typing import Final
 import numpy as np
 
 from rules.facts.column import Bools, Column, Int64s
-from rules.facts.commit_memory import CommitMemory, advance_commits, commits_under
+from rules.facts.commit_memory import CommitMemory, advance_commits, merge_commits
 from rules.facts.episodes import (
     SequenceMemory,
     latest_sequence_time,
-    sequences_under,
+    merge_sequences,
     sequences_with_times,
 )
-from rules.facts.group_memory import GroupMemory, advance_groups, groups_under
+from rules.facts.group_memory import GroupMemory, advance_groups, merge_groups
 from rules.facts.last_observation import (
     LastObservations,
+    merge_observations,
     microseconds,
-    observations_under,
     remember,
     unsettled_rows,
 )
 from rules.facts.loss_memory import (
     LossMemory,
     advance_losses,
-    losses_under,
     losses_with_times,
+    merge_losses,
 )
 from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
@@ -44,19 +44,19 @@ from rules.facts.transaction_memory import (
     TransactionMemory,
     advance_transactions,
     latest_time,
-    transactions_under,
+    merge_transactions,
     with_times,
 )
-from rules.facts.unchanged_since import UnchangedSince, earlier, stand
+from rules.facts.unchanged_since import UnchangedSince, advance_unchanged, keep_earlier
 
-# Topics that no list shows are forgotten so long after their last sign of life. Long, because what
-# is remembered of a partition that is down is the only proof of what it loses when it comes back.
+# Unlisted topics are forgotten after this time without an observation. Long, because the memory of a
+# partition that is down is the only proof of what it loses when it returns.
 UNLISTED_FORGOTTEN_AFTER: Final = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Memory:
-    """All that is remembered of one cluster id."""
+    """The memory of one cluster id."""
 
     cluster_id: str
     observations: LastObservations
@@ -76,35 +76,41 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
     """Return the memory one round later; another cluster id starts an empty one."""
     now = microseconds(snapshot.taken_at)
     same = before if before is not None and before.cluster_id == snapshot.cluster_id else None
-    old = None if same is None else _not_after(same, now)
-    known, offsets = _known_partitions(snapshot, old), snapshot.offsets
+    old = None if same is None else _limit_times(same, now)
+    partitions, offsets = _known_partitions(snapshot, old), snapshot.offsets
     rows = (
-        np.full(len(known), -1, np.int64)
+        np.full(len(partitions), -1, np.int64)
         if old is None
-        else matching_rows(known, old.partitions, needs_id=False)
+        else matching_rows(partitions, old.partitions, needs_id=False)
     )
 
-    def stood(values: Column, span: Column, before: UnchangedSince | None) -> UnchangedSince:
-        unchanged = UnchangedSince.absent(len(known)) if before is None else before.take(rows)
-        return stand(values.padded(len(known)), span.padded(len(known)), now, unchanged)
+    def advance_offset(
+        values: Column, span: Column, before: UnchangedSince | None
+    ) -> UnchangedSince:
+        unchanged = UnchangedSince.absent(len(partitions)) if before is None else before.take(rows)
+        return advance_unchanged(
+            values.padded(len(partitions)), span.padded(len(partitions)), now, unchanged
+        )
 
-    high_watermark = stood(
+    high_watermark = advance_offset(
         offsets.high_watermark, offsets.unreplicated_span, old.high_watermark if old else None
     )
     return Memory(
         cluster_id=snapshot.cluster_id,
-        partitions=known,
-        observations=remember(snapshot, old.observations if old else None, known, high_watermark),
+        partitions=partitions,
+        observations=remember(
+            snapshot, old.observations if old else None, partitions, high_watermark
+        ),
         high_watermark=high_watermark,
-        last_stable_offset=stood(
+        last_stable_offset=advance_offset(
             offsets.last_stable_offset, offsets.open_span, old.last_stable_offset if old else None
         ),
-        commits=advance_commits(snapshot, known, now, old.commits if old else None),
+        commits=advance_commits(snapshot, partitions, now, old.commits if old else None),
         groups=advance_groups(
             snapshot, now, old.groups if old else GroupMemory.none(), old.commits if old else None
         ),
         transactions=advance_transactions(
-            snapshot, now, old.transactions if old else None, _changed(snapshot, old)
+            snapshot, now, old.transactions if old else None, _mark_changed_leaders(snapshot, old)
         ),
         losses=advance_losses(snapshot, old.losses if old else None),
         sequences=old.sequences if old else SequenceMemory(),
@@ -112,24 +118,26 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
     )
 
 
-def _changed(snapshot: Snapshot, old: Memory | None) -> Bools:
-    """Mark the partitions whose leader epoch is another one than at the last observation."""
+def _mark_changed_leaders(snapshot: Snapshot, old: Memory | None) -> Bools:
+    """Mark the partitions whose leader epoch is later than at the last observation."""
     if old is None:
         return np.zeros(len(snapshot.partitions), np.bool_)
     return unsettled_rows(old.observations, snapshot.partitions, snapshot.offsets.leader_epoch)
 
 
 def _known_partitions(snapshot: Snapshot, old: Memory | None) -> Partitions:
-    """Return the partitions that are listed and, if the list is not complete, those that were."""
+    """Return the listed partitions and, if the list is not complete, those listed earlier."""
     if old is None or snapshot.placement_complete:
         return snapshot.partitions
     oldest = microseconds(snapshot.taken_at - UNLISTED_FORGOTTEN_AFTER)
     is_recent = _last_signs_of_life(old) > oldest
-    left_out = [position for position in _left_out(snapshot.partitions, old) if is_recent[position]]
+    left_out = [
+        position for position in _list_left_out(snapshot.partitions, old) if is_recent[position]
+    ]
     return snapshot.partitions.with_topics_of(old.partitions, left_out)
 
 
-def _left_out(partitions: Partitions, old: Memory) -> list[int]:
+def _list_left_out(partitions: Partitions, old: Memory) -> list[int]:
     """Return the positions of the topics that are remembered and not among `partitions`."""
     listed = partitions.index.position_of_topic
     return [
@@ -140,7 +148,7 @@ def _left_out(partitions: Partitions, old: Memory) -> list[int]:
 
 
 def _last_signs_of_life(memory: Memory) -> Int64s:
-    """Return per topic when something of it was last seen, 0 where nothing ever was."""
+    """Return per topic the latest time at which anything of it was observed, 0 where nothing was."""
     partitions, commits = memory.partitions, memory.commits
     rows = matching_rows(partitions, memory.observations.partitions, needs_id=False)
     latest = np.zeros(len(partitions.index.topics), np.int64)
@@ -157,46 +165,46 @@ def _last_signs_of_life(memory: Memory) -> Int64s:
     return latest
 
 
-def laid_under(stored: Memory, seen: Memory) -> Memory:
-    """Return the memory of a process that could read an earlier one's only after some rounds.
+def merge_stored(stored: Memory, seen: Memory) -> Memory:
+    """Merge the stored memory of an earlier process, which may be read some rounds after the start.
 
-    What was seen counts. It has stood since the earlier time where it was the same before. Topics
-    that were not seen are kept: the next complete list says whether they are gone.
+    New values count; a value that is the same as the stored one is unchanged since the stored time.
+    Topics that were not seen are kept: the next complete list decides whether they are gone.
     """
     if stored.cluster_id != seen.cluster_id:
         return seen
-    left_out = _left_out(seen.partitions, stored)
-    known = seen.partitions.with_topics_of(stored.partitions, left_out)
-    rows = matching_rows(known, stored.partitions, needs_id=False)
+    left_out = _list_left_out(seen.partitions, stored)
+    partitions = seen.partitions.with_topics_of(stored.partitions, left_out)
+    rows = matching_rows(partitions, stored.partitions, needs_id=False)
 
-    def under(unchanged: UnchangedSince, before: UnchangedSince) -> UnchangedSince:
-        return earlier(unchanged.padded(len(known)), before.take(rows))
+    def merge(unchanged: UnchangedSince, before: UnchangedSince) -> UnchangedSince:
+        return keep_earlier(unchanged.padded(len(partitions)), before.take(rows))
 
     return Memory(
         cluster_id=seen.cluster_id,
-        partitions=known,
-        observations=observations_under(stored.observations, seen.observations.over(known)),
-        high_watermark=under(seen.high_watermark, stored.high_watermark),
-        last_stable_offset=under(seen.last_stable_offset, stored.last_stable_offset),
-        commits=commits_under(stored.commits, replace(seen.commits, partitions=known)),
-        groups=groups_under(stored.groups, seen.groups),
-        transactions=transactions_under(stored.transactions, seen.transactions),
-        losses=losses_under(stored.losses, seen.losses),
-        sequences=sequences_under(stored.sequences, seen.sequences),
+        partitions=partitions,
+        observations=merge_observations(stored.observations, seen.observations.over(partitions)),
+        high_watermark=merge(seen.high_watermark, stored.high_watermark),
+        last_stable_offset=merge(seen.last_stable_offset, stored.last_stable_offset),
+        commits=merge_commits(stored.commits, replace(seen.commits, partitions=partitions)),
+        groups=merge_groups(stored.groups, seen.groups),
+        transactions=merge_transactions(stored.transactions, seen.transactions),
+        losses=merge_losses(stored.losses, seen.losses),
+        sequences=merge_sequences(stored.sequences, seen.sequences),
         taken_us=seen.taken_us,
     )
 
 
 # ------------------------------------------------------------------ the clock was set
-def shifted(memory: Memory, by_us: int) -> Memory:
-    """Return the memory with all its times moved, so that durations survive a step of the clock."""
+def shift_times(memory: Memory, by_us: int) -> Memory:
+    """Return the memory with all its times shifted, so that durations survive a step of the clock."""
     return _with_times(memory, lambda times: times + by_us, lambda timestamp: timestamp + by_us)
 
 
-def _not_after(memory: Memory, now_us: int) -> Memory:
-    """Pull times of the future back to now: the clock was set back while nobody watched.
+def _limit_times(memory: Memory, now_us: int) -> Memory:
+    """Limit times in the future to now: the clock was set back while Tidemark was not running.
 
-    What is open would otherwise not be told before the clock had caught up.
+    Durations would otherwise stay negative, and alerts be delayed, until the clock had caught up.
     """
     is_ahead = any(np.any(times.valid & (times.values > now_us)) for times in _times(memory))
     latest = max(latest_time(memory.transactions), latest_sequence_time(memory.sequences))

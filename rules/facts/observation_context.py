@@ -1,8 +1,8 @@
-"""What rounds told of each partition beside its leader's own answer, kept with the last observation of it.
+"""What rounds reported of each partition besides its leader's answer, kept with its last observation.
 
-How a leader came to lead is judged when it has told where the older epoch ended, and that may be some
-rounds after it was elected. What is needed for that is therefore kept with the observation, as it was before
-the change: what comes after it is of another leader.
+An election is judged once the new leader has reported where the older epoch ended, which may be some
+rounds after the election. The context for that is therefore kept with the observation, as it was before
+the change: later reports are about another leader.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ class ObservationContext:
     """One row per partition, as `LastObservations` has them."""
 
     high_watermark: UnchangedSince  # as of the last round that the leader answered
-    # As others told them while it led, also in rounds that it did not answer.
+    # From metadata while it led, also in rounds that it did not answer.
     replicas: Ragged
     unclean_election_enabled: Column
-    isr_reported_us: Column  # when the ISR of the observation was told, in a round
-    # As it was told last while nobody led: the leader epoch, and who could be elected cleanly.
+    isr_reported_us: Column  # when a round read the ISR of the observation
+    # From the last metadata without a leader: the leader epoch, and who could be elected cleanly.
     leaderless_epoch: Column
     electable: Ragged
-    # When another leader was first told of, and whether the one of the observation was in sync then: 1 or 0.
+    # When another leader was first seen, and whether the observed one was in sync then: 1 or 0.
     succeeded_us: Column
     was_in_sync: Column
 
@@ -36,7 +36,7 @@ class ObservationContext:
     def of(
         cls, partitions: Partitions, high_watermark: UnchangedSince, reported_us: Column
     ) -> ObservationContext:
-        """Return what one round told; `high_watermark` begins with the rows of `partitions`."""
+        """Return the context of one round; `high_watermark` begins with the rows of `partitions`."""
         nobody_leads = ~partitions.leader.valid & partitions.isr.valid & partitions.elr.valid
         return cls(
             high_watermark=high_watermark,
@@ -50,20 +50,20 @@ class ObservationContext:
         )
 
     def take(
-        self, answered: Int64s, told: Int64s | None = None, leaderless: Int64s | None = None
+        self, answered: Int64s, reported: Int64s | None = None, leaderless: Int64s | None = None
     ) -> ObservationContext:
-        """Return rows in another order; of a negative row number nothing is known.
+        """Return rows in another order; a negative row number is absent.
 
-        `answered` are the rows of what a leader answered, and by default of all; `told` those of what
-        others told of it, `leaderless` those of what was told while nobody led.
+        `answered` are the rows for the leader's own answers, and by default for all; `reported` those for
+        metadata from other brokers, `leaderless` those for metadata without a leader.
         """
-        told = answered if told is None else told
+        reported = answered if reported is None else reported
         leaderless = answered if leaderless is None else leaderless
         return ObservationContext(
             high_watermark=self.high_watermark.take(answered),
-            replicas=self.replicas.take(told),
-            unclean_election_enabled=self.unclean_election_enabled.take(told),
-            isr_reported_us=self.isr_reported_us.take(told),
+            replicas=self.replicas.take(reported),
+            unclean_election_enabled=self.unclean_election_enabled.take(reported),
+            isr_reported_us=self.isr_reported_us.take(reported),
             leaderless_epoch=self.leaderless_epoch.take(leaderless),
             electable=self.electable.take(leaderless),
             succeeded_us=self.succeeded_us.take(answered),
@@ -86,7 +86,7 @@ class ObservationContext:
         )
 
     def succeeded(self, rows: Bools, now: Column, *, was_in_sync: Bools) -> ObservationContext:
-        """Return it with the rows whose leader is another one since now; the first time counts."""
+        """Return the context with a new leader seen at `now` in the marked rows; the first time is kept."""
         is_first = rows & ~self.succeeded_us.valid
         return replace(
             self,
@@ -98,12 +98,12 @@ class ObservationContext:
 
 
 def _electable(partitions: Partitions, rows: Bools) -> Ragged:
-    """Return for the marked rows who is in sync, eligible, or the last known to be: nobody else is clean."""
+    """Return for the marked rows the brokers whose election is clean: ISR, ELR and last known ELR."""
     lists = (partitions.isr, partitions.elr, partitions.last_known_elr)
-    owner = np.concatenate([one.row_of_value for one in lists])
+    owner = np.concatenate([brokers.row_of_value for brokers in lists])
     chosen = rows[owner]
     order = np.argsort(owner[chosen], kind="stable")
     lengths = np.bincount(owner[chosen], minlength=len(partitions))
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]).astype(np.int64)
-    values = np.concatenate([one.values for one in lists])[chosen][order]
+    values = np.concatenate([brokers.values for brokers in lists])[chosen][order]
     return Ragged(starts, values, rows)

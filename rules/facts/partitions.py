@@ -1,7 +1,7 @@
-"""Which partitions a cluster has, who leads them and who keeps up.
+"""Which partitions a cluster has, who leads them and who is in sync.
 
 Source: DescribeTopicPartitions (KIP-966) or Metadata, DescribeConfigs. Metadata runs ahead of or
-behind the leader's own view, so its `leader_epoch` is for asking, not for judging: the epoch of
+behind the leader's own view, so its `leader_epoch` is for requests, not for judging: the epoch of
 record is the one in the leader's own ListOffsets answer (`Offsets.leader_epoch`).
 """
 
@@ -62,7 +62,7 @@ class Partitions:
     topic_ids: Sequence[TopicId | None]  # per topic of the index; None before Kafka 2.8
     internal: Sequence[bool]  # per topic of the index
     leader: Column  # broker id; absent while the partition has no leader
-    leader_epoch: Column  # as metadata tells it
+    leader_epoch: Column  # from metadata
     replicas: Ragged
     isr: Ragged
     elr: Ragged  # eligible leader replicas (KIP-966); unknown before Kafka 3.8
@@ -85,18 +85,20 @@ class Partitions:
         return None if position is None else self.topic_ids[position]
 
     def with_topics_of(self, older: Partitions, positions: Sequence[int]) -> Partitions:
-        """Return these partitions, then those of some topics of `older` that are not here."""
+        """Return these partitions, then those of the topics of `older` at `positions`."""
         if not positions:
             return self
         starts, mine = older.index.starts, self.index
         counts = dict(zip(mine.topics, np.diff(mine.starts).tolist(), strict=True))
         for position in positions:
             counts[older.index.topics[position]] = int(starts[position + 1] - starts[position])
-        rows = np.concatenate([np.arange(starts[one], starts[one + 1]) for one in positions])
+        rows = np.concatenate(
+            [np.arange(starts[position], starts[position + 1]) for position in positions]
+        )
         return Partitions(
             index=PartitionIndex.of(counts),
-            topic_ids=(*self.topic_ids, *(older.topic_ids[one] for one in positions)),
-            internal=(*self.internal, *(older.internal[one] for one in positions)),
+            topic_ids=(*self.topic_ids, *(older.topic_ids[position] for position in positions)),
+            internal=(*self.internal, *(older.internal[position] for position in positions)),
             leader=self.leader.joined(older.leader.take(rows)),
             leader_epoch=self.leader_epoch.joined(older.leader_epoch.take(rows)),
             replicas=self.replicas.joined(older.replicas.take(rows)),

@@ -1,7 +1,7 @@
-"""Transactions as partitions see them: which producer's is open, and from which offset on.
+"""Transactions as partitions show them: which producer's is open, and from which offset on.
 
-Source: DescribeProducers (KIP-664), asked of the leader after the coordinators had answered, and
-only where the last stable offset is held.
+Source: DescribeProducers (KIP-664), sent to the leader after the coordinators have answered, and only
+where the last stable offset is held.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class OpenProducer:
     row: int  # of the snapshot's partitions
     producer_id: int
     producer_epoch: int
-    coordinator_epoch: int | None  # of the last marker it got here; absent: it never got one
+    coordinator_epoch: int | None  # of its last marker here; absent: it never had one
     start_offset: int  # of its open transaction
     last_record_at: datetime | None  # aware, UTC, by the records' own timestamps, which may lie
 
@@ -38,17 +38,17 @@ class ProducerState:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Producers:
-    """What leaders said of the producers of some partitions."""
+    """The producers that leaders described, for some partitions."""
 
     observed: Bools  # rows whose leader described its producers in this round
     open: tuple[OpenProducer, ...]  # of those rows, ordered by row and start offset
-    # Row -> producer id -> epoch of every producer that the leader remembers, where all were asked for.
+    # Row -> producer id -> epoch of every producer known to the leader, where all were requested.
     epochs: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
-    # Row -> producer id -> what the leader remembers of those that a rule asked for by their id; a
-    # observed row that lacks one: the leader knows nothing of it.
+    # Row -> producer id -> the leader's state of those that a rule requested by id; an observed row
+    # without an entry: the leader has no state of that producer.
     states: Mapping[int, Mapping[int, ProducerState]] = field(default_factory=dict)
 
     @classmethod
     def none(cls, rows: int) -> Producers:
-        """Return what is known where nobody was asked."""
+        """Return the value for a round that queried no leader."""
         return cls(observed=np.zeros(rows, np.bool_), open=())

@@ -1,7 +1,7 @@
 """Rejections of one producer's batches on one partition, each distinct one once.
 
-The same line may come by two ways, and a client that retries is rejected again with the same numbers:
-what differs is kept, what repeats is counted.
+The same line may be read from two sources, and a client that retries is rejected again with the same
+numbers: distinct rejections are kept, repeated ones are counted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rules.facts.identity import BrokerId
 from rules.facts.last_observation import microseconds
 from rules.facts.sequence_verdicts import CONTINUITY, Arrival, SequenceReason
 
-TIMES_KEPT: Final = 32  # by which a line that comes a second time is known
+TIMES_KEPT: Final = 32  # to recognise a line that is read a second time
 GIVEN_UP: Final = (Arrival.NOT_ARRIVED, Arrival.NOT_KNOWN)  # until it is rejected once more
 SEQUENCES: Final = 2**31  # int32 without a sign: 0 follows 2^31-1
 
@@ -39,7 +39,7 @@ class LogEntry:
         return self.base_sequence is None
 
     def holds(self, sequence: int) -> bool:
-        """Whether this sequence is in it; over the wrap, too."""
+        """Whether the entry contains this sequence, also across the wrap."""
         if self.base_sequence is None:
             return False
         return (sequence - self.base_sequence) % SEQUENCES <= self.last_offset - self.base_offset
@@ -58,27 +58,27 @@ class Rejection:
     broker_id: BrokerId | None
     source: str
     count: int  # how often it was rejected
-    times_us: tuple[int, ...]  # by the broker's clock, the latest ones, ascending; none: not told
+    times_us: tuple[int, ...]  # by the broker's clock, the latest ones, ascending; empty: not known
     seen_us: int  # the round that read the first of them
-    # The last batch of the producer that the log has before that offset, the marker that came after
-    # that one, and what the log has first from the offset on. Where it has no batch before,
-    # `nothing_from` says from which offset on it was searched for.
+    # The producer's last batch in the log before that offset, the marker after that batch, and the first
+    # entry from the offset on. Where the log has no batch before, `nothing_from` is the offset from which
+    # on it was searched.
     before: LogEntry | None = None
     marker: LogEntry | None = None
     nothing_from: int | None = None
     after: LogEntry | None = None
-    # Why nothing acknowledged is missing before it, and the partition's leader epoch when that was
-    # proven. Once proven it stays so.
+    # The proof that nothing acknowledged is missing before it, and the partition's leader epoch at that
+    # time. A proof stays valid.
     proof: SequenceReason | None = None
     proof_leader_epoch: int | None = None
-    # Whether the epoch with which the log goes on from the offset holds the rejected batch, and what
-    # became of it; told only of what is proven.
+    # Whether the rejected batch is in the log, in the producer epoch of the next entry, and whether it
+    # arrived; the latter is known only for proven rejections.
     came: bool = False
     arrival: Arrival = Arrival.AWAITED
 
     @property
     def key(self) -> RejectionKey:
-        """Return what two rejections differ in, but for their times."""
+        """Return the key of distinct rejections: all their numbers except times."""
         return (
             str(self.form),
             self.incoming_sequence,
@@ -90,9 +90,9 @@ class Rejection:
 
     @property
     def is_settled(self) -> bool:
-        """Whether looking further would change nothing.
+        """Whether further queries would change nothing.
 
-        A new epoch that does not begin at 0 may be a client's bug, where nothing comes later.
+        A new epoch that does not begin at 0 may be a client's bug, where no later batch arrives.
         """
         is_new_epoch = self.form is SequenceForm.NEW_EPOCH
         if self.proof is None or (is_new_epoch and self.proof in CONTINUITY):
@@ -101,17 +101,17 @@ class Rejection:
 
     @property
     def first_us(self) -> int | None:
-        """Return the earliest time that is kept."""
+        """Return the earliest kept time."""
         return self.times_us[0] if self.times_us else None
 
     @property
     def last_us(self) -> int | None:
-        """Return the latest time."""
+        """Return the latest kept time."""
         return self.times_us[-1] if self.times_us else None
 
 
 def rejection_of(event: SequenceRejected, seen_us: int = 0) -> Rejection:
-    """Return one line as a rejection that was read in the round of `seen_us`."""
+    """Return the rejection of one line that was read in the round of `seen_us`."""
     at = event.origin.at
     return Rejection(
         form=event.form,
@@ -130,28 +130,28 @@ def rejection_of(event: SequenceRejected, seen_us: int = 0) -> Rejection:
 
 def distinct(rejections: Iterable[Rejection]) -> tuple[Rejection, ...]:
     """Return each distinct rejection once, with its count, in the order of their times."""
-    found: dict[RejectionKey, Rejection] = {}
+    by_key: dict[RejectionKey, Rejection] = {}
     for rejection in rejections:
         key = rejection.key
-        known = found.get(key)
-        found[key] = rejection if known is None else merged(known, rejection)
-    return tuple(found.values() if len(found) == 1 else sorted(found.values(), key=order))
+        before = by_key.get(key)
+        by_key[key] = rejection if before is None else merge_rejections(before, rejection)
+    return tuple(by_key.values() if len(by_key) == 1 else sorted(by_key.values(), key=order))
 
 
-def merged(known: Rejection, again: Rejection) -> Rejection:
-    """Return two rejections of the same numbers as one; what has the same time is the same line."""
-    new = [time for time in again.times_us if time not in known.times_us]
+def merge_rejections(before: Rejection, again: Rejection) -> Rejection:
+    """Merge two rejections with the same numbers; lines with the same time are the same line."""
+    new = [time for time in again.times_us if time not in before.times_us]
     if again.times_us and not new:
-        return known
-    times = tuple(sorted({*known.times_us, *new})[-TIMES_KEPT:])
+        return before
+    times = tuple(sorted({*before.times_us, *new})[-TIMES_KEPT:])
     twice = len(again.times_us) - len(new)
-    count = known.count + again.count - twice
-    arrival = Arrival.AWAITED if known.arrival in GIVEN_UP else known.arrival
-    return replace(known, count=count, times_us=times, arrival=arrival)
+    count = before.count + again.count - twice
+    arrival = Arrival.AWAITED if before.arrival in GIVEN_UP else before.arrival
+    return replace(before, count=count, times_us=times, arrival=arrival)
 
 
 def order(rejection: Rejection) -> tuple[int, int, int, str]:
-    """Return by what rejections are put in order, whatever the order of their lines was."""
+    """Return the sort key of rejections, which does not depend on the order of their lines."""
     return (
         rejection.first_us or 0,
         -1 if rejection.offset is None else rejection.offset,

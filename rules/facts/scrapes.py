@@ -1,8 +1,8 @@
-"""Metrics of brokers and clients, as their own pages or a Prometheus server tell them.
+"""Metrics of brokers and clients, from their own endpoints or from a Prometheus server.
 
-They are hints and never a proof of loss: an idempotent Java producer that meets a real loss moves
-its retries alone, and a metric that nobody exposes says nothing. A client's id is its own choice
-("producer-1" in every application), so that who it is takes the address it reports at, too.
+They are hints and never a proof of loss: an idempotent Java producer that meets a real loss raises
+only its retries, and a metric that is not exposed says nothing. A client chooses its id itself
+("producer-1" in every application), so that it is identified by its address, too.
 Source: the clients' producer-metrics and producer-topic-metrics, the brokers' RequestMetrics and
 the controller's ControllerStats, in the spellings of the JMX exporter, Micrometer and OpenTelemetry.
 """
@@ -17,11 +17,13 @@ from typing import Final
 
 from rules.facts.gap import Gap, GapCause, GapScope
 
-RISES_KEPT: Final = timedelta(minutes=15)  # a client gives up after 2, and a verdict takes a while
+RISES_KEPT: Final = timedelta(
+    minutes=15
+)  # a client gives up after 2 minutes; a verdict takes longer
 
 
 class EndpointKind(StrEnum):
-    """How metrics are asked for."""
+    """How metrics are requested."""
 
     PAGE = "page"  # the text that a process itself exposes
     PROMETHEUS = "prometheus"  # an instant query to a server that has scraped it
@@ -35,51 +37,51 @@ class ScrapeFailure:
     why: str
 
 
-NOT_QUERIED: Final = ScrapeFailure(cause=GapCause.TIMEOUT, why="it has not been asked for too long")
+NOT_QUERIED: Final = ScrapeFailure(cause=GapCause.TIMEOUT, why="it was not queried for too long")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointState:
-    """How one endpoint is."""
+    """The state of one endpoint."""
 
     name: str  # its address without secrets
     kind: EndpointKind
     answered_since: datetime | None  # aware, UTC; without a break longer than an answer stays fresh
     answered_at: datetime | None  # the latest answer; None: there was none yet
-    is_fresh: bool  # False: what it said is too old to be used
+    is_fresh: bool  # False: its latest answer is too old to be used
     is_up: bool  # the latest attempt gave an answer
     took_seconds: float | None  # the latest attempt
     samples: int  # kept of the latest answer
-    lag: timedelta = timedelta(0)  # a value may be so old already when it is told
+    lag: timedelta = timedelta(0)  # how old a value may be when it is returned
     failures: tuple[ScrapeFailure, ...] = ()  # of the latest attempt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rise:
-    """A counter went up at some time between two observations."""
+    """A counter rose at some time between two observations."""
 
-    since: datetime  # aware, UTC: the observation before, or some time before that where it may lag
+    since: datetime  # aware, UTC: the observation before, or earlier by the lag of the endpoint
     until: datetime
-    count: int | None  # None: told as a rate, which says that and not how much
+    count: int | None  # None: exposed as a rate, from which the amount is not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """A counter over several observations; one that went back began anew, and counts from zero."""
+    """A counter over several observations; one that decreased was reset, and counts from zero."""
 
-    total: int | None  # as it is told; None: only a rate is told
+    total: int | None  # as exposed; None: only a rate is exposed
     increase: int | None  # between the last two observations; None: there was no observation before
     since: datetime | None  # the observation before
-    rate: float | None  # per second over that time, or as the client itself tells it
-    rises: tuple[Rise, ...] = ()  # of the last `RISES_KEPT`, in time's order
+    rate: float | None  # per second over that time, or as the client itself exposes it
+    rises: tuple[Rise, ...] = ()  # of the last `RISES_KEPT`, ordered by time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientReading:
-    """What a producer says of the records it could not deliver, or had to send again."""
+    """A producer's metrics of the records it could not deliver, or had to send again."""
 
     endpoint: str
-    address: str  # host:port of the process, as far as that is told
+    address: str  # host:port of the process, as far as it is known
     client_id: str
     topic: str | None  # None: of all its topics together
     seen_since: datetime  # aware, UTC: it has been in every answer since
@@ -91,7 +93,7 @@ class ClientReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestErrors:
-    """How often a broker answered a kind of request with an error; one per partition in an answer."""
+    """How often a broker answered a request type with an error; counted once per partition in an answer."""
 
     endpoint: str
     address: str
@@ -102,7 +104,7 @@ class RequestErrors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UncleanElections:
-    """How many unclean elections a controller counts: one of the last known leader loses nothing."""
+    """How many unclean elections a controller counts; electing the last known leader loses nothing."""
 
     endpoint: str
     address: str
@@ -111,9 +113,9 @@ class UncleanElections:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scrapes:
-    """What all endpoints said, as of a round."""
+    """The latest answers of all endpoints, as of a round."""
 
-    is_read: bool  # False: none is set up; nothing is known, which is not "no errors"
+    is_read: bool  # False: none is configured; nothing is known, which is not "no errors"
     endpoints: tuple[EndpointState, ...] = ()
     clients: tuple[ClientReading, ...] = ()  # also those of endpoints that are not fresh
     request_errors: tuple[RequestErrors, ...] = ()
@@ -123,23 +125,23 @@ class Scrapes:
 
     @classmethod
     def unread(cls) -> Scrapes:
-        """Return what is known where no endpoint is set up."""
+        """Return the value for a cluster without configured endpoints."""
         return cls(is_read=False)
 
     @property
     def is_complete(self) -> bool:
-        """Whether a client that is not here is gone: every endpoint has told its clients once."""
+        """Whether a client that is not here is gone: every endpoint has answered at least once."""
         return self.lists_known and all(
             endpoint.answered_at is not None for endpoint in self.endpoints
         )
 
     @property
     def fresh(self) -> frozenset[str]:
-        """Return the endpoints whose last answer may be used."""
+        """Return the names of the endpoints whose last answer may be used."""
         return frozenset(endpoint.name for endpoint in self.endpoints if endpoint.is_fresh)
 
     def gaps(self) -> Iterator[Gap]:
-        """Give what could not be seen, and why."""
+        """Yield what could not be read, and why."""
         for failure in self.failures:
             yield _gap("lists of metrics endpoints", failure)
         for endpoint in self.endpoints:
@@ -155,7 +157,7 @@ def _gap(what: str, failure: ScrapeFailure) -> Gap:
 # ------------------------------------------------------------------ who reports, and who failed
 @dataclass(frozen=True, slots=True, order=True)
 class ProducerName:
-    """A producer as its metrics name it; two endpoints may tell of the same one."""
+    """A producer as its metrics name it; two endpoints may expose the same one."""
 
     address: str
     client_id: str
@@ -163,12 +165,12 @@ class ProducerName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportingProducers:
-    """Which producers of a topic told of themselves within a time, and which had records fail."""
+    """Which producers of a topic exposed metrics within a time range, and which had records fail."""
 
     reporting: frozenset[ProducerName]
-    raised: frozenset[ProducerName]  # of those: their record-error of this topic went up
-    unreported: frozenset[ProducerName]  # theirs went up too, and they do not tell for which topic
-    # Every endpoint answered over the whole time, none of which is too long ago: nobody raised unseen.
+    raised: frozenset[ProducerName]  # of those: their record-error of this topic rose
+    unreported: frozenset[ProducerName]  # theirs rose too, without a topic label
+    # Every endpoint answered over the whole time range, which is recent enough: no rise was missed.
     is_whole: bool
 
     @property
@@ -182,22 +184,23 @@ class ReportingProducers:
 def reporting_producers(
     scrapes: Scrapes, topic: str, since: datetime, until: datetime
 ) -> ReportingProducers:
-    """Return who reported of a topic between `since` and `until`, both inclusive, and who failed.
+    """Return the producers that reported for a topic from `since` to `until`, inclusive, and who failed.
 
-    A producer that tells only of all its topics together may be one of this topic or not.
+    A producer that exposes only a sum over its topics may or may not write to this topic.
     """
-    told = [
+    readings = [
         client
         for client in scrapes.clients
         if client.seen_at >= since and client.seen_since <= until
     ]
-    mine = [one for one in told if one.topic == topic]
-    per_topic = _names(one for one in told if one.topic is not None)
-    whole = [one for one in told if one.topic is None]
+    mine = [reading for reading in readings if reading.topic == topic]
+    per_topic = _names(reading for reading in readings if reading.topic is not None)
+    whole = [reading for reading in readings if reading.topic is None]
     return ReportingProducers(
         reporting=_names(mine),
-        raised=_names(one for one in mine if _rose(one.errors, since, until)),
-        unreported=_names(one for one in whole if _rose(one.errors, since, until)) - per_topic,
+        raised=_names(reading for reading in mine if _rose(reading.errors, since, until)),
+        unreported=_names(reading for reading in whole if _rose(reading.errors, since, until))
+        - per_topic,
         is_whole=scrapes.is_read
         and scrapes.is_complete
         and all(_answered(endpoint, since, until) for endpoint in scrapes.endpoints),

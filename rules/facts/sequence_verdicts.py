@@ -1,7 +1,7 @@
-"""What can be said of a rejected sequence: the classes, how sure it is, and why.
+"""Verdicts on a rejected sequence: its class, whether it is proven, and the reason.
 
-A broker's line is a trigger to observation, never a verdict: to the producer a healed reordering and a true
-loss are alike (DESIGN 6.2). What is said is therefore suspected, or confirmed by a proof.
+A broker's line triggers an investigation and is never a verdict: to the producer a healed reordering and
+a true loss are alike (DESIGN 6.2). A verdict is therefore suspected, or confirmed by a proof.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ class SequenceClass(StrEnum):
 
     REORDERING = "reordering"  # they arrive later: nothing that was acknowledged is missing
     LOSS = "loss"  # they had been acknowledged, and are gone
-    CLIENT_FAILURE = "client_failure"  # the client gave them up and told its application
+    CLIENT_FAILURE = "client_failure"  # the client gave them up; its application got an error
     STALE_RETRY = "stale_retry"  # nothing is missing: a batch came again that is in the log
     SEQUENCE_RESTART = "sequence_restart"  # a client's bug: new epochs do not begin at 0
-    PRODUCER_STATE_LOST = "producer_state_lost"  # the broker knows the producer no more
+    PRODUCER_STATE_LOST = "producer_state_lost"  # the broker has no state of the producer any more
     UNDETERMINED = "undetermined"
 
 
 class Phase(StrEnum):
-    """How sure it is."""
+    """Whether a verdict is proven."""
 
     SUSPECTED = "suspected"
     CONFIRMED = "confirmed"
 
 
 class SequenceReason(StrEnum):
-    """Why it is said; the first group needs the lines alone."""
+    """Why a verdict was reached; the first group needs only the log lines."""
 
     EARLIEST_SEEN = "earliest_seen"  # the broker itself says that an earlier one came later
     SMALL_GAP = "small_gap"  # as much as may be in flight at once
@@ -46,12 +46,12 @@ class SequenceReason(StrEnum):
     FILLED = "filled"  # the missing records arrived
     FIRST_LEADER_EPOCH = "first_leader_epoch"  # the partition never had another leader
     SAME_LEADER_EPOCH = "same_leader_epoch"  # the last sequence was appended in the present epoch
-    MOVED_IN_LEADER_EPOCH = "moved_in_leader_epoch"  # as above: it was another one before
+    MOVED_IN_LEADER_EPOCH = "moved_in_leader_epoch"  # likewise: it advanced while the leader stayed
     PERSISTED = "persisted"  # the rejected batch itself is in the log
     RECORD_ERROR = "record_error"  # one producer of the topic, and no other, had records fail
     NOT_ARRIVED = "not_arrived"  # by continuity; and the rejected batch did not come in time
 
-    # What was acknowledged to a producer that the leader has forgotten may be there, or not.
+    # Acknowledged records of a producer whose state is gone may be there, or not.
     NO_STATE = "no_state"  # the leader knows nothing of the producer, and it did not heal
 
     # The leader changed after the last sequence had been appended.
@@ -59,17 +59,17 @@ class SequenceReason(StrEnum):
     UNCLEAN_AND_UNHEALED = "unclean_and_unhealed"  # unclean, and nothing came in time
     UNCLEAN_CHANGE = "unclean_change"  # unclean, and there is still time for it to heal
     CHANGE_NOT_KNOWN = "change_not_known"  # it may have been unclean
-    CHANGE_NOT_REPORTED = "change_not_reported"  # the new leader has not told yet what is left
+    CHANGE_NOT_REPORTED = "change_not_reported"  # the end of the older epoch is not reported yet
     CLEAN_CHANGES = "clean_changes"  # all were clean: what was acknowledged is there
     SEEMINGLY_CLEAN = "seemingly_clean"  # as far as was seen, where elections may be unclean
     CHANGES_UNSEEN = "changes_unseen"  # some were not watched, or not compared, or are forgotten
 
-    # Something is missing that would decide.
-    LOOKING = "looking"  # asked, and not answered yet
+    # Decisive evidence is missing.
+    LOOKING = "looking"  # queried, and not answered yet
     HEALING = "healing"  # the leader knows nothing of the producer; it may still heal
     PARTITION_NOT_REPORTED = "partition_not_reported"  # the line is of an old broker
     PRODUCER_NOT_REPORTED = "producer_not_reported"  # likewise
-    PARTITION_NOT_SEEN = "partition_not_seen"  # brokers were not, or could not be asked about it
+    PARTITION_NOT_SEEN = "partition_not_seen"  # brokers were not, or could not be queried about it
     TOPIC_RECREATED = "topic_recreated"  # the line is of an older topic of that name
     NOT_READABLE = "not_readable"  # READ on the topic is missing
     SCAN_FAILED = "scan_failed"  # the leader did not answer
@@ -85,7 +85,7 @@ CONTINUITY: Final = (
 )
 
 
-# Nothing but the lines is known yet.
+# Reasons from the log lines alone.
 BY_LINES: Final = (
     SequenceReason.SMALL_GAP,
     SequenceReason.TRANSACTION_START,
@@ -101,18 +101,18 @@ UNREAD: Final = (SequenceReason.NOT_READABLE, SequenceReason.SCAN_FAILED)
 
 
 class Arrival(StrEnum):
-    """Whether a rejected batch came after all, where nothing acknowledged is missing before it."""
+    """Whether a rejected batch arrived later, where nothing acknowledged is missing before it."""
 
     AWAITED = "awaited"  # not yet: its client may still send it
     ARRIVED = "arrived"
     NEWER_EPOCH = "newer_epoch"  # not in its own producer epoch, which is over
-    NOT_ARRIVED = "not_arrived"  # not in the time in which a client tries again
-    NOT_KNOWN = "not_known"  # it could not be searched for
+    NOT_ARRIVED = "not_arrived"  # not within the time in which a client retries
+    NOT_KNOWN = "not_known"  # the log could not be scanned for it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SequenceVerdict:
-    """What is said of one episode."""
+    """The verdict on one episode."""
 
     class_: SequenceClass
     phase: Phase

@@ -26,7 +26,7 @@ from rules.facts.transactions import Transactions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundReport:
-    """How a round went: what it cost, and what it could not see."""
+    """The cost of a round: its duration and its requests."""
 
     took_seconds: float
     phase_seconds: Mapping[str, float]
@@ -37,17 +37,17 @@ class RoundReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Snapshot:
-    """One immutable observe a cluster; the only thing that rules are given."""
+    """One immutable observation of a cluster; the only input of rules besides the memory."""
 
     cluster: str  # the configured name
     cluster_id: str  # what the brokers report; another id is another cluster
     taken_at: datetime  # aware, UTC: when the round began
     brokers: tuple[Broker, ...]
-    controller: BrokerId | None  # the active controller, None when it may not be asked
+    controller: BrokerId | None  # the active controller, None where it could not be queried
     partitions: Partitions
     placement_complete: bool  # False: topics may exist that `partitions` does not list
     offsets: Offsets
-    followed: Bools  # rows whose every replica was asked for its log end offset
+    followed: Bools  # rows whose every replica was queried for its log end offset
     groups: tuple[Group, ...]
     commits: Commits
     transactions: Transactions
@@ -56,8 +56,8 @@ class Snapshot:
     epoch_ends: EpochEnds
     gaps: tuple[Gap, ...]
     report: RoundReport
-    batches: tuple[BatchesOf, ...] = ()  # that a rule asked for
-    # Places in `commits` that are lower than before, and were deleted meanwhile: told where it is known.
+    batches: tuple[BatchesOf, ...] = ()  # that a rule requested
+    # Positions of commits that are lower than before because they were deleted in between, where known.
     commits_made_anew: frozenset[int] = frozenset()
     broker_log: BrokerLog = field(default_factory=BrokerLog.unread)
     scrapes: Scrapes = field(default_factory=Scrapes.unread)
@@ -70,7 +70,7 @@ class Snapshot:
 
     @property
     def commits_complete(self) -> bool:
-        """Whether every commit is here, but for those of `groups_without_commits`."""
+        """Whether every commit is here, except those of `groups_without_commits`."""
         is_whole = all(gap.scope is not GapScope.COMMITS or gap.group for gap in self.gaps)
         return is_whole and self.placement_complete and self.groups_complete
 

@@ -1,7 +1,7 @@
 """Transactions that ended since the last round, read from the coordinators' own log.
 
-Only `__transaction_state` tells how long a transaction took and how it ended; requests show the
-present state alone. The log is read from its end on, so that what ended earlier is not here.
+Only `__transaction_state` shows how long a transaction took and how it ended; requests return only the
+present state. The log is read from its end on, so that earlier transactions are not here.
 Source: TransactionLogKey and TransactionLogValue of the broker, KIP-98, KIP-360, KIP-890.
 """
 
@@ -22,7 +22,7 @@ class Outcome(StrEnum):
 
 
 class Cut(StrEnum):
-    """Who aborted an open transaction that was not its owner, which is fenced thereby."""
+    """Who aborted an open transaction instead of its owner, which is fenced thereby."""
 
     SECOND_INSTANCE = "second_instance"  # a producer with the same transactional id began
     TIMEOUT = "timeout"  # the coordinator, because its timeout was over
@@ -41,7 +41,7 @@ class EndedTransaction:
     timeout: timedelta
     cut: Cut | None = None  # None: its owner ended it, or its decision was not seen
     marker_epoch: int | None = None  # of its markers; transactions v2 end each with a new epoch
-    partitions: frozenset[TopicPartition] = frozenset()  # that got a marker, as far as it was seen
+    partitions: frozenset[TopicPartition] = frozenset()  # that got a marker, as far as observed
 
     @property
     def duration(self) -> timedelta:
@@ -51,7 +51,7 @@ class EndedTransaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TransactionLog:
-    """What ended since the last round; nothing is known where the log may not be read."""
+    """The transactions that ended since the last round; nothing is known where the log may not be read."""
 
     is_read: bool  # False: durations, commits and aborts are unknown, not zero
     ended: tuple[EndedTransaction, ...] = ()  # in no order across transactional ids
@@ -59,5 +59,5 @@ class TransactionLog:
 
     @classmethod
     def unread(cls) -> TransactionLog:
-        """Return what is known without READ on the log."""
+        """Return the value for a cluster without READ on the log."""
         return cls(is_read=False)

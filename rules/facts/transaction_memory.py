@@ -1,9 +1,9 @@
-"""What is remembered of transactions from round to round.
+"""Remembers transactions from round to round.
 
-Four things: since when each open transaction was seen and in its present state, since when a
-transaction that a partition has open was seen without any coordinator listing it, since when a
-partition is held by nobody's transaction, and how many ended lately. Only the last outlives the process, for the ids that abort: a restart sees the others
-anew within two rounds, and what it cannot confirm yet is UNKNOWN.
+Since when each open transaction was seen and is in its present state; since when a transaction that is
+open on a partition is listed by no coordinator; since when a partition's last stable offset is held by no
+transaction; and how many ended lately. Only the last outlives the process, for the ids that abort: after
+a restart the others are observed again within two rounds, and are UNKNOWN until then.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from rules.facts.identity import TopicPartition
 from rules.facts.marker_waits import MarkerWait, advance_markers
 from rules.facts.producers import OpenProducer
 from rules.facts.snapshot import Snapshot
-from rules.facts.transaction_unknown import unknown_reason_of, lists
 from rules.facts.transaction_log import EndedTransaction, Outcome
+from rules.facts.transaction_unknown import lists, unknown_reason_of
 from rules.facts.transactions import Transaction
 
 MICROSECONDS_PER_SECOND: Final = 1_000_000
@@ -29,7 +29,7 @@ COMMITTED_KEPT: Final = 200  # of one partition, the latest
 HIDDEN_KEPT: Final = timedelta(minutes=2)
 SLICE: Final = timedelta(minutes=1)  # outcomes are counted by the minute
 
-# Topic id, or its name where brokers tell none; partition, producer id, start offset. A transaction
+# Topic id, or its name where brokers have none; partition, producer id, start offset. A transaction
 # keeps its start offset while it is open, and its producer's epoch may rise meanwhile.
 TransactionKey: TypeAlias = tuple[str, int, int, int]
 
@@ -54,8 +54,8 @@ class ObservedTransaction:
 
     row_name: TopicPartition
     first_seen_us: int
-    # Since which observation it is told that no coordinator lists the partition for this producer; None: one
-    # does, or it could not be told yet. A round that cannot tell ends nothing.
+    # Since which observation no coordinator lists the partition for this producer; None: one does, or it
+    # is not known yet. A round that does not know keeps the time.
     unlisted_since_us: int | None
 
 
@@ -95,11 +95,11 @@ class TransactionMemory:
     # The first observation proves nothing: a transaction may end between the requests of one round.
     markers: Mapping[TopicPartition, MarkerWait] = field(default_factory=dict)
     outcomes: Mapping[str, tuple[OutcomeCounts, ...]] = field(default_factory=dict)
-    # What was lately committed on partitions at risk: an unclean election may take it whole, and no
-    # log line, error or metric would tell.
+    # Recent commits on partitions at risk: an unclean election may lose them entirely, without any log
+    # line, error or metric.
     committed: Committed = field(default_factory=dict)
-    # What the last round saw to be committed on all others. Who is in sync was told before it, so that
-    # whether they were at risk is known only from the next one.
+    # The last round's commits on all other partitions. The ISR was read before them, so that only the
+    # next round knows whether they were at risk.
     latest_committed: Committed = field(default_factory=dict)
 
 
@@ -108,30 +108,30 @@ def advance_transactions(
 ) -> TransactionMemory:
     """Return the memory one round later; `changed` marks rows that have another leader epoch."""
     before = old or TransactionMemory()
-    committed, latest = _committed(snapshot, now_us, before, changed)
+    committed, latest = _advance_committed(snapshot, now_us, before, changed)
     return TransactionMemory(
         began_us=now_us if before.began_us is None else before.began_us,
         log_since_us=_log_since(snapshot, now_us, before.log_since_us),
-        open=_open(snapshot, now_us, before.open),
-        sightings=_sightings(snapshot, now_us, before.sightings),
+        open=_advance_open(snapshot, now_us, before.open),
+        sightings=_advance_sightings(snapshot, now_us, before.sightings),
         markers=advance_markers(snapshot, now_us, before.markers),
-        outcomes=_outcomes(snapshot, now_us, before.outcomes),
+        outcomes=_advance_outcomes(snapshot, now_us, before.outcomes),
         committed=committed,
         latest_committed=latest,
     )
 
 
-def transactions_under(stored: TransactionMemory, seen: TransactionMemory) -> TransactionMemory:
-    """Return the memory of a process that could read an earlier one's only after some rounds."""
+def merge_transactions(stored: TransactionMemory, seen: TransactionMemory) -> TransactionMemory:
+    """Merge the stored outcomes into memory."""
     names = {**stored.outcomes, **seen.outcomes}
     return replace(
         seen,
         outcomes={
             name: (
                 *(
-                    one
-                    for one in stored.outcomes.get(name, ())
-                    if one.minute not in {mine.minute for mine in seen.outcomes.get(name, ())}
+                    counts
+                    for counts in stored.outcomes.get(name, ())
+                    if counts.minute not in {mine.minute for mine in seen.outcomes.get(name, ())}
                 ),
                 *seen.outcomes.get(name, ()),
             )
@@ -141,16 +141,16 @@ def transactions_under(stored: TransactionMemory, seen: TransactionMemory) -> Tr
 
 
 def transaction_key(snapshot: Snapshot, producer: OpenProducer) -> TransactionKey:
-    """Return what tells this open transaction from every other one."""
+    """Return the key that identifies an open transaction."""
     name = snapshot.partitions.index.topic_partition(producer.row)
     topic = snapshot.partitions.topic_id(producer.row) or name.topic
     return topic, name.partition, producer.producer_id, producer.start_offset
 
 
 def with_times(memory: TransactionMemory, change: Callable[[int], int]) -> TransactionMemory:
-    """Return the memory with its times changed; the minutes of outcomes move by whole ones.
+    """Return the memory with its times changed; outcomes move by whole minutes.
 
-    What was committed has times of the coordinators' clocks, which nobody has set.
+    The times of committed transactions are by the coordinators' clocks, and stay.
     """
     return TransactionMemory(
         began_us=None if memory.began_us is None else change(memory.began_us),
@@ -175,8 +175,8 @@ def with_times(memory: TransactionMemory, change: Callable[[int], int]) -> Trans
             for key, seen in memory.sightings.items()
         },
         markers={
-            name: replace(one, since_us=change(one.since_us))
-            for name, one in memory.markers.items()
+            name: replace(wait, since_us=change(wait.since_us))
+            for name, wait in memory.markers.items()
         },
         outcomes={
             name: tuple(
@@ -191,7 +191,7 @@ def with_times(memory: TransactionMemory, change: Callable[[int], int]) -> Trans
 
 
 def latest_time(memory: TransactionMemory) -> int:
-    """Return the latest time that is remembered, 0 where nothing is."""
+    """Return the latest remembered time, 0 where there is none."""
     times = [memory.began_us or 0]
     times += [seen.last_seen_us for seen in memory.open.values()]
     times += [seen.first_seen_us for seen in memory.sightings.values()]
@@ -201,25 +201,27 @@ def latest_time(memory: TransactionMemory) -> int:
 
 
 # ------------------------------------------------------------------ what coordinators list
-def _open(
+def _advance_open(
     snapshot: Snapshot, now_us: int, old: Mapping[str, SeenTransaction]
 ) -> dict[str, SeenTransaction]:
-    known = snapshot.transactions.known
-    found = {
-        name: _seen(entry, now_us, old.get(name)) for name, entry in known.items() if entry.is_open
+    entries = snapshot.transactions.known
+    transactions = {
+        name: _advance_entry(entry, now_us, old.get(name))
+        for name, entry in entries.items()
+        if entry.is_open
     }
     if snapshot.transactions_listed:
-        return found
+        return transactions
     oldest = now_us - HIDDEN_KEPT // timedelta(microseconds=1)
     unseen = {
         name: replace(seen, is_seen=False)
         for name, seen in old.items()
-        if name not in known and seen.last_seen_us > oldest
+        if name not in entries and seen.last_seen_us > oldest
     }
-    return found | unseen
+    return transactions | unseen
 
 
-def _seen(entry: Transaction, now_us: int, old: SeenTransaction | None) -> SeenTransaction:
+def _advance_entry(entry: Transaction, now_us: int, old: SeenTransaction | None) -> SeenTransaction:
     is_described = entry.partitions is not None
     if old is not None and not is_described and _is_same_producer(old.transaction, entry):
         entry = replace(old.transaction, state=entry.state, coordinator=entry.coordinator)
@@ -246,12 +248,12 @@ def _is_same_producer(old: Transaction, new: Transaction) -> bool:
 
 
 def _identity(entry: Transaction) -> tuple[int, datetime | None]:
-    """Return what two transactions of one transactional id differ in."""
+    """Return the key by which two transactions of one transactional id differ."""
     return entry.producer_id, entry.started_at
 
 
 # ------------------------------------------------------------------ what partitions show
-def _sightings(
+def _advance_sightings(
     snapshot: Snapshot, now_us: int, old: Mapping[TransactionKey, ObservedTransaction]
 ) -> dict[TransactionKey, ObservedTransaction]:
     by_producer = snapshot.transactions.by_producer()
@@ -267,7 +269,7 @@ def _sightings(
                 snapshot, by_producer.get(producer.producer_id), name, now_us, before
             ),
         )
-    return transactions | _unlooked(snapshot, transactions, old)
+    return transactions | _keep_unobserved(snapshot, transactions, old)
 
 
 def _unlisted_since(
@@ -277,7 +279,7 @@ def _unlisted_since(
     now_us: int,
     before: ObservedTransaction | None,
 ) -> int | None:
-    """Return since when it is told that nobody lists it; a round that cannot tell ends nothing."""
+    """Return since when no coordinator lists the transaction; a round that does not know keeps the time."""
     if lists(entry, name):
         return None
     since = None if before is None else before.unlisted_since_us
@@ -286,20 +288,20 @@ def _unlisted_since(
     return since
 
 
-def _unlooked(
+def _keep_unobserved(
     snapshot: Snapshot,
-    found: Mapping[TransactionKey, ObservedTransaction],
+    observed: Mapping[TransactionKey, ObservedTransaction],
     old: Mapping[TransactionKey, ObservedTransaction],
 ) -> dict[TransactionKey, ObservedTransaction]:
-    """Keep what may still be open on partitions whose leader was not asked, or gave no answer."""
-    kept: dict[TransactionKey, ObservedTransaction] = {}
+    """Keep transactions that may still be open where the leader was not queried, or gave no answer."""
+    remaining: dict[TransactionKey, ObservedTransaction] = {}
     for key, seen in old.items():
         row = snapshot.partitions.index.row(seen.row_name.topic, seen.row_name.partition)
-        if key in found or row is None or snapshot.producers.observed[row]:
+        if key in observed or row is None or snapshot.producers.observed[row]:
             continue
         if _may_be_open(snapshot, row, key):
-            kept[key] = seen
-    return kept
+            remaining[key] = seen
+    return remaining
 
 
 def _may_be_open(snapshot: Snapshot, row: int, key: TransactionKey) -> bool:
@@ -326,54 +328,58 @@ def _log_since(snapshot: Snapshot, now_us: int, before: int | None) -> int | Non
     return now_us if before is None else before
 
 
-def _outcomes(
+def _advance_outcomes(
     snapshot: Snapshot, now_us: int, old: Mapping[str, tuple[OutcomeCounts, ...]]
 ) -> dict[str, tuple[OutcomeCounts, ...]]:
     now, oldest = _minute(now_us), _minute(now_us) - OUTCOMES_KEPT // SLICE
-    kept = {
-        name: tuple(one for one in slices if one.minute > oldest) for name, slices in old.items()
+    recent = {
+        name: tuple(counts for counts in slices if counts.minute > oldest)
+        for name, slices in old.items()
     }
     for ended in snapshot.transaction_log.ended:
-        slices = kept.get(ended.transactional_id, ())
+        slices = recent.get(ended.transactional_id, ())
         is_current = bool(slices) and slices[-1].minute == now
         last = slices[-1] if is_current else OutcomeCounts(now, 0, 0)
         is_commit = ended.outcome is Outcome.COMMITTED
         counted = OutcomeCounts(now, last.committed + is_commit, last.aborted + (not is_commit))
-        kept[ended.transactional_id] = (*(slices[:-1] if is_current else slices), counted)
-    return {name: slices for name, slices in kept.items() if slices}
+        recent[ended.transactional_id] = (*(slices[:-1] if is_current else slices), counted)
+    return {name: slices for name, slices in recent.items() if slices}
 
 
 # ------------------------------------------------------------------ what may be lost whole
-def _committed(
+def _advance_committed(
     snapshot: Snapshot, now_us: int, before: TransactionMemory, changed: Bools
 ) -> tuple[Committed, Committed]:
-    """Return what was lately committed on partitions at risk, and in this round on all others.
+    """Return the recent commits on partitions at risk, and those of this round on all others.
 
-    What the round before saw on one that was not at risk is on all replicas if it is not by now: it had
-    ended before this round asked who is in sync. If an ISR has shrunk meanwhile, it may have been
-    acknowledged by that alone.
+    A commit of the previous round is on all replicas if its partition is not at risk by now: it ended
+    before this round read the ISR. If the ISR has shrunk since, the smaller ISR may have acknowledged it.
     """
     oldest = now_us - OUTCOMES_KEPT // timedelta(microseconds=1)
-    kept = {
+    at_risk = {
         name: recent
-        for name, found in before.committed.items()
-        if (recent := tuple(one for one in found if one.ended_us > oldest))
+        for name, transactions in before.committed.items()
+        if (
+            recent := tuple(
+                transaction for transaction in transactions if transaction.ended_us > oldest
+            )
+        )
     }
-    for name, found in before.latest_committed.items():
+    for name, transactions in before.latest_committed.items():
         if _is_at_risk(snapshot, name, changed):
-            kept[name] = (*kept.get(name, ()), *found)[-COMMITTED_KEPT:]
+            at_risk[name] = (*at_risk.get(name, ()), *transactions)[-COMMITTED_KEPT:]
     latest: dict[TopicPartition, tuple[CommittedTransaction, ...]] = {}
     for ended in snapshot.transaction_log.ended:
-        one = _committed_one(ended)
-        if one is None:
+        committed = _committed_of(ended)
+        if committed is None:
             continue
         for name in ended.partitions:
-            into = kept if _is_at_risk(snapshot, name, changed) else latest
-            into[name] = (*into.get(name, ()), one)[-COMMITTED_KEPT:]
-    return kept, latest
+            into = at_risk if _is_at_risk(snapshot, name, changed) else latest
+            into[name] = (*into.get(name, ()), committed)[-COMMITTED_KEPT:]
+    return at_risk, latest
 
 
-def _committed_one(ended: EndedTransaction) -> CommittedTransaction | None:
+def _committed_of(ended: EndedTransaction) -> CommittedTransaction | None:
     if ended.outcome is not Outcome.COMMITTED or ended.marker_epoch is None:
         return None
     return CommittedTransaction(

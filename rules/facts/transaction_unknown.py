@@ -1,8 +1,8 @@
-"""Whether a round can tell that no coordinator will end a transaction, and if not, why.
+"""Whether a round proves that no coordinator will end a transaction, and if not, why.
 
-ListTransactions leaves out what we may not see, and an old coordinator may answer for ids that have
-moved on: what a coordinator says against a partition counts only in a round in which each one
-answered, and what nobody says only if it is proven that every transactional id is visible.
+ListTransactions leaves out ids that we may not see, and an old coordinator may answer for ids that have
+moved: an answer that does not list the partition counts only in a round in which every coordinator
+answered, and a missing id only if every transactional id is provably visible.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from rules.facts.transactions import IdVisibility, Transaction, Transactions, Tr
 
 
 class UnknownReason(StrEnum):
-    """Why a class is unknown."""
+    """Why the class of a transaction is unknown."""
 
     CONFIRMING = "confirming"  # seen once: the next round decides
-    COORDINATOR_NOT_SEEN = "coordinator_not_seen"  # not every coordinator could be asked
+    COORDINATOR_NOT_SEEN = "coordinator_not_seen"  # not every coordinator answered
     PERMISSION_UNPROVEN = "permission_unproven"  # it may be an id that we may not see
-    NOT_DESCRIBED = "not_described"  # listed, and not described, or in words that we do not know
+    NOT_DESCRIBED = "not_described"  # listed, and not described, or in an unknown state
     NOBODY_FOUND = "nobody_found"  # no transaction was open any more, or not yet
 
 
 def lists(entry: Transaction | None, name: TopicPartition) -> bool:
-    """Whether the coordinator knows that this transaction is open on the partition."""
+    """Whether the coordinator has this transaction as open on the partition."""
     return (
         entry is not None
         and entry.is_open
@@ -36,10 +36,10 @@ def lists(entry: Transaction | None, name: TopicPartition) -> bool:
 def unknown_reason_of(
     transactions: Transactions, entry: Transaction | None, name: TopicPartition
 ) -> UnknownReason | None:
-    """Return why it cannot be said that no coordinator will end a producer's transaction here.
+    """Return why it is not proven that no coordinator will end a producer's transaction here; None: proven.
 
-    `entry` is what was heard of the producer, and does not list the partition as open. Open ones are
-    listed whatever their producer, so that nobody has to have been asked for it by number.
+    `entry` is the producer's transaction at its coordinator, and does not list the partition as open. Open
+    transactions are listed for every producer, so that no query by producer id is needed.
     """
     if entry is not None and _is_unclear(entry, name):
         return UnknownReason.NOT_DESCRIBED

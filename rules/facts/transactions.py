@@ -1,7 +1,7 @@
-"""What the transaction coordinators say of transactions.
+"""Transactions as the transaction coordinators describe them.
 
-A transaction belongs to a transactional id, whose coordinator alone may decide it. Its partitions
-are those that still wait for a marker: all of an open transaction, fewer and fewer of a decided one.
+A transaction belongs to a transactional id, whose coordinator alone decides it. Its partitions are
+those that still wait for a marker: all of an open transaction, fewer and fewer of a decided one.
 Source: ListTransactions, DescribeTransactions (KIP-664), transactions v2 (KIP-890).
 """
 
@@ -20,7 +20,7 @@ NO_TIMEOUT: Final = timedelta(milliseconds=2**31 - 1)
 
 
 class TransactionState(StrEnum):
-    """Kafka's own words; `UNKNOWN` is a state that a newer broker may report."""
+    """Kafka's own states; `UNKNOWN` is one that only a newer broker has."""
 
     EMPTY = "Empty"  # the producer was initialised and has begun nothing since
     ONGOING = "Ongoing"
@@ -64,36 +64,36 @@ class Transaction:
 class IdVisibility(StrEnum):
     """Why a transactional id that no coordinator lists does not exist.
 
-    ListTransactions leaves out, without a word, what we may not see.
+    ListTransactions silently leaves out ids that we may not see.
     """
 
-    NO_AUTHORIZER = "no_authorizer"  # the brokers refuse nobody
-    ACLS = "acls"  # they could be read, and let us see every transactional id
+    NO_AUTHORIZER = "no_authorizer"  # the brokers check no permissions
+    ACLS = "acls"  # they could be read, and every transactional id is visible to us
     DECLARED = "declared"  # by a setting
     UNPROVEN = "unproven"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Transactions:
-    """What one round heard from the coordinators."""
+    """The coordinators' answers of one round."""
 
     # By transactional id: every open one, and those that were resolved by their producer's id.
     known: Mapping[str, Transaction]
     visibility: IdVisibility
     # Whether each coordinator answered and each partition of `__transaction_state` has a leader:
-    # only then is what nobody lists unknown to all.
+    # only then a transaction that is not listed is unknown to all coordinators.
     is_complete: bool
-    resolved: frozenset[int]  # producer ids that were asked for whatever their state
+    resolved: frozenset[int]  # producer ids that were queried in whatever state
     # False: the brokers say that there is no `__transaction_state`, so that no id is hidden.
     was_ever_used: bool = True
 
     @classmethod
     def none(cls) -> Transactions:
-        """Return what is known where nobody was asked: nothing, and that proves nothing."""
+        """Return the value for a round that queried no coordinator, which proves nothing."""
         return cls(
             known={}, visibility=IdVisibility.UNPROVEN, is_complete=False, resolved=frozenset()
         )
 
     def by_producer(self) -> dict[int, Transaction]:
-        """Return the transactions by producer id; of one id there is one at a time."""
+        """Return the transactions by producer id; each id has at most one at a time."""
         return {entry.producer_id: entry for entry in self.known.values()}

@@ -1,7 +1,7 @@
-"""Since when a value has stood still although something waits for it to move.
+"""Since when a value is unchanged although it should advance.
 
-What a round did not see keeps its older state: neither the value nor what waits for it, when it is
-unknown, makes something stand or lets it rest.
+What a round did not see keeps its older state: an unknown value, or an unknown span behind it, neither
+begins nor ends the time.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from rules.facts.column import Bools, Column, Int64s
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnchangedSince:
-    """Values, and since when each has stood where it is while it should have moved.
+    """Values, and since when each is unchanged while it should have advanced.
 
-    `since_us` is absent where the value may rest: nothing is waiting for it.
+    `since_us` is absent where the value need not advance: it is not behind.
     """
 
     values: Column
@@ -29,7 +29,7 @@ class UnchangedSince:
         return cls(Column.absent(rows), Column.absent(rows))
 
     def take(self, rows: Int64s) -> UnchangedSince:
-        """Return the rows at `rows`, in that order; of a negative row number nothing is known."""
+        """Return the rows at `rows`, in that order; a negative row number is absent."""
         return UnchangedSince(self.values.take(rows), self.since_us.take(rows))
 
     def joined(self, other: UnchangedSince) -> UnchangedSince:
@@ -43,11 +43,13 @@ class UnchangedSince:
         return UnchangedSince(self.values.padded(rows), self.since_us.padded(rows))
 
 
-def stand(values: Column, span: Column, now_us: int, old: UnchangedSince) -> UnchangedSince:
-    """Return the standing one observation later; `span` is by how much the value lies behind.
+def advance_unchanged(
+    values: Column, span: Column, now_us: int, old: UnchangedSince
+) -> UnchangedSince:
+    """Return the state one observation later; `span` is by how much the value is behind.
 
-    `since` is carried on where the value is the same and is still behind, and where it is the same
-    and nobody could see whether it is behind: half an answer ends nothing and begins nothing.
+    The time is kept where the value is the same and still behind, and where it is the same and the span
+    is not known: a partial answer neither begins nor ends it.
     """
     same = values.valid & old.values.valid & (values.values == old.values.values)
     waits = span.valid & (span.values > 0)
@@ -62,8 +64,8 @@ def stand(values: Column, span: Column, now_us: int, old: UnchangedSince) -> Unc
     )
 
 
-def earlier(seen: UnchangedSince, stored: UnchangedSince) -> UnchangedSince:
-    """Take the earlier time where a value is the same, and what is stored where none was seen."""
+def keep_earlier(seen: UnchangedSince, stored: UnchangedSince) -> UnchangedSince:
+    """Return the earlier time where a value is the same, and the stored state where none was seen."""
     is_same = seen.values.valid & stored.values.valid
     is_same &= seen.values.values == stored.values.values
     both = is_same & seen.since_us.valid & stored.since_us.valid
@@ -78,7 +80,7 @@ def earlier(seen: UnchangedSince, stored: UnchangedSince) -> UnchangedSince:
 
 
 def either(mask: Bools, there: Column, otherwise: Column) -> Column:
-    """Return the values of `there` where `mask` is True, and the others elsewhere."""
+    """Return the values of `there` where `mask` is True, and those of `otherwise` elsewhere."""
     return Column(
         np.where(mask, there.values, otherwise.values), np.where(mask, there.valid, otherwise.valid)
     )

@@ -1,8 +1,8 @@
-"""Unclean elections that no observation tells of: nobody had observed the partition under its old leader.
+"""Unclean elections without an earlier observation: the partition was never observed under its old leader.
 
-A topic may be made, lose its leader and be led by a stale replica between two rounds. There is no
-offset to compare with then, and the controllers' lines alone tell of it. A line may be read some rounds
-after the first observation of the new leader, so that it has to be known which topics are new.
+A topic may be created, lose its leader and be led by a stale replica between two rounds. There is no
+offset to compare with then, and only the controllers' lines show it. A line may be read some rounds
+after the first observation of the new leader, so that the memory must know which topics are new.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ ElectionKey: TypeAlias = tuple[TopicPartition, TopicId | None, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnseenElection:
-    """A replica was elected that was not in sync; times in microseconds since 1970-01-01 UTC."""
+    """An election of a replica that was not in sync; times in microseconds since 1970-01-01 UTC."""
 
     name: TopicPartition
     topic_id: TopicId | None
     leader: int
     leader_epoch: int  # the new one
-    former_leaders: tuple[int, ...]  # one of these led last; none: nobody tells
+    former_leaders: tuple[int, ...]  # one of these led last; empty: not known
     written_us: int | None  # by the controller's clock
     read_us: int  # by our own
-    # Up to then nothing unseen had happened: an observation, or a round in which the topic was not there.
+    # The election came after this: an observation, or a round in which the topic did not exist.
     since_us: int | None
 
     @property
     def key(self) -> ElectionKey:
-        """What tells it from every other election of one cluster."""
+        """Return the key that identifies the election within one cluster."""
         return self.name, self.topic_id, self.leader_epoch
 
     @property
     def former_leader(self) -> int | None:
-        """Return who led before, where only one can have."""
+        """Return the broker that led before, where only one can have."""
         return self.former_leaders[0] if len(self.former_leaders) == 1 else None
 
 
@@ -50,9 +50,9 @@ class NewTopic:
     listed_us: int
 
 
-def elections_under(
+def merge_elections(
     stored: tuple[UnseenElection, ...], seen: tuple[UnseenElection, ...]
 ) -> tuple[UnseenElection, ...]:
-    """Return the elections of two processes, each once."""
-    known = {one.key for one in seen}
-    return (*(one for one in stored if one.key not in known), *seen)
+    """Merge the stored elections into memory, each once."""
+    keys = {election.key for election in seen}
+    return (*(election for election in stored if election.key not in keys), *seen)

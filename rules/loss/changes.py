@@ -1,4 +1,4 @@
-"""The partitions whose leader epoch has changed since the last observation of them."""
+"""The partitions whose leader epoch has changed since their last observation."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ Change: TypeAlias = tuple[TopicPartition, TopicId | None, int]  # the last is th
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Changes:
-    """The partitions whose leader epoch is a later one than that of the last observation of them."""
+    """The partitions whose leader epoch is later than the one of their last observation."""
 
     view: View
     observations: LastObservations
     rows: Int64s  # of the snapshot's partitions
     observation_of_row: Int64s  # row of `observations`
-    place: Int64s  # where the older epoch's end is told, -1 where nobody told it yet
+    place: Int64s  # of the older epoch's end in `epoch_ends`, -1 while no leader has returned it
 
     @classmethod
     def of(cls, view: View) -> Changes | None:
-        """Return the changes of a round; None if nothing is remembered to compare with."""
+        """Return the changes of a round; None if there is no earlier observation."""
         if view.before is None:
             return None
         snapshot, observations = view.snapshot, view.before.observations
@@ -42,18 +42,18 @@ class Changes:
 
     @property
     def waiting(self) -> Bools:
-        """Mark those of whose older epoch nobody has told yet where it ended."""
+        """Mark the changes whose older epoch's end is not known yet."""
         unknown: Bools = self.place < 0
         return unknown
 
     @property
     def leaders(self) -> Column:
-        """Return who leads now."""
+        """Return the present leaders."""
         return self.view.snapshot.partitions.leader.take(self.rows)
 
     @property
     def are_direct(self) -> Bools:
-        """Mark the changes without another leader, or none, between: an election is one step."""
+        """Mark the changes of a single leader epoch: no other election lies in between."""
         present = self.view.snapshot.offsets.leader_epoch.values[self.rows]
         direct: Bools = present - self.old_epochs == 1
         return direct
@@ -67,11 +67,11 @@ class Changes:
     def epoch_ends(self) -> Column:
         """Return where the older epochs ended in the present leaders' logs, exclusive.
 
-        A leader that has nothing of an epoch tells the end of the one before, which may have gone on:
-        where that one is known to have lost its end, the older epoch began there.
+        A leader that has nothing of an epoch returns the end of the previous one, which may lie further
+        on: where the previous epoch is known to have lost its end, the older epoch began there.
         """
-        told = self.view.snapshot.epoch_ends
-        ends, epochs = told.end_offset.take(self.place), told.found_epoch.take(self.place)
+        answers = self.view.snapshot.epoch_ends
+        ends, epochs = answers.end_offset.take(self.place), answers.found_epoch.take(self.place)
         lacks = ends.valid & epochs.valid & (epochs.values < self.old_epochs)
         if self.view.before is None or not self.view.before.losses.reported or not lacks.any():
             return ends
@@ -86,7 +86,7 @@ class Changes:
 
     @property
     def all_there(self) -> Bools:
-        """Mark the changes after which nothing that was seen is missing."""
+        """Mark the changes after which nothing that was observed is missing."""
         watermark = self.observations.high_watermark.take(self.observation_of_row)
         log_end, end = (
             self.observations.log_end_offset.take(self.observation_of_row),
@@ -102,22 +102,22 @@ class Changes:
         return self.observations.leader_epoch.take(self.observation_of_row).values
 
 
-def _beginnings(told: Sequence[ReportedLoss]) -> dict[Change, int]:
-    """Return where the leader epochs began that followed a loss, as far as that is known.
+def _beginnings(losses: Sequence[ReportedLoss]) -> dict[Change, int]:
+    """Return the start offsets of the leader epochs that followed a loss, as far as known.
 
-    A leader that came back with all that an earlier one had lost began its own epoch behind that, and
-    not where the one between had begun.
+    A leader that returned with everything that an earlier one had lost began its own epoch after that,
+    and not where the epoch in between had begun.
     """
-    by_change = {(loss.name, loss.topic_id, loss.leader_epoch): loss for loss in told}
-    found: dict[Change, int] = {}
+    by_change = {(loss.name, loss.topic_id, loss.leader_epoch): loss for loss in losses}
+    begins: dict[Change, int] = {}
     for change, loss in by_change.items():
         older = by_change.get((loss.name, loss.topic_id, loss.leader_epoch_before))
         is_same_end = older is not None and older.epoch_end == loss.epoch_end
         if older is None or not is_same_end or _is_still_lost(older, loss.leader_epoch):
-            found[change] = loss.epoch_end
-    return found
+            begins[change] = loss.epoch_end
+    return begins
 
 
 def _is_still_lost(loss: ReportedLoss, leader_epoch: int) -> bool:
-    """Whether a later leader was asked, and did not have all that was lost."""
+    """Whether a later leader has answered that it lacks the lost records too."""
     return loss.restored_epoch is None and (loss.checked_epoch or 0) >= leader_epoch

@@ -1,16 +1,18 @@
-"""How present leaders came to lead, as far as the last observations and the settings tell.
+"""How the present leaders were elected, from the last observations, the settings and the logs.
 
-A clean election has its winner among those in sync. The leader epoch rises by one with each election,
-and with each time without a leader: a direct clean one is a single step. An ISR may shrink, and
-grow again, without any step; what it was just before an election is known only from an observation that is
-fresh. A winner that was not in sync at the last observation may have come back since, or have been given the
-partition by a reassignment: that is not known, and no unclean election. Some things tell more: a
-controller's own lines, or that it wrote none; a reassignment that is over, which waits for the ISR; and,
-where nothing that was seen is missing, another replica that was in sync before and is so now, since an
-unclean election leaves the leader alone, or that the winner has what came after the ISR was told. Who has the only replica has nobody to lose records to. Where unclean elections are forbidden a
-direct change is clean. The log lines of a leader about its ISR say more than an observation: it may die before
-the next one.
-Source: KIP-101 (leader epochs), KIP-455 (reassignments), KIP-966 (ELR); tried on real brokers.
+A clean election elects a replica of the ISR. The leader epoch rises by one with each election, and each
+time the partition loses its leader: a direct clean election is a single step. An ISR may shrink and grow
+again without any step; the ISR just before an election is known only from a recent observation. A new
+leader that was not in sync at the last observation may have joined the ISR since, or have got the
+partition by a reassignment: then the election is not known, rather than unclean.
+
+More evidence: the controllers' log lines, or their absence; a completed reassignment, which waits for the
+ISR; and, where nothing that was observed is missing, either another replica that was in sync before and
+still is (an unclean election leaves the leader alone), or a new leader that has records from after the
+ISR was read. A partition with a single replica has nobody to lose records to. Where unclean elections
+are forbidden, a direct change is clean. The log lines of a leader about its ISR are better than an
+observation: the leader may fail before the next one.
+Source: KIP-101 (leader epochs), KIP-455 (reassignments), KIP-966 (ELR); tested on real brokers.
 """
 
 from __future__ import annotations
@@ -31,20 +33,29 @@ from rules.facts.times import MICROSECOND
 from rules.loss.changes import Changes
 from rules.loss.controllers import is_read_since
 from rules.loss.line_rows import LineRows
-from rules.loss.out_of_sync import FRESH, died_alone, holds, was_left_out_without_leader
+from rules.loss.out_of_sync import (
+    FRESH,
+    contains,
+    is_sole_replica_gone,
+    was_left_out_without_leader,
+)
 
 
 class Election(StrEnum):
-    """How the present leader came to lead."""
+    """How the present leader was elected."""
 
     CLEAN = "clean"  # it was in sync: nothing that was committed can be missing
-    UNCLEAN = "unclean"  # a controller wrote so
-    NOT_KNOWN = "not_known"  # too much happened unseen
+    UNCLEAN = "unclean"  # a controller logged it as such
+    NOT_KNOWN = "not_known"  # too much happened unobserved
 
 
 ELECTIONS: Final = tuple(Election)
 STALLED: Final = timedelta(seconds=5)  # far below Kafka's replica.lag.time.max.ms, 30 s
-ALLOWED, FORBIDDEN, UNREAD = 1, 0, -1  # unclean elections of a topic; unread: not to be known
+ALLOWED, FORBIDDEN, UNREAD = (
+    1,
+    0,
+    -1,
+)  # unclean elections of a topic; unread: the setting is unknown
 
 
 def elections_of(changes: Changes) -> NDArray[np.int8]:
@@ -52,32 +63,32 @@ def elections_of(changes: Changes) -> NDArray[np.int8]:
     view, observations = changes.view, changes.observations
     leader = view.snapshot.partitions.leader.take(changes.rows)
     old_leader = observations.leader.take(changes.observation_of_row)
-    allowed, stood = _allowed(changes), stood_still(changes)
+    allowed, stalled = _allowed(changes), is_watermark_stalled(changes)
     steps = view.snapshot.offsets.leader_epoch.values[changes.rows] - changes.old_epochs
-    in_sync = holds(observations.isr, changes.observation_of_row, leader)
-    in_sync |= holds(observations.elr, changes.observation_of_row, leader)
+    in_sync = contains(observations.isr, changes.observation_of_row, leader)
+    in_sync |= contains(observations.elr, changes.observation_of_row, leader)
     joined, left_out, _ = _written_isr(changes)
     in_sync |= joined
     is_own = leader.valid & old_leader.valid & (leader.values == old_leader.values)
-    was_alone = stood | (observations.isr.take(changes.observation_of_row).lengths <= 1)
+    was_alone = stalled | (observations.isr.take(changes.observation_of_row).lengths <= 1)
     is_old = _age_us(changes) > FRESH // timedelta(microseconds=1)
     may = allowed != FORBIDDEN
     own_unknown = is_own & may & ((steps > 2) | ((steps > 1) & (was_alone | is_old)))
-    sync_unknown = ~is_own & in_sync & may & ((steps > 1) | stood | is_old)
+    sync_unknown = ~is_own & in_sync & may & ((steps > 1) | stalled | is_old)
     outside_unknown = ~is_own & ~in_sync & (may | (steps > 1))
     not_known = own_unknown | sync_unknown | outside_unknown | (left_out & ~is_own & may)
-    not_known &= is_old | stood | ~_is_explained(changes, not_known)
+    not_known &= is_old | stalled | ~_is_explained(changes, not_known)
     not_known |= was_seen_out_of_sync(changes, may)
-    told, last_known = _told(changes)
+    unclean, last_known = _logged_unclean(changes)
     observed_at = observations.observed_at_us.take(changes.observation_of_row).values
     not_known &= ~is_read_since(view, observed_at)
-    not_known |= last_known | (told & is_own)
+    not_known |= last_known | (unclean & is_own)
     not_known &= ~_is_only_replica(changes)
-    found = np.where(
+    elections = np.where(
         not_known, ELECTIONS.index(Election.NOT_KNOWN), ELECTIONS.index(Election.CLEAN)
     )
-    found[told & ~is_own] = ELECTIONS.index(Election.UNCLEAN)
-    return found.astype(np.int8)
+    elections[unclean & ~is_own] = ELECTIONS.index(Election.UNCLEAN)
+    return elections.astype(np.int8)
 
 
 def is_unclean_if_lost(changes: Changes) -> Bools:
@@ -85,49 +96,50 @@ def is_unclean_if_lost(changes: Changes) -> Bools:
     observations, rows = changes.observations, changes.observation_of_row
     leader = changes.view.snapshot.partitions.leader.take(changes.rows)
     is_own = leader.valid & (leader.values == observations.leader.take(rows).values)
-    in_sync = holds(observations.isr, rows, leader) | holds(observations.elr, rows, leader)
+    in_sync = contains(observations.isr, rows, leader) | contains(observations.elr, rows, leader)
     mask: Bools = ~is_own & ~in_sync & (_allowed(changes) == ALLOWED)
     return mask
 
 
-def contradicted_directly(changes: Changes) -> Bools:
-    """Mark the changes of which lines, or a time without a leader, tell what a clean one does not leave."""
-    told, last_known = _told(changes)
+def is_contradicted_directly(changes: Changes) -> Bools:
+    """Mark the changes that log lines, or a time without a leader, show not to be clean."""
+    unclean, last_known = _logged_unclean(changes)
     _, _, is_against = _written_isr(changes)
-    mask: Bools = told | last_known | is_against
+    mask: Bools = unclean | last_known | is_against
     mask |= (_allowed(changes) != FORBIDDEN) & was_left_out_without_leader(changes)
     return mask
 
 
-def contradicted_by_metadata(changes: Changes) -> Bools:
-    """Mark the changes whose winner metadata told to be out of sync: of a slow leader that may be wrong."""
+def is_contradicted_by_metadata(changes: Changes) -> Bools:
+    """Mark the changes whose new leader was out of sync in metadata; with a slow leader that may be wrong."""
     return was_seen_out_of_sync(changes, _allowed(changes) != FORBIDDEN)
 
 
 def was_seen_out_of_sync(changes: Changes, may: Bools) -> Bools:
-    """Mark those of the changes that may be unclean whose winner the metadata before told to be out."""
+    """Mark the changes in `may` whose new leader was out of sync in the metadata before."""
     mask: Bools = may & was_left_out_without_leader(changes)
-    alone = may & died_alone(changes)
+    alone = may & is_sole_replica_gone(changes)
     return mask | (alone & ~_was_reassigned(changes)) if alone.any() else mask
 
 
 def may_be_unclean(changes: Changes) -> Bools:
-    """Mark the changes of topics whose elections may be unclean, as far as is known."""
+    """Mark the changes of topics that allow unclean elections, or may allow them."""
     may: Bools = (_allowed(changes) != FORBIDDEN) & ~_is_only_replica(changes)
     return may
 
 
-def _told(changes: Changes) -> tuple[Bools, Bools]:
-    """Mark the changes that a controller wrote to be unclean, and those of a last known leader.
+def _logged_unclean(changes: Changes) -> tuple[Bools, Bools]:
+    """Mark the changes that a controller logged as unclean, and those to the last known leader.
 
-    An election of the last known leader is called so too, and loses nothing while its machine lives.
+    Controllers log the election of the last known leader as unclean too; it loses nothing unless its
+    machine failed.
     """
     unclean, last_known = (np.zeros(len(changes.rows), np.bool_) for _ in range(2))
     view = changes.view
     lines = () if view.before is None else view.before.losses.lines
     events = (*(line.event for line in lines), *view.snapshot.broker_log.events)
-    told = [event for event in events if isinstance(event, UncleanChange)]
-    if not told:
+    logged = [event for event in events if isinstance(event, UncleanChange)]
+    if not logged:
         return unclean, last_known
     place_of: dict[int | None, int] = {
         row: place for place, row in enumerate(changes.rows.tolist())
@@ -135,7 +147,7 @@ def _told(changes: Changes) -> tuple[Bools, Bools]:
     rows = LineRows.of(view.snapshot.partitions)
     before = changes.observations.leader.take(changes.observation_of_row)
     now = view.snapshot.offsets.leader_epoch.values[changes.rows]
-    for event in told:
+    for event in logged:
         place = place_of.get(rows.row(event))
         if place is None or event.leader_epoch is None or event.leader == before[place]:
             continue
@@ -145,19 +157,23 @@ def _told(changes: Changes) -> tuple[Bools, Bools]:
 
 
 def _written_isr(changes: Changes) -> tuple[Bools, Bools, Bools]:
-    """Mark the changes before which the old leader wrote last, since the last observation, of an ISR with the
-    new leader, of one without it, and of one that no clean change can follow.
+    """Mark the changes by the ISR that the old leader logged last, since the last observation.
 
-    Where another one led between, the new leader may have joined that one; whoever was alone in sync has
-    no other clean successor than itself.
+    Three results: an ISR with the new leader, one without it, and one that no clean change can follow.
+    Where another broker led in between, the new leader may have joined the ISR then; a leader that was
+    alone in the ISR has no other clean successor than itself.
     """
     view = changes.view
     joined, left_out, alone = (np.zeros(len(changes.rows), np.bool_) for _ in range(3))
     now = microseconds(view.now)
     lines = () if view.before is None else view.before.losses.lines
-    told = [(line.event, line.read_us) for line in lines if isinstance(line.event, IsrUpdated)]
-    told += [(one, now) for one in view.snapshot.broker_log.events if isinstance(one, IsrUpdated)]
-    if not told:
+    updates = [(line.event, line.read_us) for line in lines if isinstance(line.event, IsrUpdated)]
+    updates += [
+        (update, now)
+        for update in view.snapshot.broker_log.events
+        if isinstance(update, IsrUpdated)
+    ]
+    if not updates:
         return joined, left_out, alone
     place_of: dict[int | None, int] = {
         row: place for place, row in enumerate(changes.rows.tolist())
@@ -166,7 +182,7 @@ def _written_isr(changes: Changes) -> tuple[Bools, Bools, Bools]:
     leader = view.snapshot.partitions.leader.take(changes.rows)
     before = changes.observations.leader.take(changes.observation_of_row)
     observed_at = changes.observations.observed_at_us.take(changes.observation_of_row).values
-    for event, read_us in sorted(told, key=_written_us):
+    for event, read_us in sorted(updates, key=_written_us):
         place = place_of.get(rows.row(event))
         if place is None or event.origin.broker_id not in (None, before[place]):
             continue
@@ -178,14 +194,14 @@ def _written_isr(changes: Changes) -> tuple[Bools, Bools, Bools]:
     return joined, left_out, alone | (left_out & changes.are_direct)
 
 
-def _written_us(told: tuple[IsrUpdated, int]) -> int:
-    """Return when a line was written; one without a time was not written after it was read."""
-    event, read_us = told
+def _written_us(update: tuple[IsrUpdated, int]) -> int:
+    """Return when a line was written; for a line without a time, when it was read."""
+    event, read_us = update
     return read_us if event.origin.at is None else microseconds(event.origin.at)
 
 
 def _is_only_replica(changes: Changes) -> Bools:
-    """Mark where who led leads again, and nobody else has a replica: there is no other history."""
+    """Mark the changes of partitions with one replica whose leader is the same broker as before."""
     leader = changes.view.snapshot.partitions.leader.take(changes.rows)
     before = changes.observations.leader.take(changes.observation_of_row)
     is_own = leader.valid & before.valid & (leader.values == before.values)
@@ -194,10 +210,10 @@ def _is_only_replica(changes: Changes) -> Bools:
     return mask
 
 
-def _is_explained(changes: Changes, wanted: Bools) -> Bools:
-    """Mark those of some changes that a reassignment explains, or the company of the new leader."""
-    found = np.zeros(len(wanted), np.bool_)
-    places = np.flatnonzero(wanted).astype(np.int64)
+def _is_explained(changes: Changes, mask: Bools) -> Bools:
+    """Mark the changes in `mask` that a reassignment, or the present ISR, explains as clean."""
+    is_explained = np.zeros(len(mask), np.bool_)
+    places = np.flatnonzero(mask).astype(np.int64)
     if len(places):
         some = replace(
             changes,
@@ -205,19 +221,19 @@ def _is_explained(changes: Changes, wanted: Bools) -> Bools:
             observation_of_row=changes.observation_of_row[places],
             place=changes.place[places],
         )
-        is_trusted = (_has_company(some) | _has_followed(some)) & some.all_there
-        found[places] = _was_reassigned(some) | is_trusted
-    return found
+        is_trusted = (_has_other_in_sync(some) | _has_followed(some)) & some.all_there
+        is_explained[places] = _was_reassigned(some) | is_trusted
+    return is_explained
 
 
-def _has_company(changes: Changes) -> Bools:
-    """Mark where another replica that was in sync at the last observation is in sync with the new leader.
+def _has_other_in_sync(changes: Changes) -> Bools:
+    """Mark where another replica of the ISR of the last observation is in sync with the new leader.
 
-    Whoever led then does not count: it is the one that may have died, and come back since.
+    The former leader does not count: it is the one that may have failed, and returned since.
     """
     partitions, rows = changes.view.snapshot.partitions, changes.rows
     isr = changes.observations.isr.take(changes.observation_of_row)
-    found = np.zeros(len(rows), np.bool_)
+    mask = np.zeros(len(rows), np.bool_)
     now, owner = partitions.isr.take(rows), isr.row_of_value
     leader, before = (
         partitions.leader.take(rows),
@@ -225,14 +241,14 @@ def _has_company(changes: Changes) -> Bools:
     )
     is_other = (isr.values != leader.values[owner]) & (isr.values != before.values[owner])
     for row, broker in zip(owner[is_other].tolist(), isr.values[is_other].tolist(), strict=True):
-        found[row] |= broker in (now[row] or ())
-    return found
+        mask[row] |= broker in (now[row] or ())
+    return mask
 
 
 def _has_followed(changes: Changes) -> Bools:
-    """Mark the direct changes before which a light observation saw the log grow since the ISR was told.
+    """Mark the direct changes before which the log grew after the ISR was read last.
 
-    Who has all of that was fetching again from the leader that was alone then.
+    A new leader that has all of these records was fetching again from the leader that was alone then.
     """
     epochs, context = changes.view.snapshot.offsets.leader_epoch, changes.observations.context
     then = context.high_watermark.values.take(changes.observation_of_row)
@@ -247,10 +263,11 @@ def _has_followed(changes: Changes) -> Bools:
 
 
 def _was_reassigned(changes: Changes) -> Bools:
-    """Mark where the replicas are others than before, and the old leader is gone from them, or still
-    in sync: a reassignment waits until all that are to stay are in sync.
+    """Mark the changes that a reassignment explains: the old leader has no replica any more, or is in sync.
+
+    A reassignment waits until all replicas that stay are in sync.
     """
-    view, found = changes.view, np.zeros(len(changes.rows), np.bool_)
+    view, mask = changes.view, np.zeros(len(changes.rows), np.bool_)
     replicas = changes.observations.context.replicas.take(changes.observation_of_row)
     present = view.snapshot.partitions.replicas.take(changes.rows)
     isr = view.snapshot.partitions.isr.take(changes.rows)
@@ -259,27 +276,27 @@ def _was_reassigned(changes: Changes) -> Bools:
     for place in np.flatnonzero(leader.valid & before.valid).tolist():
         is_new = replicas[place] is not None and leader[place] not in (replicas[place] or ())
         is_gone = before[place] not in (present[place] or ())
-        found[place] = is_gone or (is_new and before[place] in (isr[place] or ()))
-    return found
+        mask[place] = is_gone or (is_new and before[place] in (isr[place] or ()))
+    return mask
 
 
 def _allowed(changes: Changes) -> Int64s:
-    """Return whether unclean elections were allowed: as it was remembered, or as it is by now.
+    """Return whether unclean elections were allowed at the last observation, or are now.
 
-    Whoever finds a loss turns them off at once.
+    Both count, because an operator who finds a loss forbids them at once.
     """
     now = changes.view.snapshot.partitions.unclean_election_enabled.take(changes.rows)
     before = changes.observations.context.unclean_election_enabled.take(changes.observation_of_row)
     is_allowed = (now.valid & (now.values == 1)) | (before.valid & (before.values == 1))
-    found: Int64s = np.where(is_allowed, ALLOWED, np.where(now.valid, FORBIDDEN, UNREAD))
-    return found
+    setting: Int64s = np.where(is_allowed, ALLOWED, np.where(now.valid, FORBIDDEN, UNREAD))
+    return setting
 
 
-def stood_still(changes: Changes) -> Bools:
-    """Mark the changes before which the high watermark stood below the log end over two observations, up to the last one.
+def is_watermark_stalled(changes: Changes) -> Bools:
+    """Mark the changes before which the high watermark was unchanged below the log end over two observations.
 
-    The ISR then shrinks to the leader at any time. A light observation that saw it jump after that, as it
-    does when the ISR has shrunk, is newer than the ISR that is remembered.
+    The ISR may then shrink to the leader at any time. An observation in which the high watermark jumped,
+    as it does when the ISR has shrunk, is newer than the remembered ISR.
     """
     context, rows = changes.observations.context, changes.observation_of_row
     watermark, end = (
@@ -301,9 +318,10 @@ def stood_still(changes: Changes) -> Bools:
     return mask
 
 
-def stood_for_long(changes: Changes) -> Bools:
-    """Mark the changes before which that lasted, if it did at all: a follower that has just come back into
-    the ISR holds the high watermark briefly.
+def is_stalled_for_long(changes: Changes) -> Bools:
+    """Mark the changes before which the high watermark, if unchanged, was so for 5 seconds or longer.
+
+    A follower that has just joined the ISR holds the high watermark back for a short time.
     """
     since = changes.observations.context.high_watermark.take(changes.observation_of_row).since_us
     observed_at = changes.observations.observed_at_us.take(changes.observation_of_row)

@@ -1,8 +1,8 @@
-"""What names a loss: the partition, and the leader epoch with which it began to lack records.
+"""What identifies a loss: the partition, and the leader epoch with which its records were missing.
 
-One partition can lose records twice in a night. Each loss is an event of its own, with its own ranges
-and its own life: a later election never takes the place of an earlier loss, and what is found out later
-(the old leader returned, the records are there again) is said of that one alone.
+One partition can lose records twice in a few hours. Each loss is an event of its own, with its own ranges
+and lifetime: a later election never replaces an earlier loss, and what becomes known later (the former
+leader returned, the records are restored) concerns that loss alone.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ EventKey: TypeAlias = tuple[int, int]  # row of the snapshot's partitions, leade
 
 
 def event_name(partitions: Partitions, row: int, leader_epoch: int) -> EventName:
-    """Return what names an event over time."""
+    """Return the lasting identity of an event."""
     name = partitions.index.topic_partition(row)
     return EventName(name, partitions.topic_id(row), leader_epoch)
 
 
 def labels_of(cluster: str, name: EventName) -> dict[str, str]:
-    """Return an event's labels; brokers before Kafka 2.8 tell no topic id."""
+    """Return an event's labels; there is no topic id with brokers before Kafka 2.8."""
     labels = {
         "cluster": cluster,
         "topic": name.partition.topic,
@@ -53,11 +53,11 @@ def events_of(
 
 
 def first_reasons(
-    *found: tuple[Reason, Iterable[EventKey]],
+    *candidates: tuple[Reason, Iterable[EventKey]],
 ) -> dict[EventKey, Reason]:
     """Return for each event the first reason that holds for it."""
     reasons: dict[EventKey, Reason] = {}
-    for reason, keys in found:
+    for reason, keys in candidates:
         for key in keys:
             reasons.setdefault(key, reason)
     return reasons

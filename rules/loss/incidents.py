@@ -1,7 +1,7 @@
-"""Which incident a loss belongs to: changes with one former leader, close together in time.
+"""Which incident a loss belongs to: leader changes with one former leader, close together in time.
 
-An incident has each partition once: a broker that came back, led again and died again is another one.
-What groups had read of a partition joins the latest incident of that partition.
+An incident contains each partition once: a broker that returned, led again and failed again begins another
+one. What groups had read of a partition belongs to the latest incident of that partition.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from rules.facts.incidents import EventName, Incident
 from rules.facts.last_observation import microseconds
 from rules.facts.loss_memory import LossMemory, beyond_epoch_end, is_new
 from rules.facts.times import EPOCH, MICROSECOND
-from rules.loss.proof import proofs
-from rules.loss.vanished import vanished_names
+from rules.loss.proof import list_proofs
+from rules.loss.vanished import list_vanished_names
 from rules.view import View
 
-# Elections of one death come within seconds; a stale replica that comes back is elected when it does.
+# The elections after one failure come within seconds; a stale replica is elected when it returns.
 JOINED_WITHIN: Final = timedelta(minutes=5)
 KEPT: Final = timedelta(days=1)  # as long as the finding of an event
 MOST_EVENTS: Final = 20_000  # of all incidents; the oldest are forgotten first
@@ -30,25 +30,25 @@ MOST_EVENTS: Final = 20_000  # of all incidents; the oldest are forgotten first
 Place: TypeAlias = tuple[TopicPartition, TopicId | None]
 
 
-def with_incidents(view: View, losses: LossMemory) -> LossMemory:
-    """Return the memory of losses with the incident of every change that may be told."""
-    found = list(_found(view, losses))
-    if not (found or losses.incidents):
+def assign_incidents(view: View, losses: LossMemory) -> LossMemory:
+    """Return the memory of losses with the incident of every change that may be reported."""
+    changes = list(_changes_of(view, losses))
+    if not (changes or losses.incidents):
         return losses
     now_us = microseconds(view.now)
     oldest = now_us - KEPT // MICROSECOND
     open_ = [_Open.of(incident) for incident in losses.incidents if incident.last_us > oldest]
-    known = {name for one in open_ for name in one.events}
-    for name, broker in found:
-        if name not in known:
-            _take(open_, name, broker, now_us)
-            known.add(name)
-    return replace(losses, incidents=_kept(open_))
+    names = {name for incident in open_ for name in incident.events}
+    for name, broker in changes:
+        if name not in names:
+            _add_event(open_, name, broker, now_us)
+            names.add(name)
+    return replace(losses, incidents=_limit(open_))
 
 
 @dataclass(frozen=True, slots=True)
 class IncidentIndex:
-    """Which incident each event belongs to, for many of them."""
+    """Which incident each event belongs to, for many events at once."""
 
     of_event: Mapping[EventName, str]
     of_partition: Mapping[Place, str]  # the latest
@@ -80,28 +80,31 @@ class _Open:
         return cls(incident, set(incident.events), {name[:2] for name in incident.events})
 
     def closed(self) -> Incident:
-        """Return it with what was added."""
+        """Return the incident with the added events."""
         return replace(self.incident, events=frozenset(self.events))
 
 
-def _take(open_: list[_Open], name: EventName, broker: int | None, now_us: int) -> None:
-    """Put an event into the incident that it belongs to, which it may begin."""
-    last = next((one for one in reversed(open_) if one.incident.broker == broker), None)
+def _add_event(open_: list[_Open], name: EventName, broker: int | None, now_us: int) -> None:
+    """Add an event to the incident that it belongs to, or begin a new one."""
+    last = next(
+        (incident for incident in reversed(open_) if incident.incident.broker == broker), None
+    )
     is_open = last is not None and now_us - last.incident.last_us <= JOINED_WITHIN // MICROSECOND
     if last is None or not is_open or name[:2] in last.places:
-        last = _Open.of(_begun(broker, now_us, {one.incident.incident_id for one in open_}))
+        ids = {incident.incident.incident_id for incident in open_}
+        last = _Open.of(_begin(broker, now_us, ids))
         open_.append(last)
     last.incident = replace(last.incident, last_us=now_us)
     last.events.add(name)
     last.places.add(name[:2])
 
 
-def _begun(broker: int | None, now_us: int, ids: set[str]) -> Incident:
+def _begin(broker: int | None, now_us: int, ids: set[str]) -> Incident:
     at = EPOCH + timedelta(microseconds=now_us)
     name = f"{'unknown' if broker is None else f'broker-{broker}'}-{at:%Y%m%dT%H%M%SZ}"
     names = (name, *(f"{name}-{number}" for number in range(2, len(ids) + 3)))
     return Incident(
-        incident_id=next(one for one in names if one not in ids),
+        incident_id=next(candidate for candidate in names if candidate not in ids),
         broker=broker,
         began_us=now_us,
         last_us=now_us,
@@ -109,45 +112,48 @@ def _begun(broker: int | None, now_us: int, ids: set[str]) -> Incident:
     )
 
 
-def _kept(open_: Sequence[_Open]) -> tuple[Incident, ...]:
-    """Return the incidents, the latest last, without the oldest ones if they are too many."""
-    kept: list[Incident] = []
+def _limit(open_: Sequence[_Open]) -> tuple[Incident, ...]:
+    """Return the incidents, the latest last, without the oldest ones if there are too many."""
+    incidents: list[Incident] = []
     left = MOST_EVENTS
-    for one in reversed(open_):
-        left -= len(one.events)
-        if left < 0 and kept:
+    for incident in reversed(open_):
+        left -= len(incident.events)
+        if left < 0 and incidents:
             break
-        kept.append(one.closed())
-    return tuple(reversed(kept))
+        incidents.append(incident.closed())
+    return tuple(reversed(incidents))
 
 
-# ------------------------------------------------------------------ what a round found
-def _found(view: View, losses: LossMemory) -> Iterator[tuple[EventName, int | None]]:
-    """Give the changes that this round may tell of, with their former leaders."""
+# ------------------------------------------------------------------ changes of one round
+def _changes_of(view: View, losses: LossMemory) -> Iterator[tuple[EventName, int | None]]:
+    """Yield the changes that this round may report, with their former leaders."""
     partitions = view.snapshot.partitions
-    for proof in proofs(view):
+    for proof in list_proofs(view):
         topic_id = partitions.topic_id(proof.row)
         yield EventName(proof.name, topic_id, proof.leader_epoch), proof.before.leader
     for loss in losses.reported:
         yield EventName(loss.name, loss.topic_id, loss.leader_epoch), loss.leader_before
-    for one in losses.unseen:
-        yield EventName(one.name, one.topic_id, one.leader_epoch), one.former_leader
-    yield from vanished_names(view)
+    for election in losses.unseen:
+        yield (
+            EventName(election.name, election.topic_id, election.leader_epoch),
+            election.former_leader,
+        )
+    yield from list_vanished_names(view)
     yield from _read_beyond(view, losses)
 
 
 def _read_beyond(view: View, losses: LossMemory) -> Iterator[tuple[EventName, int | None]]:
-    """Give the partitions of which groups have read what is not there, unless they are in one."""
+    """Yield the partitions of which groups have read missing records, unless they are in an incident."""
     snapshot, before = view.snapshot, view.before.losses if view.before else LossMemory()
     beyond_log = np.asarray(snapshot.commits.beyond_high_watermark(snapshot.offsets), np.int64)
     beyond_epoch = np.flatnonzero(beyond_epoch_end(snapshot).valid).astype(np.int64)
     rows = {
         int(snapshot.commits.row[place])
-        for places, told in (
+        for places, reported in (
             (beyond_log, before.beyond_log_end),
             (beyond_epoch, before.beyond_epoch_end),
         )
-        for place, new in zip(places.tolist(), is_new(snapshot, places, told), strict=True)
+        for place, new in zip(places.tolist(), is_new(snapshot, places, reported), strict=True)
         if new
     }
     of_loss = {(loss.name, loss.topic_id) for loss in losses.reported}
@@ -160,7 +166,7 @@ def _read_beyond(view: View, losses: LossMemory) -> Iterator[tuple[EventName, in
 
 
 def _former_leader(view: View, row: int, epoch: int) -> int | None:
-    """Return who led at the last observation before the present leader, if there was one."""
+    """Return the leader of the last observation before the present leader, if there was one."""
     if view.before is None:
         return None
     observations, name = (

@@ -1,8 +1,8 @@
-"""Lines that come after a change was told as one that nobody knows, and say that it was not clean.
+"""Log lines that arrive after a change was reported as not known, and show that it was not clean.
 
-A log may be behind by rounds. What is told then is said of the same change, and once. What is proven by
-other means is not opened again. Of the old leader's own lines those count that
-it wrote before the change was told: later ones may be of a later time as a leader.
+A log may be several rounds behind. Its evidence is reported once, for the same change. A change that is
+proven by other means is not reopened. Of the old leader's own lines, only those count that it wrote before
+the change was reported: later ones may belong to a later time as leader.
 """
 
 from __future__ import annotations
@@ -21,25 +21,29 @@ from rules.loss.returned import is_committed, row_of
 from rules.view import View
 
 
-def held_against(
+def apply_late_lines(
     loss: ReportedLoss, lines: Iterable[ReplicaLine], *, is_behind: bool
 ) -> ReportedLoss:
-    """Return the loss with what lines tell against its election.
+    """Return the loss with the evidence of log lines against a clean election.
 
-    While a log is behind, a later line of the same leader may say another thing of its ISR.
+    While a log is behind, a later line of the same leader may contain another ISR.
     """
     if not _is_open(loss):
         return loss
-    known = list(lines)
-    levels = [_of_controller(loss, line.event) for line in known]
-    levels += [] if is_behind else [_of_isr(loss, known)]
+    known_lines = list(lines)
+    levels = [_of_controller(loss, line.event) for line in known_lines]
+    levels += [] if is_behind else [_of_isr(loss, known_lines)]
     worst = max((loss.contradicted, *levels))
     return loss if worst == loss.contradicted else replace(loss, contradicted=worst)
 
 
-def newly_contradicted(view: View) -> dict[tuple[int, int], ReportedLoss]:
-    """Return by row and leader epoch the changes told before against which this round read a line."""
-    before = {} if view.before is None else {one.key: one for one in view.before.losses.reported}
+def list_newly_contradicted(view: View) -> dict[tuple[int, int], ReportedLoss]:
+    """Return by row and leader epoch the earlier changes against which this round read a line."""
+    before = (
+        {}
+        if view.before is None
+        else {earlier.key: earlier for earlier in view.before.losses.reported}
+    )
     losses: dict[tuple[int, int], ReportedLoss] = {}
     for loss in view.memory.losses.reported:
         was, row = before.get(loss.key), row_of(view, loss)
@@ -50,12 +54,12 @@ def newly_contradicted(view: View) -> dict[tuple[int, int], ReportedLoss]:
 
 
 def has_tail(loss: ReportedLoss) -> bool:
-    """Whether something that was seen is gone, and may have been committed."""
+    """Whether observed records are gone that may have been committed."""
     return (loss.not_known_to or 0) > loss.epoch_end
 
 
 def late_evidence(view: View, loss: ReportedLoss) -> dict[str, EvidenceValue]:
-    """Return what is known of such a change by now, as evidence."""
+    """Return the present evidence of such a change."""
     row = row_of(view, loss)
     isr = () if row is None else view.snapshot.partitions.isr[row] or ()
     is_unclean = loss.contradicted == Contradiction.BY_CONTROLLER
@@ -77,13 +81,13 @@ def late_evidence(view: View, loss: ReportedLoss) -> dict[str, EvidenceValue]:
 
 
 def _is_open(loss: ReportedLoss) -> bool:
-    """Whether its election is still what nobody knows."""
+    """Whether its election is still not known."""
     is_proven = is_committed(loss) or bool(loss.missing) or loss.restored_epoch is not None
     return loss.not_known_to is not None and not is_proven
 
 
 def _of_controller(loss: ReportedLoss, event: object) -> int:
-    """Return what a controller's line says against it."""
+    """Return the level of contradiction by a controller's line."""
     if not isinstance(event, UncleanChange) or event.leader_epoch is None:
         return 0
     is_topic = event.topic in (None, loss.name.topic) and event.topic_id in (None, loss.topic_id)
@@ -97,9 +101,9 @@ def _of_controller(loss: ReportedLoss, event: object) -> int:
 
 
 def _of_isr(loss: ReportedLoss, lines: Iterable[ReplicaLine]) -> int:
-    """Return what the old leader's last line about its ISR says against it.
+    """Return the level of contradiction by the old leader's last line about its ISR.
 
-    One that it wrote later than the change was told may be of another time as a leader.
+    A line that it wrote after the change was reported may belong to another time as leader.
     """
     own = [
         (at, line.event.isr)

@@ -1,4 +1,4 @@
-"""A proof of loss as evidence: which offsets, since when, who had read them, and what to do now."""
+"""The evidence of a proven loss: which offsets, since when, which groups had read them, what to do now."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from rules.view import View
 
 SHOWN: Final = 20  # groups, transactional ids
 KEEP_IT_DOWN: Final = (
-    "The disk of broker {leader} holds the only copy of what is missing, and it truncates its log "
-    "as soon as it follows the new leader: keep it down, copy the folder {name} of its log "
-    "directory, and read the copy with kafka-dump-log.sh --print-data-log."
+    "The disk of broker {leader} holds the only copy of the missing records, and the broker "
+    "truncates its log as soon as it follows the new leader: keep it down, copy the folder {name} "
+    "of its log directory, and read the copy with kafka-dump-log.sh --print-data-log."
 )
 
 COPY_IT_FIRST: Final = (
-    "Whether records are missing is not proven. Until that is known, copy the folder {name} of the log "
-    "directory of broker {leader} before it is started again: it truncates its log as soon as it "
-    "follows the new leader, and what only it may have is gone then."
+    "It is not proven whether records are missing. Until it is, copy the folder {name} of the log "
+    "directory of broker {leader} before the broker is started again: it truncates its log as soon "
+    "as it follows the new leader, and records that only it may have are gone then."
 )
 
 COPY_THEM_FIRST: Final = (
-    "Whether records are missing is not proven. Until that is known, copy the folder {name} of the log "
+    "It is not proven whether records are missing. Until it is, copy the folder {name} of the log "
     "directories of the brokers {leaders} before they are started again: they truncate their logs as "
-    "soon as they follow the new leader, and what only one of them may have is gone then."
+    "soon as they follow the new leader, and records that only one of them may have are gone then."
 )
 
 
-def told(view: View, proof: Proof) -> dict[str, EvidenceValue]:
-    """Return all that is known of one proof."""
+def loss_evidence(view: View, proof: Proof) -> dict[str, EvidenceValue]:
+    """Return the evidence of one proof."""
     before = proof.before
     return {
         "topic_id": before.topic_id,
@@ -72,10 +72,10 @@ def _span(name: str, span: Span | None) -> dict[str, EvidenceValue]:
 
 
 def _visible(view: View, proof: Proof) -> int:
-    """Return how many of the certain offsets read_committed readers could have had.
+    """Return how many of the certain offsets read_committed consumers could have read.
 
-    The last stable offset is read a time before the high watermark: without a transaction the two are
-    one, however far apart they were read.
+    The last stable offset is read some time before the high watermark: without a transaction the two are
+    equal, even if they were read at different times.
     """
     if proof.certain is not None and not _may_have_transactions(view, proof):
         return len(proof.certain)
@@ -93,15 +93,15 @@ def _may_have_transactions(view: View, proof: Proof) -> bool:
         or transactions.visibility is IdVisibility.UNPROVEN
     ):
         return True
-    seen = (one.transaction for one in before.transactions.open.values())
-    known = (*seen, *transactions.known.values())
-    if any(proof.name in (one.partitions or ()) for one in known):
+    seen = (remembered.transaction for remembered in before.transactions.open.values())
+    entries = (*seen, *transactions.known.values())
+    if any(proof.name in (entry.partitions or ()) for entry in entries):
         return True
     return proof.name in before.transactions.committed or _stood(before, proof)
 
 
 def _stood(before: Memory, proof: Proof) -> bool:
-    """Whether the last stable offset stood for longer than one observation takes."""
+    """Whether the last stable offset was unchanged for longer than one observation takes."""
     row = before.partitions.index.row(proof.name.topic, proof.name.partition)
     if row is None:
         return True
@@ -111,9 +111,9 @@ def _stood(before: Memory, proof: Proof) -> bool:
 
 
 def _groups(snapshot: Snapshot, proof: Proof) -> dict[str, EvidenceValue]:
-    """Return the groups whose commit lies beyond what is left, those that had read most first.
+    """Return the groups whose commit lies beyond the end of the epoch, those that had read most first.
 
-    Who has committed in the new leader's epoch has gone on with the new log, and is told apart.
+    A group that has committed in the new leader's epoch continues with the new log, and is listed apart.
     """
     commits, end = snapshot.commits, proof.epoch_end
     at = np.flatnonzero((commits.row == proof.row) & (commits.committed_offset > end))
@@ -129,7 +129,7 @@ def _groups(snapshot: Snapshot, proof: Proof) -> dict[str, EvidenceValue]:
         if epoch is not None and epoch >= proof.leader_epoch:
             gone_on.append({"group": group.group_id, "committed_offset": committed})
             continue
-        # What the new leader wrote there meanwhile has other records at the same offsets.
+        # The new leader has written other records at the same offsets since.
         skips = None if log_end is None else max(0, min(committed, log_end) - end)
         rows.append(
             {
@@ -139,8 +139,8 @@ def _groups(snapshot: Snapshot, proof: Proof) -> dict[str, EvidenceValue]:
                 "may_skip_offsets": skips,
             }
         )
-    rows.sort(key=lambda one: (-int(one["read_beyond"] or 0), str(one["group"])))
-    gone_on.sort(key=lambda one: str(one["group"]))
+    rows.sort(key=lambda row: (-int(row["read_beyond"] or 0), str(row["group"])))
+    gone_on.sort(key=lambda row: str(row["group"]))
     return {
         "groups_beyond": rows[:SHOWN],
         "group_count": len(rows),
@@ -149,26 +149,26 @@ def _groups(snapshot: Snapshot, proof: Proof) -> dict[str, EvidenceValue]:
 
 
 def _open_transactions(view: View, proof: Proof) -> dict[str, EvidenceValue]:
-    """Return the transactional ids that had a transaction open on the partition when last seen."""
+    """Return the transactional ids with an open transaction on the partition at the last observation."""
     if view.before is None:
         return {"open_transactions": []}
-    found = [
+    names = [
         name
         for name, seen in view.before.transactions.open.items()
         if proof.name in (seen.transaction.partitions or ())
     ]
-    rows: list[dict[str, Scalar]] = [{"transactional_id": name} for name in sorted(found)[:SHOWN]]
+    rows: list[dict[str, Scalar]] = [{"transactional_id": name} for name in sorted(names)[:SHOWN]]
     return {"open_transactions": rows}
 
 
 def _election(proof: Proof) -> Election:
-    """Return how it was elected; a clean election cannot have lost what was committed."""
+    """Return the kind of election; a clean one cannot have lost committed records."""
     is_contradicted = proof.certain is not None and proof.election is Election.CLEAN
     return Election.NOT_KNOWN if is_contradicted else proof.election
 
 
 def _advice(snapshot: Snapshot, proof: Proof) -> str | None:
-    """Return what to do at once, where it is proven that the old leader may have what nobody has."""
+    """Return what to do at once where the old leader may have the only copy of records."""
     if proof.before.leader is None or proof.leader == proof.before.leader:
         return None
     is_proven = proof.certain is not None or proof.election is Election.UNCLEAN
@@ -180,7 +180,7 @@ def _advice(snapshot: Snapshot, proof: Proof) -> str | None:
 
 
 def copy_first(brokers: Sequence[int], name: TopicPartition) -> str:
-    """Return what to do with brokers of which one may have what nobody else has."""
+    """Return what to do with brokers of which one may have the only copy of records."""
     if len(brokers) == 1:
         return COPY_IT_FIRST.format(leader=brokers[0], name=name)
     return COPY_THEM_FIRST.format(leaders=", ".join(map(str, brokers)), name=name)

@@ -1,7 +1,7 @@
-"""Which topics were made while Tidemark watched: whatever happened to them happened since.
+"""Which topics were created while Tidemark was running: whatever happened to them happened since.
 
-What is seen for the first time is not thereby new: at the start, or when the rights to see it came,
-everything is.
+A topic that is observed for the first time is not necessarily new: after a start, or after a new
+permission, every topic is observed for the first time.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from rules.facts.unseen_elections import NewTopic
 from rules.view import View
 
 NEW_FOR: Final = timedelta(hours=1)  # a line of a broker may be read so late
-MAX_NEW: Final = 1000  # more at once were not made, but are seen for the first time
+MAX_NEW: Final = 1000  # more at once were not created, but became visible
 
 Counts: TypeAlias = Mapping[tuple[str, TopicId | None], int]  # partitions of each topic
 
 
-def new_topics(view: View) -> tuple[NewTopic, ...]:
+def list_new_topics(view: View) -> tuple[NewTopic, ...]:
     """Return the topics of the last hour, with those that the round before did not list."""
-    known = view.memory.losses.new_topics
-    if known:
+    recent = view.memory.losses.new_topics
+    if recent:
         oldest = microseconds(view.now) - NEW_FOR // MICROSECOND
-        known = tuple(one for one in known if one.listed_us > oldest)
+        recent = tuple(topic for topic in recent if topic.listed_us > oldest)
     if view.before is None or is_same_list(view.before.partitions, view.snapshot.partitions):
-        return known
-    made = _made(view, _counts(view.before.partitions))
-    return (*known, *made)[-MAX_NEW:] if len(made) <= MAX_NEW else known
+        return recent
+    created = _list_created(view, _counts(view.before.partitions))
+    return (*recent, *created)[-MAX_NEW:] if len(created) <= MAX_NEW else recent
 
 
 def is_same_list(before: Partitions, now: Partitions) -> bool:
@@ -46,8 +46,8 @@ def is_same_list(before: Partitions, now: Partitions) -> bool:
     return is_same and np.array_equal(before.index.starts, now.index.starts)
 
 
-def _made(view: View, before: Counts) -> tuple[NewTopic, ...]:
-    """Return what this round lists and the one before did not; a name without an id may be old."""
+def _list_created(view: View, before: Counts) -> tuple[NewTopic, ...]:
+    """Return the topics that this round lists and the previous one did not; without an id they may be old."""
     names = {name for name, topic_id in before if topic_id is None}
     return tuple(
         NewTopic(

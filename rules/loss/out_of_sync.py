@@ -1,10 +1,10 @@
-"""What the metadata of the rounds before a change told of a winner that was not in sync.
+"""Signs of an unclean election in the metadata of the rounds before a leader change.
 
-Without any log two things tell of an unclean election. Where nobody led, only who was in sync or
-eligible then can be elected cleanly, because an ISR grows under a leader alone: the next leader epoch is
-of one of them. And where a leader that had died already was told to be alone in sync, nobody can have
-come back beside it: that one gave no answer in that round, and is not in sync with its successor, tells
-it from one that was slow briefly and handed over cleanly.
+Without any log there are two signs. Where the partition had no leader, only a replica that was then in the
+ISR or the ELR can be elected cleanly, because an ISR grows only under a leader: the next leader epoch
+belongs to one of them. And where metadata showed an ISR of one leader that had already failed, no other
+replica can have joined it: that the leader did not answer in that round, and is not in sync with its
+successor, distinguishes it from a leader that was briefly slow and handed over cleanly.
 Source: KIP-966 (ELR); a leader that was killed under load, on real brokers.
 """
 
@@ -19,23 +19,23 @@ from rules.facts.column import Bools, Column, Int64s, Ragged
 from rules.facts.times import MICROSECOND
 from rules.loss.changes import Changes
 
-FRESH: Final = timedelta(minutes=1)  # within longer a replica may have come back, and been elected
+FRESH: Final = timedelta(minutes=1)  # after longer a replica may have returned, and been elected
 
 
 def was_left_out_without_leader(changes: Changes) -> Bools:
-    """Mark the changes just before which nobody led, and the new leader could not be elected cleanly."""
+    """Mark the changes just after a time without a leader whose new leader was not electable cleanly."""
     context, rows = changes.observations.context, changes.observation_of_row
-    told = context.leaderless_epoch.take(rows)
-    just_before = told.valid & (told.values > changes.old_epochs)
-    just_before &= told.values + 1 == _present_epochs(changes)
+    leaderless = context.leaderless_epoch.take(rows)
+    just_before = leaderless.valid & (leaderless.values > changes.old_epochs)
+    just_before &= leaderless.values + 1 == _present_epochs(changes)
     mask: Bools = (
-        just_before & ~holds(context.electable, rows, changes.leaders) & _is_other(changes)
+        just_before & ~contains(context.electable, rows, changes.leaders) & _is_other(changes)
     )
     return mask
 
 
-def died_alone(changes: Changes) -> Bools:
-    """Mark the direct changes before which the old leader, alone in sync, gave no answer any more."""
+def is_sole_replica_gone(changes: Changes) -> Bools:
+    """Mark the direct changes before which the old leader, alone in the ISR, did not answer any more."""
     observations, context, rows = (
         changes.observations,
         changes.observations.context,
@@ -46,11 +46,11 @@ def died_alone(changes: Changes) -> Bools:
         observations.observed_at_us.take(rows),
     )
     old_leader, elr = observations.leader.take(rows), observations.elr.take(rows)
-    was_alone = (observations.isr.take(rows).lengths == 1) & holds(
+    was_alone = (observations.isr.take(rows).lengths == 1) & contains(
         observations.isr, rows, old_leader
     )
     gave_no_answer = reported_at.valid & (reported_at.values > observed_at.values)
-    may_be_elected = ~elr.valid | holds(observations.elr, rows, changes.leaders)
+    may_be_elected = ~elr.valid | contains(observations.elr, rows, changes.leaders)
     mask: Bools = (
         was_alone & gave_no_answer & ~may_be_elected & changes.are_direct & _is_other(changes)
     )
@@ -58,10 +58,10 @@ def died_alone(changes: Changes) -> Bools:
 
 
 def _is_gone_soon(changes: Changes, reported_at: Column) -> Bools:
-    """Mark where the old leader was not in sync with the new one, soon after it was told to be alone."""
+    """Mark where the old leader was not in sync with the new one soon after its ISR of one was read."""
     context, rows = changes.observations.context, changes.observation_of_row
     present = changes.view.snapshot.partitions.isr
-    is_back = holds(present, changes.rows, changes.observations.leader.take(rows))
+    is_back = contains(present, changes.rows, changes.observations.leader.take(rows))
     was_back, at = context.was_in_sync.take(rows), context.succeeded_us.take(rows)
     is_in_sync = np.where(was_back.valid, was_back.values == 1, is_back)
     seen_at = np.where(at.valid, at.values, changes.now_us)
@@ -71,7 +71,7 @@ def _is_gone_soon(changes: Changes, reported_at: Column) -> Bools:
 
 
 def _is_other(changes: Changes) -> Bools:
-    """Mark where another one leads than at the last observation."""
+    """Mark where another broker leads than at the last observation."""
     leader, before = changes.leaders, changes.observations.leader.take(changes.observation_of_row)
     mask: Bools = leader.valid & before.valid & (leader.values != before.values)
     return mask
@@ -81,11 +81,11 @@ def _present_epochs(changes: Changes) -> Int64s:
     return changes.view.snapshot.offsets.leader_epoch.values[changes.rows]
 
 
-def holds(lists: Ragged, rows: Int64s, wanted: Column) -> Bools:
-    """Mark the rows whose list holds the wanted value."""
+def contains(lists: Ragged, rows: Int64s, value: Column) -> Bools:
+    """Mark the rows whose list contains the row's value."""
     chosen = lists.take(rows)
     owner = chosen.row_of_value
-    hit = wanted.valid[owner] & (chosen.values == wanted.values[owner])
-    found = np.zeros(len(rows), np.bool_)
-    found[owner[hit]] = True
-    return found
+    hit = value.valid[owner] & (chosen.values == value.values[owner])
+    mask = np.zeros(len(rows), np.bool_)
+    mask[owner[hit]] = True
+    return mask

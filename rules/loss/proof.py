@@ -1,13 +1,13 @@
-"""What a leader change left of the records that were there: proven from offsets and epochs.
+"""Which records a leader change lost: proven from offsets and leader epochs.
 
-Remembered of the last observation before the change: leader epoch e, last stable offset, high watermark h,
-log end l, ISR. The present leader tells where epoch e ended in its log. Below h records were
-committed: if it ended earlier, [end, h) is certainly lost, whatever the log has grown to since.
-[max(end, h), l) is gone too; it was never committed if the election was clean, and may have been
-after an unclean one, because the high watermark jumps to the log end when the ISR shrinks. What was
-appended after the last observation nobody knows, so that nothing here ever says that nothing was lost.
+The last observation before the change has leader epoch e, last stable offset, high watermark h, log end l
+and ISR. The present leader returns where epoch e ended in its log. Records below h were committed: if
+the epoch ended earlier, [end, h) is certainly lost, however far the log has grown since. [max(end, h), l)
+is gone too; after a clean election it was never committed, and after an unclean one it may have been,
+because the high watermark jumps to the log end when the ISR shrinks. Records appended after the last
+observation are not known, so that nothing here can prove that nothing was lost.
 Counts are of offsets: markers and aborted records use offsets too.
-Source: KIP-101 (leader epochs), KIP-966 (ELR); tried on real brokers.
+Source: KIP-101 (leader epochs), KIP-966 (ELR); tested on real brokers.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from rules.loss.changes import Changes
 from rules.loss.election import (
     ELECTIONS,
     Election,
-    contradicted_by_metadata,
-    contradicted_directly,
     elections_of,
+    is_contradicted_by_metadata,
+    is_contradicted_directly,
+    is_stalled_for_long,
     is_unclean_if_lost,
+    is_watermark_stalled,
     may_be_unclean,
-    stood_for_long,
-    stood_still,
 )
 from rules.view import View
 
@@ -61,36 +61,36 @@ class Proof:
     leader_epoch: int
     election: Election
     epoch_end: int  # where the older epoch ended in the present leader's log, exclusive
-    former_leader_end: int | None  # what the older leader itself still has, if it could be asked
-    is_contradicted_directly: bool  # by log lines, or by who was elected after a leaderless epoch
-    is_contradicted: bool  # they do, or an ISR that a slow leader may have had too
-    was_stalled: bool  # its high watermark stood, and unclean elections may be: its ISR shrinks
+    former_leader_end: int | None  # the log end of the former leader itself, if it has answered
+    is_contradicted_directly: bool  # by log lines, or by the leader after a leaderless epoch
+    is_contradicted: bool  # the same, or by an ISR that a slow leader may have had too
+    was_stalled: bool  # its high watermark was unchanged, and unclean elections may be allowed
 
     @property
     def key(self) -> tuple[TopicPartition, TopicId | None, int, int]:
-        """Return what tells the change from every other one."""
+        """Return the identity of the change."""
         return self.name, self.before.topic_id, self.before.leader_epoch, self.leader_epoch
 
     @property
     def certain(self) -> Span | None:
-        """Return what was committed and retained when last seen, and is gone."""
+        """Return the offsets that were committed and retained at the last observation, and are gone."""
         return Span.between(self._gone_from, self.before.high_watermark)
 
     @property
     def certain_visible(self) -> Span | None:
-        """Return the part of it that read_committed readers could have read."""
+        """Return the part of `certain` that read_committed consumers could have read."""
         seen = min(self.before.last_stable_offset, self.before.high_watermark)
         return Span.between(self._gone_from, seen)
 
     @property
     def uncommitted(self) -> Span | None:
-        """Return what was seen above the high watermark and is gone."""
+        """Return the offsets that were observed above the high watermark and are gone."""
         start = max(self.epoch_end, self.before.high_watermark)
         return Span.between(start, max(self._seen_end, start))
 
     @property
     def possible(self) -> Span | None:
-        """Return what may have been committed and is gone; what was not seen may be beyond it."""
+        """Return the offsets that may have been committed and are gone; unobserved ones may follow."""
         if self.election is Election.CLEAN and self.certain is None:
             return None
         start = max(self.epoch_end, self.before.high_watermark)
@@ -98,7 +98,7 @@ class Proof:
 
     @property
     def is_open_ended(self) -> bool:
-        """Whether records that nobody saw may be lost: those appended after the last observation."""
+        """Whether unobserved records may be lost: those appended after the last observation."""
         return self.election is not Election.CLEAN or self.certain is not None
 
     @property
@@ -111,43 +111,43 @@ class Proof:
         return self.before.high_watermark if end is None else end
 
 
-def proofs(view: View) -> tuple[Proof, ...]:
-    """Return what this round proves, but for clean changes that left all that was seen.
+def list_proofs(view: View) -> tuple[Proof, ...]:
+    """Return the proofs of this round, without clean changes that lost nothing that was observed.
 
-    One per partition whose older epoch's end was told in this round. Where the new leader has not told
-    all of its own offsets yet the older observation is kept, and the same change comes up again: it is told once.
+    One per partition whose older epoch's end was read in this round. Until the new leader has returned all
+    of its own offsets the older observation is kept, and the same change occurs again: it is reported once.
     """
-    found = _proofs(Changes.of(view), are_plain=False)
-    if not found or view.before is None:
-        return found
-    told = {(*one.key, one.leader_epoch) for one in view.before.losses.reported}
-    return tuple(one for one in found if one.key not in told)
+    proven = _list_proofs(Changes.of(view), are_plain=False)
+    if not proven or view.before is None:
+        return proven
+    reported = {(*proof.key, proof.leader_epoch) for proof in view.before.losses.reported}
+    return tuple(proof for proof in proven if proof.key not in reported)
 
 
-def plain_changes(view: View) -> tuple[Proof, ...]:
-    """Return the changes that seem to be clean, and left all that was committed.
+def list_plain_changes(view: View) -> tuple[Proof, ...]:
+    """Return the changes that seem clean and lost nothing that was committed.
 
-    Where unclean elections are forbidden they are; those are not here. What was seen above the high
-    watermark may be missing: such a change is among `proofs` too.
+    Where unclean elections are forbidden, changes are certainly clean and not included. Records that were
+    observed above the high watermark may be missing: such a change is in `list_proofs` too.
     """
-    return _proofs(Changes.of(view), are_plain=True)
+    return _list_proofs(Changes.of(view), are_plain=True)
 
 
-def _proofs(changes: Changes | None, *, are_plain: bool) -> tuple[Proof, ...]:
+def _list_proofs(changes: Changes | None, *, are_plain: bool) -> tuple[Proof, ...]:
     if changes is None or not len(changes.rows):
         return ()
     elections = elections_of(changes)
-    is_clean = np.array([one is Election.CLEAN for one in ELECTIONS], np.bool_)[elections]
+    is_clean = np.array([election is Election.CLEAN for election in ELECTIONS], np.bool_)[elections]
     ends = changes.epoch_ends
     is_plain, is_unclean = is_clean & changes.all_there, is_unclean_if_lost(changes)
     chosen = is_clean & may_be_unclean(changes) if are_plain else ~is_plain
-    wanted = np.flatnonzero(~changes.waiting & chosen)
-    direct = contradicted_directly(changes)
-    contradicted = direct | contradicted_by_metadata(changes)
-    stalled = stood_still(changes) & stood_for_long(changes) & may_be_unclean(changes)
-    found = (
+    places = np.flatnonzero(~changes.waiting & chosen)
+    direct = is_contradicted_directly(changes)
+    contradicted = direct | is_contradicted_by_metadata(changes)
+    stalled = is_watermark_stalled(changes) & is_stalled_for_long(changes) & may_be_unclean(changes)
+    candidates = (
         (
-            _proof(
+            _prove(
                 changes,
                 place,
                 election=ELECTIONS[elections[place]],
@@ -158,16 +158,16 @@ def _proofs(changes: Changes | None, *, are_plain: bool) -> tuple[Proof, ...]:
             ),
             bool(is_unclean[place]),
         )
-        for place in wanted.tolist()
+        for place in places.tolist()
     )
     return tuple(
         replace(proof, election=Election.UNCLEAN) if is_unclean and proof.certain else proof
-        for proof, is_unclean in found
+        for proof, is_unclean in candidates
         if proof is not None
     )
 
 
-def _proof(  # noqa: PLR0913 - what is known of one change
+def _prove(  # noqa: PLR0913 - what is known of one change
     changes: Changes,
     place: int,
     *,
@@ -201,9 +201,9 @@ def _proof(  # noqa: PLR0913 - what is known of one change
 
 
 def _former_leader_end(snapshot: Snapshot, row: int, leader: int | None) -> int | None:
-    """Return the log end that the older leader itself tells, while it has not truncated.
+    """Return the log end offset of the former leader itself, while it has not truncated its log.
 
-    Only one beyond the present leader's is its old log: a follower's is never longer.
+    Only one beyond the present leader's belongs to its old log: a follower's log is never longer.
     """
     replicas, end = snapshot.partitions.replicas, snapshot.offsets.log_end_offset[row]
     for place in range(int(replicas.starts[row]), int(replicas.starts[row + 1])):

@@ -1,7 +1,7 @@
-"""Losses that were told as possible and are proven by now: one loss is to be told as bad once.
+"""Losses that were reported as possible and are proven by now: one loss is critical once.
 
-A change of leader that may have lost records, an election that nobody saw coming, or a group that had
-read what is not there come first; that committed records are gone is often proven a round, or hours,
+A leader change that may have lost records, an unclean election that was not observed, or a group that had
+read missing records comes first. That committed records are gone is often proven a round, or hours,
 later, and by another rule.
 """
 
@@ -13,22 +13,22 @@ from rules.loss.returned import is_committed, return_evidence, row_of
 from rules.view import View
 
 
-def newly_proven(view: View) -> dict[tuple[int, int], ReportedLoss]:
-    """Return the losses that this round proves and that were told as possible, by row and epoch."""
-    before = {} if view.before is None else {one.key: one for one in view.before.losses.reported}
+def list_newly_proven(view: View) -> dict[tuple[int, int], ReportedLoss]:
+    """Return by row and epoch the losses that this round proves and that were reported as possible."""
+    before = {} if view.before is None else {loss.key: loss for loss in view.before.losses.reported}
     losses: dict[tuple[int, int], ReportedLoss] = {}
     for loss in view.memory.losses.reported:
-        known = before.get(loss.key)
-        if not is_committed(loss) or (known is not None and is_committed(known)):
+        earlier = before.get(loss.key)
+        if not is_committed(loss) or (earlier is not None and is_committed(earlier)):
             continue
         row = row_of(view, loss)
-        if row is not None and (known is not None or _was_told_otherwise(view, loss)):
+        if row is not None and (earlier is not None or _was_reported_otherwise(view, loss)):
             losses[row, loss.leader_epoch] = loss
     return losses
 
 
 def loss_read_in(view: View, row: int, *, epoch: int | None, end: int) -> ReportedLoss | None:
-    """Return the loss of what a group had read in an epoch that ended at `end`; a proven one first."""
+    """Return the loss of records that a group read in an epoch ending at `end`, proven ones first."""
     name = view.snapshot.partitions.index.topic_partition(row)
     same = (
         loss
@@ -43,17 +43,17 @@ def loss_read_in(view: View, row: int, *, epoch: int | None, end: int) -> Report
 
 
 def proven_evidence(loss: ReportedLoss) -> dict[str, EvidenceValue]:
-    """Return where to read on, as evidence."""
+    """Return the evidence that points to the finding of the proven loss."""
     committed_to = loss.committed_to or loss.epoch_end
-    told = return_evidence(loss) if loss.lost_to is not None else _told_change(loss)
+    change = return_evidence(loss) if loss.lost_to is not None else _change_evidence(loss)
     return {
-        **told,
+        **change,
         "proven_committed_offsets": committed_to - loss.epoch_end,
         "proven_by": "committed_records_lost",
     }
 
 
-def _told_change(loss: ReportedLoss) -> dict[str, EvidenceValue]:
+def _change_evidence(loss: ReportedLoss) -> dict[str, EvidenceValue]:
     return {
         "topic_id": loss.topic_id,
         "leader_before": loss.leader_before,
@@ -62,12 +62,15 @@ def _told_change(loss: ReportedLoss) -> dict[str, EvidenceValue]:
     }
 
 
-def _was_told_otherwise(view: View, loss: ReportedLoss) -> bool:
-    """Whether its election, or a group that had read it, was told before."""
+def _was_reported_otherwise(view: View, loss: ReportedLoss) -> bool:
+    """Whether its election, or a group that had read its records, was reported before."""
     if view.before is None:
         return False
     losses = view.before.losses
-    if any((one.name, one.leader_epoch) == (loss.name, loss.leader_epoch) for one in losses.unseen):
+    if any(
+        (election.name, election.leader_epoch) == (loss.name, loss.leader_epoch)
+        for election in losses.unseen
+    ):
         return True
     topics = (loss.topic_id, loss.name.topic)
     return any(

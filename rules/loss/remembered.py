@@ -1,11 +1,11 @@
-"""What is carried from round to round of losses: those of the last day, and lines that may settle them.
+"""The memory of losses from round to round: those of the last day, and log lines that may settle them.
 
 Lines may be read before the loss is proven: a broker that was only paused is back within a second.
 Most of them settle nothing, such as those of every restart, and are kept for minutes. A change that
-seems to be clean and to have left all that was committed is kept for an hour where unclean elections
-are allowed: the ISR may have shrunk, and its leader died, between two observations, and then only the lines
-that it wrote, which may come late, tell of a loss. Elections under whose old leader nobody had observed are told by
-lines alone (`rules.loss.unseen`).
+seems clean and lost nothing that was committed is kept for an hour where unclean elections are allowed:
+the ISR may have shrunk and its leader failed between two observations, and then only the leader's log
+lines, which may arrive late, show a loss. Elections whose former leader was never observed are known
+from log lines alone (`rules.loss.unseen`).
 """
 
 from __future__ import annotations
@@ -38,72 +38,83 @@ from rules.facts.times import MICROSECOND
 from rules.facts.unseen_elections import UnseenElection
 from rules.loss.controllers import controllers_read
 from rules.loss.election import Election
-from rules.loss.late_lines import held_against
-from rules.loss.new_topics import new_topics
-from rules.loss.proof import Proof, plain_changes, proofs
-from rules.loss.restored import with_what_is_back
-from rules.loss.returned import is_loss, settled, settled_election, with_settled
-from rules.loss.unseen import Remembered, unseen_elections
-from rules.loss.whole_transactions import with_transactions
+from rules.loss.late_lines import apply_late_lines
+from rules.loss.new_topics import list_new_topics
+from rules.loss.proof import Proof, list_plain_changes, list_proofs
+from rules.loss.restored import update_restored
+from rules.loss.returned import add_settled, is_loss, settle, settle_election
+from rules.loss.unseen import Remembered, list_unseen_elections
+from rules.loss.whole_transactions import update_transactions
 from rules.view import View
 
 REPORTED_KEPT: Final = timedelta(days=1)  # as long as the finding of an event
 MAX_REPORTED: Final = 1000  # a broker that leads more of them at once is resolved in its own log
 LINES_KEPT: Final = timedelta(minutes=5)  # of partitions without a loss
-ALONE_KEPT: Final = timedelta(hours=1)  # a leader may be alone for long before it dies
+ALONE_KEPT: Final = timedelta(hours=1)  # a leader may be alone for long before it fails
 MAX_LINES: Final = 5000  # those of losses, then the latest
 OF_A_CUT: Final = (LogTruncated, WatermarkWentBack)
 
 
 def remember_losses(view: View) -> LossMemory:
-    """Return the memory with what this round proved, and what was written since the last one."""
+    """Return the memory with the proofs of this round and the log lines since the previous one."""
     memory, now_us = view.memory.losses, microseconds(view.now)
-    found = [_told(proof, now_us) for proof in proofs(view) if proof.is_open_ended]
-    plain = [_told(proof, now_us) for proof in plain_changes(view) if not proof.is_open_ended]
-    events = (_that_may_settle(event) for event in view.snapshot.broker_log.events)
+    possible = [_report(proof, now_us) for proof in list_proofs(view) if proof.is_open_ended]
+    plain = [
+        _report(proof, now_us) for proof in list_plain_changes(view) if not proof.is_open_ended
+    ]
+    events = (_select_event(event) for event in view.snapshot.broker_log.events)
     read = [ReplicaLine(event=event, read_us=now_us) for event in events if event is not None]
-    memory = replace(memory, new_topics=new_topics(view), controllers=controllers_read(view))
+    memory = replace(memory, new_topics=list_new_topics(view), controllers=controllers_read(view))
     if not (
-        found or plain or read or memory.reported or memory.quiet or memory.lines or memory.unseen
+        possible
+        or plain
+        or read
+        or memory.reported
+        or memory.quiet
+        or memory.lines
+        or memory.unseen
     ):
         return memory
-    told = _latest([*memory.reported, *found], now_us, REPORTED_KEPT)
+    reported = _latest([*memory.reported, *possible], now_us, REPORTED_KEPT)
     quiet = _latest([*memory.quiet, *plain], now_us, ALONE_KEPT)
-    known = Remembered(reported=told, quiet=quiet, new=memory.new_topics)
-    unseen = unseen_elections(view, (*memory.lines, *read), known)
-    lines = _kept([*memory.lines, *read], [*told, *quiet, *unseen], now_us)
-    told, quiet = _settled(known, unseen, lines, now_us)
+    remembered = Remembered(reported=reported, quiet=quiet, new=memory.new_topics)
+    unseen = list_unseen_elections(view, (*memory.lines, *read), remembered)
+    lines = _limit_lines([*memory.lines, *read], [*reported, *quiet, *unseen], now_us)
+    reported, quiet = _settle(remembered, unseen, lines, now_us)
     is_behind, every = view.snapshot.broker_log.is_behind, (*memory.lines, *read)
-    told = [held_against(loss, every, is_behind=is_behind) for loss in told]
+    reported = [apply_late_lines(loss, every, is_behind=is_behind) for loss in reported]
     return replace(
         memory,
-        reported=tuple(with_transactions(view, with_what_is_back(view, loss)) for loss in told),
+        reported=tuple(update_transactions(view, update_restored(view, loss)) for loss in reported),
         quiet=tuple(quiet),
         lines=tuple(lines),
         unseen=unseen,
     )
 
 
-def _settled(
-    known: Remembered, unseen: Sequence[UnseenElection], lines: Iterable[ReplicaLine], now_us: int
+def _settle(
+    remembered: Remembered,
+    unseen: Sequence[UnseenElection],
+    lines: Iterable[ReplicaLine],
+    now_us: int,
 ) -> tuple[list[ReportedLoss], list[ReportedLoss]]:
-    """Settle by lines; what proves to be a loss is told from now on."""
+    """Settle losses by log lines; a quiet change that proves to be a loss is reported from now on."""
     by_name: dict[TopicPartition | None, list[ReplicaLine]] = {}
     for line in lines:
         by_name.setdefault(partition_of(line.event), []).append(line)
-    ends = [settled(loss, by_name.get(loss.name, ())) for loss in known.reported]
-    found = [settled(loss, by_name.get(loss.name, ())) for loss in known.quiet]
-    lost = [replace(loss, reported_us=now_us) for loss in found if is_loss(loss)]
-    told = [*ends, *lost]
-    for one in unseen:
-        loss = settled_election(one, by_name.get(one.name, ()), now_us)
+    ends = [settle(loss, by_name.get(loss.name, ())) for loss in remembered.reported]
+    quiet = [settle(loss, by_name.get(loss.name, ())) for loss in remembered.quiet]
+    lost = [replace(loss, reported_us=now_us) for loss in quiet if is_loss(loss)]
+    reported = [*ends, *lost]
+    for election in unseen:
+        loss = settle_election(election, by_name.get(election.name, ()), now_us)
         if loss is not None:
-            told = with_settled(told, loss)
-    gone = {loss.key for loss in told}
-    return told, [loss for loss in found if loss.key not in gone]
+            reported = add_settled(reported, loss)
+    gone = {loss.key for loss in reported}
+    return reported, [loss for loss in quiet if loss.key not in gone]
 
 
-def _told(proof: Proof, now_us: int) -> ReportedLoss:
+def _report(proof: Proof, now_us: int) -> ReportedLoss:
     certain, possible = proof.certain, proof.possible
     is_not_known = certain is None and proof.election is Election.NOT_KNOWN
     open_to = proof.epoch_end if possible is None else possible.end
@@ -124,15 +135,15 @@ def _told(proof: Proof, now_us: int) -> ReportedLoss:
     )
 
 
-def _latest(told: Iterable[ReportedLoss], now_us: int, kept: timedelta) -> list[ReportedLoss]:
+def _latest(losses: Iterable[ReportedLoss], now_us: int, kept_for: timedelta) -> list[ReportedLoss]:
     """Return each loss once, without the old ones."""
-    oldest = now_us - kept // MICROSECOND
-    by_key = {loss.key: loss for loss in told if loss.reported_us > oldest}
+    oldest = now_us - kept_for // MICROSECOND
+    by_key = {loss.key: loss for loss in losses if loss.reported_us > oldest}
     return list(by_key.values())[-MAX_REPORTED:]
 
 
-def _that_may_settle(event: LogEvent) -> ReplicaEvent | None:
-    """Return a line that can belong to a loss; a cut that no leader asked for cannot."""
+def _select_event(event: LogEvent) -> ReplicaEvent | None:
+    """Return the event of a line that can belong to a loss; a truncation without a leader cannot."""
     match event:
         case LogTruncated():
             return None if event.epoch_end is None else event
@@ -143,8 +154,9 @@ def _that_may_settle(event: LogEvent) -> ReplicaEvent | None:
 
 
 def _of_isr(lines: Iterable[ReplicaLine]) -> tuple[set[ReplicaEvent], set[ReplicaEvent]]:
-    """Return of the lines about who is in sync those with which a leader begins to be alone or ends it,
-    and of each leader the last one: an election is held against it.
+    """Return the ISR updates that began or ended a sole leader, and the last one of each leader.
+
+    The last one is compared with the election that follows.
     """
     turns: set[ReplicaEvent] = set()
     last: dict[tuple[TopicPartition | None, int | str], IsrUpdated] = {}
@@ -170,11 +182,11 @@ def _written_us(line: ReplicaLine) -> int:
     return line.read_us if at is None else microseconds(at)
 
 
-def _kept(
-    lines: Sequence[ReplicaLine], told: Iterable[ReportedLoss | UnseenElection], now_us: int
+def _limit_lines(
+    lines: Sequence[ReplicaLine], losses: Iterable[ReportedLoss | UnseenElection], now_us: int
 ) -> list[ReplicaLine]:
-    """Return each line once, as long as it may be needed: of too many those that most likely are."""
-    of_losses = {loss.name for loss in told}
+    """Return each line once, as long as it may be needed; of too many, the most likely ones."""
+    of_losses = {loss.name for loss in losses}
     turns, last = _of_isr(lines)
     by_event = {
         line.event: line
@@ -182,17 +194,17 @@ def _kept(
         if not isinstance(line.event, IsrUpdated) or line.event in turns or line.event in last
         if _is_recent(line, of_losses, turns, now_us)
     }
-    kept = list(by_event.values())
-    if len(kept) <= MAX_LINES:
-        return kept
-    cut = {partition_of(line.event) for line in kept if isinstance(line.event, OF_A_CUT)}
+    recent = list(by_event.values())
+    if len(recent) <= MAX_LINES:
+        return recent
+    cut = {partition_of(line.event) for line in recent if isinstance(line.event, OF_A_CUT)}
 
     def worth(line: ReplicaLine) -> tuple[bool, bool, bool, int]:
         name = partition_of(line.event)
         has_company = isinstance(line.event, IsrUpdated) and line.event not in turns
         return not has_company, name in of_losses, name in cut, line.read_us
 
-    best = sorted(kept, key=worth, reverse=True)[:MAX_LINES]
+    best = sorted(recent, key=worth, reverse=True)[:MAX_LINES]
     return sorted(best, key=lambda line: line.read_us)
 
 
@@ -201,5 +213,5 @@ def _is_recent(
 ) -> bool:
     if partition_of(line.event) in of_losses:
         return line.read_us > now_us - REPORTED_KEPT // MICROSECOND
-    kept = ALONE_KEPT if line.event in turns else LINES_KEPT
-    return line.read_us > now_us - kept // MICROSECOND
+    kept_for = ALONE_KEPT if line.event in turns else LINES_KEPT
+    return line.read_us > now_us - kept_for // MICROSECOND

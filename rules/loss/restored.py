@@ -1,10 +1,10 @@
-"""Lost records that are there again: a replica that has them came back and leads.
+"""Lost records that are restored: a replica that has them leads again.
 
-A loss is what the present leader's log lacks. If the old leader, or another replica with its records,
-leads once more, it has not truncated: it says that the old epoch ends where it ended before, and all up
-to there can be read again. What was written meanwhile under the leader that had lost them is gone in
-turn, and is a loss of its own.
-Source: KIP-101 (leader epochs): a leader tells of each epoch of its log where it ended.
+A loss is what the present leader's log lacks. If the former leader, or another replica with its records,
+leads again, it has not truncated its log: it returns the same end of the old epoch as before, and
+everything up to there can be read again. Records written in between, under the leader that had lost them,
+are gone in turn, which is a loss of its own.
+Source: KIP-101 (leader epochs): a leader knows where each epoch of its log ended.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from rules.question import EpochEndQuestion
 from rules.view import View
 
 
-def with_what_is_back(view: View, loss: ReportedLoss) -> ReportedLoss:
-    """Return the loss with what a later leader told in this round of the epoch that had lost its end."""
+def update_restored(view: View, loss: ReportedLoss) -> ReportedLoss:
+    """Return the loss with a later leader's answer of this round about the epoch that had lost its end."""
     row, present = _to_check(view, loss)
     if row is None or present is None:
         return loss
@@ -35,30 +35,34 @@ def with_what_is_back(view: View, loss: ReportedLoss) -> ReportedLoss:
     return replace(loss, checked_epoch=present, restored_epoch=present if is_back else None)
 
 
-def about_restored(view: View) -> tuple[EpochEndQuestion, ...]:
-    """Ask leaders that came after the one that had lost records where the older epoch ends by now."""
-    asked = [
+def request_restored(view: View) -> tuple[EpochEndQuestion, ...]:
+    """Request from later leaders where the older epoch ends now."""
+    requests = [
         (row, loss.leader_epoch_before)
         for loss in view.memory.losses.reported
         for row, _ in [_to_check(view, loss)]
         if row is not None
     ]
-    if not asked:
+    if not requests:
         return ()
-    rows, epochs = (np.array(column, np.int64) for column in zip(*asked, strict=True))
+    rows, epochs = (np.array(column, np.int64) for column in zip(*requests, strict=True))
     return (EpochEndQuestion(view.snapshot.partitions, rows, epochs),)
 
 
-def newly_restored(view: View) -> dict[tuple[int, int], ReportedLoss]:
-    """Return by row and leader epoch the proven losses that this round finds to be restored.
+def list_newly_restored(view: View) -> dict[tuple[int, int], ReportedLoss]:
+    """Return by row and leader epoch the proven losses whose records are restored since this round.
 
-    Each by itself: whether another loss of the partition still open is that one's matter.
+    Each loss by itself: another loss of the same partition may remain.
     """
-    before = {} if view.before is None else {one.key: one for one in view.before.losses.reported}
+    before = (
+        {}
+        if view.before is None
+        else {earlier.key: earlier for earlier in view.before.losses.reported}
+    )
     losses: dict[tuple[int, int], ReportedLoss] = {}
     for loss in view.memory.losses.reported:
-        known, row = before.get(loss.key), row_of(view, loss)
-        is_new = known is not None and known.restored_epoch is None
+        previous, row = before.get(loss.key), row_of(view, loss)
+        is_new = previous is not None and previous.restored_epoch is None
         is_back = is_committed(loss) and loss.restored_epoch is not None
         if row is not None and is_new and is_back:
             losses[row, loss.leader_epoch] = loss
@@ -66,7 +70,7 @@ def newly_restored(view: View) -> dict[tuple[int, int], ReportedLoss]:
 
 
 def restored_evidence(loss: ReportedLoss | None) -> dict[str, EvidenceValue]:
-    """Return what is there again as evidence; nothing where there is none."""
+    """Return the evidence of restored records; empty without a loss."""
     if loss is None:
         return {}
     return {
@@ -80,12 +84,12 @@ def restored_evidence(loss: ReportedLoss | None) -> dict[str, EvidenceValue]:
         "restored_to": _known_end(loss),
         "restored_in_epoch": loss.restored_epoch,
         "unknown_since": None,
-        "advice": None,  # nothing has to be saved any more
+        "advice": None,  # no copy has to be saved any more
     }
 
 
 def _to_check(view: View, loss: ReportedLoss) -> tuple[int | None, int | None]:
-    """Return row and epoch of a leader that came since a proven loss and was not asked yet."""
+    """Return row and epoch of a leader that was elected after a proven loss and not queried yet."""
     is_lost = is_committed(loss) and loss.restored_epoch is None
     row = row_of(view, loss) if is_lost else None
     present = None if row is None else view.snapshot.offsets.leader_epoch[row]
@@ -95,6 +99,6 @@ def _to_check(view: View, loss: ReportedLoss) -> tuple[int | None, int | None]:
 
 
 def _known_end(loss: ReportedLoss) -> int:
-    """Return up to where records are known to be lost."""
+    """Return the end of the offsets that are known to be lost, exclusive."""
     ends = (loss.committed_to, loss.former_leader_log_end)
     return max((end for end in ends if end is not None), default=loss.epoch_end)

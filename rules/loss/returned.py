@@ -1,15 +1,16 @@
-"""What an old leader's own log lines tell when it comes back: exactly what a leader change lost.
+"""The log lines of a former leader that returns: they show exactly what a leader change lost.
 
-It says up to where its log had reached ("Follower ... starts ... from offset N", or the log that it
-loaded), and then cuts it where the new leader says that its epoch ended, at C: [C, N) is gone. That
-is all that is gone, and in general an upper bound of what was acknowledged, because its last records
-may not have been. If it sets back its own high watermark from H, the records below H were committed.
-Nothing is lost by a cut alone: only what a leader change may have lost is settled here, and only
-where the new leader's end of that epoch is the one that was told of it. A clean election leaves all
-that was below any high watermark, so that one that was set back tells of another kind of election.
-Who was in sync at the end is told by what the leader heard of the controller, never by what it asked
-for: one that was frozen asks for an ISR of itself when it wakes up, and another one has long been
-elected. Until the controller has taken it, its high watermark waits for those whom it wants to leave.
+It logs the end of its log, N ("Follower ... starts ... from offset N", or the log that it loaded), and
+then truncates it to the end of its epoch in the new leader's log, C: [C, N) is gone. That is everything
+that is gone, and in general an upper bound of what was acknowledged, because its last records may not have
+been. If it sets back its own high watermark from H, the records below H were committed.
+
+A truncation alone is no loss: only what a leader change may have lost is settled here, and only where the
+truncation matches the end of that epoch in the proof. A clean election keeps everything below any high
+watermark, so that one that was set back shows another kind of election. The last ISR is the one that
+the controller confirmed, never the one that the leader requested: a leader that was frozen requests an
+ISR of itself when it resumes, long after another one was elected. Until the controller confirms it, the
+high watermark waits for the replicas that the leader wants to remove.
 Source: the brokers' log lines after 14 losses and 8 frozen leaders on Kafka 4.1; KIP-101, KIP-497.
 """
 
@@ -38,8 +39,8 @@ from rules.view import View
 E = TypeVar("E", bound=ReplicaEvent)
 
 
-def settled(loss: ReportedLoss, lines: Iterable[ReplicaLine]) -> ReportedLoss:
-    """Return the loss with what these lines tell of it; what they do not tell stays as it was."""
+def settle(loss: ReportedLoss, lines: Iterable[ReplicaLine]) -> ReportedLoss:
+    """Return the loss with the evidence of these lines; everything else stays as it was."""
     own = [
         line.event
         for line in lines
@@ -52,7 +53,7 @@ def settled(loss: ReportedLoss, lines: Iterable[ReplicaLine]) -> ReportedLoss:
     is_shorter = end is not None and loss.certain_to is not None and end < loss.certain_to
     return replace(
         loss,
-        # A log that lacks what was seen is no measure: a machine that died lost its end.
+        # A log that lacks observed records is no measure: a machine that failed lost its end.
         former_leader_log_end=loss.former_leader_log_end if end is None or is_shorter else end,
         former_leader_high_watermark=_watermark(loss, cut, own)
         or loss.former_leader_high_watermark,
@@ -60,46 +61,56 @@ def settled(loss: ReportedLoss, lines: Iterable[ReplicaLine]) -> ReportedLoss:
     )
 
 
-def settled_election(
-    one: UnseenElection, lines: Iterable[ReplicaLine], now_us: int
+def settle_election(
+    election: UnseenElection, lines: Iterable[ReplicaLine], now_us: int
 ) -> ReportedLoss | None:
-    """Return what these lines tell of an election under whose old leader nobody had observed.
+    """Return the loss that these lines show, of an election whose former leader was never observed.
 
-    None until an old leader has cut its log. Where several may have led, the longest log counts.
+    None until a former leader has truncated its log. Where several may have led, the longest log counts.
     """
-    known = list(lines)
+    known_lines = list(lines)
     losses: dict[int | None, ReportedLoss] = {}
-    for cut in sorted(_of(LogTruncated, [line.event for line in known]), key=_timestamp):
-        if partition_of(cut) == one.name and _is_of_election(one, cut):
-            losses.setdefault(cut.origin.broker_id, settled(_cut_by(one, cut, now_us), known))
-    told = [loss for loss in losses.values() if loss.lost_to is not None]
-    return max(told, key=lambda loss: loss.lost_to or 0, default=None)
+    for cut in sorted(_of(LogTruncated, [line.event for line in known_lines]), key=_timestamp):
+        if partition_of(cut) == election.name and _is_of_election(election, cut):
+            losses.setdefault(
+                cut.origin.broker_id, settle(_cut_by(election, cut, now_us), known_lines)
+            )
+    truncated = [loss for loss in losses.values() if loss.lost_to is not None]
+    return max(truncated, key=lambda loss: loss.lost_to or 0, default=None)
 
 
-def with_settled(told: Sequence[ReportedLoss], loss: ReportedLoss) -> list[ReportedLoss]:
-    """Return the losses with one more, unless as much is told of the same change."""
-    same = next((one for one in told if _is_same_change(one, loss)), None)
+def add_settled(losses: Sequence[ReportedLoss], loss: ReportedLoss) -> list[ReportedLoss]:
+    """Return the losses with one more, unless the same change has a loss that reaches as far."""
+    same = next((other for other in losses if _is_same_change(other, loss)), None)
     if same is None:
-        return [*told, loss]
+        return [*losses, loss]
     if (same.lost_to or 0) >= (loss.lost_to or 0):
-        return list(told)
+        return list(losses)
     longer = replace(loss, reported_us=same.reported_us, certain_to=same.certain_to)
-    return [longer if one is same else one for one in told]
+    return [longer if other is same else other for other in losses]
 
 
-def newly_settled(view: View) -> dict[tuple[int, int], ReportedLoss]:
+def list_newly_settled(view: View) -> dict[tuple[int, int], ReportedLoss]:
     """Return by row and leader epoch the losses of which this round learned more from log lines."""
-    before = {} if view.before is None else {one.key: one for one in view.before.losses.reported}
+    before = (
+        {}
+        if view.before is None
+        else {earlier.key: earlier for earlier in view.before.losses.reported}
+    )
     losses: dict[tuple[int, int], ReportedLoss] = {}
     for loss in view.memory.losses.reported:
         row = row_of(view, loss)
-        if row is not None and loss.lost_to is not None and _learned(before.get(loss.key), loss):
+        if (
+            row is not None
+            and loss.lost_to is not None
+            and _has_learned(before.get(loss.key), loss)
+        ):
             losses[row, loss.leader_epoch] = loss
     return losses
 
 
 def row_of(view: View, loss: ReportedLoss) -> int | None:
-    """Return where the partition of a loss is now; None where it is gone, or created again."""
+    """Return the present row of the partition of a loss; None if it was deleted, or created again."""
     partitions = view.snapshot.partitions
     row = partitions.index.row(loss.name.topic, loss.name.partition)
     is_same = row is not None and partitions.topic_id(row) == loss.topic_id
@@ -107,14 +118,14 @@ def row_of(view: View, loss: ReportedLoss) -> int | None:
 
 
 def is_committed(loss: ReportedLoss) -> bool:
-    """Whether it is proven that committed records are among what is gone."""
+    """Whether committed records are proven to be among the lost ones."""
     return loss.committed_to is not None and loss.committed_to > loss.epoch_end
 
 
 def is_loss(loss: ReportedLoss) -> bool:
-    """Whether the lines show that a change that seemed clean was none: it has cut what it alone had.
+    """Whether the lines show that a seemingly clean change was not: the broker truncated its only copy.
 
-    Either it sets back its own high watermark, or it was alone in sync after the last observation.
+    Either it sets back its own high watermark, or it was alone in the ISR after the last observation.
     """
     was_alone = loss.alone_since_us is not None and (
         loss.alone_since_us + CLOCKS_AGREE_US >= (loss.last_observation_us or 0)
@@ -123,15 +134,17 @@ def is_loss(loss: ReportedLoss) -> bool:
 
 
 def is_no_sign(loss: ReportedLoss) -> bool:
-    """Whether a cut says nothing of a loss: every clean change takes what was on its way from the old
-    leader, and nothing tells that this one was none, or that what it took was acknowledged.
+    """Whether a truncation is no sign of a loss.
+
+    Every clean change drops the records that were not yet replicated, and there is no evidence that this
+    one was not clean, or that the dropped records were acknowledged.
     """
     is_not_known = loss.not_known_to is not None and loss.contradicted == Contradiction.NOTHING
     return is_not_known and not is_loss(loss) and loss.alone_since_us is None
 
 
 def return_evidence(loss: ReportedLoss) -> dict[str, EvidenceValue]:
-    """Return what is known by now as evidence; None takes back what was told before."""
+    """Return the present evidence; None retracts an earlier value."""
     lost_to, committed_to = loss.lost_to or loss.epoch_end, loss.committed_to
     proven = None if committed_to is None else min(committed_to, lost_to) - loss.epoch_end
     return {
@@ -153,31 +166,37 @@ def return_evidence(loss: ReportedLoss) -> dict[str, EvidenceValue]:
         if loss.last_observation_us is None
         else timestamp(loss.last_observation_us),
         "unknown_since": None,
-        "advice": None,  # its disk has no more what it had
+        "advice": None,  # its disk does not have the records any more
     }
 
 
-def _is_of_election(one: UnseenElection, cut: LogTruncated) -> bool:
-    """Whether a cut may be of a replica that led before this election, when it came back after it."""
+def _is_of_election(election: UnseenElection, cut: LogTruncated) -> bool:
+    """Whether a truncation may be of a replica that led before this election and returned after it."""
     broker, at = cut.origin.broker_id, cut.origin.at
-    is_late = None in (at, one.written_us) or (
-        at is not None and microseconds(at) + CLOCKS_AGREE_US >= (one.written_us or 0)
+    is_late = None in (at, election.written_us) or (
+        at is not None and microseconds(at) + CLOCKS_AGREE_US >= (election.written_us or 0)
     )
-    is_older = cut.epoch is not None and cut.epoch < one.leader_epoch
-    is_its = broker is None or not one.former_leaders or broker in one.former_leaders
-    return is_late and is_older and is_its and cut.epoch_end == cut.offset and broker != one.leader
+    is_older = cut.epoch is not None and cut.epoch < election.leader_epoch
+    is_its = broker is None or not election.former_leaders or broker in election.former_leaders
+    return (
+        is_late
+        and is_older
+        and is_its
+        and cut.epoch_end == cut.offset
+        and broker != election.leader
+    )
 
 
-def _cut_by(one: UnseenElection, cut: LogTruncated, now_us: int) -> ReportedLoss:
-    """Return what an election lost, as far as the cut alone tells it."""
+def _cut_by(election: UnseenElection, cut: LogTruncated, now_us: int) -> ReportedLoss:
+    """Return the loss of an election, as far as the truncation alone shows it."""
     broker = cut.origin.broker_id
     return ReportedLoss(
-        name=one.name,
-        topic_id=one.topic_id,
-        leader_before=one.former_leader if broker is None else broker,
-        leader_epoch_before=one.leader_epoch - 1 if cut.epoch is None else cut.epoch,
-        leader=one.leader,
-        leader_epoch=one.leader_epoch,
+        name=election.name,
+        topic_id=election.topic_id,
+        leader_before=election.former_leader if broker is None else broker,
+        leader_epoch_before=election.leader_epoch - 1 if cut.epoch is None else cut.epoch,
+        leader=election.leader,
+        leader_epoch=election.leader_epoch,
         epoch_end=cut.offset,
         certain_to=None,
         last_observation_us=None,
@@ -185,18 +204,18 @@ def _cut_by(one: UnseenElection, cut: LogTruncated, now_us: int) -> ReportedLoss
     )
 
 
-def _is_same_change(one: ReportedLoss, other: ReportedLoss) -> bool:
-    return (one.name, one.topic_id, one.epoch_end) == (
+def _is_same_change(change: ReportedLoss, other: ReportedLoss) -> bool:
+    return (change.name, change.topic_id, change.epoch_end) == (
         other.name,
         other.topic_id,
         other.epoch_end,
-    ) and one.leader_epoch_before < other.leader_epoch <= one.leader_epoch
+    ) and change.leader_epoch_before < other.leader_epoch <= change.leader_epoch
 
 
 def _may_be_of(loss: ReportedLoss, line: ReplicaLine) -> bool:
-    """Whether a line may be of the return after this loss, and is not of one before it.
+    """Whether a line may belong to the return after this loss, and not to an earlier one.
 
-    At the last observation it led: whatever it had cut before is of an older change.
+    The broker led at the last observation: an earlier truncation belongs to an older change.
     """
     if isinstance(line.event, IsrUpdated):
         return True
@@ -206,14 +225,14 @@ def _may_be_of(loss: ReportedLoss, line: ReplicaLine) -> bool:
     return line.read_us >= loss.last_observation_us and (at is None or microseconds(at) >= earliest)
 
 
-def _learned(before: ReportedLoss | None, after: ReportedLoss) -> bool:
+def _has_learned(before: ReportedLoss | None, after: ReportedLoss) -> bool:
     if before is None:
         return True
     return (before.lost_to, is_committed(before)) != (after.lost_to, is_committed(after))
 
 
 def _cuts(loss: ReportedLoss, own: Sequence[ReplicaEvent]) -> list[LogTruncated]:
-    """Return where the old leader cut its log at the end that the loss was proven by."""
+    """Return the truncations of the former leader to the epoch end that proves the loss."""
     return [
         event
         for event in _of(LogTruncated, own)
@@ -225,7 +244,7 @@ def _cuts(loss: ReportedLoss, own: Sequence[ReplicaEvent]) -> list[LogTruncated]
 
 
 def _end_before(loss: ReportedLoss, cut: LogTruncated, own: Sequence[ReplicaEvent]) -> int | None:
-    """Return how far the log had reached when it was cut: by the last line before that tells."""
+    """Return the log end before the truncation, from the last earlier line that contains it."""
     started = [
         event
         for event in _of(FollowerStarted, own)
@@ -237,7 +256,7 @@ def _end_before(loss: ReportedLoss, cut: LogTruncated, own: Sequence[ReplicaEven
 
 
 def _watermark(loss: ReportedLoss, cut: LogTruncated, own: Sequence[ReplicaEvent]) -> int | None:
-    """Return the high watermark from which it was set back to the cut."""
+    """Return the high watermark before it was set back to the truncation offset."""
     back = [
         event.offset_before
         for event in _of(WatermarkWentBack, own)
@@ -247,7 +266,7 @@ def _watermark(loss: ReportedLoss, cut: LogTruncated, own: Sequence[ReplicaEvent
 
 
 def _alone_since(loss: ReportedLoss, cut: LogTruncated, own: Sequence[ReplicaEvent]) -> int | None:
-    """Return since when it alone was in sync at last before the cut, by its own clock."""
+    """Return since when the broker was alone in the ISR before the truncation, by its own clock."""
     since: int | None = None
     for event in _updates(cut, own):
         is_alone = event.isr == (loss.leader_before,)
@@ -256,7 +275,7 @@ def _alone_since(loss: ReportedLoss, cut: LogTruncated, own: Sequence[ReplicaEve
 
 
 def _was_joined(loss: ReportedLoss, cut: LogTruncated, own: Sequence[ReplicaEvent]) -> bool:
-    """Whether its successor was in sync at last, since the last observation: it has all that was committed."""
+    """Whether the last ISR since the last observation contains the successor: it has everything committed."""
     last = next(reversed(_updates(cut, own)), None)
     if last is None or loss.certain_to is not None or loss.leader not in last.isr:
         return False
@@ -264,8 +283,10 @@ def _was_joined(loss: ReportedLoss, cut: LogTruncated, own: Sequence[ReplicaEven
 
 
 def _updates(cut: LogTruncated, own: Sequence[ReplicaEvent]) -> list[IsrUpdated]:
-    """Return what the broker that cut its log had heard before of who is in sync, in its order."""
-    updates = [one for one in _of(IsrUpdated, own) if one.origin.at and _precedes(one, cut)]
+    """Return the ISR updates that the broker had received before it truncated, in order."""
+    updates = [
+        update for update in _of(IsrUpdated, own) if update.origin.at and _precedes(update, cut)
+    ]
     return sorted(updates, key=_timestamp)
 
 
@@ -274,7 +295,7 @@ def _of(kind: type[E], events: Sequence[ReplicaEvent]) -> list[E]:
 
 
 def _precedes(event: FollowerStarted | LogLoaded | IsrUpdated, cut: LogTruncated) -> bool:
-    """Whether a line of the same broker is not later; where no time is told, it is taken to be so."""
+    """Whether a line of the same broker is not later than the truncation; lines without a time are not."""
     if not _is_same_broker(event, cut):
         return False
     at, cut_at = event.origin.at, cut.origin.at

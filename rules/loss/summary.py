@@ -1,7 +1,7 @@
-"""What an incident of lost records comes to, in one sentence and a few numbers: pure.
+"""The summary of a loss incident, in one sentence and a few numbers: pure.
 
-Up to four rules tell of one leader change on one partition: that it was unclean, that committed records
-are gone, that more may be, and which groups had read them. Whoever counts, counts partitions.
+Up to four rules report one leader change of one partition: that it was unclean, that committed records
+are lost, that more may be, and which groups had read them. The summary counts partitions.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ POSSIBLY: Final = "records_possibly_lost"
 BEYOND: Final = "committed_beyond_log_end"
 UNCLEAN: Final = "unclean_leader_election"
 UNREPLICATED: Final = "unreplicated_records_lost"
-RULES: Final = (COMMITTED, POSSIBLY, BEYOND, UNCLEAN, UNREPLICATED)  # who knows most comes first
+RULES: Final = (COMMITTED, POSSIBLY, BEYOND, UNCLEAN, UNREPLICATED)  # the most certain first
 PROVEN: Final = "proven"
 
 
 class Outcome(IntEnum):
     """What became of a partition's records; the worst first."""
 
-    LOST = 0  # committed records are gone for certain
+    LOST = 0  # committed records are certainly lost
     MAY_BE_LOST = 1
-    READ_BEYOND = 2  # a group has read what is not there
-    UNCLEAN = 3  # its election alone is known
-    NOT_DETERMINABLE = 4  # whether anything is lost nobody can tell
-    UNCOMMITTED = 5  # what is gone was never committed
-    RESTORED = 6  # a replica that has them leads again
+    READ_BEYOND = 2  # a group has read records that are missing
+    UNCLEAN = 3  # an unclean election, nothing more is known
+    NOT_DETERMINABLE = 4  # whether anything is lost cannot be determined
+    UNCOMMITTED = 5  # the lost records were never committed
+    RESTORED = 6  # a replica that has the records leads again
 
 
 OF_RULE: Final = {
@@ -49,7 +49,7 @@ OF_REASON: Final = {
 
 
 class LossFact(NamedTuple):
-    """What one rule says of one partition."""
+    """The finding of one rule about one partition."""
 
     rule_id: str
     labels: Mapping[str, str]
@@ -59,9 +59,9 @@ class LossFact(NamedTuple):
 
     @property
     def incident(self) -> str:
-        """Return the incident that it belongs to; a finding of an older version is one by itself."""
-        told = self.evidence.get("incident")
-        return told if isinstance(told, str) else "-".join(self.place)
+        """Return the incident of the finding; one of an older version is an incident by itself."""
+        name = self.evidence.get("incident")
+        return name if isinstance(name, str) else "-".join(self.place)
 
     @property
     def place(self) -> tuple[str, str]:
@@ -70,42 +70,42 @@ class LossFact(NamedTuple):
 
     @property
     def weight(self) -> int:
-        """Return how much it knows of its partition, less for more."""
+        """Return how certain the finding is, lower for more certain."""
         is_elsewhere = self.rule_id == POSSIBLY and self.reason == PROVEN
         return 2 * RULES.index(UNCLEAN) - 1 if is_elsewhere else 2 * RULES.index(self.rule_id)
 
     @property
     def outcome(self) -> Outcome:
-        """Return what it says became of the records."""
+        """Return what became of the records according to the finding."""
         of_reason = OF_REASON.get((self.rule_id, self.reason))
         return OF_RULE[self.rule_id] if of_reason is None else of_reason
 
     @property
     def certain_offsets(self) -> int:
-        """Return how many offsets are gone for certain, at least."""
+        """Return how many offsets are certainly lost, at least."""
         names = ("certain_offsets", "proven_committed_offsets", "at_least_offsets")
-        told = (self.evidence.get(name) for name in names)
-        return max((one for one in told if isinstance(one, int)), default=0)
+        counts = (self.evidence.get(name) for name in names)
+        return max((count for count in counts if isinstance(count, int)), default=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What an incident comes to."""
+    """The summary of one incident."""
 
-    broker: int | None  # who had led, where that is one
+    broker: int | None  # the former leader, if all partitions had the same one
     began: datetime
     last_observation: (
         str | None
-    )  # when its partitions were last seen under that leader, the earliest
+    )  # the earliest last observation of its partitions under that leader
     partitions: Mapping[Outcome, int]
     certain_offsets: int
 
     @property
     def sentence(self) -> str:
-        """Return it in words."""
-        if self.partitions.keys() == {Outcome.READ_BEYOND}:  # nobody saw another leader
-            found = f"Commits beyond what is there were found {self._found}"
-            return f"{found}: {partitions(self.possibly_lost)} may have lost records"
+        """Return the summary as one sentence."""
+        if self.partitions.keys() == {Outcome.READ_BEYOND}:  # no other leader was observed
+            message = f"Commits beyond what is there were found {self._began_text}"
+            return f"{message}: {partitions(self.possibly_lost)} may have lost records"
         who = (
             "Leadership changed" if self.broker is None else f"Broker {self.broker} lost leadership"
         )
@@ -115,12 +115,13 @@ class Summary:
     def possibly_lost(self) -> int:
         """Return how many partitions may have lost committed records."""
         return sum(
-            self.partitions.get(one, 0) for one in (Outcome.MAY_BE_LOST, Outcome.READ_BEYOND)
+            self.partitions.get(outcome, 0)
+            for outcome in (Outcome.MAY_BE_LOST, Outcome.READ_BEYOND)
         )
 
     @property
     def _when(self) -> str:
-        found = self._found
+        observed = self._began_text
         try:
             seen = (
                 None
@@ -130,18 +131,18 @@ class Summary:
         except ValueError:
             seen = None
         if seen is None or seen > self.began:
-            return f"before {found}"
+            return f"before {observed}"
         form = "%H:%M:%S" if seen.date() == self.began.date() else "%Y-%m-%d %H:%M:%S"
-        return f"between {seen:{form}} and {found}"
+        return f"between {seen:{form}} and {observed}"
 
     @property
-    def _found(self) -> str:
+    def _began_text(self) -> str:
         return f"{self.began:%Y-%m-%d %H:%M:%S} UTC"
 
     def _outcomes(self) -> Iterable[str]:
         many = self.partitions
         if lost := many.get(Outcome.LOST, 0):
-            # A transaction that is lost whole proves a loss, and not how many offsets it had.
+            # A transaction that is lost as a whole proves a loss, but not its number of offsets.
             certain = offsets(self.certain_offsets) if self.certain_offsets else "committed records"
             yield f"{partitions(lost)} lost {certain} for certain"
         if may := self.possibly_lost:
@@ -157,18 +158,18 @@ class Summary:
 
 
 def by_partition(facts: Iterable[LossFact]) -> list[list[LossFact]]:
-    """Return what is said of each partition, who knows most first; the worst partitions first."""
-    found: dict[tuple[str, str], list[LossFact]] = {}
+    """Return the facts of each partition, the most certain first; the worst partitions first."""
+    by_place: dict[tuple[str, str], list[LossFact]] = {}
     for fact in facts:
-        found.setdefault(fact.place, []).append(fact)
-    lines = [sorted(line, key=lambda one: (one.weight, one.since)) for line in found.values()]
+        by_place.setdefault(fact.place, []).append(fact)
+    lines = [sorted(line, key=lambda item: (item.weight, item.since)) for line in by_place.values()]
     return sorted(
         lines, key=lambda line: (line[0].outcome, -line[0].certain_offsets, line[0].place)
     )
 
 
 def summary_of(lines: Sequence[Sequence[LossFact]]) -> Summary:
-    """Return what the lines of one incident come to."""
+    """Return the summary of the lines of one incident."""
     facts = [fact for line in lines for fact in line]
     many: dict[Outcome, int] = {}
     for line in lines:

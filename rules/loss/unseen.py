@@ -1,12 +1,13 @@
-"""Unclean elections that no proof tells of, because nobody had observed under the old leader.
+"""Unclean elections without a proof, because the partition was never observed under the former leader.
 
-A topic may be made, written to, and lose its leader and what only that one had, all between two rounds;
-or the leadership moved on between two rounds, and the leader that died was never observed. Offsets
-prove nothing then. Two things tell: the controllers' line about the election, at once; and the old
-leader's own lines when it comes back, exactly (`rules.loss.returned`).
-An election is one of these only if it came after the watch of its partition began: a controller that
-starts reads the metadata log anew and writes the lines of elections of long ago once more. And it is
-none if its winner was the last known leader, which lacks nothing.
+A topic may be created, written to, and lose its leader with the only copy of records, all between two
+rounds; or the leadership moved between two rounds, and the leader that failed was never observed. Offsets
+prove nothing then. There are two other sources: the controllers' log line about the election, at once; and
+the former leader's own lines when it returns, with exact offsets (`rules.loss.returned`).
+
+Only elections after Tidemark began to observe the partition count: a controller that starts reads the
+metadata log again and logs old elections once more. An election of the last known leader does not count,
+because that leader lacks nothing.
 """
 
 from __future__ import annotations
@@ -33,66 +34,74 @@ MAX_KEPT: Final = 1000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Remembered:
-    """What is remembered of leader changes, against which a line is held."""
+    """The remembered leader changes with which a log line is compared."""
 
-    reported: Sequence[ReportedLoss]  # changes that may have lost records, and were told
+    reported: Sequence[ReportedLoss]  # changes that may have lost records, and were reported
     quiet: Sequence[ReportedLoss]  # changes that seemed clean
     new: Sequence[NewTopic]
 
 
-def unseen_elections(
-    view: View, lines: Iterable[ReplicaLine], known: Remembered
+def list_unseen_elections(
+    view: View, lines: Iterable[ReplicaLine], remembered: Remembered
 ) -> tuple[UnseenElection, ...]:
-    """Return the elections of the last day of which no proof tells, those of this round last."""
+    """Return the elections of the last day without a proof, those of this round last."""
     oldest = microseconds(view.now) - KEPT // MICROSECOND
-    found = {one.key: one for one in view.memory.losses.unseen if one.read_us > oldest}
+    elections = {
+        election.key: election
+        for election in view.memory.losses.unseen
+        if election.read_us > oldest
+    }
     elected = [
         (line, line.event)
         for line in lines
-        if isinstance(line.event, UncleanChange) and _is_one(line.event)
+        if isinstance(line.event, UncleanChange) and _may_lack_records(line.event)
     ]
     if elected and view.before is not None:
         rows = LineRows.of(view.snapshot.partitions)
         for line, event in elected:
             row = rows.row(event)
-            one = None if row is None else _of_line(view, line, event, row)
-            if one is not None and one.key not in found and _is_unseen(view, one, row or 0, known):
-                found[one.key] = one
-    return tuple(found.values())[-MAX_KEPT:]
+            election = None if row is None else _of_line(view, line, event, row)
+            if (
+                election is not None
+                and election.key not in elections
+                and _is_unseen(view, election, row or 0, remembered)
+            ):
+                elections[election.key] = election
+    return tuple(elections.values())[-MAX_KEPT:]
 
 
-def newly_unseen(view: View) -> dict[tuple[int, int], UnseenElection]:
-    """Return by row and leader epoch the elections that this round tells."""
+def list_newly_unseen(view: View) -> dict[tuple[int, int], UnseenElection]:
+    """Return by row and leader epoch the elections that this round reports."""
     before = () if view.before is None else view.before.losses.unseen
-    known = {one.key for one in before}
+    known_keys = {election.key for election in before}
     elections: dict[tuple[int, int], UnseenElection] = {}
-    for one in view.memory.losses.unseen:
-        row = view.snapshot.partitions.index.row(one.name.topic, one.name.partition)
-        if one.key not in known and row is not None:
-            elections[row, one.leader_epoch] = one
+    for election in view.memory.losses.unseen:
+        row = view.snapshot.partitions.index.row(election.name.topic, election.name.partition)
+        if election.key not in known_keys and row is not None:
+            elections[row, election.leader_epoch] = election
     return elections
 
 
-def election_evidence(view: View, one: UnseenElection) -> dict[str, EvidenceValue]:
-    """Return what is known of an election as evidence; how much is gone is not."""
-    row = view.snapshot.partitions.index.row(one.name.topic, one.name.partition)
+def election_evidence(view: View, election: UnseenElection) -> dict[str, EvidenceValue]:
+    """Return the evidence of an election; how much is lost is not known."""
+    row = view.snapshot.partitions.index.row(election.name.topic, election.name.partition)
     back = () if row is None else view.snapshot.partitions.isr[row] or ()
-    away = [broker for broker in one.former_leaders if broker not in back]
+    away = [broker for broker in election.former_leaders if broker not in back]
     return {
-        "topic_id": one.topic_id,
+        "topic_id": election.topic_id,
         "election": str(Election.UNCLEAN),
-        "leader_before": one.former_leader,
-        "leader": one.leader,
-        "leader_epoch": one.leader_epoch,
-        "unknown_since": None if one.since_us is None else timestamp(one.since_us),
+        "leader_before": election.former_leader,
+        "leader": election.leader,
+        "leader_epoch": election.leader_epoch,
+        "unknown_since": None if election.since_us is None else timestamp(election.since_us),
         "never_observed": True,
-        "advice": copy_first(away, one.name) if away else None,
+        "advice": copy_first(away, election.name) if away else None,
     }
 
 
-# ------------------------------------------------------------------ which lines are of one
-def _is_one(event: UncleanChange) -> bool:
-    """Whether a replica was elected that may lack something."""
+# ------------------------------------------------------------------ from log lines to elections
+def _may_lack_records(event: UncleanChange) -> bool:
+    """Whether the elected replica may lack records."""
     is_reported = None not in (event.leader, event.leader_epoch)
     return is_reported and not event.is_of_last_known and event.leader != event.leader_before
 
@@ -100,7 +109,7 @@ def _is_one(event: UncleanChange) -> bool:
 def _of_line(
     view: View, line: ReplicaLine, event: UncleanChange, row: int
 ) -> UnseenElection | None:
-    """Return the election of a line; None: of another topic, or of who has the only replica."""
+    """Return the election of a line; None if it is of another topic, or the partition has one replica."""
     partitions, at = view.snapshot.partitions, event.origin.at
     topic_id = partitions.topic_id(row)
     is_another = None not in (topic_id, event.topic_id) and topic_id != event.topic_id
@@ -119,27 +128,30 @@ def _of_line(
     )
 
 
-def _is_unseen(view: View, one: UnseenElection, row: int, known: Remembered) -> bool:
-    """Whether nobody had observed under the leader that died; not before its successor has answered."""
+def _is_unseen(view: View, election: UnseenElection, row: int, remembered: Remembered) -> bool:
+    """Whether the leader that failed was never observed; False until its successor has answered."""
     present = view.snapshot.offsets.leader_epoch[row]
-    if present is None or present < one.leader_epoch:
+    if present is None or present < election.leader_epoch:
         return False
     observation = _observe(view, row)
     if observation is None:
         return True
-    if observation.leader_epoch < one.leader_epoch:
-        return bool(one.former_leaders) and observation.leader not in one.former_leaders
-    change = _change_of(one, known.reported)
+    if observation.leader_epoch < election.leader_epoch:
+        return bool(election.former_leaders) and observation.leader not in election.former_leaders
+    change = _change_of(election, remembered.reported)
     if change is not None:
-        return bool(one.former_leaders) and change.leader_before not in one.former_leaders
-    change = _change_of(one, known.quiet)
+        return bool(election.former_leaders) and change.leader_before not in election.former_leaders
+    change = _change_of(election, remembered.quiet)
     if change is not None:  # it seemed clean, and the line came after it was judged
-        return one.leader != change.leader_before or bool(one.former_leaders)
-    return _is_of_new(one, known.new) and _began_with(view, one) >= one.leader_epoch
+        return election.leader != change.leader_before or bool(election.former_leaders)
+    return (
+        _is_of_new(election, remembered.new)
+        and _began_with(view, election) >= election.leader_epoch
+    )
 
 
 def _observe(view: View, row: int) -> LastObservation | None:
-    """Return the last observation before this round at the same topic."""
+    """Return the last observation of the same topic before this round."""
     if view.before is None:
         return None
     observations, name = (
@@ -154,38 +166,38 @@ def _observe(view: View, row: int) -> LastObservation | None:
     return observation if is_same else None
 
 
-def _change_of(one: UnseenElection, changes: Iterable[ReportedLoss]) -> ReportedLoss | None:
-    """Return the change of leader, between two observations, in which an election was."""
+def _change_of(election: UnseenElection, changes: Iterable[ReportedLoss]) -> ReportedLoss | None:
+    """Return the leader change, between two observations, that contains an election."""
     same = (
         change
         for change in changes
-        if (change.name, change.topic_id) == (one.name, one.topic_id)
-        and change.leader_epoch_before < one.leader_epoch <= change.leader_epoch
+        if (change.name, change.topic_id) == (election.name, election.topic_id)
+        and change.leader_epoch_before < election.leader_epoch <= change.leader_epoch
     )
     return next(same, None)
 
 
 def _seen_until(view: View, row: int) -> int | None:
-    """Return until when it is known that nothing unseen had happened."""
+    """Return the last time up to which no election can have been missed."""
     observation = _observe(view, row)
     if observation is not None:
         return observation.observed_at_us
     return (view.before.taken_us or None) if view.before is not None else None
 
 
-def _is_of_new(one: UnseenElection, new: Iterable[NewTopic]) -> bool:
+def _is_of_new(election: UnseenElection, new: Iterable[NewTopic]) -> bool:
     return any(
-        (made.topic, made.topic_id) == (one.name.topic, one.topic_id)
-        and made.first_partition <= one.name.partition
-        for made in new
+        (topic.topic, topic.topic_id) == (election.name.topic, election.topic_id)
+        and topic.first_partition <= election.name.partition
+        for topic in new
     )
 
 
-def _began_with(view: View, one: UnseenElection) -> int:
-    """Return the leader epoch with which the watch of a partition began, -1 where it is not known."""
+def _began_with(view: View, election: UnseenElection) -> int:
+    """Return the leader epoch in which a partition was first observed, -1 where it is not known."""
     if view.before is None:
         return -1
     watch = view.before.sequences.leaderships
-    row = watch.row(one.name)
+    row = watch.row(election.name)
     began = None if row is None else watch.watched_from[row]
     return -1 if began is None else began

@@ -1,10 +1,10 @@
-"""Topics that were deleted before anybody could ask what a leader change had lost of them.
+"""Topics that were deleted before the loss of a leader change could be determined.
 
-The question where the older leader epoch ended goes to the new leader, and that takes a round. Once the
-topic is gone nobody can answer it any more: whether records that were acknowledged were lost before the
-deletion cannot be determined. Only changes that may have lost something are told: where the new leader
-was not in sync when last seen, where nobody was but a leader that died, or where a controller's log calls
-the election unclean.
+Where the older leader epoch ended is requested from the new leader, which takes a round. Once the topic is
+deleted, no broker can answer: whether acknowledged records were lost before the deletion cannot be
+determined. Only changes that may have lost records are reported: where the new leader was not in sync at
+the last observation, where only a leader that failed was in sync, or where a controller logs the
+election as unclean.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from rules.view import View
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vanished:
-    """A partition that is gone, and of whose last leader change nothing was answered."""
+    """A deleted partition whose last leader change could not be judged."""
 
     name: EventName
     observation: LastObservation  # the last one
-    leader: int | None  # who was elected, where that was seen
-    is_unclean: bool  # a controller wrote so
+    leader: int | None  # the elected broker, where it was observed
+    is_unclean: bool  # a controller logged the election as unclean
 
-    def reported(self) -> dict[str, EvidenceValue]:
-        """Return what is known as evidence; how much was lost is not."""
+    def to_evidence(self) -> dict[str, EvidenceValue]:
+        """Return the evidence; how much was lost is not known."""
         observation = self.observation
         return {
             "topic_id": observation.topic_id,
@@ -53,8 +53,8 @@ class Vanished:
         }
 
 
-def vanished(view: View) -> tuple[Vanished, ...]:
-    """Return the partitions that this round finds deleted before their loss could be judged."""
+def list_vanished(view: View) -> tuple[Vanished, ...]:
+    """Return the partitions that were deleted since the last round, before their loss could be judged."""
     if view.before is None or not view.snapshot.placement_complete:
         return ()
     observations = view.before.observations
@@ -64,12 +64,14 @@ def vanished(view: View) -> tuple[Vanished, ...]:
     if not len(gone):
         return ()
     lines = _unclean_lines(view, view.before)
-    found = (_vanished(view, view.before, row, lines.get(row)) for row in gone.tolist())
-    return tuple(one for one in found if one is not None)
+    candidates = (_find_vanished(view, view.before, row, lines.get(row)) for row in gone.tolist())
+    return tuple(partition for partition in candidates if partition is not None)
 
 
-def _vanished(view: View, before: Memory, row: int, line: UncleanChange | None) -> Vanished | None:
-    """Return what is known of a partition that is gone; None if nothing speaks for a loss."""
+def _find_vanished(
+    view: View, before: Memory, row: int, line: UncleanChange | None
+) -> Vanished | None:
+    """Return a deleted partition; None if there is no sign of a loss."""
     observation, name = (
         before.observations[row],
         before.observations.partitions.index.topic_partition(row),
@@ -96,7 +98,7 @@ def _vanished(view: View, before: Memory, row: int, line: UncleanChange | None) 
 
 
 def _cannot_be_unclean(before: Memory, place: int) -> bool:
-    """Whether no replica that was not in sync can have been elected: forbidden, or there is none."""
+    """Whether an unclean election is impossible: it is forbidden, or there is only one replica."""
     replicas = before.partitions.replicas[place]
     is_alone = replicas is not None and len(replicas) <= 1
     return is_alone or before.partitions.unclean_election_enabled[place] == 0
@@ -105,7 +107,7 @@ def _cannot_be_unclean(before: Memory, place: int) -> bool:
 def _may_have_lost(
     view: View, observation: LastObservation, leader: int | None, epoch: int | None
 ) -> bool:
-    """Whether the leader changed, or died, so that committed records may have been lost."""
+    """Whether the leader changed, or failed, so that committed records may have been lost."""
     steps = 0 if epoch is None else epoch - observation.leader_epoch
     in_sync = {*(observation.isr or ()), *(observation.elr or ())}
     if leader is not None and leader != observation.leader:
@@ -117,7 +119,7 @@ def _may_have_lost(
 
 
 def _unclean_lines(view: View, before: Memory) -> dict[int, UncleanChange]:
-    """Return what controllers wrote of unclean elections, the latest of each partition, by row."""
+    """Return by row the latest unclean election of each partition in the controllers' logs."""
     rows = LineRows.of(before.observations.partitions)
     events = (*(line.event for line in before.losses.lines), *view.snapshot.broker_log.events)
     changes: dict[int, UncleanChange] = {}
@@ -129,7 +131,7 @@ def _unclean_lines(view: View, before: Memory) -> dict[int, UncleanChange]:
     return changes
 
 
-def vanished_names(view: View) -> Iterator[tuple[EventName, int | None]]:
-    """Give what names each of them, with its former leader."""
-    for one in vanished(view):
-        yield one.name, one.observation.leader
+def list_vanished_names(view: View) -> Iterator[tuple[EventName, int | None]]:
+    """Yield the name of each deleted partition's event, with its former leader."""
+    for partition in list_vanished(view):
+        yield partition.name, partition.observation.leader

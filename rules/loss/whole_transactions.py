@@ -1,12 +1,12 @@
 """Committed transactions of which nothing is left on a partition.
 
-After an unclean election a whole transaction may be gone: data, marker and producer state. The next
-one goes on as if nothing had been, so that no client, log line or metric tells. Three things do: the
-coordinators' log, which calls it committed; the producers that the new leader remembers, because a
-partition with the marker has the marker's epoch for its producer, or a later one; and, where the
-producer has gone on meanwhile, the log itself: with transactions v2 each marker has an epoch of its
-own (KIP-890), and the lost one is not there. Before transactions v2 an epoch lasts for many
-transactions, and only a producer that the leader does not know at all tells.
+After an unclean election a whole transaction may be lost: data, marker and producer state. The producer's
+next transaction succeeds, so that no client, log line or metric shows the loss. Three sources do: the
+coordinators' log, which has it as committed; the producer state of the new leader, because a partition
+with the marker has the marker's epoch for its producer, or a later one; and, where the producer has
+continued, the partition's log: with transactions v2 each marker has an epoch of its own (KIP-890), and
+the lost one is missing. Before transactions v2 an epoch lasts for many transactions, and only a producer
+that the leader does not know at all is evidence.
 """
 
 from __future__ import annotations
@@ -27,25 +27,29 @@ from rules.loss.returned import row_of
 from rules.question import BatchesQuestion, BatchRequest
 from rules.view import View
 
-DOUBTED_US: Final = 2 * 60 * 1_000_000  # microseconds; then it is told what is known
+DOUBTED_US: Final = 2 * 60 * 1_000_000  # microseconds; then what is known is reported
 CLOCKS: Final = 10_000_000  # microseconds by which the clocks of two brokers may differ
 
 
-def lost_transactions(view: View) -> dict[tuple[int, int], ReportedLoss]:
-    """Return the losses of which this round knows which transactions are missing, by row and epoch."""
-    before = {} if view.before is None else {one.key: one for one in view.before.losses.reported}
+def list_lost_transactions(view: View) -> dict[tuple[int, int], ReportedLoss]:
+    """Return by row and epoch the losses whose missing transactions this round determined."""
+    before = (
+        {}
+        if view.before is None
+        else {earlier.key: earlier for earlier in view.before.losses.reported}
+    )
     losses: dict[tuple[int, int], ReportedLoss] = {}
     for loss in view.memory.losses.reported:
         old, row = before.get(loss.key), row_of(view, loss)
-        was_told = old is not None and old.missing and not old.doubtful
-        if row is not None and loss.missing and not loss.doubtful and not was_told:
+        was_reported = old is not None and old.missing and not old.doubtful
+        if row is not None and loss.missing and not loss.doubtful and not was_reported:
             losses[row, loss.leader_epoch] = loss
     return losses
 
 
-def about_markers(view: View) -> tuple[BatchesQuestion, ...]:
-    """Ask for what the producers of doubtful transactions wrote since, and for their markers."""
-    wanted = [
+def request_markers(view: View) -> tuple[BatchesQuestion, ...]:
+    """Request the later batches and markers of the producers of doubtful transactions."""
+    requests = [
         BatchRequest(
             name=loss.name,
             producer_id=producer_id,
@@ -55,36 +59,36 @@ def about_markers(view: View) -> tuple[BatchesQuestion, ...]:
         )
         for loss in view.memory.losses.reported
         if row_of(view, loss) is not None
-        for producer_id in sorted({one.producer_id for one in loss.doubtful})
+        for producer_id in sorted({transaction.producer_id for transaction in loss.doubtful})
     ]
-    return (BatchesQuestion(tuple(wanted)),) if wanted else ()
+    return (BatchesQuestion(tuple(requests)),) if requests else ()
 
 
-def with_transactions(view: View, loss: ReportedLoss) -> ReportedLoss:
-    """Return the loss with what this round told of the transactions that it may have taken.
+def update_transactions(view: View, loss: ReportedLoss) -> ReportedLoss:
+    """Return the loss with what this round learned of the transactions that it may include.
 
-    A topic may be missing from one answer of a broker: what is known of it waits, and its time too.
+    A topic may be missing from one response of a broker: its state is then kept, with its deadline.
     """
     row, is_late = row_of(view, loss), microseconds(view.now) - loss.reported_us > DOUBTED_US
     if row is None:
         return replace(loss, missing=(), doubtful=()) if _is_recreated(view, loss) else loss
     if loss.doubtful:
-        loss = _was_scanned(view, row, loss)
+        loss = _apply_scan(view, row, loss)
     elif not loss.missing and row in view.snapshot.producers.epochs:
-        loss = _first_answer(view, loss, view.snapshot.producers.epochs[row])
+        loss = _apply_producers(view, loss, view.snapshot.producers.epochs[row])
     return replace(loss, doubtful=()) if is_late else loss
 
 
 def lost_transaction_evidence(loss: ReportedLoss) -> dict[str, EvidenceValue]:
-    """Return the transactions as evidence, the latest first; the epochs tie it to what was told."""
-    gone = sorted(loss.missing, key=lambda one: one.ended_us, reverse=True)
+    """Return the transactions as evidence, the latest first; the epochs identify the reported loss."""
+    gone = sorted(loss.missing, key=lambda transaction: transaction.ended_us, reverse=True)
     rows: list[dict[str, Scalar]] = [
         {
-            "transactional_id": one.transactional_id,
-            "producer_id": one.producer_id,
-            "committed_at": timestamp(one.ended_us),
+            "transactional_id": transaction.transactional_id,
+            "producer_id": transaction.producer_id,
+            "committed_at": timestamp(transaction.ended_us),
         }
-        for one in gone
+        for transaction in gone
     ]
     return {
         "topic_id": loss.topic_id,
@@ -96,41 +100,54 @@ def lost_transaction_evidence(loss: ReportedLoss) -> dict[str, EvidenceValue]:
 
 
 def _is_recreated(view: View, loss: ReportedLoss) -> bool:
-    """Whether the topic of that name is another one by now."""
+    """Whether the topic was deleted and created again."""
     partitions = view.snapshot.partitions
     row = partitions.index.row(loss.name.topic, loss.name.partition)
     present = None if row is None else partitions.topic_id(row)
     return None not in (present, loss.topic_id) and present != loss.topic_id
 
 
-def _first_answer(view: View, loss: ReportedLoss, epochs: Mapping[int, int]) -> ReportedLoss:
-    """Sort what was committed by what the new leader remembers of its producers.
+def _apply_producers(view: View, loss: ReportedLoss, epochs: Mapping[int, int]) -> ReportedLoss:
+    """Classify the committed transactions by the new leader's state of their producers.
 
-    Only what had ended before this round: what ended in it may have ended after the leader's answer.
+    Only transactions that had ended before this round: later ones may have ended after the leader's answer.
     """
     if view.before is None:
         return loss
     committed = view.before.transactions.committed.get(loss.name, ())
-    missing = tuple(one for one in committed if epochs.get(one.producer_id, -1) < one.marker_epoch)
-    rest = [one for one in committed if one not in missing]
-    doubtful = tuple(one for one in rest if one.marker_epoch != one.producer_epoch)
-    latest = {one.producer_id: one for one in sorted(doubtful, key=lambda one: one.ended_us)}
+    missing = tuple(
+        transaction
+        for transaction in committed
+        if epochs.get(transaction.producer_id, -1) < transaction.marker_epoch
+    )
+    rest = [transaction for transaction in committed if transaction not in missing]
+    doubtful = tuple(
+        transaction
+        for transaction in rest
+        if transaction.marker_epoch != transaction.producer_epoch
+    )
+    latest = {
+        transaction.producer_id: transaction
+        for transaction in sorted(doubtful, key=lambda transaction: transaction.ended_us)
+    }
     return replace(
         loss, missing=missing, doubtful=doubtful, doubtful_since_us=_since(latest.values())
     )
 
 
-def _was_scanned(view: View, row: int, loss: ReportedLoss) -> ReportedLoss:
-    """Sort the doubtful ones by the markers that the log shows, and search further back for the rest."""
-    found = {batch.producer_id: batch for batch in view.snapshot.batches if batch.name == loss.name}
+def _apply_scan(view: View, row: int, loss: ReportedLoss) -> ReportedLoss:
+    """Classify the doubtful transactions by the markers in the log, and search further back for the rest."""
+    batches = {
+        batch.producer_id: batch for batch in view.snapshot.batches if batch.name == loss.name
+    }
     missing, rest = list(loss.missing), []
-    for one in loss.doubtful:
-        answer = found.get(one.producer_id)
+    for transaction in loss.doubtful:
+        answer = batches.get(transaction.producer_id)
         if answer is None or not _is_whole(view, row, loss, answer):
-            rest.append(one)
-        elif not _is_there(one, answer.markers, loss.leader_epoch_before):
-            is_seen = one.started_us - CLOCKS >= loss.doubtful_since_us
-            (missing if is_seen else rest).append(one)
+            rest.append(transaction)
+        elif not _is_there(transaction, answer.markers, loss.leader_epoch_before):
+            is_seen = transaction.started_us - CLOCKS >= loss.doubtful_since_us
+            (missing if is_seen else rest).append(transaction)
     is_answered = len(rest) < len(loss.doubtful)
     return replace(
         loss,
@@ -141,9 +158,9 @@ def _was_scanned(view: View, row: int, loss: ReportedLoss) -> ReportedLoss:
 
 
 def _is_whole(view: View, row: int, loss: ReportedLoss, answer: BatchesOf) -> bool:
-    """Whether the log was scanned from the wanted time on, to its end.
+    """Whether the log was scanned from the requested time on, to its end.
 
-    Where it begins at the log start, markers may have been deleted with what lay before.
+    If the scan begins at the log start, markers may have been deleted with earlier records.
     """
     end, start = (
         column[row]
@@ -158,12 +175,14 @@ def _is_whole(view: View, row: int, loss: ReportedLoss, answer: BatchesOf) -> bo
     return microseconds(answer.since) <= loss.doubtful_since_us and not is_cut
 
 
-def _is_there(one: CommittedTransaction, markers: Sequence[MarkerSeen], epoch_before: int) -> bool:
+def _is_there(
+    transaction: CommittedTransaction, markers: Sequence[MarkerSeen], epoch_before: int
+) -> bool:
     """Whether a transaction's marker is in the log, or a later one that the old leader wrote."""
     of_old = [marker.producer_epoch for marker in markers if marker.leader_epoch <= epoch_before]
-    if one.marker_epoch <= max(of_old, default=-1):
+    if transaction.marker_epoch <= max(of_old, default=-1):
         return True
-    return any(marker.producer_epoch == one.marker_epoch for marker in markers)
+    return any(marker.producer_epoch == transaction.marker_epoch for marker in markers)
 
 
 def _since(transactions: Iterable[CommittedTransaction]) -> int:

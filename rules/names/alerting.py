@@ -1,4 +1,4 @@
-"""What Tidemark tells about its alerts, and about sending them."""
+"""The metrics of alerts and of sending notifications."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ ALERTS: Final = Metric(
 )
 ALERTING_FAILURES: Final = Metric(
     name="tidemark_alerting_failures_total",
-    help="Rounds whose alerts could not be worked out for a defect of Tidemark.",
+    help="Rounds whose alerts could not be evaluated because of a defect of Tidemark.",
     unit=Unit.ROUNDS,
     labels=CLUSTER_LABELS,
     type=MetricType.COUNTER,
 )
 OUTBOX_UP: Final = Metric(
     name="tidemark_outbox_up",
-    help="Whether the database lets notifications be fetched and what became of them be stored.",
+    help="Whether notifications can be fetched from the database, and their results stored.",
     unit=Unit.FLAG,
     labels=CLUSTER_LABELS,
 )
 NOTIFICATIONS: Final = Metric(
     name="tidemark_notifications_total",
-    help="Notifications that are over, by outcome: delivered, superseded by a newer one of their "
-    "group that says all they did, or dead, which nobody will ever get.",
+    help="Completed notifications by outcome: delivered, superseded by a newer one of their group "
+    "with the same content, or dead: given up without delivery.",
     unit=Unit.NOTIFICATIONS,
     labels=(*RECEIVER_LABELS, "outcome"),
     type=MetricType.COUNTER,
 )
 NOTIFICATION_FAILURES: Final = Metric(
     name="tidemark_notification_failures_total",
-    help="Attempts to deliver that failed, by why; most are tried again.",
+    help="Failed delivery attempts by reason; most are retried.",
     unit=Unit.ATTEMPTS,
     labels=(*RECEIVER_LABELS, "failure"),
     type=MetricType.COUNTER,
 )
 NOTIFICATION_DURATION: Final = Metric(
     name="tidemark_notification_attempt_duration_seconds",
-    help="How long attempts to deliver took, from resolving the name to the answer.",
+    help="Duration of delivery attempts, from resolving the name to the response.",
     unit=Unit.SECONDS,
     labels=RECEIVER_LABELS,
     type=MetricType.HISTOGRAM,
@@ -53,25 +53,25 @@ NOTIFICATION_DURATION: Final = Metric(
 )
 NOTIFICATIONS_WAITING: Final = Metric(
     name="tidemark_notifications_waiting",
-    help="Notifications that wait or are on their way.",
+    help="Notifications that wait or are being sent.",
     unit=Unit.NOTIFICATIONS,
     labels=RECEIVER_LABELS,
 )
 NOTIFICATIONS_OLDEST: Final = Metric(
     name="tidemark_notifications_oldest_waiting_seconds",
-    help="For how long the oldest of them has waited, or what it took the place of; 0 if there is none.",
+    help="How long the oldest waiting notification, or the one that it superseded, has waited; 0 if none.",
     unit=Unit.SECONDS,
     labels=RECEIVER_LABELS,
 )
 NOTIFICATIONS_DEAD: Final = Metric(
     name="tidemark_notifications_dead",
-    help="Notifications that were given up within a day; a person may replay them.",
+    help="Notifications that were given up within the last day; they can be replayed.",
     unit=Unit.NOTIFICATIONS,
     labels=RECEIVER_LABELS,
 )
 FALLBACKS: Final = Metric(
     name="tidemark_fallback_notifications_total",
-    help="Notifications that the fallback receiver was told in the place of another one.",
+    help="Notifications that were sent to the fallback receiver in place of another one.",
     unit=Unit.NOTIFICATIONS,
     labels=CLUSTER_LABELS,
     type=MetricType.COUNTER,

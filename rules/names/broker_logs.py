@@ -1,4 +1,4 @@
-"""How reading the brokers' logs goes, per source."""
+"""The metrics of reading the brokers' logs, per source."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ SOURCE_LABELS: Final = (*CLUSTER_LABELS, "source")
 
 BROKER_LOG_LINES: Final = Metric(
     name="tidemark_broker_log_lines_total",
-    help="Lines that were read of a source of broker logs.",
+    help="Lines that were read from a source of broker logs.",
     unit=Unit.LINES,
     labels=SOURCE_LABELS,
     type=MetricType.COUNTER,
 )
 BROKER_LOG_UNPARSED: Final = Metric(
     name="tidemark_broker_log_unparsed_lines_total",
-    help="Lines that tell of sequences or lost records, and that could not be read.",
+    help="Lines about sequences or lost records that could not be parsed.",
     unit=Unit.LINES,
     labels=SOURCE_LABELS,
     type=MetricType.COUNTER,
 )
 BROKER_LOG_LOST: Final = Metric(
     name="tidemark_broker_log_lost_bytes_total",
-    help="Bytes of log files that were seen and gone before they were read, or part of a line of more "
-    "than a megabyte. What was written and removed between two rounds is not among them.",
+    help="Bytes of log files that were removed before they were read, or part of a line of more than "
+    "a megabyte. Bytes that were written and removed between two rounds are not counted.",
     unit=Unit.BYTES,
     labels=SOURCE_LABELS,
     type=MetricType.COUNTER,

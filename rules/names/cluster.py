@@ -14,7 +14,7 @@ BROKERS: Final = Metric(
 )
 CONTROLLER_INFO: Final = Metric(
     name="tidemark_kafka_controller_info",
-    help="Id of the active controller, as the quorum names it; absent while it may not be asked.",
+    help="Id of the active controller, as the quorum reports it; absent without permission to query it.",
     unit=Unit.INFO,
     labels=(*CLUSTER_LABELS, "controller_id"),
 )

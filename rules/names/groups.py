@@ -41,7 +41,7 @@ READ_UNCOMMITTED_LAG_SECONDS: Final = _commit(
 NOTHING_TO_READ: Final = _commit(
     "nothing_to_read",
     Unit.FLAG,
-    "Whether the read_committed lag holds only markers and aborted records; absent if not asked.",
+    "Whether the read_committed lag holds only markers and aborted records; absent if not determined.",
 )
 
 COMMIT_METRICS: Final = (

@@ -1,4 +1,4 @@
-"""What Tidemark tells of the history that it keeps."""
+"""The metrics of the stored history."""
 
 from __future__ import annotations
 

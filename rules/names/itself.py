@@ -1,4 +1,4 @@
-"""What Tidemark tells about itself while it watches a cluster."""
+"""The metrics of Tidemark itself while it observes a cluster."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ ROUND_INTERVAL: Final = Metric(
 )
 ROUNDS: Final = Metric(
     name="tidemark_rounds_total",
-    help="Rounds by outcome: complete, with gaps, or failed because the cluster could not be asked.",
+    help="Rounds by outcome: complete, with gaps, or failed because the cluster did not answer.",
     unit=Unit.ROUNDS,
     labels=(*CLUSTER_LABELS, "outcome"),
     type=MetricType.COUNTER,
 )
 CLOCK_STEPS: Final = Metric(
     name="tidemark_clock_steps_total",
-    help="Times that this machine's clock was set by more than two seconds while rounds were made.",
+    help="Times that this machine's clock was set by more than two seconds while rounds ran.",
     unit=Unit.STEPS,
     labels=CLUSTER_LABELS,
     type=MetricType.COUNTER,
 )
 GAPS: Final = Metric(
     name="tidemark_gaps",
-    help="Things that the latest round should have seen and did not.",
+    help="Values that the latest round should have read and could not, by cause.",
     unit=Unit.GAPS,
     labels=(*CLUSTER_LABELS, "cause"),
 )
@@ -78,7 +78,7 @@ OPEN_FINDINGS: Final = Metric(
 )
 STORE_UP: Final = Metric(
     name="tidemark_store_up",
-    help="Whether what the latest round found is stored, so that a restart remembers it.",
+    help="Whether the result of the latest round is stored, so that it survives a restart.",
     unit=Unit.FLAG,
     labels=CLUSTER_LABELS,
 )
@@ -90,7 +90,8 @@ STORE_WAITING: Final = Metric(
 )
 STORE_LOST: Final = Metric(
     name="tidemark_store_lost_transitions_total",
-    help="Transitions of findings and steps of alerts that were never stored, because too many waited for the database.",
+    help="Transitions of findings and alerts that were never stored, because too many waited for the "
+    "database.",
     unit=Unit.TRANSITIONS,
     labels=CLUSTER_LABELS,
     type=MetricType.COUNTER,
@@ -107,29 +108,19 @@ SERIES_DROPPED: Final = Metric(
     unit=Unit.SERIES,
     labels=(*CLUSTER_LABELS, "reason"),
 )
-RISK_PARTITIONS: Final = Metric(
-    name="tidemark_risk_partitions",
+AT_RISK_PARTITIONS: Final = Metric(
+    name="tidemark_at_risk_partitions",
     help="Partitions that may lose records with their leader, as of the latest round: an ISR smaller "
-    "than the replica set, or a high watermark that is unchanged while the log end is ahead of it.",
+    "than the replica set, or a high watermark that is unchanged while the log end is ahead of it. By "
+    "state: observed (watched between rounds, and its leader answered in the latest observation), "
+    "unobserved (watched, but without an answer in it, also before the first one), unwatched (no "
+    "leader, or beyond service.max_risk_partitions). Their sum is the number of partitions at risk.",
     unit=Unit.PARTITIONS,
-    labels=CLUSTER_LABELS,
-)
-RISK_WATCHED: Final = Metric(
-    name="tidemark_risk_watched_partitions",
-    help="Partitions at risk that are observed between rounds: those that have a leader, up to "
-    "service.max_risk_partitions.",
-    unit=Unit.PARTITIONS,
-    labels=CLUSTER_LABELS,
-)
-RISK_UNSEEN: Final = Metric(
-    name="tidemark_risk_unseen_partitions",
-    help="Watched partitions at risk that could not be observed in the latest observation.",
-    unit=Unit.PARTITIONS,
-    labels=CLUSTER_LABELS,
+    labels=(*CLUSTER_LABELS, "state"),
 )
 AT_RISK_OBSERVATIONS: Final = Metric(
     name="tidemark_at_risk_observations_total",
-    help="Observes partitions at risk; there are none while nothing is at risk.",
+    help="Observations of partitions at risk between rounds; none are made while nothing is at risk.",
     unit=Unit.OBSERVATIONS,
     labels=CLUSTER_LABELS,
     type=MetricType.COUNTER,
@@ -158,9 +149,7 @@ WATCHING_METRICS: Final = (
     STORE_LOST,
     STORE_LAST_SUCCESS,
     SERIES_DROPPED,
-    RISK_PARTITIONS,
-    RISK_WATCHED,
-    RISK_UNSEEN,
+    AT_RISK_PARTITIONS,
     AT_RISK_OBSERVATIONS,
     AT_RISK_OBSERVATION_DURATION,
 )

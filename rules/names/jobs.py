@@ -1,4 +1,4 @@
-"""What is told of jobs: work at certain times, beside the rounds. It names no cluster."""
+"""The metrics of jobs: scheduled work beside the rounds. They have no cluster label."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of the process, whatever it watches: these metrics name no cluster."""
+"""The metrics of the process, whatever it observes: they have no cluster label."""
 
 from __future__ import annotations
 

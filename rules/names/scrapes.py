@@ -10,13 +10,13 @@ ENDPOINT_LABELS: Final = (*CLUSTER_LABELS, "endpoint")
 
 SCRAPE_UP: Final = Metric(
     name="tidemark_scrape_up",
-    help="Whether the latest observation of an endpoint of metrics gave an answer; absent before the first.",
+    help="Whether the latest scrape of a metrics endpoint succeeded; absent before the first.",
     unit=Unit.FLAG,
     labels=ENDPOINT_LABELS,
 )
 SCRAPE_DURATION: Final = Metric(
     name="tidemark_scrape_duration_seconds",
-    help="How long the latest observation of an endpoint of metrics took, reading its answer left out.",
+    help="Duration of the latest scrape of a metrics endpoint, without parsing the response.",
     unit=Unit.SECONDS,
     labels=ENDPOINT_LABELS,
 )

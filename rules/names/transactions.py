@@ -34,18 +34,18 @@ DURATION_BUCKETS: Final = (
 # ------------------------------------------------------------------ open now
 OPEN_TRANSACTIONS: Final = Metric(
     name="tidemark_kafka_open_transactions",
-    help="Open transactions by what becomes of them; hanging, marker_not_replicated and unknown also "
-    "count what only a partition shows, once per partition. Absent while a coordinator gave no "
-    "answer or transactional ids may be hidden from Tidemark; of these three also while a leader "
-    "that had to be asked gave none.",
+    help="Open transactions by class; hanging, marker_not_replicated and unknown also count "
+    "transactions that only a partition shows, once per partition. Absent while a coordinator does "
+    "not answer or transactional ids may be hidden from Tidemark; these three also while a leader "
+    "that had to be queried does not answer.",
     unit=Unit.TRANSACTIONS,
     labels=(*CLUSTER_LABELS, "class"),
 )
 OLDEST_TRANSACTION: Final = Metric(
     name="tidemark_kafka_open_transactions_oldest_age_seconds",
     help="How long the oldest open transaction of a class has been open, by its coordinator's clock; "
-    "since Tidemark first saw it where no coordinator tells when it began. Absent where there is none, and while "
-    "their number is.",
+    "since Tidemark first observed it where no coordinator reports its start. Absent where there is "
+    "none, and while their number is absent.",
     unit=Unit.SECONDS,
     labels=(*CLUSTER_LABELS, "class"),
 )

@@ -1,7 +1,7 @@
-"""Whether a rejected batch came after all: what is proven harmless may still not have been written.
+"""Whether a rejected batch arrived later: it may never be written even where no loss is possible.
 
-Continuity proves that nothing acknowledged is missing, and says nothing of the batch itself: its client
-may have given it up. A later entry of the same producer epoch that holds it is its arrival.
+Continuity proves that nothing acknowledged is missing, but not that the batch itself was written: its
+client may have given it up. It has arrived when a later entry of the same producer epoch contains it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rules.sequence.numbers import (
 )
 from rules.sequence.proofs import is_next
 
-# An investigation lasts so long at most, since the rejection: by then clients have given up.
+# The longest investigation, from the rejection on: by then clients have given up.
 INVESTIGATED: Final = timedelta(minutes=5)
 HARMLESS: Final = (
     SequenceClass.REORDERING,
@@ -36,7 +36,7 @@ HARMLESS: Final = (
 
 
 def arrival_of(rejection: Rejection, episode: Episode, context: EpisodeContext) -> Arrival:
-    """Return what became of a rejected batch before which nothing acknowledged is missing."""
+    """Return whether a rejected batch arrived, given that nothing acknowledged is missing before it."""
     if rejection.proof is None:
         return Arrival.AWAITED
     if rejection.arrival is not Arrival.AWAITED:
@@ -52,32 +52,34 @@ def arrival_of(rejection: Rejection, episode: Episode, context: EpisodeContext) 
 
 
 def was_scanned_late(episode: Episode) -> bool:
-    """Whether all that came was observed when a client would have given up."""
+    """Whether the log was scanned to its end after the client's delivery timeout."""
     observed = episode.end_scanned_us
     late = episode.last_seen_us + DELIVERY_TIMEOUT // MICROSECOND
     return observed is not None and observed >= late
 
 
 def arrival_evidence(episode: Episode) -> Arrival | None:
-    """Return what became of the rejected batch, where it is proven that nothing else is missing."""
+    """Return whether the rejected batch arrived; None unless it is proven that nothing else is missing."""
     rejection, verdict = episode.shown, episode.verdict
     is_harmless = verdict.is_confirmed and verdict.class_ in HARMLESS
-    is_clients = verdict.reason is SequenceReason.RECORD_ERROR  # who has told of it itself
+    is_clients = (
+        verdict.reason is SequenceReason.RECORD_ERROR
+    )  # the client itself counted the error
     if not is_harmless or is_clients or rejection.proof is None or is_behind(rejection):
         return None
     return rejection.arrival
 
 
 def unwritten_records(rejection: Rejection, episode: Episode) -> int:
-    """Return how many records did not come, at least: those that are missing, and one of the batch."""
+    """Return how many records were not written, at least: the missing ones and one of the batch."""
     if rejection.proof is SequenceReason.FILLED:
         return 1
-    beside = [one for one in unresolved_with(rejection, episode.rejections) if not one.came]
-    return 1 + max((gap_of(one) or 0 for one in beside), default=gap_of(rejection) or 0)
+    beside = [other for other in unresolved_with(rejection, episode.rejections) if not other.came]
+    return 1 + max((gap_of(other) or 0 for other in beside), default=gap_of(rejection) or 0)
 
 
 def _has_arrived(rejection: Rejection, episode: Episode) -> bool:
-    """Whether the log holds the batch, behind the one that was missing, or the leader remembers it."""
+    """Whether the log holds the batch, after the one that was missing, or the leader remembers it."""
     after, observation = rejection.after, episode.last_state
     if rejection.came and after is not None and after.base_sequence == expected_sequence(rejection):
         return _begins_anew(rejection) or is_next(rejection, episode)
@@ -95,7 +97,7 @@ def _has_arrived(rejection: Rejection, episode: Episode) -> bool:
 
 
 def _is_over(rejection: Rejection, episode: Episode) -> bool:
-    """Whether the producer epoch of the batch is over: a broker takes nothing more of it."""
+    """Whether the producer epoch of the batch is over: brokers accept no more batches of it."""
     if _begins_anew(rejection) and not is_next(rejection, episode):
         return rejection.after is not None and rejection.after.is_marker
     epoch, newest = _epoch_of(rejection, episode), episode.newest_producer_epoch
@@ -103,7 +105,7 @@ def _is_over(rejection: Rejection, episode: Episode) -> bool:
 
 
 def _begins_anew(rejection: Rejection) -> bool:
-    """Whether it is of a transaction of which nothing was there: its epoch is not told."""
+    """Whether the broker had no batch of its transaction yet: the log line has no epoch then."""
     return is_start(rejection) or rejection.form is SequenceForm.EARLIEST_SEEN
 
 

@@ -1,7 +1,7 @@
-"""Whether a change of leader came between the last accepted sequence and the rejected batch.
+"""Whether a leader change came between the last accepted sequence and the rejected batch.
 
-Each answer is yes, no, or not known. Offsets order what one log holds; brokers' names order only
-what they wrote while another one led; clocks order the rest, as far as they agree.
+Each answer is True, False or None (not known). Offsets order events in one log; broker ids order only
+what a broker wrote while another one led; clocks order the rest, as far as they agree.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rules.sequence.numbers import NO_BATCH, last_sequence
 
 
 def lies_between(change: LeaderChange, rejection: Rejection) -> bool:
-    """Whether it is known that a change came after the last sequence, and before the rejection."""
+    """Whether a change certainly came after the last sequence and before the rejection."""
     return (
         is_after_append(change, rejection) is True
         and is_before_rejection(change, rejection) is True
@@ -22,7 +22,7 @@ def lies_between(change: LeaderChange, rejection: Rejection) -> bool:
 
 
 def may_lie_between(change: LeaderChange, rejection: Rejection) -> bool:
-    """Whether it is not excluded."""
+    """Whether a change may have come after the last sequence and before the rejection."""
     answers = (is_after_append(change, rejection), is_before_rejection(change, rejection))
     return False not in answers
 
@@ -45,13 +45,13 @@ def is_after_append(change: LeaderChange, rejection: Rejection) -> bool | None:
     if change.epoch_end is None or rejection.offset is None:
         return None
     if rejection.offset <= change.epoch_end:
-        return True  # the log of the refusing leader had nothing of the new epoch yet
+        return True  # the log of the rejecting leader had nothing of the new epoch yet
     nothing_from = rejection.nothing_from
     return True if nothing_from is not None and nothing_from <= change.epoch_end else None
 
 
 def _is_marked_since(rejection: Rejection, change: LeaderChange) -> bool:
-    """Whether the new leader wrote a marker: what is missing was sent before it, or after it."""
+    """Whether the new leader wrote a marker: the missing batches were sent before it, or after it."""
     marker = rejection.marker
     is_first = last_sequence(rejection) == NO_BATCH
     return is_first and marker is not None and marker.leader_epoch >= change.leader_epoch
@@ -72,14 +72,14 @@ def is_before_rejection(change: LeaderChange, rejection: Rejection) -> bool | No
 
 
 def _is_shorter(rejection: Rejection, change: LeaderChange) -> bool:
-    """Whether the refusing leader's log was shorter than the new leader's was from the beginning."""
+    """Whether the rejecting leader's log was shorter than the new leader's was from the beginning."""
     if rejection.offset is None or change.epoch_end is None:
         return False
     return rejection.offset < change.epoch_end
 
 
 def _led_by_another(rejection: Rejection, change: LeaderChange) -> bool:
-    """Whether another broker led last before the rejection: who leads now may have led before, too."""
+    """Whether another broker led just before the change: the present leader may have led earlier, too."""
     appended = appended_in(rejection)
     if appended is not None and appended == change.leader_epoch_before:
         return True

@@ -1,7 +1,7 @@
-"""What is remembered of leader changes, for rejections that come after them.
+"""Remembers leader changes, for the rejections that follow them.
 
-A rejection follows a change within seconds to minutes. A change that was not clean is kept for an hour
-and then only counts as a break of the watch: from then on "only clean changes" cannot be said.
+A rejection follows a change within seconds to minutes. A change that was not clean is kept for an hour;
+afterwards the watch begins anew behind it, and "only clean changes" no longer covers the time before.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from rules.facts.broker_log import SequenceRejected, UncleanChange, partition_of
 from rules.facts.column import Bools, Column
-from rules.facts.episodes import ChangeKind, LeaderChange, SequenceMemory, joined_changes
+from rules.facts.episodes import ChangeKind, LeaderChange, SequenceMemory, merge_changes
 from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.last_observation import microseconds
 from rules.facts.leaderships import Leaderships
@@ -23,35 +23,37 @@ from rules.facts.loss_memory import ReportedLoss
 from rules.facts.snapshot import Snapshot
 from rules.loss.changes import Changes
 from rules.loss.election import Election, may_be_unclean
-from rules.loss.proof import Proof, proofs
+from rules.loss.proof import Proof, list_proofs
 from rules.view import View
 
-CHANGE_KEPT: Final = timedelta(hours=1)  # far longer than a client tries again
+CHANGE_KEPT: Final = timedelta(hours=1)  # far longer than a client retries
 CHANGES_KEPT: Final = 1000  # partitions; a cluster that loses a broker changes many at once
 
-Kept = dict[TopicPartition, tuple[LeaderChange, ...]]
+RememberedChanges = dict[TopicPartition, tuple[LeaderChange, ...]]
 
 
-def advance_changes(view: View, before: SequenceMemory) -> tuple[Kept, Leaderships]:
-    """Return the changes that are remembered, and since when each partition is watched."""
+def advance_changes(view: View, before: SequenceMemory) -> tuple[RememberedChanges, Leaderships]:
+    """Return the remembered leader changes, and since which epoch each partition is watched."""
     changes = Changes.of(view)
-    watch = _watched(view, before.leaderships, changes)
-    found = dict(before.changes)
+    watch = _watch_leaderships(view, before.leaderships, changes)
+    remembered = dict(before.changes)
     if changes is not None and len(changes.rows):
-        for proof in proofs(view):
-            _add(found, proof.name, _of_proof(proof, microseconds(view.now)))
+        for proof in list_proofs(view):
+            _add(remembered, proof.name, _of_proof(proof, microseconds(view.now)))
     for event in view.snapshot.broker_log.events:
         if isinstance(event, UncleanChange):
-            _add_line(found, view, event)
+            _add_line(remembered, view, event)
     for loss in view.memory.losses.reported:
-        _settle(found, loss, microseconds(view.now))
-    if not found:
-        return found, watch
-    return _forgotten(found, watch, _refusing(view.snapshot, before), microseconds(view.now))
+        _add_returned_log(remembered, loss, microseconds(view.now))
+    if not remembered:
+        return remembered, watch
+    return _forget_old_changes(
+        remembered, watch, _list_rejecting(view.snapshot, before), microseconds(view.now)
+    )
 
 
-def _settle(found: Kept, loss: ReportedLoss, now_us: int) -> None:
-    """Take what the log of an old leader told when it came back, also of a change that seemed clean."""
+def _add_returned_log(remembered: RememberedChanges, loss: ReportedLoss, now_us: int) -> None:
+    """Add the range that a former leader's log shows when it returns, also for a seemingly clean change."""
     if loss.lost_to is None or loss.reported_us <= now_us - CHANGE_KEPT // timedelta(
         microseconds=1
     ):
@@ -69,12 +71,12 @@ def _settle(found: Kept, loss: ReportedLoss, now_us: int) -> None:
         lost_to=loss.lost_to,
         seen_us=loss.reported_us,
     )
-    _add(found, loss.name, exact)
+    _add(remembered, loss.name, exact)
 
 
-def _add(found: Kept, name: TopicPartition, change: LeaderChange | None) -> None:
+def _add(remembered: RememberedChanges, name: TopicPartition, change: LeaderChange | None) -> None:
     if change is not None:
-        found[name] = joined_changes(found.get(name, ()), (change,))
+        remembered[name] = merge_changes(remembered.get(name, ()), (change,))
 
 
 def _of_proof(proof: Proof, now_us: int) -> LeaderChange | None:
@@ -100,14 +102,14 @@ def _of_proof(proof: Proof, now_us: int) -> LeaderChange | None:
     )
 
 
-def _add_line(found: Kept, view: View, event: UncleanChange) -> None:
-    """Take what the controller wrote; one of its two lines names neither topic nor epoch."""
+def _add_line(remembered: RememberedChanges, view: View, event: UncleanChange) -> None:
+    """Add a change that the controller logged; one of its two lines names neither topic nor epoch."""
     if event.topic is None or event.leader_epoch is None:
         return
     name, partitions = TopicPartition(event.topic, event.partition), view.snapshot.partitions
     row = partitions.index.row(event.topic, event.partition)
-    known = None if row is None else partitions.topic_id(row)
-    if None not in (known, event.topic_id) and known != event.topic_id:
+    topic_id = None if row is None else partitions.topic_id(row)
+    if None not in (topic_id, event.topic_id) and topic_id != event.topic_id:
         return  # of an older topic of that name
     change = LeaderChange(
         leader_epoch=event.leader_epoch,
@@ -121,18 +123,18 @@ def _add_line(found: Kept, view: View, event: UncleanChange) -> None:
         lost_to=None,
         seen_us=microseconds(view.now),
     )
-    _add(found, name, change)
+    _add(remembered, name, change)
 
 
 def _kind_of_line(view: View, event: UncleanChange, leader_epoch: int) -> ChangeKind:
-    """Tell an election of the last known leader apart: it loses nothing while its machine lives."""
+    """Return the kind of a logged change; electing the last known leader loses nothing unless it crashed."""
     if event.is_of_last_known or _led_at_last_observation(view, event, leader_epoch):
         return ChangeKind.NOT_KNOWN
     return ChangeKind.UNCLEAN
 
 
 def _led_at_last_observation(view: View, event: UncleanChange, leader_epoch: int) -> bool:
-    """Whether who was elected led at the last observation before; of a later one that says nothing."""
+    """Whether the elected broker already led, in an older epoch, at the last observation."""
     if view.before is None or event.topic is None:
         return False
     observations = view.before.observations
@@ -150,103 +152,108 @@ def _broker(number: int | None) -> BrokerId | None:
 
 
 # ------------------------------------------------------------------ since when it is watched
-def _watched(view: View, before: Leaderships, changes: Changes | None) -> Leaderships:
-    """Return the leaderships one round later; what a round does not see is kept."""
-    known = view.memory.partitions
-    old, rows = before.over(known), len(known)
+def _watch_leaderships(view: View, before: Leaderships, changes: Changes | None) -> Leaderships:
+    """Return the leaderships one round later; those that this round did not see are kept."""
+    partitions = view.memory.partitions
+    old, rows = before.over(partitions), len(partitions)
     epoch = view.snapshot.offsets.leader_epoch.padded(rows)
     is_new = epoch.valid & ~old.epoch.valid
     is_later = epoch.valid & old.epoch.valid & (epoch.values > old.epoch.values)
     taken = is_new | is_later
-    began = is_new | _uncompared(is_later, changes) | _untellable(rows, changes)
-    if before.partitions is known and not (taken | began).any():
+    began = is_new | _mark_uncompared(is_later, changes) | _mark_unanswered(rows, changes)
+    if before.partitions is partitions and not (taken | began).any():
         return before
     now = microseconds(view.now)
     return Leaderships(
-        partitions=known,
-        epoch=_over(old.epoch, taken, epoch),
-        since_us=_over(old.since_us, taken, Column.known(np.full(rows, now, np.int64))),
-        watched_from=_over(old.watched_from, began, epoch),
-        clean_from=_over(old.clean_from, began | _uncertain(rows, changes), epoch),
+        partitions=partitions,
+        epoch=_overlay(old.epoch, taken, epoch),
+        since_us=_overlay(old.since_us, taken, Column.known(np.full(rows, now, np.int64))),
+        watched_from=_overlay(old.watched_from, began, epoch),
+        clean_from=_overlay(old.clean_from, began | _mark_uncertain(rows, changes), epoch),
     )
 
 
-def _uncompared(is_later: Bools, changes: Changes | None) -> Bools:
-    """Mark the partitions whose leader changed, and of which no observation before is complete enough.
+def _mark_uncompared(is_later: Bools, changes: Changes | None) -> Bools:
+    """Mark the partitions whose leader changed and that have no complete earlier observation.
 
-    Nobody is asked what such a change left.
+    The end of the older epoch is not queried for such a change.
     """
-    found = is_later.copy()
+    mask = is_later.copy()
     if changes is not None:
-        found[changes.rows] = False
-    return found
+        mask[changes.rows] = False
+    return mask
 
 
-def _untellable(rows: int, changes: Changes | None) -> Bools:
-    """Mark the partitions whose new leader knows nothing of the older epoch: it may have lost all."""
-    found = np.zeros(rows, np.bool_)
+def _mark_unanswered(rows: int, changes: Changes | None) -> Bools:
+    """Mark the partitions whose new leader has nothing of the older epoch: it may have lost all."""
+    mask = np.zeros(rows, np.bool_)
     if changes is not None and len(changes.rows):
         end = changes.view.snapshot.epoch_ends.end_offset.take(changes.place)
-        found[changes.rows[~changes.waiting & ~end.valid]] = True
-    return found
+        mask[changes.rows[~changes.waiting & ~end.valid]] = True
+    return mask
 
 
-def _uncertain(rows: int, changes: Changes | None) -> Bools:
-    """Mark the partitions whose leader changed where elections may be unclean.
+def _mark_uncertain(rows: int, changes: Changes | None) -> Bools:
+    """Mark the partitions whose leader changed while unclean elections were allowed.
 
-    An ISR may shrink and its leader die between two observations, and the change then seems clean.
+    An ISR may shrink and its leader crash between two observations: the change then seems clean.
     """
-    found = np.zeros(rows, np.bool_)
+    mask = np.zeros(rows, np.bool_)
     if changes is not None and len(changes.rows):
-        found[changes.rows[may_be_unclean(changes)]] = True
-    return found
+        mask[changes.rows[may_be_unclean(changes)]] = True
+    return mask
 
 
-def _over(old: Column, mask: Bools, new: Column) -> Column:
+def _overlay(old: Column, mask: Bools, new: Column) -> Column:
     return Column(np.where(mask, new.values, old.values), np.where(mask, new.valid, old.valid))
 
 
-def _refusing(snapshot: Snapshot, before: SequenceMemory) -> frozenset[TopicPartition | None]:
-    """Return the partitions with open episodes, and those of which one begins in this round."""
+def _list_rejecting(snapshot: Snapshot, before: SequenceMemory) -> frozenset[TopicPartition | None]:
+    """Return the partitions with an open episode, or with a rejected batch in this round."""
     lines = (event for event in snapshot.broker_log.events if isinstance(event, SequenceRejected))
     return frozenset([*(name for name, _ in before.open), *map(partition_of, lines)])
 
 
-def _forgotten(
-    found: Kept, watch: Leaderships, refusing: Container[TopicPartition | None], now_us: int
-) -> tuple[Kept, Leaderships]:
-    """Forget the oldest changes, and begin the watch of their partitions anew behind them."""
+def _forget_old_changes(
+    remembered: RememberedChanges,
+    watch: Leaderships,
+    rejecting: Container[TopicPartition | None],
+    now_us: int,
+) -> tuple[RememberedChanges, Leaderships]:
+    """Forget the oldest changes, and restart the watch of their partitions after them."""
     oldest = now_us - CHANGE_KEPT // timedelta(microseconds=1)
-    kept = {
+    retained = {
         name: tuple(change for change in changes if change.seen_us > oldest)
-        for name, changes in _chosen(found, refusing).items()
+        for name, changes in _choose_retained(remembered, rejecting).items()
     }
     gone = {
         name: max(change.leader_epoch for change in changes)
-        for name, changes in found.items()
-        if (left := kept.get(name, ())) != changes
-        for changes in [tuple(change for change in changes if change not in left)]
+        for name, changes in remembered.items()
+        if (recent := retained.get(name, ())) != changes
+        for changes in [tuple(change for change in changes if change not in recent)]
     }
-    return {name: left for name, left in kept.items() if left}, _begun_anew(watch, gone)
+    return {name: recent for name, recent in retained.items() if recent}, _restart_watch(
+        watch, gone
+    )
 
 
-def _chosen(
-    found: Mapping[TopicPartition, tuple[LeaderChange, ...]],
-    refusing: Container[TopicPartition | None],
-) -> Kept:
-    """Return what is kept of too many: where batches are rejected, what is lost, then the newest."""
-    if len(found) <= CHANGES_KEPT:
-        return dict(found)
+def _choose_retained(
+    remembered: Mapping[TopicPartition, tuple[LeaderChange, ...]],
+    rejecting: Container[TopicPartition | None],
+) -> RememberedChanges:
+    """Return at most `CHANGES_KEPT` partitions: with rejections first, then with losses, then the newest."""
+    if len(remembered) <= CHANGES_KEPT:
+        return dict(remembered)
 
     def worth(name: TopicPartition) -> tuple[bool, bool, int]:
-        is_lost = any(one.kind is ChangeKind.LOST for one in found[name])
-        return name in refusing, is_lost, max(one.seen_us for one in found[name])
+        is_lost = any(change.kind is ChangeKind.LOST for change in remembered[name])
+        return name in rejecting, is_lost, max(change.seen_us for change in remembered[name])
 
-    chosen = sorted(found, key=worth, reverse=True)[:CHANGES_KEPT]
-    return {name: found[name] for name in chosen}
+    chosen = sorted(remembered, key=worth, reverse=True)[:CHANGES_KEPT]
+    return {name: remembered[name] for name in chosen}
 
 
-def _begun_anew(watch: Leaderships, gone: Mapping[TopicPartition, int]) -> Leaderships:
+def _restart_watch(watch: Leaderships, gone: Mapping[TopicPartition, int]) -> Leaderships:
     rows = {row: epoch for name, epoch in gone.items() if (row := watch.row(name)) is not None}
     if not rows:
         return watch

@@ -1,7 +1,7 @@
-"""Decides what an episode is: the proofs first, then leader changes, then the numbers.
+"""Classifies an episode: by proofs first, then by leader changes, then by the numbers.
 
-Every rejection is judged by itself, and the episode is what the worst of them is: a loss and a later
-reordering of the same producer are a loss. Confirmed is only what is proven (DESIGN 6.2).
+Every rejection is judged by itself, and the worst one decides the episode: a loss and a later
+reordering of the same producer are a loss. Only what is proven is confirmed (DESIGN 6.2).
 """
 
 from __future__ import annotations
@@ -34,59 +34,63 @@ from rules.sequence.episode_context import (
 from rules.sequence.numbers import RANK, REPEATS, Suspicion, gap_of, is_behind, suspicions_of
 
 QUERIES_AT_ONCE: Final = 3  # rounds: two decide, and one may fail
-QUERIES_IN_A_ROW: Final = 6  # the others when the client has given up
-MAX_TOTAL_QUERIES: Final = 40  # a producer that is rejected again and again takes no more
-# How long before and after a rejection a producer's failed records count as its own: it gives them up
-# after its delivery timeout, and tells it with the next scrape.
+QUERIES_IN_A_ROW: Final = 6  # rounds: the rest follow once the client has given up
+MAX_TOTAL_QUERIES: Final = 40  # rounds, for a producer that is rejected again and again
+# How long before and after a rejection a producer's failed records are attributed to it: the client
+# gives records up after its delivery timeout, and its metrics show it at the next scrape.
 FAILED_WITHIN: Final = DELIVERY_TIMEOUT + timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
-    """One rejection and what is said of it."""
+class Decision:
+    """One rejection and its verdict."""
 
     rejection: Rejection
     verdict: SequenceVerdict
 
 
-def leading(
+def decide_episode(
     episode: Episode, context: EpisodeContext, only_failed: OnlyFailed = lambda *_: None
-) -> Decided:
-    """Return what is said of an episode by all that is known of it, and the rejection that decides."""
+) -> Decision:
+    """Return the verdict on an episode by all evidence, and the rejection that decides it."""
     suspicions = suspicions_of(episode.rejections, episode.largest_batch)
-    judged = [_judged(episode, suspicion, context) for suspicion in suspicions]
-    worst = judged[0] if len(judged) == 1 else min(judged, key=_badness)
+    decisions = [_judge(episode, suspicion, context) for suspicion in suspicions]
+    worst = decisions[0] if len(decisions) == 1 else min(decisions, key=_badness)
     if context.is_silent and not worst.verdict.is_confirmed:
-        return min(_in_silence(episode, judged, context), key=_badness)
-    if _may_be_the_clients(worst) and _has_failed(episode, only_failed):
+        return min(_decide_in_silence(episode, decisions, context), key=_badness)
+    if _may_be_client_failure(worst) and _has_failed(episode, only_failed):
         class_, reason = SequenceClass.CLIENT_FAILURE, SequenceReason.RECORD_ERROR
-        return Decided(rejection=worst.rejection, verdict=_said(class_, Phase.CONFIRMED, reason))
+        return Decision(
+            rejection=worst.rejection, verdict=_make_verdict(class_, Phase.CONFIRMED, reason)
+        )
     return worst
 
 
-def _in_silence(episode: Episode, judged: list[Decided], context: EpisodeContext) -> list[Decided]:
-    """Return what was said before, and what is said of new rejections: nothing else is known."""
-    known = [one for one in judged if one.rejection.seen_us < context.now_us]
-    if not known:
-        return judged
-    keys = [one.rejection.key for one in known]
-    shown = known[keys.index(episode.shown.key) if episode.shown.key in keys else 0].rejection
-    new = [one for one in judged if one.rejection.seen_us >= context.now_us]
+def _decide_in_silence(
+    episode: Episode, decisions: list[Decision], context: EpisodeContext
+) -> list[Decision]:
+    """Return the earlier verdict, and the verdicts on new rejections: there is no other evidence."""
+    earlier = [decision for decision in decisions if decision.rejection.seen_us < context.now_us]
+    if not earlier:
+        return decisions
+    keys = [decision.rejection.key for decision in earlier]
+    shown = earlier[keys.index(episode.shown.key) if episode.shown.key in keys else 0].rejection
+    new = [decision for decision in decisions if decision.rejection.seen_us >= context.now_us]
     said = episode.verdict
     if said.reason in BY_LINES and context.error is not None:
         said = replace(said, reason=context.error)
-    return [Decided(rejection=shown, verdict=said), *new]
+    return [Decision(rejection=shown, verdict=said), *new]
 
 
 def is_patient(episode: Episode, context: EpisodeContext) -> bool:
-    """Whether the time in which a client tries again has not passed yet since the last rejection."""
+    """Whether the client may still retry: its delivery timeout since the last rejection is not over."""
     return context.now_us < episode.last_seen_us + DELIVERY_TIMEOUT // MICROSECOND
 
 
 def is_final(episode: Episode, rejection: Rejection, context: EpisodeContext) -> bool:
-    """Whether nothing more is awaited that could change what is said of a rejection.
+    """Whether no further evidence is expected that could change the verdict on a rejection.
 
-    A producer that is rejected again and again makes nobody wait for ever.
+    The wait is limited, also for a producer that is rejected again and again.
     """
     age_us = context.now_us - rejection.seen_us
     if age_us < DELIVERY_TIMEOUT // MICROSECOND:
@@ -96,72 +100,74 @@ def is_final(episode: Episode, rejection: Rejection, context: EpisodeContext) ->
     return is_unseen or is_exhausted or age_us >= INVESTIGATED // MICROSECOND
 
 
-def _badness(one: Decided) -> tuple[int, int, int, int]:
-    """Put losses first, the proven ones at the front; then what is open; then what is harmless."""
-    is_loss, is_sure = one.verdict.class_ is SequenceClass.LOSS, one.verdict.is_confirmed
+def _badness(decision: Decision) -> tuple[int, int, int, int]:
+    """Return the sort key: losses first, proven ones before suspected; then open ones; then harmless ones."""
+    is_loss, is_sure = decision.verdict.class_ is SequenceClass.LOSS, decision.verdict.is_confirmed
     rank = (0 if is_sure else 1) if is_loss else (3 if is_sure else 2)
-    first = one.rejection.first_us or 0
-    return rank, RANK.index(one.verdict.class_), first, gap_of(one.rejection) or 0
+    first = decision.rejection.first_us or 0
+    return rank, RANK.index(decision.verdict.class_), first, gap_of(decision.rejection) or 0
 
 
-def _judged(episode: Episode, suspicion: Suspicion, context: EpisodeContext) -> Decided:
+def _judge(episode: Episode, suspicion: Suspicion, context: EpisodeContext) -> Decision:
     rejection = suspicion.rejection
     if rejection.proof is not None:
-        verdict = _harmless(episode, rejection, context)
+        verdict = _judge_proven(episode, rejection, context)
     elif is_behind(rejection):
-        verdict = _open(episode, suspicion, context)
+        verdict = _judge_open(episode, suspicion, context)
     else:
         verdict = (
-            _by_changes(episode, rejection, context)
-            or _by_state(episode, suspicion, context)
-            or _by_clean_changes(episode, suspicion, context)
-            or _open(episode, suspicion, context)
+            _judge_by_changes(episode, rejection, context)
+            or _judge_by_state(episode, suspicion, context)
+            or _judge_by_clean_changes(episode, suspicion, context)
+            or _judge_open(episode, suspicion, context)
         )
-    return Decided(rejection=rejection, verdict=verdict)
+    return Decision(rejection=rejection, verdict=verdict)
 
 
 # ------------------------------------------------------------------ proven: nothing is missing
-def _harmless(episode: Episode, rejection: Rejection, context: EpisodeContext) -> SequenceVerdict:
+def _judge_proven(
+    episode: Episode, rejection: Rejection, context: EpisodeContext
+) -> SequenceVerdict:
     reason = rejection.proof or SequenceReason.FILLED
     if is_behind(rejection):
-        return _said(SequenceClass.STALE_RETRY, Phase.CONFIRMED, reason)
+        return _make_verdict(SequenceClass.STALE_RETRY, Phase.CONFIRMED, reason)
     if reason in CONTINUITY and rejection.form is SequenceForm.NEW_EPOCH:
-        return _restart(episode, rejection, reason, context)
-    return _in_order(rejection, reason)
+        return _judge_restart(episode, rejection, reason, context)
+    return _judge_order(rejection, reason)
 
 
-def _in_order(rejection: Rejection, reason: SequenceReason) -> SequenceVerdict:
-    """Say that batches came in another order, or, where one did not come at all, that it did not."""
+def _judge_order(rejection: Rejection, reason: SequenceReason) -> SequenceVerdict:
+    """Return a reordering, or a client failure where the rejected batch never arrived."""
     if rejection.arrival is Arrival.NOT_ARRIVED and reason is not SequenceReason.FILLED:
         not_arrived = SequenceReason.NOT_ARRIVED
-        return _said(SequenceClass.CLIENT_FAILURE, Phase.CONFIRMED, not_arrived)
-    return _said(SequenceClass.REORDERING, Phase.CONFIRMED, reason)
+        return _make_verdict(SequenceClass.CLIENT_FAILURE, Phase.CONFIRMED, not_arrived)
+    return _make_verdict(SequenceClass.REORDERING, Phase.CONFIRMED, reason)
 
 
-def _restart(
+def _judge_restart(
     episode: Episode, rejection: Rejection, reason: SequenceReason, context: EpisodeContext
 ) -> SequenceVerdict:
-    """Tell a client that keeps starting above 0 from a reordering at an epoch's start."""
+    """Distinguish a client whose epochs start above sequence 0 from a reordering at an epoch's start."""
     unfilled = [
-        one
-        for one in episode.rejections
-        if one.form is SequenceForm.NEW_EPOCH
-        and one.proof in CONTINUITY
-        and one.current_epoch == rejection.current_epoch
+        other
+        for other in episode.rejections
+        if other.form is SequenceForm.NEW_EPOCH
+        and other.proof in CONTINUITY
+        and other.current_epoch == rejection.current_epoch
     ]
-    if len({one.producer_epoch for one in unfilled}) > 1:
+    if len({other.producer_epoch for other in unfilled}) > 1:
         above = SequenceReason.EPOCHS_ABOVE_ZERO
-        return _said(SequenceClass.SEQUENCE_RESTART, Phase.CONFIRMED, above)
+        return _make_verdict(SequenceClass.SEQUENCE_RESTART, Phase.CONFIRMED, above)
     repeats = sum(
-        one.count for one in unfilled if one.incoming_sequence == rejection.incoming_sequence
+        other.count for other in unfilled if other.incoming_sequence == rejection.incoming_sequence
     )
     if repeats < REPEATS:
-        return _in_order(rejection, reason)
+        return _judge_order(rejection, reason)
     if was_scanned_late(episode):
         above = SequenceReason.EPOCHS_ABOVE_ZERO
-        return _said(SequenceClass.SEQUENCE_RESTART, Phase.CONFIRMED, above)
+        return _make_verdict(SequenceClass.SEQUENCE_RESTART, Phase.CONFIRMED, above)
     phase = Phase.CONFIRMED if is_final(episode, rejection, context) else Phase.SUSPECTED
-    return _said(SequenceClass.REORDERING, phase, reason)
+    return _make_verdict(SequenceClass.REORDERING, phase, reason)
 
 
 def _was_scanned(episode: Episode, rejection: Rejection) -> bool:
@@ -170,11 +176,11 @@ def _was_scanned(episode: Episode, rejection: Rejection) -> bool:
     return observed is not None and observed > rejection.seen_us
 
 
-def _may_be_the_clients(one: Decided) -> bool:
-    """Whether nothing acknowledged is missing, and what is missing did not come."""
-    if is_behind(one.rejection):
+def _may_be_client_failure(decision: Decision) -> bool:
+    """Whether nothing acknowledged is missing, but the missing batches did not arrive."""
+    if is_behind(decision.rejection):
         return False
-    verdict = one.verdict
+    verdict = decision.verdict
     if verdict.reason in (SequenceReason.CLEAN_CHANGES, SequenceReason.NOT_ARRIVED):
         return True
     return verdict.class_ is SequenceClass.REORDERING and verdict.reason in CONTINUITY
@@ -189,69 +195,73 @@ def _has_failed(episode: Episode, only_failed: OnlyFailed) -> bool:
 
 
 # ------------------------------------------------------------------ the leader changed in between
-def _by_changes(
+def _judge_by_changes(
     episode: Episode, rejection: Rejection, context: EpisodeContext
 ) -> SequenceVerdict | None:
-    """Judge where a change between the last sequence and the rejection was not clean."""
+    """Judge by an unclean leader change between the last sequence and the rejection."""
     between = [change for change in episode.changes if lies_between(change, rejection)]
-    lost = next((one for one in between if one.kind is ChangeKind.LOST), None)
+    lost = next((change for change in between if change.kind is ChangeKind.LOST), None)
     if lost is not None:
         if _was_scanned(episode, rejection):
-            return _lost(Phase.CONFIRMED, SequenceReason.LOSS_PROVEN, rejection, lost)
-        return _lost(Phase.SUSPECTED, _missing(episode, rejection, context), rejection)
-    unclean = next((one for one in between if one.kind is ChangeKind.UNCLEAN), None)
+            return _make_loss(Phase.CONFIRMED, SequenceReason.LOSS_PROVEN, rejection, lost)
+        return _make_loss(
+            Phase.SUSPECTED, _missing_evidence(episode, rejection, context), rejection
+        )
+    unclean = next((change for change in between if change.kind is ChangeKind.UNCLEAN), None)
     if unclean is not None:
         if was_scanned_late(episode):
-            return _lost(Phase.CONFIRMED, SequenceReason.UNCLEAN_AND_UNHEALED, rejection, unclean)
-        return _lost(Phase.SUSPECTED, SequenceReason.UNCLEAN_CHANGE, rejection)
+            return _make_loss(
+                Phase.CONFIRMED, SequenceReason.UNCLEAN_AND_UNHEALED, rejection, unclean
+            )
+        return _make_loss(Phase.SUSPECTED, SequenceReason.UNCLEAN_CHANGE, rejection)
     if _may_have_changed(episode, rejection, context):
-        return _lost(Phase.SUSPECTED, SequenceReason.CHANGE_NOT_KNOWN, rejection)
+        return _make_loss(Phase.SUSPECTED, SequenceReason.CHANGE_NOT_KNOWN, rejection)
     return None
 
 
 def _may_have_changed(episode: Episode, rejection: Rejection, context: EpisodeContext) -> bool:
-    """Whether a bad change may lie in between; of a partition that is not seen nothing is known."""
+    """Whether an unclean change may lie in between; False for a partition that is not observed."""
     is_unseen = context.error is not None and context.leader_epoch is None
     return not is_unseen and any(may_lie_between(change, rejection) for change in episode.changes)
 
 
-def _by_clean_changes(
+def _judge_by_clean_changes(
     episode: Episode, suspicion: Suspicion, context: EpisodeContext
 ) -> SequenceVerdict | None:
-    """Judge where the last sequence is of an older leader epoch, and no bad change is known."""
+    """Judge by the watched leader changes since the last sequence, none of which is known as unclean."""
     appended = appended_in(suspicion.rejection)
     if appended is None or context.leader_epoch is None or appended >= context.leader_epoch:
         return None
     if context.is_change_unreported:
-        return _not_known(episode, suspicion, context, SequenceReason.CHANGE_NOT_REPORTED)
+        return _make_suspicion(episode, suspicion, context, SequenceReason.CHANGE_NOT_REPORTED)
     if context.watched_from is None or context.watched_from > appended:
         if suspicion.class_ is SequenceClass.LOSS:
-            return _lost(Phase.SUSPECTED, SequenceReason.CHANGES_UNSEEN, suspicion.rejection)
-        return _not_known(episode, suspicion, context, SequenceReason.CHANGES_UNSEEN)
+            return _make_loss(Phase.SUSPECTED, SequenceReason.CHANGES_UNSEEN, suspicion.rejection)
+        return _make_suspicion(episode, suspicion, context, SequenceReason.CHANGES_UNSEEN)
     if any(change.leader_epoch > appended for change in episode.changes):
         return None  # it is known that they came after the rejection
     is_later = _was_rejected_in(appended, suspicion.rejection, episode)
     is_certain = context.clean_from is not None and context.clean_from <= appended
-    return _by_watched_changes(suspicion, is_certain=is_certain, is_later=is_later)
+    return _judge_by_watched_changes(suspicion, is_certain=is_certain, is_later=is_later)
 
 
-def _by_watched_changes(
+def _judge_by_watched_changes(
     suspicion: Suspicion, *, is_certain: bool, is_later: bool
 ) -> SequenceVerdict:
     if is_later:  # one leader had the last batch and rejected this one: it lost nothing in between
         changed = SequenceReason.CHANGED_SINCE
-        return _said(SequenceClass.UNDETERMINED, Phase.SUSPECTED, changed)
+        return _make_verdict(SequenceClass.UNDETERMINED, Phase.SUSPECTED, changed)
     if is_certain:
         clean = SequenceReason.CLEAN_CHANGES
-        return _said(SequenceClass.CLIENT_FAILURE, Phase.SUSPECTED, clean)
+        return _make_verdict(SequenceClass.CLIENT_FAILURE, Phase.SUSPECTED, clean)
     seeming = SequenceReason.SEEMINGLY_CLEAN
     if suspicion.class_ is SequenceClass.LOSS:
-        return _lost(Phase.SUSPECTED, seeming, suspicion.rejection)
-    return _said(SequenceClass.CLIENT_FAILURE, Phase.SUSPECTED, seeming)
+        return _make_loss(Phase.SUSPECTED, seeming, suspicion.rejection)
+    return _make_verdict(SequenceClass.CLIENT_FAILURE, Phase.SUSPECTED, seeming)
 
 
 def _was_rejected_in(leader_epoch: int, rejection: Rejection, episode: Episode) -> bool:
-    """Whether this leader epoch was still there when the line had been read."""
+    """Whether this leader epoch was still current after the line had been read."""
     observation = episode.first_state
     if observation is None or observation.observed_us <= rejection.seen_us:
         return False
@@ -259,12 +269,12 @@ def _was_rejected_in(leader_epoch: int, rejection: Rejection, episode: Episode) 
 
 
 # ------------------------------------------------------------------ not proven
-def _by_state(
+def _judge_by_state(
     episode: Episode, suspicion: Suspicion, context: EpisodeContext
 ) -> SequenceVerdict | None:
-    """Judge where the leader knows nothing of the producer, and nothing came since.
+    """Judge by a leader that has no state of the producer, where nothing arrived since.
 
-    A leader that took over uncleanly knows nothing either, of a producer of which it lost all.
+    A leader elected uncleanly has no state either, of a producer whose batches it lost entirely.
     """
     observation, rejection = episode.last_state, suspicion.rejection
     if (
@@ -276,7 +286,7 @@ def _by_state(
     if _may_have_lost_all(episode, rejection, context):
         is_reported = appended_in(rejection) is None and suspicion.class_ is SequenceClass.LOSS
         return (
-            _lost(Phase.SUSPECTED, SequenceReason.SEEMINGLY_CLEAN, rejection)
+            _make_loss(Phase.SUSPECTED, SequenceReason.SEEMINGLY_CLEAN, rejection)
             if is_reported
             else None
         )
@@ -285,14 +295,14 @@ def _by_state(
     lost = SequenceClass.PRODUCER_STATE_LOST
     late = episode.last_seen_us + DELIVERY_TIMEOUT // MICROSECOND
     if observation.observed_us >= late and not is_patient(episode, context):
-        return _said(lost, Phase.CONFIRMED, SequenceReason.NO_STATE)
+        return _make_verdict(lost, Phase.CONFIRMED, SequenceReason.NO_STATE)
     if is_final(episode, rejection, context):
-        return None  # whether it still knows nothing was not told
-    return _said(lost, Phase.SUSPECTED, SequenceReason.HEALING)
+        return None  # no late answer says whether it still has no state
+    return _make_verdict(lost, Phase.SUSPECTED, SequenceReason.HEALING)
 
 
 def _had_state(episode: Episode, rejection: Rejection) -> bool:
-    """Whether a leader ever had a state of the producer: at its first transaction there is none."""
+    """Whether a leader ever had a state of the producer: before its first transaction there is none."""
     if rejection.form is not SequenceForm.EXPECTED_ZERO:
         return True
     observation = episode.first_state
@@ -314,31 +324,33 @@ def _may_have_lost_all(episode: Episode, rejection: Rejection, context: EpisodeC
     return clean_from is None or clean_from > appended or context.is_change_unreported
 
 
-def _open(episode: Episode, suspicion: Suspicion, context: EpisodeContext) -> SequenceVerdict:
-    """Say what the numbers suspect, and what is missing once it was asked for."""
-    missing = _missing(episode, suspicion.rejection, context)
+def _judge_open(episode: Episode, suspicion: Suspicion, context: EpisodeContext) -> SequenceVerdict:
+    """Return the suspicion by the numbers, or what evidence is missing once it was queried."""
+    missing = _missing_evidence(episode, suspicion.rejection, context)
     is_queried = missing in UNREAD or episode.queries >= QUERIES_AT_ONCE
     is_open = context.error is None and not is_final(episode, suspicion.rejection, context)
     if is_queried or not is_open:
-        return _not_known(episode, suspicion, context, missing)
-    return _not_known(episode, suspicion, context, suspicion.reason)
+        return _make_suspicion(episode, suspicion, context, missing)
+    return _make_suspicion(episode, suspicion, context, suspicion.reason)
 
 
-def _not_known(
+def _make_suspicion(
     episode: Episode, suspicion: Suspicion, context: EpisodeContext, reason: SequenceReason
 ) -> SequenceVerdict:
-    """Say what is suspected while that may still be proven: without a change of leader no loss.
+    """Return the suspicion while it may still be proven; a loss needs a leader change.
 
-    That more is missing than may be in flight is no ground by itself: what was not seen is not known.
+    A gap larger than what may be in flight does not suffice by itself.
     """
     class_ = suspicion.class_
     is_over = class_ is SequenceClass.REORDERING and is_final(episode, suspicion.rejection, context)
     if is_over or class_ is SequenceClass.LOSS:
         class_ = SequenceClass.UNDETERMINED
-    return _said(class_, Phase.SUSPECTED, reason)
+    return _make_verdict(class_, Phase.SUSPECTED, reason)
 
 
-def _missing(episode: Episode, rejection: Rejection, context: EpisodeContext) -> SequenceReason:
+def _missing_evidence(
+    episode: Episode, rejection: Rejection, context: EpisodeContext
+) -> SequenceReason:
     if context.error is not None:
         return context.error
     if context.is_change_unreported:
@@ -354,7 +366,7 @@ def _missing(episode: Episode, rejection: Rejection, context: EpisodeContext) ->
     return SequenceReason.CHANGED_SINCE if is_found else SequenceReason.BATCH_NOT_FOUND
 
 
-def _lost(
+def _make_loss(
     phase: Phase, reason: SequenceReason, rejection: Rejection, change: LeaderChange | None = None
 ) -> SequenceVerdict:
     return SequenceVerdict(
@@ -367,5 +379,5 @@ def _lost(
     )
 
 
-def _said(class_: SequenceClass, phase: Phase, reason: SequenceReason) -> SequenceVerdict:
+def _make_verdict(class_: SequenceClass, phase: Phase, reason: SequenceReason) -> SequenceVerdict:
     return SequenceVerdict(class_=class_, phase=phase, reason=reason)

@@ -1,4 +1,4 @@
-"""What a round shows of the partition of an episode, and what keeps it from seeing more."""
+"""What a round observes of an episode's partition, and what keeps it from observing more."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from rules.facts.clocks import CLOCKS_AGREE_US
 from rules.facts.rejections import Rejection
 from rules.facts.sequence_verdicts import SequenceReason
 
-# A Java client gives a batch up after `delivery.timeout.ms`, by default 120 s: what has not come by
-# then is not expected any more. librdkafka tries on for `message.timeout.ms`, by default 300 s.
+# A Java client gives a batch up after `delivery.timeout.ms`, by default 120 s: it is not expected any
+# more then. librdkafka retries for `message.timeout.ms`, by default 300 s.
 DELIVERY_TIMEOUT: Final = timedelta(seconds=120)
 
-# Who of a topic's producers, and nobody else, had records fail between two times; None: it is not
-# known, or it was not exactly one.
+# The only producer of a topic that had records fail between two times; None: not known, or not
+# exactly one.
 OnlyFailed: TypeAlias = Callable[[str, datetime, datetime], str | None]
 
 
@@ -29,16 +29,16 @@ class EpisodeContext:
     leader_epoch: int | None = None  # in the leader's own answer
     known_epoch: int | None = None  # of the last round that saw it; None: it was never seen
     epoch_since_us: int | None = None  # the round that first saw it
-    watched_from: int | None = None  # since which epoch every change is known
-    clean_from: int | None = None  # since which one every change was clean for certain
-    # It changed, and the new leader has not told yet what is left.
+    watched_from: int | None = None  # the epoch from which on every change is known
+    clean_from: int | None = None  # the epoch from which on every change was certainly clean
+    # The leader changed, and the new one has not reported yet where the older epoch ended.
     is_change_unreported: bool = False
-    error: SequenceReason | None = None  # why nothing can be asked
-    scan_error: SequenceReason | None = None  # why what was asked was not answered
+    error: SequenceReason | None = None  # why nothing can be queried
+    scan_error: SequenceReason | None = None  # why a requested scan was not answered
 
     @property
     def is_silent(self) -> bool:
-        """Whether a partition that was seen before is not seen in this round: that says nothing."""
+        """Whether a partition that was observed before is not observed in this round: no evidence."""
         return self.error is SequenceReason.PARTITION_NOT_SEEN and self.known_epoch is not None
 
     def is_after(self, rejection: Rejection) -> bool:
@@ -49,7 +49,7 @@ class EpisodeContext:
         return last is not None and last + CLOCKS_AGREE_US <= self.now_us
 
     def holds_at(self, rejection: Rejection) -> bool:
-        """Whether the present leader epoch had begun when the rejection was written."""
+        """Whether the present leader epoch had begun when the rejection was logged."""
         since, first = self.epoch_since_us, rejection.first_us
         if since is None or self.leader_epoch is None:
             return False

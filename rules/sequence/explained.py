@@ -1,4 +1,4 @@
-"""One event as people and programs are told it: the numbers, the verdict, and what follows."""
+"""Explains rejections to people and programs: the numbers, the verdict, and what to do."""
 
 from __future__ import annotations
 
@@ -26,26 +26,28 @@ from rules.sequence.numbers import (
     suspicion_of,
     unresolved_with,
 )
-from rules.sequence.words import ARRIVALS, WORDS, counted
+from rules.sequence.words import ARRIVALS, WORDS, format_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explained:
-    """Everything that is told of the rejections of one producer on one partition."""
+class Explanation:
+    """Everything that is reported of the rejections of one producer on one partition."""
 
     producer_id: int | None
-    producer_epoch: int | None  # None: the line does not tell it, and nobody was asked
+    producer_epoch: int | None  # None: not in the line, and not found otherwise
     topic: str | None
     partition: int | None
     offset: int | None  # that the rejected batch would have got
     incoming_sequence: int
     current_sequence: int | None
-    gap: int | None  # records that are missing before it; None: none, it is behind
+    gap: (
+        int | None
+    )  # records that are missing before it; None: the batch is behind the last sequence
     rejections: int  # how often it was rejected
     verdict: SequenceVerdict
     evidence: Evidence
-    # Whether the rejected batch came, where nothing acknowledged is missing, and how many records at
-    # least were not written if it did not.
+    # Whether the rejected batch arrived, where nothing acknowledged is missing, and how many records
+    # at least were not written if it did not.
     arrival: Arrival | None = None
     unwritten: int | None = None
 
@@ -56,26 +58,28 @@ class Explained:
 
     @property
     def phase(self) -> Phase:
-        """Return how sure that is."""
+        """Return whether that is suspected or confirmed."""
         return self.verdict.phase
 
     @property
     def reason(self) -> SequenceReason:
-        """Return why it is said."""
+        """Return the reason for the verdict."""
         return self.verdict.reason
 
     @property
     def explanation(self) -> str:
-        """Return the verdict in a sentence, and whether the rejected batch came."""
+        """Return the verdict in a sentence, and whether the rejected batch arrived."""
         said = WORDS[self.reason].explanation
         came = None if self.arrival is None else ARRIVALS.get(self.arrival)
         if came is None:
             return said
-        return f"{said} {came.explanation.format(records=counted(self.unwritten or 0, 'record'))}"
+        return (
+            f"{said} {came.explanation.format(records=format_count(self.unwritten or 0, 'record'))}"
+        )
 
     @property
     def needed_evidence(self) -> str | None:
-        """Return what would settle it; None where it is settled."""
+        """Return the evidence that would settle it; None where it is settled."""
         came = None if self.arrival is None else ARRIVALS.get(self.arrival)
         return WORDS[self.reason].needed_evidence if came is None else came.needed_evidence
 
@@ -86,14 +90,16 @@ class Explained:
         return WORDS[self.reason].check if came is None else came.check
 
 
-def explain(rejections: Sequence[SequenceRejected], largest_batch: int | None = None) -> Explained:
+def explain(
+    rejections: Sequence[SequenceRejected], largest_batch: int | None = None
+) -> Explanation:
     """Explain rejections of one producer on one partition by their numbers alone.
 
-    There has to be one. `largest_batch` is how many records the partition's batches have at most,
-    as far as that is known.
+    `rejections` has at least one. `largest_batch` is the known maximum of records per batch of the
+    partition.
     """
-    known = distinct(rejection_of(event) for event in rejections)
-    said = suspicion_of(known, largest_batch)
+    distinct_rejections = distinct(rejection_of(event) for event in rejections)
+    said = suspicion_of(distinct_rejections, largest_batch)
     shown = said.rejection
     named = next((event for event in rejections if event.topic is not None), rejections[0])
     is_loss = said.class_ is SequenceClass.LOSS
@@ -103,7 +109,7 @@ def explain(rejections: Sequence[SequenceRejected], largest_batch: int | None = 
         reason=said.reason,
         at_most_records=said.gap if is_loss else None,
     )
-    return Explained(
+    return Explanation(
         producer_id=named.producer_id,
         producer_epoch=shown.producer_epoch,
         topic=named.topic,
@@ -112,18 +118,18 @@ def explain(rejections: Sequence[SequenceRejected], largest_batch: int | None = 
         incoming_sequence=shown.incoming_sequence,
         current_sequence=shown.current_sequence,
         gap=said.gap,
-        rejections=sum(one.count for one in known),
+        rejections=sum(rejection.count for rejection in distinct_rejections),
         verdict=verdict,
-        evidence=numbers_told(shown, known, largest_batch),
+        evidence=number_evidence(shown, distinct_rejections, largest_batch),
     )
 
 
-def explain_episode(episode: Episode) -> Explained:
-    """Explain an episode by all that was found out of it."""
+def explain_episode(episode: Episode) -> Explanation:
+    """Explain an episode by all evidence that was gathered for it."""
     shown, arrival = episode.shown, arrival_evidence(episode)
     is_missing = arrival in (Arrival.NOT_ARRIVED, Arrival.NEWER_EPOCH)
     unwritten = unwritten_records(shown, episode) if is_missing else None
-    return Explained(
+    return Explanation(
         producer_id=episode.producer_id,
         producer_epoch=producer_epoch_of(shown),
         topic=None if episode.name is None else episode.name.topic,
@@ -137,7 +143,7 @@ def explain_episode(episode: Episode) -> Explained:
         arrival=arrival,
         unwritten=unwritten,
         evidence={
-            **numbers_told(shown, episode.rejections, episode.largest_batch),
+            **number_evidence(shown, episode.rejections, episode.largest_batch),
             "rejections": episode.rejection_count,
             "arrival": None if arrival is None else str(arrival),
             "unwritten_records": unwritten,
@@ -147,12 +153,12 @@ def explain_episode(episode: Episode) -> Explained:
     )
 
 
-def numbers_told(
+def number_evidence(
     shown: Rejection, rejections: Sequence[Rejection], largest_batch: int | None
 ) -> dict[str, EvidenceValue]:
-    """Return the stats by which the numbers of one rejection among others were judged."""
+    """Return the statistics by which one rejection, among others, was judged."""
     beside = unresolved_with(shown, rejections)
-    gaps = [gap for one in beside if (gap := gap_of(one)) is not None]
+    gaps = [gap for other in beside if (gap := gap_of(other)) is not None]
     per_batch = records_per_batch(beside, largest_batch)
     return {
         "rejections": sum(rejection.count for rejection in rejections),

@@ -1,4 +1,4 @@
-"""What speaks for a verdict and what against it, in sentences with their numbers."""
+"""Facts for and against a verdict, as sentences with their numbers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HARMLESS = frozenset(
 
 
 def for_and_against(episode: Episode, rejection: Rejection) -> dict[str, EvidenceValue]:
-    """Return the facts that speak for what is said of an episode, and those that do not."""
+    """Return the facts for and against the verdict on an episode."""
     class_ = episode.verdict.class_
     facts = [*_numbers(episode, rejection), *_log(episode, rejection), *_leaders(episode)]
     pro: list[dict[str, Scalar]] = []
@@ -42,7 +42,7 @@ def for_and_against(episode: Episode, rejection: Rejection) -> dict[str, Evidenc
 
 
 def resolution_evidence(episode: Episode, rejection: Rejection) -> dict[str, EvidenceValue]:
-    """Return what was found around the rejected batch, and what the leader remembers."""
+    """Return the log entries around the rejected batch, and the leader's producer state."""
     before, after, observation = rejection.before, rejection.after, episode.last_state
     state = None if observation is None else observation.state
     return {
@@ -55,7 +55,7 @@ def resolution_evidence(episode: Episode, rejection: Rejection) -> dict[str, Evi
         "state_known": None if observation is None else state is not None,
         "state_producer_epoch": None if state is None else state.producer_epoch,
         "state_last_sequence": None if state is None else state.last_sequence,
-        "leader_changes": [_change_told(change) for change in episode.changes],
+        "leader_changes": [_change_evidence(change) for change in episode.changes],
     }
 
 
@@ -80,7 +80,7 @@ def _numbers(episode: Episode, rejection: Rejection) -> Iterator[Fact]:
     yield f"{missing} missing, and up to {in_flight} may be in flight before it", class_
     if is_start(rejection):
         yield "the broker had nothing of this transaction yet", SequenceClass.REORDERING
-    same = (one for one in beside if one.incoming_sequence == rejection.incoming_sequence)
+    same = (other for other in beside if other.incoming_sequence == rejection.incoming_sequence)
     times = times_rejected(same)
     if times >= REPEATS:
         yield f"the same batch was rejected {times} times", SequenceClass.LOSS
@@ -122,7 +122,7 @@ def _latest_epoch(episode: Episode, rejection: Rejection) -> int:
     observation = None if episode.last_state is None else episode.last_state.leader_epoch
     seen = [episode.leader_epoch, rejection.proof_leader_epoch, observation]
     seen += [change.leader_epoch for change in episode.changes]
-    return max((one for one in seen if one is not None), default=-1)
+    return max((epoch for epoch in seen if epoch is not None), default=-1)
 
 
 def _leaders(episode: Episode) -> Iterator[Fact]:
@@ -152,7 +152,7 @@ def _change_fact(change: LeaderChange) -> str:
             return f"{head}, and too much happened unseen to say how"
 
 
-def _change_told(change: LeaderChange) -> dict[str, Scalar]:
+def _change_evidence(change: LeaderChange) -> dict[str, Scalar]:
     return {
         "kind": str(change.kind),
         "leader_epoch": change.leader_epoch,

@@ -1,4 +1,4 @@
-"""Sorts the rejections of a round into episodes; a line that came before, by another way, is known."""
+"""Sorts the rejections of a round into episodes; a line read twice, from two sources, counts once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ from rules.facts.broker_log import SequenceRejected, partition_of
 from rules.facts.episodes import Episode, EpisodeKey, SequenceMemory
 from rules.facts.identity import TopicId, TopicPartition
 from rules.facts.last_observation import microseconds
-from rules.facts.rejections import Rejection, RejectionKey, distinct, merged, order, rejection_of
+from rules.facts.rejections import (
+    Rejection,
+    RejectionKey,
+    distinct,
+    merge_rejections,
+    order,
+    rejection_of,
+)
 from rules.facts.sequence_verdicts import Phase, SequenceClass, SequenceReason, SequenceVerdict
 from rules.facts.snapshot import Snapshot
 
@@ -25,73 +32,73 @@ UNJUDGED: Final = SequenceVerdict(
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
-    """The episodes of a round, its lines sorted in."""
+class GatheredEpisodes:
+    """The episodes of a round, with its log lines added."""
 
     open: dict[EpisodeKey, Episode]
-    replaced: tuple[Episode, ...]  # of topics that were created again: nothing more comes to them
+    replaced: tuple[Episode, ...]  # of topics that were recreated: no more lines are added to them
 
 
-def gathered(snapshot: Snapshot, before: SequenceMemory) -> Gathered:
-    """Return the open episodes with what this round's lines add to them, and new ones."""
+def gather_episodes(snapshot: Snapshot, before: SequenceMemory) -> GatheredEpisodes:
+    """Add this round's lines to the open episodes, and open new ones."""
     lines: dict[EpisodeKey, list[SequenceRejected]] = {}
     for event in snapshot.broker_log.events:
         if isinstance(event, SequenceRejected):
             lines.setdefault((partition_of(event), event.producer_id), []).append(event)
     episodes, replaced = dict(before.open), []
-    ended = _ended(before.ended, lines) if lines else {}
+    ended = _group_ended(before.ended, lines) if lines else {}
     for key, events in lines.items():
         present = None if key[0] is None else snapshot.partitions.id_of(key[0].topic)
-        for topic_id, same in _by_topic(events, present):
-            known = episodes.get(key)
-            added = _added(snapshot, known, same, ended.get(key, ()), topic_id)
+        for topic_id, same in _group_by_topic(events, present):
+            episode = episodes.get(key)
+            added = _add_lines(snapshot, episode, same, ended.get(key, ()), topic_id)
             if added is None:
                 continue
             is_newest = present is None or added.topic_id == present
-            if known is None or added.id == known.id or is_newest:
+            if episode is None or added.id == episode.id or is_newest:
                 episodes[key] = added
-            if known is not None and added.id != known.id:
-                is_late = episodes[key] is known  # lines of the older topic
-                replaced.append(added if is_late else known)
-    return Gathered(episodes, tuple(replaced))
+            if episode is not None and added.id != episode.id:
+                is_late = episodes[key] is episode  # lines of the older topic
+                replaced.append(added if is_late else episode)
+    return GatheredEpisodes(episodes, tuple(replaced))
 
 
-def _ended(
-    ended: Iterable[Episode], wanted: Mapping[EpisodeKey, object]
+def _group_ended(
+    ended: Iterable[Episode], keys: Mapping[EpisodeKey, object]
 ) -> dict[EpisodeKey, list[Episode]]:
     episodes: dict[EpisodeKey, list[Episode]] = {}
-    for one in ended:
-        if one.key in wanted:
-            episodes.setdefault(one.key, []).append(one)
+    for episode in ended:
+        if episode.key in keys:
+            episodes.setdefault(episode.key, []).append(episode)
     return episodes
 
 
-def _by_topic(
+def _group_by_topic(
     events: Iterable[SequenceRejected], present: TopicId | None
 ) -> list[tuple[TopicId | None, list[SequenceRejected]]]:
-    """Keep apart what is of an older topic of the same name, the present one last.
+    """Group events by topic id, those of the present topic last.
 
-    A line may not tell the id.
+    Events without an id join the others where these have only one id.
     """
-    rejecteds: dict[TopicId | None, list[SequenceRejected]] = {}
+    by_id: dict[TopicId | None, list[SequenceRejected]] = {}
     for event in events:
-        rejecteds.setdefault(event.topic_id, []).append(event)
-    if len(rejecteds) == 1:
-        return list(rejecteds.items())
-    ids = [topic_id for topic_id in rejecteds if topic_id is not None]
-    if len(ids) == 1 and None in rejecteds:
-        rejecteds[ids[0]] += rejecteds.pop(None)
-    return sorted(rejecteds.items(), key=lambda one: (one[0] == present, one[0] or ""))
+        by_id.setdefault(event.topic_id, []).append(event)
+    if len(by_id) == 1:
+        return list(by_id.items())
+    ids = [topic_id for topic_id in by_id if topic_id is not None]
+    if len(ids) == 1 and None in by_id:
+        by_id[ids[0]] += by_id.pop(None)
+    return sorted(by_id.items(), key=lambda item: (item[0] == present, item[0] or ""))
 
 
-def _added(
+def _add_lines(
     snapshot: Snapshot,
     episode: Episode | None,
     events: list[SequenceRejected],
     ended: Iterable[Episode],
     topic_id: TopicId | None,
 ) -> Episode | None:
-    """Return an episode with more rejections; None where every line is known from one that ended."""
+    """Add lines to an episode or open one; None where an ended episode already has every line."""
     now = microseconds(snapshot.taken_at)
     rejections = distinct(rejection_of(event, now) for event in events)
     if episode is not None and not _is_another(episode.topic_id, topic_id):
@@ -99,18 +106,18 @@ def _added(
     new = [
         rejection
         for rejection in rejections
-        if not any(_knows(before, rejection) for before in ended)
+        if not any(_has_read(before, rejection) for before in ended)
     ]
-    return _opened(snapshot, events[0], tuple(new), topic_id) if new else None
+    return _open_episode(snapshot, events[0], tuple(new), topic_id) if new else None
 
 
-def _is_another(known: TopicId | None, told: TopicId | None) -> bool:
-    return None not in (known, told) and known != told
+def _is_another(topic_id: TopicId | None, other: TopicId | None) -> bool:
+    return None not in (topic_id, other) and topic_id != other
 
 
-def _knows(episode: Episode, rejection: Rejection) -> bool:
-    """Whether all lines of a rejection were read before."""
-    same = next((one for one in episode.rejections if one.key == rejection.key), None)
+def _has_read(episode: Episode, rejection: Rejection) -> bool:
+    """Whether an episode already has all lines of a rejection."""
+    same = next((earlier for earlier in episode.rejections if earlier.key == rejection.key), None)
     return (
         same is not None
         and bool(rejection.times_us)
@@ -118,7 +125,7 @@ def _knows(episode: Episode, rejection: Rejection) -> bool:
     )
 
 
-def _opened(
+def _open_episode(
     snapshot: Snapshot,
     event: SequenceRejected,
     rejections: tuple[Rejection, ...],
@@ -126,14 +133,14 @@ def _opened(
 ) -> Episode:
     name, now = partition_of(event), microseconds(snapshot.taken_at)
     row = row_of(snapshot, name)
-    known = None if row is None or name is None else snapshot.partitions.id_of(name.topic)
-    told = f"{snapshot.cluster_id}|{topic_id or known}|{name}|{event.producer_id}|{now}"
+    present = None if row is None or name is None else snapshot.partitions.id_of(name.topic)
+    identity = f"{snapshot.cluster_id}|{topic_id or present}|{name}|{event.producer_id}|{now}"
     return Episode(
-        id=blake2b(told.encode(), digest_size=ID_BYTES).hexdigest(),
+        id=blake2b(identity.encode(), digest_size=ID_BYTES).hexdigest(),
         name=name,
-        topic_id=topic_id or known,
+        topic_id=topic_id or present,
         producer_id=event.producer_id,
-        rejections=bounded(rejections),
+        rejections=bound_rejections(rejections),
         rejection_count=sum(rejection.count for rejection in rejections),
         first_seen_us=now,
         last_seen_us=now,
@@ -155,39 +162,43 @@ def _leader_epoch(snapshot: Snapshot, name: TopicPartition | None) -> int | None
 def with_rejections(
     episode: Episode, rejections: Iterable[Rejection], now_us: int, leader_epoch: int | None
 ) -> Episode:
-    """Return an episode with rejections of another round; those that it knows add nothing.
+    """Return an episode with the rejections of another round; those that it already has add nothing.
 
-    What was proven in another leader epoch has to be proven again of what is rejected once more.
+    A rejection that is repeated in another leader epoch has to be proven again.
     """
-    known: dict[RejectionKey, Rejection] = {one.key: one for one in episode.rejections}
+    by_key: dict[RejectionKey, Rejection] = {
+        rejection.key: rejection for rejection in episode.rejections
+    }
     added, is_new = 0, False
     for rejection in rejections:
-        before = known.get(rejection.key)
+        before = by_key.get(rejection.key)
         if before is None:
-            known[rejection.key], added, is_new = rejection, added + rejection.count, True
+            by_key[rejection.key], added, is_new = rejection, added + rejection.count, True
             continue
-        both = merged(before, rejection)
+        both = merge_rejections(before, rejection)
         added += both.count - before.count
         if both is not before and before.proof and before.proof_leader_epoch != leader_epoch:
             both, is_new = replace(rejection, count=both.count, times_us=both.times_us), True
-        known[rejection.key] = both
+        by_key[rejection.key] = both
     if not added:
         return episode
     return replace(
         episode,
-        rejections=bounded(tuple(sorted(known.values(), key=order))),
+        rejections=bound_rejections(tuple(sorted(by_key.values(), key=order))),
         rejection_count=episode.rejection_count + added,
         last_seen_us=now_us,
         queries=0 if is_new else episode.queries,
     )
 
 
-def bounded(rejections: tuple[Rejection, ...]) -> tuple[Rejection, ...]:
-    """Keep the first and the latest of many distinct rejections; of the others those not proven."""
+def bound_rejections(rejections: tuple[Rejection, ...]) -> tuple[Rejection, ...]:
+    """Keep the first and the latest of many distinct rejections, and some others, unproven ones first."""
     most = KEPT_FIRST + KEPT_LAST
     if len(rejections) <= most:
         return rejections
     first, middle, last = rejections[:1], rejections[1:-KEPT_LAST], rejections[-KEPT_LAST:]
-    open_ones = [one for one in middle if one.proof is None]
-    chosen = (open_ones + [one for one in middle if one.proof is not None])[: KEPT_FIRST - 1]
+    open_ones = [rejection for rejection in middle if rejection.proof is None]
+    chosen = (open_ones + [rejection for rejection in middle if rejection.proof is not None])[
+        : KEPT_FIRST - 1
+    ]
     return (*first, *sorted(chosen, key=order), *last)

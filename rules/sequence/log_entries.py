@@ -1,8 +1,8 @@
-"""What the leader's log shows of a producer around the offsets at which its batches were rejected.
+"""Finds a producer's entries in the leader's log around the offsets at which its batches were rejected.
 
-The offset of a rejected batch was the end of the log then, so that the last batch of the producer
-below it is the one with the last sequence, and the first from there on is what it sent next. Markers
-have no sequences: one that a new leader wrote says nothing of what was sent before it.
+The offset of a rejected batch was the end of the log then: the producer's last batch below it has the
+last sequence, and the first batch from there on is what it sent next. Markers have no sequences: one
+that a new leader wrote says nothing of what was sent before it.
 """
 
 from __future__ import annotations
@@ -12,44 +12,46 @@ from dataclasses import replace
 
 from rules.facts.batches import BatchesOf, BatchSeen, MarkerSeen
 from rules.facts.broker_log import SequenceForm
-from rules.facts.changed import changed
 from rules.facts.rejections import LogEntry, Rejection
+from rules.facts.replace_fields import replace_fields
 from rules.facts.sequence_verdicts import SequenceReason
 from rules.sequence.numbers import NO_BATCH, is_behind, last_sequence
 
 
-def entries_of(found: BatchesOf) -> tuple[LogEntry, ...]:
+def entries_of(scanned: BatchesOf) -> tuple[LogEntry, ...]:
     """Return batches and markers of one producer, ascending by offset."""
-    entries = [*map(_of_batch, found.batches), *map(_of_marker, found.markers)]
+    entries = [*map(_of_batch, scanned.batches), *map(_of_marker, scanned.markers)]
     return tuple(sorted(entries, key=lambda entry: entry.base_offset))
 
 
-def resolved(rejections: Iterable[Rejection], found: BatchesOf) -> tuple[Rejection, ...]:
-    """Return the rejections with what was found around each that is not settled yet."""
-    entries = entries_of(found)
+def resolve_rejections(
+    rejections: Iterable[Rejection], scanned: BatchesOf
+) -> tuple[Rejection, ...]:
+    """Add the log entries around each rejection that is not settled yet."""
+    entries = entries_of(scanned)
     return tuple(
-        rejection if rejection.is_settled else _resolved(rejection, entries, found)
+        rejection if rejection.is_settled else _resolve_rejection(rejection, entries, scanned)
         for rejection in rejections
     )
 
 
-def reaches(rejections: Sequence[Rejection], found: BatchesOf) -> bool:
+def covers_rejections(rejections: Sequence[Rejection], scanned: BatchesOf) -> bool:
     """Whether the log was scanned around every offset at which a batch was rejected."""
     offsets = [
         rejection.offset
         for rejection in rejections
         if not rejection.is_settled and rejection.offset is not None
     ]
-    if found.scanned_from < 0 or not offsets:
-        return found.scanned_from >= 0
-    return found.scanned_from <= min(offsets) and found.scanned_to >= max(offsets)
+    if scanned.scanned_from < 0 or not offsets:
+        return scanned.scanned_from >= 0
+    return scanned.scanned_from <= min(offsets) and scanned.scanned_to >= max(offsets)
 
 
 def last_of(rejection: Rejection) -> LogEntry | None:
-    """Return the last entry that was appended before what is missing, where it is known.
+    """Return the last entry that was appended before the missing batches, where it is known.
 
-    Epochs are given out when the markers of older ones are written. Otherwise a marker may be one
-    that a new leader wrote for batches that it does not have.
+    A marker counts only for the form `new_epoch`: a producer gets its epoch when the markers of the
+    older one are written. Otherwise a new leader may have written it for batches that it does not have.
     """
     is_new = rejection.form is SequenceForm.NEW_EPOCH and rejection.marker is not None
     entry = rejection.marker if is_new else rejection.before
@@ -57,7 +59,7 @@ def last_of(rejection: Rejection) -> LogEntry | None:
 
 
 def is_last(entry: LogEntry | None, rejection: Rejection) -> bool:
-    """Whether an entry is what the broker had last of the producer when it rejected the batch."""
+    """Whether an entry was the producer's last one when the broker rejected the batch."""
     if entry is None:
         return False
     if rejection.form is SequenceForm.NEW_EPOCH and rejection.producer_epoch is not None:
@@ -79,61 +81,66 @@ def producer_epoch_of(rejection: Rejection) -> int | None:
 def is_of_epoch(rejection: Rejection, producer_epoch: int) -> bool:
     """Whether a rejected batch is known to be of a producer epoch that was seen after it.
 
-    Epochs only rise: it is of that one at most, and at least of what was appended before it.
+    Epochs only rise: the batch has at most that epoch, and at least the one appended before it.
     """
-    known = producer_epoch_of(rejection)
-    if known is None:
-        entries = [one for one in (rejection.before, rejection.marker) if one is not None]
-        known = max((entry.producer_epoch for entry in entries), default=0)
-    return producer_epoch == known
+    rejected_epoch = producer_epoch_of(rejection)
+    if rejected_epoch is None:
+        entries = [entry for entry in (rejection.before, rejection.marker) if entry is not None]
+        rejected_epoch = max((entry.producer_epoch for entry in entries), default=0)
+    return producer_epoch == rejected_epoch
 
 
-def _resolved(rejection: Rejection, entries: Sequence[LogEntry], found: BatchesOf) -> Rejection:
+def _resolve_rejection(
+    rejection: Rejection, entries: Sequence[LogEntry], scanned: BatchesOf
+) -> Rejection:
     if rejection.offset is None:
-        return _without_offset(rejection, entries)
+        return _resolve_without_offset(rejection, entries)
     earlier = [entry for entry in entries if entry.last_offset < rejection.offset]
     before = [entry for entry in earlier if not entry.is_marker]
     after = [entry for entry in entries if entry.base_offset >= rejection.offset]
-    is_whole = 0 <= found.scanned_from <= rejection.offset <= found.scanned_to
+    is_whole = 0 <= scanned.scanned_from <= rejection.offset <= scanned.scanned_to
     last = before[-1] if before else None
     is_known = last is not None and (
-        (is_whole and last.base_offset >= found.scanned_from)
+        (is_whole and last.base_offset >= scanned.scanned_from)
         or (last_sequence(rejection) != NO_BATCH and is_last(last, rejection))
     )
-    return changed(
+    return replace_fields(
         rejection,
         before=last if is_known else rejection.before,
         marker=(_marker_after(last, earlier) if is_whole else None) or rejection.marker,
-        nothing_from=_nothing_from(rejection, found, is_whole=is_whole, is_known=is_known),
+        nothing_from=_nothing_from(rejection, scanned, is_whole=is_whole, is_known=is_known),
         after=after[0] if after and is_whole else rejection.after,
         came=rejection.came or (is_whole and _has_come(rejection, after)),
-        proof=_persisted(rejection, before) or rejection.proof,
+        proof=_find_persisted(rejection, before) or rejection.proof,
     )
 
 
 def _nothing_from(
-    rejection: Rejection, found: BatchesOf, *, is_whole: bool, is_known: bool
+    rejection: Rejection, scanned: BatchesOf, *, is_whole: bool, is_known: bool
 ) -> int | None:
-    """Return from where on nothing was found before the batch; an observation that fell short takes nothing back."""
+    """Return the offset from which on the log has no batch before the rejected one.
+
+    A scan that fell short leaves the earlier result.
+    """
     if is_known:
         return None
-    return found.scanned_from if is_whole else rejection.nothing_from
+    return scanned.scanned_from if is_whole else rejection.nothing_from
 
 
 def _has_come(rejection: Rejection, after: Sequence[LogEntry]) -> bool:
-    """Whether the producer epoch with which the log goes on holds the rejected batch."""
+    """Whether the rejected batch is in the log, in the producer epoch of the next entry."""
     epoch = after[0].producer_epoch if after else None
     sequence = rejection.incoming_sequence
-    return any(one.producer_epoch == epoch and one.holds(sequence) for one in after)
+    return any(entry.producer_epoch == epoch and entry.holds(sequence) for entry in after)
 
 
 def _marker_after(last: LogEntry | None, earlier: Sequence[LogEntry]) -> LogEntry | None:
-    """Return the last marker below the rejected batch, where no batch came after it."""
+    """Return the last marker below the rejected batch, where no batch follows it."""
     return earlier[-1] if earlier and earlier[-1] is not last else None
 
 
-def _without_offset(rejection: Rejection, entries: Sequence[LogEntry]) -> Rejection:
-    """Find the last sequence by itself; where two batches have it, neither is taken."""
+def _resolve_without_offset(rejection: Rejection, entries: Sequence[LogEntry]) -> Rejection:
+    """Find the batch with the last sequence without an offset; where two have it, use neither."""
     if last_sequence(rejection) == NO_BATCH:
         return rejection
     places = [place for place, entry in enumerate(entries) if is_last(entry, rejection)]
@@ -143,13 +150,13 @@ def _without_offset(rejection: Rejection, entries: Sequence[LogEntry]) -> Reject
     return replace(rejection, before=entries[places[0]], after=next(iter(after), None))
 
 
-def _persisted(rejection: Rejection, before: Sequence[LogEntry]) -> SequenceReason | None:
-    """Tell that a rejected batch is in the log already, of the same producer epoch."""
+def _find_persisted(rejection: Rejection, before: Sequence[LogEntry]) -> SequenceReason | None:
+    """Return PERSISTED if the rejected batch is already in the log, in the same producer epoch."""
     if not is_behind(rejection) or not before or not is_last(before[-1], rejection):
         return None
     epoch = before[-1].producer_epoch
     sequence = rejection.incoming_sequence
-    there = any(one.holds(sequence) and one.producer_epoch == epoch for one in before)
+    there = any(entry.holds(sequence) and entry.producer_epoch == epoch for entry in before)
     return SequenceReason.PERSISTED if there else None
 
 

@@ -1,9 +1,9 @@
-"""What the numbers of rejected batches say by themselves, without any cluster.
+"""Suspects a class for rejected batches by their numbers alone, without querying a cluster.
 
-Sequences count records, are int32 and go from 2^31-1 on to 0, so that they are compared by their
-distance. A producer has at most five batches in flight, so that at most four may be missing before
-one that arrives too early; how many records a batch has is taken from what is known. The numbers
-prove nothing, but for one form in which the broker itself says that it is a reordering.
+Sequences count records, are int32 and wrap from 2^31-1 to 0: they are compared by their distance. A
+producer has at most five batches in flight, so that at most four may be missing before one that
+arrives too early; the number of records per batch is estimated. The numbers prove nothing, except for
+one form in which the broker itself reports a reordering.
 Source: KIP-98; `ProducerAppendInfo.checkSequence` of Kafka 1.1 to 4.x.
 """
 
@@ -19,16 +19,16 @@ from rules.facts.broker_log import SequenceForm, SequenceRejected
 from rules.facts.rejections import SEQUENCES, Rejection, distinct, rejection_of
 from rules.facts.sequence_verdicts import Phase, SequenceClass, SequenceReason
 
-BEFORE_IN_FLIGHT: Final = 4  # batches: five in flight, of which the last one arrived
-REPEATS: Final = 3  # so often the same batch is rejected while a reordering heals in milliseconds
+BEFORE_IN_FLIGHT: Final = 4  # batches: five are in flight, and the last one arrived first
+REPEATS: Final = 3  # rejections of the same batch; a reordering heals in milliseconds, before that
 NO_BATCH: Final = -1  # the last sequence of an epoch of which the broker has no batch
 
 REORDERING: Final = SequenceClass.REORDERING
 
-# Form, producer epoch, last sequence; at the start of a transaction also where the producer stood.
-_Stand: TypeAlias = tuple[str, int | None, int, int | None]
+# Form, producer epoch, last sequence; at the start of a transaction also the producer's last offset.
+_WaitKey: TypeAlias = tuple[str, int | None, int, int | None]
 
-# From the worst on: what is said of several rejections is the worst that is said of one.
+# From the worst on: the class of several rejections is the worst of them.
 RANK: Final = (
     SequenceClass.LOSS,
     SequenceClass.UNDETERMINED,
@@ -42,7 +42,7 @@ RANK: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspicion:
-    """What the numbers alone say, and of which rejection they say it."""
+    """What the numbers of a rejection suggest."""
 
     class_: SequenceClass
     phase: Phase
@@ -51,84 +51,94 @@ class Suspicion:
 
     @property
     def gap(self) -> int | None:
-        """Return how many records are missing before the rejected batch; None: none."""
+        """Return how many records are missing before the rejected batch; None: it is behind."""
         return gap_of(self.rejection)
 
 
 def by_numbers(
     rejections: Iterable[SequenceRejected], largest_batch: int | None = None
 ) -> Suspicion:
-    """Return what rejections of one producer on one partition say; there has to be one.
+    """Return the suspicion for one producer's rejections on one partition; at least one is needed.
 
-    `largest_batch` is how many records the partition's batches are known to have at most.
+    `largest_batch` is the known maximum of records per batch of the partition.
     """
     return suspicion_of(distinct(rejection_of(event) for event in rejections), largest_batch)
 
 
 def suspicion_of(rejections: Sequence[Rejection], largest_batch: int | None = None) -> Suspicion:
-    """Return the worst that the numbers of distinct rejections say; there has to be one."""
+    """Return the worst suspicion for some distinct rejections; at least one is needed."""
     return worst(suspicions_of(rejections, largest_batch))
 
 
 def worst(suspicions: Iterable[Suspicion]) -> Suspicion:
-    """Return the worst of some suspicions; of equal ones the first, by its smallest gap."""
+    """Return the worst of some suspicions; of equal classes the earliest, then the smallest gap."""
     return min(
         suspicions,
-        key=lambda one: (RANK.index(one.class_), one.rejection.first_us or 0, one.gap or 0),
+        key=lambda suspicion: (
+            RANK.index(suspicion.class_),
+            suspicion.rejection.first_us or 0,
+            suspicion.gap or 0,
+        ),
     )
 
 
 def suspicions_of(
     rejections: Sequence[Rejection], largest_batch: int | None = None
 ) -> tuple[Suspicion, ...]:
-    """Return what the numbers of each rejection say, seen beside the others of its producer."""
+    """Return the suspicion for each rejection, given the others of its producer."""
     if len(rejections) == 1:  # nearly all of them, when very many producers are rejected at once
         return (_alone(rejections[0], largest_batch),)
-    groups: dict[_Stand, list[Rejection]] = {}
+    groups: dict[_WaitKey, list[Rejection]] = {}
     for rejection in rejections:
         if not is_behind(rejection):
-            groups.setdefault(_stand(rejection), []).append(rejection)
-    by_stand = {stand: _of_group(beside, largest_batch) for stand, beside in groups.items()}
-    restarted, moved = restarting_from(rejections), _moved_on(groups)
+            groups.setdefault(_wait_key(rejection), []).append(rejection)
+    by_wait_key = {
+        wait_key: _of_group(beside, largest_batch) for wait_key, beside in groups.items()
+    }
+    restarted, moved = list_restarted_epochs(rejections), _list_moved_on(groups)
     suspicions: list[Suspicion] = []
     for rejection in rejections:
-        stand, phase = _stand(rejection), Phase.SUSPECTED
+        wait_key, phase = _wait_key(rejection), Phase.SUSPECTED
         if rejection.form is SequenceForm.EARLIEST_SEEN:
-            said, phase = (REORDERING, SequenceReason.EARLIEST_SEEN), Phase.CONFIRMED
+            suspected, phase = (REORDERING, SequenceReason.EARLIEST_SEEN), Phase.CONFIRMED
         elif is_behind(rejection):
-            said = SequenceClass.STALE_RETRY, SequenceReason.BEHIND
+            suspected = SequenceClass.STALE_RETRY, SequenceReason.BEHIND
         elif rejection.form is SequenceForm.NEW_EPOCH and rejection.current_epoch in restarted:
-            said = SequenceClass.SEQUENCE_RESTART, SequenceReason.EPOCHS_ABOVE_ZERO
+            suspected = SequenceClass.SEQUENCE_RESTART, SequenceReason.EPOCHS_ABOVE_ZERO
         else:
-            said = (REORDERING, SequenceReason.MOVES_ON) if stand in moved else by_stand[stand]
-        class_, reason = said
+            suspected = (
+                (REORDERING, SequenceReason.MOVES_ON)
+                if wait_key in moved
+                else by_wait_key[wait_key]
+            )
+        class_, reason = suspected
         suspicions.append(Suspicion(class_=class_, phase=phase, reason=reason, rejection=rejection))
     return tuple(suspicions)
 
 
 def _alone(rejection: Rejection, largest_batch: int | None) -> Suspicion:
-    """Return what the numbers of a producer's only rejection say."""
+    """Return the suspicion for a producer's only rejection."""
     phase = Phase.SUSPECTED
     if rejection.form is SequenceForm.EARLIEST_SEEN:
-        said, phase = (REORDERING, SequenceReason.EARLIEST_SEEN), Phase.CONFIRMED
+        suspected, phase = (REORDERING, SequenceReason.EARLIEST_SEEN), Phase.CONFIRMED
     elif is_behind(rejection):
-        said = SequenceClass.STALE_RETRY, SequenceReason.BEHIND
+        suspected = SequenceClass.STALE_RETRY, SequenceReason.BEHIND
     else:
-        said = _of_group((rejection,), largest_batch)
-    class_, reason = said
+        suspected = _of_group((rejection,), largest_batch)
+    class_, reason = suspected
     return Suspicion(class_=class_, phase=phase, reason=reason, rejection=rejection)
 
 
 def unresolved_with(rejection: Rejection, among: Iterable[Rejection]) -> tuple[Rejection, ...]:
-    """Return the rejections of batches that waited for the same one."""
-    return tuple(one for one in among if _stand(one) == _stand(rejection))
+    """Return the rejections of batches that waited for the same missing batch."""
+    return tuple(other for other in among if _wait_key(other) == _wait_key(rejection))
 
 
 def times_rejected(rejections: Iterable[Rejection]) -> int:
-    """Return how often the same batch was rejected, of rejections with the same sequences.
+    """Return how often the same batch was rejected, given rejections with the same sequences.
 
-    Every transaction begins with sequence 0 again, and the line tells no epoch: a batch is the same
-    only where its producer stood at the same place in the log.
+    After an epoch bump sequences begin at 0 again, and not every line has the epoch: a batch is the same
+    only where the producer's last entry in the log is the same.
     """
     counts = Counter[int | None]()
     for rejection in rejections:
@@ -137,34 +147,36 @@ def times_rejected(rejections: Iterable[Rejection]) -> int:
 
 
 def is_start(rejection: Rejection) -> bool:
-    """Whether the broker had a place for the batch, and nothing of its transaction before it."""
+    """Whether the line has the batch's offset, and the broker had nothing of its epoch before it."""
     is_known = rejection.offset is not None and rejection.form is not SequenceForm.EARLIEST_SEEN
     is_new_epoch = rejection.form is SequenceForm.NEW_EPOCH
     return is_known and not is_new_epoch and last_sequence(rejection) == NO_BATCH
 
 
-def _stand(rejection: Rejection) -> _Stand:
-    """Return what the rejections of batches have in common that waited for the same one."""
+def _wait_key(rejection: Rejection) -> _WaitKey:
+    """Return the key shared by rejections of batches that waited for the same missing batch."""
     place = _place(rejection) if is_start(rejection) else None
     return str(rejection.form), rejection.producer_epoch, last_sequence(rejection), place
 
 
 def _place(rejection: Rejection) -> int | None:
-    """Return where the producer's last entry is; until that is resolved, where the batch belonged."""
-    entries = [one.last_offset for one in (rejection.before, rejection.marker) if one is not None]
+    """Return the offset of the producer's last entry; until it is resolved, that of the rejected batch."""
+    entries = [
+        entry.last_offset for entry in (rejection.before, rejection.marker) if entry is not None
+    ]
     return max(entries, default=rejection.offset)
 
 
 def _of_group(
     beside: Sequence[Rejection], largest_batch: int | None
 ) -> tuple[SequenceClass, SequenceReason]:
-    """Say what the rejections that waited for one batch tell; the nearest one tells most.
+    """Return class and reason for the rejections that waited for one batch, by the smallest gap.
 
-    Those behind it were sent when the nearer ones had been rejected already.
+    Batches with larger gaps were sent after the nearest one had been rejected already.
     """
-    gaps = [gap_of(one) or 0 for one in beside]
+    gaps = [gap_of(rejection) or 0 for rejection in beside]
     gap = min(gaps)
-    nearest = [one for one, own in zip(beside, gaps, strict=True) if own == gap]
+    nearest = [rejection for rejection, own in zip(beside, gaps, strict=True) if own == gap]
     if times_rejected(nearest) >= REPEATS:
         return SequenceClass.LOSS, SequenceReason.SAME_AGAIN
     is_small = gap <= BEFORE_IN_FLIGHT * records_per_batch(beside, largest_batch)
@@ -175,39 +187,39 @@ def _of_group(
     return SequenceClass.LOSS, SequenceReason.LARGE_GAP
 
 
-def _moved_on(unchanged: Iterable[_Stand]) -> set[_Stand]:
-    """Return those whose last sequence was not the end of its epoch: another one is ahead of it."""
+def _list_moved_on(unchanged: Iterable[_WaitKey]) -> set[_WaitKey]:
+    """Return the keys whose last sequence was passed later: another one of the epoch is ahead of it."""
     by_epoch: dict[tuple[str, int | None], list[int]] = {}
     for form, epoch, last, place in unchanged:
         if form == SequenceForm.OUT_OF_ORDER and place is None:
             by_epoch.setdefault((form, epoch), []).append(last)
-    moved: set[_Stand] = set()
-    for (form, epoch), found in by_epoch.items():
-        known = sorted(found)
-        for last, later in zip(known, [*known[1:], known[0]], strict=True):
+    moved: set[_WaitKey] = set()
+    for (form, epoch), sequences in by_epoch.items():
+        ascending = sorted(sequences)
+        for last, later in zip(ascending, [*ascending[1:], ascending[0]], strict=True):
             if is_ahead(later, of=last):
                 moved.add((form, epoch, last, None))
     return moved
 
 
 def records_per_batch(beside: Sequence[Rejection], largest_batch: int | None = None) -> int:
-    """Return how many records a batch has at most, as far as is known; one where nothing is.
+    """Return the maximum of records per batch, as far as known; 1 where nothing is known.
 
-    Batches that were in flight together follow each other: the smallest step between two of them is
-    the size of one.
+    Batches in flight together follow each other: the smallest step between two of them is the size of
+    one.
     """
     if largest_batch is not None:
         return max(largest_batch, 1)
     if len(beside) == 1:
         return 1
-    gaps = sorted({gap_of(one) or 0 for one in beside})
+    gaps = sorted({gap_of(x) or 0 for x in beside})
     return min((later - earlier for earlier, later in pairwise(gaps)), default=1)
 
 
-def restarting_from(rejections: Iterable[Rejection]) -> set[int | None]:
-    """Return the producer epochs after which several newer ones began above 0, and none was taken.
+def list_restarted_epochs(rejections: Iterable[Rejection]) -> set[int | None]:
+    """Return the producer epochs after which several newer ones began above 0 and none was accepted.
 
-    Where the broker had taken the one before, a batch was only overtaken at its start.
+    Where the broker had accepted the first of them, a batch was only overtaken at its start.
     """
     begun: dict[int | None, set[int]] = {}
     for rejection in rejections:
@@ -218,14 +230,14 @@ def restarting_from(rejections: Iterable[Rejection]) -> set[int | None]:
 
 # ------------------------------------------------------------------ arithmetic
 def expected_sequence(rejection: Rejection) -> int:
-    """Return the sequence that the broker waited for."""
+    """Return the sequence that the broker expected."""
     if rejection.form is SequenceForm.EARLIEST_SEEN:
         return rejection.current_sequence or 0
     return (last_sequence(rejection) + 1) % SEQUENCES
 
 
 def last_sequence(rejection: Rejection) -> int:
-    """Return the last sequence of the epoch that the broker has, -1 where it has none of it."""
+    """Return the last sequence that the broker has of the producer epoch, -1 where it has none."""
     if rejection.form is SequenceForm.OUT_OF_ORDER and rejection.current_sequence is not None:
         return rejection.current_sequence
     return NO_BATCH
@@ -242,11 +254,11 @@ def gap_of(rejection: Rejection) -> int | None:
 
 
 def is_behind(rejection: Rejection) -> bool:
-    """Whether the rejected batch is not above the last sequence: it was appended before."""
+    """Whether the rejected batch is not above the last sequence: it was appended already."""
     last = last_sequence(rejection)
     return last != NO_BATCH and not is_ahead(rejection.incoming_sequence, of=last)
 
 
 def is_ahead(sequence: int, *, of: int) -> bool:
-    """Whether a sequence comes after another one: by up to half of all that there are."""
+    """Whether a sequence comes after another one, by less than half of the sequence space."""
     return 0 < (sequence - of) % SEQUENCES < SEQUENCES // 2

@@ -1,9 +1,9 @@
-"""Proofs that no acknowledged record is missing before a rejected batch: continuity, and healing.
+"""Proves that no acknowledged record is missing before a rejected batch: by continuity or by healing.
 
 While a leader epoch lasts its leader loses nothing that it appended. If the last sequence was
 appended in the epoch that is still current after the rejection, nothing acknowledged can be missing
-between it and the rejected batch. A client that sends what was missing shows the same: nobody sends
-again what was acknowledged. Epoch bumps of producers prove neither (DESIGN 6.2).
+between it and the rejected batch. A client that sends the missing batches proves the same: clients do
+not resend what was acknowledged. Epoch bumps of producers prove neither (DESIGN 6.2).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _continuity(
 
 
 def _began_before(rejection: Rejection, context: EpisodeContext) -> bool:
-    """Whether the partition was watched before the line came: it is not one created since."""
+    """Whether the partition was watched before the line was read: it was not created since."""
     since = context.epoch_since_us
     return since is not None and since < rejection.seen_us
 
@@ -74,7 +74,7 @@ def _moved_since(rejection: Rejection, earlier: Rejection, context: EpisodeConte
 
 
 def _knows_of_state(rejection: Rejection, episode: Episode) -> bool:
-    """Whether it is known that the leader remembers the producer, where the line says that it did not."""
+    """Whether the leader is known to have the producer's state, where the line says that it had none."""
     if rejection.form is not SequenceForm.EXPECTED_ZERO:
         return True
     return episode.last_state is not None and episode.last_state.state is not None
@@ -82,14 +82,14 @@ def _knows_of_state(rejection: Rejection, episode: Episode) -> bool:
 
 # ------------------------------------------------------------------ healing
 def is_filled(rejection: Rejection, episode: Episode) -> bool:
-    """Whether what was missing came later."""
+    """Whether the missing batches arrived later."""
     if rejection.after is None and episode.last_state is None:
         return False
     return is_next(rejection, episode) or _state_moved(rejection, episode)
 
 
 def is_next(rejection: Rejection, episode: Episode) -> bool:
-    """Whether the log goes on with the batch that the broker waited for, of the same producer epoch."""
+    """Whether the next log entry is the batch that the broker expected, in the same producer epoch."""
     entry = rejection.after
     if entry is None or entry.base_sequence != expected_sequence(rejection):
         return False
@@ -99,8 +99,8 @@ def is_next(rejection: Rejection, episode: Episode) -> bool:
 def _begins(entry: LogEntry, rejection: Rejection, episode: Episode) -> bool:
     """Whether an entry begins the very transaction whose later batch was rejected at its start.
 
-    Its epoch is not told, and is that of the last marker only where the producer wrote here in the
-    transaction before. A newer transaction would have the marker of this one in front of it.
+    The line has no epoch, and the last marker has it only where the producer wrote here in the previous
+    transaction. A newer transaction would be preceded by the marker of this one.
     """
     if rejection.form is not SequenceForm.EXPECTED_ZERO or rejection.offset is None:
         return False
@@ -112,7 +112,7 @@ def _begins(entry: LogEntry, rejection: Rejection, episode: Episode) -> bool:
 
 
 def _state_moved(rejection: Rejection, episode: Episode) -> bool:
-    """Whether the leader remembered the last sequence after the rejection, and then a later one."""
+    """Whether the leader had the last sequence after the rejection, and then a later one."""
     first, last = episode.first_state, episode.last_state
     if _is_past(rejection, last, episode):
         return True
@@ -135,7 +135,7 @@ def _state_moved(rejection: Rejection, episode: Episode) -> bool:
 
 
 def _is_past(rejection: Rejection, last: StateObservation | None, episode: Episode) -> bool:
-    """Whether the leader, whose log has the last sequence, remembers a later one of its epoch."""
+    """Whether the leader, whose log has the last sequence, has a later one of the same producer epoch."""
     if last is None or last.state is None or last.state.last_sequence is None:
         return False
     return (

@@ -1,8 +1,8 @@
-"""Which episodes a round tells anew, and how a rule tells them: one subject per partition.
+"""Selects the episodes that a round reports, and judges them for a rule: one subject per partition.
 
-An episode is told when it is proven, or when no answer is awaited that could change it, and again
-when more is known of it. Partitions without an episode of the last day are no subjects: a quiet
-cluster costs nothing.
+An episode is reported when it is proven, or when no further answer could change it, and again when
+more is known of it. Partitions without an episode of the last day are no subjects: a quiet cluster
+costs nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ReasonOf: TypeAlias = Callable[[Episode], Reason | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reasons:
-    """The reasons of one rule of sequences, as far as all of them need them."""
+    """The reasons that every sequence rule has."""
 
     of: ReasonOf  # None: the episode is another rule's
     nothing_new: Reason
@@ -44,19 +44,19 @@ class Reasons:
     too_many: Reason
     partition_not_reported: Reason
     investigating: Reason
-    # Where an episode is remembered for this reason, what is new is told beside it.
+    # Remembered episodes with this reason are listed again beside the new ones of their partition.
     lasting: Reason | None = None
-    # Where what was told as this class is proven to be something else, it is told for this reason.
+    # An episode reported as this class and then proven to be something else is reported as this reason.
     refuted: tuple[SequenceClass, Reason] | None = None
 
 
-def newly_reported(view: View) -> tuple[Episode, ...]:
-    """Return the episodes of which this round says something that was not said before."""
+def list_newly_reported(view: View) -> tuple[Episode, ...]:
+    """Return the episodes that this round reports, for the first time or again."""
     now = view.memory.sequences
     if not now.open and (view.before is None or not view.before.sequences.open):
         return ()
-    known = () if view.before is None else view.before.sequences.episodes
-    before = {one.id: _times(one) for one in known}
+    episodes_before = () if view.before is None else view.before.sequences.episodes
+    before = {episode.id: _times(episode) for episode in episodes_before}
     return tuple(episode for episode in now.episodes if _times(episode) > before.get(episode.id, 0))
 
 
@@ -67,31 +67,28 @@ def _times(episode: Episode) -> int:
 def judge_episodes(
     view: View, rule: RuleMeta, reasons: Reasons, questions: tuple[Question, ...] = ()
 ) -> Judgement:
-    """Judge the partitions with episodes; a BREACH says what is new of one."""
+    """Judge the partitions with episodes; a BREACH reports their new verdicts."""
     names = _names(view)
     if not names:
         return _of_cluster(view, rule, reasons, questions)
-    new = {one.id: one for one in newly_reported(view)}
-    told = _by_name(view, new.values(), reasons)
-    told = {**_refuted(view, new.values(), reasons), **told}
-    quiet = _quiet(view, reasons)
+    new = {episode.id: episode for episode in list_newly_reported(view)}
+    by_name = _group_reported(view, new.values(), reasons)
+    by_name = {**_group_refuted(view, new.values(), reasons), **by_name}
+    quiet = _judge_quiet(view, reasons)
 
     def details(position: int) -> dict[str, EvidenceValue]:
-        episodes = told.get(names[position])
+        episodes = by_name.get(names[position])
         return _details(view, episodes, new) if episodes else _unknown_details(view, quiet)
 
-    awaited = _awaited(view) if quiet[0] is Verdict.OK else ()
+    awaited = _list_awaited(view) if quiet[0] is Verdict.OK else ()
     places: dict[Reason, list[int]] = {}
     for place, name in enumerate(names):
-        if name in told:
-            places.setdefault(_reason(told[name][0], reasons), []).append(place)
+        if name in by_name:
+            places.setdefault(_reason(by_name[name][0], reasons), []).append(place)
     return decide(
         rule,
         NamedSubjects(SubjectKind.PARTITION, tuple(_labels(view, name) for name in names)),
-        [
-            Case(marked(len(names), found), Verdict.BREACH, reason)
-            for reason, found in places.items()
-        ]
+        [Case(marked(len(names), rows), Verdict.BREACH, reason) for reason, rows in places.items()]
         + [
             Case(
                 np.array([name in awaited for name in names], np.bool_),
@@ -106,47 +103,51 @@ def judge_episodes(
 
 
 def _reason(episode: Episode, reasons: Reasons) -> Reason:
-    """Return why an episode is told: as a rule's own, or as none of it any more."""
+    """Return the reason why a rule reports an episode: as its own, or as refuted."""
     refuted = reasons.nothing_new if reasons.refuted is None else reasons.refuted[1]
     return reasons.of(episode) or refuted
 
 
-def _refuted(
+def _group_refuted(
     view: View, new: Iterable[Episode], reasons: Reasons
 ) -> dict[TopicPartition, list[Episode]]:
-    """Return by partition the episodes that were told as a rule's own, and are proven not to be.
+    """Return by partition the episodes that a rule reported and that are now proven to be another class.
 
-    Where others are still its own the partition is told for these: not at all if one is lasting.
+    A partition with other episodes of the rule reports those instead, and nothing if one is lasting.
     """
     if reasons.refuted is None or view.before is None:
         return {}
     class_, _ = reasons.refuted
-    before = {one.id: one.reported for one in view.before.sequences.open.values()}
-    found: dict[TopicPartition, list[Episode]] = {}
-    for one in new:
-        known = before.get(one.id)
-        was_own = known is not None and known.class_ is class_
-        if one.name is not None and was_own and one.verdict.is_confirmed and not reasons.of(one):
-            found.setdefault(one.name, []).append(one)
-    if not found:
+    before = {x.id: x.reported for x in view.before.sequences.open.values()}
+    refuted_episodes: dict[TopicPartition, list[Episode]] = {}
+    for own in new:
+        reported_before = before.get(own.id)
+        was_own = reported_before is not None and reported_before.class_ is class_
+        if own.name is not None and was_own and own.verdict.is_confirmed and not reasons.of(own):
+            refuted_episodes.setdefault(own.name, []).append(own)
+    if not refuted_episodes:
         return {}
     unchanged: dict[TopicPartition, list[Episode]] = {}
     for episode in view.memory.sequences.episodes:
-        if episode.name in found and episode.reported is not None and reasons.of(episode):
+        if (
+            episode.name in refuted_episodes
+            and episode.reported is not None
+            and reasons.of(episode)
+        ):
             unchanged.setdefault(episode.name, []).append(episode)
     return {
         name: sorted(unchanged.get(name, ()), key=_badness) or episodes
-        for name, episodes in found.items()
-        if not any(reasons.of(one) is reasons.lasting for one in unchanged.get(name, ()))
+        for name, episodes in refuted_episodes.items()
+        if not any(reasons.of(episode) is reasons.lasting for episode in unchanged.get(name, ()))
     }
 
 
 def _of_cluster(
     view: View, rule: RuleMeta, reasons: Reasons, questions: tuple[Question, ...]
 ) -> Judgement:
-    """Answer where nothing was rejected: whether that is known, and whether anybody wanted to know."""
+    """Judge the cluster where nothing was rejected: OK only if the brokers' logs are read."""
     subject = NamedSubjects(SubjectKind.CLUSTER, ({"cluster": view.snapshot.cluster},))
-    quiet = _quiet(view, reasons)
+    quiet = _judge_quiet(view, reasons)
 
     def details(_: int) -> dict[str, EvidenceValue]:
         return _unknown_details(view, quiet)
@@ -154,22 +155,22 @@ def _of_cluster(
     return decide(rule, subject, [], quiet, details=details, questions=questions)
 
 
-def _quiet(view: View, reasons: Reasons) -> tuple[Verdict, Reason]:
-    """Return what is said where nothing is new: it may be that it could not be told."""
+def _judge_quiet(view: View, reasons: Reasons) -> tuple[Verdict, Reason]:
+    """Return verdict and reason where nothing is new: UNKNOWN if something may have been missed."""
     if any(gap.scope is GapScope.BROKER_LOG for gap in view.snapshot.gaps):
         return Verdict.UNKNOWN, reasons.log_not_read
     if view.memory.sequences.unreported:
         return Verdict.UNKNOWN, reasons.too_many
-    if any(_may_be_of(one, reasons) for one in _nameless(view)):
+    if any(_may_be_of(episode, reasons) for episode in _nameless(view)):
         return Verdict.UNKNOWN, reasons.partition_not_reported
     log: BrokerLog = view.snapshot.broker_log
     return Verdict.OK, reasons.nothing_new if log.is_read else reasons.no_source
 
 
-def _awaited(view: View) -> frozenset[TopicPartition | None]:
-    """Return the partitions of which it is still to be found out what an episode is."""
-    known = view.memory.sequences.open.values()
-    return frozenset(one.name for one in known if not one.verdict.is_confirmed)
+def _list_awaited(view: View) -> frozenset[TopicPartition | None]:
+    """Return the partitions with an open episode that is not confirmed yet."""
+    open_episodes = view.memory.sequences.open.values()
+    return frozenset(episode.name for episode in open_episodes if not episode.verdict.is_confirmed)
 
 
 def _nameless(view: View) -> list[Episode]:
@@ -177,28 +178,28 @@ def _nameless(view: View) -> list[Episode]:
 
 
 def _may_be_of(episode: Episode, reasons: Reasons) -> bool:
-    """Whether an episode is what a rule is about, as far as is known."""
+    """Whether an episode is the rule's, or may turn out to be."""
     return reasons.of(episode) is not None or not episode.verdict.is_confirmed
 
 
 def _names(view: View) -> list[TopicPartition]:
-    found = {episode.name for episode in view.memory.sequences.episodes if episode.name is not None}
-    return sorted(found)
+    names = {episode.name for episode in view.memory.sequences.episodes if episode.name is not None}
+    return sorted(names)
 
 
-def _by_name(
+def _group_reported(
     view: View, new: Iterable[Episode], reasons: Reasons
 ) -> dict[TopicPartition, list[Episode]]:
-    """Return what is told of the partitions of which something is new, the worst first."""
-    found: dict[TopicPartition, dict[str, Episode]] = {}
-    for one in new:
-        if one.name is not None and reasons.of(one) is not None:
-            found.setdefault(one.name, {})[one.id] = one
-    if found and reasons.lasting is not None:
+    """Return the episodes to report by partition, the worst first, where one is new."""
+    by_name: dict[TopicPartition, dict[str, Episode]] = {}
+    for new_episode in new:
+        if new_episode.name is not None and reasons.of(new_episode) is not None:
+            by_name.setdefault(new_episode.name, {})[new_episode.id] = new_episode
+    if by_name and reasons.lasting is not None:
         for episode in view.memory.sequences.episodes:
-            if episode.name in found and reasons.of(episode) is reasons.lasting:
-                found[episode.name][episode.id] = episode
-    return {name: sorted(episodes.values(), key=_badness) for name, episodes in found.items()}
+            if episode.name in by_name and reasons.of(episode) is reasons.lasting:
+                by_name[episode.name][episode.id] = episode
+    return {name: sorted(episodes.values(), key=_badness) for name, episodes in by_name.items()}
 
 
 def _badness(episode: Episode) -> tuple[int, bool, int]:
@@ -220,7 +221,7 @@ def _details(
 ) -> dict[str, EvidenceValue]:
     return {
         "topic_id": episodes[0].topic_id,
-        **told(episodes[0]),
+        **episode_evidence(episodes[0]),
         "episodes": [_short(episode, is_new=episode.id in new) for episode in episodes[:SHOWN]],
         "episode_count": len(episodes),
         "source_errors": _errors(view.snapshot.broker_log),
@@ -228,20 +229,20 @@ def _details(
 
 
 def _unknown_details(view: View, quiet: tuple[Verdict, Reason]) -> dict[str, EvidenceValue]:
-    """Return what keeps a rule from telling, where something does."""
+    """Return the evidence for an UNKNOWN verdict: what the rule could not read."""
     if quiet[0] is not Verdict.UNKNOWN:
         return {}
     nameless = _nameless(view)
     return {
         "source_errors": _errors(view.snapshot.broker_log),
         "untold_episodes": view.memory.sequences.unreported,
-        "without_partition": [_short(one, is_new=False) for one in nameless[-SHOWN:]],
+        "without_partition": [_short(episode, is_new=False) for episode in nameless[-SHOWN:]],
         "without_partition_count": len(nameless),
     }
 
 
-def told(episode: Episode) -> dict[str, EvidenceValue]:
-    """Return all that is known of one episode, as evidence."""
+def episode_evidence(episode: Episode) -> dict[str, EvidenceValue]:
+    """Return the evidence of one episode."""
     said = explain_episode(episode)
     verdict = said.verdict
     return {
@@ -284,4 +285,4 @@ def _short(episode: Episode, *, is_new: bool) -> dict[str, Scalar]:
 
 def _errors(log: BrokerLog) -> list[dict[str, Scalar]]:
     troubled = [source for source in log.sources if source.error is not None]
-    return [{"source": one.name, "error": one.error} for one in troubled[:SHOWN]]
+    return [{"source": source.name, "error": source.error} for source in troubled[:SHOWN]]

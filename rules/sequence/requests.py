@@ -1,4 +1,4 @@
-"""What has to be found out of open episodes: the batches around a rejection, and the producer's state."""
+"""Builds the queries of open episodes: for the batches around a rejection and the producer's state."""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ from rules.view import View
 
 
 def questions_of(view: View) -> tuple[Question, ...]:
-    """Return what the open episodes want to know of the next round; nothing where none is open."""
-    asking = [one for one in view.memory.sequences.open.values() if one.is_querying]
-    rows = sorted({row for one in asking if (row := row_of(view.snapshot, one.name)) is not None})
+    """Return the questions of the open episodes for the next round; none where no episode queries."""
+    querying = [episode for episode in view.memory.sequences.open.values() if episode.is_querying]
+    rows = sorted(
+        {row for episode in querying if (row := row_of(view.snapshot, episode.name)) is not None}
+    )
     if not rows:
         return ()
-    ids = frozenset(one.producer_id for one in asking if one.producer_id is not None)
+    ids = frozenset(episode.producer_id for episode in querying if episode.producer_id is not None)
     states = ProducersQuestion(
         view.snapshot.partitions, np.array(rows, np.int64), wants_states_of=ids
     )
-    wanted = tuple(wanted for one in asking for wanted in _wanted(one))
-    return states, BatchesQuestion(wanted)
+    requests = tuple(requests for episode in querying for requests in _list_requests(episode))
+    return states, BatchesQuestion(requests)
 
 
-def _wanted(episode: Episode) -> Iterable[BatchRequest]:
-    """Ask about the first and the last rejection that are not settled."""
+def _list_requests(episode: Episode) -> Iterable[BatchRequest]:
+    """Request the batches around the first and the last rejection that are not settled."""
     name, producer_id = episode.name, episode.producer_id
-    open_ones = [one for one in episode.rejections if not one.is_settled]
+    open_ones = [rejection for rejection in episode.rejections if not rejection.is_settled]
     if name is None or producer_id is None or not open_ones:
         return
     for rejection in dict.fromkeys((open_ones[0], open_ones[-1])):

@@ -1,6 +1,6 @@
-"""What is kept of episodes: those that are over for a day, and of too many those that matter most.
+"""Limits the kept episodes: ended ones are kept for a day, and of too many the most important.
 
-What is dropped before anybody was told of it is counted, so that nobody takes it for nothing.
+Episodes that are dropped before they were reported are counted: the verdict is UNKNOWN then, not OK.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from rules.facts.changed import changed
 from rules.facts.episodes import Episode, EpisodeKey, SequenceMemory
+from rules.facts.replace_fields import replace_fields
 from rules.facts.sequence_verdicts import SequenceClass
 from rules.facts.times import MICROSECOND
 from rules.sequence.reported_once import with_report
@@ -22,35 +22,37 @@ MAX_OPEN: Final = 1000
 MAX_QUERYING: Final = 100  # episodes of one round
 
 
-def put_aside(
-    known: SequenceMemory, over: list[Episode], left: list[Episode], now_us: int
+def retire_episodes(
+    memory: SequenceMemory, over: list[Episode], remaining: list[Episode], now_us: int
 ) -> SequenceMemory:
-    """Put aside the episodes that are over, and let the newest of the others ask."""
-    if len(left) > MAX_OPEN:
-        left.sort(key=lambda one: (_is_open(one), _weight(one), one.last_seen_us))
-        over, left = [*over, *left[:-MAX_OPEN]], left[-MAX_OPEN:]
+    """End the episodes that are over, and let the newest of the others query the leader."""
+    if len(remaining) > MAX_OPEN:
+        remaining.sort(
+            key=lambda episode: (_is_open(episode), _weight(episode), episode.last_seen_us)
+        )
+        over, remaining = [*over, *remaining[:-MAX_OPEN]], remaining[-MAX_OPEN:]
     oldest = now_us - ENDED_KEPT // MICROSECOND
-    before = tuple(one for one in known.ended if (one.ended_us or now_us) > oldest)
-    ended = (*before, *(_ended(one, now_us) for one in over))
-    kept = _that_matter(ended)
-    ids = {one.id for one in kept}
-    reported_before = {one.id: one.reported for one in over}
+    before = tuple(episode for episode in memory.ended if (episode.ended_us or now_us) > oldest)
+    ended = (*before, *(_end_episode(episode, now_us) for episode in over))
+    retained = _retain_important(ended)
+    ids = {episode.id for episode in retained}
+    reported_before = {episode.id: episode.reported for episode in over}
     unreported = sum(
-        one.id not in ids and one.reported is not reported_before[one.id]
-        for one in ended[len(before) :]
+        episode.id not in ids and episode.reported is not reported_before[episode.id]
+        for episode in ended[len(before) :]
     )
-    asking = _taking_turns(left)
+    by_key = _limit_queries(remaining)
     return replace(
-        known,
-        open={key: with_report(one, now_us) for key, one in asking.items()},
-        ended=kept,
-        unreported=unreported + (known.unreported if (known.unreported_us or 0) > oldest else 0),
-        unreported_us=now_us if unreported else known.unreported_us,
+        memory,
+        open={key: with_report(episode, now_us) for key, episode in by_key.items()},
+        ended=retained,
+        unreported=unreported + (memory.unreported if (memory.unreported_us or 0) > oldest else 0),
+        unreported_us=now_us if unreported else memory.unreported_us,
     )
 
 
-def _that_matter(ended: tuple[Episode, ...]) -> tuple[Episode, ...]:
-    """Return at most so many as are kept: harmless ones go first, and of those the oldest."""
+def _retain_important(ended: tuple[Episode, ...]) -> tuple[Episode, ...]:
+    """Return at most `MAX_ENDED` episodes: harmless ones are dropped first, and of those the oldest."""
     if len(ended) <= MAX_ENDED:
         return ended
     order = sorted(range(len(ended)), key=lambda place: _weight(ended[place]))
@@ -58,21 +60,21 @@ def _that_matter(ended: tuple[Episode, ...]) -> tuple[Episode, ...]:
 
 
 def _weight(episode: Episode) -> int:
-    """Return how much an episode matters: a loss most, what is proven harmless least."""
+    """Return the importance of an episode: 2 for a proven loss, 0 for another proof, else 1."""
     if not episode.verdict.is_confirmed:
         return 1
     return 2 if episode.verdict.class_ is SequenceClass.LOSS else 0
 
 
 def _is_open(episode: Episode) -> bool:
-    """Whether looking further may change what is said of it."""
+    """Whether further evidence may change the verdict."""
     return not episode.verdict.is_confirmed
 
 
-def _ended(episode: Episode, now_us: int) -> Episode:
-    """Return an episode that is over; what was not proven harmless by now is not known to be.
+def _end_episode(episode: Episode, now_us: int) -> Episode:
+    """Return an episode as ended; one not proven harmless by now becomes UNDETERMINED.
 
-    Neither is what had to go before it was investigated.
+    So does a suspected loss that was dropped before its investigation ended.
     """
     said = episode.verdict
     is_cut_short = said.class_ is SequenceClass.LOSS and episode.is_investigated
@@ -90,15 +92,16 @@ def _ended(episode: Episode, now_us: int) -> Episode:
     return with_report(ended, now_us)
 
 
-def _taking_turns(episodes: Iterable[Episode]) -> dict[EpisodeKey, Episode]:
-    """Let the newest of many episodes ask; the others wait."""
-    found = {episode.key: episode for episode in episodes}
-    asking = sorted(
-        (one for one in found.values() if one.is_querying), key=lambda one: -one.last_seen_us
+def _limit_queries(episodes: Iterable[Episode]) -> dict[EpisodeKey, Episode]:
+    """Let the newest of many episodes query the leader; the others wait."""
+    by_key = {episode.key: episode for episode in episodes}
+    querying = sorted(
+        (episode for episode in by_key.values() if episode.is_querying),
+        key=lambda episode: -episode.last_seen_us,
     )
-    for one in asking[MAX_QUERYING:]:
-        asked, in_all = one.queries - 1, one.total_queries - 1
-        found[one.key] = changed(
-            one, is_querying=False, is_waiting=True, asked=asked, total_queries=in_all
+    for waiting in querying[MAX_QUERYING:]:
+        queries, total = waiting.queries - 1, waiting.total_queries - 1
+        by_key[waiting.key] = replace_fields(
+            waiting, is_querying=False, is_waiting=True, queries=queries, total_queries=total
         )
-    return found
+    return by_key

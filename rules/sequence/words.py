@@ -1,4 +1,4 @@
-"""What a verdict on a rejected sequence means, what would settle it, and what to do: for people."""
+"""Texts for people: what a verdict on a rejected sequence means, what would settle it, what to do."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from rules.facts.sequence_verdicts import Arrival
 from rules.facts.sequence_verdicts import SequenceReason as Why
 
 CHECK_LOG: Final = (
-    "Tidemark with READ on the topic: the header of the last accepted batch tells in which leader "
-    "epoch it was appended."
+    "Tidemark with READ on the topic: the header of the last accepted batch has the leader epoch in "
+    "which it was appended."
 )
 READ_AGAIN: Final = (
-    "Observation whether the records that follow arrived; `tidemark sequence ls` shows it."
+    "Check whether the records that follow arrived; `tidemark sequence ls` shows it."
 )
 COMPARE: Final = (
     "Compare the leader changes of the partition with the time of the line: `tidemark loss ls`, or "
@@ -36,7 +36,7 @@ NOTHING: Final = "Nothing has to be done for the records."
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """One reason in words; `settles` is None where nothing is open."""
+    """One reason in words; `needed_evidence` is None where nothing is open."""
 
     explanation: str
     needed_evidence: str | None
@@ -44,22 +44,21 @@ class Words:
 
 
 CHECK_ERRORS: Final = (
-    "Observe the errors of the producing application: what it was told to have failed was not "
-    "written."
+    "Check the errors of the producing application: records that it saw fail were not written."
 )
 
-# What is said beside a proof that nothing acknowledged is missing; `records` at least.
+# Added to a proof that nothing acknowledged is missing; `{records}` is a lower bound.
 ARRIVALS: Final[Mapping[Arrival, Words]] = {
     Arrival.AWAITED: Words(
         "Whether the rejected batch itself arrives is not known yet.",
         "The log from the rejected batch on, scanned to its end two minutes later: a client "
-        "tries again for so long.",
+        "retries for so long.",
         READ_AGAIN,
     ),
     Arrival.NEWER_EPOCH: Words(
         "The rejected batch did not arrive in its own producer epoch, which is over (at least "
         "{records}). Its records are there only if the client sent them once more under a newer "
-        "epoch, as librdkafka does; Java gives them up and tells its application.",
+        "epoch, as librdkafka does; Java gives them up and returns an error to its application.",
         None,
         CHECK_ERRORS,
     ),
@@ -69,19 +68,19 @@ ARRIVALS: Final[Mapping[Arrival, Words]] = {
         CHECK_ERRORS,
     ),
     Arrival.NOT_KNOWN: Words(
-        "Whether the rejected batch itself arrived could not be searched for.", None, CHECK_ERRORS
+        "Whether the rejected batch itself arrived could not be checked.", None, CHECK_ERRORS
     ),
 }
 
 
-def counted(number: int, what: str) -> str:
+def format_count(number: int, what: str) -> str:
     """Return a number with its noun."""
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 WORDS: Final[Mapping[Why, Words]] = {
     Why.EARLIEST_SEEN: Words(
-        "The broker says itself that an earlier batch of this transaction arrived later: the "
+        "The broker itself says that an earlier batch of this transaction arrived later: the "
         "client sends both again, in order.",
         None,
         NOTHING,
@@ -120,8 +119,8 @@ WORDS: Final[Mapping[Why, Words]] = {
         "The batch is not above the last sequence: it was sent again although it is in the log, "
         "and the broker does not remember it any more.",
         CHECK_LOG,
-        "Observation whether the client then sent it under a new producer epoch: its records would be "
-        "there twice.",
+        "Check whether the client then sent it under a new producer epoch: its records would be there "
+        "twice.",
     ),
     Why.EPOCHS_ABOVE_ZERO: Words(
         "Several new producer epochs began above sequence 0: the client does not begin anew after "
@@ -156,7 +155,7 @@ WORDS: Final[Mapping[Why, Words]] = {
     ),
     Why.RECORD_ERROR: Words(
         "No acknowledged record is missing, and exactly one producer of the topic had records fail "
-        "at that time: it gave them up and told its application.",
+        "at that time: it gave them up and returned an error to its application.",
         None,
         CHECK_ERRORS,
     ),
@@ -185,13 +184,13 @@ WORDS: Final[Mapping[Why, Words]] = {
         "The leader changed uncleanly after the last accepted batch, and what was missing did not "
         "come within 120 s, for which clients try again by default (librdkafka: 300 s): at most "
         "`at_most_records` records are gone.",
-        "The log of the broker that led before, when it comes back, tells the exact range.",
+        "The log of the broker that led before, when it comes back, shows the exact range.",
         KEEP_DISK,
     ),
     Why.UNCLEAN_CHANGE: Words(
         "The leader changed uncleanly after the last accepted batch: what is missing may be gone.",
         "The log from the rejected batch on, scanned to its end two minutes later: a client "
-        "tries again for so long.",
+        "retries for so long.",
         COPY_DISK,
     ),
     Why.CHANGE_NOT_KNOWN: Words(
@@ -201,7 +200,7 @@ WORDS: Final[Mapping[Why, Words]] = {
         COMPARE,
     ),
     Why.CHANGE_NOT_REPORTED: Words(
-        "The leader has changed, and the new one has not told yet what it has.",
+        "The leader has changed, and the new one has not reported yet where the older epoch ended.",
         "The next round.",
         READ_AGAIN,
     ),
@@ -209,7 +208,7 @@ WORDS: Final[Mapping[Why, Words]] = {
         "The leader changed cleanly after the last accepted batch: what was acknowledged is there. "
         "Most likely the client gave up batches that ran into their delivery timeout.",
         "`record-error-total` of the topic's producers (see docs/scrapes.md).",
-        "Observe the errors of the producing application.",
+        "Check the errors of the producing application.",
     ),
     Why.SEEMINGLY_CLEAN: Words(
         "The leader changed after the last accepted batch, cleanly as far as was seen; but the topic "
@@ -220,15 +219,15 @@ WORDS: Final[Mapping[Why, Words]] = {
     ),
     Why.CHANGES_UNSEEN: Words(
         "The leader changed after the last accepted batch, and Tidemark has nothing to compare: it "
-        "did not watch the partition yet, had no complete observe it, or more partitions changed at "
-        "once than it remembers. Whether anything was lost then cannot be told.",
+        "did not watch the partition yet, had no complete observation of it, or more partitions changed "
+        "at once than it remembers. Whether anything was lost then is not known.",
         "The log of the broker that led before, or of the controller (`UNCLEAN partition change`).",
         COMPARE,
     ),
-    Why.LOOKING: Words("The partition's log is being observed.", "The next round.", READ_AGAIN),
+    Why.LOOKING: Words("The partition's log is being scanned.", "The next round.", READ_AGAIN),
     Why.HEALING: Words(
         "The leader knows nothing of this producer; it may still come back in order.",
-        "The next two minutes: a client tries again for so long.",
+        "The next two minutes: a client retries for so long.",
         READ_AGAIN,
     ),
     Why.PARTITION_NOT_REPORTED: Words(
@@ -244,21 +243,21 @@ WORDS: Final[Mapping[Why, Words]] = {
     Why.PARTITION_NOT_SEEN: Words(
         "Tidemark does not see this partition: there is only the line.",
         "DESCRIBE on the topic, and a leader that answers.",
-        "`tidemark collect --once` names what cannot be seen, and why.",
+        "`tidemark collect --once` lists what cannot be observed, and why.",
     ),
     Why.TOPIC_RECREATED: Words(
         "The line is of an older topic of this name, which was deleted.",
         None,
-        "Nothing is left of that topic to observe.",
+        "Nothing is left of that topic to check.",
     ),
     Why.NOT_READABLE: Words(
-        "The partition's log may not be read, so that it stays open in which leader epoch the last "
-        "batch was appended.",
+        "Tidemark may not read the partition's log, so that the leader epoch in which the last batch "
+        "was appended is not known.",
         "READ on the topic for Tidemark.",
         COMPARE,
     ),
     Why.SCAN_FAILED: Words(
-        "The leader did not answer when it was asked for the producer's batches.",
+        "The leader did not answer the request for the producer's batches.",
         "A leader that answers, while the batches are retained.",
         COMPARE,
     ),

@@ -1,7 +1,7 @@
-"""Where partitions ended at a run of observations, packed: 4 bytes per observation where an end moved, else none.
+"""The ends of partitions at a run of observations, packed: 4 bytes per observation of an end that moved.
 
-A track is one end of one partition. Tracks come in two halves: the high watermarks of all
-partitions, then their last stable offsets; where both moved alike one column serves both.
+A track is one end of one partition. Tracks come in two halves: the high watermarks of all partitions,
+then their last stable offsets; where both moved alike one column serves both.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from rules.facts.column import Int64s
 
-STOOD: Final = -1  # the track has no column: it ends where it did before
+STOOD: Final = -1  # the track has no column: its end did not move
 LARGEST_SMALL: Final = np.iinfo(np.uint32).max
 
-# Given times, shape (observations, 1), and the ends of some tracks then, shape (observations, tracks): other ends.
+# From times, shape (observations, 1), and ends of some tracks, shape (observations, tracks), to other ends.
 Change = Callable[[Int64s, Int64s], Int64s]
 
 
@@ -26,7 +26,7 @@ Change = Callable[[Int64s, Int64s], Int64s]
 class Block:
     """The ends of all tracks at some observations; ends never go down from observation to observation."""
 
-    step: int  # of how many observations one is kept
+    step: int  # one of so many observations is stored
     start_us: int  # the observation before the first, microseconds since 1970-01-01 UTC
     times_us: Int64s  # of the observations, shape (observations,), ascending
     base: Int64s  # the ends at `start_us`, shape (tracks,)
@@ -36,7 +36,7 @@ class Block:
     ]  # by how much above the base, shape (observations, columns)
 
     @classmethod
-    def packed(
+    def pack(
         cls, *, step: int, start_us: int, times_us: Int64s, base: Int64s, ends: Int64s
     ) -> Block:
         """Pack the ends at some observations, shape (observations, tracks)."""
@@ -72,7 +72,7 @@ class Block:
         return self.ends_at(np.full(len(every), len(self.times_us) - 1), every)
 
     def ends_at(self, observation: Int64s, track: Int64s) -> Int64s:
-        """Return where tracks ended at observations, pair by pair; observation -1 is the one before the first."""
+        """Return the ends of tracks at observations, pair by pair; -1 is the observation before the first."""
         ends = self.base[track].copy()
         column = self.column[track]
         moved = np.flatnonzero((column != STOOD) & (observation >= 0))
@@ -87,40 +87,40 @@ class Block:
         return ends
 
     def take(self, tracks: Int64s) -> Block:
-        """Return other tracks in the places of these; of a negative number nothing is known yet."""
+        """Return the block with these tracks in this order; a negative number is a track without ends."""
         inside = tracks >= 0
         base = np.zeros(len(tracks), np.int64)
         column = np.full(len(tracks), STOOD, np.int32)
         base[inside], column[inside] = self.base[tracks[inside]], self.column[tracks[inside]]
         return replace(self, base=base, column=column)
 
-    def begun(self, tracks: Int64s, ends: Int64s) -> Block:
-        """Let tracks of which nothing was known stand where they were first seen."""
+    def begin(self, tracks: Int64s, ends: Int64s) -> Block:
+        """Set the ends of tracks without ends to their first observed ones."""
         base = self.base.copy()
         base[tracks] = ends
         return replace(self, base=base)
 
-    def changed(self, tracks: Int64s, change: Change) -> Block:
-        """Return it with other ends of some tracks, the ones before the first observation included."""
+    def change_ends(self, tracks: Int64s, change: Change) -> Block:
+        """Return the block with other ends of some tracks, including those before the first observation."""
         ends, base = self.dense(), self.base.copy()
         times = self.times_us[:, np.newaxis]
         ends[:, tracks] = change(times, ends[:, tracks])
         start = np.array([[self.start_us]], np.int64)
         base[tracks] = change(start, base[np.newaxis, tracks])[0]
-        return Block.packed(
+        return Block.pack(
             step=self.step, start_us=self.start_us, times_us=self.times_us, base=base, ends=ends
         )
 
-    def shifted(self, by_us: int) -> Block:
-        """Return it with all times moved."""
+    def shift_times(self, by_us: int) -> Block:
+        """Return the block with all times moved."""
         return replace(self, start_us=self.start_us + by_us, times_us=self.times_us + by_us)
 
 
-def merged(blocks: tuple[Block, ...]) -> Block:
-    """Return one block of neighbours, oldest first, of whose observations every so-manieth is kept."""
+def merge(blocks: tuple[Block, ...]) -> Block:
+    """Merge n neighbouring blocks, oldest first, into one with every nth observation."""
     keep = slice(len(blocks) - 1, None, len(blocks))
     first = blocks[0]
-    return Block.packed(
+    return Block.pack(
         step=first.step * len(blocks),
         start_us=first.start_us,
         times_us=np.concatenate([block.times_us for block in blocks])[keep],

@@ -1,8 +1,8 @@
-"""Where partitions ended at earlier observations, so that it can be told when an end passed an offset.
+"""The ends of partitions at earlier observations, from which follows when an end passed an offset.
 
-One observation per judged round is remembered, for both ends of every partition. What an observation did not see
-is filled in when it is seen again: evenly, because nobody knows better. A topic that was created
-again is another topic, and what lies above an end that went down is forgotten.
+One observation per judged round is remembered, for both ends of every partition. Ends that an observation
+lacks are interpolated linearly when the partition is observed again. A topic that was created again is
+another topic, and offsets above an end that went down are forgotten.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rules.facts.matching import matching_rows
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
 from rules.time_lag.block import Block, Change
-from rules.time_lag.thinning import Bounds, thinned
+from rules.time_lag.thinning import Bounds, thin
 
 DEFAULT: Final = Bounds()
 
@@ -43,7 +43,7 @@ class EndHistory:
 
     cluster_id: str
     partitions: Partitions
-    first_end: Column  # per track, where it was first seen; absent: it never was
+    first_end: Column  # per track, the first observed end; absent: never observed
     first_us: Int64s  # when that was, or up to when all older observations were forgotten
     seen_us: Int64s  # the last observation that saw the track
     # The longest time that was filled in, and when the last one ended; 0: every observation saw it.
@@ -55,7 +55,7 @@ class EndHistory:
 
     @property
     def now_us(self) -> int:
-        """Return when the last observation was."""
+        """Return the time of the last observation."""
         return self.observations[-1].at_us
 
     @property
@@ -79,30 +79,30 @@ def advance(  # noqa: PLR0913 - what an observation is made of
     now_us: int,
     bounds: Bounds = DEFAULT,
 ) -> EndHistory:
-    """Return what is remembered one observation later; rows of `partitions` begin with those of `offsets`.
+    """Return the history with one more observation; rows of `partitions` begin with those of `offsets`.
 
-    Partitions that are not among `partitions` are forgotten. A clock that was set back while nobody
-    watched moves what is remembered along.
+    Partitions that are not among `partitions` are forgotten. If the clock was set back in between, all
+    remembered times move with it.
     """
     seen = _tracks_of(offsets, len(partitions))
     if old is None or old.cluster_id != cluster_id:
-        return _begun(cluster_id, partitions, seen, now_us, bounds)
-    known = shifted(old, min(now_us - old.now_us, 0))
-    known = _over(known, partitions)
-    known = _with_new(known, seen, now_us)
-    known = _with_returned(_cut(known, seen), seen, now_us)
-    last = Ends(now_us, np.where(seen.valid, seen.values, known.observations[-1].ends))
-    return _settled(
+        return _begin(cluster_id, partitions, seen, now_us, bounds)
+    history = shift_times(old, min(now_us - old.now_us, 0))
+    history = _renumber(history, partitions)
+    history = _begin_tracks(history, seen, now_us)
+    history = _fill_in(_cut_above(history, seen), seen, now_us)
+    last = Ends(now_us, np.where(seen.valid, seen.values, history.observations[-1].ends))
+    return _pack(
         replace(
-            known,
-            seen_us=np.where(seen.valid, now_us, known.seen_us),
-            observations=(*known.observations, last),
+            history,
+            seen_us=np.where(seen.valid, now_us, history.seen_us),
+            observations=(*history.observations, last),
         )
     )
 
 
-def shifted(history: EndHistory, by_us: int) -> EndHistory:
-    """Return it with all times moved, so that durations survive a step of the clock."""
+def shift_times(history: EndHistory, by_us: int) -> EndHistory:
+    """Return the history with all times moved, so that durations survive a step of the clock."""
     if not by_us:
         return history
     return replace(
@@ -110,7 +110,7 @@ def shifted(history: EndHistory, by_us: int) -> EndHistory:
         first_us=history.first_us + by_us,
         seen_us=history.seen_us + by_us,
         filled_until_us=history.filled_until_us + by_us,
-        blocks=tuple(block.shifted(by_us) for block in history.blocks),
+        blocks=tuple(block.shift_times(by_us) for block in history.blocks),
         observations=tuple(
             replace(observation, at_us=observation.at_us + by_us)
             for observation in history.observations
@@ -122,7 +122,7 @@ def _tracks_of(offsets: Offsets, rows: int) -> Column:
     return offsets.high_watermark.padded(rows).joined(offsets.last_stable_offset.padded(rows))
 
 
-def _begun(
+def _begin(
     cluster_id: str, partitions: Partitions, seen: Column, now_us: int, bounds: Bounds
 ) -> EndHistory:
     timestamp = np.full(len(seen), now_us, np.int64)
@@ -141,8 +141,8 @@ def _begun(
 
 
 # ------------------------------------------------------------------ steps of one observation
-def _over(history: EndHistory, partitions: Partitions) -> EndHistory:
-    """Return it for partitions as they are numbered now."""
+def _renumber(history: EndHistory, partitions: Partitions) -> EndHistory:
+    """Return the history with the present numbering of partitions."""
     rows = matching_rows(partitions, history.partitions, needs_id=False)
     older = len(history.partitions)
     if older == len(rows) and np.array_equal(rows, np.arange(older)):
@@ -168,8 +168,8 @@ def _over(history: EndHistory, partitions: Partitions) -> EndHistory:
     )
 
 
-def _with_new(history: EndHistory, seen: Column, now_us: int) -> EndHistory:
-    """Begin tracks that were never seen: before, they are taken to have stood where they are."""
+def _begin_tracks(history: EndHistory, seen: Column, now_us: int) -> EndHistory:
+    """Begin tracks that were never observed, as if they had always had their present ends."""
     new = seen.valid & ~history.first_end.valid
     if not new.any():
         return history
@@ -181,7 +181,7 @@ def _with_new(history: EndHistory, seen: Column, now_us: int) -> EndHistory:
         ),
         first_us=np.where(new, now_us, history.first_us),
         seen_us=np.where(new, now_us, history.seen_us),
-        blocks=tuple(block.begun(tracks, ends) for block in history.blocks),
+        blocks=tuple(block.begin(tracks, ends) for block in history.blocks),
         observations=tuple(
             replace(observation, ends=np.where(new, seen.values, observation.ends))
             for observation in history.observations
@@ -189,8 +189,8 @@ def _with_new(history: EndHistory, seen: Column, now_us: int) -> EndHistory:
     )
 
 
-def _cut(history: EndHistory, seen: Column) -> EndHistory:
-    """Forget what lies above an end that went down: those offsets are to be written again."""
+def _cut_above(history: EndHistory, seen: Column) -> EndHistory:
+    """Forget the offsets above an end that went down: they will be written again."""
     fallen = seen.valid & (seen.values < history.observations[-1].ends)
     if not fallen.any():
         return history
@@ -202,12 +202,12 @@ def _cut(history: EndHistory, seen: Column) -> EndHistory:
     def is_above(block: Block) -> bool:
         return bool(np.any(block.last[tracks] > limit))
 
-    cut = _changed(history, tracks, lambda _, ends: np.minimum(ends, limit), is_above)
+    cut = _change(history, tracks, lambda _, ends: np.minimum(ends, limit), is_above)
     return replace(cut, first_end=Column(lowered, first.valid))
 
 
-def _with_returned(history: EndHistory, seen: Column, now_us: int) -> EndHistory:
-    """Fill in where tracks ended at the observations that did not see them, and had moved meanwhile."""
+def _fill_in(history: EndHistory, seen: Column, now_us: int) -> EndHistory:
+    """Interpolate the ends of tracks that moved while observations lacked them."""
     moved: Bools = seen.valid & (seen.values > history.observations[-1].ends)
     returned = moved & (history.seen_us < history.now_us)
     if not returned.any():
@@ -221,16 +221,16 @@ def _with_returned(history: EndHistory, seen: Column, now_us: int) -> EndHistory
         share = np.clip((times - since) / took, 0.0, 1.0)
         return np.where(times > since, ends_then + (grown * share).astype(np.int64), ends)
 
-    filled = _changed(history, tracks, evenly, lambda block: int(block.times_us[-1]) > oldest)
+    filled = _change(history, tracks, evenly, lambda block: int(block.times_us[-1]) > oldest)
     longest, until = history.filled_us.copy(), history.filled_until_us.copy()
     longest[tracks], until[tracks] = np.maximum(longest[tracks], took), now_us
     return replace(filled, filled_us=longest, filled_until_us=until)
 
 
-def _changed(
+def _change(
     history: EndHistory, tracks: Int64s, change: Change, is_touched: BlockTest
 ) -> EndHistory:
-    def changed(observation: Ends) -> Ends:
+    def change_ends(observation: Ends) -> Ends:
         ends = observation.ends.copy()
         timestamp = np.array([[observation.at_us]], np.int64)
         ends[tracks] = change(timestamp, ends[np.newaxis, tracks])[0]
@@ -239,32 +239,32 @@ def _changed(
     return replace(
         history,
         blocks=tuple(
-            block.changed(tracks, change) if is_touched(block) else block
+            block.change_ends(tracks, change) if is_touched(block) else block
             for block in history.blocks
         ),
-        observations=tuple(changed(observation) for observation in history.observations),
+        observations=tuple(change_ends(observation) for observation in history.observations),
     )
 
 
-def _settled(history: EndHistory) -> EndHistory:
-    """Pack the observations once there are enough, all but the last; forget what is too old."""
+def _pack(history: EndHistory) -> EndHistory:
+    """Pack the observations once there are enough, all but the last; forget those that are too old."""
     observations, enough = history.observations, history.bounds.observations
     if len(observations) <= enough:
         return history
-    packed, last = observations[:enough], observations[enough:]
+    recent, last = observations[:enough], observations[enough:]
     older = history.blocks[-1] if history.blocks else None
-    block = Block.packed(
+    block = Block.pack(
         step=1,
         start_us=history.older_us,
-        times_us=np.array([observation.at_us for observation in packed], np.int64),
-        base=packed[0].ends if older is None else older.last,
-        ends=np.stack([observation.ends for observation in packed]),
+        times_us=np.array([observation.at_us for observation in recent], np.int64),
+        base=recent[0].ends if older is None else older.last,
+        ends=np.stack([observation.ends for observation in recent]),
     )
-    blocks = thinned((*history.blocks, block), history.bounds)
-    return _forgotten(replace(history, blocks=blocks, observations=last))
+    blocks = thin((*history.blocks, block), history.bounds)
+    return _forget_old(replace(history, blocks=blocks, observations=last))
 
 
-def _forgotten(history: EndHistory) -> EndHistory:
+def _forget_old(history: EndHistory) -> EndHistory:
     """Let tracks begin where the oldest block does."""
     oldest = history.blocks[0]
     later = history.first_end.valid & (history.first_us < oldest.start_us)

@@ -1,6 +1,6 @@
-"""Tells the time lag of every commit of a round from what is remembered of the ends.
+"""The time lag of every commit of a round, computed from the history of ends.
 
-What counts is the oldest offset that is unread and still there: the committed one, or the log start
+What counts is the oldest unread offset that still exists: the committed offset, or the log start offset
 where records expired before they were read. Markers alone are nothing to read.
 """
 
@@ -14,7 +14,7 @@ from rules.facts.snapshot import Snapshot
 from rules.question import SMALL_LAG
 from rules.time_lag.ends import EndHistory
 from rules.time_lag.lags import PRESENT, REASONS, TimeLag, TimeLags, WhyAbsent
-from rules.time_lag.passed import passed
+from rules.time_lag.passed import find_passed
 
 
 def time_lags(history: EndHistory, snapshot: Snapshot) -> TimeLags:
@@ -22,7 +22,7 @@ def time_lags(history: EndHistory, snapshot: Snapshot) -> TimeLags:
     commits, offsets = snapshot.commits, snapshot.offsets
     nothing, hidden = commits.nothing_to_read.values > 0, commits.scan_failed
     stable = commits.read_committed_lag(offsets)
-    # In front of the high watermark a marker is known to stand alone if it is one offset.
+    # Before the high watermark, a single remaining offset is known to be a marker.
     is_one = _is_at_most(commits.read_uncommitted_lag(offsets), 1)
     return TimeLags(
         read_committed=_lags(
@@ -60,13 +60,13 @@ def _lags(  # noqa: PLR0913 - one isolation level, each of its columns by name
     shared[snapshot.offset_commits] = False
     seen = ends.valid & ~beyond & ~shared
     is_read = seen & ((unread >= ends.values) | nothing)
-    asked = np.flatnonzero(seen & ~is_read & ~doubtful)
-    found = passed(history, commits.row[asked] + first_track, unread[asked])
+    places = np.flatnonzero(seen & ~is_read & ~doubtful)
+    passed = find_passed(history, commits.row[places] + first_track, unread[places])
     lag, within = np.zeros(len(commits), np.int64), np.zeros(len(commits), np.int64)
-    lag[asked] = np.where(found.known, history.now_us - found.at_us, 0)
-    within[asked] = found.within_us
+    lag[places] = np.where(passed.is_known, history.now_us - passed.at_us, 0)
+    within[places] = passed.within_us
     older = np.zeros(len(commits), np.bool_)
-    older[asked] = ~found.known
+    older[places] = ~passed.is_known
     why = np.full(len(commits), PRESENT, np.int8)
     for reason, where in (
         (WhyAbsent.PERHAPS_NOTHING_TO_READ, seen & ~is_read & doubtful),

@@ -1,4 +1,4 @@
-"""How many seconds behind groups are: what is told of each commit, and why something is not told.
+"""How many seconds groups are behind: the time lag of each commit, or why it is absent.
 
 The time lag of a commit is how long its oldest unread offset has been readable: now minus the time
 at which the end of the partition passed it. 0 where nothing is unread.
@@ -20,11 +20,11 @@ from rules.facts.times import SECOND_US
 class WhyAbsent(StrEnum):
     """Why a commit has no time lag."""
 
-    END_UNKNOWN = "end_unknown"  # the round did not see where the partition ends
+    END_UNKNOWN = "end_unknown"  # the round did not read the end of the partition
     BEYOND_END = "beyond_end"  # committed above the end, as the lag in offsets is absent there
-    # It was readable before anything that is remembered: `at_least_us` is a lower bound.
+    # It was readable before the history begins: `at_least_us` is a lower bound.
     OLDER_THAN_HISTORY = "older_than_history"
-    # A few offsets are unread, perhaps markers alone, and the log may not be inspected.
+    # A few offsets are unread, perhaps markers alone, and the log could not be read.
     PERHAPS_NOTHING_TO_READ = "perhaps_nothing_to_read"
     SHARE_GROUP = "share_group"  # its start offset trails behind what was acknowledged
 

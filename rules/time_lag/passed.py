@@ -17,39 +17,39 @@ class Stretch(Protocol):
 
     @property
     def start_us(self) -> int:
-        """The observation before the first."""
+        """Return the time of the observation before the first."""
 
     @property
     def times_us(self) -> Int64s:
-        """When the observations were, ascending."""
+        """Return the times of the observations, ascending."""
 
     @property
     def base(self) -> Int64s:
-        """Where tracks ended at the observation before the first."""
+        """Return the ends of tracks at the observation before the first."""
 
     def ends_at(self, observation: Int64s, track: Int64s) -> Int64s:
-        """Return where tracks ended at observations, pair by pair; observation -1 is the one before the first."""
+        """Return the ends of tracks at observations, pair by pair; -1 is the observation before the first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Passed:
-    """When ends passed offsets, one row per question."""
+class PassedOffsets:
+    """When ends passed offsets, one row per requested offset."""
 
     at_us: Int64s  # microseconds since 1970-01-01 UTC; 0 where not known
     within_us: Int64s  # the truth is not further away than this
-    known: Bools  # False: it was before anything that is remembered of the track
+    is_known: Bools  # False: it was before anything that is remembered of the track
 
 
-def passed(history: EndHistory, tracks: Int64s, offsets: Int64s) -> Passed:
-    """Return when each track's end passed an offset, that is, when that offset could be read.
+def find_passed(history: EndHistory, tracks: Int64s, offsets: Int64s) -> PassedOffsets:
+    """Return when each track's end passed an offset, that is, when that offset became readable.
 
-    Every offset must be below the end at the last observation. Between two observations records are taken to have
-    come evenly. Cost: about 15 ms for 60,000 questions.
+    Every offset must be below the end at the last observation. Between two observations the end is
+    interpolated linearly. Cost: about 15 ms for 60,000 offsets.
     """
     at_us, within_us = np.zeros(len(tracks), np.int64), np.zeros(len(tracks), np.int64)
     first = history.first_end
-    known = first.valid[tracks] & (offsets >= first.values[tracks])
-    pending = np.flatnonzero(known)
+    is_known = first.valid[tracks] & (offsets >= first.values[tracks])
+    pending = np.flatnonzero(is_known)
     for stretch in _newest_first(history):
         is_here = stretch.base[tracks[pending]] <= offsets[pending]
         here = pending[is_here]
@@ -58,9 +58,9 @@ def passed(history: EndHistory, tracks: Int64s, offsets: Int64s) -> Passed:
         pending = pending[~is_here]
         if not len(pending):
             break
-    was_filled = known & (at_us <= history.filled_until_us[tracks])
+    was_filled = is_known & (at_us <= history.filled_until_us[tracks])
     within_us = np.where(was_filled, np.maximum(within_us, history.filled_us[tracks]), within_us)
-    return Passed(at_us=at_us, within_us=within_us, known=known)
+    return PassedOffsets(at_us=at_us, within_us=within_us, is_known=is_known)
 
 
 def _newest_first(history: EndHistory) -> Iterator[Stretch]:
@@ -94,9 +94,9 @@ class _Recent:
 def _between(
     stretch: Stretch, tracks: Int64s, offsets: Int64s, not_before: Int64s
 ) -> tuple[Int64s, Int64s]:
-    """Return the time between two observes which the end passed, and how far off it may be.
+    """Return the time between two observations at which the end passed, and its greatest error.
 
-    The first observation above the offset is found by halving, for all at once.
+    The first observation above the offset is found by binary search, for all offsets at once.
     """
     low = np.zeros(len(tracks), np.int64)
     high = np.full(len(tracks), len(stretch.times_us) - 1, np.int64)

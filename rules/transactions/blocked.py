@@ -1,7 +1,7 @@
 """Whom a transaction holds up: the groups that cannot read past it.
 
-One partition's commits are found among all commits. Who asks about many partitions of a snapshot
-sorts the commits once (`CommitsByRow`).
+For one partition all commits are scanned. For many partitions of a snapshot, sort the commits once
+(`CommitsByRow`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ SHOWN: Final = 20  # groups in one finding
 class BlockedGroup:
     """A group that reads a partition and cannot get past a transaction on it.
 
-    Its isolation level cannot be asked: it reads committed records only, as all of an exactly-once
-    pipeline do, if it has not been seen beyond.
+    Kafka does not report its isolation level: a group counts as read_committed, as in an exactly-once
+    pipeline, unless it has committed beyond the last stable offset.
     """
 
     group_id: str
@@ -42,7 +42,7 @@ def blocked_groups(snapshot: Snapshot, row: int, start_offset: int) -> list[Bloc
 
 
 class CommitsByRow:
-    """The commits of a snapshot in the order of their partitions, for many questions."""
+    """The commits of a snapshot, sorted by partition."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         """Sort once: about a tenth of a second per million commits."""
@@ -51,11 +51,11 @@ class CommitsByRow:
         self._rows = snapshot.commits.row[self._places]
 
     def blocked_groups(self, row: int, start_offset: int) -> list[BlockedGroup]:
-        """Return what the function of this name does."""
+        """Return the same as the function of this name."""
         return _among(self._snapshot, self._of(row), row, start_offset)
 
-    def are_blocked(self, row: int, start_offset: int, asked: Bools) -> bool:
-        """Whether one of the groups that `asked` marks is among them; by place in the snapshot."""
+    def are_blocked(self, row: int, start_offset: int, is_requested: Bools) -> bool:
+        """Whether one of the groups in `is_requested`, by position in the snapshot, is blocked."""
         snapshot = self._snapshot
         if snapshot.offsets.high_watermark[row] is None:
             return False
@@ -63,13 +63,13 @@ class CommitsByRow:
         commits = snapshot.commits
         is_before = commits.committed_offset[places] <= start_offset
         groups = commits.group[places[is_before]]
-        wanted = groups[asked[groups]].tolist()
-        return any(snapshot.groups[one].group_type is not GroupType.SHARE for one in wanted)
+        requested = groups[is_requested[groups]].tolist()
+        return any(snapshot.groups[group].group_type is not GroupType.SHARE for group in requested)
 
     def _of(self, row: int) -> Int64s:
         first, last = np.searchsorted(self._rows, (row, row + 1))
-        found: Int64s = self._places[first:last]
-        return found
+        places: Int64s = self._places[first:last]
+        return places
 
 
 def _among(snapshot: Snapshot, places: Int64s, row: int, start_offset: int) -> list[BlockedGroup]:
@@ -78,10 +78,10 @@ def _among(snapshot: Snapshot, places: Int64s, row: int, start_offset: int) -> l
     if end is None:
         return []
     reached = places[snapshot.commits.committed_offset[places] <= start_offset]
-    found = [_blocked(snapshot, place, start_offset, end) for place in reached.tolist()]
+    groups = [_blocked(snapshot, place, start_offset, end) for place in reached.tolist()]
     return sorted(
-        (one for one in found if one is not None),
-        key=lambda one: (not one.is_waiting, one.group_id),
+        (group for group in groups if group is not None),
+        key=lambda group: (not group.is_waiting, group.group_id),
     )
 
 

@@ -1,4 +1,4 @@
-"""A hold-up as evidence: whose transaction it is, whom it blocks, and what ends it."""
+"""The evidence of an LSO blocker: its transaction, the groups that it blocks, and what ends it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from rules.transactions.lso_blocker import LsoBlocker
 BOOTSTRAP_BROKERS: Final = 3
 
 
-def told(snapshot: Snapshot, held: LsoBlocker, now: datetime) -> dict[str, EvidenceValue]:
-    """Return all that is known of one hold-up."""
+def blocker_evidence(
+    snapshot: Snapshot, held: LsoBlocker, now: datetime
+) -> dict[str, EvidenceValue]:
+    """Return the evidence of one blocker, with the groups that it blocks."""
     return {**holder_evidence(held, now), **_blocked(snapshot, held)}
 
 
 def holder_evidence(held: LsoBlocker, now: datetime) -> dict[str, EvidenceValue]:
-    """Return whose transaction it is, without the groups: they take a scan the commits."""
+    """Return the evidence of the transaction, without the groups, which need a scan of all commits."""
     return {
         **_of_producer(held),
         **_of_transaction(held.transaction, now),
@@ -35,8 +37,8 @@ def holder_evidence(held: LsoBlocker, now: datetime) -> dict[str, EvidenceValue]
 def repair_command(snapshot: Snapshot, held: LsoBlocker) -> str | None:
     """Return the command of Kafka's own tools that aborts a hanging transaction.
 
-    The leader observations its producer up by the start offset. Over a listener with a password the tool
-    needs `--command-config` too.
+    The leader finds the producer by the start offset. On a listener with authentication the tool also
+    needs `--command-config`.
     """
     if held.start_offset is None:
         return None
@@ -61,7 +63,7 @@ def repair_command(snapshot: Snapshot, held: LsoBlocker) -> str | None:
 def running(started_at: datetime | None, now: datetime) -> timedelta | None:
     """Return for how long a transaction has been open.
 
-    It began by its coordinator's clock: where that is ahead of ours, this cannot be told yet.
+    Its start is by the coordinator's clock: None while that clock is ahead of Tidemark's.
     """
     if started_at is None or started_at > now:
         return None

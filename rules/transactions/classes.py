@@ -1,4 +1,4 @@
-"""What becomes of an open transaction, as its coordinator's own words tell."""
+"""The class of an open transaction, from its state at the coordinator."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ CLOCKS_DIFFER: Final = timedelta(seconds=1)
 
 
 class TransactionClass(StrEnum):
-    """What holds a last stable offset back, and who will let it go."""
+    """What blocks a last stable offset, and who will end it."""
 
     OPEN = "open"  # within its own timeout
-    OVERDUE = "overdue"  # its timeout is over: the coordinator will abort it
+    OVERDUE = "overdue"  # its timeout has passed: the coordinator will abort it
     PREPARE_COMMIT = "prepare_commit"  # decided, and the marker is not written yet
     PREPARE_ABORT = "prepare_abort"
-    MARKER_NOT_REPLICATED = "marker_not_replicated"  # written by the leader, too few have it
+    MARKER_NOT_REPLICATED = "marker_not_replicated"  # written by the leader, on too few replicas
     HANGING = "hanging"  # no coordinator will ever end it
     TWO_PHASE_COMMIT = "two_phase_commit"  # open without a limit, by design (KIP-939)
     UNKNOWN = "unknown"

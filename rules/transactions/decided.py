@@ -1,7 +1,7 @@
-"""For how long a decided transaction has waited for its marker: never counted from its beginning.
+"""For how long a decided transaction has waited for its marker, never counted from its start.
 
-A last stable offset means as long as its transaction was open. What is late is told by the
-decision alone: the round that first saw it, and a later one in which it still holds.
+A last stable offset is unchanged for as long as its transaction was open. Whether the marker is late follows
+from the decision alone: the round that first observed it, and a later one in which it still waits.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ STUCK: Final = timedelta(seconds=30)
 
 
 class MarkerDelay(Enum):
-    """What can be said of a marker that is not there yet."""
+    """The state of a marker that is not written yet."""
 
     BEING_WRITTEN = auto()
-    FIRST_OBSERVATION = auto()  # since when it waits is not known: Tidemark has just begun
+    FIRST_OBSERVATION = auto()  # since when it waits is not known: Tidemark has just started
     STUCK = auto()
 
 
 def marker_delay(view: View, decided_since_us: int) -> MarkerDelay:
-    """Judge a marker by the time of the round that first saw its transaction decided."""
+    """Judge a marker by the time of the round that first observed the decision."""
     waits_us = microseconds(view.now) - decided_since_us
     if waits_us >= STUCK // timedelta(microseconds=1):
         return MarkerDelay.STUCK
@@ -37,7 +37,7 @@ def marker_delay(view: View, decided_since_us: int) -> MarkerDelay:
 
 
 def decided_since_us(view: View, held: LsoBlocker) -> int | None:
-    """Return which round first saw the transaction of a hold-up decided; None: it may be open."""
+    """Return the time of the round that first observed the blocker as decided; None: it may be open."""
     if held.producer is None:
         return held.first_seen_us
     entry = held.transaction

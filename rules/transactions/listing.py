@@ -1,8 +1,8 @@
 """The open transactions of a cluster in one list, for people: the worst first.
 
-There is one entry per transaction that a coordinator lists as open, and one per transaction that
-only a partition shows: it hangs, or nobody can say whose it is. Whom it holds up is computed on
-demand, because that reads commits.
+There is one entry per transaction that a coordinator lists as open, and one per transaction that only a
+partition shows: it hangs, or its owner is not known. The groups that it blocks are computed on demand,
+because that reads commits.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.last_observation import microseconds
 from rules.facts.producers import OpenProducer
 from rules.facts.snapshot import Snapshot
-from rules.facts.transaction_unknown import UnknownReason
 from rules.facts.transaction_memory import SeenTransaction
+from rules.facts.transaction_unknown import UnknownReason
 from rules.facts.transactions import IdVisibility, Transaction, TransactionState
 from rules.transactions.blocked import BlockedGroup, CommitsByRow
 from rules.transactions.blocker_evidence import repair_command, running
@@ -39,7 +39,7 @@ WORST_FIRST: Final = (
     TransactionClass.OPEN,
     TransactionClass.TWO_PHASE_COMMIT,
 )
-# Offsets are read before producers: what has just ended leaves a held offset that nobody holds.
+# Offsets are read before producers: a transaction that has just ended leaves a blocked offset behind.
 NOBODY_IS_ODD_AFTER: Final = timedelta(seconds=3)
 # Without these a transaction, or what it holds back, may be missing from the list.
 HOLDING_SCOPES: Final = frozenset(
@@ -52,16 +52,16 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """One partition of an open transaction; what was not seen is absent."""
+    """One partition of an open transaction; values that were not read are None."""
 
     name: TopicPartition
     row: int | None  # of the snapshot's partitions; None: they do not list it
     leader: BrokerId | None
-    start_offset: int | None  # None: its leader was not asked, or did not tell
+    start_offset: int | None  # None: its leader was not queried, or did not answer
     last_stable_offset: int | None
     high_watermark: int | None
     holds_last_stable_offset: bool | None
-    producer: OpenProducer | None  # as its leader tells it
+    producer: OpenProducer | None  # as its leader reports it
 
     @property
     def open_span(self) -> int | None:
@@ -72,7 +72,7 @@ class Place:
 
     @property
     def blocks_from(self) -> int | None:
-        """Return the offset that nobody gets past who reads committed records only."""
+        """Return the offset beyond which no read_committed consumer reads."""
         if self.start_offset is None and self.holds_last_stable_offset:
             return self.last_stable_offset
         return self.start_offset
@@ -100,7 +100,7 @@ class ListedTransaction:
     repair: str | None = None  # the command that ends it, where nothing else will
 
     def running(self, now: datetime) -> timedelta | None:
-        """Return for how long it has been open, None where that cannot be told: see `told`."""
+        """Return for how long it has been open, None where that is not known."""
         return running(self.started_at, now)
 
     @property
@@ -130,17 +130,17 @@ class Listing:
     all_coordinators_answered: bool
     gaps: tuple[Gap, ...]
     was_ever_used: bool  # False: there is no coordinator, and no transaction ever was
-    partitions_not_queried: int  # held by nobody in the list, and their leaders were not asked yet
+    partitions_not_queried: int  # blocked by no listed transaction, and their leaders not queried
 
     @property
     def is_complete(self) -> bool:
-        """Whether there is no other open transaction, and each entry says all there is to say."""
+        """Whether there is no other open transaction, and each entry is complete."""
         sees_all = self.visibility is not IdVisibility.UNPROVEN or not self.was_ever_used
-        was_asked = not self.partitions_not_queried
-        return self.all_coordinators_answered and sees_all and was_asked and not self.gaps
+        all_queried = not self.partitions_not_queried
+        return self.all_coordinators_answered and sees_all and all_queried and not self.gaps
 
     def blocked_by(self, place: Place) -> list[BlockedGroup] | None:
-        """Return the groups that cannot get past a transaction, None where that cannot be told."""
+        """Return the groups that a transaction blocks, None where that is not known."""
         if place.row is None or place.high_watermark is None:
             return None
         start = place.blocks_from
@@ -149,20 +149,20 @@ class Listing:
         return self.commits.blocked_groups(place.row, start)
 
     def holding_up(self, is_queried: Callable[[str], bool]) -> Iterator[ListedTransaction]:
-        """Give the transactions that are known to hold up a group that is asked for by its id."""
+        """Yield the transactions that block a group which `is_queried` selects by its id."""
         groups = self.view.snapshot.groups
-        asked: Bools = np.fromiter((is_queried(group.group_id) for group in groups), np.bool_)
-        if not asked.any():
+        mask: Bools = np.fromiter((is_queried(group.group_id) for group in groups), np.bool_)
+        if not mask.any():
             return
         for entry in self.transactions:
-            if any(self._holds_up(place, asked) for place in entry.places):
+            if any(self._holds_up(place, mask) for place in entry.places):
                 yield entry
 
-    def _holds_up(self, place: Place, asked: Bools) -> bool:
+    def _holds_up(self, place: Place, mask: Bools) -> bool:
         start = place.blocks_from
         if place.row is None or start is None:
             return False
-        return self.commits.are_blocked(place.row, start, asked)
+        return self.commits.are_blocked(place.row, start, mask)
 
 
 def listing(view: View) -> Listing:
@@ -171,15 +171,21 @@ def listing(view: View) -> Listing:
     seen = view.memory.transactions.open
     owned: dict[str, list[LsoBlocker]] = {}
     alone: list[LsoBlocker] = []
-    hidden = {one.transaction.producer_id: name for name, one in seen.items() if not one.is_seen}
+    hidden = {
+        transaction.transaction.producer_id: name
+        for name, transaction in seen.items()
+        if not transaction.is_seen
+    }
     for held in lso_blockers(view):
         owner = _owner(held, hidden)
         if owner is not None:
             owned.setdefault(owner, []).append(held)
-        elif held.unknown_reason is not UnknownReason.NOBODY_FOUND or _unchanged(view, held):
+        elif held.unknown_reason is not UnknownReason.NOBODY_FOUND or _is_unchanged(view, held):
             alone.append(held)
-    entries = [_listed(view, one, owned.get(name, ())) for name, one in seen.items()]
-    entries += [_alone(view, held) for held in alone]
+    entries = [
+        _listed_entry(view, transaction, owned.get(name, ())) for name, transaction in seen.items()
+    ]
+    entries += [_unlisted_entry(view, held) for held in alone]
     return Listing(
         view=view,
         commits=CommitsByRow(snapshot),
@@ -188,25 +194,25 @@ def listing(view: View) -> Listing:
         all_coordinators_answered=snapshot.transactions.is_complete,
         gaps=gaps_about(snapshot, HOLDING_SCOPES | BLOCKING_SCOPES),
         was_ever_used=bool(seen) or snapshot.transactions.was_ever_used,
-        partitions_not_queried=_unasked(view, entries),
+        partitions_not_queried=_count_unqueried(view, entries),
     )
 
 
 def gaps_about(snapshot: Snapshot, scopes: Iterable[GapScope]) -> tuple[Gap, ...]:
-    """Return the gaps of these scopes; a lag that cannot be is no lack of visibility here."""
-    wanted = frozenset(scopes)
+    """Return the gaps of these scopes, without impossible lags, which hide no transaction."""
+    selected = frozenset(scopes)
     return tuple(
         gap
         for gap in snapshot.gaps
-        if gap.scope in wanted and not (gap.scope is GapScope.OFFSETS and gap.group)
+        if gap.scope in selected and not (gap.scope is GapScope.OFFSETS and gap.group)
     )
 
 
 def _owner(held: LsoBlocker, hidden: Mapping[int, str]) -> str | None:
-    """Return the open transaction to which a hold-up belongs.
+    """Return the open transaction to which a blocker belongs.
 
-    A producer whom nobody lists now may be one whose coordinator has just fallen silent; what is
-    proven to hang belongs to nobody.
+    A producer that no coordinator lists may be one whose coordinator has stopped answering; a proven
+    hanging transaction belongs to none.
     """
     entry = held.transaction
     if held.producer is None or held.class_ is TransactionClass.HANGING:
@@ -217,15 +223,15 @@ def _owner(held: LsoBlocker, hidden: Mapping[int, str]) -> str | None:
     return entry.transactional_id if entry.is_open and is_its else None
 
 
-def _unchanged(view: View, held: LsoBlocker) -> bool:
+def _is_unchanged(view: View, held: LsoBlocker) -> bool:
     began, now = held.first_seen_us, microseconds(view.now)
     return began is not None and timedelta(microseconds=now - began) >= NOBODY_IS_ODD_AFTER
 
 
-def _unasked(view: View, entries: Iterable[ListedTransaction]) -> int:
-    """Count the partitions whose holder may be missing from the list.
+def _count_unqueried(view: View, entries: Iterable[ListedTransaction]) -> int:
+    """Count the partitions whose blocking transaction may be missing from the list.
 
-    What was not open in the round before, or has moved since, has just begun or ended.
+    A transaction that was not open in the previous round, or has moved since, has just begun or ended.
     """
     snapshot, since = view.snapshot, view.since(view.memory.last_stable_offset)
     span = snapshot.offsets.open_span
@@ -238,10 +244,12 @@ def _unasked(view: View, entries: Iterable[ListedTransaction]) -> int:
 
 
 # ------------------------------------------------------------------ entries
-def _listed(view: View, seen: SeenTransaction, held: Sequence[LsoBlocker]) -> ListedTransaction:
+def _listed_entry(
+    view: View, seen: SeenTransaction, held: Sequence[LsoBlocker]
+) -> ListedTransaction:
     entry = seen.transaction
-    class_, unknown_reason = _judged(seen, view.now)
-    by_name = {one.name: one for one in held}
+    class_, unknown_reason = _classify(seen, view.now)
+    by_name = {blocker.name: blocker for blocker in held}
     names = by_name.keys() | (entry.partitions or frozenset())
     return ListedTransaction(
         class_=class_,
@@ -256,19 +264,21 @@ def _listed(view: View, seen: SeenTransaction, held: Sequence[LsoBlocker]) -> Li
         started_at=entry.started_at,
         first_seen_at=_timestamp(seen.first_seen_us),
         partition_count=None if entry.partitions is None else len(entry.partitions),
-        places=_ordered(_place(view.snapshot, name, by_name.get(name)) for name in names),
+        places=_sort_places(_place(view.snapshot, name, by_name.get(name)) for name in names),
     )
 
 
-def _judged(seen: SeenTransaction, now: datetime) -> tuple[TransactionClass, UnknownReason | None]:
+def _classify(
+    seen: SeenTransaction, now: datetime
+) -> tuple[TransactionClass, UnknownReason | None]:
     if not seen.is_seen:
         return TransactionClass.UNKNOWN, UnknownReason.COORDINATOR_NOT_SEEN
     class_ = class_of(seen.transaction, now)
     return class_, UnknownReason.NOT_DESCRIBED if class_ is TransactionClass.UNKNOWN else None
 
 
-def _alone(view: View, held: LsoBlocker) -> ListedTransaction:
-    """Return what only a partition shows; times of its transactional id are of another one."""
+def _unlisted_entry(view: View, held: LsoBlocker) -> ListedTransaction:
+    """Return an entry that only a partition shows; times of its transactional id are of another one."""
     entry: Transaction | None = held.transaction
     producer = held.producer
     hangs = held.class_ is TransactionClass.HANGING
@@ -314,13 +324,13 @@ def _holds(
     if stable is None:
         return None
     if held is not None and held.producer is None:
-        return True  # the marker for which the offset waits
+        return True  # the offset waits for the marker
     if start is not None:
         return start <= stable
     return False if stable == end else None
 
 
-def _ordered(places: Iterable[Place]) -> tuple[Place, ...]:
+def _sort_places(places: Iterable[Place]) -> tuple[Place, ...]:
     return tuple(sorted(places, key=lambda place: (not place.holds_last_stable_offset, place.name)))
 
 

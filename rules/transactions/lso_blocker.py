@@ -1,13 +1,13 @@
-"""What holds each last stable offset back: the classifier.
+"""What blocks each last stable offset: the classifier.
 
-A transaction hangs when a partition has it open and no coordinator will ever write its marker. On
-Kafka 4 its producer is usually listed, as Empty: what decides is that the coordinator does not list
-the partition (`kafka-transactions.sh find-hanging` asks the same, KIP-664). Requests are not atomic,
-so that this counts when the same open transaction was seen so in two rounds, each time by the
-leader after the coordinators had answered.
+A transaction hangs when a partition has it open and no coordinator will ever write its marker. On Kafka 4
+its producer is usually listed, as Empty: what decides is that the coordinator does not list the partition
+(`kafka-transactions.sh find-hanging` checks the same, KIP-664). Requests are not atomic, so that this
+counts only when two rounds have observed the same open transaction so, each time from the leader after
+the coordinators had answered.
 
-ListTransactions leaves out what we may not see. A producer that nobody lists hangs only if each
-coordinator answered and it is proven that we see every transactional id.
+ListTransactions omits what Tidemark may not see. A producer that no coordinator lists hangs only if every
+coordinator answered and every transactional id is proven to be visible.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from rules.facts.identity import TopicPartition
 from rules.facts.last_observation import microseconds
 from rules.facts.marker_waits import rows_held_by_nobody
 from rules.facts.producers import OpenProducer
-from rules.facts.transaction_unknown import UnknownReason, unknown_reason_of, lists
 from rules.facts.transaction_memory import ObservedTransaction, transaction_key
+from rules.facts.transaction_unknown import UnknownReason, lists, unknown_reason_of
 from rules.facts.transactions import Transaction
 from rules.transactions.classes import TransactionClass, class_of
 from rules.view import View
@@ -44,12 +44,12 @@ class LsoBlocker:
 
     @property
     def start_offset(self) -> int | None:
-        """Return from which offset on it holds back."""
+        """Return the first offset of the transaction, None for a marker."""
         return None if self.producer is None else self.producer.start_offset
 
 
 def lso_blockers(view: View) -> tuple[LsoBlocker, ...]:
-    """Return what the leaders said holds back, ordered by row and start offset.
+    """Return the LSO blockers that the leaders reported, ordered by row and start offset.
 
     Rows that were not observed have none: see `Producers.observed`.
     """
@@ -63,7 +63,7 @@ def _of_producers(view: View) -> Iterator[LsoBlocker]:
         name = snapshot.partitions.index.topic_partition(producer.row)
         entry = by_producer.get(producer.producer_id)
         seen = view.memory.transactions.sightings[transaction_key(snapshot, producer)]
-        class_, unknown_reason = _judged(view, entry, name, producer, seen)
+        class_, unknown_reason = _classify(view, entry, name, producer, seen)
         yield LsoBlocker(
             row=producer.row,
             name=name,
@@ -75,7 +75,7 @@ def _of_producers(view: View) -> Iterator[LsoBlocker]:
         )
 
 
-def _judged(
+def _classify(
     view: View,
     entry: Transaction | None,
     name: TopicPartition,
@@ -88,15 +88,15 @@ def _judged(
     unknown_reason = unknown_reason_of(view.snapshot.transactions, entry, name)
     if unknown_reason is not None:
         return TransactionClass.UNKNOWN, unknown_reason
-    if seen.unlisted_since_us is None or not _seen_unlisted_before(view, producer):
+    if seen.unlisted_since_us is None or not _was_unlisted_before(view, producer):
         return TransactionClass.UNKNOWN, UnknownReason.CONFIRMING
     return TransactionClass.HANGING, None
 
 
-def _seen_unlisted_before(view: View, producer: OpenProducer) -> bool:
-    """Whether an earlier round, a time ago at least, saw the same transaction that nobody listed.
+def _was_unlisted_before(view: View, producer: OpenProducer) -> bool:
+    """Whether a round at least 0.9 s earlier observed the same transaction, listed by no coordinator.
 
-    Two observations within milliseconds would lie within one and the same move of a coordinator.
+    Two observations within milliseconds could both fall into one failover of a coordinator.
     """
     if view.before is None:
         return False
@@ -108,10 +108,10 @@ def _seen_unlisted_before(view: View, producer: OpenProducer) -> bool:
 
 
 def _of_markers(view: View) -> Iterator[LsoBlocker]:
-    """Give the partitions that are held although nobody has a transaction open from there on.
+    """Yield the partitions that are blocked although no producer has a transaction open from there on.
 
-    The last stable offset waits for an end marker until the marker is replicated. What only this
-    round shows so may have ended between its requests: offsets are read before producers.
+    The last stable offset waits for an end marker until the marker is replicated. What only this round
+    shows may have ended between its requests: offsets are read before producers.
     """
     snapshot = view.snapshot
     for row, _ in rows_held_by_nobody(snapshot):

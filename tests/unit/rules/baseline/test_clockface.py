@@ -13,12 +13,12 @@ from rules.baseline.civil import CivilDay, civil_day
 from rules.baseline.clockface import (
     FACE,
     PAD,
-    drawn,
+    draw_samples,
     edges,
-    gathered,
+    gather_slots,
     hourly_maxima,
     of_week,
-    wrapped,
+    wrap_day,
 )
 from tests.unit.rules.baseline.days import STEP_MS, day_of
 
@@ -54,7 +54,7 @@ def places(day: CivilDay) -> list[float]:
 @pytest.mark.parametrize("day", DAYS, ids=["24 h", "23 h", "25 h"])
 def test_lines_run_between_the_middles_of_slots(day: CivilDay) -> None:
     face = some_face()
-    found = drawn(face, day.quarters, PER_QUARTER)
+    found = draw_samples(face, day.quarters, PER_QUARTER)
     expected = [[plain_line(face, row, place) for place in places(day)] for row in range(2)]
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
 
@@ -77,7 +77,7 @@ def test_around_a_transition_the_band_is_the_widest_of_an_hour_aside() -> None:
 def test_a_slot_has_its_samples_of_that_day(day: CivilDay, *, widened: bool) -> None:
     samples = day.samples(STEP_MS)
     values = np.arange(samples, dtype=np.float32)[None]
-    found, expected = gathered(values, day, widened=widened)
+    found, expected = gather_slots(values, day, widened=widened)
     quarters = day.quarters.tolist()
     for slot in range(48):
         inside = {place for place, quarter in enumerate(quarters) if quarter // 2 == slot}
@@ -107,4 +107,4 @@ def test_a_face_continues_into_the_days_beside_it() -> None:
     sunday = of_week(week, 6)[0]
     assert sunday[:PAD].tolist() == [285, 286, 287]  # Saturday
     assert sunday[-PAD:].tolist() == [0, 1, 2]  # Monday
-    assert wrapped(week[:, 0])[0, [0, PAD, -1]].tolist() == [45, 0, 2]
+    assert wrap_day(week[:, 0])[0, [0, PAD, -1]].tolist() == [45, 0, 2]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rules.baseline.daily_step import advance
-from rules.baseline.masking import for_delta
+from rules.baseline.masking import select_for_delta
 from rules.baseline.state import StateBlock
 from tests.unit.rules.baseline.days import SETTINGS, after, block, daily, day_of, hours
 
@@ -24,7 +24,7 @@ def masked_days(stretches: list[list[tuple[int, int]]]) -> list[list[int]]:
         masked = np.zeros(values.shape, np.bool_)
         for first, end in day_stretches:
             masked[0, first * HOUR : end * HOUR] = True
-        found = for_delta(records, values, replace(block(values), masked=masked))
+        found = select_for_delta(records, values, replace(block(values), masked=masked))
         used.append(np.flatnonzero(~np.isnan(found[0, HOUR // 2 :: HOUR])).tolist())
     return used
 

@@ -11,8 +11,8 @@ import pytest
 from rules.baseline.blocks import Float32s
 from rules.baseline.order import (
     _network,
+    count_known,
     day_quantiles,
-    known_in,
     medians,
     medians_of_days,
     quantiles,
@@ -50,7 +50,7 @@ def test_medians_leave_gaps_out(width: int, gaps: float) -> None:
     for least in (1, width // 2 + 1):
         expected = [plain_median(row, least) for row in made]
         np.testing.assert_array_equal(medians(made, least), np.array(expected, np.float32))
-    assert known_in(made).tolist() == [len(known(row)) for row in made]
+    assert count_known(made).tolist() == [len(known(row)) for row in made]
 
 
 @pytest.mark.parametrize("days", [1, 2, 5, 10, 14])
@@ -70,7 +70,7 @@ def test_quantiles_are_of_the_nearest_rank(width: int) -> None:
         expected = np.array([plain_quantile(row, share) for row in made], np.float32)
         np.testing.assert_array_equal(day_quantiles(made, share), expected)
         ordered = np.sort(made, axis=-1)
-        np.testing.assert_array_equal(quantiles(ordered, known_in(made), share), expected)
+        np.testing.assert_array_equal(quantiles(ordered, count_known(made), share), expected)
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 3, 5, 7, 10])

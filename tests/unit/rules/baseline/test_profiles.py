@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from rules.baseline.civil import civil_day
-from rules.baseline.profiles import CONSTANT, DAILY, WEEKLY, candidates, chosen, keep_errors
+from rules.baseline.profiles import (
+    CONSTANT,
+    DAILY,
+    WEEKLY,
+    candidates,
+    choose_profiles,
+    keep_errors,
+)
 from rules.baseline.state import LEVEL_DAYS, SCALE_DAYS
 from tests.unit.rules.baseline.records import TODAY, empty, place, random
 
@@ -89,7 +96,7 @@ def test_the_profile_with_the_least_error_is_chosen(
     records = empty()
     for back, error in enumerate(errors):
         records["errors"][0, place(back, SCALE_DAYS)] = error
-    assert chosen(records, np.array([usable])).tolist() == [profile]
+    assert choose_profiles(records, np.array([usable])).tolist() == [profile]
 
 
 def test_errors_are_mean_distances_of_levels() -> None:

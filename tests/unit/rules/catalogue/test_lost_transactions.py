@@ -13,7 +13,7 @@ from rules.catalogue import (
 from rules.facts.at_risk_observations import AtRiskObservations
 from rules.facts.column import Column
 from rules.facts.identity import TopicPartition
-from rules.facts.last_observation import microseconds, refined
+from rules.facts.last_observation import microseconds, overlay_observations
 from rules.facts.memory import Memory, advance
 from rules.facts.transaction_log import Outcome, TransactionLog
 from rules.question import ProducersQuestion
@@ -166,7 +166,7 @@ def test_a_high_watermark_that_jumped_between_two_rounds_makes_no_election_clean
     )
     for observations, rule in (
         (before.observations, "possibly"),
-        (refined(before.observations, light), "committed"),
+        (overlay_observations(before.observations, light), "committed"),
     ):
         known = replace(before, observations=observations)
         view = View(snapshot=last, memory=advance(last, known), before=known, now=last.taken_at)
@@ -208,7 +208,8 @@ def test_a_winner_that_has_what_came_after_the_isr_was_told_was_fetching_again(
     reported_at = microseconds(at(0)) + (0 if seconds > 0 else 9_000_000)
     context = replace(before.observations.context, isr_reported_us=Column.of([reported_at]))
     known = replace(
-        before, observations=refined(replace(before.observations, context=context), light)
+        before,
+        observations=overlay_observations(replace(before.observations, context=context), light),
     )
     view = View(snapshot=last, memory=advance(last, known), before=known, now=last.taken_at)
     assert RULES["possibly"](view).finding(0).reason == reason

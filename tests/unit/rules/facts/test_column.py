@@ -70,9 +70,9 @@ def test_a_row_behind_the_end_is_an_error_not_absent() -> None:
 
 
 def test_where_keeps_the_marked_rows_and_clears_the_others() -> None:
-    kept = Column.of([1, 2, None]).where(np.array([True, False, True]))
-    assert kept.to_list() == [1, None, None]
-    assert kept.values.tolist() == [1, 0, 0]
+    column = Column.of([1, 2, None]).where(np.array([True, False, True]))
+    assert column.to_list() == [1, None, None]
+    assert column.values.tolist() == [1, 0, 0]
 
 
 def test_an_unknown_list_differs_from_an_empty_one() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rules.facts.gap import GapCause, GapScope
-from rules.facts.gap_words import MAKES_UNKNOWN, EXPLANATIONS, gap_key, gaps_since
+from rules.facts.gap_words import EXPLANATIONS, MAKES_UNKNOWN, gap_key, gaps_since
 from tests.factories import at, gap, snapshot
 
 OFFSETS = gap(scope=GapScope.OFFSETS, cause=GapCause.GONE, topic="orders", partition=3)

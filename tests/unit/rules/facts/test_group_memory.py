@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from rules.facts.gap import GapScope
-from rules.facts.group_memory import GroupMemory, groups_under, have_members
+from rules.facts.group_memory import GroupMemory, have_members, merge_groups
 from rules.facts.last_observation import microseconds
-from rules.facts.memory import Memory, advance, laid_under, shifted
+from rules.facts.memory import Memory, advance, merge_stored, shift_times
 from tests.factories import NOON, at, commits, gap, group, snapshot
 
 
@@ -23,11 +23,11 @@ def after(*observations: dict[str, Any], seconds: int = 15) -> Memory:
 
 
 def active(memory: Memory | GroupMemory) -> dict[str, datetime | None]:
-    known = memory.groups if isinstance(memory, Memory) else memory
-    times = known.active_us.to_list()
+    groups = memory.groups if isinstance(memory, Memory) else memory
+    times = groups.active_us.to_list()
     return {
         name: None if time is None else NOON + timedelta(microseconds=time - microseconds(NOON))
-        for name, time in zip(known.group_ids, times, strict=True)
+        for name, time in zip(groups.group_ids, times, strict=True)
     }
 
 
@@ -66,26 +66,26 @@ def test_a_group_that_could_not_be_listed_for_a_day_is_forgotten() -> None:
     assert active(after(observe(1), hidden, seconds=86_400)) == {}
 
 
-def test_without_a_description_the_state_of_the_listing_tells() -> None:
-    told = [
+def test_without_a_description_the_state_of_the_listing_counts() -> None:
+    members = [
         group(member_count=None, state=state)
         for state in ("Empty", "Dead", "Stable", "PreparingRebalance", None)
     ]
-    assert have_members(told).to_list() == [0, 0, 1, 1, None]
+    assert have_members(members).to_list() == [0, 0, 1, 1, None]
     assert have_members([group(member_count=0, state="Stable")]).to_list() == [0]
 
 
 def test_what_an_earlier_process_saw_is_laid_under() -> None:
     stored = after(observe(1, groups=(group("billing"), group("audit", epoch=4))))
     seen = after(observe(0), observe(0))
-    merged = laid_under(stored, seen)
+    merged = merge_stored(stored, seen)
     assert active(merged) == {"billing": at(0), "audit": at(0)}
     assert merged.groups.epoch.to_list() == [None, 4]
-    assert active(groups_under(GroupMemory.none(), seen.groups)) == {"billing": None}
+    assert active(merge_groups(GroupMemory.none(), seen.groups)) == {"billing": None}
 
 
 def test_a_clock_that_was_set_moves_what_is_remembered() -> None:
-    moved = shifted(after(observe(1)), 60_000_000)
+    moved = shift_times(after(observe(1)), 60_000_000)
     assert active(moved) == {"billing": at(60)}
     back = advance(snapshot(taken_at=at(-30), **observe(0)), after(observe(1)))
     assert active(back) == {"billing": at(-30)}

@@ -10,7 +10,12 @@ import pytest
 
 from rules.facts.at_risk_observations import AtRiskObservations
 from rules.facts.column import Column, Ragged
-from rules.facts.last_observation import LastObservation, LastObservations, refined, remember
+from rules.facts.last_observation import (
+    LastObservation,
+    LastObservations,
+    overlay_observations,
+    remember,
+)
 from rules.facts.snapshot import Snapshot
 from rules.facts.times import SECOND_US
 from tests.factories import (
@@ -31,9 +36,9 @@ def microseconds(seconds: float) -> int:
 
 
 def observe(observations: LastObservations, row: int) -> LastObservation:
-    found = observations[row]
-    assert found is not None
-    return found
+    observation = observations[row]
+    assert observation is not None
+    return observation
 
 
 def one(seconds: float = 0, **columns: Any) -> Snapshot:
@@ -88,20 +93,20 @@ def test_a_partition_that_was_not_seen_keeps_its_older_observation_and_its_older
     assert observe(now, 0).observed_at_us == microseconds(0)
 
 
-def test_an_unseen_partition_takes_the_isr_that_is_told_under_the_same_leader() -> None:
-    """An ISR may shrink to a leader that dies before it is asked again."""
+def test_an_unseen_partition_takes_the_isr_that_is_reported_under_the_same_leader() -> None:
+    """An ISR may shrink to a leader that crashes before it is queried again."""
     before = remember(one())
     shrunk = partitions({"orders": 1}, isr=Ragged.of([(1,)]), elr=Ragged.of([(3,)]))
     unseen = snapshot(partitions=shrunk, offsets=unseen_offsets(1), taken_at=at(5))
-    found = observe(remember(unseen, before), 0)
-    assert (found.isr, found.elr) == ((1,), (3,))
-    assert found == replace(observe(before, 0), isr=(1,), elr=(3,)), (
+    observation = observe(remember(unseen, before), 0)
+    assert (observation.isr, observation.elr) == ((1,), (3,))
+    assert observation == replace(observe(before, 0), isr=(1,), elr=(3,)), (
         "all else is of the observation"
     )
 
 
 @pytest.mark.parametrize("leader", [2, None])
-def test_what_is_told_under_another_leader_or_none_is_of_the_time_after_the_observation(
+def test_a_report_under_another_leader_or_none_is_of_the_time_after_the_observation(
     leader: int | None,
 ) -> None:
     before = remember(one())
@@ -176,16 +181,16 @@ def test_what_is_known_but_not_listed_keeps_its_observation() -> None:
     both = partitions({"orders": 1, "audit": 1}, isr=Ragged.of([(1, 2, 3), (2,)]))
     before = remember(snapshot(partitions=both))
     listed = partitions({"orders": 1})
-    known = listed.with_topics_of(both, [1])
-    now = remember(snapshot(partitions=listed, taken_at=at(9)), before, known)
+    remembered = listed.with_topics_of(both, [1])
+    now = remember(snapshot(partitions=listed, taken_at=at(9)), before, remembered)
     assert observe(now, 0).observed_at_us == microseconds(9)
     assert now[1] == before[1]
     assert observe(now, 1).isr == (2,)
 
 
-# ------------------------------------------------------------------ until an epoch's end is told
-def moved_on(*, epoch: int = 6, told: tuple[int, ...] = (), watermark: int = 100) -> Snapshot:
-    """Return a round after the leader of the first partition changed; `told` are epochs' ends."""
+# ------------------------------------------------------------------ until an epoch's end is answered
+def moved_on(*, epoch: int = 6, answered: tuple[int, ...] = (), watermark: int = 100) -> Snapshot:
+    """Return a round after the first partition's leader changed; `answered` are epochs with a known end."""
     return snapshot(
         taken_at=at(15),
         offsets=offsets(
@@ -193,11 +198,11 @@ def moved_on(*, epoch: int = 6, told: tuple[int, ...] = (), watermark: int = 100
             high_watermark=[watermark, 100, 100],
             last_stable_offset=[watermark, 100, 100],
         ),
-        epoch_ends=epoch_ends(*((0, old, 80) for old in told)),
+        epoch_ends=epoch_ends(*((0, old, 80) for old in answered)),
     )
 
 
-def test_the_observation_before_a_leader_change_waits_until_its_epochs_end_is_told() -> None:
+def test_the_observation_before_a_leader_change_waits_until_its_epochs_end_is_reported() -> None:
     before = remember(snapshot())
     waiting = remember(moved_on(watermark=90), before)
     assert waiting.leader_epoch.to_list() == [5, 5, 5]
@@ -207,16 +212,16 @@ def test_the_observation_before_a_leader_change_waits_until_its_epochs_end_is_to
         microseconds(15),
         microseconds(15),
     ]
-    told = remember(moved_on(told=(5,), watermark=90), waiting)
-    assert told.leader_epoch.to_list() == [6, 5, 5]
-    assert told.high_watermark.to_list() == [90, 100, 100]
+    settled = remember(moved_on(answered=(5,), watermark=90), waiting)
+    assert settled.leader_epoch.to_list() == [6, 5, 5]
+    assert settled.high_watermark.to_list() == [90, 100, 100]
 
 
 def test_it_waits_over_further_changes_and_over_answers_about_others() -> None:
     before = remember(snapshot())
-    waiting = remember(moved_on(epoch=7, told=(4, 6)), remember(moved_on(), before))
+    waiting = remember(moved_on(epoch=7, answered=(4, 6)), remember(moved_on(), before))
     assert waiting.leader_epoch.to_list() == [5, 5, 5]
-    assert remember(moved_on(epoch=7, told=(5,)), waiting).leader_epoch.to_list() == [7, 5, 5]
+    assert remember(moved_on(epoch=7, answered=(5,)), waiting).leader_epoch.to_list() == [7, 5, 5]
 
 
 def test_a_topic_that_was_created_again_has_nothing_to_wait_for() -> None:
@@ -238,7 +243,7 @@ def light(row: int, epoch: int, watermark: int, *, second: int) -> AtRiskObserva
 
 
 def test_light_observations_refine_what_is_remembered_of_the_same_epoch() -> None:
-    fresh = refined(remember(snapshot()), light(1, 5, 130, second=3))
+    fresh = overlay_observations(remember(snapshot()), light(1, 5, 130, second=3))
     assert fresh.high_watermark.to_list() == [100, 130, 100]
     assert fresh.last_stable_offset.to_list() == [100, 125, 100]
     assert fresh.log_end_offset.to_list() == [100, None, 100]
@@ -263,4 +268,8 @@ def test_light_observations_refine_what_is_remembered_of_the_same_epoch() -> Non
     ],
 )
 def test_other_light_observations_refine_nothing(observation: AtRiskObservations) -> None:
-    assert refined(remember(snapshot()), observation).high_watermark.to_list() == [100, 100, 100]
+    assert overlay_observations(remember(snapshot()), observation).high_watermark.to_list() == [
+        100,
+        100,
+        100,
+    ]

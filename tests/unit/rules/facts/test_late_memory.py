@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rules.facts.last_observation import microseconds
-from rules.facts.memory import Memory, advance, laid_under
+from rules.facts.memory import Memory, advance, merge_stored
 from rules.facts.transaction_log import Outcome, TransactionLog
 from tests.factories import at, commits, ended, group, offsets, partitions, snapshot, unseen_offsets
 
@@ -31,40 +31,40 @@ def committed(offset: int, *more: tuple[int, int, int]) -> dict[str, Any]:
 
 
 def test_what_stood_before_unchanged_since_then() -> None:
-    joined = laid_under(remembered({"offsets": STUCK}), remembered({"offsets": STUCK}, since=600))
+    joined = merge_stored(remembered({"offsets": STUCK}), remembered({"offsets": STUCK}, since=600))
     assert since_of(joined, 1) == microseconds(at(0))
 
 
 def test_what_moved_unchanged_since_it_was_seen() -> None:
     moved = offsets(high_watermark=[100, 120, 100], log_end_offset=[100, 130, 100])
-    joined = laid_under(remembered({"offsets": STUCK}), remembered({"offsets": moved}, since=600))
+    joined = merge_stored(remembered({"offsets": STUCK}), remembered({"offsets": moved}, since=600))
     assert since_of(joined, 1) == microseconds(at(600))
     assert joined.high_watermark.values[1] == 120
 
 
 def test_what_rests_now_does_not_stand() -> None:
-    joined = laid_under(remembered({"offsets": STUCK}), remembered({}, since=600))
+    joined = merge_stored(remembered({"offsets": STUCK}), remembered({}, since=600))
     assert since_of(joined, 1) is None
 
 
 def test_what_was_not_seen_is_as_it_was_stored() -> None:
     unseen = remembered({"offsets": unseen_offsets(3)}, since=600)
     stored = remembered({"offsets": STUCK})
-    joined = laid_under(stored, unseen)
+    joined = merge_stored(stored, unseen)
     assert since_of(joined, 1) == microseconds(at(0))
     assert joined.observations[1] == stored.observations[1]
 
 
 def test_a_rewind_that_happened_meanwhile_is_still_to_be_found() -> None:
-    joined = laid_under(remembered(committed(50)), remembered(committed(40), since=600))
+    joined = merge_stored(remembered(committed(50)), remembered(committed(40), since=600))
     assert joined.commits.unchanged.values.to_list() == [50]
-    forward = laid_under(remembered(committed(50)), remembered(committed(60), since=600))
+    forward = merge_stored(remembered(committed(50)), remembered(committed(60), since=600))
     assert forward.commits.unchanged.values.to_list() == [60]
 
 
 def test_a_commit_that_was_not_seen_is_kept() -> None:
     stored = remembered(committed(50, (0, 2, 7)))
-    joined = laid_under(stored, remembered(committed(60), since=600))
+    joined = merge_stored(stored, remembered(committed(60), since=600))
     assert joined.commits.unchanged.values.to_list() == [60, 7]
     assert joined.commits.row.tolist() == [0, 2]
 
@@ -77,31 +77,31 @@ def test_a_commit_that_expired_before_is_known_to_have_expired() -> None:
         (committed(50) | {"offsets": offsets(log_start_offset=[70, 0, 0])}, 70),
         (committed(65) | {"offsets": start}, None),
     ):
-        joined = laid_under(stored, remembered(seen, since=600))
+        joined = merge_stored(stored, remembered(seen, since=600))
         assert joined.commits.expired_below.to_list() == [expected]
 
 
 def test_the_observation_before_a_change_of_leader_is_the_one_to_compare_with() -> None:
     new_epoch = {"offsets": offsets(leader_epoch=[6, 5, 5], log_end_offset=[9, 100, 100])}
     stored = remembered({})
-    joined = laid_under(stored, remembered(new_epoch, since=600))
+    joined = merge_stored(stored, remembered(new_epoch, since=600))
     assert joined.observations[0] == stored.observations[0]
-    kept = joined.observations[1]
-    assert kept is not None
-    assert kept.observed_at_us == microseconds(at(600)), (
+    merged = joined.observations[1]
+    assert merged is not None
+    assert merged.observed_at_us == microseconds(at(600)), (
         "the same epoch: the newer observation says more"
     )
 
 
 def test_another_cluster_has_no_older_memory() -> None:
     seen = remembered({"cluster_id": "another"})
-    assert laid_under(remembered({"offsets": STUCK}), seen) is seen
+    assert merge_stored(remembered({"offsets": STUCK}), seen) is seen
 
 
 def test_a_topic_that_was_made_again_has_none_either() -> None:
     old = partitions({"orders": 3}, topic_ids=("BBBBBBBBQACBBBBBBBBBBQ",))
     stored = remembered({"offsets": STUCK, "partitions": old})
-    joined = laid_under(stored, remembered({"offsets": STUCK}, since=600))
+    joined = merge_stored(stored, remembered({"offsets": STUCK}, since=600))
     assert since_of(joined, 1) == microseconds(at(600))
 
 
@@ -109,6 +109,6 @@ def test_how_transactions_ended_is_put_together() -> None:
     aborted = TransactionLog(is_read=True, ended=(ended(outcome=Outcome.ABORTED),))
     stored = advance(snapshot(transaction_log=aborted))
     seen = advance(snapshot(taken_at=at(60), transaction_log=aborted))
-    merged = laid_under(stored, seen).transactions
-    assert [one.aborted for one in merged.outcomes["payments"]] == [1, 1]
+    merged = merge_stored(stored, seen).transactions
+    assert [counts.aborted for counts in merged.outcomes["payments"]] == [1, 1]
     assert merged.began_us == microseconds(at(60))

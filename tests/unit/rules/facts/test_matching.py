@@ -45,9 +45,9 @@ def test_a_topic_created_again_is_another_topic() -> None:
 
 
 def test_a_topic_without_an_id_matches_nothing() -> None:
-    known, unknown = with_ids(topic_id("a"), topic_id("b")), with_ids(None, topic_id("b"))
-    assert matching_rows(unknown, known).tolist() == [-1, 1]
-    assert matching_rows(known, unknown).tolist() == [-1, 1]
+    with_id, unknown = with_ids(topic_id("a"), topic_id("b")), with_ids(None, topic_id("b"))
+    assert matching_rows(unknown, with_id).tolist() == [-1, 1]
+    assert matching_rows(with_id, unknown).tolist() == [-1, 1]
     assert matching_rows(unknown, unknown).tolist() == [-1, 1]
 
 

@@ -9,7 +9,7 @@ import pytest
 from rules.facts.column import Column
 from rules.facts.gap import GapScope
 from rules.facts.last_observation import microseconds
-from rules.facts.memory import Memory, advance, laid_under, shifted
+from rules.facts.memory import Memory, advance, merge_stored, shift_times
 from rules.facts.snapshot import Snapshot
 from tests.factories import (
     at,
@@ -64,7 +64,7 @@ def times(memory: Memory) -> list[list[int | None]]:
 def test_a_shift_moves_every_time_and_nothing_else() -> None:
     memory = advance(held(10))
     assert times(memory) == [[10, 10, 10], [10, None, None], [None, 10, None], [10, None], [10, 10]]
-    moved = shifted(memory, -HOUR * 10**6)
+    moved = shift_times(memory, -HOUR * 10**6)
     early = 10 - HOUR
     assert times(moved) == [
         [early] * 3,
@@ -74,7 +74,7 @@ def test_a_shift_moves_every_time_and_nothing_else() -> None:
         [early, early],
     ]
     assert moved.high_watermark.values is memory.high_watermark.values
-    assert times(shifted(moved, HOUR * 10**6)) == times(memory)
+    assert times(shift_times(moved, HOUR * 10**6)) == times(memory)
 
 
 def test_times_of_the_future_are_pulled_back_to_now() -> None:
@@ -91,8 +91,8 @@ def test_times_of_the_past_stay() -> None:
 def test_a_round_that_saw_nothing_keeps_no_time_of_the_future() -> None:
     blind = snapshot(taken_at=at(0), gaps=(), placement_complete=False)
     none = snapshot(partitions=blind.partitions, offsets=offsets(3), taken_at=at(HOUR))
-    kept = advance(blind, advance(none))
-    assert times(kept)[0] == [0, 0, 0]
+    memory = advance(blind, advance(none))
+    assert times(memory)[0] == [0, 0, 0]
 
 
 # ------------------------------------------------------------------ a list that leaves topics out
@@ -178,7 +178,7 @@ def test_a_topic_made_again_takes_the_place_of_the_one_that_was_left_out() -> No
 
 
 def test_a_stored_memory_keeps_the_topics_that_were_left_out_since() -> None:
-    joined = laid_under(advance(both()), advance(without_audit(600)))
+    joined = merge_stored(advance(both()), advance(without_audit(600)))
     assert times(joined)[:2] == [[600, 0, 0], [None, None, 0]]
     assert joined.commits.unchanged.values.to_list() == [100, 50]
     listed = advance(without_audit(615, placement_complete=True), joined)

@@ -25,11 +25,11 @@ FAILED = counted(rise(-30, -15))
 
 def test_one_producer_of_the_topic_whose_records_failed_is_the_one() -> None:
     seen = scrapes(client_reading(errors=FAILED), client_reading("billing"))
-    told = reporting_producers(seen, "orders", at(-60), NOON)
-    assert told.reporting == {PAYMENTS, BILLING}
-    assert told.raised == {PAYMENTS}
-    assert told.only_raised == PAYMENTS
-    assert told.is_whole
+    producers = reporting_producers(seen, "orders", at(-60), NOON)
+    assert producers.reporting == {PAYMENTS, BILLING}
+    assert producers.raised == {PAYMENTS}
+    assert producers.only_raised == PAYMENTS
+    assert producers.is_whole
 
 
 WINDOWS = {
@@ -47,10 +47,10 @@ def test_a_rise_counts_where_it_may_have_been_in_the_window(
     window: tuple[float, float], *, counts: bool
 ) -> None:
     since, until = window
-    told = reporting_producers(
+    producers = reporting_producers(
         scrapes(client_reading(errors=FAILED)), "orders", at(since), at(until)
     )
-    assert (told.only_raised is not None) is counts
+    assert (producers.only_raised is not None) is counts
 
 
 NOT_ONE: dict[str, tuple[ClientReading, ...]] = {
@@ -58,8 +58,8 @@ NOT_ONE: dict[str, tuple[ClientReading, ...]] = {
     "those of two did": (client_reading(errors=FAILED), client_reading("billing", errors=FAILED)),
     "those of another topic did": (client_reading(topic="other", errors=FAILED),),
     "only retries went up": (client_reading(retries=FAILED),),
-    "errors are not told": (client_reading(errors=None),),
-    "another one's did, for a topic that it does not tell": (
+    "errors are not exposed": (client_reading(errors=None),),
+    "another one's did, for a topic that it does not name": (
         client_reading(errors=FAILED),
         client_reading("billing", topic=None, errors=FAILED),
     ),
@@ -75,7 +75,7 @@ def test_nobody_is_named_unless_it_is_exactly_one(clients: tuple[ClientReading, 
     assert reporting_producers(scrapes(*clients), "orders", at(-60), NOON).only_raised is None
 
 
-def test_a_producer_that_tells_its_topics_is_not_doubted_for_its_sum() -> None:
+def test_a_producer_with_metrics_per_topic_is_not_doubted_for_its_sum() -> None:
     of_the_topic = client_reading(errors=FAILED)
     seen = scrapes(of_the_topic, client_reading(topic=None, errors=FAILED))
     assert reporting_producers(seen, "orders", at(-60), NOON).only_raised == PAYMENTS
@@ -84,14 +84,14 @@ def test_a_producer_that_tells_its_topics_is_not_doubted_for_its_sum() -> None:
     assert reporting_producers(seen, "orders", at(-60), NOON).only_raised == PAYMENTS
 
 
-def test_two_endpoints_that_tell_of_one_process_tell_of_one_producer() -> None:
+def test_two_endpoints_of_one_process_report_one_producer() -> None:
     seen = scrapes(
         client_reading(errors=FAILED), client_reading(errors=FAILED, endpoint="http://prometheus")
     )
     assert reporting_producers(seen, "orders", at(-60), NOON).only_raised == PAYMENTS
 
 
-def test_a_rise_that_is_told_as_a_rate_counts_though_nobody_knows_how_much() -> None:
+def test_a_rise_of_a_rate_counts_though_its_amount_is_not_known() -> None:
     seen = scrapes(client_reading(errors=counted(rise(-60, 0, None), total=None)))
     assert reporting_producers(seen, "orders", at(-60), NOON).only_raised == PAYMENTS
 
@@ -113,7 +113,7 @@ PARTLY: dict[str, EndpointState] = {
     "it was cut short": endpoint_state(
         failures=(ScrapeFailure(cause=GapCause.LIMIT, why="more than are kept"),)
     ),
-    "what it tells may be older than the window's end": endpoint_state(lag=timedelta(seconds=1)),
+    "its values may be older than the window's end": endpoint_state(lag=timedelta(seconds=1)),
 }
 
 
@@ -140,18 +140,18 @@ def test_only_fresh_answers_may_be_used() -> None:
     assert scrapes(endpoints=(endpoint_state(), old)).fresh == {endpoint_state().name}
 
 
-def test_what_could_not_be_seen_is_told_with_endpoint_and_reason() -> None:
+def test_what_could_not_be_read_is_reported_with_endpoint_and_reason() -> None:
     silent = ScrapeFailure(cause=GapCause.TIMEOUT, why="no answer within 5.0 s")
     broken = ScrapeFailure(cause=GapCause.UNREADABLE, why="targets.json is no JSON")
     seen = scrapes(endpoints=(endpoint_state(failures=(silent,)),), failures=(broken,))
-    told = [(one.what, one.why, one.cause, one.scope) for one in seen.gaps()]
-    assert told == [
+    gaps = [(gap.what, gap.why, gap.cause, gap.scope) for gap in seen.gaps()]
+    assert gaps == [
         ("lists of metrics endpoints", broken.why, GapCause.UNREADABLE, GapScope.SCRAPES),
         (f"metrics of {endpoint_state().name}", silent.why, GapCause.TIMEOUT, GapScope.SCRAPES),
     ]
 
 
-def test_an_old_answer_is_told_though_nothing_went_wrong() -> None:
+def test_an_old_answer_is_a_gap_though_nothing_went_wrong() -> None:
     old = endpoint_state(is_fresh=False)
-    (told,) = scrapes(endpoints=(endpoint_state(), old)).gaps()
-    assert (told.cause, told.what) == (GapCause.TIMEOUT, f"metrics of {old.name}")
+    (gap,) = scrapes(endpoints=(endpoint_state(), old)).gaps()
+    assert (gap.cause, gap.what) == (GapCause.TIMEOUT, f"metrics of {old.name}")

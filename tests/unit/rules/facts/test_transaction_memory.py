@@ -9,7 +9,7 @@ import pytest
 
 from rules.facts.gap import GapScope
 from rules.facts.last_observation import microseconds
-from rules.facts.memory import Memory, advance, shifted
+from rules.facts.memory import Memory, advance, shift_times
 from rules.facts.transaction_log import Outcome, TransactionLog
 from rules.facts.transaction_memory import TransactionMemory, latest_time
 from rules.facts.transactions import TransactionState
@@ -57,19 +57,20 @@ def since(memory: TransactionMemory) -> list[tuple[int, int]]:
 def test_each_state_of_a_transaction_has_its_own_time() -> None:
     prepared = transaction(state=TransactionState.PREPARE_COMMIT)
     observations = [
-        {"transactions": transactions(one)} for one in (transaction(), prepared, prepared)
+        {"transactions": transactions(entry)} for entry in (transaction(), prepared, prepared)
     ]
     assert since(after(*observations).transactions) == [(0, 15)]
 
 
 def test_the_next_transaction_of_an_id_is_another_one() -> None:
     observations = [
-        {"transactions": transactions(one)} for one in (transaction(), transaction(started_at=NOON))
+        {"transactions": transactions(entry)}
+        for entry in (transaction(), transaction(started_at=NOON))
     ]
     assert since(after(*observations).transactions) == [(15, 15)]
 
 
-def test_what_ended_is_forgotten_unless_nobody_could_be_asked() -> None:
+def test_what_ended_is_forgotten_unless_no_coordinator_could_be_queried() -> None:
     there = {"transactions": transactions(transaction())}
     assert not after(there, {}).transactions.open
     hidden: dict[str, Any] = {
@@ -80,14 +81,14 @@ def test_what_ended_is_forgotten_unless_nobody_could_be_asked() -> None:
     assert not seen.is_seen
     assert not after(there, hidden, {}).transactions.open
     assert not after(there, hidden, hidden, seconds=60).transactions.open, "two minutes are enough"
-    told_of_details = hidden | {"transactions": transactions()}
-    assert not after(there, told_of_details).transactions.open
+    listed = hidden | {"transactions": transactions()}
+    assert not after(there, listed).transactions.open
 
 
 def test_a_round_without_a_description_keeps_what_was_known() -> None:
     bare = transaction(partitions=None, started_at=None, timeout=None)
     observations = [
-        {"transactions": transactions(one)} for one in (transaction(), bare, transaction())
+        {"transactions": transactions(entry)} for entry in (transaction(), bare, transaction())
     ]
     [partly] = after(*observations[:2]).transactions.open.values()
     assert (partly.is_described, partly.transaction) == (False, transaction())
@@ -103,7 +104,7 @@ def test_a_topic_created_again_and_a_log_cut_short_hold_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("observation", "kept"),
+    ("observation", "sightings"),
     [
         pytest.param({}, 0, id="lso-moved-on"),
         pytest.param({**HELD, "producers": producers()}, 1, id="not-observed-at"),
@@ -112,9 +113,9 @@ def test_a_topic_created_again_and_a_log_cut_short_hold_nothing() -> None:
     ],
 )
 def test_a_sighting_stays_for_as_long_as_it_may_be_there(
-    observation: dict[str, Any], kept: int
+    observation: dict[str, Any], sightings: int
 ) -> None:
-    assert len(after(HELD, observation).transactions.sightings) == kept
+    assert len(after(HELD, observation).transactions.sightings) == sightings
 
 
 def test_a_shift_moves_every_time() -> None:
@@ -123,7 +124,7 @@ def test_a_shift_moves_every_time() -> None:
         "transactions": transactions(transaction(transactional_id="other", producer_id=8)),
     }
     memory = after({**observation, "transaction_log": LOG})
-    moved = shifted(memory, HOUR_US).transactions
+    moved = shift_times(memory, HOUR_US).transactions
     assert latest_time(moved) == latest_time(memory.transactions) + HOUR_US
     [seen], [sighting] = moved.open.values(), moved.sightings.values()
     later = microseconds(NOON) + HOUR_US
@@ -132,7 +133,7 @@ def test_a_shift_moves_every_time() -> None:
     assert moved.began_us == later
     [[counts]] = moved.outcomes.values()
     assert (counts.minute, counts.committed, counts.aborted) == (later // 60_000_000, 1, 1)
-    assert shifted(shifted(memory, HOUR_US), -HOUR_US).transactions == memory.transactions
+    assert shift_times(shift_times(memory, HOUR_US), -HOUR_US).transactions == memory.transactions
 
 
 def test_times_of_the_future_are_pulled_back_to_now() -> None:
@@ -140,7 +141,7 @@ def test_times_of_the_future_are_pulled_back_to_now() -> None:
     ahead = advance(snapshot(taken_at=NOON + timedelta(hours=1), **observation))
     now = advance(snapshot(taken_at=NOON, **observation), ahead).transactions
     assert latest_time(now) == microseconds(NOON)
-    assert sum(one.committed for one in now.outcomes["payments"]) == 2
+    assert sum(entry.committed for entry in now.outcomes["payments"]) == 2
 
 
 def test_outcomes_are_counted_by_the_minute_and_kept_for_ten() -> None:

@@ -13,7 +13,7 @@ from rules.facts.column import Column
 from rules.facts.identity import BrokerId
 from rules.facts.last_observation import microseconds
 from rules.facts.loss_memory import LossMemory, ReplicaEvent
-from rules.facts.memory import Memory, laid_under, shifted
+from rules.facts.memory import Memory, merge_stored, shift_times
 from rules.loss import remembered
 from rules.remembering import view_of_round
 from tests.factories import at, epoch_ends, offsets, partitions, snapshot, topic_id
@@ -436,7 +436,7 @@ def test_of_too_many_losses_the_latest_are_kept(monkeypatch: pytest.MonkeyPatch)
 def test_a_step_of_the_clock_moves_what_is_remembered() -> None:
     memory = memory_of(*PROVEN, LATER | written(*LINES))
     by_us = timedelta(hours=30) // timedelta(microseconds=1)
-    moved = shifted(memory, by_us).losses
+    moved = shift_times(memory, by_us).losses
     assert moved.reported[0].reported_us - memory.losses.reported[0].reported_us == by_us
     assert moved.lines[0].read_us - memory.losses.lines[0].read_us == by_us
     assert moved.lines[0].event == memory.losses.lines[0].event
@@ -445,7 +445,7 @@ def test_a_step_of_the_clock_moves_what_is_remembered() -> None:
 def test_what_an_earlier_process_told_is_settled_by_one_that_began_without_it() -> None:
     stored = memory_of(*PROVEN)
     seen = view_of_round(snapshot(taken_at=at(60), **LATER | written(*LINES)), None).memory
-    joined = laid_under(stored, seen)
+    joined = merge_stored(stored, seen)
     assert [one.key for one in joined.losses.reported] == [
         one.key for one in stored.losses.reported
     ]

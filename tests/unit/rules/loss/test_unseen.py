@@ -11,7 +11,7 @@ import pytest
 from rules.facts.broker_log import LogEvent
 from rules.facts.column import Column, Ragged
 from rules.facts.identity import BrokerId
-from rules.facts.memory import Memory, laid_under, shifted
+from rules.facts.memory import Memory, merge_stored, shift_times
 from rules.remembering import view_of_round
 from service.storage.formats.checkpoint import FORMAT, Checkpoint, decode, encode
 from tests.factories import at, epoch_ends, offsets, partitions, snapshot, topic_id
@@ -293,7 +293,7 @@ def test_what_is_told_says_what_to_save_and_that_nothing_was_seen() -> None:
     [one] = play(*ON_TIME)
     advice = one.finding.evidence["advice"]
     assert isinstance(advice, str)
-    assert advice.startswith("Whether records are missing is not proven. Until that is known")
+    assert advice.startswith("It is not proven whether records are missing. Until it is")
     assert {**one.finding.evidence, "advice": None} == {
         "incident": "broker-1-20250602T120015Z",
         "topic_id": ID,
@@ -317,7 +317,7 @@ def test_all_that_may_have_led_are_to_be_kept_down() -> None:
     line = elected(topic_id=ID, leader_before=None, isr_before=(BrokerId(1), BrokerId(3)))
     [one] = play(ELSEWHERE, FIRST | written(line))
     assert str(one.finding.evidence["advice"]).startswith(
-        "Whether records are missing is not proven."
+        "It is not proven whether records are missing."
     )
 
 
@@ -349,7 +349,7 @@ def test_it_survives_a_restart_at_any_timestamp(rounds: int) -> None:
 def test_a_process_that_could_not_read_its_memory_at_first_tells_it_once() -> None:
     _, stored = played(*OBSERVATIONS[:3])
     _, seen = played(LATER | written(*LINES), first=3)
-    said = play(LATER, LATER, memory=laid_under(stored, seen), first=4)
+    said = play(LATER, LATER, memory=merge_stored(stored, seen), first=4)
     assert [(one.number, *one.why) for one in said] == [(4, POSSIBLY, RETURNED, "critical")]
 
 
@@ -366,9 +366,9 @@ def test_a_topic_is_new_for_an_hour_and_an_election_remembered_for_a_day() -> No
 def test_a_step_of_the_clock_moves_what_is_remembered() -> None:
     _, memory = played(*ON_TIME)
     by_us = timedelta(hours=30) // timedelta(microseconds=1)
-    [before], [after] = memory.losses.unseen, shifted(memory, by_us).losses.unseen
+    [before], [after] = memory.losses.unseen, shift_times(memory, by_us).losses.unseen
     assert (after.read_us - before.read_us, after.written_us) == (by_us, before.written_us)
-    [made], [moved] = memory.losses.new_topics, shifted(memory, by_us).losses.new_topics
+    [made], [moved] = memory.losses.new_topics, shift_times(memory, by_us).losses.new_topics
     assert moved.listed_us - made.listed_us == by_us
 
 

@@ -31,8 +31,8 @@ def rejected(
 
 def new_epoch(incoming: int, epoch: int, **overrides: Any) -> SequenceRejected:
     """Return the line of a new producer epoch that begins with another sequence than 0."""
-    told: dict[str, Any] = {"producer_epoch": epoch, "current_epoch": epoch - 1}
-    return rejected(incoming, None, form=SequenceForm.NEW_EPOCH, **told | overrides)
+    epochs: dict[str, Any] = {"producer_epoch": epoch, "current_epoch": epoch - 1}
+    return rejected(incoming, None, form=SequenceForm.NEW_EPOCH, **epochs | overrides)
 
 
 def expected_zero(incoming: int, **overrides: Any) -> SequenceRejected:

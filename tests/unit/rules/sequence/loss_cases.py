@@ -49,7 +49,7 @@ AFTER_CHANGES: Final = {
         says=("loss", CONFIRMED, "loss_proven"),
     ),
     "textbook-and-java-goes-on": Case(
-        because="Java raises its epoch and tells nobody",
+        because="Java raises its epoch silently",
         observations=(
             ALONE,
             line_of_2(),

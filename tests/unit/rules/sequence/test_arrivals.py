@@ -63,7 +63,7 @@ CASES: Final = {
         unwritten=31,
     ),
     "given-up-at-the-start-of-an-epoch": Case(
-        because="likewise, where the epoch is told",
+        because="likewise, where the line has the epoch",
         observations=(
             Observation(second=0),
             Observation(second=11, lines=(new_epoch(8, 1),)),
@@ -111,7 +111,7 @@ CASES: Final = {
         reason="filled",
     ),
     "under-a-newer-epoch": Case(
-        because="whether the client sent it once more is not told by the log",
+        because="the log does not show whether the client sent it once more",
         observations=(
             *REJECTED,
             Observation(second=12, found=[found(BEFORE, batch(100, 0, 40, epoch=1))]),
@@ -177,7 +177,7 @@ CASES: Final = {
         reason="filled",
     ),
     "earliest-seen-of-a-new-instance": Case(
-        because="the line tells no epoch, and the one before is of an older instance",
+        because="the line has no epoch, and the one before is of an older instance",
         observations=(
             Observation(second=0),
             Observation(second=11, lines=(earliest_seen(3, 0),)),
@@ -224,7 +224,7 @@ def test_nothing_has_to_be_done_only_where_it_is_known_to_have_come(case: Case) 
     assert (said.needed_evidence is not None) == (case.arrival == "awaited")
 
 
-def test_both_are_told_and_the_second_when_it_is_known() -> None:
+def test_both_are_reported_and_the_second_when_it_is_known() -> None:
     assert breaches(play((*CASES["given-up"].observations, Observation(second=LATE + 1)))) == [
         (2, "reordering", "reordered"),
         (4, "reordering", "not_arrived"),

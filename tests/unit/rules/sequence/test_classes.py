@@ -60,7 +60,7 @@ def test_the_textbook_case_says_24() -> None:
     assert not episode.is_querying
 
 
-def test_an_old_leader_that_returns_tells_the_exact_range() -> None:
+def test_a_former_leader_that_returns_shows_the_exact_range() -> None:
     said = watched(*CASES["seemingly-clean-and-the-old-leader-returns"].observations).verdict
     assert (said.lost_from, said.lost_to, said.lost_offsets) == (100, 124, 24)
     observations = [*CASES["textbook"].observations, of_2(60, lines=_returned_with(130))]
@@ -90,7 +90,7 @@ def test_a_loss_and_a_later_reordering_are_a_loss() -> None:
     )
     episode = watched(*observations)
     assert episode.verdict.class_ is SequenceClass.LOSS
-    assert [one.proof for one in episode.rejections] == [None, "same_leader_epoch"]
+    assert [rejection.proof for rejection in episode.rejections] == [None, "same_leader_epoch"]
 
 
 def test_exactly_one_failing_producer_makes_it_the_client_s() -> None:
@@ -126,7 +126,10 @@ def test_two_producers_on_one_partition_are_two_episodes() -> None:
             Observation(second=12, found=[found(batch(97, 0, 3), producer_id=8)]),
         ]
     )
-    said = {one.producer_id: one.verdict.reason for one in views[-1].memory.sequences.episodes}
+    said = {
+        episode.producer_id: episode.verdict.reason
+        for episode in views[-1].memory.sequences.episodes
+    }
     assert said == {7: "large_gap", 8: "same_leader_epoch"}
 
 

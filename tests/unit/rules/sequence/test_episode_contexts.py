@@ -1,4 +1,4 @@
-"""Which gaps of a round tell why an episode's partition was not scanned."""
+"""Which gaps of a round say why an episode's partition was not scanned."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.unit.rules.sequence.stage import verdict
         pytest.param({"topic": "payments"}, "looking", id="of-another-topic"),
     ],
 )
-def test_only_a_gap_of_its_own_tells_why_it_was_not_observed_at(
+def test_only_a_gap_of_its_own_says_why_it_was_not_observed(
     of: dict[str, Any], reason: str
 ) -> None:
     missing = gap(scope=GapScope.BATCHES, cause=GapCause.NOT_AUTHORIZED, **of)

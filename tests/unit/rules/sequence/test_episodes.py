@@ -10,10 +10,10 @@ import pytest
 
 from rules.facts.broker_log import EpochRejected, Origin
 from rules.facts.column import Column
-from rules.facts.episodes import ChangeKind, Episode, SequenceMemory, sequences_under
+from rules.facts.episodes import ChangeKind, Episode, SequenceMemory, merge_sequences
 from rules.facts.identity import BrokerId
 from rules.facts.last_observation import microseconds
-from rules.facts.memory import Memory, laid_under, shifted
+from rules.facts.memory import Memory, merge_stored, shift_times
 from rules.facts.rejections import TIMES_KEPT
 from rules.question import BatchesQuestion
 from rules.sequence.gathering import KEPT_FIRST, KEPT_LAST
@@ -112,7 +112,7 @@ def test_what_cannot_be_found_out_ends_too() -> None:
         Observation(second=11, lines=(rejected(4, 2),), more=unseen),
     )
     memory = after(*observations, Observation(second=10 * MINUTE, more=unseen))
-    assert [str(one.verdict.class_) for one in memory.ended] == ["undetermined"]
+    assert [str(episode.verdict.class_) for episode in memory.ended] == ["undetermined"]
 
 
 def test_what_ended_is_kept_for_a_day() -> None:
@@ -146,12 +146,14 @@ def test_the_same_batch_rejected_for_ever_stays_small() -> None:
 def test_the_newest_of_many_ask_and_the_others_wait() -> None:
     lines = [rejected(6, 2, producer_id=number) for number in range(MAX_QUERYING + 5)]
     views = play([Observation(second=0), Observation(second=11, lines=lines)])
-    known = views[-1].memory.sequences.episodes
-    assert sum(one.is_querying for one in known) == MAX_QUERYING
-    waiting = [one for one in known if one.is_waiting]
-    assert [(one.queries, one.is_reported) for one in waiting] == [(0, False)] * 5
-    wanted = next(one for one in questions_of(views[-1]) if isinstance(one, BatchesQuestion))
-    assert len(wanted.requests) == MAX_QUERYING
+    episodes = views[-1].memory.sequences.episodes
+    assert sum(episode.is_querying for episode in episodes) == MAX_QUERYING
+    waiting = [episode for episode in episodes if episode.is_waiting]
+    assert [(episode.queries, episode.is_reported) for episode in waiting] == [(0, False)] * 5
+    question = next(
+        candidate for candidate in questions_of(views[-1]) if isinstance(candidate, BatchesQuestion)
+    )
+    assert len(question.requests) == MAX_QUERYING
 
 
 def test_many_that_ended_are_bounded() -> None:
@@ -171,7 +173,7 @@ def test_a_loss_is_kept_where_harmless_episodes_have_to_go() -> None:
     harmless = replace(watched(*HARMLESS), ended_us=microseconds(at(4000)))
 
     def crowded(memory: Memory) -> Memory:
-        lost = [one for one in memory.sequences.ended if one.producer_id == 7]
+        lost = [episode for episode in memory.sequences.ended if episode.producer_id == 7]
         many = [replace(harmless, id=str(n), producer_id=9 + n) for n in range(MAX_ENDED)]
         return replace(memory, sequences=replace(memory.sequences, ended=(*lost, *many)))
 
@@ -185,7 +187,7 @@ def test_of_too_many_open_ones_those_that_are_proven_go_first() -> None:
     """A confirmed loss is observed for an hour, and an unexplained gap needs the place more."""
     lines = [rejected(600, 2, producer_id=100 + n, second=20) for n in range(MAX_OPEN)]
     memory = after(*HARMLESS, Observation(second=21, lines=lines))
-    assert [one.producer_id for one in memory.ended] == [7]
+    assert [episode.producer_id for episode in memory.ended] == [7]
     assert (len(memory.open), memory.unreported) == (MAX_OPEN, 0)
 
 
@@ -220,12 +222,12 @@ def test_what_was_proven_in_one_leader_epoch_is_proven_again_in_another() -> Non
         Observation(second=41, epoch=7, lines=(again,)),
     )
     [episode] = after(*observations).episodes
-    assert [one.proof for one in episode.rejections] == [None]
+    assert [rejection.proof for rejection in episode.rejections] == [None]
     assert episode.is_querying
 
 
-def test_who_was_not_asked_about_is_not_forgotten() -> None:
-    """Of the producers of a partition only those are told that somebody asked about."""
+def test_a_producer_that_was_not_queried_is_not_forgotten() -> None:
+    """A leader describes only the producers that were requested."""
     lines = (rejected(6, 2), rejected(7, 2, producer_id=8))
     healed = found(batch(97, 0, 3), batch(100, 3, 3), batch(103, 6, 3))
     observations = (
@@ -234,9 +236,9 @@ def test_who_was_not_asked_about_is_not_forgotten() -> None:
         Observation(second=12, found=[healed], states=remembered(2)),
         Observation(second=13, states={}),
     )
-    by_id = {one.producer_id: one for one in after(*observations).episodes}
+    by_id = {episode.producer_id: episode for episode in after(*observations).episodes}
     assert by_id[7].last_state is not None
-    assert by_id[7].last_state.state is not None, "it asked no more, and nobody told of it"
+    assert by_id[7].last_state.state is not None, "it queried no more, and got no answer"
     assert by_id[8].last_state is not None
     assert by_id[8].last_state.state is None
 
@@ -253,8 +255,8 @@ def test_a_bad_change_is_kept_for_rejections_that_come_after_it() -> None:
 
 def test_a_bad_change_that_is_forgotten_breaks_the_watch() -> None:
     def watch(*observations: Observation) -> tuple[int | None, int | None]:
-        known = after(*observations).leaderships
-        return known.watched_from[0], known.epoch[0]
+        leaderships = after(*observations).leaderships
+        return leaderships.watched_from[0], leaderships.epoch[0]
 
     changed = (ALONE, replace(line_of_2(), lines=()))
     assert watch(*changed) == (5, 6)
@@ -272,8 +274,8 @@ def test_a_change_is_clean_for_certain_only_where_others_are_forbidden(
 ) -> None:
     before = Observation(second=0, is_unclean_allowed=is_unclean_allowed)
     changed = replace(before, second=11, leader=2, epoch=6, ends=((0, 5, 100),))
-    known = after(before, changed).leaderships
-    assert (known.watched_from[0], known.clean_from[0]) == (5, clean_from)
+    leaderships = after(before, changed).leaderships
+    assert (leaderships.watched_from[0], leaderships.clean_from[0]) == (5, clean_from)
 
 
 def test_a_leader_that_knows_nothing_of_the_older_epoch_breaks_the_watch() -> None:
@@ -283,9 +285,9 @@ def test_a_leader_that_knows_nothing_of_the_older_epoch_breaks_the_watch() -> No
 
 def test_the_watch_goes_on_while_a_leader_is_silent() -> None:
     silent = Observation(second=11, leader=None, epoch=None)
-    known = after(Observation(second=0), silent, Observation(second=20)).leaderships
-    assert (known.epoch[0], known.watched_from[0]) == (5, 5)
-    assert known.since_us[0] == microseconds(at(0))
+    leaderships = after(Observation(second=0), silent, Observation(second=20)).leaderships
+    assert (leaderships.epoch[0], leaderships.watched_from[0]) == (5, 5)
+    assert leaderships.since_us[0] == microseconds(at(0))
 
 
 # ------------------------------------------------------------------ the clock, and late memories
@@ -295,13 +297,13 @@ def test_a_clock_that_was_set_makes_nobody_wait_longer() -> None:
     late = of_2(11 + PATIENCE, found=[found(OLD_BATCH)])
 
     def set_back(memory: Memory) -> Memory:
-        return shifted(shifted(memory, step), -step)
+        return shift_times(shift_times(memory, step), -step)
 
     [stayed] = play([*observations, late])[-1].memory.sequences.episodes
     [moved] = play([*observations, late], between=set_back)[-1].memory.sequences.episodes
     assert moved == stayed
     view = play(observations)[-1]
-    [ahead] = shifted(view.memory, step).sequences.episodes
+    [ahead] = shift_times(view.memory, step).sequences.episodes
     assert ahead.last_seen_us == view.memory.sequences.episodes[0].last_seen_us + step
 
 
@@ -315,19 +317,19 @@ def test_times_of_the_future_are_pulled_back() -> None:
     assert episode.last_seen_us == microseconds(at(-100))
 
 
-def test_a_memory_that_is_read_late_is_laid_under() -> None:
+def test_a_memory_that_is_read_late_is_merged() -> None:
     stored = play(CASES["textbook"].observations)[-1].memory
     seen = play([of_2(20, lines=(rejected(9, 8, producer_id=8, broker=2, second=19),))])[-1].memory
-    both = laid_under(stored, seen).sequences
-    assert {one.producer_id for one in both.episodes} == {7, 8}
+    both = merge_stored(stored, seen).sequences
+    assert {episode.producer_id for episode in both.episodes} == {7, 8}
     assert both.changes == stored.sequences.changes
     assert both.leaderships.watched_from[0] == 5
-    assert sequences_under(SequenceMemory(), seen.sequences).open == seen.sequences.open
+    assert merge_sequences(SequenceMemory(), seen.sequences).open == seen.sequences.open
 
 
 def both_memories(stored: list[Observation], seen: list[Observation]) -> SequenceMemory:
-    one, other = (play(observations)[-1].memory.sequences for observations in (stored, seen))
-    return sequences_under(one, other)
+    episode, other = (play(observations)[-1].memory.sequences for observations in (stored, seen))
+    return merge_sequences(episode, other)
 
 
 def test_a_loss_that_is_read_late_is_not_replaced_by_the_same_producers_newer_rejection() -> None:
@@ -368,7 +370,7 @@ def test_the_watch_of_a_partition_that_only_one_of_two_memories_knows() -> None:
         [Observation(second=9, more={"partitions": partitions({"audit": 1, "orders": 1})})]
     )
     seen = replace(other[-1].memory.sequences.leaderships, epoch=Column.of([None, None]))
-    both = sequences_under(
+    both = merge_sequences(
         SequenceMemory(leaderships=stored), SequenceMemory(leaderships=seen)
     ).leaderships
     assert both.epoch.to_list() == [None, 5]

@@ -1,4 +1,4 @@
-"""Cases in which a wrong verdict lies near: a loss that observations healed, a reordering that observations lost.
+"""Hard cases with a tempting wrong verdict: a loss that seems healed, a reordering that seems a loss.
 
 The stage is that of `test_classes`: producer 7 writes to orders-0.
 """
@@ -266,7 +266,7 @@ CASES: Final = {
         says=("producer_state_lost", CONFIRMED, "no_state"),
     ),
     "no-state-and-then-silence": Case(
-        because="whether it is still so is not told, and at a transaction's start the numbers say nothing",
+        because="whether it is still so is not known, and at a transaction's start the numbers say nothing",
         observations=(
             Observation(second=0),
             Observation(second=11, lines=(expected_zero(5000),)),
@@ -366,22 +366,24 @@ def test_case(case: Case) -> None:
     assert verdict(*case.observations) == case.says, case.because
 
 
-def test_a_confirmed_loss_is_observed_at_until_its_client_has_given_up() -> None:
-    asked = [*range(22, 122, 11), 131]  # and answered a second later
+def test_a_confirmed_loss_is_scanned_until_its_client_has_given_up() -> None:
+    queries = [*range(22, 122, 11), 131]  # and answered a second later
     observations = [
         *OVERTAKEN[:3],
         *(
-            of_2(second, found=[found(OLD_BATCH)] if second - 1 in asked else ())
+            of_2(second, found=[found(OLD_BATCH)] if second - 1 in queries else ())
             for second in range(13, 400)
         ),
     ]
     views = play(observations)
-    assert [view.now for view in views[2:] if questions_of(view)] == [at(one) for one in asked]
+    assert [view.now for view in views[2:] if questions_of(view)] == [
+        at(episode) for episode in queries
+    ]
     assert watched(*observations).verdict.is_confirmed
 
 
-def test_a_loss_that_is_refuted_is_told_as_a_reordering() -> None:
-    """It was told as lost at once; who reads that has to hear that it was not."""
+def test_a_loss_that_is_refuted_is_reported_as_a_reordering() -> None:
+    """It was reported as lost at once, so that the correction has to be reported too."""
     said = [
         (view.now, finding.rule.rule_id, finding.reason)
         for view in play(OVERTAKEN)
@@ -395,6 +397,6 @@ def test_a_loss_that_is_refuted_is_told_as_a_reordering() -> None:
     ]
 
 
-def test_nobody_is_told_to_write_again_what_a_client_may_still_send() -> None:
+def test_no_advice_to_write_again_what_a_client_may_still_send() -> None:
     for reason in (SequenceReason.LOSS_PROVEN, SequenceReason.UNCLEAN_AND_UNHEALED):
         assert "delivery.timeout.ms" in WORDS[reason].check

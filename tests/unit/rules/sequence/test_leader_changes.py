@@ -120,7 +120,7 @@ LINES: Final = {
         says=("loss", CONFIRMED, "unclean_and_unhealed"),
     ),
     "a-line-that-comes-after-the-observation": Case(
-        because="an observation of the epoch that the line tells of does not say who led before it",
+        because="an observation of the epoch in the line does not say who led before it",
         observations=(
             Observation(second=0),
             Observation(second=6, leader=2, epoch=7, isr=(2,), ends=ENDS),
@@ -194,8 +194,8 @@ WATCHED: Final = {
         ),
         says=("loss", SUSPECTED, "changes_unseen"),
     ),
-    "a-leader-that-tells-late-that-it-knows-nothing-of-the-epoch": Case(
-        because="it may lack all of it, whichever round asked",
+    "a-leader-that-answers-late-that-it-has-nothing-of-the-epoch": Case(
+        because="it may lack all of it, whichever round queried",
         observations=(
             replace(FORBIDDEN, isr=(1, 2)),
             moved(11, lines=REJECTED_BY_2, more=SAME_PLACES),
@@ -233,5 +233,5 @@ def test_of_too_many_changes_those_that_matter_are_kept(
     observations: tuple[Observation, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(changes, "CHANGES_KEPT", 2)
-    kept = play(observations)[-1].memory.sequences.changes
-    assert (NAME in kept, len(kept)) == (True, 2)
+    remembered = play(observations)[-1].memory.sequences.changes
+    assert (NAME in remembered, len(remembered)) == (True, 2)

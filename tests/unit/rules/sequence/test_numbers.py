@@ -278,18 +278,27 @@ def test_the_order_of_lines_is_irrelevant(case: Case) -> None:
 
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 def test_only_the_brokers_own_word_confirms_without_a_cluster(case: Case) -> None:
-    told = explain(case.lines, case.largest_batch)
-    assert (told.phase == "confirmed") == (told.reason == "earliest_seen")
-    assert (told.verdict.at_most_records is not None) == (told.class_ is LOSS)
-    assert told.verdict.lost_offsets is None
+    explanation = explain(case.lines, case.largest_batch)
+    assert (explanation.phase == "confirmed") == (explanation.reason == "earliest_seen")
+    assert (explanation.verdict.at_most_records is not None) == (explanation.class_ is LOSS)
+    assert explanation.verdict.lost_offsets is None
 
 
 def test_the_textbook_case_is_explained_with_its_stats() -> None:
-    told = explain([rejected(27, 2)])
-    assert (told.gap, told.producer_id, told.topic, told.partition) == (24, 7, "orders", 0)
-    assert (told.offset, told.incoming_sequence, told.current_sequence) == (100, 27, 2)
-    assert told.verdict.at_most_records == 24
-    assert told.evidence == {
+    explanation = explain([rejected(27, 2)])
+    assert (explanation.gap, explanation.producer_id, explanation.topic, explanation.partition) == (
+        24,
+        7,
+        "orders",
+        0,
+    )
+    assert (explanation.offset, explanation.incoming_sequence, explanation.current_sequence) == (
+        100,
+        27,
+        2,
+    )
+    assert explanation.verdict.at_most_records == 24
+    assert explanation.evidence == {
         "rejections": 1,
         "distinct_rejections": 1,
         "smallest_gap": 24,
@@ -297,8 +306,8 @@ def test_the_textbook_case_is_explained_with_its_stats() -> None:
         "records_per_batch": 1,
         "in_flight_records": 4,
     }
-    assert told.needed_evidence is not None
-    assert "tidemark loss ls" in told.check
+    assert explanation.needed_evidence is not None
+    assert "tidemark loss ls" in explanation.check
 
 
 def test_every_reason_has_words() -> None:

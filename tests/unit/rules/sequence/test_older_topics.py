@@ -42,5 +42,7 @@ def test_late_lines_of_the_older_topic_leave_the_present_one_s_open() -> None:
     )
     views = play(observations)
     first, last = (views[number].memory.sequences for number in (1, 3))
-    assert [one.id for one in last.open.values()] == [one.id for one in first.open.values()]
-    assert [one.rejection_count for one in last.ended] == [2]
+    assert [episode.id for episode in last.open.values()] == [
+        old_episode.id for old_episode in first.open.values()
+    ]
+    assert [episode.rejection_count for episode in last.ended] == [2]

@@ -105,7 +105,7 @@ UNSEEN: Final = {
         says=("undetermined", SUSPECTED, "partition_not_seen"),
     ),
     "leader-away": Case(
-        because="the leader tells no epoch",
+        because="the leader answers without an epoch",
         observations=(
             Observation(second=0),
             REORDERED,
@@ -134,7 +134,7 @@ UNSEEN: Final = {
         says=("loss", SUSPECTED, "not_readable"),
     ),
     "leader-does-not-answer": Case(
-        because="the leader did not tell its batches",
+        because="the leader did not return its batches",
         observations=(
             Observation(second=0),
             Observation(second=11, lines=(rejected(27, 2),)),
@@ -163,16 +163,16 @@ UNSEEN: Final = {
         ),
         says=("undetermined", SUSPECTED, "topic_recreated"),
     ),
-    "partition-not-told": Case(
-        because="a broker before 2.2 does not tell it",
+    "partition-not-reported": Case(
+        because="the line of a broker before 2.2 has no partition",
         observations=(
             Observation(second=0),
             Observation(second=11, lines=(rejected(27, 2, topic=None),)),
         ),
         says=("undetermined", SUSPECTED, "partition_not_reported"),
     ),
-    "producer-not-told": Case(
-        because="a broker before 2.2 does not tell it either",
+    "producer-not-reported": Case(
+        because="the line of a broker before 2.2 has no producer id either",
         observations=(
             Observation(second=0),
             Observation(second=11, lines=(new_epoch(3, 1, producer_id=None),)),

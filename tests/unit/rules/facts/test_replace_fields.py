@@ -6,20 +6,20 @@ from dataclasses import replace
 
 import pytest
 
-from rules.facts.changed import changed
 from rules.facts.rejections import rejection_of
+from rules.facts.replace_fields import replace_fields
 from tests.unit.rules.sequence.lines import rejected
 
 REJECTION = rejection_of(rejected(27, 2), 5)
 
 
 def test_it_is_what_replace_makes() -> None:
-    made = changed(REJECTION, count=3, seen_us=7)
-    assert made == replace(REJECTION, count=3, seen_us=7) != REJECTION
-    assert type(made) is type(REJECTION)
-    assert changed(REJECTION) == REJECTION
+    replaced = replace_fields(REJECTION, count=3, seen_us=7)
+    assert replaced == replace(REJECTION, count=3, seen_us=7) != REJECTION
+    assert type(replaced) is type(REJECTION)
+    assert replace_fields(REJECTION) == REJECTION
 
 
 def test_a_field_that_there_is_not_is_rejected() -> None:
     with pytest.raises(TypeError):
-        changed(REJECTION, counts=3)
+        replace_fields(REJECTION, counts=3)

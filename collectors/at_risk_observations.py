@@ -1,10 +1,10 @@
-"""Observations between two rounds at the partitions that may lose records when their leader dies.
+"""Observes, between two rounds, the partitions that may lose records when their leader dies.
 
-Only their leaders are asked, for LSO, HWM and LEO: three ListOffsets requests in one write, on
-connections of their own, because a round uses its own at the same time. An observation is short and takes
-what it gets: nothing is asked again, and a broker that failed is left out of the next observations, so that
-it costs only its own partitions. Where leaders are, and which partitions are at risk, is told by
-rounds; a leader that changed since is asked in vain until the next one.
+Only their leaders are queried, for LSO, HWM and LEO: three ListOffsets requests in one write, on
+separate connections, because a round uses its own at the same time. An observation is short and never
+retries; a broker that failed is left out of the next observations, so that it costs only its own
+partitions. Leaders and the partitions at risk come from the latest round; a leader that changed since
+then rejects the requests until the next one.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
 
-REST_SECONDS: Final = 5.0  # of a broker that failed; a leader that only pauses is soon seen again
+REST_SECONDS: Final = 5.0  # without requests to a broker that failed; short, as it may only pause
 CONNECT_SHARE: Final = (
-    0.5  # of an observation's time: who cannot be reached leaves the rest to the others
+    0.5  # of an observation's time: the rest is left for the brokers that can be reached
 )
 KINDS: Final = (LAST_STABLE_OFFSET, HIGH_WATERMARK, LOG_END_OFFSET)  # so that each can only grow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RiskTargets:
-    """What to observe until the next round tells otherwise."""
+    """The partitions to observe until the next round."""
 
     partitions: Partitions
     brokers: tuple[Broker, ...]
-    high_watermark: Column  # in the round that told it
+    high_watermark: Column  # in the latest round
     is_at_risk: Bools  # one per partition, also for those that are not observed
     rows: Int64s  # of the partitions to observe
 
@@ -60,9 +60,9 @@ def next_targets(
 ) -> RiskTargets:
     """Choose up to `limit` partitions at risk, those with the fewest replicas in sync first.
 
-    `stuck` marks the rows whose high watermark stood between the last two observations. What was at risk in
-    the round `before` and cannot be seen now stays so. A partition without a leader takes no records,
-    and there is nobody to ask.
+    `stuck` marks the rows whose high watermark did not move between the last two observations. A partition
+    that was at risk in the round `before` and cannot be seen now stays at risk. A partition without a leader
+    takes no records, and no broker answers for it.
     """
     placed, offsets = snapshot.partitions, snapshot.offsets
     unchanged = np.zeros(len(placed), np.bool_) if stuck is None else stuck
@@ -87,7 +87,7 @@ def next_targets(
 
 
 def rows_before(placed: Partitions, older: Partitions) -> Int64s:
-    """Return for each row of `placed` its row in `older`, -1 where none; nothing is proven by it."""
+    """Return for each row of `placed` its row in `older`, -1 if none; topics are matched by name only."""
     if placed is older:
         return np.arange(len(placed), dtype=np.int64)
     return matching_rows(placed, older, needs_id=False)
@@ -95,16 +95,16 @@ def rows_before(placed: Partitions, older: Partitions) -> Int64s:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AtRiskObservation:
-    """What came of one observation."""
+    """The result of one observation."""
 
-    observations: AtRiskObservations  # the partitions of which all was told
+    observations: AtRiskObservations  # the partitions with all three offsets
     high_watermark: Column  # the same, one row per partition
     log_end_offset: Column
-    unseen: int  # partitions of which not all was told
+    unseen: int  # partitions without all three offsets
     requests: Mapping[str, int]  # Kafka API name -> requests sent, connection set-up included
 
     def stuck(self, before: AtRiskObservation | None, placed: Partitions) -> Bools:
-        """Mark the rows of `placed` whose high watermark stood since `before`, behind the log end."""
+        """Mark the rows of `placed` whose high watermark has not moved since `before`, behind the log end."""
         if before is None:
             return np.zeros(len(placed), np.bool_)
         rows = rows_before(placed, self.observations.partitions)
@@ -118,7 +118,7 @@ class AtRiskObservation:
 
 @dataclass(slots=True)
 class RiskReader:
-    """Observations again and again; remembers who is silent, and the encoded requests."""
+    """Makes the observations; remembers the silent brokers and the encoded requests."""
 
     pool: Pool
     monotonic: Callable[[], float] = time.monotonic
@@ -127,9 +127,9 @@ class RiskReader:
     _rests_until: dict[Address, float] = field(default_factory=dict)
 
     def observe(self, targets: RiskTargets, *, seconds: float, now_us: int) -> AtRiskObservation:
-        """Observation once, within so many seconds; `now_us` is the time that the observations are given.
+        """Observe once, within `seconds`; `now_us` becomes the time of the observations.
 
-        That time is the beginning: what came later than it was told may have been missed.
+        It is the time at which the observation begins, because what happens later may be missed.
         """
         limits = Limits(request_seconds=seconds, round_seconds=seconds)
         session = Session(self.pool, limits)
@@ -148,7 +148,7 @@ class RiskReader:
         return self._plans
 
     def _ready(self, plans: Sequence[BrokerPlan], seconds: float) -> list[BrokerPlan]:
-        """Connect to all that do not rest; return those that can be asked now."""
+        """Connect to all brokers that do not rest; return the plans of those that are ready."""
         now = self.monotonic()
         awake = [
             plan for plan in plans if self._rests_until.get(address_of(plan.broker), now) <= now
@@ -162,10 +162,10 @@ class RiskReader:
 
     def _read(self, session: Session, plans: Sequence[BrokerPlan], partitions: Partitions) -> Ends:
         filled = {kind: Filling(len(partitions)) for kind in KINDS}
-        asked = [(plan, kind) for plan in plans for kind in KINDS]
-        asks = [Ask(plan.broker, LIST_OFFSETS, plan.body(kind)) for plan, kind in asked]
+        requests = [(plan, kind) for plan in plans for kind in KINDS]
+        asks = [Ask(plan.broker, LIST_OFFSETS, plan.body(kind)) for plan, kind in requests]
         replies = session.exchange(asks)
-        for (plan, kind), reply in zip(asked, replies, strict=True):
+        for (plan, kind), reply in zip(requests, replies, strict=True):
             answered = read_answer(reply, partitions.index)
             if isinstance(answered, Failure):
                 self._rest(address_of(plan.broker))
@@ -178,11 +178,11 @@ class RiskReader:
 
 
 def _plans(targets: RiskTargets) -> tuple[BrokerPlan, ...]:
-    """Plan the requests to the leaders of the partitions that are observed, and to nobody else."""
+    """Plan the requests to the leaders of the observed partitions, and to no other broker."""
     placed = targets.partitions
-    is_wanted = np.zeros(len(placed), np.bool_)
-    is_wanted[targets.rows] = True
-    led = replace(placed, leader=placed.leader.where(is_wanted))
+    is_observed = np.zeros(len(placed), np.bool_)
+    is_observed[targets.rows] = True
+    led = replace(placed, leader=placed.leader.where(is_observed))
     nobody = np.zeros(len(placed), np.bool_)
     plans = (make_plan(broker, led, nobody) for broker in targets.brokers)
     return tuple(plan for plan in plans if len(plan.led_rows))

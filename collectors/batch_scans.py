@@ -1,10 +1,10 @@
 """One partition's log, scanned for the batches of some producers, a bounded piece at a time.
 
 The scan begins just before the offset at which a batch was rejected: the log ended there then, so
-that the last accepted batch of that producer is most likely close. Where it is not, the scan goes
-further back, and then to where the record time that its leader remembers points. Behind that offset
-it goes on to the end of the log, over as many rounds as that takes. What was scanned is one
-piece without holes; only what a record time led to may lie before it.
+that the last accepted batch of that producer is most likely close. If it is not there, the scan goes
+further back, and then to the offset of the record time that the leader remembers. From the rejected
+batch it goes on to the end of the log, over as many rounds as that takes. The scanned range has no
+holes; only the range that a record time led to may lie before it.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from rules.facts.rejections import SEQUENCES
 from rules.question import BatchRequest
 
 BEFORE: Final = (100, 2000)  # offsets before the rejected batch, one step after the other
-FAR: Final = 2000  # offsets that are not worth looking through to reach a later rejection
-MAX_KEPT: Final = 2000  # batches of the wanted producers; the scan stops there
+FAR: Final = 2000  # offsets that are not worth scanning to reach a later rejection
+MAX_KEPT: Final = 2000  # batches of the requested producers; the scan stops there
 MAX_EMPTY: Final = 2  # answers without a batch in a row: together with others, then alone
 
 
 class _Piece(Enum):
-    """What the present range is for."""
+    """Purpose of the range that is being scanned."""
 
-    ON = "on"  # from where the scan has come to, up to the end
-    BACK = "back"  # from further back up to where the scan began
-    AT_TIME = "at_time"  # where a record time points; it is not joined with the rest
+    ON = "on"  # from the end of the scanned range to the end of the log
+    BACK = "back"  # from further back to the start of the scanned range
+    AT_TIME = "at_time"  # at a record time; it is not joined with the scanned range
 
 
 @dataclass(slots=True, kw_only=True)
 class BatchScan:
-    """How far one partition was scanned while one leader epoch lasts."""
+    """The scan of one partition within one leader epoch."""
 
     name: TopicPartition
     leader: Broker
@@ -47,12 +47,12 @@ class BatchScan:
     log_start: int
     end: int  # the high watermark, exclusive
     requests: tuple[BatchRequest, ...]
-    at_time: int | None = None  # the first offset of `time`; the end where no record is so late
+    at_time: int | None = None  # the first offset of `time`; the end if no record is that late
     failure: Failure | None = None  # of this round
     scanned_from: int = -1  # before the first range was chosen
     scanned_to: int = -1
     largest_batch: int | None = None
-    _found: dict[int, dict[int, BatchHeader]] = field(default_factory=dict)  # by base offset
+    _batches: dict[int, dict[int, BatchHeader]] = field(default_factory=dict)  # by base offset
     _range: Range | None = None  # that is not scanned completely yet
     _piece: _Piece = _Piece.ON
     _back_from: int = 0
@@ -62,14 +62,14 @@ class BatchScan:
 
     @property
     def time(self) -> datetime | None:
-        """The earliest record time from which on all is wanted, else the one of a lost batch."""
+        """The earliest record time from which all batches are requested, else that of a lost batch."""
         all_from = [request for request in self.requests if _is_by_time(request)]
-        times = [one.last_record_at for one in all_from or self.requests]
+        times = [request.last_record_at for request in all_from or self.requests]
         return min((time for time in times if time is not None), default=None)
 
     @property
     def needs_time(self) -> bool:
-        """Whether it has to be found out where that time is in the log."""
+        """Whether the offset of that time has to be queried."""
         if self.time is None or self.at_time is not None:
             return False
         return self._is_by_time or (self.scanned_to >= 0 and self._misses_one())
@@ -80,35 +80,35 @@ class BatchScan:
         return self.failure is None and (self.at_time is not None or not self._is_by_time)
 
     @property
-    def kept(self) -> int:
-        """How many batches are kept."""
-        return sum(len(found) for found in self._found.values())
+    def batch_count(self) -> int:
+        """Number of batches found so far."""
+        return sum(len(batches) for batches in self._batches.values())
 
-    def suits(self, wanted: Sequence[BatchRequest]) -> bool:
-        """Whether the scan can go on for what is wanted now, or has to begin anew."""
-        if {one.producer_id for one in wanted} != {
+    def suits(self, requests: Sequence[BatchRequest]) -> bool:
+        """Whether the scan can go on for these requests; otherwise it has to begin anew."""
+        if {request.producer_id for request in requests} != {
             request.producer_id for request in self.requests
         }:
             return False
-        if [one for one in wanted if _is_by_time(one)] != [
+        if [request for request in requests if _is_by_time(request)] != [
             request for request in self.requests if _is_by_time(request)
         ]:
             return False
-        anchor = _anchor(wanted, self.end)
-        is_stuck = self.kept >= MAX_KEPT or anchor - self.scanned_to > FAR
+        anchor = _anchor(requests, self.end)
+        is_stuck = self.batch_count >= MAX_KEPT or anchor - self.scanned_to > FAR
         return not (is_stuck and anchor > self.scanned_to)
 
-    def go_on(self, leader: Broker, end: int, wanted: tuple[BatchRequest, ...]) -> None:
-        """Begin another round of the same leader epoch."""
-        self.leader, self.end, self.requests = leader, end, wanted
+    def go_on(self, leader: Broker, end: int, requests: tuple[BatchRequest, ...]) -> None:
+        """Begin another round within the same leader epoch."""
+        self.leader, self.end, self.requests = leader, end, requests
         self.failure, self._empty = None, 0
         if self._range is not None:
             self._range = self._new(self._range.position, self._range.end)
 
     # -------------------------------------------------------------- what to fetch
     def next_range(self) -> Range | None:
-        """Return what to scan next, None where nothing is left or nothing comes."""
-        if not self.is_ready or self._empty >= MAX_EMPTY or self.kept >= MAX_KEPT:
+        """Return the range to scan next, None if nothing is left or the leader sends no batches."""
+        if not self.is_ready or self._empty >= MAX_EMPTY or self.batch_count >= MAX_KEPT:
             return None
         if self.scanned_to < 0:
             self.scanned_from = self.scanned_to = self._begin()
@@ -122,7 +122,7 @@ class BatchScan:
         return max(min(*starts, self.end), self.log_start)
 
     def _choose(self) -> Range | None:
-        """Scan first for what a proof needs: up to the rejected batch, back, and then on."""
+        """Choose first what a proof needs: up to the rejected batch, then back, then on."""
         if self.scanned_to < min(_anchor(self.requests, self.end), self.end):
             return self._go(_Piece.ON, self.scanned_to, self.end)
         if self._misses_one():
@@ -158,9 +158,9 @@ class BatchScan:
             end=end,
         )
 
-    # -------------------------------------------------------------- what came
+    # -------------------------------------------------------------- answers
     def take(self) -> None:
-        """Take in what came for the range that was given out last."""
+        """Add the answer for the range that `next_range` returned last."""
         piece = self._range
         if piece is None:
             return
@@ -185,12 +185,12 @@ class BatchScan:
             if not header.is_control:
                 self.largest_batch = max(self.largest_batch or 0, _span(header))
             if header.producer_id in {request.producer_id for request in self.requests}:
-                self._found.setdefault(header.producer_id or 0, {})[header.base_offset] = header
+                self._batches.setdefault(header.producer_id or 0, {})[header.base_offset] = header
 
-    # -------------------------------------------------------------- what is known
+    # -------------------------------------------------------------- results
     def result(self, producer_id: int) -> BatchesOf:
-        """Return what was found of one producer so far."""
-        headers = [found for _, found in sorted(self._found.get(producer_id, {}).items())]
+        """Return the batches and markers of one producer that were found so far."""
+        headers = [header for _, header in sorted(self._batches.get(producer_id, {}).items())]
         return BatchesOf(
             name=self.name,
             producer_id=producer_id,
@@ -217,18 +217,20 @@ class BatchScan:
         return any(
             header.base_sequence is not None
             and (sequence - header.base_sequence) % SEQUENCES < _span(header)
-            for header in self._found.get(producer_id, {}).values()
+            for header in self._batches.get(producer_id, {}).values()
         )
 
 
-def _is_by_time(one: BatchRequest) -> bool:
-    """Whether all from a time on is wanted."""
-    return one.offset is None and one.sequence is None and one.last_record_at is not None
+def _is_by_time(request: BatchRequest) -> bool:
+    """Whether all batches from a time on are requested."""
+    return (
+        request.offset is None and request.sequence is None and request.last_record_at is not None
+    )
 
 
-def _anchor(wanted: Sequence[BatchRequest], end: int) -> int:
-    """Return the first offset at which a batch was rejected; the end where nobody told one."""
-    return min([end, *(one.offset for one in wanted if one.offset is not None)])
+def _anchor(requests: Sequence[BatchRequest], end: int) -> int:
+    """Return the first offset at which a batch was rejected; the end if no request names one."""
+    return min([end, *(request.offset for request in requests if request.offset is not None)])
 
 
 def _span(header: BatchHeader) -> int:

@@ -1,8 +1,8 @@
-"""Collects the batches of producers that rules ask about: headers only, from the leaders' logs.
+"""Collects the batches of producers that rules query: headers only, from the leaders' logs.
 
-Nothing is fetched unasked. A scan a partition is bounded in requests and bytes per round and goes
-on in the next one, for as long as somebody asks and the leader epoch lasts: another leader may have
-cut the log. Needs READ on the topic; without it the answer is a gap.
+Nothing is fetched without a query. The scan of a partition is bounded in requests and bytes per round
+and goes on in the next one, as long as a rule queries it and the leader epoch lasts: another leader may
+have truncated the log. Needs READ on the topic; without it the answer is a gap.
 Source: Fetch with isolation read_uncommitted, the v2 record batch layout (KIP-98).
 """
 
@@ -28,13 +28,13 @@ from rules.facts.producers import Producers
 from rules.question import BatchesQuestion, BatchRequest
 
 MAX_SCANS: Final = 4  # Fetch requests per partition in one round
-# Partitions of one leader in one round; with what one of them takes that is 4 MiB per answer.
+# Partitions of one leader in one round; at 256 KiB each that is 4 MiB per answer.
 MAX_PARTITIONS: Final = 16
 REACH: Final = Reach(
     isolation=READ_UNCOMMITTED, partition_bytes=256 * 1024, ranges_per_request=MAX_PARTITIONS
 )
 
-_Key: TypeAlias = tuple[str, int]  # topic id, or its name where brokers tell none; partition
+_Key: TypeAlias = tuple[str, int]  # topic id, or its name if brokers have no ids; partition
 
 
 @dataclass(slots=True)
@@ -53,18 +53,18 @@ class BatchReader:
         producers: Producers,
         questions: Sequence[BatchesQuestion],
     ) -> tuple[BatchesOf, ...]:
-        """Return what is known of each producer that is asked about, on partitions that answered.
+        """Return the batches of each queried producer, on the partitions that answered.
 
-        Partitions whose leader gave no offsets in this round are not asked: they are a gap already.
+        Partitions whose leader gave no offsets in this round are not scanned: they are a gap already.
         """
         self._round += 1
-        wanted = _by_row(partitions, producers, questions)
-        scans = self._chosen(session, partitions, offsets, wanted)
+        requests = _by_row(partitions, producers, questions)
+        scans = self._choose_scans(session, partitions, offsets, requests)
         _scan(session, list(scans.values()))
         self._scans = {
             _key(partitions, row): scan for row, scan in scans.items() if scan.failure is None
-        } | self._unasked(partitions, wanted, scans)
-        _tell(session, scans.values())
+        } | self._scans_left_for_later(partitions, requests, scans)
+        _add_gaps(session, scans.values())
         return tuple(
             scan.result(producer_id)
             for scan in scans.values()
@@ -72,22 +72,22 @@ class BatchReader:
             for producer_id in sorted({request.producer_id for request in scan.requests})
         )
 
-    def _chosen(
+    def _choose_scans(
         self,
         session: Session,
         partitions: Partitions,
         offsets: Offsets,
-        wanted: dict[int, tuple[BatchRequest, ...]],
+        requests: dict[int, tuple[BatchRequest, ...]],
     ) -> dict[int, BatchScan]:
-        """Return a scan per row, up to the limit of each leader; who waited longest comes first."""
+        """Return a scan per row, up to the limit of each leader; rows that waited longest come first."""
         self._turn = {
-            _key(partitions, row): self._turn.get(_key(partitions, row), 0) for row in wanted
+            _key(partitions, row): self._turn.get(_key(partitions, row), 0) for row in requests
         }
         chosen: dict[int, BatchScan] = {}
         left_out: list[TopicPartition] = []
         taken: dict[int, int] = {}
-        for row in sorted(wanted, key=lambda row: self._turn[_key(partitions, row)]):
-            scan = self._scan_at(session, partitions, offsets, row, wanted[row])
+        for row in sorted(requests, key=lambda row: self._turn[_key(partitions, row)]):
+            scan = self._scan_at(session, partitions, offsets, row, requests[row])
             if scan is None:
                 continue
             number = taken[scan.leader.broker_id] = taken.get(scan.leader.broker_id, 0) + 1
@@ -97,7 +97,7 @@ class BatchReader:
             self._turn[_key(partitions, row)] = self._round
             chosen[row] = scan
         if left_out:
-            why = f"a leader is asked about {MAX_PARTITIONS} partitions in one round"
+            why = f"the batches of {MAX_PARTITIONS} partitions per leader are read in one round"
             _add_gap(session, left_out, Failure(GapCause.LIMIT, why))
         return chosen
 
@@ -107,34 +107,34 @@ class BatchReader:
         partitions: Partitions,
         offsets: Offsets,
         row: int,
-        wanted: tuple[BatchRequest, ...],
+        requests: tuple[BatchRequest, ...],
     ) -> BatchScan | None:
         leader_id, epoch = partitions.leader[row], offsets.leader_epoch[row]
         leader = None if leader_id is None else session.broker(leader_id)
         end, start = offsets.high_watermark[row], offsets.log_start_offset[row]
         if leader is None or epoch is None or end is None:
             return None
-        known = self._scans.get(_key(partitions, row))
-        if known is not None and known.leader_epoch == epoch and known.suits(wanted):
-            known.go_on(leader, end, wanted)
-            return known
+        scan = self._scans.get(_key(partitions, row))
+        if scan is not None and scan.leader_epoch == epoch and scan.suits(requests):
+            scan.go_on(leader, end, requests)
+            return scan
         return BatchScan(
             name=partitions.index.topic_partition(row),
             leader=leader,
             leader_epoch=epoch,
             log_start=start or 0,
             end=end,
-            requests=wanted,
+            requests=requests,
         )
 
-    def _unasked(
+    def _scans_left_for_later(
         self,
         partitions: Partitions,
-        wanted: dict[int, tuple[BatchRequest, ...]],
+        requests: dict[int, tuple[BatchRequest, ...]],
         scans: dict[int, BatchScan],
     ) -> dict[_Key, BatchScan]:
-        """Keep what had no turn, or could not be asked, in this round."""
-        keys = [_key(partitions, row) for row in wanted if row not in scans]
+        """Return the scans of rows that had no turn, or no usable leader, in this round."""
+        keys = [_key(partitions, row) for row in requests if row not in scans]
         return {key: self._scans[key] for key in keys if key in self._scans}
 
 
@@ -146,27 +146,31 @@ def _key(partitions: Partitions, row: int) -> _Key:
 def _by_row(
     partitions: Partitions, producers: Producers, questions: Iterable[BatchesQuestion]
 ) -> dict[int, tuple[BatchRequest, ...]]:
-    """Return what is wanted by row, each once, with record times that this round was told."""
-    found: dict[int, dict[BatchRequest, None]] = {}
+    """Return the requests by row, each once, with the record times that this round has read."""
+    by_row: dict[int, dict[BatchRequest, None]] = {}
     for question in questions:
         for request in question.requests:
             row = partitions.index.row(request.name.topic, request.name.partition)
             if row is not None:
-                found.setdefault(row, {})[_with_time(request, producers, row)] = None
-    return {row: tuple(wanted) for row, wanted in found.items()}
+                by_row.setdefault(row, {})[_with_time(request, producers, row)] = None
+    return {row: tuple(requests) for row, requests in by_row.items()}
 
 
-def _with_time(one: BatchRequest, producers: Producers, row: int) -> BatchRequest:
-    """Fill in when the wanted sequence was written, if it is the producer's last one."""
-    state = producers.states.get(row, {}).get(one.producer_id)
-    is_last = state is not None and one.sequence is not None and state.last_sequence == one.sequence
-    if state is None or not is_last or one.last_record_at is not None:
-        return one
-    return replace(one, last_record_at=state.last_record_at)
+def _with_time(request: BatchRequest, producers: Producers, row: int) -> BatchRequest:
+    """Fill in when the requested sequence was written, if it is the producer's last one."""
+    state = producers.states.get(row, {}).get(request.producer_id)
+    is_last = (
+        state is not None
+        and request.sequence is not None
+        and state.last_sequence == request.sequence
+    )
+    if state is None or not is_last or request.last_record_at is not None:
+        return request
+    return replace(request, last_record_at=state.last_record_at)
 
 
 def _scan(session: Session, scans: Sequence[BatchScan]) -> None:
-    """Fetch until every scan is done or failed, or was made often enough."""
+    """Fetch until every scan is done, has failed, or has used its fetches of this round."""
     _find_times(session, scans)
     for _ in range(MAX_SCANS):
         pieces = [(scan, piece) for scan in scans if (piece := scan.next_range()) is not None]
@@ -180,20 +184,20 @@ def _scan(session: Session, scans: Sequence[BatchScan]) -> None:
 
 def _find_times(session: Session, scans: Sequence[BatchScan]) -> None:
     waiting = [(scan, scan.time) for scan in scans if scan.needs_time and scan.failure is None]
-    asked = [
+    requests = [
         AtTime(scan.name, scan.leader, scan.leader_epoch, time)
         for scan, time in waiting
         if time is not None
     ]
-    for (scan, _), answer in zip(waiting, offsets_at_times(session, asked), strict=True):
+    for (scan, _), answer in zip(waiting, offsets_at_times(session, requests), strict=True):
         if isinstance(answer, Failure):
             scan.failure = answer
         else:
             scan.at_time = scan.end if answer is None else answer
 
 
-def _tell(session: Session, scans: Iterable[BatchScan]) -> None:
-    """Add gaps for each reason why partitions could not be scanned."""
+def _add_gaps(session: Session, scans: Iterable[BatchScan]) -> None:
+    """Add the gaps of partitions that could not be scanned, grouped by reason."""
     failures: dict[Failure, list[TopicPartition]] = {}
     for scan in scans:
         if scan.failure is not None:
@@ -203,7 +207,7 @@ def _tell(session: Session, scans: Iterable[BatchScan]) -> None:
 
 
 def _add_gap(session: Session, names: Sequence[TopicPartition], failure: Failure) -> None:
-    """Add a gap for each topic: what is missing of one, such as READ, is not missing of others."""
+    """Add a gap for each topic, because a permission such as READ may be missing for one topic only."""
     by_topic: dict[str, list[TopicPartition]] = {}
     for name in names:
         by_topic.setdefault(name.topic, []).append(name)

@@ -1,6 +1,6 @@
-"""Finds a cluster: its id, its brokers and its active controller.
+"""Describes a cluster: its id, its brokers and its active controller.
 
-The controller is asked from the quorum (DescribeQuorum, KIP-595), because in KRaft a broker names a
+The controller is read from the quorum (DescribeQuorum, KIP-595), because in KRaft a broker names a
 random broker as controller in its other answers.
 """
 
@@ -28,7 +28,7 @@ METADATA_TOPIC: Final = "__cluster_metadata"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """What a round knows of the cluster as a whole."""
+    """The cluster as a whole, as one round sees it."""
 
     cluster_id: str
     brokers: tuple[Broker, ...]
@@ -42,7 +42,7 @@ def collect(session: Session, bootstrap: Sequence[Address]) -> Cluster:
 
     Raises:
         UnreachableError: no bootstrap address gave a usable answer.
-        AuthenticationError: one of them rejected who we are, and none let us in.
+        AuthenticationError: one of them rejected the credentials, and none accepted them.
     """
     answer = _describe_cluster(session, bootstrap)
     brokers = sorted(
@@ -72,8 +72,8 @@ def _describe_cluster(session: Session, bootstrap: Sequence[Address]) -> Any:
             session.answered_last = address
             return answer
         failures[address] = answer
-    told = {address: session.pool.failure(address) for address in left} | failures
-    raise _nobody_answered([failure for failure in told.values() if failure is not None])
+    outcomes = {address: session.pool.failure(address) for address in left} | failures
+    raise _nobody_answered([failure for failure in outcomes.values() if failure is not None])
 
 
 def _ask(session: Session, address: Address, timeout_seconds: float) -> Any | Failure:
@@ -98,21 +98,21 @@ def _ask(session: Session, address: Address, timeout_seconds: float) -> Any | Fa
 
 
 def _nobody_answered(failures: Sequence[Failure]) -> AuthenticationError | UnreachableError:
-    told = "; ".join(dict.fromkeys(failure.why for failure in failures))
+    reasons = "; ".join(dict.fromkeys(failure.why for failure in failures))
     if any(failure.rejected for failure in failures):
-        return AuthenticationError(f"authentication rejected: {told}")
-    return UnreachableError(f"no bootstrap address answered: {told}")
+        return AuthenticationError(f"authentication rejected: {reasons}")
+    return UnreachableError(f"no bootstrap address answered: {reasons}")
 
 
 def _distinct(session: Session, brokers: Sequence[Broker]) -> list[Broker]:
-    """Leave out brokers that advertise another's address: whoever answers there is one of them."""
+    """Leave out brokers that advertise the address of another one, since only one of them answers."""
     first: dict[Address, Broker] = {}
     for broker in brokers:
         other = first.setdefault(address_of(broker), broker)
         if other is not broker:
-            why = f"it advertises the address of broker {other.broker_id}: who answers is unknown"
+            why = f"it advertises the address of broker {other.broker_id}: which one answers is unknown"
             failure = Failure(GapCause.UNREACHABLE, why)
-            # Nobody asks it for the groups that it coordinates.
+            # It is not queried for the groups that it coordinates.
             session.add_gap(GapScope.GROUPS, str(broker), failure, broker_id=broker.broker_id)
     return list(first.values())
 
@@ -159,7 +159,7 @@ def _broker(entry: Any) -> Broker:
 
 
 def _blind_to_groups() -> Gap:
-    """Say so, and yet what is listed is all that we may see: it ends and is forgotten as usual."""
+    """Return the gap of hidden groups; groups that vanish from the lists still count as deleted."""
     return Gap(
         what="groups on which there is no permission of their own",
         why="no DESCRIBE on Cluster: brokers leave such groups out of their lists, silently",

@@ -1,9 +1,9 @@
-"""Tells commits that went back from commits that were deleted and made anew, by the coordinators' log.
+"""Distinguishes commits that went back from commits that were deleted and recreated.
 
-Who deletes a group and makes it again within a round leaves lower commits, as a reset does. In
-`__consumer_offsets` the former has a tombstone of the commit before the new one. It is read only where
-a commit is lower than in the last round, from where its partition ended two rounds ago, and needs READ
-on that topic: without it, or where too much was written, nothing is said.
+A group that is deleted and created again within a round has lower commits, as after a reset. In
+`__consumer_offsets` the deletion leaves a tombstone of the commit before the new one. That topic is
+read only if a commit is lower than in the last round, from the end of its partition two rounds ago.
+It needs READ on the topic: without it, or if too much was written, no deletion is reported.
 Source: OffsetCommitKey and OffsetCommitValue of Kafka's group coordinator.
 """
 
@@ -33,7 +33,7 @@ from rules.facts.partitions import Partitions
 
 FETCH_BYTES: Final = 2 * 1024 * 1024
 MAX_SCANS: Final = 4  # at one partition
-MAX_PARTITIONS: Final = 16  # in one round: those of the other groups are not told
+MAX_PARTITIONS: Final = 16  # in one round; deletions on the others are not reported
 _COMMIT_VERSIONS: Final = (0, 1)  # of keys; others are of groups
 _VALUE: Final = struct.Struct(">hq")  # version, committed offset
 
@@ -42,7 +42,7 @@ _Name: TypeAlias = tuple[str, TopicPartition]  # group, partition
 
 @dataclass(slots=True)
 class _Range:
-    """What was written to one partition of the topic since it was known to end at `position`."""
+    """The records written to one partition of the topic since it ended at `position`."""
 
     number: int
     leader: Broker
@@ -73,26 +73,26 @@ class CommitDeletionReader:
         commits: Commits,
         offsets: Offsets,
     ) -> frozenset[int]:
-        """Return the positions of the commits that were deleted since the last round and made anew."""
+        """Return the positions of the commits that were deleted and recreated since the last round."""
         names = tuple(group.group_id for group in groups)
-        lower = self._lower(partitions, groups, commits)
+        lower = self._find_lower(partitions, groups, commits)
         ends = _ends(partitions, offsets)
-        asked = {
+        lower_commits = {
             place: (
                 names[int(commits.group[place])],
                 partitions.index.topic_partition(int(commits.row[place])),
             )
             for place in lower
         }
-        anew = self._deleted(session, partitions, offsets, set(asked.values()), ends)
+        anew = self._find_recreated(session, partitions, offsets, set(lower_commits.values()), ends)
         self._keys = CommitKeys(
             partitions=partitions, group_ids=names, group=commits.group, row=commits.row
         )
         self._committed = commits.committed_offset
         self._ends, self._older_ends = ends, self._ends
-        return frozenset(place for place, name in asked.items() if name in anew)
+        return frozenset(place for place, name in lower_commits.items() if name in anew)
 
-    def _lower(
+    def _find_lower(
         self, partitions: Partitions, groups: Sequence[Group], commits: Commits
     ) -> list[int]:
         if self._keys is None:
@@ -104,7 +104,7 @@ class CommitDeletionReader:
         ).tolist()
         return lower
 
-    def _deleted(
+    def _find_recreated(
         self,
         session: Session,
         partitions: Partitions,
@@ -116,12 +116,12 @@ class CommitDeletionReader:
         if not names or not count:
             return set()
         numbers = sorted({partition_of(group, count) for group, _ in names})[:MAX_PARTITIONS]
-        found = [self._range(session, partitions, offsets, number, ends) for number in numbers]
-        ranges = [one for one in found if one is not None]
+        pieces = [self._range(session, partitions, offsets, number, ends) for number in numbers]
+        ranges = [piece for piece in pieces if piece is not None]
         for _ in range(MAX_SCANS):
-            _fetch(session, [one for one in ranges if not one.is_read])
-        records = [record for one in ranges if one.is_read for record in one.records]
-        return made_anew(records) & names
+            _fetch(session, [piece for piece in ranges if not piece.is_read])
+        records = [record for piece in ranges if piece.is_read for record in piece.records]
+        return find_recreated(records) & names
 
     def _range(
         self,
@@ -142,8 +142,8 @@ class CommitDeletionReader:
         return _Range(number, leader, fence, start, ends[number])
 
 
-def made_anew(records: Iterable[Record]) -> set[_Name]:
-    """Return what was deleted by these records, and has only gone forward since."""
+def find_recreated(records: Iterable[Record]) -> set[_Name]:
+    """Return the commits that these records delete and recreate, and that have only gone forward since."""
     last: dict[_Name, int] = {}
     anew: set[_Name] = set()
     for record in records:
@@ -164,7 +164,7 @@ def made_anew(records: Iterable[Record]) -> set[_Name]:
 
 
 def _name(key: bytes | None) -> _Name | None:
-    """Return whose commit a record is of; None: a group's, or one that cannot be read."""
+    """Return the group and partition of a commit record; None: another record, or an unreadable one."""
     try:
         if key is None or struct.unpack_from(">h", key)[0] not in _COMMIT_VERSIONS:
             return None
@@ -182,7 +182,7 @@ def _text(data: bytes, position: int) -> tuple[str, int]:
 
 
 def _count(partitions: Partitions) -> int:
-    """Return how many partitions the topic has; 0 where the round does not scan it."""
+    """Return the number of partitions of the topic; 0 if the round does not read it."""
     position = partitions.index.position_of_topic.get(OFFSETS_TOPIC)
     if position is None:
         return 0
@@ -190,7 +190,7 @@ def _count(partitions: Partitions) -> int:
 
 
 def _ends(partitions: Partitions, offsets: Offsets) -> dict[int, int]:
-    """Return where the partitions of the topic end, as far as that was seen."""
+    """Return the high watermarks of the topic's partitions that could be read."""
     rows = {
         number: partitions.index.row(OFFSETS_TOPIC, number) for number in range(_count(partitions))
     }
@@ -201,28 +201,28 @@ def _ends(partitions: Partitions, offsets: Offsets) -> dict[int, int]:
 
 
 def _fetch(session: Session, ranges: Sequence[_Range]) -> None:
-    """Read once from each partition, one after the other for each leader."""
-    asks = [Ask(one.leader, FETCH, _body(one)) for one in ranges]
-    for one, reply in zip(ranges, session.exchange(asks), strict=True):
+    """Fetch once from each partition."""
+    asks = [Ask(piece.leader, FETCH, _body(piece)) for piece in ranges]
+    for piece, reply in zip(ranges, session.exchange(asks), strict=True):
         answer = reply.read()
         if isinstance(answer, Failure) or int(answer.error_code) != codec.NO_ERROR:
             continue
         for entry in (entry for topic in answer.responses for entry in topic.partitions):
             if int(entry.error_code) != codec.NO_ERROR:
                 continue
-            found = read_records(bytes(entry.records or b""))
-            if found.next_offset is None or found.unreadable:
+            record_set = read_records(bytes(entry.records or b""))
+            if record_set.next_offset is None or record_set.unreadable:
                 continue
-            one.records += found.since(one.position).records
-            one.position = max(one.position, found.next_offset)
+            piece.records += record_set.since(piece.position).records
+            piece.position = max(piece.position, record_set.next_offset)
 
 
-def _body(wanted: _Range) -> Callable[[int], bytes]:
+def _body(piece: _Range) -> Callable[[int], bytes]:
     def build(version: int) -> bytes:
         partition = codec.message(FETCH, version, "FetchPartition")(
-            partition=wanted.number,
-            current_leader_epoch=wanted.leader_epoch,
-            fetch_offset=wanted.position,
+            partition=piece.number,
+            current_leader_epoch=piece.leader_epoch,
+            fetch_offset=piece.position,
             partition_max_bytes=FETCH_BYTES,
         )
         topic = codec.message(FETCH, version, "FetchTopic")

@@ -35,11 +35,11 @@ class CommitRows:
         self._rejected: dict[tuple[str, str, int], int] = {}
 
     def put(self, block: GroupBlock) -> None:
-        """Take what one group committed."""
+        """Add the commits of one group."""
         index = self._partitions.index
         place = self._position.get(block.group_id)
         if place is None:
-            return  # nobody asked for this group
+            return  # the request did not name this group
         for topic in block.topics:
             position = index.position_of_topic.get(topic.topic)
             if position is None:
@@ -61,7 +61,7 @@ class CommitRows:
             self._rejected[group_id, topic.topic, code] = count
 
     def report(self, session: Session, *, all_topics: bool) -> None:
-        """Add the gaps: partitions with an error, and commits for topics that we do not see."""
+        """Add the gaps: partitions with an error, and commits for topics that are not visible."""
         for (group, topic, code), count in self._rejected.items():
             what = f"commits of group {group} for {counted(count, 'partition')} of {topic}"
             failure = failure_of(code, "OffsetFetch")
@@ -89,8 +89,13 @@ class CommitRows:
         offset = np.concatenate([block.offset for block in self._blocks])
         epoch = np.concatenate([block.leader_epoch for block in self._blocks])
         error = np.concatenate([block.error for block in self._blocks])
-        kept = (error == 0) & (offset >= 0) & (row >= first_row) & (row < end_row)
-        group, row, offset, epoch = group[kept], row[kept], offset[kept], epoch[kept]
+        is_usable = (error == 0) & (offset >= 0) & (row >= first_row) & (row < end_row)
+        group, row, offset, epoch = (
+            group[is_usable],
+            row[is_usable],
+            offset[is_usable],
+            epoch[is_usable],
+        )
         first = _first_of_each(group * max(len(self._partitions), 1) + row)
         commits = Commits(
             group=group[first],

@@ -44,13 +44,13 @@ def collect(
 ) -> CollectedCommits:
     """Read the commits of all groups for the partitions of `partitions`.
 
-    `all_topics` says that `partitions` is everything we may see: a commit elsewhere is then a gap
-    (a deleted topic, or one without permission), and otherwise only outside the filter.
+    `all_topics` says that `partitions` holds every visible topic: a commit elsewhere is then a gap (a
+    deleted topic, or one without permission); otherwise it is only outside the filter.
     """
     rows = CommitRows(groups, partitions)
-    asked = [*_offset_fetches(session, groups), *_share_offsets(session, groups)]
-    replies = session.exchange([ask for ask, _ in asked])
-    for (_, members), reply in zip(asked, replies, strict=True):
+    requests = [*_offset_fetches(session, groups), *_share_offsets(session, groups)]
+    replies = session.exchange([ask for ask, _ in requests])
+    for (_, members), reply in zip(requests, replies, strict=True):
         answer = _read(reply)
         if isinstance(answer, Failure):
             what = f"commits of {counted(len(members), 'group')} ({listed(members)})"
@@ -75,14 +75,14 @@ def _take(session: Session, rows: CommitRows, block: GroupBlock, coordinator: Br
 
 # ------------------------------------------------------------------ requests
 def _offset_fetches(session: Session, groups: Sequence[Group]) -> list[tuple[Ask, list[str]]]:
-    asked: list[tuple[Ask, list[str]]] = []
+    requests: list[tuple[Ask, list[str]]] = []
     commits = by_coordinator(session, groups, lambda group: group.group_type != GroupType.SHARE)
     for coordinator, members in commits:
         names = [group.group_id for group in members]
         for start in range(0, len(names), GROUPS_PER_REQUEST):
             chunk = names[start : start + GROUPS_PER_REQUEST]
-            asked.append((Ask(coordinator, OFFSET_FETCH, _OffsetFetch(tuple(chunk))), chunk))
-    return asked
+            requests.append((Ask(coordinator, OFFSET_FETCH, _OffsetFetch(tuple(chunk))), chunk))
+    return requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,18 +93,18 @@ class _OffsetFetch:
 
     def __call__(self, version: int) -> bytes:
         group = codec.message(OFFSET_FETCH, version, "OffsetFetchRequestGroup")
-        asked = tuple(group(group_id=name, topics=None) for name in self.names)
-        return body_of(OFFSET_FETCH, "OffsetFetchRequest", groups=asked)(version)
+        entries = tuple(group(group_id=name, topics=None) for name in self.names)
+        return body_of(OFFSET_FETCH, "OffsetFetchRequest", groups=entries)(version)
 
 
 def _share_offsets(session: Session, groups: Sequence[Group]) -> list[tuple[Ask, list[str]]]:
     shares = by_coordinator(session, groups, lambda group: group.group_type == GroupType.SHARE)
-    asked: list[tuple[Ask, list[str]]] = []
+    requests: list[tuple[Ask, list[str]]] = []
     for coordinator, members in shares:
         names = [group.group_id for group in members]
         ask = Ask(coordinator, DESCRIBE_SHARE_GROUP_OFFSETS, _ShareOffsets(tuple(names)))
-        asked.append((ask, names))
-    return asked
+        requests.append((ask, names))
+    return requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +116,8 @@ class _ShareOffsets:
     def __call__(self, version: int) -> bytes:
         api = DESCRIBE_SHARE_GROUP_OFFSETS
         group = codec.message(api, version, "DescribeShareGroupOffsetsRequestGroup")
-        asked = tuple(group(group_id=name, topics=None) for name in self.names)
-        return body_of(api, "DescribeShareGroupOffsetsRequest", groups=asked)(version)
+        entries = tuple(group(group_id=name, topics=None) for name in self.names)
+        return body_of(api, "DescribeShareGroupOffsetsRequest", groups=entries)(version)
 
 
 # ------------------------------------------------------------------ answers

@@ -1,9 +1,9 @@
-"""Which broker coordinates a group, where brokers disagree.
+"""Chooses the coordinator of each group where brokers disagree.
 
 The leader of the group's partition of `__consumer_offsets` coordinates it. A broker that was frozen
-(a long pause, a suspended machine) and wakes up believes briefly that it still is: it lists the
-group and answers with commits that are minutes old, which would resembles a rewind. What a broker that
-does not lead there says of a group is not taken; the leader is asked instead.
+(a long pause, a suspended machine) and wakes up believes briefly that it still is the coordinator: it
+lists the group and answers with commits that are minutes old, which would resemble a rewind. The
+answer of a broker that does not lead the partition is ignored; the leader is queried instead.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _GROUP_ID_NOT_FOUND: Final = 69
 def choose(
     session: Session, listings: Mapping[str, Sequence[Group]], placed: StateTopicAnswer
 ) -> dict[str, Group]:
-    """Return each listed group once, with its coordinator; what cannot be asked of it is a gap.
+    """Return each listed group once, with its coordinator; add a gap where that cannot be queried.
 
-    Without the placement of `__consumer_offsets` (no DESCRIBE on it) the only broker that lists a
-    group is taken for its coordinator, and of two none.
+    Without the placement of `__consumer_offsets` (no DESCRIBE on it) the broker that lists a group is
+    taken for its coordinator if it is the only one.
     """
-    known = placed if isinstance(placed, StateTopic) else None
-    chosen = {name: _chosen(known, name, found) for name, found in listings.items()}
-    _tell_ignored(session, listings, chosen)
-    _tell_unasked(session, chosen.values())
+    topic = placed if isinstance(placed, StateTopic) else None
+    chosen = {name: _choose_listing(topic, name, groups) for name, groups in listings.items()}
+    _report_ignored(session, listings, chosen)
+    _report_unreachable(session, chosen.values())
     return chosen
 
 
@@ -45,38 +45,40 @@ def is_dead(described: Any) -> bool:
     return code == _GROUP_ID_NOT_FOUND or (not code and described.group_state == _DEAD)
 
 
-def _chosen(placed: StateTopic | None, name: str, found: Sequence[Group]) -> Group:
+def _choose_listing(placed: StateTopic | None, name: str, groups: Sequence[Group]) -> Group:
     leader = None if placed is None else placed.leader_of(name)
-    own = [group for group in found if group.coordinator == leader]
-    if placed is None and len(found) == 1:
-        own = [*found]
-    return own[0] if own else replace(found[0], coordinator=leader, state=None, protocol_type=None)
+    own = [group for group in groups if group.coordinator == leader]
+    if placed is None and len(groups) == 1:
+        own = [*groups]
+    return own[0] if own else replace(groups[0], coordinator=leader, state=None, protocol_type=None)
 
 
-def _tell_ignored(
+def _report_ignored(
     session: Session, listings: Mapping[str, Sequence[Group]], chosen: Mapping[str, Group]
 ) -> None:
     """Add a gap for each broker that lists groups which it does not coordinate."""
     ignored: dict[BrokerId, list[str]] = {}
-    for name, found in listings.items():
-        for group in found:
+    for name, groups in listings.items():
+        for group in groups:
             if group.coordinator is not None and group.coordinator != chosen[name].coordinator:
                 ignored.setdefault(group.coordinator, []).append(name)
     for broker_id, names in ignored.items():
-        why = f"by the newest leaders of {OFFSETS_TOPIC} it does not coordinate them: it was not asked"
+        why = f"it does not lead their partitions of {OFFSETS_TOPIC}: its answers are ignored"
         failure = Failure(GapCause.COORDINATOR_MOVING, why)
-        what = f"what broker {broker_id} says of {counted(len(names), 'group')} ({listed(names)})"
+        what = (
+            f"answers of broker {broker_id} about {counted(len(names), 'group')} ({listed(names)})"
+        )
         session.add_gap(GapScope.MEMBERS, what, failure, broker_id=broker_id)
 
 
-def _tell_unasked(session: Session, groups: Iterable[Group]) -> None:
-    """Add gaps for the groups whose coordinator is not known or cannot be asked."""
-    unasked: dict[BrokerId | None, list[str]] = {}
+def _report_unreachable(session: Session, groups: Iterable[Group]) -> None:
+    """Add gaps for the groups whose coordinator is unknown or not registered."""
+    unreachable: dict[BrokerId | None, list[str]] = {}
     for group in groups:
         coordinator = group.coordinator
         if coordinator is None or session.broker(coordinator) is None:
-            unasked.setdefault(coordinator, []).append(group.group_id)
-    for coordinator, names in unasked.items():
+            unreachable.setdefault(coordinator, []).append(group.group_id)
+    for coordinator, names in unreachable.items():
         what = f"{counted(len(names), 'group')} ({listed(names)})"
         for scope, of in ((GapScope.MEMBERS, "members"), (GapScope.COMMITS, "commits")):
             session.add_gap(scope, f"{of} of {what}", _failure(coordinator), broker_id=coordinator)

@@ -1,11 +1,11 @@
-"""Collects where leader epochs ended: OffsetForLeaderEpoch, asked of the present leaders.
+"""Collects the end offsets of leader epochs: OffsetForLeaderEpoch, sent to the present leaders.
 
-Three want to know: the rules; a partition whose leader answers in another epoch than it was last
-seen in; and a commit that was made in an older epoch, at once, because the group's next commit wipes
-what it would prove. An answer stays true while the present leader epoch lasts, so that it is asked
-for once and idle groups cost nothing; only what a leader tells of its own epoch, its log end, moves
-on. A topic without an id is not asked about: one that was created again could not be told from it.
-Needs DESCRIBE on the topic.
+An end is queried for three reasons: a rule requests it; a partition's leader answers in another epoch
+than it was last seen in; or a commit was made in an older epoch, and then at once, because the group's
+next commit wipes what it would prove. An answer stays true while the present leader epoch lasts, so
+that it is queried once and idle groups cost nothing; only the end of the leader's own epoch, its log
+end, moves on. A topic without an id is not queried: it could not be distinguished from one that was
+created again under the same name. Needs DESCRIBE on the topic.
 Source: OffsetForLeaderEpoch v3 and v4 (KIP-101, KIP-279, KIP-320).
 """
 
@@ -35,27 +35,27 @@ from rules.facts.partitions import Partitions
 from rules.question import EpochEndQuestion
 
 MAX_PER_LEADER: Final = 5000  # epochs in one round: some ten milliseconds of work for either side
-# Epochs of one partition in one round. An answer names the partition and not the epoch that was
-# asked about, so that each further epoch is a request of its own.
+# Epochs of one partition in one round. An answer names the partition and not the requested epoch, so
+# that each further epoch is a request of its own.
 MAX_PER_PARTITION: Final = 20
 
-# Why a pair is wanted; the lower number has its turn first.
+# Why a pair is queried; the lower number has its turn first.
 _QUESTION: Final = 0
 _CHANGE: Final = 1  # of the partition's leader epoch
 _COMMIT: Final = 2
 _NOBODY: Final = 3
 
-# A pair (partition, epoch), and what is known of it.
+# A pair (partition, epoch), and its answer if there is one.
 _PAIR: Final = np.dtype(
     [
         ("row", np.int64),
         ("epoch", np.int64),
-        ("leader_epoch", np.int64),  # the present one, for as long as which the answer is true
+        ("leader_epoch", np.int64),  # the present one; the answer is true while it lasts
         ("reason", np.int64),
-        ("turn", np.int64),  # number of the round in which it was last asked about, 0: never
+        ("turn", np.int64),  # number of the round in which it was last queried, 0: never
         ("is_reported", np.bool_),
-        ("found_epoch", np.int64),  # as the leader tells it: -1 for none
-        ("end_offset", np.int64),  # the same
+        ("found_epoch", np.int64),  # as in the answer: -1 for none
+        ("end_offset", np.int64),  # likewise
     ]
 )
 _Pairs = NDArray[np.void]  # of _PAIR, ordered by row and epoch, none twice
@@ -63,14 +63,14 @@ _Pairs = NDArray[np.void]  # of _PAIR, ordered by row and epoch, none twice
 
 @dataclass(slots=True)
 class EpochEndReader:
-    """Asks where epochs ended, and remembers the answers for as long as somebody wants them."""
+    """Queries where epochs ended, and remembers the answers as long as they are needed."""
 
     _round: int = 0
     _partitions: Partitions = field(default_factory=Partitions.none)
-    # The epoch that each partition was last seen in; a new one is taken in when it is told where
-    # the one before it ended.
+    # The epoch that each partition was last seen in; a new one replaces it once the end of the
+    # previous one is known.
     _seen: Column = field(default_factory=lambda: Column.absent(0))
-    _known: _Pairs = field(default_factory=lambda: np.zeros(0, _PAIR))
+    _remembered: _Pairs = field(default_factory=lambda: np.zeros(0, _PAIR))
 
     def collect(
         self,
@@ -80,10 +80,10 @@ class EpochEndReader:
         commits: Commits,
         questions: Sequence[EpochEndQuestion],
     ) -> EpochEnds:
-        """Return where the epochs that are wanted in this round ended, as far as that is told.
+        """Return the ends of the epochs that are queried in this round, as far as leaders answered.
 
-        Nothing is told of a partition whose leader gave no answer in this round: its offsets are a
-        gap already, and whether an earlier answer still holds is not known.
+        A partition whose leader gave no offsets in this round is left out: its offsets are a gap
+        already, and whether an earlier answer still holds is unknown.
         """
         self._round += 1
         self._move_to(partitions)
@@ -92,7 +92,7 @@ class EpochEndReader:
         pairs = _pairs(
             present,
             [
-                (_QUESTION, *_asked(partitions, questions)),
+                (_QUESTION, *_collect_questions(partitions, questions)),
                 (_CHANGE, np.flatnonzero(changed), self._seen.values[changed]),
                 (_COMMIT, *_older_commits(commits, present)),
             ],
@@ -104,36 +104,36 @@ class EpochEndReader:
         return _ends(pairs)
 
     def _move_to(self, partitions: Partitions) -> None:
-        """Give what is remembered the rows of this round; partitions that are gone are forgotten."""
+        """Move the remembered pairs to the rows of this round; forget partitions that are gone."""
         if partitions is self._partitions:
             return
         old_row = matching_rows(partitions, self._partitions, needs_id=False)
-        self._known["row"] = _inverse(old_row, len(self._partitions))[self._known["row"]]
-        self._known = _ordered(self._known[self._known["row"] >= 0])
+        self._remembered["row"] = _inverse(old_row, len(self._partitions))[self._remembered["row"]]
+        self._remembered = _sort_pairs(self._remembered[self._remembered["row"] >= 0])
         self._seen = self._seen.take(old_row)
         self._partitions = partitions
 
     def _recall(self, pairs: _Pairs, present: Column) -> None:
-        """Fill in what is known already; keep of the rest what may be wanted again.
+        """Fill in the remembered answers; keep of the others those that may be queried again.
 
-        That is what the round before wanted, since a commit may be unseen for a round, and what
-        belongs to a partition whose leader gave no answer.
+        These are the pairs of the previous round, since a commit may be unseen for a round, and those
+        of a partition whose leader gave no answer.
         """
-        is_unseen = ~present.valid[self._known["row"]]
-        holds = present.values[self._known["row"]] == self._known["leader_epoch"]
-        known = self._known[is_unseen | holds]
-        place, hit = _find(known, pairs)
+        is_unseen = ~present.valid[self._remembered["row"]]
+        holds = present.values[self._remembered["row"]] == self._remembered["leader_epoch"]
+        remembered = self._remembered[is_unseen | holds]
+        place, hit = _find(remembered, pairs)
         for name in ("turn", "is_reported", "found_epoch", "end_offset"):
-            pairs[name][hit] = known[name][place[hit]]
-        is_rest = np.ones(len(known), np.bool_)
+            pairs[name][hit] = remembered[name][place[hit]]
+        is_rest = np.ones(len(remembered), np.bool_)
         is_rest[place[hit]] = False
-        is_unseen = ~present.valid[known["row"]]
-        rest = is_rest & (is_unseen | (known["reason"] != _NOBODY))
-        known["reason"] = _NOBODY
-        self._known = known[rest]
+        is_unseen = ~present.valid[remembered["row"]]
+        rest = is_rest & (is_unseen | (remembered["reason"] != _NOBODY))
+        remembered["reason"] = _NOBODY
+        self._remembered = remembered[rest]
 
     def _note_epochs(self, present: Column, changed: Bools, settled: _Pairs) -> None:
-        """Take in the present epochs, but where the end of the one before is still to be told."""
+        """Take over the present epochs, except where the end of the previous one is still unknown."""
         waits = changed.copy()
         row = settled["row"]
         waits[row[settled["epoch"] == self._seen.values[row]]] = False
@@ -143,14 +143,16 @@ class EpochEndReader:
         )
 
     def _remember(self, pairs: _Pairs) -> None:
-        """Keep the answers, but for the log ends that are told of the present epoch itself."""
-        kept = pairs.copy()
-        kept["is_reported"] &= kept["epoch"] != kept["leader_epoch"]
-        self._known = _ordered(np.concatenate([kept, self._known]))
+        """Remember the answers, except the ends of present epochs, which are log ends and move on."""
+        answers = pairs.copy()
+        answers["is_reported"] &= answers["epoch"] != answers["leader_epoch"]
+        self._remembered = _sort_pairs(np.concatenate([answers, self._remembered]))
 
 
-# ------------------------------------------------------------------ what is wanted
-def _asked(partitions: Partitions, questions: Sequence[EpochEndQuestion]) -> tuple[Int64s, Int64s]:
+# ------------------------------------------------------------------ what to query
+def _collect_questions(
+    partitions: Partitions, questions: Sequence[EpochEndQuestion]
+) -> tuple[Int64s, Int64s]:
     """Return rows of this round and epochs; a row that is gone is negative."""
     nothing = np.zeros(0, np.int64)
     rows, epochs = [nothing], [nothing]
@@ -171,34 +173,36 @@ def _older_commits(commits: Commits, present: Column) -> tuple[Int64s, Int64s]:
     return commits.row[is_older], committed.values[is_older]
 
 
-def _pairs(present: Column, wanted: Sequence[tuple[int, Int64s, Int64s]]) -> _Pairs:
+def _pairs(present: Column, reasons: Sequence[tuple[int, Int64s, Int64s]]) -> _Pairs:
     """Return the pairs from (reason, rows, epochs), each with its first reason."""
-    pairs = np.zeros(sum(len(rows) for _, rows, _ in wanted), _PAIR)
-    pairs["row"] = np.concatenate([rows for _, rows, _ in wanted])
-    pairs["epoch"] = np.concatenate([epochs for _, _, epochs in wanted])
-    pairs["reason"] = np.repeat([reason for reason, _, _ in wanted], [len(r) for _, r, _ in wanted])
+    pairs = np.zeros(sum(len(rows) for _, rows, _ in reasons), _PAIR)
+    pairs["row"] = np.concatenate([rows for _, rows, _ in reasons])
+    pairs["epoch"] = np.concatenate([epochs for _, _, epochs in reasons])
+    pairs["reason"] = np.repeat(
+        [reason for reason, _, _ in reasons], [len(r) for _, r, _ in reasons]
+    )
     pairs = pairs[(pairs["row"] >= 0) & (pairs["epoch"] >= 0) & (pairs["epoch"] < EPOCHS)]
     pairs = pairs[present.valid[pairs["row"]]]
     pairs["leader_epoch"] = present.values[pairs["row"]]
-    pairs = _ordered(pairs)
+    pairs = _sort_pairs(pairs)
     key = _key(pairs)
     is_first = np.concatenate([np.ones(min(len(key), 1), np.bool_), np.diff(key) != 0])
     first: _Pairs = pairs[is_first]
     return first
 
 
-# ------------------------------------------------------------------ asking
+# ------------------------------------------------------------------ requests
 _Names = Mapping[int, TopicPartition]  # by place among the pairs
 _Outcomes = dict[int, "tuple[int, int] | Failure"]  # by place: found epoch and end offset
 
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """What one request asks a leader: one epoch of each partition."""
+    """One request to a leader: one epoch of each partition."""
 
     leader: Broker
     places: Mapping[TopicPartition, int]  # among the pairs
-    epochs: Mapping[TopicPartition, tuple[int, int]]  # the present one, the one asked about
+    epochs: Mapping[TopicPartition, tuple[int, int]]  # the present one, the queried one
 
     def build(self, version: int) -> bytes:
         api = OFFSET_FOR_LEADER_EPOCH
@@ -210,15 +214,15 @@ class _Batch:
                 partition=name.partition, current_leader_epoch=present, leader_epoch=epoch
             )
             by_topic.setdefault(name.topic, []).append(entry)
-        asked = tuple(topic(topic=name, partitions=tuple(p)) for name, p in by_topic.items())
+        topics = tuple(topic(topic=name, partitions=tuple(p)) for name, p in by_topic.items())
         request = codec.message(api, version, "OffsetForLeaderEpochRequest")
-        return codec.encode(request(replica_id=CONSUMER, topics=asked))
+        return codec.encode(request(replica_id=CONSUMER, topics=topics))
 
 
 def _ask(session: Session, partitions: Partitions, pairs: _Pairs, round_: int) -> Int64s:
-    """Ask about the pairs that are not told, and fill in the answers.
+    """Query the pairs without an answer, and fill in the answers.
 
-    Return the places about which there is nothing more to ask: they are told, or never will be.
+    Return the places with nothing left to query: they have an answer, or never will.
     """
     due = np.flatnonzero(~pairs["is_reported"])
     if not len(due):
@@ -231,13 +235,15 @@ def _ask(session: Session, partitions: Partitions, pairs: _Pairs, round_: int) -
     for batch, reply in zip(batches, session.exchange(asks), strict=True):
         pairs["turn"][list(batch.places.values())] = round_
         outcomes |= _outcomes(batch, reply)
-    told = {place: one for place, one in outcomes.items() if not isinstance(one, Failure)}
-    failed = {place: one for place, one in outcomes.items() if isinstance(one, Failure)}
-    at = list(told)
+    answers = {
+        place: outcome for place, outcome in outcomes.items() if not isinstance(outcome, Failure)
+    }
+    failed = {place: outcome for place, outcome in outcomes.items() if isinstance(outcome, Failure)}
+    at = list(answers)
     pairs["is_reported"][at] = True
-    pairs["found_epoch"][at] = [found for found, _ in told.values()]
-    pairs["end_offset"][at] = [end for _, end in told.values()]
-    _tell(session, names, failed | later)
+    pairs["found_epoch"][at] = [epoch for epoch, _ in answers.values()]
+    pairs["end_offset"][at] = [end for _, end in answers.values()]
+    _add_gaps(session, names, failed | later)
     hopeless = [place for place, why in failed.items() if why.cause is GapCause.UNSUPPORTED]
     return np.array([*np.flatnonzero(pairs["is_reported"]), *hopeless], np.int64)
 
@@ -253,9 +259,11 @@ def _names(partitions: Partitions, rows: Int64s, places: Int64s) -> _Names:
 
 
 def _without_id(partitions: Partitions, rows: Int64s, places: Int64s) -> _Outcomes:
-    why = "its topic has no id, by which one that is created again is told from it: it needs "
+    why = (
+        "its topic has no id, so that a recreated topic cannot be distinguished from it: it needs "
+    )
     failure = Failure(GapCause.UNSUPPORTED, f"{why}Kafka 2.8 or newer")
-    lacks_id = np.array([known is None for known in partitions.topic_ids], np.bool_)
+    lacks_id = np.array([topic_id is None for topic_id in partitions.topic_ids], np.bool_)
     topic = np.searchsorted(partitions.index.starts, rows[places], side="right") - 1
     return dict.fromkeys(places[lacks_id[topic]].tolist(), failure)
 
@@ -263,22 +271,22 @@ def _without_id(partitions: Partitions, rows: Int64s, places: Int64s) -> _Outcom
 def _batches(
     session: Session, partitions: Partitions, pairs: _Pairs, places: Int64s, names: _Names
 ) -> tuple[list[_Batch], dict[int, Failure]]:
-    """Return the requests, and why what is urgent among the rest has its turn later.
+    """Return the requests, and a failure for each urgent pair that has to wait.
 
-    A commit's epoch may wait: what it would tell besides is not missed by anybody.
+    A commit's epoch may wait without a failure, since no rule needs it in this round.
     """
-    asked = pairs[places]
-    leaders = partitions.leader.values[asked["row"]]
-    in_partition = _rank(asked["row"], asked["reason"], asked["turn"])
+    candidates = pairs[places]
+    leaders = partitions.leader.values[candidates["row"]]
+    in_partition = _rank(candidates["row"], candidates["reason"], candidates["turn"])
     fits = in_partition < MAX_PER_PARTITION
     # Those beyond the limit of their partition are last, so that they displace nobody.
-    fits &= _rank(leaders, ~fits, asked["reason"], asked["turn"]) < MAX_PER_LEADER
+    fits &= _rank(leaders, ~fits, candidates["reason"], candidates["turn"]) < MAX_PER_LEADER
     batches: list[_Batch] = []
     later: dict[int, Failure] = {}
     for leader in session.brokers:
         mine = leaders == leader.broker_id
-        late = places[mine & ~fits & (asked["reason"] < _COMMIT)]
-        why = f"{leader} is asked about {MAX_PER_LEADER:,} epochs in one round, and about "
+        late = places[mine & ~fits & (candidates["reason"] < _COMMIT)]
+        why = f"one round queries {MAX_PER_LEADER:,} epochs of {leader} at most, and "
         limit = Failure(GapCause.LIMIT, f"{why}{MAX_PER_PARTITION} of one partition")
         later |= dict.fromkeys(late.tolist(), limit)
         for number in np.unique(in_partition[mine & fits]).tolist():
@@ -299,7 +307,7 @@ def _batch(leader: Broker, pairs: _Pairs, places: Sequence[int], names: _Names) 
 
 
 def _rank(group: NDArray[Any], *order: NDArray[Any]) -> Int64s:
-    """Return each item's number within its group, ordered by columns, the weightiest first."""
+    """Return each item's number within its group, ordered by the columns, the first one first."""
     place = np.lexsort((*reversed(order), group))
     in_order = group[place]
     rank = np.zeros(len(group), np.int64)
@@ -330,19 +338,19 @@ def _outcome(leader: Broker, topic: str, entry: Any) -> tuple[int, int] | Failur
 
 
 def _ends(pairs: _Pairs) -> EpochEnds:
-    """Return what was told; where the leader's log has no such epoch the answer is absent."""
-    told = pairs[pairs["is_reported"]]
-    has_epoch = (told["found_epoch"] >= 0) & (told["end_offset"] >= 0)
+    """Return the answers; absent where the leader's log has no such epoch."""
+    answered = pairs[pairs["is_reported"]]
+    has_epoch = (answered["found_epoch"] >= 0) & (answered["end_offset"] >= 0)
     return EpochEnds(
-        row=told["row"].copy(),
-        epoch=told["epoch"].copy(),
-        found_epoch=Column.known(told["found_epoch"].copy()).where(has_epoch),
-        end_offset=Column.known(told["end_offset"].copy()).where(has_epoch),
+        row=answered["row"].copy(),
+        epoch=answered["epoch"].copy(),
+        found_epoch=Column.known(answered["found_epoch"].copy()).where(has_epoch),
+        end_offset=Column.known(answered["end_offset"].copy()).where(has_epoch),
     )
 
 
-def _tell(session: Session, names: _Names, failed: Mapping[int, Failure]) -> None:
-    """Add a gap for each reason why ends are not told."""
+def _add_gaps(session: Session, names: _Names, failed: Mapping[int, Failure]) -> None:
+    """Add a gap for each reason why ends are missing."""
     reasons: dict[Failure, dict[TopicPartition, None]] = {}
     for place, failure in failed.items():
         reasons.setdefault(failure, {})[names[place]] = None
@@ -358,22 +366,22 @@ def _key(pairs: _Pairs) -> Int64s:
     return key
 
 
-def _ordered(pairs: _Pairs) -> _Pairs:
+def _sort_pairs(pairs: _Pairs) -> _Pairs:
     return pairs[np.lexsort((pairs["reason"], pairs["epoch"], pairs["row"]))]
 
 
-def _find(known: _Pairs, wanted: _Pairs) -> tuple[Int64s, Bools]:
-    """Return the place of each wanted pair among the known ones, and where there is one."""
-    if not len(known):
-        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
-    have, search_for = _key(known), _key(wanted)
+def _find(remembered: _Pairs, pairs: _Pairs) -> tuple[Int64s, Bools]:
+    """Return the place of each pair among the remembered ones, and a mask of those that have one."""
+    if not len(remembered):
+        return np.zeros(len(pairs), np.int64), np.zeros(len(pairs), np.bool_)
+    have, search_for = _key(remembered), _key(pairs)
     place = np.minimum(np.searchsorted(have, search_for), len(have) - 1)
     return place, have[place] == search_for
 
 
 def _inverse(old_row: Int64s, old_rows: int) -> Int64s:
-    """Return the new row of each of the old ones, -1 where it is gone."""
+    """Return the new row of each old row, -1 if it is gone."""
     new_row = np.full(old_rows, -1, np.int64)
-    known = old_row >= 0
-    new_row[old_row[known]] = np.flatnonzero(known)
+    is_present = old_row >= 0
+    new_row[old_row[is_present]] = np.flatnonzero(is_present)
     return new_row

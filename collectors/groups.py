@@ -1,9 +1,9 @@
 """Collects the groups of a cluster: their type, state and number of members.
 
 Every broker lists the groups that it coordinates (ListGroups, KIP-518 states, KIP-848 types). One that
-was frozen lists briefly what it has lost long ago, and would tell old commits of it: see
-`collectors/coordinators.py`. Each type has a request of its own to describe it; asking
-the wrong one answers "Dead" with an error, which must not be taken for a dead group.
+was frozen briefly lists groups that it lost long ago, and would answer with their old commits: see
+`collectors/coordinators.py`. Each type has a describe request of its own; the wrong one is answered
+with "Dead" and an error, which must not be taken for a dead group.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ class _Batch:
 
 
 def collect(
-    session: Session, wanted: Pattern | None, offsets_topic: PlacementOf
+    session: Session, name_pattern: Pattern | None, offsets_topic: PlacementOf
 ) -> tuple[Group, ...]:
-    """List and describe the groups whose whole name matches `wanted`, ordered by name.
+    """List and describe the groups whose whole name matches `name_pattern`, ordered by name.
 
-    A group that cannot be described keeps what its listing told and is a gap.
+    A group that cannot be described keeps the fields of its listing and is a gap.
     """
-    groups = _list(session, wanted, offsets_topic)
+    groups = _list(session, name_pattern, offsets_topic)
     batches = _batches(session, list(groups.values()))
     replies = session.exchange([batch.ask for batch in batches])
     for batch, reply in zip(batches, replies, strict=True):
@@ -79,10 +79,12 @@ def collect(
     return tuple(groups[name] for name in sorted(groups))
 
 
-def _list(session: Session, wanted: Pattern | None, offsets_topic: PlacementOf) -> dict[str, Group]:
+def _list(
+    session: Session, name_pattern: Pattern | None, offsets_topic: PlacementOf
+) -> dict[str, Group]:
     """Return the groups, each with the broker that coordinates it."""
     asks = [Ask(broker, LIST_GROUPS, _list_request) for broker in session.brokers]
-    # Behind the listings: who lists a group and has lost it meanwhile is not taken for its coordinator.
+    # After the listings, so that a broker that has lost a group meanwhile is not its coordinator.
     replies = session.exchange([*asks, *offsets_topic.asks(session)])
     listings: dict[str, list[Group]] = {}
     for reply in replies[: len(asks)]:
@@ -95,8 +97,8 @@ def _list(session: Session, wanted: Pattern | None, offsets_topic: PlacementOf) 
             session.add_gap(GapScope.GROUPS, what, answer, broker_id=broker.broker_id)
             continue
         for entry in answer.groups:
-            if wanted is None or wanted.fullmatch(entry.group_id):
-                listings.setdefault(entry.group_id, []).append(_listed(entry, broker))
+            if name_pattern is None or name_pattern.fullmatch(entry.group_id):
+                listings.setdefault(entry.group_id, []).append(_decode_listing(entry, broker))
     return choose(session, listings, offsets_topic.take(replies[len(asks) :]))
 
 
@@ -104,7 +106,7 @@ def _list_request(version: int) -> bytes:
     return codec.encode(codec.message(LIST_GROUPS, version, "ListGroupsRequest")())
 
 
-def _listed(entry: Any, coordinator: Broker) -> Group:
+def _decode_listing(entry: Any, coordinator: Broker) -> Group:
     # Before Kafka 3.8 an answer names no type: all groups were classic then.
     named = getattr(entry, "group_type", GroupType.CLASSIC).lower()
     return Group(
@@ -143,7 +145,7 @@ def _batches(session: Session, groups: Sequence[Group]) -> list[_Batch]:
 def _take(session: Session, groups: dict[str, Group], described: Any, coordinator: Broker) -> None:
     name: str = described.group_id
     if name not in groups:
-        return  # nobody asked for this group
+        return  # the request did not name this group
     if groups[name].state is None and is_dead(described):
         del groups[name]  # another broker alone listed it, and does not coordinate it
         why = f"{coordinator}, its coordinator, does not know it, and another broker lists it"
@@ -155,7 +157,7 @@ def _take(session: Session, groups: dict[str, Group], described: Any, coordinato
             int(described.error_code),
             coordinator,
             needs=f"DESCRIBE on Group {name}",
-            told=getattr(described, "error_message", None),
+            message=getattr(described, "error_message", None),
         )
         session.add_gap(GapScope.MEMBERS, f"members of group {name}", failure, group=name)
         return
@@ -181,5 +183,5 @@ def by_coordinator(
     for group in groups:
         if group.coordinator is not None and accept(group):
             sorted_out.setdefault(group.coordinator, []).append(group)
-    pairs = [(session.broker(broker_id), found) for broker_id, found in sorted_out.items()]
-    return [(broker, found) for broker, found in pairs if broker is not None]
+    pairs = [(session.broker(broker_id), members) for broker_id, members in sorted_out.items()]
+    return [(broker, members) for broker, members in pairs if broker is not None]

@@ -1,4 +1,4 @@
-"""Lags that nobody knows although both ends were read: a commit above the high watermark."""
+"""Lags that are unknown although both ends were read: a commit above the high watermark."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from rules.facts.partitions import Partitions
 def gaps_of_lags(
     partitions: Partitions, groups: Sequence[Group], commits: Commits, offsets: Offsets
 ) -> Iterator[Gap]:
-    """Name the lags of groups that read, and stand above the high watermark.
+    """Yield a gap for each commit above the high watermark, of groups that have members.
 
-    That is a trace of lost records, or a reset by hand. A group without members has no lag there that
-    anybody waits for: its commit may have come over from an earlier topic of that name, and stays.
+    It means that records were lost, or that the offset was set by hand. A group without members is left
+    out: its commit may belong to an earlier topic of the same name, and stays there.
     """
     is_older = commits.of_another_topic(offsets)
     for position in commits.beyond_high_watermark(offsets).tolist():

@@ -1,4 +1,4 @@
-"""How gaps name many things without drowning the reader."""
+"""Short texts for gaps that name many things."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class AnsweredRows:
 
 
 def read_answer(reply: Reply, index: PartitionIndex) -> AnsweredRows | Failure:
-    """Read an answer; partitions that the index does not know are left out."""
+    """Read an answer; partitions that are not in the index are left out."""
     if reply.failure is not None:
         return reply.failure
     try:
@@ -60,20 +60,20 @@ def _topic_block(topic: Any) -> TopicBlock:
 
 
 def _rows(topics: Sequence[TopicBlock], index: PartitionIndex) -> AnsweredRows:
-    known = [block for block in topics if block.topic in index.position_of_topic]
-    if not known:
+    in_index = [block for block in topics if block.topic in index.position_of_topic]
+    if not in_index:
         nothing = np.zeros(0, np.int64)
         return AnsweredRows(nothing, nothing, nothing, nothing)
-    positions = np.array([index.position_of_topic[block.topic] for block in known])
-    lengths = [len(block.partition) for block in known]
-    partition = np.concatenate([block.partition for block in known])
+    positions = np.array([index.position_of_topic[block.topic] for block in in_index])
+    lengths = [len(block.partition) for block in in_index]
+    partition = np.concatenate([block.partition for block in in_index])
     rows = np.repeat(index.starts[positions], lengths) + partition
     inside = (partition >= 0) & (rows < np.repeat(index.starts[positions + 1], lengths))
     return AnsweredRows(
         rows,
-        np.concatenate([block.error for block in known]),
-        np.concatenate([block.offset for block in known]),
-        np.concatenate([block.leader_epoch for block in known]),
+        np.concatenate([block.error for block in in_index]),
+        np.concatenate([block.offset for block in in_index]),
+        np.concatenate([block.leader_epoch for block in in_index]),
     ).only(inside)
 
 
@@ -86,7 +86,7 @@ class Filling:
         self._valid = np.zeros(rows, np.bool_)
 
     def put(self, answered: AnsweredRows, at: Int64s | None = None) -> None:
-        """Take the error-free, non-negative offsets; `at` says where, if not at their rows."""
+        """Add the error-free, non-negative offsets at their rows, or at the places `at`."""
         usable = (answered.error == 0) & (answered.offset >= 0)
         where = (answered.rows if at is None else at)[usable]
         self._offset[where] = answered.offset[usable]
@@ -98,5 +98,5 @@ class Filling:
         return Column(self._offset, self._valid)
 
     def epochs(self) -> Column:
-        """Return the leader epochs that came with them; -1 in an answer is absent."""
+        """Return the leader epochs of these offsets; -1 in an answer is absent."""
         return Column(np.maximum(self._epoch, 0), self._valid & (self._epoch >= 0))

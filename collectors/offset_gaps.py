@@ -1,4 +1,4 @@
-"""Which offsets a round could not see, told once per broker or partition with its cause."""
+"""Gaps of the offsets that a round could not read, one per broker or partition and cause."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ ONE_BY_ONE: Final = 20  # up to so many partitions with the same cause get a gap
 
 @dataclass(slots=True)
 class OffsetGaps:
-    """Collects what went wrong over the requests of a round, then writes the gaps."""
+    """Collects the errors of a round's requests, then writes the gaps."""
 
     partitions: Partitions
     _silent: dict[int, tuple[Broker, Int64s, Failure]] = field(default_factory=dict)
     _rejected: dict[tuple[int, int], set[int]] = field(default_factory=dict)
     _copies_rejected: dict[int, int] = field(default_factory=dict)  # broker id -> error code
     _brokers: dict[int, Broker] = field(default_factory=dict)
-    _told: set[int] = field(default_factory=set)  # rows that some gap already names
+    _reported_rows: set[int] = field(default_factory=set)  # rows that some gap already names
 
-    def silent(self, broker: Broker, rows: Int64s, failure: Failure) -> None:
-        """Note that a broker gave no answer at all; its first failure counts."""
+    def note_silent(self, broker: Broker, rows: Int64s, failure: Failure) -> None:
+        """Note that a broker gave no answer; its first failure is the one that is reported."""
         self._silent.setdefault(broker.broker_id, (broker, rows, failure))
 
-    def rejected(self, broker: Broker, answered: AnsweredRows, led_rows: Int64s) -> None:
+    def note_rejected(self, broker: Broker, answered: AnsweredRows, led_rows: Int64s) -> None:
         """Note the partitions that a broker answered with an error code, led ones and copies."""
         wrong = answered.only(answered.error != 0)
         self._brokers[broker.broker_id] = broker
@@ -50,31 +50,33 @@ class OffsetGaps:
     def write(self, session: Session) -> None:
         """Add the gaps of silent brokers and rejected partitions to the session."""
         for broker, rows, failure in self._silent.values():
-            self._told.update(rows.tolist())
+            self._reported_rows.update(rows.tolist())
             names = [str(self.partitions.index.topic_partition(row)) for row in rows.tolist()]
             if names:
                 what = f"offsets of {counted(len(names), 'partition')} ({listed(names)})"
                 session.add_gap(GapScope.OFFSETS, what, failure, broker_id=broker.broker_id)
-        for (broker_id, code), rejected in self._rejected.items():
+        for (broker_id, code), note_rejected in self._rejected.items():
             source = self._brokers[broker_id]
-            self.add_rows(session, _sorted(rejected), failure_of(code, source))
+            self.add_rows(session, _sort_rows(note_rejected), failure_of(code, source))
 
-    def copies(self, session: Session, followed: Bools, ends: Column) -> None:
-        """Add one gap per broker whose copies were searched for and not seen."""
+    def report_copies(self, session: Session, followed: Bools, ends: Column) -> None:
+        """Add one gap per broker with followers whose log end offset is missing."""
         replicas = self.partitions.replicas
         row = replicas.row_of_value
         missing = followed[row] & ~ends.valid
         for broker_id in np.unique(replicas.values[missing]).tolist():
             rows = row[missing & (replicas.values == broker_id)].tolist()
-            names = [str(self.partitions.index.topic_partition(found)) for found in rows]
+            names = [
+                str(self.partitions.index.topic_partition(missing_row)) for missing_row in rows
+            ]
             what = f"log end offsets of {counted(len(names), 'replica')} on broker {broker_id}"
             what, failure = f"{what} ({listed(names)})", self._why_no_copy(session, broker_id)
             session.add_gap(GapScope.REPLICAS, what, failure, broker_id=broker_id)
 
     def _why_no_copy(self, session: Session, broker_id: int) -> Failure:
-        silent = self._silent.get(broker_id)
-        if silent is not None:
-            return silent[2]
+        note_silent = self._silent.get(broker_id)
+        if note_silent is not None:
+            return note_silent[2]
         broker = session.broker(broker_id)
         if broker is None:
             why = f"broker {broker_id} is not registered with the cluster"
@@ -87,39 +89,41 @@ class OffsetGaps:
         self, session: Session, rows: Int64s, failure: Failure, *, what: str = "offsets of"
     ) -> None:
         """Add one gap per row, or a single one that counts them when they are many."""
-        self._told.update(rows.tolist())
+        self._reported_rows.update(rows.tolist())
         names = [self.partitions.index.topic_partition(row) for row in rows.tolist()]
         if len(names) > ONE_BY_ONE:
-            told = listed([str(name) for name in names])
-            many = f"{what} {counted(len(names), 'partition')} ({told})"
+            listing = listed([str(name) for name in names])
+            many = f"{what} {counted(len(names), 'partition')} ({listing})"
             session.add_gap(GapScope.OFFSETS, many, failure)
             return
         for name in names:
-            one = f"{what} {name}"
+            subject = f"{what} {name}"
             session.add_gap(
-                GapScope.OFFSETS, one, failure, topic=name.topic, partition=name.partition
+                GapScope.OFFSETS, subject, failure, topic=name.topic, partition=name.partition
             )
 
-    def left_out(self, session: Session, rows: Int64s) -> None:
-        """Add those of the rows that no gap names yet: asked, and not in any answer."""
-        silent = np.array([row for row in rows.tolist() if row not in self._told], np.int64)
+    def report_left_out(self, session: Session, rows: Int64s) -> None:
+        """Add those of the rows that no gap names yet: they were queried, and are in no answer."""
+        note_silent = np.array(
+            [row for row in rows.tolist() if row not in self._reported_rows], np.int64
+        )
         why = "the leader answered without an offset for it"
-        self.add_rows(session, silent, Failure(GapCause.UNREADABLE, why))
+        self.add_rows(session, note_silent, Failure(GapCause.UNREADABLE, why))
 
-    def without_leader(self, session: Session) -> None:
-        """Add the partitions that nobody leads, and those led by a broker that is not there."""
+    def report_without_leader(self, session: Session) -> None:
+        """Add the partitions without a leader, and those whose leader is not registered."""
         leader = self.partitions.leader
         nobody = np.flatnonzero(~leader.valid)
         self.add_rows(session, nobody, Failure(GapCause.NO_LEADER, "the partition has no leader"))
-        known = np.array([broker.broker_id for broker in session.brokers], np.int64)
-        unknown = leader.valid & ~np.isin(leader.values, known)
+        registered = np.array([broker.broker_id for broker in session.brokers], np.int64)
+        unknown = leader.valid & ~np.isin(leader.values, registered)
         for broker_id in np.unique(leader.values[unknown]).tolist():
             why = f"its leader {broker_id} is not among the cluster's brokers"
             rows = np.flatnonzero(unknown & (leader.values == broker_id))
             self.add_rows(session, rows, Failure(GapCause.LEADER_CHANGING, why))
 
 
-def _sorted(rows: set[int]) -> Int64s:
+def _sort_rows(rows: set[int]) -> Int64s:
     return np.array(sorted(rows), np.int64)
 
 

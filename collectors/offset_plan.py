@@ -1,4 +1,4 @@
-"""Whom to ask for which offsets, and the encoded requests.
+"""Plans which broker is queried for which offsets, and holds the encoded requests.
 
 A plan is built from placement and kept for as long as placement stays the same: encoding is the
 largest cost in a round of tens of thousands of partitions.
@@ -24,17 +24,19 @@ TIMEOUT_MS: Final = 5000  # how long a broker may wait for remote storage, ListO
 
 @dataclass(slots=True, eq=False)
 class BrokerPlan:
-    """What one broker is asked: the partitions it leads, and the replicas it hosts."""
+    """The requests to one broker: the partitions it leads, and the replicas it hosts."""
 
     broker: Broker
     led_rows: Int64s
     led: tuple[TopicRequest, ...]
-    hosted: tuple[TopicRequest, ...]  # led ones and followers to observe, for the log end offset
+    hosted: tuple[
+        TopicRequest, ...
+    ]  # led partitions and observed followers, for the log end offset
     replica_of_row: Int64s  # row -> position in `Partitions.replicas.values`, -1 for none
     _bodies: dict[tuple[str, int], bytes] = field(default_factory=dict)
 
     def has_work(self, kind: OffsetKind) -> bool:
-        """Whether this broker has anything to say about this kind of offset."""
+        """Whether there is a request for this kind of offset to this broker."""
         return bool(self.hosted if kind is LOG_END_OFFSET else self.led)
 
     def body(self, kind: OffsetKind) -> Callable[[int], bytes]:
@@ -56,7 +58,7 @@ class BrokerPlan:
 def rows_to_follow(
     partitions: Partitions, stuck: Bools | None = None, *, all_replicas: bool
 ) -> Bools:
-    """Mark the rows whose followers are asked for their log end: all, or those at risk.
+    """Mark the rows whose followers are queried for their log end: all, or those at risk.
 
     At risk is a partition whose ISR is smaller than its replica set, or that is `stuck`: between
     the last two observations its high watermark did not move while its log end was ahead of it.
@@ -85,8 +87,8 @@ def make_plan(broker: Broker, partitions: Partitions, follow: Bools) -> BrokerPl
     replica_of_row[replicas.row_of_value[copies]] = copies
     hosts = leads | (follow & (replica_of_row >= 0))
     led_rows = np.flatnonzero(leads).astype(np.int64)
-    # A follower may know an older or a newer epoch than metadata: its log end is wanted all the
-    # same, so that only leaders are fenced.
+    # A follower may know an older or a newer epoch than metadata, and has to answer all the same:
+    # only leaders are fenced.
     epoch = partitions.leader_epoch
     fence = np.where(leads & epoch.valid, epoch.values, UNFENCED)
     return BrokerPlan(

@@ -2,11 +2,11 @@
 
 At most four ListOffsets requests per broker: log start first and by itself, so that it is older
 than any commit of the round; later the other three, pipelined in this order on one connection, so
-that each can only be as large as the next. Requests are fenced with the leader epoch that placement
-told (KIP-320), and the epoch of record is the one in the leader's own answer.
+that each can only be as large as the next. Requests are fenced with the leader epoch of the placement
+(KIP-320), and the epoch of record is the one in the leader's own answer.
 
-The log end offset is what replica id -2 (the debugging consumer) is answered. Any replica answers
-it with its own, which also shows how far each follower is.
+The log end offset is queried with replica id -2 (the debugging consumer). Any replica answers with
+its own, which also shows how far each follower is.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class OffsetReader:
     _stuck: Bools | None = None
 
     def begin(self, session: Session, partitions: Partitions, *, all_replicas: bool) -> OffsetRound:
-        """Decide whom to ask for what in this round; nothing is sent yet.
+        """Plan the requests of this round; nothing is sent yet.
 
-        Followers are asked for their log end where the ISR is smaller than the replica set, or
+        Followers are queried for their log end where the ISR is smaller than the replica set, or
         everywhere with `all_replicas`.
         """
         stuck = self._stuck if partitions is self._partitions else None
@@ -67,7 +67,7 @@ class OffsetReader:
         return OffsetRound(session, partitions, self._plans, follow)
 
     def note(self, partitions: Partitions, offsets: Offsets) -> None:
-        """Remember a round's offsets: whose high watermark stood still is at risk."""
+        """Remember a round's offsets: partitions whose high watermark did not move are at risk."""
         before = self._before if partitions is self._noted else None
         self._stuck = None
         if before is not None:
@@ -85,7 +85,7 @@ class OffsetRound:
         plans: tuple[BrokerPlan, ...],
         followed: Bools,
     ) -> None:
-        self.followed = followed  # rows whose every replica is asked for its log end offset
+        self.followed = followed  # rows with all replicas queried for their log end offset
         self._session = session
         self._plans = plans
         self._partitions = partitions
@@ -126,17 +126,17 @@ class OffsetRound:
         return self._offsets(ends, replica_ends.offsets())
 
     def _write_gaps(self, ends: Ends, replica_ends: Column) -> None:
-        """Tell what failed; then nothing that was to be answered may be missing without a gap."""
+        """Add the gaps of all failures, and then those of offsets that are missing without one."""
         self._gaps.write(self._session)
-        self._gaps.copies(self._session, self.followed, replica_ends)
-        self._gaps.without_leader(self._session)
+        self._gaps.report_copies(self._session, self.followed, replica_ends)
+        self._gaps.report_without_leader(self._session)
         complete = (
             self._log_start.valid
             & ends.last_stable_offset.valid
             & ends.high_watermark.valid
             & ends.log_end_offset.valid
         )
-        self._gaps.left_out(self._session, np.flatnonzero(~complete))
+        self._gaps.report_left_out(self._session, np.flatnonzero(~complete))
 
     def _offsets(self, ends: Ends, replica_ends: Column) -> Offsets:
         trusted = trusted_rows(self._session, self._gaps, ends)
@@ -150,17 +150,17 @@ class OffsetRound:
         )
 
     def _answers(self, *kinds: OffsetKind) -> Iterator[tuple[BrokerPlan, OffsetKind, AnsweredRows]]:
-        asked = [
+        requests = [
             (plan, kind, Ask(plan.broker, LIST_OFFSETS, plan.body(kind)))
             for plan in self._plans
             for kind in kinds
             if plan.has_work(kind)
         ]
-        replies = self._session.exchange([ask for _, _, ask in asked])
-        for (plan, kind, _), reply in zip(asked, replies, strict=True):
+        replies = self._session.exchange([ask for _, _, ask in requests])
+        for (plan, kind, _), reply in zip(requests, replies, strict=True):
             answered = read_answer(reply, self._partitions.index)
             if isinstance(answered, Failure):
-                self._gaps.silent(plan.broker, plan.led_rows, answered)
+                self._gaps.note_silent(plan.broker, plan.led_rows, answered)
                 continue
-            self._gaps.rejected(plan.broker, answered, plan.led_rows)
+            self._gaps.note_rejected(plan.broker, answered, plan.led_rows)
             yield plan, kind, answered

@@ -1,7 +1,7 @@
-"""Finds where record times are in partitions: ListOffsets by timestamp, asked of the leaders.
+"""Finds the offsets of record times: ListOffsets by timestamp, sent to the leaders.
 
-The answer is the first offset whose record has that timestamp or a later one. Timestamps are what
-producers wrote, markers those of the broker that wrote them.
+The answer is the first offset whose record has that timestamp or a later one. Timestamps are those of
+the producer, and for markers those of the broker.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class AtTime:
-    """One partition and a time; a partition is asked about once."""
+    """One partition and a time; each partition occurs once in a query."""
 
     name: TopicPartition
     leader: Broker
@@ -34,36 +34,41 @@ class AtTime:
     time: datetime
 
 
-def offsets_at_times(session: Session, asked: Sequence[AtTime]) -> list[int | Failure | None]:
-    """Return for each the first offset of that time, None where no record is so late."""
+def offsets_at_times(session: Session, requests: Sequence[AtTime]) -> list[int | Failure | None]:
+    """Return for each request the first offset of its time, None if no record is that late."""
     by_leader: dict[int, list[AtTime]] = {}
-    for one in asked:
-        by_leader.setdefault(one.leader.broker_id, []).append(one)
+    for at_time in requests:
+        by_leader.setdefault(at_time.leader.broker_id, []).append(at_time)
     asks = [Ask(led[0].leader, LIST_OFFSETS, _Request(led)) for led in by_leader.values()]
-    found: dict[TopicPartition, int | Failure | None] = {}
+    outcomes: dict[TopicPartition, int | Failure | None] = {}
     for reply, led in zip(session.exchange(asks), by_leader.values(), strict=True):
-        found |= _told(reply, led)
-    return [found[one.name] for one in asked]
+        outcomes |= _read_offsets(reply, led)
+    return [outcomes[at_time.name] for at_time in requests]
 
 
-def _told(reply: Reply, led: Sequence[AtTime]) -> dict[TopicPartition, int | Failure | None]:
+def _read_offsets(
+    reply: Reply, led: Sequence[AtTime]
+) -> dict[TopicPartition, int | Failure | None]:
     answer = reply.read()
     if isinstance(answer, Failure):
-        return dict.fromkeys((one.name for one in led), answer)
+        return dict.fromkeys((at_time.name for at_time in led), answer)
     entries = {
         TopicPartition(topic.name, int(entry.partition_index)): entry
         for topic in answer.topics
         for entry in topic.partitions
     }
-    return {one.name: _offset(reply.ask.broker, one, entries.get(one.name)) for one in led}
+    return {
+        at_time.name: _offset(reply.ask.broker, at_time, entries.get(at_time.name))
+        for at_time in led
+    }
 
 
-def _offset(leader: Broker, one: AtTime, entry: Any) -> int | Failure | None:
+def _offset(leader: Broker, at_time: AtTime, entry: Any) -> int | Failure | None:
     if entry is None:
         return Failure(GapCause.UNREADABLE, f"{leader} left it out of its answer")
     code = int(entry.error_code)
     if code != codec.NO_ERROR:
-        return failure_of(code, leader, needs=f"DESCRIBE on Topic {one.name.topic}")
+        return failure_of(code, leader, needs=f"DESCRIBE on Topic {at_time.name.topic}")
     return present(int(entry.offset))
 
 
@@ -77,13 +82,13 @@ class _Request:
         partition = codec.message(LIST_OFFSETS, version, "ListOffsetsPartition")
         topic = codec.message(LIST_OFFSETS, version, "ListOffsetsTopic")
         by_topic: dict[str, list[Any]] = {}
-        for one in self.requested:
+        for at_time in self.requested:
             entry = partition(
-                partition_index=one.name.partition,
-                current_leader_epoch=one.leader_epoch,
-                timestamp=(one.time - _EPOCH) // timedelta(milliseconds=1),
+                partition_index=at_time.name.partition,
+                current_leader_epoch=at_time.leader_epoch,
+                timestamp=(at_time.time - _EPOCH) // timedelta(milliseconds=1),
             )
-            by_topic.setdefault(one.name.topic, []).append(entry)
+            by_topic.setdefault(at_time.name.topic, []).append(entry)
         request = codec.message(LIST_OFFSETS, version, "ListOffsetsRequest")
         limit = {"timeout": TIMEOUT} if version >= TIMEOUT_FIELD_SINCE else {}
         return codec.encode(

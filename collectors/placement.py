@@ -1,10 +1,9 @@
 """Collects where every partition lives: topic ids, leaders, epochs, replicas, ISR, ELR.
 
 Source: DescribeTopicPartitions (KIP-966, Kafka 3.8), which alone shows the eligible leader
-replicas; an older broker is asked for Metadata. The ELR is then unknown, and no gap: such brokers have
-none. As long as the answers
-do not change byte for byte, the same `Partitions` object is returned, so that whoever has built
-requests from it may keep them.
+replicas; older brokers get Metadata. The ELR is then absent without a gap, because such brokers have
+none. As long as the answers do not change, byte for byte, the same `Partitions` object is returned, so
+that requests built from it can be reused.
 """
 
 from __future__ import annotations
@@ -51,28 +50,32 @@ class PlacementReader:
     """Reads placement once per round and remembers the pages that did not change."""
 
     _pages: list[_Page] = field(default_factory=list)
-    _wanted: Pattern | None = None
+    _name_pattern: Pattern | None = None
     _partitions: Partitions | None = None
 
-    def collect(self, session: Session, wanted: Pattern | None) -> Placement:
-        """Return the placement of topics whose whole name matches `wanted` (None: of all topics).
+    def collect(self, session: Session, name_pattern: Pattern | None) -> Placement:
+        """Return the placement of topics whose whole name matches `name_pattern` (None: all topics).
 
-        When the list of topics cannot be read to its end, the remembered placement is returned
-        with a gap: half a list would observation as if topics had been deleted.
+        If the list of topics cannot be read to its end, the remembered placement is returned with a
+        gap: with half a list, topics would seem deleted.
         """
-        known = self._partitions
+        partitions = self._partitions
         pages = self._read_pages(session)
         if pages is None:
-            return Placement(known if known is not None else Partitions.none(), is_complete=False)
-        same = known is not None and pages == self._pages and wanted == self._wanted
-        self._pages, self._wanted = pages, wanted
-        if known is None or not same:
-            self._partitions = known = _build(_select(pages, wanted))
-        if not len(known) and wanted is not None:
-            _explain_absence(session, wanted)
+            return Placement(
+                partitions if partitions is not None else Partitions.none(), is_complete=False
+            )
+        same = (
+            partitions is not None and pages == self._pages and name_pattern == self._name_pattern
+        )
+        self._pages, self._name_pattern = pages, name_pattern
+        if partitions is None or not same:
+            self._partitions = partitions = _build(_select(pages, name_pattern))
+        if not len(partitions) and name_pattern is not None:
+            _explain_absence(session, name_pattern)
         unreadable = _report_unreadable(session, pages)
         _report_lost_coordinators(session, pages)
-        return Placement(known, is_complete=not unreadable)
+        return Placement(partitions, is_complete=not unreadable)
 
     def _read_pages(self, session: Session) -> list[_Page] | None:
         api = _placement_api(session)
@@ -103,7 +106,7 @@ def _placement_api(session: Session) -> Api:
     missing = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
     if len(missing) < len(outcomes) or not missing:
         return DESCRIBE_TOPIC_PARTITIONS
-    unreadable = [one for one in missing if one.cause is not GapCause.UNSUPPORTED]
+    unreadable = [failure for failure in missing if failure.cause is not GapCause.UNSUPPORTED]
     if unreadable:
         session.add_gap(GapScope.REPLICAS, "eligible leader replicas (ELR)", unreadable[0])
     return METADATA
@@ -141,12 +144,12 @@ class _Topic:
     partitions: list[Any]  # the codec's entities; a topic may stretch over two pages
 
 
-def _select(pages: Iterable[_Page], wanted: Pattern | None) -> dict[str, _Topic]:
+def _select(pages: Iterable[_Page], name_pattern: Pattern | None) -> dict[str, _Topic]:
     topics: dict[str, _Topic] = {}
     for entry in (topic for page in pages for topic in page.answer.topics):
         if entry.name is None or int(entry.error_code) != codec.NO_ERROR:
             continue
-        if wanted is not None and not wanted.fullmatch(entry.name):
+        if name_pattern is not None and not name_pattern.fullmatch(entry.name):
             continue
         topic = topics.setdefault(entry.name, _Topic(entry.topic_id, entry.is_internal, []))
         topic.partitions.extend(entry.partitions)
@@ -197,17 +200,17 @@ def _lists(rows: Sequence[Any], name: str, *, null_is_empty: bool = False) -> Ra
 # ------------------------------------------------------------------ what an answer lacks
 def _report_unreadable(session: Session, pages: Iterable[_Page]) -> bool:
     """Add a gap for each topic that the broker could not describe; return whether there is one."""
-    found = False
+    has_unreadable = False
     for entry in (topic for page in pages for topic in page.answer.topics):
         if int(entry.error_code) != codec.NO_ERROR:
-            found = True
+            has_unreadable = True
             failure = failure_of(int(entry.error_code), "the list of topics")
             session.add_gap(GapScope.PLACEMENT, f"topic {entry.name}", failure, topic=entry.name)
-    return found
+    return has_unreadable
 
 
 def _report_lost_coordinators(session: Session, pages: Iterable[_Page]) -> None:
-    """Add a gap for groups that nobody lists: their part of the offsets topic has no leader."""
+    """Add a gap for groups that no broker lists: their partition of the offsets topic has no leader."""
     lost = sorted(
         int(partition.partition_index)
         for page in pages
@@ -218,21 +221,21 @@ def _report_lost_coordinators(session: Session, pages: Iterable[_Page]) -> None:
     )
     if lost:
         names = listed([f"{OFFSETS_TOPIC}-{number}" for number in lost])
-        why = "without a leader there nobody lists these groups"
+        why = "these partitions have no leader, so that no broker lists their groups"
         failure = Failure(GapCause.NO_LEADER, why)
         what = f"groups coordinated by {names}"
         session.add_gap(GapScope.GROUPS, what, failure, topic=OFFSETS_TOPIC)
 
 
 # ------------------------------------------------------------------ a name that matched nothing
-def _explain_absence(session: Session, wanted: Pattern) -> None:
-    """Ask for a topic by its name: only then does a broker say that we may not see it."""
-    name = wanted.pattern.replace("\\", "")
-    is_name = LITERAL_NAME.fullmatch(name) and wanted.fullmatch(name)
+def _explain_absence(session: Session, name_pattern: Pattern) -> None:
+    """Query a topic by its name, because only then a broker answers that it is not authorized."""
+    name = name_pattern.pattern.replace("\\", "")
+    is_name = LITERAL_NAME.fullmatch(name) and name_pattern.fullmatch(name)
     brokers = session.ready_brokers()
     if not brokers or not is_name:
         return
-    answer = session.exchange([Ask(brokers[0], METADATA, _named(name))])[0].read()
+    answer = session.exchange([Ask(brokers[0], METADATA, _request_by_name(name))])[0].read()
     if isinstance(answer, Failure):
         return
     for topic in answer.topics:
@@ -241,7 +244,7 @@ def _explain_absence(session: Session, wanted: Pattern) -> None:
             session.add_gap(GapScope.PLACEMENT, f"topic {name}", failure, topic=name)
 
 
-def _named(name: str) -> Callable[[int], bytes]:
+def _request_by_name(name: str) -> Callable[[int], bytes]:
     def build(version: int) -> bytes:
         topic = codec.message(METADATA, version, "MetadataRequestTopic")
         return body_of(

@@ -1,9 +1,9 @@
-"""Collects whose transactions hold back partitions: DescribeProducers, asked of their leaders.
+"""Collects the producers whose transactions hold back partitions: DescribeProducers, sent to leaders.
 
-Only a last stable offset that does not move is worth the question: while transactions begin and end
-it moves from round to round, and nobody is asked. Rules may ask for more: for every producer, or for
-the whole state of some. It needs READ on the topic. A broker answers it
-as a follower too, with what it has replicated; the leader was told by the same round's placement.
+Only partitions whose last stable offset does not move are queried: while transactions begin and end it
+moves from round to round. Rules may query more: every producer of a partition, or the whole state of
+some. It needs READ on the topic. A follower answers too, with what it has replicated, so that the
+leader of the same round's placement is queried.
 Source: KIP-664.
 """
 
@@ -71,23 +71,23 @@ class _Unchanged:
     def on_to(self, newer: _Unchanged) -> _Unchanged:
         """Return the newer state with the memory of this one, which a round without an answer keeps."""
         rows = _rows_before(newer.partitions, self.partitions)
-        known = rows >= 0
+        is_known = rows >= 0
         stable, epoch = self.last_stable_offset.take(rows), self.leader_epoch.take(rows)
-        since = np.where(known, _taken(self.since, rows), newer.since)
+        since = np.where(is_known, _take(self.since, rows), newer.since)
         unchanged = _is_same(stable, newer.last_stable_offset) & _is_same(epoch, newer.leader_epoch)
-        unseen = known & ~newer.last_stable_offset.valid
+        unseen = is_known & ~newer.last_stable_offset.valid
         return _Unchanged(
             partitions=newer.partitions,
-            last_stable_offset=_chosen(unseen, stable, newer.last_stable_offset),
-            leader_epoch=_chosen(unseen, epoch, newer.leader_epoch),
-            since=np.where(known & (unchanged | unseen), since, newer.since),
-            turn=np.where(known, _taken(self.turn, rows), 0),
+            last_stable_offset=_merge_columns(unseen, stable, newer.last_stable_offset),
+            leader_epoch=_merge_columns(unseen, epoch, newer.leader_epoch),
+            since=np.where(is_known & (unchanged | unseen), since, newer.since),
+            turn=np.where(is_known, _take(self.turn, rows), 0),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Partitions that one leader is asked about: one request."""
+    """Some partitions of one leader: one request."""
 
     leader: Broker
     rows: dict[TopicPartition, int]
@@ -102,16 +102,16 @@ class _Batch:
         by_topic: dict[str, list[int]] = {}
         for name in self.rows:
             by_topic.setdefault(name.topic, []).append(name.partition)
-        asked = tuple(
+        topics = tuple(
             topic(name=name, partition_indexes=tuple(numbers)) for name, numbers in by_topic.items()
         )
         request = codec.message(DESCRIBE_PRODUCERS, version, "DescribeProducersRequest")
-        return codec.encode(request(topics=asked))
+        return codec.encode(request(topics=topics))
 
 
 @dataclass(slots=True)
 class ProducersReader:
-    """Asks about partitions whose last stable offset is held, and remembers who holds them."""
+    """Queries partitions whose last stable offset is held back, and remembers their producers."""
 
     _unchanged: _Unchanged | None = None
     _round: int = 0
@@ -120,7 +120,7 @@ class ProducersReader:
     def known_ids(self) -> frozenset[int]:
         """Return the ids of the producers that were last seen to hold a partition.
 
-        The coordinators are asked for them by number in the next round.
+        The coordinators are queried for these producer ids in the next round.
         """
         return frozenset(number for holders in self._holders.values() for number in holders)
 
@@ -131,27 +131,29 @@ class ProducersReader:
         offsets: Offsets,
         questions: Sequence[ProducersQuestion],
     ) -> Producers:
-        """Ask the leaders of held partitions, and of those that rules ask about, once each.
+        """Query the leaders of held partitions, and of those that rules request, once each.
 
-        Up to a thousand partitions of a leader are one request; more are sent at once to it.
+        One request names up to a thousand partitions of a leader; further ones are pipelined.
         """
         self._round += 1
         span = offsets.open_span
         is_open = span.valid & (span.values > 0)
         held = self._held(session.began, partitions, offsets)
-        every = _asked(partitions, [question for question in questions if question.wants_every])
-        stated = _states_wanted(partitions, questions)
+        every = _mark_queried(
+            partitions, [question for question in questions if question.wants_every]
+        )
+        stated = _ids_by_row(partitions, questions)
         whatever_is_open = every | marked(len(partitions), stated)
-        asked = _asked(partitions, questions)
-        wanted = np.flatnonzero((is_open & (held | asked)) | whatever_is_open)
-        batches = self._batches(session, partitions, wanted)
+        is_queried = _mark_queried(partitions, questions)
+        rows = np.flatnonzero((is_open & (held | is_queried)) | whatever_is_open)
+        batches = self._batches(session, partitions, rows)
         replies = session.exchange([batch.ask for batch in batches])
         self._note_turns(batches, replies)
         observed = np.zeros(len(partitions), np.bool_)
         producers: list[OpenProducer] = []
         epochs: dict[int, dict[int, int]] = {}
         states: dict[int, dict[int, ProducerState]] = {}
-        for batch, described in _described(session, batches, replies):
+        for batch, described in _read_described(session, batches, replies):
             row = batch.rows[TopicPartition(described.topic, described.partition)]
             observed[row] = True
             producers += [_open(row, producer) for producer in described.open]
@@ -159,10 +161,12 @@ class ProducersReader:
                 epochs[row] = described.epochs()
             if row in stated:
                 states[row] = _states(described, stated[row])
-        self._remember(partitions, wanted, observed, producers)
+        self._remember(partitions, rows, observed, producers)
         return Producers(
             observed=observed,
-            open=tuple(sorted(producers, key=lambda one: (one.row, one.start_offset))),
+            open=tuple(
+                sorted(producers, key=lambda producer: (producer.row, producer.start_offset))
+            ),
             epochs=epochs,
             states=states,
         )
@@ -174,21 +178,23 @@ class ProducersReader:
         held: Bools = now - self._unchanged.since >= HELD_SECONDS
         return held
 
-    def _batches(self, session: Session, partitions: Partitions, wanted: Int64s) -> list[_Batch]:
-        """Return a batch per thousand rows of a leader; of too many those that waited longest."""
-        if self._unchanged is None or not len(wanted):
+    def _batches(
+        self, session: Session, partitions: Partitions, candidates: Int64s
+    ) -> list[_Batch]:
+        """Return a batch per thousand rows of a leader; above the limit, the rows that waited longest."""
+        if self._unchanged is None or not len(candidates):
             return []
         turn = self._unchanged.turn
         brokers = {int(broker.broker_id): broker for broker in session.brokers}
-        leaders = partitions.leader.values[wanted]
+        leaders = partitions.leader.values[candidates]
         batches: list[_Batch] = []
         for leader in np.unique(leaders).tolist():
-            rows = wanted[leaders == leader]
+            rows = candidates[leaders == leader]
             rows = rows[np.argsort(turn[rows], kind="stable")]
             if leader not in brokers:
                 continue  # the offsets of these partitions are a gap already
             most = MAX_PER_REQUEST * MAX_REQUESTS
-            _tell_waiting(session, partitions, brokers[leader], rows[most:])
+            _report_waiting(session, partitions, brokers[leader], rows[most:])
             for start in range(0, min(len(rows), most), MAX_PER_REQUEST):
                 chosen = np.sort(rows[start : min(start + MAX_PER_REQUEST, most)])
                 names = {partitions.index.topic_partition(row): row for row in chosen.tolist()}
@@ -196,10 +202,10 @@ class ProducersReader:
         return batches
 
     def _note_turns(self, batches: Sequence[_Batch], replies: Sequence[Reply]) -> None:
-        """Note who had a turn: whoever was answered, and the first request to each leader.
+        """Note which rows had their turn: those that were answered, and each leader's first request.
 
-        A leader answers one request after the other. Those that its time did not suffice for come
-        first in the next round; the first one does not, so that no slow answer is before all.
+        A leader answers one request after the other. The requests that ran out of time come first in the
+        next round, except the first one, so that a slow answer does not delay all others again.
         """
         if self._unchanged is None:
             return
@@ -210,19 +216,19 @@ class ProducersReader:
     def _remember(
         self,
         partitions: Partitions,
-        wanted: Int64s,
+        rows: Int64s,
         observed: Bools,
-        found: Sequence[OpenProducer],
+        producers: Sequence[OpenProducer],
     ) -> None:
-        """Keep the holders of what is still held; an observation that failed forgets nobody."""
+        """Remember the producers of partitions that are still held; a failed query keeps the old ones."""
         holders: dict[int, set[int]] = {}
-        for one in found:
-            holders.setdefault(one.row, set()).add(one.producer_id)
+        for producer in producers:
+            holders.setdefault(producer.row, set()).add(producer.producer_id)
         before, self._holders = self._holders, {}
-        for row in wanted.tolist():
+        for row in rows.tolist():
             name = partitions.index.topic_partition(row)
-            kept = holders.get(row, ()) if observed[row] else before.get(name, ())
-            self._holders[name] = frozenset(kept)
+            ids = holders.get(row, ()) if observed[row] else before.get(name, ())
+            self._holders[name] = frozenset(ids)
 
 
 def _rows_before(newer: Partitions, older: Partitions) -> Int64s:
@@ -231,41 +237,43 @@ def _rows_before(newer: Partitions, older: Partitions) -> Int64s:
     return matching_rows(newer, older, needs_id=False)
 
 
-def _taken(values: NDArray[Any], rows: Int64s) -> NDArray[Any]:
-    """Return the values at `rows`; what is at a negative row number has no meaning."""
+def _take(values: NDArray[Any], rows: Int64s) -> NDArray[Any]:
+    """Return the values at `rows`; those of negative rows have no meaning."""
     return values[rows] if len(values) else np.zeros(len(rows), values.dtype)
 
 
-def _is_same(one: Column, other: Column) -> Bools:
-    same: Bools = (one.valid == other.valid) & (one.values == other.values)
+def _is_same(column: Column, other: Column) -> Bools:
+    same: Bools = (column.valid == other.valid) & (column.values == other.values)
     return same
 
 
-def _chosen(mask: Bools, one: Column, other: Column) -> Column:
-    return Column(np.where(mask, one.values, other.values), np.where(mask, one.valid, other.valid))
+def _merge_columns(mask: Bools, column: Column, other: Column) -> Column:
+    return Column(
+        np.where(mask, column.values, other.values), np.where(mask, column.valid, other.valid)
+    )
 
 
-def _asked(partitions: Partitions, questions: Sequence[ProducersQuestion]) -> Bools:
-    asked = np.zeros(len(partitions), np.bool_)
+def _mark_queried(partitions: Partitions, questions: Sequence[ProducersQuestion]) -> Bools:
+    is_queried = np.zeros(len(partitions), np.bool_)
     for question in questions:
         rows = matching_rows(partitions, question.partitions, needs_id=False)
-        asked |= (rows >= 0) & np.isin(rows, question.rows)
-    return asked
+        is_queried |= (rows >= 0) & np.isin(rows, question.rows)
+    return is_queried
 
 
-def _states_wanted(
+def _ids_by_row(
     partitions: Partitions, questions: Sequence[ProducersQuestion]
 ) -> dict[int, frozenset[int]]:
-    """Return by row the ids of the producers whose state is wanted."""
-    found: dict[int, frozenset[int]] = {}
+    """Return by row the ids of the producers whose state is requested."""
+    ids: dict[int, frozenset[int]] = {}
     for question in questions:
         if question.wants_states_of:
-            for row in np.flatnonzero(_asked(partitions, [question])).tolist():
-                found[row] = found.get(row, frozenset()) | question.wants_states_of
-    return found
+            for row in np.flatnonzero(_mark_queried(partitions, [question])).tolist():
+                ids[row] = ids.get(row, frozenset()) | question.wants_states_of
+    return ids
 
 
-def _described(
+def _read_described(
     session: Session, batches: Sequence[_Batch], replies: Sequence[Reply]
 ) -> list[tuple[_Batch, DescribedPartition]]:
     """Return what the leaders described, and add a gap for each reason why the rest is missing."""
@@ -278,7 +286,7 @@ def _described(
             else:
                 answered.append((batch, outcome))
     for failure, names in failures.items():
-        _tell(session, names, failure)
+        _add_gap(session, names, failure)
     return answered
 
 
@@ -307,12 +315,12 @@ def _outcomes(batch: _Batch, reply: Reply) -> dict[TopicPartition, DescribedPart
 
 def _states(described: DescribedPartition, ids: frozenset[int]) -> dict[int, ProducerState]:
     return {
-        known.producer_id: ProducerState(
-            producer_epoch=known.producer_epoch,
-            last_sequence=present(known.last_sequence),
-            last_record_at=timestamp_of(known.last_timestamp),
+        producer.producer_id: ProducerState(
+            producer_epoch=producer.producer_epoch,
+            last_sequence=present(producer.last_sequence),
+            last_record_at=timestamp_of(producer.last_timestamp),
         )
-        for known in described.known(ids)
+        for producer in described.producers_with(ids)
     }
 
 
@@ -327,14 +335,14 @@ def _open(row: int, producer: ActiveProducer) -> OpenProducer:
     )
 
 
-def _tell_waiting(session: Session, partitions: Partitions, leader: Broker, rows: Int64s) -> None:
+def _report_waiting(session: Session, partitions: Partitions, leader: Broker, rows: Int64s) -> None:
     if len(rows):
         names = [partitions.index.topic_partition(row) for row in np.sort(rows).tolist()]
-        why = f"{leader} is asked about {MAX_PER_REQUEST * MAX_REQUESTS:,} partitions in one round"
-        _tell(session, names, Failure(GapCause.LIMIT, why))
+        why = f"one round queries {MAX_PER_REQUEST * MAX_REQUESTS:,} partitions of {leader} at most"
+        _add_gap(session, names, Failure(GapCause.LIMIT, why))
 
 
-def _tell(session: Session, names: Sequence[TopicPartition], failure: Failure) -> None:
+def _add_gap(session: Session, names: Sequence[TopicPartition], failure: Failure) -> None:
     what = f"open transactions of {counted(len(names), 'partition')}"
     named = listed([str(name) for name in names])
     session.add_gap(GapScope.PRODUCERS, f"{what} ({named})", failure)

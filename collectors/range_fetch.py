@@ -1,7 +1,7 @@
 """Fetches batch headers of short offset ranges, many partitions in one request.
 
-A broker sends a batch that is larger than asked only for the first partition of a Fetch that holds
-any; the others come back empty. Such ranges are asked again by themselves.
+A broker exceeds the requested size only for the first non-empty partition of a Fetch; others whose
+next batch is larger come back empty. Such ranges are fetched again, each in a request of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ALONE_PER_LEADER: Final = 10  # an answer for one range alone may hold a batch o
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """How much one scan takes."""
+    """Size of one scan."""
 
     isolation: int
     partition_bytes: int
@@ -43,28 +43,28 @@ class Range:
     leader: Broker
     leader_epoch: int
     position: int  # next offset to fetch
-    end: int  # exclusive; where commits are asked about, the last stable offset
-    starts: list[int] = field(default_factory=list)  # committed offsets that are asked about
+    end: int  # exclusive; for commits, the last stable offset
+    starts: list[int] = field(default_factory=list)  # committed offsets to decide on
     headers: list[BatchHeader] = field(default_factory=list)
     aborted: list[AbortedTransaction] = field(default_factory=list)
     failure: Failure | None = None
-    came_empty: bool = False  # the last answer held nothing: ask by itself
+    came_empty: bool = False  # the last answer held nothing: fetch in a request of its own
 
     def include(self, committed: int) -> None:
-        """Ask about one more committed offset."""
+        """Add a committed offset to decide on."""
         self.starts.append(committed)
         self.position = min(self.position, committed)
 
     def holds_records(self, committed: int) -> bool | None:
-        """Say whether a reader at `committed` would get anything, None while that is not known."""
+        """Whether a reader at `committed` would get a record, None while that is unknown."""
         if self.failure is not None:
             return None
         return holds_records(self.headers, self.aborted, start=committed, end=self.end)
 
     def clear_until(self, committed: int) -> int:
-        """Return the offset up to which it is sure that a reader at `committed` gets nothing.
+        """Return the offset up to which a reader at `committed` certainly gets nothing.
 
-        Looking may go on there: the broker lists what was aborted from the fetched offset on.
+        A later scan may begin there: the broker lists aborted transactions from the fetched offset on.
         """
         end = min(self.position, self.end)
         holds = holds_records(self.headers, self.aborted, start=committed, end=end)
@@ -79,7 +79,7 @@ class Range:
 
 
 def fetch(session: Session, ranges: Sequence[Range], reach: Reach = SHORT) -> None:
-    """Scan once at each range, side by side over all leaders; a partition has one range."""
+    """Fetch once from each range, all leaders in parallel; a partition has one range."""
     batches = _batches(ranges, reach.ranges_per_request)
     asks = [Ask(batch[0].leader, FETCH, _Request(batch, reach)) for batch in batches]
     for batch, reply in zip(batches, session.exchange(asks), strict=True):
@@ -87,8 +87,8 @@ def fetch(session: Session, ranges: Sequence[Range], reach: Reach = SHORT) -> No
         if not isinstance(answer, Failure) and int(answer.error_code) != codec.NO_ERROR:
             answer = failure_of(int(answer.error_code), reply.ask.broker)
         if isinstance(answer, Failure):
-            for found in batch:
-                found.failure = answer
+            for piece in batch:
+                piece.failure = answer
         else:
             _take_answer(batch, answer)
 
@@ -96,43 +96,43 @@ def fetch(session: Session, ranges: Sequence[Range], reach: Reach = SHORT) -> No
 def _batches(ranges: Sequence[Range], most: int) -> list[list[Range]]:
     together: dict[int, list[Range]] = {}
     alone: dict[int, list[Range]] = {}
-    for found in ranges:
-        side = alone if found.came_empty else together
-        side.setdefault(found.leader.broker_id, []).append(found)
+    for piece in ranges:
+        side = alone if piece.came_empty else together
+        side.setdefault(piece.leader.broker_id, []).append(piece)
     batches = [
         members[start : start + most]
         for members in together.values()
         for start in range(0, len(members), most)
     ]
-    single = [[found] for members in alone.values() for found in members[:ALONE_PER_LEADER]]
+    single = [[piece] for members in alone.values() for piece in members[:ALONE_PER_LEADER]]
     return batches + single
 
 
 def _take_answer(batch: Sequence[Range], answer: Any) -> None:
-    by_name = {found.name: found for found in batch}
+    by_name = {piece.name: piece for piece in batch}
     for topic in answer.responses:
         for partition in topic.partitions:
             name = TopicPartition(topic.topic, int(partition.partition_index))
-            found = by_name.get(name)
-            if found is not None:
-                _take(found, partition)
+            piece = by_name.get(name)
+            if piece is not None:
+                _take(piece, partition)
 
 
-def _take(found: Range, partition: Any) -> None:
+def _take(piece: Range, partition: Any) -> None:
     code = int(partition.error_code)
     if code != codec.NO_ERROR:
-        needs = f"READ on Topic {found.name.topic}"
-        found.failure = failure_of(code, found.leader, needs=needs)
+        needs = f"READ on Topic {piece.name.topic}"
+        piece.failure = failure_of(code, piece.leader, needs=needs)
         return
     headers = read_headers(bytes(partition.records or b""))
-    found.came_empty = not headers
-    found.headers += headers
-    found.aborted += [
+    piece.came_empty = not headers
+    piece.headers += headers
+    piece.aborted += [
         AbortedTransaction(int(entry.producer_id), int(entry.first_offset))
         for entry in partition.aborted_transactions or ()
     ]
     if headers:
-        found.position = headers[-1].last_offset + 1
+        piece.position = headers[-1].last_offset + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +147,14 @@ class _Request:
         topic = codec.message(FETCH, version, "FetchTopic")
         request = codec.message(FETCH, version, "FetchRequest")
         by_topic: dict[str, list[Any]] = {}
-        for found in self.ranges:
+        for piece in self.ranges:
             entry = partition(
-                partition=found.name.partition,
-                current_leader_epoch=found.leader_epoch,
-                fetch_offset=found.position,
+                partition=piece.name.partition,
+                current_leader_epoch=piece.leader_epoch,
+                fetch_offset=piece.position,
                 partition_max_bytes=self.reach.partition_bytes,
             )
-            by_topic.setdefault(found.name.topic, []).append(entry)
+            by_topic.setdefault(piece.name.topic, []).append(entry)
         return codec.encode(
             request(
                 max_wait=timedelta(0),

@@ -1,12 +1,12 @@
-"""Answers `nothing_to_read`: whether a read_committed reader would get anything more.
+"""Fills in `nothing_to_read`: whether a read_committed reader would get any further record.
 
 A group that has read everything on a transactional topic still has lag: markers and aborted records
-use offsets too. A bounded scan batch headers from the committed offset on tells the difference:
-at small lags unasked, at larger ones where a rule asks. It needs READ on the topic; without it the
-answer stays unknown, and the commit says that the scan failed. While one leader epoch lasts,
-nothing changes any more between two offsets below the last stable offset, so that an answer is kept
-for as long as epoch, commit and end stand and somebody wants it. After an unclean election the log
-may grow to the same end again, with other records.
+use offsets too. A bounded scan of batch headers from the committed offset on distinguishes the two: for
+every small lag, and for larger ones if a rule requests it. It needs READ on the topic; without it the
+answer stays unknown, and the commit says that the scan failed. Within one leader epoch nothing changes
+between two offsets below the last stable offset, so that an answer is kept as long as epoch, commit and
+end are the same and it is needed. After an unclean election the log may grow to the same end again,
+with other records.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_QUERIED: Final = (
     500  # partitions with larger lags in one round: two requests and some megabytes
 )
 
-_Place = tuple[str, int]  # topic id, or its name where brokers tell none; partition
+_Place = tuple[str, int]  # topic id, or its name if brokers have no ids; partition
 _Start = tuple[_Place, int]  # committed offset
 _End = tuple[int, int]  # leader epoch, last stable offset
 _Key = tuple[_Start, _End]
@@ -53,16 +53,16 @@ def readable_request(
     commits: Commits,
     questions: Sequence[ReadableQuestion],
 ) -> ReadableRequest:
-    """Mark what to inspect: a commit that says what is read next, and what the rules ask.
+    """Mark the commits to inspect: those of all groups but share groups, and those that rules query.
 
-    A share group's start offset trails behind what is read.
+    The start offset of a share group trails behind what is read.
     """
     is_position = np.array([group.group_type != GroupType.SHARE for group in groups], np.bool_)
     small: Bools = is_position[commits.group]
-    asked = np.zeros(len(commits), np.bool_)
+    is_queried = np.zeros(len(commits), np.bool_)
     for question in questions:
-        asked |= question.commits.find(partitions, groups, commits) >= 0
-    return ReadableRequest(small, asked & small)
+        is_queried |= question.commits.find(partitions, groups, commits) >= 0
+    return ReadableRequest(small, is_queried & small)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -81,8 +81,8 @@ class _Lags:
         return self.keys[place][0][1]
 
 
-def _expired(commits: Commits, offsets: Offsets) -> Bools:
-    """Mark the commits below the log start: there is nothing at that offset that could be fetched."""
+def _mark_expired(commits: Commits, offsets: Offsets) -> Bools:
+    """Mark the commits below the log start offset: nothing can be fetched there."""
     start = offsets.log_start_offset.take(commits.row)
     expired: Bools = start.valid & (commits.committed_offset < start.values)
     return expired
@@ -90,16 +90,16 @@ def _expired(commits: Commits, offsets: Offsets) -> Bools:
 
 @dataclass(slots=True)
 class ReadableReader:
-    """Fills in `nothing_to_read`, and remembers what was found out."""
+    """Fills in `nothing_to_read`, and remembers the answers."""
 
-    _known: dict[_Key, bool] = field(default_factory=dict)
+    _results: dict[_Key, bool] = field(default_factory=dict)
     # The small lags of the last round, whatever the epoch was; None before the first round.
     _seen: set[tuple[_Start, int]] | None = None
     # A long stretch takes some rounds: nothing to read before this offset, in this leader epoch.
     _clear: dict[_Start, tuple[int, int]] = field(default_factory=dict)
     _had_turn: set[_Start] = field(default_factory=set)
     _failed: set[_Place] = field(default_factory=set)  # where the last scan had no answer
-    _wanted: set[_Key] = field(default_factory=set)  # in the last round
+    _last_keys: set[_Key] = field(default_factory=set)  # in the last round
 
     def collect(
         self,
@@ -107,54 +107,54 @@ class ReadableReader:
         partitions: Partitions,
         offsets: Offsets,
         commits: Commits,
-        wanted: ReadableRequest,
+        request: ReadableRequest,
     ) -> Commits:
-        """Return the commits with `nothing_to_read` filled in where it can be known.
+        """Return the commits with `nothing_to_read` filled in where it can be determined.
 
-        A lag of zero is true without asking. What is asked beyond `MAX_QUERIED` has its turn in a
-        later round: meanwhile a rule takes a larger lag for something to read, so nothing is hidden.
+        A lag of zero needs no scan. Queried commits beyond `MAX_QUERIED` have their turn in a later
+        round: until then a rule takes a larger lag for records to read, so that nothing is hidden.
         """
         lag = commits.read_committed_lag(offsets)
-        waits = lag.valid & (lag.values > 0) & ~_expired(commits, offsets)
-        small = np.flatnonzero(waits & wanted.small & (lag.values <= SMALL_LAG)).tolist()
-        large = np.flatnonzero(waits & wanted.queried & (lag.values > SMALL_LAG)).tolist()
+        waits = lag.valid & (lag.values > 0) & ~_mark_expired(commits, offsets)
+        small = np.flatnonzero(waits & request.small & (lag.values <= SMALL_LAG)).tolist()
+        large = np.flatnonzero(waits & request.queried & (lag.values > SMALL_LAG)).tolist()
         places = np.array([*small, *large], np.int64)
         keys = _keys(partitions, offsets, commits, places)
         lags = _Lags(partitions=partitions, offsets=offsets, row=commits.row, keys=keys)
-        self._forget_unwanted(keys.values())
+        self._forget_unused(keys.values())
         due = [place for place in small if self._is_due(keys[place])]
-        self._seen = {_unmoved(keys[place]) for place in small}
-        waiting = [place for place in large if keys[place] not in self._known]
+        self._seen = {_drop_epoch(keys[place]) for place in small}
+        waiting = [place for place in large if keys[place] not in self._results]
         chosen = [*due, *self._whose_turn(waiting, due, lags)]
         ranges = self._ranges(session, lags, chosen)
         _scan(session, list(ranges.values()))
         self._learn(ranges, lags, chosen)
         self._conclude([keys[place] for place in waiting])
-        hidden = {lags.row_of(place) for place in due if keys[place] not in self._known}
-        _tell(session, ranges, hidden)
+        hidden = {lags.row_of(place) for place in due if keys[place] not in self._results}
+        _add_gaps(session, ranges, hidden)
         return replace(
             commits, nothing_to_read=self._answers(lag, keys), scan_failed=self._failures(lag, keys)
         )
 
     def _is_due(self, key: _Key) -> bool:
-        """Ask in the first round, later only for lags that have not moved since the last."""
-        return key not in self._known and (self._seen is None or _unmoved(key) in self._seen)
+        """Whether to scan: in the first round always, later if the lag has not moved since the last one."""
+        return key not in self._results and (self._seen is None or _drop_epoch(key) in self._seen)
 
-    def _forget_unwanted(self, keys: Collection[_Key]) -> None:
-        """Keep what this round or the last one wants to know: a commit may be unseen for a round."""
-        wanted = self._wanted.union(keys)
-        self._wanted = set(keys)
-        starts = {start for start, _ in wanted}
-        self._known = {key: value for key, value in self._known.items() if key in wanted}
+    def _forget_unused(self, keys: Collection[_Key]) -> None:
+        """Keep the answers of this round's and the last round's keys: a commit may be unseen for a round."""
+        in_use = self._last_keys.union(keys)
+        self._last_keys = set(keys)
+        starts = {start for start, _ in in_use}
+        self._results = {key: value for key, value in self._results.items() if key in in_use}
         self._clear = {start: value for start, value in self._clear.items() if start in starts}
         self._had_turn &= starts
         self._failed &= {place for place, _ in starts}
 
     def _whose_turn(self, waiting: Sequence[int], due: Sequence[int], lags: _Lags) -> list[int]:
-        """Return the larger lags to inspect: one of a partition, those first that had no turn.
+        """Return the larger lags to inspect: one per partition, those first that had no turn.
 
-        Of a partition it is the highest commit: what is there for it is there for the lower ones.
-        A partition at which a small lag is inspected has to wait, so that scans stay short.
+        It is the partition's highest commit, because a record after it is there for the lower ones too.
+        A partition with a small lag to inspect has to wait, so that scans stay short.
         """
         highest = {lags.row_of(place): place for place in sorted(waiting, key=lags.committed)}
         for place in due:
@@ -186,56 +186,56 @@ class ReadableReader:
         return ranges
 
     def _begin(self, start: _Start, epoch: int) -> int:
-        """Return where to go on looking; a new leader epoch may have truncated what was seen."""
+        """Return where to resume the scan; a new leader epoch may have truncated what was scanned."""
         committed = start[1]
         in_epoch, until = self._clear.get(start, (epoch, committed))
         return until if in_epoch == epoch else committed
 
     def _learn(self, ranges: Mapping[int, Range], lags: _Lags, places: Sequence[int]) -> None:
         for place in places:
-            found = ranges.get(lags.row_of(place))
-            if found is None:
+            piece = ranges.get(lags.row_of(place))
+            if piece is None:
                 continue
             start, _ = key = lags.keys[place]
-            if found.failure is not None:
+            if piece.failure is not None:
                 self._failed.add(start[0])
                 continue
             self._failed.discard(start[0])
-            begin = self._begin(start, found.leader_epoch)
-            has_records = found.holds_records(begin)
+            begin = self._begin(start, piece.leader_epoch)
+            has_records = piece.holds_records(begin)
             if has_records is not None:
-                self._known[key] = not has_records
-            self._clear[start] = found.leader_epoch, found.clear_until(begin)
+                self._results[key] = not has_records
+            self._clear[start] = piece.leader_epoch, piece.clear_until(begin)
 
     def _conclude(self, keys: Sequence[_Key]) -> None:
-        """Answer lower commits of a partition where something waits behind a higher one."""
+        """Answer the lower commits of a partition if records follow a higher one."""
         highest = {
             (place, end): committed
             for (place, committed), end in keys
-            if self._known.get(((place, committed), end)) is False
+            if self._results.get(((place, committed), end)) is False
         }
         for (place, committed), end in keys:
             if committed < highest.get((place, end), committed):
-                self._known[(place, committed), end] = False
+                self._results[(place, committed), end] = False
 
     def _answers(self, lag: Column, keys: Mapping[int, _Key]) -> Column:
         is_zero = lag.valid & (lag.values == 0)
         answers = Column(is_zero.astype(np.int64), is_zero)
         for place, key in keys.items():
-            known = self._known.get(key)
-            if known is not None:
-                answers.values[place], answers.valid[place] = int(known), True
+            is_drained = self._results.get(key)
+            if is_drained is not None:
+                answers.values[place], answers.valid[place] = int(is_drained), True
         return answers
 
     def _failures(self, lag: Column, keys: Mapping[int, _Key]) -> Bools:
-        """Mark the wanted commits without an answer on partitions at which the last scan failed."""
+        """Mark the commits without an answer on partitions whose last scan failed."""
         failed = np.zeros(len(lag), np.bool_)
         for place, key in keys.items():
-            failed[place] = key not in self._known and key[0][0] in self._failed
+            failed[place] = key not in self._results and key[0][0] in self._failed
         return failed
 
 
-def _unmoved(key: _Key) -> tuple[_Start, int]:
+def _drop_epoch(key: _Key) -> tuple[_Start, int]:
     """Return a key without its epoch: a new leader alone is no movement."""
     start, (_, end) = key
     return start, end
@@ -244,7 +244,7 @@ def _unmoved(key: _Key) -> tuple[_Start, int]:
 def _keys(
     partitions: Partitions, offsets: Offsets, commits: Commits, places: Int64s
 ) -> dict[int, _Key]:
-    """Return what tells each commit's question from all others, with whole columns at a time."""
+    """Return the key of each commit's answer, computed with whole columns at a time."""
     index, row = partitions.index, commits.row[places]
     topic = np.searchsorted(index.starts, row, side="right") - 1
     columns = (
@@ -255,7 +255,9 @@ def _keys(
         offsets.leader_epoch.values[row],
         offsets.last_stable_offset.values[row],
     )
-    names = [known or name for known, name in zip(partitions.topic_ids, index.topics, strict=True)]
+    names = [
+        topic_id or name for topic_id, name in zip(partitions.topic_ids, index.topics, strict=True)
+    ]
     rows = zip(*(column.tolist() for column in columns), strict=True)
     return {
         place: (((names[topic], number), start), (epoch, end))
@@ -264,21 +266,21 @@ def _keys(
 
 
 def _scan(session: Session, ranges: Sequence[Range]) -> None:
-    """Fetch until every range is settled, rejected, or was scanned often enough."""
+    """Fetch until every range is settled, has failed, or was scanned `MAX_SCANS` times."""
     for _ in range(MAX_SCANS):
-        unsettled = [found for found in ranges if not found.is_settled]
+        unsettled = [piece for piece in ranges if not piece.is_settled]
         if not unsettled:
             break
         fetch(session, unsettled)
 
 
-def _tell(session: Session, ranges: Mapping[int, Range], hidden: Collection[int]) -> None:
+def _add_gaps(session: Session, ranges: Mapping[int, Range], hidden: Collection[int]) -> None:
     """Add the gaps; `hidden` are the rows at which a small lag has no answer.
 
-    A limit is told only there: a larger lag without an answer hides nothing.
+    The limit is a gap only there: a larger lag without an answer hides nothing.
     """
     for failure, rejected in _by_failure(ranges, hidden):
-        names = [str(found.name) for found in rejected]
+        names = [str(piece.name) for piece in rejected]
         what = f"whether there is anything to read on {counted(len(names), 'partition')}"
         session.add_gap(GapScope.READABLE, f"{what} ({listed(names)})", failure)
 
@@ -288,9 +290,9 @@ def _by_failure(
 ) -> Iterator[tuple[Failure, list[Range]]]:
     limit = Failure(GapCause.LIMIT, f"not settled within {MAX_SCANS} bounded scans into the log")
     groups: dict[Failure, list[Range]] = {}
-    for row, found in ranges.items():
-        if found.failure is not None:
-            groups.setdefault(found.failure, []).append(found)
+    for row, piece in ranges.items():
+        if piece.failure is not None:
+            groups.setdefault(piece.failure, []).append(piece)
         elif row in hidden:
-            groups.setdefault(limit, []).append(found)
+            groups.setdefault(limit, []).append(piece)
     yield from groups.items()

@@ -1,7 +1,7 @@
 """How to reach a cluster: the one place from which every Kafka client takes its security.
 
 The names are those of the Kafka clients (`security.protocol`, `sasl.mechanism`, ...). The wire
-reader asks for an SSL context and credentials, confluent-kafka for a configuration mapping.
+reader needs an SSL context and credentials, confluent-kafka a configuration mapping.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Security:
 
     @property
     def uses_sasl(self) -> bool:
-        """Whether the listener asks for SASL."""
+        """Whether the listener uses SASL."""
         return self.protocol in {SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL}
 
     @property
@@ -105,5 +105,5 @@ class Security:
 
 
 def _no_password() -> str:
-    """Refuse in the place of OpenSSL, which would ask whoever sits at the terminal."""
+    """Raise instead of OpenSSL's prompt for a password at the terminal."""
     raise SettingsError("the SSL key is encrypted: it needs a password (ssl_key_password)")

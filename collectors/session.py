@@ -1,7 +1,7 @@
-"""One round's conversation with a cluster: who can be asked, until when, and what it cost.
+"""One round's requests to a cluster: the usable brokers, the deadline, and the cost.
 
-Collectors put `Ask`s in and take `Reply`s out; a reply always exists, with an answer or with the
-failure that becomes a gap. The session counts requests by API and seconds by phase.
+Collectors send `Ask`s and receive `Reply`s; each ask has a reply, with an answer or with the failure
+that becomes a gap. The session counts requests by API and seconds by phase.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class Ask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What came of an `Ask`: the body of the answer, or why there is none."""
+    """The result of an `Ask`: the body of the answer, or why there is none."""
 
     ask: Ask
-    version: int | None  # None when there was nobody to negotiate it with
+    version: int | None  # None if it could not be negotiated
     body: bytearray
     failure: Failure | None = None
 
@@ -75,7 +75,7 @@ class Session:
 
     @property
     def timeout_seconds(self) -> float:
-        """What a request may still take: its own limit, or what is left of the round."""
+        """Time limit of a request now: its own limit, or what is left of the round."""
         left = self.limits.round_seconds - (time.monotonic() - self.began)
         return max(min(self.limits.request_seconds, left), 0.0)
 
@@ -99,16 +99,16 @@ class Session:
         return next((broker for broker in self.brokers if broker.broker_id == broker_id), None)
 
     def ready_brokers(self) -> list[Broker]:
-        """Return the brokers that can be asked now; the one that answered last comes first."""
+        """Return the connected brokers; the one that answered last comes first."""
         ready = [broker for broker in self.brokers if self.pool.is_ready(address_of(broker))]
         return sorted(ready, key=lambda broker: address_of(broker) != self.answered_last)
 
     def version(self, broker: Broker, api: Api) -> int | Failure:
-        """Return the version to use, or why this broker cannot be asked."""
+        """Return the API version to use, or why this broker cannot be queried."""
         address = address_of(broker)
         if not self.pool.is_ready(address):
-            known = self.pool.failure(address)
-            return known or Failure(GapCause.UNREACHABLE, f"{broker}: not connected")
+            failure = self.pool.failure(address)
+            return failure or Failure(GapCause.UNREACHABLE, f"{broker}: not connected")
         version = self.pool.version(address, api)
         if version is None:
             why = f"{broker} has no usable {api.name}: it needs Kafka {api.since} or newer"
@@ -116,9 +116,9 @@ class Session:
         return version
 
     def exchange(self, asks: Sequence[Ask], patience_seconds: float | None = None) -> list[Reply]:
-        """Send all asks side by side, pipelined per broker; return a reply for each, in order.
+        """Send all asks in parallel, pipelined per broker; return a reply for each, in order.
 
-        With `patience_seconds` a broker that is late keeps its connection: another one is asked.
+        With `patience_seconds` a broker that is late keeps its connection, and another one is tried.
         """
         versions = [self.version(ask.broker, ask.api) for ask in asks]
         calls = [
@@ -158,10 +158,10 @@ class Session:
     def ask_any_reply(self, api: Api, build: Callable[[int], bytes]) -> Reply | Failure:
         """Ask one broker, and the next when it fails; every broker can answer such a request.
 
-        A silent broker is given a second before the next one is asked, which gets twice as long:
-        where all are slow one will answer, and the last has all the time that is left.
+        A silent broker is given a second before the next one is tried, which gets twice as long; the
+        last one has all the time that is left.
         """
-        failure = Failure(GapCause.UNREACHABLE, "no broker could be asked")
+        failure = Failure(GapCause.UNREACHABLE, "no broker could be queried")
         patience = PATIENCE_SECONDS
         candidates = self.ready_brokers()
         for broker in candidates:

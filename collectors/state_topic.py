@@ -1,12 +1,12 @@
-"""Collects where the partitions of a coordinators' topic are: who coordinates which ids.
+"""Collects the placement of a coordinators' topic: which broker coordinates which ids.
 
 A transactional id belongs to one partition of `__transaction_state`, and a group to one of
-`__consumer_offsets`; its leader is their coordinator. Asked for by name, because a list of all topics
-leaves out, without a word, what we may not see.
+`__consumer_offsets`; the leader of that partition is the coordinator. The topic is requested by name,
+because a list of all topics silently leaves out those that we may not see.
 
-A broker that was frozen and wakes up answers from a picture of the cluster that is old, and takes
-itself for a coordinator until it has caught up: every broker is asked, and the highest leader epoch
-that any has told, in this round or before, counts.
+A broker that was frozen and wakes up answers from old metadata, and takes itself for a coordinator until
+it has caught up: every broker is queried, and the highest leader epoch of any answer counts, in this
+round or before.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class StateTopic:
 
     leaders: tuple[BrokerId | None, ...]
     leader_epochs: tuple[int | None, ...]
-    topic_id: TopicId | None = None  # absent: the brokers tell no topic ids
+    topic_id: TopicId | None = None  # absent: the brokers have no topic ids
 
     def leader_of(self, name: str) -> BrokerId | None:
-        """Return who coordinates a group or a transactional id; None: nobody leads its partition."""
+        """Return the coordinator of a group or transactional id; None: its partition has no leader."""
         return self.leaders[partition_of(name, len(self.leaders))] if self.leaders else None
 
 
@@ -57,7 +57,7 @@ def partition_of(name: str, partitions: int) -> int:
     return 0 if signed == -(1 << 31) else abs(signed) % partitions
 
 
-StateTopicAnswer: TypeAlias = StateTopic | Failure | None  # None: nobody ever used a transaction
+StateTopicAnswer: TypeAlias = StateTopic | Failure | None  # None: there is no such topic
 _VANISHED: Final = Failure(
     GapCause.GONE, f"a broker does not know {STATE_TOPIC}, which was there in an earlier round"
 )
@@ -65,9 +65,9 @@ _VANISHED: Final = Failure(
 
 @dataclass(slots=True)
 class SeenTopic:
-    """Remembers that the topic was there; made anew for another cluster.
+    """Remembers that the topic exists; made anew for another cluster.
 
-    One broker says that there is none: it may be behind with what the controller tells all brokers.
+    A broker that answers that there is no such topic may only lag behind the controller's metadata.
     """
 
     _was_seen: bool = False
@@ -79,21 +79,21 @@ class SeenTopic:
 
 
 def collect(session: Session) -> StateTopicAnswer:
-    """Return the placement of `__transaction_state` as one broker tells it, None: there is none."""
+    """Return the placement of `__transaction_state` as one broker answers it, None: no such topic."""
     reply = session.ask_any_reply(METADATA, _request(STATE_TOPIC))
     return reply if isinstance(reply, Failure) else _answer(reply, STATE_TOPIC)
 
 
 @dataclass(slots=True)
 class PlacementOf:
-    """Reads where a coordinators' topic is; remembers the highest leader epochs of one cluster."""
+    """Reads the placement of a coordinators' topic; remembers the highest leader epochs of one cluster."""
 
     topic: str
     _newest: StateTopic | None = None
     _answers: dict[BrokerId, tuple[bytes, StateTopicAnswer]] = field(default_factory=dict)
 
     def collect(self, session: Session) -> StateTopicAnswer:
-        """Ask every broker, and return the newest of what they say: see `take`."""
+        """Query every broker, and return the newest placement: see `take`."""
         return self.take(session.exchange(self.asks(session)))
 
     def asks(self, session: Session) -> list[Ask]:
@@ -101,22 +101,22 @@ class PlacementOf:
         return [Ask(broker, METADATA, _request(self.topic)) for broker in session.brokers]
 
     def take(self, replies: Sequence[Reply]) -> StateTopicAnswer:
-        """Return the newest placement; None where a broker says that there is no such topic.
+        """Return the newest placement; None if a broker answers that there is no such topic.
 
-        What was told in an earlier round counts too, unless every broker has answered: one that lags
-        behind all others may be the only one that does.
+        The placement of an earlier round counts too, unless every broker has answered: the only broker
+        that answers may be one that lags behind.
         """
         answers = [self._read(reply) for reply in replies]
-        told = [answer for answer in answers if isinstance(answer, StateTopic)]
-        if told:
-            known = [] if len(told) == len(answers) else self._known(told[0])
-            self._newest = newest([*known, *told])
+        placements = [answer for answer in answers if isinstance(answer, StateTopic)]
+        if placements:
+            earlier = [] if len(placements) == len(answers) else self._earlier(placements[0])
+            self._newest = newest([*earlier, *placements])
             return self._newest
         if None in answers:
             return None
         return next(
             (answer for answer in answers if isinstance(answer, Failure)),
-            Failure(GapCause.UNREACHABLE, "no broker could be asked"),
+            Failure(GapCause.UNREACHABLE, "no broker could be queried"),
         )
 
     def _read(self, reply: Reply) -> StateTopicAnswer:
@@ -129,16 +129,16 @@ class PlacementOf:
             self._answers[broker_id] = body, _answer(reply, self.topic)
         return self._answers[broker_id][1]
 
-    def _known(self, told: StateTopic) -> list[StateTopic]:
-        """Return what was told before of the same topic; of another one it says nothing."""
-        known = self._newest
-        return [known] if known is not None and known.topic_id == told.topic_id else []
+    def _earlier(self, placement: StateTopic) -> list[StateTopic]:
+        """Return the placement of earlier rounds, if it is that of the same topic."""
+        earlier = self._newest
+        return [earlier] if earlier is not None and earlier.topic_id == placement.topic_id else []
 
 
-def newest(told: Iterable[StateTopic]) -> StateTopic:
-    """Return of each partition the leader in the highest epoch; of equals one that is there."""
-    placed = list(told)
-    rows = [zip(one.leaders, one.leader_epochs, strict=True) for one in placed]
+def newest(placements: Iterable[StateTopic]) -> StateTopic:
+    """Return each partition's leader of the highest epoch; of equal epochs one that has a leader."""
+    placed = list(placements)
+    rows = [zip(topic.leaders, topic.leader_epochs, strict=True) for topic in placed]
     best = [
         max(
             ((leader, epoch) for leader, epoch in entries),
@@ -157,7 +157,7 @@ def _answer(reply: Reply, topic_name: str) -> StateTopicAnswer:
     answer = reply.read()
     if isinstance(answer, Failure):
         return answer
-    topic = next((found for found in answer.topics if found.name == topic_name), None)
+    topic = next((entry for entry in answer.topics if entry.name == topic_name), None)
     if topic is None:
         why = f"{reply.ask.broker} answered Metadata without {topic_name}"
         return Failure(GapCause.UNREADABLE, why)
@@ -166,7 +166,7 @@ def _answer(reply: Reply, topic_name: str) -> StateTopicAnswer:
         return None
     if code != codec.NO_ERROR:
         return failure_of(code, reply.ask.broker, needs=f"DESCRIBE on Topic {topic_name}")
-    return _placed(topic)
+    return _decode_placement(topic)
 
 
 def _request(topic_name: str) -> Callable[[int], bytes]:
@@ -183,7 +183,7 @@ def _request(topic_name: str) -> Callable[[int], bytes]:
     return build
 
 
-def _placed(topic: Any) -> StateTopic:
+def _decode_placement(topic: Any) -> StateTopic:
     by_number = {int(entry.partition_index): entry for entry in topic.partitions}
     rows = [by_number.get(number) for number in range(1 + max(by_number, default=-1))]
     leaders = [row and present(int(row.leader_id)) for row in rows]

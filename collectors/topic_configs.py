@@ -34,7 +34,7 @@ TOPIC_RESOURCE: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Settings:
-    """What is in force for one topic; None where the answer did not tell."""
+    """The effective settings of one topic; None if the answer lacks them."""
 
     min_insync_replicas: int | None = None
     unclean_election_enabled: int | None = None  # 1 or 0
@@ -52,7 +52,7 @@ class TopicConfigReader:
     _values: dict[str, _Settings] = field(default_factory=dict)
     _read_at: dict[str, float] = field(default_factory=dict)
     _ids: dict[str, TopicId | None] = field(default_factory=dict)
-    _filled: tuple[Partitions, Partitions] | None = None  # what was given, what was returned
+    _filled: tuple[Partitions, Partitions] | None = None  # the last argument and its result
 
     def collect(self, session: Session, partitions: Partitions) -> Partitions:
         """Return the partitions with the columns of settings filled in.
@@ -68,7 +68,7 @@ class TopicConfigReader:
             if now - self._read_at.get(topic, -MAX_AGE_SECONDS) >= MAX_AGE_SECONDS
         ]
         if stale:
-            # What could not be read keeps its last value and is asked again in the next round.
+            # A setting that could not be read keeps its last value and is queried in the next round.
             read = _read(session, stale)
             self._values.update(read)
             self._read_at.update(dict.fromkeys(read, now))
@@ -77,16 +77,22 @@ class TopicConfigReader:
     def _forget_others(self, partitions: Partitions) -> None:
         """Forget deleted topics, and those that were created again under the same name."""
         ids = dict(zip(partitions.index.topics, partitions.topic_ids, strict=True))
-        same = {topic for topic, known in self._ids.items() if ids.get(topic, known) == known}
+        same = {
+            topic for topic, topic_id in self._ids.items() if ids.get(topic, topic_id) == topic_id
+        }
         self._ids = ids
         self._values = {t: v for t, v in self._values.items() if t in ids and t in same}
         self._read_at = {t: v for t, v in self._read_at.items() if t in ids and t in same}
 
     def _fill(self, partitions: Partitions) -> Partitions:
-        known = [self._values.get(topic, _UNKNOWN) for topic in partitions.index.topics]
+        by_topic = [self._values.get(topic, _UNKNOWN) for topic in partitions.index.topics]
         topic_of_row = partitions.index.topic_of_row
-        in_sync = Column.of(one.min_insync_replicas for one in known).take(topic_of_row)
-        unclean = Column.of(one.unclean_election_enabled for one in known).take(topic_of_row)
+        in_sync = Column.of(settings.min_insync_replicas for settings in by_topic).take(
+            topic_of_row
+        )
+        unclean = Column.of(settings.unclean_election_enabled for settings in by_topic).take(
+            topic_of_row
+        )
         if self._filled is not None and self._filled[0] is partitions:
             before = self._filled[1]
             if _is_equal(before.min_insync_replicas, in_sync) and _is_equal(
@@ -98,8 +104,8 @@ class TopicConfigReader:
         return filled
 
 
-def _is_equal(one: Column, other: Column) -> bool:
-    return np.array_equal(one.values, other.values) and np.array_equal(one.valid, other.valid)
+def _is_equal(column: Column, other: Column) -> bool:
+    return np.array_equal(column.values, other.values) and np.array_equal(column.valid, other.valid)
 
 
 def _read(session: Session, topics: Sequence[str]) -> dict[str, _Settings]:
@@ -119,7 +125,7 @@ def _read(session: Session, topics: Sequence[str]) -> dict[str, _Settings]:
 def _request(version: int, topics: Sequence[str]) -> bytes:
     resource = codec.message(DESCRIBE_CONFIGS, version, "DescribeConfigsResource")
     request = codec.message(DESCRIBE_CONFIGS, version, "DescribeConfigsRequest")
-    asked = tuple(
+    resources = tuple(
         resource(
             resource_type=TOPIC_RESOURCE,
             resource_name=topic,
@@ -127,15 +133,15 @@ def _request(version: int, topics: Sequence[str]) -> bytes:
         )
         for topic in topics
     )
-    return codec.encode(request(resources=asked))
+    return codec.encode(request(resources=resources))
 
 
 def _settings(result: Any) -> _Settings:
-    told: Mapping[str, str | None] = {config.name: config.value for config in result.configs}
-    in_sync = told.get(MIN_INSYNC_REPLICAS)
+    values: Mapping[str, str | None] = {config.name: config.value for config in result.configs}
+    in_sync = values.get(MIN_INSYNC_REPLICAS)
     return _Settings(
         min_insync_replicas=None if in_sync is None else int(in_sync),
-        unclean_election_enabled=_AS_COLUMN.get(told.get(UNCLEAN_ELECTION) or ""),
+        unclean_election_enabled=_AS_COLUMN.get(values.get(UNCLEAN_ELECTION) or ""),
     )
 
 

@@ -7,12 +7,12 @@ What the log of real 4.1.1 brokers shows (e is the epoch while the transaction i
 | owner, before transactions v2     | e                     | also where the owner then bumps it    |
 | owner, transactions v2            | e + 1                 |                                       |
 | second instance, `fenceProducers` | e + 1                 | before the timeout is over            |
-| timeout                           | e + 1                 | the coordinator observations every 10 s      |
+| timeout                           | e + 1                 | the coordinator checks every 10 s     |
 | restart after an end in order     | none: Empty, e + 1    | nothing was open, nothing is cut      |
 
 So an abort before the timeout by a client of transactions v2 may be its owner's or a second
-instance's: the log cannot tell. One after the timeout counts as the coordinator's; an owner or a
-second instance that comes in the seconds before the coordinator observations is taken for it.
+instance's: the log does not show which. One after the timeout counts as the coordinator's; an abort by
+an owner or a second instance in the seconds before the coordinator's next check is taken for it.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Endings:
             self._remember(name, value)
         elif value.state in _DECIDED and name in self._open:
             begun = self._open[name]
-            begun.partitions |= _named(value)
+            begun.partitions |= _partitions_of(value)
             if value.state is TransactionState.PREPARE_ABORT:
                 begun.cut = _cut(begun, value)
         elif value.state in _OUTCOMES:
@@ -94,42 +94,42 @@ class Endings:
             value.producer_epoch,
             start_ms,
             is_v2,
-            partitions=_named(value),  # all so far: each record repeats those before it
+            partitions=_partitions_of(value),  # all so far: each record repeats those before it
         )
 
     def _drop_oldest(self) -> None:
-        """Forget who was open longest; its end, without who ended it, is still to be told."""
+        """Forget the oldest open transaction; its end is still reported, without its cut."""
         oldest = self._open.pop(next(iter(self._open)))
         self._since_ms = max(self._since_ms or oldest.start_ms, oldest.start_ms)
         self.dropped += 1
 
     def _end(self, name: str, value: TransactionValue) -> EndedTransaction | None:
-        known = self._open.pop(name, None)
-        if value.start_ms is None or (known is None and self._has_seen(value.start_ms)):
+        begun = self._open.pop(name, None)
+        if value.start_ms is None or (begun is None and self._has_seen(value.start_ms)):
             return None
         return EndedTransaction(
             transactional_id=name,
-            producer_id=value.producer_id if known is None else known.producer_id,
-            producer_epoch=_epoch_before(value) if known is None else known.producer_epoch,
+            producer_id=value.producer_id if begun is None else begun.producer_id,
+            producer_epoch=_epoch_before(value) if begun is None else begun.producer_epoch,
             outcome=_OUTCOMES[value.state],
             started_at=_at(value.start_ms),
             ended_at=_at(value.last_update_ms),
             timeout=timedelta(milliseconds=value.timeout_ms),
-            cut=None if known is None else known.cut,
+            cut=None if begun is None else begun.cut,
             marker_epoch=value.producer_epoch,
-            partitions=frozenset() if known is None else known.partitions,
+            partitions=frozenset() if begun is None else begun.partitions,
         )
 
     def _has_seen(self, start_ms: int) -> bool:
-        """Whether the begin of a transaction was read and kept: its end is then a repetition.
+        """Whether the begin of a transaction was read; an unknown end is then a repetition.
 
-        A coordinator writes the end again when replicas were too late to confirm the first.
+        A coordinator writes the end again if replicas were too late to confirm the first one.
         """
         return self._since_ms is not None and start_ms > self._since_ms
 
 
 def _cut(begun: _Open, decision: TransactionValue) -> Cut | None:
-    """Return who aborted an open transaction, None where it was or may have been its owner."""
+    """Return how an open transaction was cut, None if its owner aborted it or may have done so."""
     took_ms = decision.last_update_ms - (decision.start_ms or decision.last_update_ms)
     is_over = took_ms > decision.timeout_ms
     if decision.producer_epoch == begun.producer_epoch + begun.is_v2:  # as its owner ends it
@@ -137,7 +137,7 @@ def _cut(begun: _Open, decision: TransactionValue) -> Cut | None:
     return Cut.TIMEOUT if is_over else Cut.SECOND_INSTANCE
 
 
-def _named(value: TransactionValue) -> frozenset[TopicPartition]:
+def _partitions_of(value: TransactionValue) -> frozenset[TopicPartition]:
     return frozenset(
         TopicPartition(topic, number)
         for topic, numbers in value.partitions or ()

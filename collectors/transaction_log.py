@@ -1,8 +1,8 @@
-"""Reads what the transaction coordinators decided since the last round, from their own log.
+"""Reads the decisions of the transaction coordinators since the last round, from their own log.
 
 Every partition of `__transaction_state` is followed from its end on, round after round, wherever
-its leader is; the offset is remembered here, and no group commits anything. A leader that does not
-answer costs its own partitions this round, and they are read from there when it is back.
+its leader is; the offset is remembered here, and no group commits anything. If a leader does not
+answer, its partitions are not read in this round, and reading resumes there when it is back.
 """
 
 from __future__ import annotations
@@ -55,28 +55,28 @@ class TransactionLogReader:
             return TransactionLog(is_read=True)
         if isinstance(state_topic, Failure):
             session.add_gap(GapScope.TRANSACTION_LOG, _ENDED, state_topic, topic=STATE_TOPIC)
-            return self._unseen(state_topic)
+            return self._report_unread(state_topic)
         tails = self._follow(session, state_topic)
         find_ends(session, [tail for tail in tails if tail.position is None and not tail.failure])
         ended = self._read(session, tails)
         find_ends(session, [tail for tail in tails if tail.failure == CUT_SHORT])
         return self._conclude(session, tails, ended)
 
-    def _unseen(self, failure: Failure) -> TransactionLog:
-        """Say that nothing was read; who is rejected begins at the end once that is mended."""
+    def _report_unread(self, failure: Failure) -> TransactionLog:
+        """Return a log that was not read; without authorization, reading restarts at the end later."""
         if failure.cause is not GapCause.NOT_AUTHORIZED:
             return TransactionLog(is_read=True, is_whole=False)
         self._tails.clear()
         return TransactionLog.unread()
 
     def _follow(self, session: Session, topic: StateTopic) -> list[Tail]:
-        """Make the tails fit the topic; one that appears before our eyes is read from offset 0."""
+        """Make the tails fit the topic; a topic that was absent in an earlier round is read from offset 0."""
         is_remade = self._is_remade(topic)
         begin = 0 if self._was_absent else None
         self._topic_id, self._was_absent = topic.topic_id or self._topic_id, False
         if is_remade:
             self._drop_tails(beyond=len(topic.leaders))
-        for number, leader, epoch in self._placed(topic):
+        for number, leader, epoch in self._list_partitions(topic):
             tail = self._tails.setdefault(number, Tail(number=number, position=begin))
             broker = None if leader is None else session.broker(leader)
             tail.begin_round(broker, epoch)
@@ -84,11 +84,11 @@ class TransactionLogReader:
                 tail.start_at(None)
                 tail.failure = CUT_SHORT
             if broker is None:
-                tail.failure = _unled(leader)
+                tail.failure = _failure_without_leader(leader)
         return list(self._tails.values())
 
     def _is_remade(self, topic: StateTopic) -> bool:
-        """Whether it is another topic: by its id, or because partitions are never taken away."""
+        """Whether the topic was recreated: it has another id, or fewer partitions than before."""
         if self._topic_id is None or topic.topic_id is None:
             return len(self._tails) > len(topic.leaders)
         return self._topic_id != topic.topic_id
@@ -96,11 +96,13 @@ class TransactionLogReader:
     def _drop_tails(self, *, beyond: int) -> None:
         self._tails = {number: tail for number, tail in self._tails.items() if number < beyond}
 
-    def _placed(self, topic: StateTopic) -> Iterator[tuple[int, BrokerId | None, int | None]]:
+    def _list_partitions(
+        self, topic: StateTopic
+    ) -> Iterator[tuple[int, BrokerId | None, int | None]]:
         """Yield number, leader and leader epoch of every partition.
 
-        A broker that has not heard of all partitions of the same topic leaves the last ones out:
-        briefly nobody is known to lead them.
+        A broker with old metadata leaves out the last partitions of the same topic: their leader is
+        then briefly unknown.
         """
         left_out = (None,) * (len(self._tails) - len(topic.leaders))
         leaders, epochs = (*topic.leaders, *left_out), (*topic.leader_epochs, *left_out)
@@ -112,8 +114,8 @@ class TransactionLogReader:
             due = [tail for tail in tails if tail.is_due]
             if not due:
                 break
-            for tail, found in fetch(session, due):
-                ended += taken(tail, found)
+            for tail, record_set in fetch(session, due):
+                ended += read_endings(tail, record_set)
         _catch_up(tails)
         return ended
 
@@ -128,19 +130,19 @@ class TransactionLogReader:
             what = f"{_ENDED} on {counted(len(names), 'partition')} ({listed(names)})"
             session.add_gap(GapScope.TRANSACTION_LOG, what, failure, topic=STATE_TOPIC)
         if rejected and not has_read:
-            return self._unseen(rejected[0])
+            return self._report_unread(rejected[0])
         return TransactionLog(is_read=True, ended=tuple(ended), is_whole=not failures)
 
 
-def _unled(leader: BrokerId | None) -> Failure:
+def _failure_without_leader(leader: BrokerId | None) -> Failure:
     if leader is None:
         return Failure(GapCause.NO_LEADER, "no broker leads it")
     return Failure(GapCause.UNREACHABLE, f"its leader, broker {leader}, is not registered")
 
 
-def taken(tail: Tail, found: RecordSet) -> Iterator[EndedTransaction]:
-    """Yield what ended by these records; one that cannot be read is noted at its partition."""
-    for record in found.records:
+def read_endings(tail: Tail, record_set: RecordSet) -> Iterator[EndedTransaction]:
+    """Yield the transactions that these records end; note an unreadable record at its partition."""
+    for record in record_set.records:
         if is_prepare_commit(record.value):
             continue
         try:
@@ -154,7 +156,7 @@ def taken(tail: Tail, found: RecordSet) -> Iterator[EndedTransaction]:
 
 
 def _catch_up(tails: Sequence[Tail]) -> None:
-    """Tell which partitions were not read to their end; leave out what is too much to read."""
+    """Note the partitions that were not read to their end; skip a backlog that is too large to read."""
     for leader in {tail.leader for tail in tails}:
         led = [tail for tail in tails if tail.leader == leader]
         late = [tail for tail in led if tail.is_due]
@@ -167,8 +169,8 @@ def _catch_up(tails: Sequence[Tail]) -> None:
 
 
 def _by_failure(tails: Sequence[Tail]) -> dict[Failure, list[Tail]]:
-    found: dict[Failure, list[Tail]] = {}
+    by_failure: dict[Failure, list[Tail]] = {}
     for tail in tails:
         for failure in tail.failures:
-            found.setdefault(failure, []).append(tail)
-    return found
+            by_failure.setdefault(failure, []).append(tail)
+    return by_failure

@@ -1,8 +1,8 @@
-"""Resolves one transactional id, whatever its state: DescribeTransactions, asked of every broker.
+"""Describes one transactional id, whatever its state: DescribeTransactions, sent to every broker.
 
-Only its coordinator knows an id, and any other broker says so. FindCoordinator would name it in one
-request, and creates `__transaction_state` where nobody ever used a transaction: a watcher changes
-nothing.
+Only its coordinator knows an id, and any other broker answers so. FindCoordinator would name it in one
+request, but creates `__transaction_state` where transactions were never used: Tidemark changes nothing
+in a cluster.
 Source: KIP-664.
 """
 
@@ -20,7 +20,7 @@ from rules.facts.transactions import Transaction
 
 
 def collect(session: Session, transactional_id: str) -> Transaction | Failure | None:
-    """Return what its coordinator says, None if no such id exists, or why that is not known."""
+    """Return the transaction as its coordinator answers it, None if no such id exists, or a failure."""
     build = body_of(
         DESCRIBE_TRANSACTIONS, "DescribeTransactionsRequest", transactional_ids=(transactional_id,)
     )
@@ -32,11 +32,13 @@ def collect(session: Session, transactional_id: str) -> Transaction | Failure | 
     if None in answers:
         return None
     failures = [answer for answer in answers if isinstance(answer, Failure)]
-    telling = [failure for failure in failures if failure.cause is not GapCause.COORDINATOR_MOVING]
-    if not telling and state_topic.collect(session) is None:
-        return None  # nobody ever used a transaction
+    informative = [
+        failure for failure in failures if failure.cause is not GapCause.COORDINATOR_MOVING
+    ]
+    if not informative and state_topic.collect(session) is None:
+        return None  # transactions were never used
     nobody = Failure(GapCause.COORDINATOR_MOVING, "no broker coordinates it now")
-    return next(iter(telling), nobody)
+    return next(iter(informative), nobody)
 
 
 def _answer(reply: Reply, transactional_id: str) -> Transaction | Failure | None:
@@ -48,7 +50,7 @@ def _answer(reply: Reply, transactional_id: str) -> Transaction | Failure | None
     except codec.UnreadableError as exc:
         why = f"{broker}: DescribeTransactions answer cannot be read: {exc}"
         return Failure(GapCause.UNREADABLE, why)
-    entry = next((one for one in described if one.transactional_id == transactional_id), None)
+    entry = next((entry for entry in described if entry.transactional_id == transactional_id), None)
     if entry is None:
         return Failure(GapCause.UNREADABLE, f"{broker} left it out of its answer")
     return outcome_of(entry, broker)

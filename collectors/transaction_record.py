@@ -85,7 +85,7 @@ def decode(key: bytes | None, value: bytes | None) -> TransactionRecord | None:
     """Return the record, None where the key is of a kind that Tidemark does not know.
 
     Raises:
-        RecordUnreadableError: it ends early, its text is none, or its version is newer than ours.
+        RecordUnreadableError: it ends early, is not valid UTF-8, or has an unsupported version.
     """
     try:
         transactional_id = _decode_key(key or b"")
@@ -97,9 +97,9 @@ def decode(key: bytes | None, value: bytes | None) -> TransactionRecord | None:
 
 
 def is_prepare_commit(value: bytes | None) -> bool:
-    """Whether a value is a decision to commit: a quarter of the log, and it tells nothing more.
+    """Whether a value is a decision to commit: a quarter of the log, without further information.
 
-    The end follows with the same times, so that a reader of ends saves its decoding.
+    The end follows with the same times, so that a reader of ends need not decode it.
     """
     if value is None or len(value) <= _STATE_AT or value[:2] not in _KNOWN_VERSIONS:
         return False
@@ -134,7 +134,7 @@ def _decode_value(value: bytes) -> TransactionValue:
         partitions,
         last_update_ms,
         start_ms if start_ms >= 0 else None,
-        *(_tagged(value, position + _TIMES.size) if is_flexible else ()),
+        *(_decode_tags(value, position + _TIMES.size) if is_flexible else ()),
     )
 
 
@@ -169,23 +169,23 @@ def _compact_partitions(value: bytes, position: int) -> Partitions:
     return (tuple(topics) if count else None), position
 
 
-def _tagged(value: bytes, position: int) -> tuple[int | None, int | None, int, int | None]:
+def _decode_tags(value: bytes, position: int) -> tuple[int | None, int | None, int, int | None]:
     count, position = _uvarint(value, position)
     if not count:
         return None, None, 0, None
-    found: dict[int, int] = {}
+    tags: dict[int, int] = {}
     for _ in range(count):
         tag, position = _uvarint(value, position)
         size, position = _uvarint(value, position)
         content = _slice(value, position, size)
         if tag in _TAG_LAYOUTS:
-            found[tag] = _TAG_LAYOUTS[tag].unpack(content)[0]
+            tags[tag] = _TAG_LAYOUTS[tag].unpack(content)[0]
         position += size
     return (
-        present(found.get(_PREVIOUS_PRODUCER_ID, -1)),
-        present(found.get(_NEXT_PRODUCER_ID, -1)),
-        found.get(_CLIENT_VERSION, 0),
-        present(found.get(_NEXT_EPOCH, -1)),
+        present(tags.get(_PREVIOUS_PRODUCER_ID, -1)),
+        present(tags.get(_NEXT_PRODUCER_ID, -1)),
+        tags.get(_CLIENT_VERSION, 0),
+        present(tags.get(_NEXT_EPOCH, -1)),
     )
 
 

@@ -1,8 +1,8 @@
-"""Requests to the leaders of `__transaction_state`: where a partition ends, and what came since.
+"""Requests to the leaders of `__transaction_state`: the ends of partitions, and their new records.
 
 The Fetch is read_uncommitted. Coordinators write without transactions, so that nothing here is ever
-undecided; read_committed would only let a transaction that somebody else left hanging in this topic
-hold back the reading. Nothing above the high watermark is answered either way.
+undecided; with read_committed, a hanging transaction of another client in this topic would hold back
+the reading. Nothing above the high watermark is returned either way.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ _OUT_OF_RANGE: Final = 1  # OFFSET_OUT_OF_RANGE
 _REJECTED: Final = 29  # TOPIC_AUTHORIZATION_FAILED
 _LEADERS: Final = f"the leaders of {STATE_TOPIC}"
 CUT_SHORT: Final = Failure(
-    GapCause.GONE, "the log was cut short or made anew behind what was read: begun again at its end"
+    GapCause.GONE, "the log was truncated or recreated below what was read: begun again at its end"
 )
 _CROWDED: Final = Failure(
     GapCause.LIMIT,
-    f"more than {MAX_REMEMBERED:,} transactions were open on one: who ends the oldest, and where "
-    "its markers are, will not be seen",
+    f"more than {MAX_REMEMBERED:,} transactions were open on one: how the oldest end, and where "
+    "their markers are, will not be seen",
 )
 
 
 @dataclass(slots=True, kw_only=True)
 class Tail:
-    """One partition: how far it was read, and what this round found of it."""
+    """One partition: how far it was read, and the state of this round."""
 
     number: int
     position: int | None = None  # next offset to read; absent: start at the end
@@ -60,14 +60,14 @@ class Tail:
     lost: Failure | None = None  # something is missing, and reading went on
 
     def begin_round(self, leader: Broker | None, leader_epoch: int | None) -> None:
-        """Forget what the last round found, and remember where to ask."""
+        """Forget the state of the last round, and take over the present leader."""
         self.leader, self.leader_epoch = leader, leader_epoch
         self.high_watermark, self.advanced = None, 0
         self.failure = self.lost = None
         self.endings.dropped = 0
 
     def start_at(self, offset: int | None) -> None:
-        """Go to an offset (None: to the end, wherever that is) over what is not read."""
+        """Move to an offset (None: to the end, wherever that is), skipping what is not read."""
         self.position, self.last_epoch = offset, None
         self.endings.restart()
 
@@ -75,7 +75,7 @@ class Tail:
     def failures(self) -> list[Failure]:
         """Everything that is missing from this round."""
         crowded = _CROWDED if self.endings.dropped else None
-        return [one for one in (self.failure, self.lost, crowded) if one is not None]
+        return [failure for failure in (self.failure, self.lost, crowded) if failure is not None]
 
     @property
     def behind(self) -> int:
@@ -86,7 +86,7 @@ class Tail:
 
     @property
     def is_due(self) -> bool:
-        """Whether to fetch: nothing failed, and it is not known that nothing is left."""
+        """Whether to fetch: nothing failed, and there may be more to read."""
         if self.failure is not None or self.position is None:
             return False
         return self.high_watermark is None or self.behind > 0
@@ -96,7 +96,7 @@ class Tail:
 
 
 def find_ends(session: Session, tails: Sequence[Tail]) -> None:
-    """Put each of these tails, side by side over all leaders, at the end of its partition."""
+    """Move each of these tails to the end of its partition, all leaders in parallel."""
     for leader, led, answer in _exchange(session, LIST_OFFSETS, _ends_body, tails):
         entries = [entry for topic in answer.topics for entry in topic.partitions]
         by_number = {int(entry.partition_index): entry for entry in entries}
@@ -107,13 +107,13 @@ def find_ends(session: Session, tails: Sequence[Tail]) -> None:
             if code != codec.NO_ERROR:
                 tail.failure = failure_of(code, leader, needs=f"DESCRIBE on Topic {STATE_TOPIC}")
             elif end is None:
-                tail.failure = _untold(leader)
+                tail.failure = _incomplete(leader)
             else:
                 tail.start_at(end)
 
 
 def fetch(session: Session, tails: Sequence[Tail]) -> Iterator[tuple[Tail, RecordSet]]:
-    """Read once from each tail, side by side over all leaders; yields what came and moves on.
+    """Fetch once from each tail, all leaders in parallel; yield the records and move on.
 
     The partitions of a leader share its answer in equal parts, so that a busy one leaves space.
     """
@@ -123,11 +123,11 @@ def fetch(session: Session, tails: Sequence[Tail]) -> Iterator[tuple[Tail, Recor
         for tail in led:
             entry = by_number.get(tail.number)
             if entry is None:
-                tail.failure = _untold(leader)
+                tail.failure = _incomplete(leader)
                 continue
-            found = _take(tail, leader, entry)
-            if found is not None:
-                yield tail, found
+            record_set = _take(tail, leader, entry)
+            if record_set is not None:
+                yield tail, record_set
 
 
 def _take(tail: Tail, leader: Broker, entry: Any) -> RecordSet | None:
@@ -137,30 +137,34 @@ def _take(tail: Tail, leader: Broker, entry: Any) -> RecordSet | None:
         tail.failure = CUT_SHORT
         return None
     if code != codec.NO_ERROR:
-        # A permission is not one leader's affair: the same failure for all makes one gap.
+        # A permission is missing at all leaders: the same failure for all makes one gap.
         source = _LEADERS if code == _REJECTED else leader
         tail.failure = failure_of(code, source, needs=f"READ on Topic {STATE_TOPIC}")
         return None
     tail.high_watermark = int(entry.high_watermark)
-    found = read_records(bytes(entry.records or b""))
-    if found.next_offset is None or tail.position is None or found.next_offset <= tail.position:
+    record_set = read_records(bytes(entry.records or b""))
+    if (
+        record_set.next_offset is None
+        or tail.position is None
+        or record_set.next_offset <= tail.position
+    ):
         return None
-    offsets = found.next_offset - tail.position
-    found = found.since(tail.position)
-    lost = _lost(found, offsets)
+    offsets = record_set.next_offset - tail.position
+    record_set = record_set.since(tail.position)
+    lost = _lost(record_set, offsets)
     if lost is not None:
         tail.lost = lost
         tail.endings.restart()
     tail.advanced += offsets
-    tail.position, tail.last_epoch = found.next_offset, found.leader_epoch
-    return found
+    tail.position, tail.last_epoch = record_set.next_offset, record_set.leader_epoch
+    return record_set
 
 
-def _lost(found: RecordSet, offsets: int) -> Failure | None:
-    """Return why there are fewer records than offsets, if there are; none is ever a marker."""
-    if found.unreadable:
-        return Failure(GapCause.UNREADABLE, f"a batch {found.unreadable[0].why}")
-    if len(found.records) < offsets:
+def _lost(record_set: RecordSet, offsets: int) -> Failure | None:
+    """Return why there are fewer records than offsets, None if not; the topic has no markers."""
+    if record_set.unreadable:
+        return Failure(GapCause.UNREADABLE, f"a batch {record_set.unreadable[0].why}")
+    if len(record_set.records) < offsets:
         return Failure(GapCause.GONE, "a part was compacted before it was read")
     return None
 
@@ -168,7 +172,7 @@ def _lost(found: RecordSet, offsets: int) -> Failure | None:
 def _exchange(
     session: Session, api: Api, body: _Body, tails: Sequence[Tail]
 ) -> Iterator[tuple[Broker, list[Tail], Any]]:
-    """Ask each leader once about its tails; a leader without an answer is their failure."""
+    """Send one request to each leader for its tails; without an answer all of them fail."""
     by_leader: dict[int, list[Tail]] = {}
     for tail in tails:
         if tail.leader is not None:
@@ -187,8 +191,8 @@ def _exchange(
             yield reply.ask.broker, led, answer
 
 
-def _untold(leader: Broker) -> Failure:
-    return Failure(GapCause.UNREADABLE, f"{leader} did not answer for all that it was asked")
+def _incomplete(leader: Broker) -> Failure:
+    return Failure(GapCause.UNREADABLE, f"{leader} did not answer for all requested partitions")
 
 
 def _fence(tail: Tail) -> int:
@@ -196,7 +200,7 @@ def _fence(tail: Tail) -> int:
 
 
 def _ends_body(tails: Sequence[Tail]) -> Callable[[int], bytes]:
-    asked = TopicRequest(
+    request = TopicRequest(
         STATE_TOPIC,
         np.array([tail.number for tail in tails], np.int64),
         np.array([_fence(tail) for tail in tails], np.int64),
@@ -204,7 +208,7 @@ def _ends_body(tails: Sequence[Tail]) -> Callable[[int], bytes]:
 
     def build(version: int) -> bytes:
         return blocks.list_offsets_body(
-            [asked], HIGH_WATERMARK, version=version, timeout_ms=TIMEOUT_MS
+            [request], HIGH_WATERMARK, version=version, timeout_ms=TIMEOUT_MS
         )
 
     return build
@@ -231,7 +235,7 @@ def _fetch_body(tails: Sequence[Tail]) -> Callable[[int], bytes]:
 
 
 def _fetch_partition(version: int, tail: Tail, share: int) -> Any:
-    """Ask from the position on; a leader that has another history there says so (KIP-595)."""
+    """Request from the position on; a leader whose log diverges there answers so (KIP-595)."""
     return codec.message(FETCH, version, "FetchPartition")(
         partition=tail.number,
         current_leader_epoch=_fence(tail),

@@ -1,13 +1,13 @@
-"""Collects what the transaction coordinators know: ListTransactions, then DescribeTransactions.
+"""Collects the transactions of a cluster: ListTransactions, then DescribeTransactions.
 
-Every broker lists the ids that it coordinates; it is asked for the open ones, and for those of some
-producers whatever their state. Each id is then described by its coordinator, one by one within an
-answer: an id that ended meanwhile, or may not be seen, costs nothing of the others. What nobody
-lists is unknown to all only if every partition of `__transaction_state` has a leader that answered.
+Every broker lists the ids that it coordinates: the open ones, and those of some producers whatever
+their state. Each id is then described by its coordinator, one by one within an answer, so that an id
+that ended meanwhile, or may not be seen, does not affect the others. An id that no broker lists does
+not exist only if every partition of `__transaction_state` has a leader that answered.
 
-Two kinds of gaps have the scope TRANSACTIONS. One of a listing names a broker or the topic
-(`broker_id`, `topic`): transactions may exist that are not here. One of details names neither: the
-ids are here as they were listed, and were not described, be it for an error or for the limit.
+Two kinds of gaps have the scope TRANSACTIONS. A gap of a listing names a broker or the topic
+(`broker_id`, `topic`): there may be transactions that are missing here. A gap of details names
+neither: the ids are here as listed, and were not described, because of an error or the limit.
 Source: KIP-664, KIP-890.
 """
 
@@ -75,9 +75,9 @@ class TransactionReader:
     ) -> Transactions:
         """Return every open transaction, and those of `producer_ids` whatever their state.
 
-        An id that could not be described keeps what its listing told and is a gap. Without the
-        topic (None) nobody ever used a transaction, and nobody has to be asked; once it was seen,
-        a broker without it is only not up to date.
+        An id that could not be described keeps the fields of its listing and is a gap. Without the
+        topic (None) transactions were never used, and no broker is queried; once it was seen, a
+        broker without it is only not up to date.
         """
         state_topic = self._seen.judge(state_topic)
         resolved = frozenset(producer_ids)
@@ -95,60 +95,60 @@ class TransactionReader:
                 was_ever_used=False,
             )
         listings, all_answered = _list(session, resolved)
-        known = _merge(session, listings, state_topic)
-        # Whoever holds a partition and is not listed may only be hidden from us.
-        is_needed = not resolved <= {entry.producer_id for entry in known.values()}
+        transactions = _merge(session, listings, state_topic)
+        # A producer that holds a partition and is not listed may only be hidden from us.
+        is_needed = not resolved <= {entry.producer_id for entry in transactions.values()}
         visibility = self.visibility.collect(session, is_needed=is_needed)
-        self._describe(session, known, resolved)
+        self._describe(session, transactions, resolved)
         is_placed = _is_placed(session, state_topic, is_needed=is_needed)
         return Transactions(
-            known={name: known[name] for name in sorted(known)},
+            known={name: transactions[name] for name in sorted(transactions)},
             visibility=visibility,
             is_complete=all_answered and is_placed,
             resolved=resolved,
         )
 
     def _describe(
-        self, session: Session, known: dict[str, Transaction], resolved: frozenset[int]
+        self, session: Session, transactions: dict[str, Transaction], resolved: frozenset[int]
     ) -> None:
-        """Fill in what the coordinators tell of each id, and drop those that have just ended."""
-        batches = _batches(session, self._whose_turn(session, known, resolved))
+        """Fill in the coordinators' description of each id, and drop those that have just ended."""
+        batches = _batches(session, self._whose_turn(session, transactions, resolved))
         replies = session.exchange([batch.ask for batch in batches])
         failures: dict[Failure, list[str]] = {}
         for batch, reply in zip(batches, replies, strict=True):
             for name, outcome in _outcomes(batch, reply).items():
                 if isinstance(outcome, Failure):
                     failures.setdefault(outcome, []).append(name)
-                elif outcome is None or not _is_wanted(outcome, known[name], resolved):
-                    del known[name]
+                elif outcome is None or not _is_relevant(outcome, transactions[name], resolved):
+                    del transactions[name]
                 else:
-                    known[name] = outcome
+                    transactions[name] = outcome
         for failure, names in failures.items():
-            _tell_not_described(session, names, failure)
+            _report_not_described(session, names, failure)
 
     def _whose_turn(
-        self, session: Session, known: Mapping[str, Transaction], resolved: frozenset[int]
+        self, session: Session, transactions: Mapping[str, Transaction], resolved: frozenset[int]
     ) -> list[Transaction]:
-        """Return what to describe in this round: first those of producers that hold a partition."""
-        self._had_turn &= known.keys()
+        """Return the ids to describe in this round: first those of producers that hold a partition."""
+        self._had_turn &= transactions.keys()
 
         def order(entry: Transaction) -> tuple[bool, bool, str]:
             name = entry.transactional_id
             return entry.producer_id not in resolved, name in self._had_turn, name
 
-        ordered = sorted(known.values(), key=order)
+        ordered = sorted(transactions.values(), key=order)
         turn, others = ordered[:MAX_DESCRIBED], ordered[MAX_DESCRIBED:]
         if others:
             limit = Failure(GapCause.LIMIT, f"{MAX_DESCRIBED:,} were described in this round")
             names = [entry.transactional_id for entry in others]
-            _tell_not_described(session, names, limit)
+            _report_not_described(session, names, limit)
         if all(entry.transactional_id in self._had_turn for entry in others):
             self._had_turn.clear()
         self._had_turn.update(entry.transactional_id for entry in turn)
         return turn
 
 
-# ------------------------------------------------------------------ who lists what
+# ------------------------------------------------------------------ listings
 def _list(session: Session, resolved: frozenset[int]) -> tuple[list[Transaction], bool]:
     """Return every listing, and whether all brokers gave theirs."""
     bodies = [_OPEN_ONES, *([_of_producers(resolved)] if resolved else [])]
@@ -162,8 +162,8 @@ def _list(session: Session, resolved: frozenset[int]) -> tuple[list[Transaction]
         if isinstance(answer, Failure):
             failures.setdefault(broker, answer)
             continue
-        transactions += [_listed(entry, broker) for entry in answer.transaction_states]
-    _tell_silent(session, failures)
+        transactions += [_decode_listing(entry, broker) for entry in answer.transaction_states]
+    _report_silent(session, failures)
     return transactions, not failures
 
 
@@ -172,7 +172,7 @@ def _of_producers(producer_ids: Iterable[int]) -> Callable[[int], bytes]:
     return body_of(LIST_TRANSACTIONS, "ListTransactionsRequest", producer_id_filters=ids)
 
 
-def _listed(entry: Any, coordinator: Broker) -> Transaction:
+def _decode_listing(entry: Any, coordinator: Broker) -> Transaction:
     return Transaction(
         transactional_id=entry.transactional_id,
         coordinator=coordinator.broker_id,
@@ -185,10 +185,10 @@ def _state(word: str) -> TransactionState:
     return TransactionState(word) if word in _STATES else TransactionState.UNKNOWN
 
 
-def _tell_silent(session: Session, failures: Mapping[Broker, Failure]) -> None:
-    """Add a gap per broker without a listing, and only one for all that are too old for it.
+def _report_silent(session: Session, failures: Mapping[Broker, Failure]) -> None:
+    """Add a gap per broker without a listing, and a single one for all that are too old for the API.
 
-    That one names the first of them, in its reason too.
+    The single gap names the first of them, in its reason too.
     """
     too_old = [b for b, failure in failures.items() if failure.cause is GapCause.UNSUPPORTED]
     for broker in too_old[:1]:
@@ -205,21 +205,21 @@ def _merge(
 ) -> dict[str, Transaction]:
     """Return one listing per id, to be described by the leader of the id's partition.
 
-    Two brokers may list the same one while its coordinator moves. An open one is never lost; but
-    who does not lead there may have been asleep, so that only the leader says whether it still is.
+    Two brokers may list the same id while its coordinator moves. An open one is never lost; but a broker
+    that does not lead there may have been frozen, so that only the leader's description counts.
     """
 
     def leader_of(entry: Transaction) -> BrokerId | None:
-        known = None if isinstance(state_topic, Failure) else state_topic
-        return None if known is None else known.leader_of(entry.transactional_id)
+        topic = None if isinstance(state_topic, Failure) else state_topic
+        return None if topic is None else topic.leader_of(entry.transactional_id)
 
-    known: dict[str, Transaction] = {}
+    merged: dict[str, Transaction] = {}
     for entry in listings:
-        leader, other = leader_of(entry), known.get(entry.transactional_id)
+        leader, other = leader_of(entry), merged.get(entry.transactional_id)
         rank = entry.is_open, entry.coordinator == leader
         if other is None or rank > (other.is_open, other.coordinator == leader):
-            known[entry.transactional_id] = entry
-    return {name: _at_leader(session, entry, leader_of(entry)) for name, entry in known.items()}
+            merged[entry.transactional_id] = entry
+    return {name: _at_leader(session, entry, leader_of(entry)) for name, entry in merged.items()}
 
 
 def _at_leader(session: Session, entry: Transaction, leader: BrokerId | None) -> Transaction:
@@ -229,10 +229,10 @@ def _at_leader(session: Session, entry: Transaction, leader: BrokerId | None) ->
 
 
 def _is_placed(session: Session, state_topic: StateTopic | Failure, *, is_needed: bool) -> bool:
-    """Say whether each transactional id has a coordinator that was asked; add a gap if not.
+    """Whether every partition of the topic has a leader that was queried; add a gap if not.
 
-    Without DESCRIBE on the topic that is not known. It is told where it matters: in every round of
-    every principal with few rights it would only be noise.
+    Without DESCRIBE on the topic that is unknown. This is a gap only if `is_needed`: for a principal
+    with few permissions it would otherwise be noise in every round.
     """
     if isinstance(state_topic, Failure):
         if is_needed or state_topic.cause is not GapCause.NOT_AUTHORIZED:
@@ -240,20 +240,20 @@ def _is_placed(session: Session, state_topic: StateTopic | Failure, *, is_needed
             session.add_gap(GapScope.TRANSACTIONS, what, state_topic, topic=STATE_TOPIC)
         return False
     lost = [number for number, leader in enumerate(state_topic.leaders) if leader is None]
-    _tell_lost(
-        session, lost, Failure(GapCause.NO_LEADER, "without a leader there nobody lists these")
+    _report_lost(
+        session, lost, Failure(GapCause.NO_LEADER, "without a leader there no broker lists these")
     )
     unknown = {leader for leader in state_topic.leaders if leader is not None} - {
         broker.broker_id for broker in session.brokers
     }
     for leader in sorted(unknown):
-        numbers = [n for n, found in enumerate(state_topic.leaders) if found == leader]
-        why = f"broker {leader}, which leads there, could not be asked"
-        _tell_lost(session, numbers, Failure(GapCause.UNREACHABLE, why), broker_id=leader)
+        numbers = [n for n, leader_id in enumerate(state_topic.leaders) if leader_id == leader]
+        why = f"broker {leader}, which leads there, could not be queried"
+        _report_lost(session, numbers, Failure(GapCause.UNREACHABLE, why), broker_id=leader)
     return bool(state_topic.leaders) and not lost and not unknown
 
 
-def _tell_lost(
+def _report_lost(
     session: Session, numbers: Sequence[int], failure: Failure, broker_id: BrokerId | None = None
 ) -> None:
     if numbers:
@@ -264,7 +264,7 @@ def _tell_lost(
         )
 
 
-# ------------------------------------------------------------------ what coordinators describe
+# ------------------------------------------------------------------ descriptions
 @dataclass(frozen=True, slots=True)
 class _Batch:
     """Some ids of one coordinator: one request."""
@@ -293,7 +293,7 @@ def _batches(session: Session, chosen: Iterable[Transaction]) -> list[_Batch]:
 
 
 def _outcomes(batch: _Batch, reply: Reply) -> dict[str, Transaction | Failure | None]:
-    """Return what came of each id; None: it does not exist any more."""
+    """Return the result for each id; None: it does not exist any more."""
     if reply.failure is not None:
         return dict.fromkeys(batch.ids, reply.failure)
     try:
@@ -310,7 +310,7 @@ def _outcomes(batch: _Batch, reply: Reply) -> dict[str, Transaction | Failure | 
 
 
 def outcome_of(entry: DescribedTransaction, coordinator: Broker) -> Transaction | Failure | None:
-    """Return what a broker says of one id, None if no such id exists."""
+    """Return a broker's description of one id, None if no such id exists."""
     if entry.error == _TRANSACTIONAL_ID_NOT_FOUND:
         return None
     if entry.error != codec.NO_ERROR:
@@ -327,13 +327,13 @@ def outcome_of(entry: DescribedTransaction, coordinator: Broker) -> Transaction 
     )
 
 
-def _is_wanted(described: Transaction, as_listed: Transaction, resolved: frozenset[int]) -> bool:
-    """Say whether an id is still one to know: it may have ended since it was listed."""
+def _is_relevant(described: Transaction, as_listed: Transaction, resolved: frozenset[int]) -> bool:
+    """Whether an id still belongs in the result: its transaction may have ended since it was listed."""
     of_producer = {described.producer_id, as_listed.producer_id} & resolved
     return bool(of_producer) or described.state not in _NOTHING_OPEN
 
 
-def _tell_not_described(session: Session, names: Sequence[str], failure: Failure) -> None:
+def _report_not_described(session: Session, names: Sequence[str], failure: Failure) -> None:
     """Add a gap of details: it names no broker and no topic, as a gap of listings would."""
     what = f"details of {counted(len(names), 'transactional id')} ({listed(names)})"
     session.add_gap(GapScope.TRANSACTIONS, what, failure)

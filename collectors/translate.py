@@ -1,4 +1,4 @@
-"""Kafka's error codes and sentinels, turned into our causes and into absence, once."""
+"""Translates Kafka's error codes into gap causes, and its sentinels into absence."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ _MEANINGS: Final = {
     3: "it was deleted, or created again, since placement was read",
     6: "leadership moved since placement was read",
     14: "the coordinator is still loading",
-    16: "the coordinator moved since it was asked for its list",
-    74: "the leader has a newer epoch than the one it was asked in",
-    75: "the broker asked has not heard of this leader epoch yet",
+    16: "the coordinator moved since its groups or transactions were listed",
+    74: "the leader has a newer epoch than the request",
+    75: "the broker does not know this leader epoch yet",
     114: "this is a controller: give the address of a broker",
     78: "a new leader that does not know its high watermark yet",
 }
 
 
 def failure_of(
-    code: int, source: Broker | str, *, needs: str | None = None, told: str | None = None
+    code: int, source: Broker | str, *, needs: str | None = None, message: str | None = None
 ) -> Failure:
-    """Return the failure for an error code that `source` answered.
+    """Return the failure for an error code in an answer of `source`.
 
-    `needs` names the permission that a rejection asks for; `told` is the broker's own message.
+    `needs` names the missing permission of a rejection; `message` is the broker's own message.
     """
     cause = _CAUSES.get(code, GapCause.BROKER_ERROR)
-    meaning = told or _MEANINGS.get(code)
+    meaning = message or _MEANINGS.get(code)
     if cause is GapCause.NOT_AUTHORIZED and needs is not None:
         meaning = f"needs {needs}"
     why = f"{error_name(code)} from {source}" + (f": {meaning}" if meaning else "")

@@ -1,11 +1,11 @@
-"""Finds out whether we see every transactional id: what else is not listed may only be hidden.
+"""Determines whether every transactional id is visible to us; otherwise an unlisted id may be hidden.
 
-ListTransactions leaves out, without a word, each id that we may not DESCRIBE. No request tells what
-we may see, and `super.users` is a setting that brokers keep to themselves. But every answer of an
-authorizer depends only on which patterns of its list match an id: so the list is read
-(DescribeAcls), and one id of each kind that the patterns can tell apart is tried, most of them
-made up. DescribeTransactions rejects what may not be seen before it observations whether that exists. The
-proof holds for super users, client certificates and denials alike. It needs DESCRIBE on Cluster.
+ListTransactions silently leaves out each id that we may not DESCRIBE. No request returns our own
+permissions, and brokers do not show `super.users`. But an authorizer's answer depends only on which ACL
+patterns match an id: so the ACLs are read (DescribeAcls), and one id of each kind that the patterns
+distinguish is tried, most of them made up. DescribeTransactions rejects an id that may not be seen
+before it checks whether the id exists. The proof holds for super users, client certificates and denials
+alike. It needs DESCRIBE on Cluster.
 Source: KIP-140 and KIP-290 (patterns), StandardAuthorizer, KafkaApis of the broker.
 """
 
@@ -51,30 +51,32 @@ _ALL_PATTERNS: Final = body_of(
 
 @dataclass(slots=True)
 class VisibilityReader:
-    """Remembers for five minutes what was found out."""
+    """Determines the visibility, and remembers it for five minutes."""
 
-    declared: bool = False  # by a setting: nothing is asked
+    declared: bool = False  # by a setting: nothing is queried
     _visibility: IdVisibility = IdVisibility.UNPROVEN
-    _asked_at: float | None = None  # monotonic; None: there was no answer yet
+    _queried_at: float | None = None  # monotonic; None: there was no answer yet
 
     def collect(self, session: Session, *, is_needed: bool) -> IdVisibility:
-        """Return why we see every id, in this round if the proof `is_needed` in this round.
+        """Return why every id is visible; `is_needed` demands a proof of this round.
 
-        Two requests to each broker, as each decides for itself. No answer is no gap: it only
-        proves nothing, and is asked for again in the next round.
+        It takes two requests to each broker, as each decides for itself. A missing answer is no gap: it
+        only proves nothing, and is requested again in the next round.
         """
         if self.declared:
             return IdVisibility.DECLARED
-        is_fresh = self._asked_at is not None and session.began - self._asked_at < MAX_AGE_SECONDS
+        is_fresh = (
+            self._queried_at is not None and session.began - self._queried_at < MAX_AGE_SECONDS
+        )
         if is_needed or not is_fresh:
             proven = _prove(session)
             self._visibility = IdVisibility.UNPROVEN if proven is None else proven
-            self._asked_at = None if proven is None else session.began
+            self._queried_at = None if proven is None else session.began
         return self._visibility
 
 
 def _prove(session: Session) -> IdVisibility | None:
-    """Return what can be proven, None where a broker has to be asked again."""
+    """Return what can be proven, None if a broker has to be queried again."""
     replies = session.exchange([Ask(b, DESCRIBE_ACLS, _ALL_PATTERNS) for b in session.brokers])
     read = [reply.read() for reply in replies]
     answers = [answer for answer in read if not isinstance(answer, Failure)]
@@ -106,7 +108,7 @@ def _try(session: Session, ids: Sequence[str] | None) -> IdVisibility | None:
 
 
 def _sees(reply: Reply, ids: Sequence[str]) -> bool | None:
-    """Say whether a broker rejected none of the ids, None without an answer."""
+    """Whether a broker rejected none of the ids, None without an answer."""
     if reply.failure is not None:
         return None
     try:
@@ -122,19 +124,19 @@ def _sees(reply: Reply, ids: Sequence[str]) -> bool | None:
 
 
 def ids_to_try(resources: Iterable[Any]) -> tuple[str, ...] | None:
-    """Return one id of each kind that the patterns can tell apart, None if there are too many.
+    """Return one id of each kind that the patterns distinguish, None if there are too many.
 
     These are: each name that a pattern spells out, one that begins with each prefix and with no
     longer one, and one that no pattern but `*` matches.
     """
-    patterns = {(int(found.pattern_type), str(found.resource_name)) for found in resources}
+    patterns = {(int(resource.pattern_type), str(resource.resource_name)) for resource in resources}
     prefixes = {name for kind, name in patterns if kind == _PREFIXED}
     names = {name for kind, name in patterns if kind != _PREFIXED} - {_EVERY_ID}
     if len(prefixes) + len(names) >= MAX_TRIED:
         return None
     made_up = [_id_of(prefix, prefixes) for prefix in sorted(prefixes | {""})]
-    found = [name for name in made_up if name is not None]
-    return (*sorted(names), *found) if len(found) == len(made_up) else None
+    ids = [name for name in made_up if name is not None]
+    return (*sorted(names), *ids) if len(ids) == len(made_up) else None
 
 
 def _id_of(prefix: str, prefixes: Iterable[str]) -> str | None:

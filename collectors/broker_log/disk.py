@@ -1,7 +1,7 @@
 """Log files on a disk of this machine, or mounted there.
 
-Everything that the operating system rejects becomes a `ReadFailure` here, once. Nothing blocks but the
-disk itself: a pipe that lies where a log was expected is told, and not opened.
+Every error of the operating system becomes a `ReadFailure` here. Nothing blocks but the disk itself: a
+pipe in the place of a log is reported as a failure, and not opened.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class Disk:
     def matching(self, pattern: str) -> Sequence[str] | ReadFailure:
         """Return the paths that a pattern matches, ordered.
 
-        A folder that may not be listed matches nothing, as if it were empty: that is told apart.
+        A folder that may not be listed would match nothing, as if it were empty: it is a failure.
         """
-        found = sorted(glob.glob(pattern))  # noqa: PTH207 - the pattern is absolute
-        if found or not glob.has_magic(pattern):
-            return found or _known(pattern)
+        paths = sorted(glob.glob(pattern))  # noqa: PTH207 - the pattern is absolute
+        if paths or not glob.has_magic(pattern):
+            return paths or _list_single(pattern)
         try:
             with os.scandir(_fixed_folder(pattern)):
                 return []
@@ -58,7 +58,7 @@ class Disk:
         """Return a file as it is, following symbolic links."""
         try:
             real = os.path.realpath(path)
-            return _checked(real, Path(real).stat())
+            return _to_file_stat(real, Path(real).stat())
         except OSError as exc:
             return _error(path, exc)
 
@@ -67,10 +67,10 @@ class Disk:
         folder = str(Path(path).parent)
         try:
             with os.scandir(folder) as entries:
-                found = [_listed(entry) for entry in entries]
+                files = [_stat_entry(entry) for entry in entries]
         except OSError as exc:
             return _error(folder, exc)
-        return [file for file in found if isinstance(file, FileStat)]
+        return [file for file in files if isinstance(file, FileStat)]
 
     def open(self, path: str) -> OpenFile | ReadFailure:
         """Open a regular file to be read."""
@@ -91,9 +91,9 @@ class _Descriptor:
         self._path = path
 
     def stat(self) -> FileStat | ReadFailure:
-        """Return how it is now."""
+        """Return its present size, id and modification time."""
         try:
-            return _checked(self._path, os.fstat(self._number))
+            return _to_file_stat(self._path, os.fstat(self._number))
         except OSError as exc:
             return _error(self._path, exc)
 
@@ -109,15 +109,15 @@ class _Descriptor:
         os.close(self._number)
 
 
-def _listed(entry: os.DirEntry[str]) -> FileStat | ReadFailure:
+def _stat_entry(entry: os.DirEntry[str]) -> FileStat | ReadFailure:
     try:
-        return _checked(entry.path, entry.stat(follow_symlinks=False))
+        return _to_file_stat(entry.path, entry.stat(follow_symlinks=False))
     except OSError as exc:
         return _error(entry.path, exc)
 
 
-def _known(path: str) -> Sequence[str] | ReadFailure:
-    """Tell a single path that is not there from one in a folder that may not be inspected."""
+def _list_single(path: str) -> Sequence[str] | ReadFailure:
+    """Return a path if it exists; one in a folder that may not be inspected is a failure."""
     try:
         Path(path).lstat()
     except OSError as exc:
@@ -131,7 +131,7 @@ def _fixed_folder(pattern: str) -> str:
     return str(next(parent for parent in whole.parents if not glob.has_magic(str(parent))))
 
 
-def _checked(path: str, seen: os.stat_result) -> FileStat | ReadFailure:
+def _to_file_stat(path: str, seen: os.stat_result) -> FileStat | ReadFailure:
     if not modes.S_ISREG(seen.st_mode):
         kind = next((name for is_kind, name in KINDS if is_kind(seen.st_mode)), "no file")
         return ReadFailure(why=f"{path} is {kind}, no log file", cause=GapCause.UNREADABLE)

@@ -1,8 +1,8 @@
-"""What is asked of a file system where brokers' logs lie, and what it may answer.
+"""The port to a file system with brokers' logs, and its values.
 
-A file is known by device and inode, never by its name alone: a rotation gives a file another name,
-and another file its name. Whatever cannot be had is a `ReadFailure`, a value, since one file that
-cannot be read says nothing of the others.
+A file is identified by device and inode, never by its name alone: a rotation gives a file another name,
+and another file its name. What cannot be read is a `ReadFailure`, a value, since one unreadable file
+does not affect the others.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class FileStat:
     path: str  # absolute, without symbolic links
     id: FileId
     size: int  # bytes
-    modified_ns: int  # since 1970, by the clock of whoever keeps the file
+    modified_ns: int  # since 1970, by the clock of the file system
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class OpenFile(Protocol):
     """A file that is held open: it can be read to its end whatever becomes of its name."""
 
     def stat(self) -> FileStat | ReadFailure:
-        """Return how it is now."""
+        """Return its present size, id and modification time."""
 
     def read(self, offset: int, size: int) -> bytes | ReadFailure:
         """Return up to `size` bytes from an offset; fewer only at the end."""
@@ -87,10 +87,10 @@ class Files(Protocol):
 
 
 def packing_of(head: bytes) -> str | None:
-    """Return what a file is by its first bytes if they are no plain lines, None if they may be."""
+    """Return the format of a file by its first bytes, None if it may hold plain lines."""
     return next((name for magic, name in MAGIC if head.startswith(magic)), None)
 
 
 def compression_of(head: bytes) -> str | None:
-    """Return how bytes are compressed by the first of them, None if they are not."""
+    """Return the compression of a file by its first bytes, None if there is none."""
     return next((name for magic, name in COMPRESSED if head.startswith(magic)), None)

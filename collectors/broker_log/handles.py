@@ -27,10 +27,10 @@ class Handles:
         self._heads: dict[FileId, bytes | None] = {}  # of this pass
 
     def open(self, file: FileStat) -> OpenFile | ReadFailure:
-        """Return a file to be read at once; another one that has its path by now is none."""
-        known = self._known(file.id)
-        if known is not None:
-            return known
+        """Return a file to be read at once; a failure if another file has its path by now."""
+        already_open = self._find_open(file.id)
+        if already_open is not None:
+            return already_open
         opened = self._open(file)
         if not isinstance(opened, ReadFailure):
             if len(self._opened) >= HELD:
@@ -39,8 +39,8 @@ class Handles:
         return opened
 
     def held(self, id_: FileId) -> FileStat | None:
-        """Return how a file is now that is held open, None if it is not."""
-        held = self._known(id_)
+        """Return the present state of a file that is held open, None if it is not."""
+        held = self._find_open(id_)
         now = None if held is None else held.stat()
         return now if isinstance(now, FileStat) else None
 
@@ -50,11 +50,11 @@ class Handles:
             self._heads[file.id] = self._head_of(file)
         return self._heads[file.id]
 
-    def keep(self, wanted: Sequence[FileId]) -> None:
-        """Close all files but these, of which the first `HELD` stay."""
+    def keep(self, ids: Sequence[FileId]) -> None:
+        """Close all files except these, of which the first `HELD` stay open."""
         self._heads.clear()
         opened = {**self._held, **self._opened}
-        present = [id_ for id_ in dict.fromkeys(wanted) if id_ in opened]
+        present = [id_ for id_ in dict.fromkeys(ids) if id_ in opened]
         self._held = {id_: opened.pop(id_) for id_ in present[:HELD]}
         self._opened = {}
         for file in opened.values():
@@ -64,16 +64,16 @@ class Handles:
         """Close all files."""
         self.keep([])
 
-    def _known(self, id_: FileId) -> OpenFile | None:
+    def _find_open(self, id_: FileId) -> OpenFile | None:
         return self._held.get(id_) or self._opened.get(id_)
 
     def _head_of(self, file: FileStat) -> bytes | None:
-        known = self._known(file.id)
-        opened = self._open(file) if known is None else known
+        already_open = self._find_open(file.id)
+        opened = self._open(file) if already_open is None else already_open
         if isinstance(opened, ReadFailure):
             return None
         head = opened.read(0, HEAD)
-        if known is None:
+        if already_open is None:
             opened.close()
         return None if isinstance(head, ReadFailure) else head
 

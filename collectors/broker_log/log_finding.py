@@ -49,34 +49,36 @@ class LogFinder:
 
         Args:
             path: its own name, as the pattern gave it or an earlier pass knew it.
-            source: what is known of its source; None at the first pass.
+            source: the mark of its source; None at the first pass.
             beside: the logs of its source, itself among them.
         """
-        known = None if source is None else source.logs.get(path)
+        stored = None if source is None else source.logs.get(path)
         live = self._files.stat(path)
         is_gone = isinstance(live, ReadFailure) and live.cause is GapCause.GONE
-        error = live if isinstance(live, ReadFailure) else self._packed(live)
+        error = live if isinstance(live, ReadFailure) else self._check_packed(live)
         if error is not None and not is_gone:
-            return _unread(_kept(known, source), error)
-        if known is not None and isinstance(live, FileStat):
-            known = known.grown_to(live)
-        if known is not None and isinstance(live, FileStat) and self._is_as_before(known, live):
-            step = Step(file=live, mark=known.files[-1])
-            return LogReading(known, Plan(steps=(step,)), earlier=known.files[:-1])
-        real = live.path if isinstance(live, FileStat) else (known and known.path) or path
-        folder = self._folder(real, known)
+            return _report_unread(_mark_to_remember(stored, source), error)
+        if stored is not None and isinstance(live, FileStat):
+            stored = stored.grown_to(live)
+        if stored is not None and isinstance(live, FileStat) and self._is_as_before(stored, live):
+            step = Step(file=live, mark=stored.files[-1])
+            return LogReading(stored, Plan(steps=(step,)), earlier=stored.files[:-1])
+        real = live.path if isinstance(live, FileStat) else (stored and stored.path) or path
+        folder = self._folder(real, stored)
         if isinstance(folder, ReadFailure):
-            made = Plan(steps=(), errors=(folder,))
-            return LogReading(_kept(known, source), made, is_behind=folder.is_transient)
+            log_plan = Plan(steps=(), errors=(folder,))
+            return LogReading(
+                _mark_to_remember(stored, source), log_plan, is_behind=folder.is_transient
+            )
         others = _others(real, beside, source)
-        return self._find_among(self._log_folder(real, folder, others), known, source)
+        return self._find_among(self._log_folder(real, folder, others), stored, source)
 
     # -------------------------------------------------------------- as usual
-    def _is_as_before(self, known: LogMark, live: FileStat) -> bool:
-        """Whether no rotation has happened, as far as a check the file itself can tell."""
-        if not known.files or known.begins_at_end or known.path != live.path:
+    def _is_as_before(self, stored: LogMark, live: FileStat) -> bool:
+        """Whether no rotation has happened, as far as the file itself shows."""
+        if not stored.files or stored.begins_at_end or stored.path != live.path:
             return False
-        *earlier, last = known.files
+        *earlier, last = stored.files
         is_it = last.id == live.id and last.head_length > 0 and live.size >= last.size
         if not is_it or not is_same(live, last, self._handles.head_of(live)):
             return False
@@ -86,21 +88,21 @@ class LogFinder:
         held = self._handles.held(mark.id)
         return held is not None and held.size > mark.size
 
-    def _packed(self, live: FileStat) -> ReadFailure | None:
+    def _check_packed(self, live: FileStat) -> ReadFailure | None:
         kind = packing_of(self._handles.head_of(live) or b"")
         why = f"{live.path} is {kind}: only plain lines are read"
         return None if kind is None else ReadFailure(why=why, cause=GapCause.UNREADABLE)
 
     # -------------------------------------------------------------- with its folder
-    def _folder(self, path: str, known: LogMark | None) -> Sequence[FileStat] | ReadFailure:
-        """Return the files beside a log, as two scans in a row show those that may be its own.
+    def _folder(self, path: str, stored: LogMark | None) -> Sequence[FileStat] | ReadFailure:
+        """Return the files beside a log, once two scans in a row agree on those that may be its own.
 
-        What others make and remove there is not waited for, also if it has the id of a file that
-        was read, which is given out again.
+        Changes to other files are not waited for, except to ids of files that were read; but for ever
+        neither, since an inode is used again.
         """
-        ids = {mark.id for mark in known.files} if known is not None else set()
+        ids = {mark.id for mark in stored.files} if stored is not None else set()
         for number in range(2, SCANS + 1):
-            scans = self._scanned(path, number)
+            scans = self._scan_folder(path, number)
             if isinstance(scans, ReadFailure):
                 return scans
             changed = scans[-2].names ^ scans[-1].names
@@ -111,14 +113,14 @@ class LogFinder:
         why = f"{path}: its files were renamed again and again while their folder was listed"
         return ReadFailure(why=why, cause=GapCause.LIMIT, is_transient=True)
 
-    def _scanned(self, path: str, number: int) -> Sequence[Scan] | ReadFailure:
+    def _scan_folder(self, path: str, number: int) -> Sequence[Scan] | ReadFailure:
         """Return the scans of a path's folder, so many at least."""
         scans = self._scans.setdefault(path.rpartition("/")[0], [])
         while len(scans) < number:
-            found = self._files.folder_of(path)
-            if isinstance(found, ReadFailure):
-                return found
-            scans.append(Scan(found, frozenset((file.path, file.id) for file in found)))
+            files = self._files.folder_of(path)
+            if isinstance(files, ReadFailure):
+                return files
+            scans.append(Scan(files, frozenset((file.path, file.id) for file in files)))
         return scans
 
     def _log_folder(
@@ -134,19 +136,19 @@ class LogFinder:
         )
 
     def _find_among(
-        self, log_folder: LogFolder, known: LogMark | None, source: SourceMark | None
+        self, log_folder: LogFolder, stored: LogMark | None, source: SourceMark | None
     ) -> LogReading:
-        if source is None or (known is not None and known.begins_at_end):
+        if source is None or (stored is not None and stored.begins_at_end):
             return self._begin(log_folder, at_end=not self._read_existing)
-        if known is None:
+        if stored is None:
             return self._begin_new(log_folder, source)
-        made = plan(known, log_folder)
-        if log_folder.live is None and not made.steps:
-            return _absent(known, log_folder.path)
-        return LogReading(replace(known, path=log_folder.path, is_absent=False), made)
+        log_plan = plan(stored, log_folder)
+        if log_folder.live is None and not log_plan.steps:
+            return _forget_absent(stored, log_folder.path)
+        return LogReading(replace(stored, path=log_folder.path, is_absent=False), log_plan)
 
     def _begin_new(self, log_folder: LogFolder, source: SourceMark) -> LogReading:
-        """Begin a log that came after the first pass: nothing of it is old, unless it is a copy."""
+        """Begin a log that appeared after the first pass: all of it is new, unless it is a copy."""
         if log_folder.live is None:
             return self._begin(log_folder, at_end=False)
         head = log_folder.head_of(log_folder.live)
@@ -163,37 +165,37 @@ class LogFinder:
         if log_folder.live is None:
             why = f"{log_folder.path} is not there"
             waits = LogMark(begins_at_end=True, path=log_folder.path) if at_end else None
-            return _unread(waits, ReadFailure(why=why, cause=GapCause.GONE))
+            return _report_unread(waits, ReadFailure(why=why, cause=GapCause.GONE))
         mark = end_of(log_folder.live, self._handles) if at_end else FileMark(id=log_folder.live.id)
         if isinstance(mark, ReadFailure):
-            return _unread(LogMark(begins_at_end=True, path=log_folder.path), mark)
+            return _report_unread(LogMark(begins_at_end=True, path=log_folder.path), mark)
         log = replace(rotated_before(log_folder), path=log_folder.path)
         step = Step(file=log_folder.live, mark=mark)
         return LogReading(log, Plan(steps=(step,)), earlier=log.files)
 
 
 def _others(path: str, beside: Sequence[str], source: SourceMark | None) -> list[str]:
-    """Return where those logs lie whose names could be of rotated files of a log."""
+    """Return the paths of the logs whose names could be those of rotated files of a log."""
     logs = {} if source is None else source.logs
-    real = [logs[one].path or one if one in logs else one for one in beside]
-    return [one for one in real if is_rotated(one, path)]
+    real = [logs[other].path or other if other in logs else other for other in beside]
+    return [other for other in real if is_rotated(other, path)]
 
 
-def _kept(known: LogMark | None, source: SourceMark | None) -> LogMark | None:
-    """Return what is to be remembered of a log that cannot be read now.
+def _mark_to_remember(stored: LogMark | None, source: SourceMark | None) -> LogMark | None:
+    """Return the mark to remember for a log that cannot be read now.
 
-    At the first pass, that what it holds by then is not news; later nothing but what is known.
+    At the first pass it says that the present content is not new; later it is the stored one.
     """
-    return LogMark(begins_at_end=True) if source is None else known
+    return LogMark(begins_at_end=True) if source is None else stored
 
 
-def _unread(mark: LogMark | None, error: ReadFailure) -> LogReading:
+def _report_unread(mark: LogMark | None, error: ReadFailure) -> LogReading:
     return LogReading(mark, Plan(steps=(), errors=(error,)))
 
 
-def _absent(known: LogMark, path: str) -> LogReading:
-    """Remember a log of which no file is left: its disk may be mounted again."""
-    mark = replace(known.bounded(ABSENT_FILES_KEPT), is_absent=True)
+def _forget_absent(stored: LogMark, path: str) -> LogReading:
+    """Return the reading of a log without any file; its mark is kept, as a disk may be mounted again."""
+    mark = replace(stored.bounded(ABSENT_FILES_KEPT), is_absent=True)
     why = f"{path} is not there any more: what was written to it since is not known"
-    told = () if known.is_absent else (ReadFailure(why=why, cause=GapCause.GONE),)
-    return LogReading(mark, Plan(steps=(), errors=told))
+    errors = () if stored.is_absent else (ReadFailure(why=why, cause=GapCause.GONE),)
+    return LogReading(mark, Plan(steps=(), errors=errors))

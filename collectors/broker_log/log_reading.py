@@ -23,7 +23,7 @@ END_PASS: Final = (
 
 
 class Parser(Protocol):
-    """Whoever finds in lines what they tell of; see `collectors.broker_log.parser`."""
+    """Reads events out of lines; see `collectors.broker_log.parser`."""
 
     @property
     def lines(self) -> int:
@@ -39,21 +39,21 @@ class Parser(Protocol):
 
     @property
     def last_line_at(self) -> datetime | None:
-        """Return when the last line that tells a time was written."""
+        """Return when the last line with a time was written."""
 
     @property
     def controllers(self) -> tuple[tuple[BrokerId, datetime], ...]:
         """Return the controllers that wrote some of them, each with a time of one of its last."""
 
     def feed(self, lines: Iterable[bytes]) -> list[LogEvent]:
-        """Return what lines tell of."""
+        """Return the events of these lines."""
 
     def state(self) -> str:
         """Return what it remembers between two lines."""
 
 
 class LogReading:
-    """What one pass gives of one log; it grows while it is read."""
+    """The results of one pass over one log; filled by `read`."""
 
     def __init__(
         self,
@@ -74,10 +74,10 @@ class LogReading:
         self._earlier = tuple(earlier)
         self._is_stopped = False
         before = () if mark is None else mark.files
-        # Files that the next pass may be asked for once more, if this one comes to nothing.
+        # Files that the next pass may have to read once more, if this one is never stored.
         self._used = {step.file.id for step in plan.steps if step.is_held}
-        self._used |= {one.id for one in before[-1:]}
-        self._done = {one.id for one in before if one.is_nameless}
+        self._used |= {file_mark.id for file_mark in before[-1:]}
+        self._done = {file_mark.id for file_mark in before if file_mark.is_nameless}
         self._done -= {step.file.id for step in plan.steps}
 
     @property
@@ -94,8 +94,8 @@ class LogReading:
     def held(self) -> list[FileId]:
         """The files to hold open for the next pass, the last one first: they may still grow.
 
-        One whose name is gone takes space on its disk. It is let go by the pass that is told by its
-        position that it was read: what came of an earlier pass may never have been stored.
+        A file whose name is gone takes space on its disk. It is closed by the pass whose stored position
+        says that it was read, because the result of an earlier pass may never have been stored.
         """
         marks = () if self.mark is None else self.mark.files
         ids = [mark.id for mark in marks if mark.id not in self._done]
@@ -121,15 +121,15 @@ class LogReading:
         if step.waiting and not self._is_stopped:
             opened = handles.open(step.file)
             if isinstance(opened, ReadFailure):
-                return self._without(step, opened)
+                return self._skip(step, opened)
             self._used.add(step.file.id)
             self.parser = self.parser or open_parser()
-            mark = self._closed(self._read_lines(mark, opened, budget), step)
+            mark = self._close_last_line(self._read_lines(mark, opened, budget), step)
         if mark.head_length < HEAD:
             mark = mark.known_by((handles.head_of(step.file) or b"")[: mark.size])
         return replace(mark, is_nameless=step.is_held and mark.is_read)
 
-    def _without(self, step: Step, error: ReadFailure) -> FileMark:
+    def _skip(self, step: Step, error: ReadFailure) -> FileMark:
         """Wait for a file that may yet be read; else go on without it, if it was rotated away."""
         is_renamed = error.is_transient and error.cause is GapCause.GONE
         self.is_behind |= is_renamed
@@ -138,14 +138,14 @@ class LogReading:
         if error.is_transient or step is self._steps[-1]:
             self._is_stopped = True
             return step.mark_now
-        return self._given_up(step.mark_now)
+        return self._give_up(step.mark_now)
 
-    def _closed(self, mark: FileMark, step: Step) -> FileMark:
-        """Give up a line whose end nobody writes: its file is an older one, and did not grow."""
+    def _close_last_line(self, mark: FileMark, step: Step) -> FileMark:
+        """Give up a line without an end: its file is an older one, and did not grow."""
         is_older = step is not self._steps[-1] and not self._is_stopped
-        return self._given_up(mark) if is_older and mark.size == step.mark.size else mark
+        return self._give_up(mark) if is_older and mark.size == step.mark.size else mark
 
-    def _given_up(self, mark: FileMark) -> FileMark:
+    def _give_up(self, mark: FileMark) -> FileMark:
         self.lost_bytes += max(mark.size - mark.offset, 0)
         return replace(mark, offset=max(mark.size, mark.offset), is_skipping=False)
 
@@ -163,21 +163,21 @@ class LogReading:
                 self._is_stopped = True
                 break
             budget.spend(len(piece))
-            found = self._take(mark, piece)
-            if found is mark:
+            next_mark = self._take(mark, piece)
+            if next_mark is mark:
                 break
-            mark = found
+            mark = next_mark
         return mark
 
     def _take(self, mark: FileMark, piece: bytes) -> FileMark:
         """Take the whole lines of a piece; the same mark if there is none."""
-        made = cut(piece, is_skipping=mark.is_skipping)
-        if not made.consumed:
+        result = cut(piece, is_skipping=mark.is_skipping)
+        if not result.consumed:
             return mark
         if self.parser is not None:
-            self.events += self.parser.feed(made.lines)
-        self.lost_bytes += made.lost
-        return replace(mark, offset=mark.offset + made.consumed, is_skipping=made.is_skipping)
+            self.events += self.parser.feed(result.lines)
+        self.lost_bytes += result.lost
+        return replace(mark, offset=mark.offset + result.consumed, is_skipping=result.is_skipping)
 
 
 def end_of(file: FileStat, handles: Handles) -> FileMark | ReadFailure:

@@ -1,4 +1,4 @@
-"""Finds in the lines of a broker's log what tells of sequences and of lost records.
+"""Reads the events about sequences and lost records out of the lines of a broker's log.
 
 Nearly all lines are ordinary, so they are scanned many at a time for a few rare words; only
 lines that hold some are taken apart. Any bytes may come: nothing here raises, and the time is
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, tzinfo
 from typing import Final
 
-from collectors.broker_log.parser_state import read_back, written
+from collectors.broker_log.parser_state import decode_state, encode_state
 from collectors.broker_log.wording import rejections
 from collectors.broker_log.wording.fields import LineUnreadableError
 from collectors.broker_log.wording.kinds import KINDS, Kind
@@ -39,7 +39,7 @@ _BEGINS: Final = re.compile(
     rb"\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[,.]\d{3,9}[^\]\n]{0,10}\] [A-Z]{4,5} "
     rb"|org\.apache\.kafka\.common\.errors\."
 )
-# Of a controller of a KRaft quorum (to Kafka 3.4 the second form); one with ZooRoundWriter says `id=1`.
+# Of a controller of a KRaft quorum (to Kafka 3.4 the second form); one with ZooKeeper says `id=1`.
 _CONTROLLER: Final = re.compile(rb"\[(?:QuorumController id=|Controller )(\d{1,10})\]")
 CONTROLLERS: Final = (b"[QuorumController id=", b"[Controller ")
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
@@ -74,12 +74,12 @@ class LineParser:
         A state that no parser wrote is none: at most one event then lacks its time.
         """
         parser = cls(source, broker_id, zone)
-        parser._before = read_back(state)
+        parser._before = decode_state(state)
         return parser
 
     def state(self) -> str:
         """Return what a parser has to know to go on: JSON of less than 500 bytes."""
-        return written(self._before)
+        return encode_state(self._before)
 
     @property
     def lines(self) -> int:
@@ -103,7 +103,7 @@ class LineParser:
 
     @property
     def last_line_at(self) -> datetime | None:
-        """Return the time of the last line that told one, in UTC."""
+        """Return the time of the last line that has one, in UTC."""
         return self._last_line_at
 
     @property
@@ -112,10 +112,10 @@ class LineParser:
         return tuple(self._controllers.items())
 
     def feed(self, lines: Iterable[bytes]) -> list[LogEvent]:
-        """Return what lines tell of, in their order; they come without the newline at their end.
+        """Return the events of these lines, in their order; the lines have no newline at their end.
 
-        A line that holds newlines is a record that a shipper joined, and is read as its lines; so is
-        one in which spaces have taken their place, as far as its records can be told apart.
+        A line that holds newlines is a record that a shipper joined, and is read as its lines; so is one
+        with spaces in the place of newlines, as far as its records can be separated.
         """
         events: list[LogEvent] = []
         for batch in _batches(lines):
@@ -127,7 +127,7 @@ class LineParser:
         return events
 
     def _read_all(self, text: bytes) -> Iterator[LogEvent]:
-        next_line = 0  # where the line begins to which what is remembered belongs
+        next_line = 0  # where the line begins to which the remembered first line belongs
         for start, place, end in _candidates(text):
             if start != next_line:
                 self._before = None
@@ -146,21 +146,21 @@ class LineParser:
         line = _COLOURS.sub("", text) if "\x1b" in text else text
         before, self._before = self._before, None
         try:
-            told = self._told(line, before)
+            result = self._parse(line, before)
         except LineUnreadableError:
             self._unparsed += 1
             self._unreadable.append(line.strip()[:SHOWN])
             return None
-        if isinstance(told, FirstLine):
-            self._before = told
+        if isinstance(result, FirstLine):
+            self._before = result
             return None
-        return told
+        return result
 
-    def _told(self, line: str, before: FirstLine | None) -> LogEvent | FirstLine | None:
-        found = _kind_of(line)
-        if found is None:
-            return None  # colours stood in what only resembled its words
-        kind, place = found
+    def _parse(self, line: str, before: FirstLine | None) -> LogEvent | FirstLine | None:
+        kind_and_place = _kind_of(line)
+        if kind_and_place is None:
+            return None  # the words came about only by colour codes inside them
+        kind, place = kind_and_place
         first = before if kind.is_second else None
         head, said = line[:place], line[place:]
         return kind.read(Line(origin=self._origin(head, first), head=head, said=said, before=first))
@@ -175,18 +175,18 @@ class LineParser:
         return Origin(source=self._source, broker_id=broker_id, at=at)
 
     def _note_controller(self, text: bytes) -> None:
-        """Note the last line that a controller wrote: that its log is read tells of what is not in it."""
+        """Note the last line of a controller: if its log is read, the absence of an event counts."""
         place = max(text.rfind(mark) for mark in CONTROLLERS)
-        found = None if place < 0 else _CONTROLLER.match(text, place)
-        if found is None:
+        match = None if place < 0 else _CONTROLLER.match(text, place)
+        if match is None:
             return
         begin = max(text.rfind(b"\n", 0, place) + 1, place - READ_BEFORE)
         at = time_of(text[begin:place].decode(errors="replace"), self._zone)
         if at is not None:
-            self._controllers[BrokerId(int(found[1]))] = at
+            self._controllers[BrokerId(int(match[1]))] = at
 
     def _latest(self, batch: Sequence[bytes]) -> datetime | None:
-        """Return the time of the last line that tells one."""
+        """Return the time of the last line that has one."""
         for line in reversed(batch):
             at = time_of(line[:SHOWN].decode(errors="replace"), self._zone)
             if at is not None:
@@ -232,7 +232,7 @@ def _candidates(text: bytes) -> Iterator[tuple[int, int, int]]:
 
 def _next_record(text: bytes, last: int, later: int) -> int | None:
     """Return where a record begins between two words of one line; None: both are of the same one."""
-    begin = max((found.start() for found in _BEGINS.finditer(text, last + 1, later)), default=None)
+    begin = max((match.start() for match in _BEGINS.finditer(text, last + 1, later)), default=None)
     if begin is None and text.startswith(FIRST, last) and text.startswith(SECONDS, later):
         return later
     return begin

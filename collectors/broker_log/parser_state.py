@@ -1,4 +1,4 @@
-"""What a parser remembers, as text: the first of two lines that belong together, if it waits."""
+"""The state of a parser as text: the first of two lines that belong together, if one waits."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from rules.facts.identity import BrokerId, TopicId, TopicPartition
 NOTHING: Final = "{}"
 
 
-class _Written(TypedDict):
+class _State(TypedDict):
     at: str | None
     broker_id: int | None
     name: tuple[str, int] | None
     topic_id: str | None
 
 
-def written(first: FirstLine | None) -> str:
+def encode_state(first: FirstLine | None) -> str:
     """Return the text for a line that waits for its second one."""
     if first is None:
         return NOTHING
-    told = _Written(
+    fields = _State(
         at=None if first.at is None else first.at.isoformat(),
         broker_id=first.broker_id,
         name=None if first.name is None else (first.name.topic, first.name.partition),
         topic_id=first.topic_id,
     )
-    return json.dumps(told)
+    return json.dumps(fields)
 
 
-def read_back(text: str) -> FirstLine | None:
-    """Return what was written; None: nothing waited, or no parser of this version wrote it."""
+def decode_state(text: str) -> FirstLine | None:
+    """Return the waiting line; None: nothing waited, or the text is not of this version."""
     try:
-        told: _Written = json.loads(text)
+        fields: _State = json.loads(text)
         return FirstLine(
-            at=_time(told["at"]),
-            broker_id=_broker(told["broker_id"]),
-            name=_name(told["name"]),
-            topic_id=_topic_id(told["topic_id"]),
+            at=_time(fields["at"]),
+            broker_id=_broker(fields["broker_id"]),
+            name=_name(fields["name"]),
+            topic_id=_topic_id(fields["topic_id"]),
         )
     except (ValueError, TypeError, LookupError, OverflowError):
         return None
@@ -54,8 +54,8 @@ def _broker(number: int | None) -> BrokerId | None:
     return None if number is None else BrokerId(int(number))
 
 
-def _name(told: tuple[str, int] | None) -> TopicPartition | None:
-    return None if told is None else TopicPartition(str(told[0]), int(told[1]))
+def _name(pair: tuple[str, int] | None) -> TopicPartition | None:
+    return None if pair is None else TopicPartition(str(pair[0]), int(pair[1]))
 
 
 def _topic_id(text: str | None) -> TopicId | None:

@@ -1,8 +1,8 @@
-"""Up to where log files were read: what is stored with a round, as text.
+"""Positions up to which log files were read, stored with a round as text.
 
-A file is known again by device, inode and its first bytes, since an inode is used again. Of each
-log those files are kept that were read lately, so that none is read twice whatever it is called by
-now; older ones are told by when they were last modified.
+A file is recognized by device, inode and its first bytes, since an inode is used again. Of each log the
+files that were read lately are kept, so that none is read twice after a rename; older ones are
+recognized by their modification time.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class FileMark:
     id: FileId
     offset: int = 0  # the next byte to read; it begins a line
     head: str = ""  # digest of its first `head_length` bytes, `HEAD` at most
-    head_length: int = 0  # 0: nothing that tells it from others, not a whole line
+    head_length: int = 0  # 0: not a whole line, so that it cannot be distinguished from others
     size: int = 0  # when it was last checked
     modified_ns: int = 0  # likewise
     is_skipping: bool = False  # `offset` is within a line that is too long
-    is_packed: bool = False  # it was told, and is not read
+    is_packed: bool = False  # it was reported, and is not read
     is_nameless: bool = False  # it was read to its end when its name was gone already
 
     @property
@@ -40,7 +40,7 @@ class FileMark:
         return self.offset >= self.size or self.is_packed
 
     def seen_as(self, file: FileStat) -> FileMark:
-        """Return it as the file is now, whatever its id is by now."""
+        """Return it with the file's present id, size and modification time."""
         return replace(self, id=file.id, size=file.size, modified_ns=file.modified_ns)
 
     def known_by(self, head: bytes) -> FileMark:
@@ -56,8 +56,10 @@ class FileMark:
 
     def begins_like(self, head: bytes) -> bool:
         """Whether a file begins with the bytes that are known of this one."""
-        known = head[: self.head_length]
-        return len(known) == self.head_length and (not known or digest(known) == self.head)
+        beginning = head[: self.head_length]
+        return len(beginning) == self.head_length and (
+            not beginning or digest(beginning) == self.head
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,12 +77,12 @@ class LogMark:
     def bounded(self, most: int = FILES_KEPT) -> LogMark:
         """Return it without the oldest files that were read, if there are too many."""
         dropped = self.files[: max(len(self.files) - most, 0)]
-        kept = tuple(one for one in dropped if not one.is_read) + self.files[len(dropped) :]
-        newest = max((one.modified_ns for one in dropped if one.is_read), default=-1)
-        return replace(self, files=kept, old_before_ns=max(self.old_before_ns, newest + 1))
+        files = tuple(file for file in dropped if not file.is_read) + self.files[len(dropped) :]
+        newest = max((file.modified_ns for file in dropped if file.is_read), default=-1)
+        return replace(self, files=files, old_before_ns=max(self.old_before_ns, newest + 1))
 
     def grown_to(self, live: FileStat) -> LogMark:
-        """Return it with what a check of its own name tells of whether it is written there."""
+        """Return it with `has_grown` if the file under its own name is longer than before."""
         is_longer = self.is_in(live) and live.size > self.files[-1].size
         return replace(self, has_grown=True) if is_longer else self
 
@@ -107,7 +109,7 @@ Position = Mapping[str, SourceMark]  # by the source's name
 
 
 def digest(head: bytes) -> str:
-    """Return what tells first bytes from others."""
+    """Return a digest of a file's first bytes."""
     return blake2b(head, digest_size=8).hexdigest()
 
 
@@ -131,10 +133,10 @@ def decode(text: str) -> Position:
         ValueError: it is of another format, or damaged.
     """
     try:
-        told = json.loads(text)
-        if told["format"] != FORMAT:
-            raise ValueError(f"format {told['format']} is not known here")
-        return {str(name): _source(one) for name, one in told["sources"].items()}
+        document = json.loads(text)
+        if document["format"] != FORMAT:
+            raise ValueError(f"format {document['format']} is not known here")
+        return {str(name): _source(source) for name, source in document["sources"].items()}
     except (KeyError, TypeError, AttributeError, IndexError, RecursionError) as exc:
         raise ValueError("it is damaged") from exc
 
@@ -151,16 +153,16 @@ def _file_text(file: FileMark) -> list[Any]:
     return [*place, file.size, file.modified_ns, flags]
 
 
-def _source(told: list[Any]) -> SourceMark:
-    old_before_ns, logs = told
+def _source(values: list[Any]) -> SourceMark:
+    old_before_ns, logs = values
     return SourceMark(
-        logs={str(path): _log(one) for path, one in logs.items()},
+        logs={str(path): _log(log) for path, log in logs.items()},
         old_before_ns=int(old_before_ns),
     )
 
 
-def _log(told: list[Any]) -> LogMark:
-    path, old_before_ns, parser, flags, files = told
+def _log(values: list[Any]) -> LogMark:
+    path, old_before_ns, parser, flags, files = values
     return LogMark(
         files=tuple(map(_file, files)),
         old_before_ns=int(old_before_ns),
@@ -172,8 +174,8 @@ def _log(told: list[Any]) -> LogMark:
     )
 
 
-def _file(told: list[Any]) -> FileMark:
-    device, inode, offset, head, head_length, size, modified_ns, flags = told
+def _file(values: list[Any]) -> FileMark:
+    device, inode, offset, head, head_length, size, modified_ns, flags = values
     return FileMark(
         id=FileId(int(device), int(inode)),
         offset=int(offset),

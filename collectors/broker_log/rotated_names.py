@@ -25,16 +25,18 @@ def is_rotated(path: str, log: str) -> bool:
 def logs_of(paths: Iterable[str], is_own: Callable[[str], bool] = lambda _: False) -> list[str]:
     """Return the paths that are no rotated files of others among them, ordered.
 
-    `is_own` says whether one that could be by its name is known to be none.
+    `is_own` says whether a path with the name of a rotated file is known to be a log of its own.
     """
-    given = set(paths)
-    return sorted(path for path in given if given.isdisjoint(_possible_logs(path)) or is_own(path))
+    candidates = set(paths)
+    return sorted(
+        path for path in candidates if candidates.isdisjoint(_possible_logs(path)) or is_own(path)
+    )
 
 
 def plain_name(path: str) -> str:
     """Return what a compressed file was called before."""
-    found = COMPRESSED.search(path)
-    return path[: found.start()] if found else path
+    match = COMPRESSED.search(path)
+    return path[: match.start()] if match else path
 
 
 def natural(path: str) -> tuple[tuple[int, ...], str]:
@@ -43,11 +45,11 @@ def natural(path: str) -> tuple[tuple[int, ...], str]:
 
 
 def _possible_logs(path: str) -> Iterator[str]:
-    """Give every log that a file of this name may be rotated of."""
+    """Yield every log of which a file of this name may be a rotated one."""
     folder, slash, name = plain_name(path).rpartition("/")
     stem, dot, ending = name.rpartition(".")
     for body, rest in ((name, ""), (stem, dot + ending)):
-        for found in SEPARATOR.finditer(body):
-            begin = found.start()
+        for match in SEPARATOR.finditer(body):
+            begin = match.start()
             if begin and STAMP.fullmatch(body, begin):
                 yield f"{folder}{slash}{body[:begin]}{rest}"

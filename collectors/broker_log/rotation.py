@@ -1,4 +1,4 @@
-"""What has to be read of a log, in order, whatever became of its files since the last pass.
+"""Plans what to read of a log, in order, whatever happened to its files since the last pass.
 
 A log goes on in the file that had its name, wherever that is now; then come files that were never
 seen under that name, because several rotations happened between two passes; then the file that has
@@ -68,9 +68,9 @@ class Plan:
 
 def plan(log: LogMark, log_folder: LogFolder) -> Plan:
     """Find every file of a log again, and those that came meanwhile."""
-    found = _found(log.files, log_folder)
-    steps = [step for step in found if step is not None]
-    gone = [mark for mark, step in zip(log.files, found, strict=True) if step is None]
+    matches = _find_files(log.files, log_folder)
+    steps = [step for step in matches if step is not None]
+    gone = [mark for mark, step in zip(log.files, matches, strict=True) if step is None]
     new = [] if _is_live_last(steps, log_folder) else _never_seen(log, log_folder, steps)
     lost = [mark for mark in gone if not mark.is_read or _was_growing(mark, log)]
     unread = [mark for mark in lost if mark.head_length or not _may_be_among(new, mark)]
@@ -102,7 +102,7 @@ def _was_growing(mark: FileMark, log: LogMark) -> bool:
 
 
 def rotated_before(log_folder: LogFolder) -> LogMark:
-    """Return a log of which everything that was rotated away is taken for read."""
+    """Return the mark of a log whose rotated files all count as read."""
     rotated = [file for file in log_folder.folder if log_folder.has_rotated(file.path)]
     rotated.sort(key=_age)
     older = rotated[:-FILES_KEPT]
@@ -115,7 +115,7 @@ def rotated_before(log_folder: LogFolder) -> LogMark:
 def is_same(file: FileStat, mark: FileMark, head: bytes | None) -> bool:
     """Whether a file that has a mark's id still holds what was read of it.
 
-    One that cannot be inspected is not taken for another: reading it will tell why.
+    One that cannot be inspected is not taken for another: reading it will report why.
     """
     if head is None:
         return True
@@ -129,7 +129,7 @@ def begins_like_any(head: bytes | None, marks: Iterable[FileMark]) -> bool:
 
 
 # ------------------------------------------------------------------ known files
-def _found(marks: Sequence[FileMark], log_folder: LogFolder) -> list[Step | None]:
+def _find_files(marks: Sequence[FileMark], log_folder: LogFolder) -> list[Step | None]:
     """Find the files of marks: by id, then those that are only held open, then copies.
 
     Ids are used again, so that those whose first bytes are known come first.
@@ -143,10 +143,10 @@ def _found(marks: Sequence[FileMark], log_folder: LogFolder) -> list[Step | None
             taken.add(step.file.id)
             steps[place] = step
 
-    known = [(place, mark) for place, mark in enumerate(marks) if mark.head_length]
-    for place, mark in known:
+    with_head = [(place, mark) for place, mark in enumerate(marks) if mark.head_length]
+    for place, mark in with_head:
         take(place, _same(by_id.get(mark.id), mark, log_folder))
-    for place, mark in known:
+    for place, mark in with_head:
         take(place, _held(mark, log_folder))
         if place not in steps:
             take(place, _copy_of(mark, log_folder, taken))
@@ -182,7 +182,7 @@ def _copy_of(mark: FileMark, log_folder: LogFolder, taken: Collection[FileId]) -
 
 def _held(mark: FileMark, log_folder: LogFolder) -> Step | None:
     file = log_folder.held(mark.id)
-    if file is None or mark.is_nameless or any(one.id == file.id for one in log_folder.folder):
+    if file is None or mark.is_nameless or any(other.id == file.id for other in log_folder.folder):
         return None
     if not is_same(file, mark, log_folder.head_of(file)):
         return None
@@ -206,18 +206,18 @@ def _loss_of(mark: FileMark, log_folder: LogFolder) -> ReadFailure:
 
 # ------------------------------------------------------------------ new files
 def _is_live_last(steps: Sequence[Step], log_folder: LogFolder) -> bool:
-    """Whether it was not rotated; what lies beside it now is then none of its own.
+    """Whether the log was not rotated; files beside it are then not its own.
 
-    One that was empty may have been written, copied and cut short since.
+    A file that was empty may have been written, copied and cut short since.
     """
     if log_folder.live is None or not steps or steps[-1].file.id != log_folder.live.id:
         return False
     return steps[-1].mark.head_length > 0
 
 
-def _never_seen(log: LogMark, log_folder: LogFolder, known: Sequence[Step]) -> list[FileStat]:
+def _never_seen(log: LogMark, log_folder: LogFolder, steps: Sequence[Step]) -> list[FileStat]:
     """Return files that were rotated away before they were seen."""
-    taken = {step.file.id for step in known}
+    taken = {step.file.id for step in steps}
     if log_folder.live is not None:
         taken.add(log_folder.live.id)
     new = [
@@ -267,15 +267,15 @@ def _with_live_last(steps: Sequence[Step], live: FileStat | None) -> list[Step]:
 def _packed_unread(
     packed: Sequence[FileStat], explained: int, log_folder: LogFolder
 ) -> list[ReadFailure]:
-    """Tell files that were compressed before they were seen.
+    """Return the failure for files that were compressed before they were read.
 
-    As many as files that had been read are gone may be these; so may one beside its own original.
+    As many of them as read files are gone may be those, compressed; so may one beside its original.
     """
     names = {file.path for file in log_folder.folder}
     unread = [file for file in packed if plain_name(file.path) not in names]
     if len(unread) <= explained:
         return []
-    told = ", ".join(file.path for file in unread[:3])
+    listing = ", ".join(file.path for file in unread[:3])
     kind = packing_of(log_folder.head_of(unread[0]) or b"")
-    why = f"{told}: {kind} before it was read, and only plain lines are read"
+    why = f"{listing}: {kind} before it was read, and only plain lines are read"
     return [ReadFailure(why=why, cause=GapCause.UNREADABLE)]

@@ -1,8 +1,8 @@
 """Reads what was appended to brokers' log files since a position, whatever rotates them.
 
-One pass takes so many bytes and seconds at most, logs with little to read first, so that a backlog
-in one of them holds up no other. Nothing is remembered here but what files are held open: where to
-go on is told by whoever stores it. Whatever cannot be read is a gap of its source.
+One pass is bounded in bytes and seconds, and reads logs with little to read first, so that a backlog
+in one of them holds up no other. Only open files are remembered here: the caller stores the position
+and passes it in. Whatever cannot be read is a gap of its source.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class TailSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TailRead:
-    """What one pass gave."""
+    """The result of one pass."""
 
     events: tuple[LogEvent, ...]
     sources: tuple[LogSource, ...]
@@ -64,7 +64,7 @@ ParserOf = Callable[[TailSource, str | None], Parser]
 
 @dataclass(slots=True, kw_only=True)
 class _SourcePass:
-    """What one pass finds of a source."""
+    """One pass over the logs of a source."""
 
     source: TailSource
     before: SourceMark | None
@@ -74,7 +74,7 @@ class _SourcePass:
     old_before_ns: int = 0
 
     def read_log(self) -> LogSource:
-        """Return how the source is, for whoever asks."""
+        """Return the state of the source."""
         parsers = [
             reading.parser for reading in self.readings.values() if reading.parser is not None
         ]
@@ -98,10 +98,10 @@ class _SourcePass:
     @property
     def error(self) -> str | None:
         """Return the errors as one line, None if there is none; names of files may be any bytes."""
-        told = [one.why for one in self.all_errors]
-        more = len(told) - MAX_ERRORS_LOGGED
+        reasons = [error.why for error in self.all_errors]
+        more = len(reasons) - MAX_ERRORS_LOGGED
         end = [f"and {more} more"] if more > 0 else []
-        whole = "; ".join([*told[:MAX_ERRORS_LOGGED], *end])
+        whole = "; ".join([*reasons[:MAX_ERRORS_LOGGED], *end])
         return "".join(sign if sign.isprintable() else "?" for sign in whole) or None
 
     @property
@@ -123,7 +123,11 @@ class _SourcePass:
         """Return up to where it is read now; None: the next pass is the first one."""
         if not self.is_listed:
             return self.before
-        marks = {path: one.mark for path, one in self.readings.items() if one.mark is not None}
+        marks = {
+            path: reading.mark
+            for path, reading in self.readings.items()
+            if reading.mark is not None
+        }
         absent = [path for path, mark in marks.items() if mark.is_absent]
         for path in absent[: max(len(absent) - ABSENT_LOGS, 0)]:
             del marks[path]
@@ -153,8 +157,8 @@ class LogTail:
         self._handles = Handles(files)
 
     def read(self, position: str | None) -> TailRead:
-        """Return what came after a position, within the limits; None: this is the first pass."""
-        before, error = _known(position)
+        """Read what was appended since a position, within the limits; None: this is the first pass."""
+        before, error = _decode_position(position)
         began = self._monotonic()
         finder = LogFinder(self._files, self._handles, read_existing=self._read_existing)
         claimed: dict[FileId, tuple[str, str]] = {}  # to source and path
@@ -171,16 +175,16 @@ class LogTail:
             for source_pass in passes
             for reading in source_pass.readings.values()
         ]
-        for source_pass, one in sorted(readings, key=lambda pair: pair[1].waiting):
-            state = None if one.mark is None else one.mark.parser
-            one.read(self._handles, partial(self._parser_of, source_pass.source, state), budget)
-        self._handles.keep(_to_hold([one for _, one in readings]))
+        for source_pass, reading in sorted(readings, key=lambda pair: pair[1].waiting):
+            state = None if reading.mark is None else reading.mark.parser
+            reading.read(self._handles, partial(self._parser_of, source_pass.source, state), budget)
+        self._handles.keep(_to_hold([reading for _, reading in readings]))
         if is_slow:
-            _tell_slow(passes, self._limits.seconds)
-        return _told(passes)
+            _report_slow(passes, self._limits.seconds)
+        return _combine(passes)
 
     def close(self) -> None:
-        """Let all files go."""
+        """Close all files."""
         self._handles.close()
 
     def _find(
@@ -196,9 +200,9 @@ class LogTail:
             source_pass.errors.append(matching)
             return source_pass
         source_pass.is_listed = True
-        known = {} if before is None else before.logs
-        paths = logs_of([*matching, *known], lambda path: self._is_own(path, known))
-        for path in self._chosen(paths, source_pass):
+        logs = {} if before is None else before.logs
+        paths = logs_of([*matching, *logs], lambda path: self._is_own(path, logs))
+        for path in self._choose(paths, source_pass):
             if not self._is_claimed(path, source_pass, claimed):
                 source_pass.readings[path] = finder.find(path, before, beside=paths)
         if not matching and not any(reading.is_found for reading in source_pass.readings.values()):
@@ -206,18 +210,18 @@ class LogTail:
             source_pass.errors.append(ReadFailure(why=why, cause=GapCause.GONE))
         return source_pass
 
-    def _is_own(self, path: str, known: Mapping[str, LogMark]) -> bool:
-        """Whether a log that is read stays one, though another came of which it may be rotated.
+    def _is_own(self, path: str, logs: Mapping[str, LogMark]) -> bool:
+        """Whether a log stays one although, by its name, it may be a rotated file of another.
 
-        It does as long as it is the file that it was; after that only if it was written itself.
+        It does as long as it is the same file; after that only if it has grown under its own name.
         """
-        log = known.get(path)
+        log = logs.get(path)
         if log is None or log.has_grown:
             return log is not None
         live = self._files.stat(path)
         return isinstance(live, FileStat) and log.is_in(live)
 
-    def _chosen(self, paths: Sequence[str], source_pass: _SourcePass) -> Sequence[str]:
+    def _choose(self, paths: Sequence[str], source_pass: _SourcePass) -> Sequence[str]:
         """Return the newest logs, as many as one pattern may have, and leave the others for good."""
         before = source_pass.before or SourceMark()
         source_pass.old_before_ns = before.old_before_ns
@@ -255,8 +259,8 @@ class LogTail:
         return owner != own
 
 
-def _known(position: str | None) -> tuple[Position, ReadFailure | None]:
-    """Read a position; one that cannot be read is none, which is told."""
+def _decode_position(position: str | None) -> tuple[Position, ReadFailure | None]:
+    """Decode a position; one that cannot be decoded is empty, with a failure."""
     if position is None:
         return {}, None
     try:
@@ -266,8 +270,8 @@ def _known(position: str | None) -> tuple[Position, ReadFailure | None]:
         return {}, ReadFailure(why=why, cause=GapCause.UNREADABLE)
 
 
-def _tell_slow(passes: Sequence[_SourcePass], seconds: float) -> None:
-    """Tell why sources are behind whose files were found slowly."""
+def _report_slow(passes: Sequence[_SourcePass], seconds: float) -> None:
+    """Add an error to the sources that are behind because finding their files took too long."""
     why = f"finding the files takes more than {seconds:g} s, and not all of them could be read"
     for source_pass in passes:
         if any(reading.is_behind for reading in source_pass.readings.values()):
@@ -280,7 +284,7 @@ def _to_hold(readings: Sequence[LogReading]) -> list[FileId]:
     return [*(ids[0] for ids in held if ids), *(id_ for ids in held for id_ in ids[1:])]
 
 
-def _told(passes: Sequence[_SourcePass]) -> TailRead:
+def _combine(passes: Sequence[_SourcePass]) -> TailRead:
     readings = [reading for source_pass in passes for reading in source_pass.readings.values()]
     marks = {source_pass.source.name: source_pass.mark for source_pass in passes}
     gaps = (source_pass.gap for source_pass in passes)

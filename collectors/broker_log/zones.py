@@ -20,5 +20,5 @@ def zone_of(text: str) -> tzinfo:
 
 def _offset(text: str) -> tzinfo | None:
     """Return a fixed offset, None if the text does not begin like one."""
-    is_one = text[:1] in ("+", "-")
-    return datetime.fromisoformat(f"2000-01-01T00:00{text}").tzinfo if is_one else None
+    is_offset = text[:1] in ("+", "-")
+    return datetime.fromisoformat(f"2000-01-01T00:00{text}").tzinfo if is_offset else None

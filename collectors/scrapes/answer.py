@@ -1,4 +1,4 @@
-"""What one endpoint gave at one observation, whichever way it was asked."""
+"""The samples of one scrape of an endpoint, from a metrics page or a Prometheus server."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from collectors.scrapes.selection import NO_ERROR, Series, is_absurd
 from rules.facts.gap import GapCause
 from rules.facts.scrapes import ScrapeFailure
 
-TOLD: Final = 200  # letters of somebody else's words
+MAX_QUOTED: Final = 200  # characters of a text that is not ours
 NOTHING: Final = ScrapeFailure(
     cause=GapCause.UNSUPPORTED, why="it holds none of the metrics that are searched for"
 )
 
 
 def plain(text: str) -> str:
-    """Return somebody else's words as one line of readable letters."""
-    return "".join(letter if letter.isprintable() else " " for letter in text[:TOLD])
+    """Return a text that is not ours as one line of printable characters."""
+    return "".join(letter if letter.isprintable() else " " for letter in text[:MAX_QUOTED])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Samples:
-    """The values that are wanted, and what could not be used."""
+    """The values of the selected series, and what could not be used."""
 
     values: Mapping[Series, float] = field(default_factory=dict)
     is_whole: bool = True  # False: what is not here may exist all the same
@@ -33,7 +33,7 @@ class Samples:
 
 @dataclass(slots=True)
 class Gathering:
-    """Takes samples one by one, up to a limit, and keeps what can be true."""
+    """Collects samples one by one, up to a limit, and leaves out impossible values."""
 
     limit: int  # series
     is_over: bool = False  # there are more series than are taken
@@ -44,7 +44,7 @@ class Gathering:
     _causes: dict[str, GapCause] = field(default_factory=dict)
 
     def add(self, series: Series, value: float) -> None:
-        """Take one sample; a broker's count of answers without an error is only noticed."""
+        """Add one sample; a broker's count of answers without an error is ignored."""
         self._seen_any = True
         if series.error == NO_ERROR:
             return
@@ -74,7 +74,7 @@ class Gathering:
             for why, count in self._left.items()
         ]
         if self.is_over:
-            why = f"it has more than {self.limit} series that are wanted"
+            why = f"it has more than {self.limit} series of the selected metrics"
             failures.append(ScrapeFailure(cause=GapCause.LIMIT, why=why))
         failures += more
         if not self._seen_any and not failures:

@@ -1,7 +1,7 @@
-"""One series over many answers: by how much it went up, when, and since when it is there.
+"""One series over many scrapes: its increases, their times, and since when it exists.
 
-A counter that went back began anew with its process, and counts from zero; what a process counted
-before it was first seen is not known. Times are microseconds on the monotonic clock.
+A counter that went down was reset by a restart of its process, and counts from zero; what a process
+counted before it was first seen is unknown. Times are microseconds on the monotonic clock.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ from rules.facts.scrapes import RISES_KEPT, Rise
 from rules.facts.times import EPOCH, SECOND_US
 
 MAX_RISES: Final = 64  # of one series; at the usual interval 60 fit into the time they are kept
-MISSES: Final = 2  # whole answers without it, then it is gone: one may have been cut short unsaid
+MISSES: Final = (
+    2  # whole answers without it, then it is gone: one may have been cut short unnoticed
+)
 MISSES_CUT: Final = (
-    20  # likewise, answers that were not whole: what is never seen would stay for ever
+    20  # likewise, answers that were not whole: else an old series would stay for ever
 )
 # A client's own rates are averages over up to two samples of 30 s.
 RATE_WINDOW_US: Final = 60 * SECOND_US
 KEPT_US: Final = round(RISES_KEPT.total_seconds() * SECOND_US)
 # A series that is back within a day goes on from where it was: it may have been hidden, and what it
-# counted before must not be told as new.
+# counted before must not be reported as new.
 BASE_KEPT_US: Final = 24 * 3600 * SECOND_US
 
 
@@ -34,7 +36,7 @@ def wall(timestamp_us: int) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class ScrapeTime:
-    """When an answer was made: its values are of some time in between."""
+    """When a scrape began and ended: its values are of some time in between."""
 
     began_us: int
     ended_us: int
@@ -42,28 +44,28 @@ class ScrapeTime:
 
 @dataclass(slots=True)
 class RiseAt:
-    """A rise between two times; without a count it is told as a rate."""
+    """A rise between two times; without a count it comes from a rate."""
 
     since_us: int
     until_us: int
     count: int | None
-    _told: tuple[int, Rise] | None = None  # as it was told last, and by which clock
+    _rise: tuple[int, Rise] | None = None  # as it was returned last, and for which clock
 
     def at(self, ahead_us: int) -> Rise:
-        """Return it by the wall clock; the same one again, for it is told for many observations."""
-        if self._told is None or self._told[0] != ahead_us:
+        """Return it by the wall clock; the same object again, because it is reported many times."""
+        if self._rise is None or self._rise[0] != ahead_us:
             since, until = wall(self.since_us + ahead_us), wall(self.until_us + ahead_us)
-            self._told = ahead_us, Rise(since=since, until=until, count=self.count)
-        return self._told[1]
+            self._rise = ahead_us, Rise(since=since, until=until, count=self.count)
+        return self._rise[1]
 
 
 @dataclass(slots=True)
-class Kept:
-    """What is remembered of one series."""
+class SeriesHistory:
+    """The remembered values and rises of one series."""
 
     value: float
     seen: ScrapeTime  # the latest answer that had it
-    first_us: int  # it has been there since
+    first_us: int  # when it was first seen
     increase: int | None = None  # between the last two answers that had it
     since_us: int | None = None
     missed: int = 0  # whole answers since then, all without it
@@ -86,7 +88,7 @@ class Kept:
         """Take the next value of a counter."""
         before = 0.0 if value < self.value else self.value
         self._rose(round(value) - round(before), self.seen.began_us, now, lag_us)
-        self._seen(value, now)
+        self._note_value(value, now)
 
     def first_total(self, since_us: int, now: ScrapeTime, *, lag_us: int) -> None:
         """Take all of a counter's first value as an increase: it was not there at `since_us`."""
@@ -94,25 +96,25 @@ class Kept:
 
     def next_rate(self, value: float, now: ScrapeTime) -> None:
         """Take the next value of a rate."""
-        self._seen(value, now)
+        self._note_value(value, now)
         if value > 0:
             since = now.began_us - RATE_WINDOW_US
             self._append(RiseAt(since, now.ended_us, None))
 
     def miss(self, *, is_whole: bool) -> None:
-        """Take that an answer lacks it."""
+        """Note that an answer lacks it."""
         if is_whole:
             self.missed += 1
         else:
             self.missed_cut += 1
 
     def forget(self, now_us: int) -> None:
-        """Forget rises that are too old to be told."""
+        """Forget rises that are too old to be reported."""
         while self.rises and now_us - self.rises[0].until_us > KEPT_US:
             self.rises.popleft()
 
     def is_reported(self, now_us: int) -> bool:
-        """Whether anything of it is still told."""
+        """Whether anything of it is still reported."""
         return not self.is_gone or (
             len(self.rises) > 0 and now_us - self.rises[-1].until_us <= KEPT_US
         )
@@ -129,7 +131,7 @@ class Kept:
             count = None if second.count is None else (first.count or 0) + second.count
             self.rises.appendleft(RiseAt(first.since_us, second.until_us, count))
 
-    def _seen(self, value: float, now: ScrapeTime) -> None:
+    def _note_value(self, value: float, now: ScrapeTime) -> None:
         if self.is_gone:
             self.first_us = now.began_us
         self.value, self.seen = value, now

@@ -1,4 +1,4 @@
-"""Endpoints of metrics: where they are, what they are called, and what opens them.
+"""Endpoints of metrics: their addresses, names and credentials.
 
 A name never holds a secret: user, password and query are no part of it, and an address that carries
 user and password in itself is rejected, since it would be shown in every list of targets. A bad address
@@ -21,12 +21,12 @@ WITH_USER: Final = "no address may hold @: give user and password as settings (i
 
 
 class BadAddressError(ValueError):
-    """An address that cannot be asked; its text repeats nothing of it."""
+    """An unusable address; the message repeats nothing of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where metrics are asked for."""
+    """An address from which metrics are scraped."""
 
     kind: EndpointKind
     url: str  # of the page, or of a server's API without its path
@@ -36,14 +36,14 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """What opens endpoints of one kind; never shown."""
+    """Credentials for endpoints of one kind; never shown."""
 
     bearer_token: str | None = field(default=None, repr=False)
     username: str | None = field(default=None, repr=False)
     password: str | None = field(default=None, repr=False)
 
     def hide(self, text: str) -> str:
-        """Return a text without what is secret, should a library have repeated it."""
+        """Return a text without the secrets, in case a library has repeated them."""
         for secret in (self.bearer_token, self.password):
             if secret:
                 text = text.replace(secret, HIDDEN)
@@ -81,14 +81,16 @@ def target_of(address: str, labels: Mapping[str, str]) -> Endpoint:
     """
     if "@" in address:
         raise BadAddressError("a target is host:port, without user and password")
-    if any(one in address for one in "/?#"):
-        raise BadAddressError("a target is host:port; labels tell scheme, path and parameters")
+    if any(sign in address for sign in "/?#"):
+        raise BadAddressError("a target is host:port; labels name scheme, path and parameters")
     scheme = labels.get("__scheme__", "http")
     path = labels.get("__metrics_path__", DEFAULT_PATH)
     start = "__param_"
-    given = {key.removeprefix(start): told for key, told in labels.items() if key.startswith(start)}
+    parameters = {
+        key.removeprefix(start): value for key, value in labels.items() if key.startswith(start)
+    }
     slash = "" if path.startswith("/") else "/"
-    query = f"?{urlencode(given)}" if given else ""
+    query = f"?{urlencode(parameters)}" if parameters else ""
     return page_at(f"{scheme}://{address}{slash}{path}{query}")
 
 
@@ -98,11 +100,11 @@ def _parts(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         port = parts.port
-    except ValueError:  # its words repeat what was given
+    except ValueError:  # its message repeats the URL
         raise BadAddressError("it is no URL like http://host:port/path") from None
     if parts.scheme not in SCHEMES or not parts.hostname:
         raise BadAddressError("it does not begin with http://host or https://host")
-    if parts.fragment or port == 0 or any(one.isspace() or not one.isprintable() for one in url):
+    if parts.fragment or port == 0 or any(sign.isspace() or not sign.isprintable() for sign in url):
         raise BadAddressError("it has port 0, a fragment, a blank or a letter that cannot be shown")
     return parts
 

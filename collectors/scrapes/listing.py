@@ -1,9 +1,9 @@
-"""Which endpoints there are: those that are set, and those that files of targets list.
+"""Lists the endpoints: those of the settings, and those of target files.
 
 The files are Prometheus' own (`file_sd_configs`), JSON or YAML, so that whatever writes them for
-Prometheus serves Tidemark too. A file is read again when it changed. One that is broken keeps what it
-last said, and so does one that is named in full and is gone; one that no pattern finds any more is
-gone with its targets, as in Prometheus.
+Prometheus serves Tidemark too. A file is read again when it changed. A broken file keeps its last
+targets, and so does a missing one that is named without wildcards; a file that no pattern matches any
+more is gone with its targets, as in Prometheus.
 Source: prometheus.io/docs/prometheus/latest/configuration/configuration/#file_sd_config.
 """
 
@@ -24,7 +24,7 @@ from rules.facts.scrapes import ScrapeFailure
 
 MAX_FILE_BYTES: Final = 1_048_576  # YAML of that size takes some seconds
 MAX_TARGETS: Final = 100_000  # of one file
-MAX_REPORTED: Final = 3  # bad targets of one file that are told one by one
+MAX_REPORTED: Final = 3  # bad targets of one file that are reported one by one
 
 Stamp = tuple[int, int, int]  # what changes with a file: inode, size, time
 
@@ -54,7 +54,7 @@ class _BrokenFileError(Exception):
 
 @dataclass(slots=True)
 class EndpointLists:
-    """Tells the endpoints, and remembers files from one time to the next."""
+    """Lists the endpoints, and remembers the files that did not change."""
 
     fixed: Sequence[Endpoint]
     patterns: Sequence[str]  # paths, with * and ? as the shell has them
@@ -62,61 +62,61 @@ class EndpointLists:
     _files: dict[str, _File] = field(default_factory=dict)
 
     def unread(self) -> Listed:
-        """Return what is known before any file is read, which may take long."""
-        kept = list(dict.fromkeys(self.fixed))[: self.limit]
-        return Listed(endpoints=tuple(_named_apart(kept)), is_known=False)
+        """Return the endpoints that are known before any file is read, which may take long."""
+        endpoints = list(dict.fromkeys(self.fixed))[: self.limit]
+        return Listed(endpoints=tuple(_named_apart(endpoints)), is_known=False)
 
     def read(self) -> Listed:
-        """Return what is listed now; reads only files that changed."""
+        """Return the present endpoints; read only files that changed."""
         failures: list[ScrapeFailure] = []
-        found: list[str] = []
+        all_paths: list[str] = []
         for pattern in self.patterns:
             paths = _paths(pattern)
-            found += paths
+            all_paths += paths
             if not paths:
                 why = f"{pattern}: no file has this name"
                 failures.append(ScrapeFailure(cause=GapCause.GONE, why=why))
-        self._files = {path: self._observed_at(path) for path in dict.fromkeys(found)}
+        self._files = {path: self._read_if_changed(path) for path in dict.fromkeys(all_paths)}
         files = self._files.values()
-        failures += [failure for one in files for failure in one.failures]
+        failures += [failure for file in files for failure in file.failures]
         every = dict.fromkeys(
             [*self.fixed, *(endpoint for file in files for endpoint in file.endpoints)]
         )
-        kept = list(every)[: self.limit]
-        if len(every) > len(kept):
-            why = f"{len(every)} endpoints are listed, and {self.limit} are asked at most"
+        endpoints = list(every)[: self.limit]
+        if len(every) > len(endpoints):
+            why = f"{len(every)} endpoints are listed, and {self.limit} are scraped at most"
             failures.append(ScrapeFailure(cause=GapCause.LIMIT, why=why))
         return Listed(
-            endpoints=tuple(_named_apart(kept)),
+            endpoints=tuple(_named_apart(endpoints)),
             failures=tuple(failures),
-            is_known=all(one.was_read for one in files),
+            is_known=all(file.was_read for file in files),
         )
 
-    def _observed_at(self, path: str) -> _File:
-        known, stamp = self._files.get(path, _File()), None
+    def _read_if_changed(self, path: str) -> _File:
+        file, stamp = self._files.get(path, _File()), None
         try:
             stamp = _stamp(path)
-            if stamp == known.stamp:
-                return known
+            if stamp == file.stamp:
+                return file
             endpoints, failures = _read(path)
         except OSError as exc:
             why = f"{path}: {(exc.strerror or str(exc)).lower()}"
-            return replace(known, stamp=None, failures=(_unreadable(why),))
+            return replace(file, stamp=None, failures=(_unreadable(why),))
         except _BrokenFileError as exc:
-            return replace(known, stamp=stamp, failures=(_unreadable(f"{path} {exc}"),))
+            return replace(file, stamp=stamp, failures=(_unreadable(f"{path} {exc}"),))
         return _File(stamp=stamp, endpoints=endpoints, failures=failures, was_read=True)
 
 
 def _paths(pattern: str) -> list[str]:
-    """Return the files of a pattern; one without wildcards is itself, whether or not it is there."""
+    """Return the files of a pattern; one without wildcards is returned even if the file is missing."""
     if not glob.has_magic(pattern):
         return [pattern]
     return sorted(glob.glob(pattern))  # noqa: PTH207 - a Path has no pattern with a folder before it
 
 
 def _stamp(path: str) -> Stamp:
-    told = Path(path).stat()
-    return told.st_ino, told.st_size, told.st_mtime_ns
+    status = Path(path).stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _unreadable(why: str) -> ScrapeFailure:
@@ -124,7 +124,7 @@ def _unreadable(why: str) -> ScrapeFailure:
 
 
 def _named_apart(endpoints: Sequence[Endpoint]) -> Iterator[Endpoint]:
-    """Give names that differ: two pages may differ in their query alone, which is not shown."""
+    """Yield the endpoints with distinct names: two pages may differ only in their hidden query."""
     seen: dict[str, int] = {}
     for endpoint in endpoints:
         seen[endpoint.name] = seen.get(endpoint.name, 0) + 1
@@ -134,7 +134,7 @@ def _named_apart(endpoints: Sequence[Endpoint]) -> Iterator[Endpoint]:
 
 # ------------------------------------------------------------------ one file
 def _read(path: str) -> tuple[tuple[Endpoint, ...], tuple[ScrapeFailure, ...]]:
-    """Return the targets of a file, and those that are none.
+    """Return the targets of a file, and a failure for each bad one.
 
     Raises:
         OSError: it cannot be read.
@@ -146,7 +146,7 @@ def _read(path: str) -> tuple[tuple[Endpoint, ...], tuple[ScrapeFailure, ...]]:
         content = file.read(MAX_FILE_BYTES + 1)
     if len(content) > MAX_FILE_BYTES:
         raise _BrokenFileError(f"is larger than {MAX_FILE_BYTES} bytes")
-    document = _parsed(path, content)
+    document = _parse(path, content)
     if not isinstance(document, list):
         raise _BrokenFileError("is no list of targets and labels")
     endpoints: list[Endpoint] = []
@@ -162,7 +162,7 @@ def _read(path: str) -> tuple[tuple[Endpoint, ...], tuple[ScrapeFailure, ...]]:
     return tuple(endpoints), tuple(failures)
 
 
-def _parsed(path: str, content: bytes) -> Any:
+def _parse(path: str, content: bytes) -> Any:
     """Return what a file holds.
 
     YAML is read in Python, not in C, which ends the process at a list that is nested too deeply.
@@ -180,7 +180,7 @@ def _parsed(path: str, content: bytes) -> Any:
 
 
 def _targets(groups: Sequence[object]) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Give every target with its group's labels."""
+    """Yield every target with its group's labels."""
     count = 0
     for group in groups:
         if not isinstance(group, dict) or not isinstance(group.get("targets"), list):
@@ -195,9 +195,9 @@ def _targets(groups: Sequence[object]) -> Iterator[tuple[str, Mapping[str, str]]
             yield target, labels
 
 
-def _labels(told: object) -> Mapping[str, str]:
-    if told is None:
+def _labels(labels: object) -> Mapping[str, str]:
+    if labels is None:
         return {}
-    if not isinstance(told, dict) or not all(isinstance(one, str) for one in told.values()):
+    if not isinstance(labels, dict) or not all(isinstance(value, str) for value in labels.values()):
         raise _BrokenFileError("has labels that are no text")
-    return told
+    return labels

@@ -1,7 +1,7 @@
 """Reads the text of a metrics page: Prometheus' text format and OpenMetrics.
 
-A page may have a hundred thousand lines of which a few are wanted: only those are parsed. It may also
-be anything else, so that lines are cut short, counted and never trusted.
+A page may have a hundred thousand lines of which a few are selected: only those are parsed. It may also
+be anything else, so that long lines are rejected, counted and never trusted.
 Source: prometheus.io/docs/instrumenting/exposition_formats; the parser is prometheus_client's.
 """
 
@@ -15,13 +15,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from collectors.scrapes.answer import Gathering, Samples
-from collectors.scrapes.selection import LINE_BEGINNING, wanted
+from collectors.scrapes.selection import LINE_BEGINNING, series_of
 from rules.facts.gap import GapCause
 from rules.facts.scrapes import ScrapeFailure
 
 MAX_LINE: Final = 4096  # bytes; the parser takes quadratic time for labels that go on for ever
 STEP: Final = 65_536  # bytes searched at once: other threads run in between
-_WANTED_LINE: Final = re.compile(
+_CANDIDATE_LINE: Final = re.compile(
     rb"^[ \t]*(?:" + LINE_BEGINNING + rb")[^\n]*", re.MULTILINE | re.IGNORECASE
 )
 _FIRST_SAMPLE: Final = re.compile(rb"^[ \t\r]*[^#\s][^\n]*", re.MULTILINE)
@@ -30,9 +30,9 @@ _UNREADABLE: Final = "lines that cannot be read"
 
 
 def read_page(body: bytes, *, is_openmetrics: bool, max_series: int) -> Samples:
-    """Return what is wanted of a page; what is no page at all is told as such."""
+    """Return the selected samples of a page; a body in another format is a failure."""
     first = _FIRST_SAMPLE.search(body, 0, STEP)
-    if first is not None and len(first[0]) <= MAX_LINE and _parsed(first[0]) is None:
+    if first is not None and len(first[0]) <= MAX_LINE and _parse(first[0]) is None:
         return _no_page("it is in none of Prometheus' text formats")
     gathering = Gathering(limit=max_series)
     more: list[ScrapeFailure] = []
@@ -53,31 +53,31 @@ def _no_page(why: str) -> Samples:
 
 
 def _lines(body: bytes) -> Iterator[bytes]:
-    """Give the lines that may be wanted."""
+    """Yield the lines that may hold a selected series."""
     begin = 0
     while begin < len(body):
         end = body.find(b"\n", begin + STEP)
         end = len(body) if end < 0 else end + 1
-        yield from (found[0] for found in _WANTED_LINE.finditer(body, begin, end))
+        yield from (match[0] for match in _CANDIDATE_LINE.finditer(body, begin, end))
         begin = end
 
 
 def _take(line: bytes, gathering: Gathering) -> None:
-    sample = _parsed(line)
+    sample = _parse(line)
     if sample is None:
         gathering.leave_out(_UNREADABLE, GapCause.UNREADABLE)
         return
-    series = wanted(sample.name, sample.labels)
+    series = series_of(sample.name, sample.labels)
     if series is not None:
         gathering.add(series, sample.value)
 
 
-def _parsed(line: bytes) -> Sample | None:
+def _parse(line: bytes) -> Sample | None:
     """Return the one sample of a line, None if it has none that can be read."""
     if len(line) > MAX_LINE:
         return None
     try:
         families = text_string_to_metric_families(line.decode())
         return next((sample for family in families for sample in family.samples), None)
-    except (ValueError, IndexError):  # the parser's words for whatever is wrong
+    except (ValueError, IndexError):  # what the parser raises for any error
         return None

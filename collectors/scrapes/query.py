@@ -1,7 +1,7 @@
-"""Asks a Prometheus server for the same series, and reads its answer.
+"""Queries a Prometheus server for the same series, and reads its answer.
 
-An instant query gives each series' last value, and nothing of a target that is down. The server has
-scraped it some time before, which it does not tell with it: `PROMETHEUS_LAG` is what is allowed for.
+An instant query returns each series' last value, and nothing of a target that is down. The server
+scraped it some time before, and the answer does not say when: `PROMETHEUS_LAG` is what is allowed for.
 Source: prometheus.io/docs/prometheus/latest/querying/api.
 """
 
@@ -13,14 +13,14 @@ from datetime import timedelta
 from typing import Any, Final
 
 from collectors.scrapes.answer import Gathering, Samples, plain
-from collectors.scrapes.selection import NAMES, wanted
+from collectors.scrapes.selection import NAMES, series_of
 from rules.facts.gap import GapCause
 from rules.facts.scrapes import ScrapeFailure
 
 QUERY_PATH: Final = "/api/v1/query"
 PROMETHEUS_LAG: Final = timedelta(minutes=1)  # servers scrape every 15 s to 60 s
 
-Found = tuple[Mapping[str, str], float]
+LabelledValue = tuple[Mapping[str, str], float]
 
 
 def query(matchers: str) -> str:
@@ -29,7 +29,7 @@ def query(matchers: str) -> str:
 
 
 def read_answer(body: bytes, *, max_series: int) -> Samples:
-    """Return what is wanted of a server's answer; what is no such answer is told as such."""
+    """Return the selected samples of a server's answer; any other body is a failure."""
     try:
         document: Any = json.loads(body)
     except (ValueError, RecursionError):
@@ -39,17 +39,17 @@ def read_answer(body: bytes, *, max_series: int) -> Samples:
     result = _result_of(document)
     if result is None:
         return _no_answer("its answer holds no vector")
-    return _gathered(result, _warnings(document), max_series)
+    return _gather(result, _warnings(document), max_series)
 
 
 def error_in(body: bytes) -> str | None:
-    """Return what a server says is wrong with a query, None if it does not say."""
+    """Return the server's error message for a query, None if there is none."""
     try:
         document: Any = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    told = document.get("error") if isinstance(document, dict) else None
-    return f"the server says: {plain(told)}" if isinstance(told, str) and told else None
+    error = document.get("error") if isinstance(document, dict) else None
+    return f"the server says: {plain(error)}" if isinstance(error, str) and error else None
 
 
 def _no_answer(why: str) -> Samples:
@@ -66,35 +66,35 @@ def _result_of(document: Mapping[str, Any]) -> list[Any] | None:
 
 
 def _warnings(document: Mapping[str, Any]) -> Iterator[ScrapeFailure]:
-    """Give the server's warnings: it may have had a part of the data alone."""
+    """Yield the server's first warning: it may have had only a part of the data."""
     warnings = document.get("warnings")
-    for told in warnings[:1] if isinstance(warnings, list) else ():
+    for warning in warnings[:1] if isinstance(warnings, list) else ():
         yield ScrapeFailure(
-            cause=GapCause.BROKER_ERROR, why=f"the server warns: {plain(str(told))}"
+            cause=GapCause.BROKER_ERROR, why=f"the server warns: {plain(str(warning))}"
         )
 
 
-def _gathered(result: list[Any], warnings: Iterable[ScrapeFailure], max_series: int) -> Samples:
+def _gather(result: list[Any], warnings: Iterable[ScrapeFailure], max_series: int) -> Samples:
     gathering, more = Gathering(limit=max_series), list(warnings)
-    for one in result:
+    for entry in result:
         if gathering.is_over:
             break
-        found = _sample_of(one)
-        if found is None:
+        sample = _sample_of(entry)
+        if sample is None:
             gathering.leave_out("series that cannot be read", GapCause.UNREADABLE)
             continue
-        labels, value = found
-        series = wanted(labels.get("__name__", ""), _without_name(labels))
+        labels, value = sample
+        series = series_of(labels.get("__name__", ""), _without_name(labels))
         if series is not None:
             gathering.add(series, value)
     return gathering.done(more)
 
 
-def _sample_of(one: Any) -> Found | None:
+def _sample_of(entry: Any) -> LabelledValue | None:
     """Return labels and value of a series, None if it has another shape."""
-    match one:
+    match entry:
         case {"metric": dict(labels), "value": [_, str(text)]}:
-            is_text = all(isinstance(told, str) for told in labels.values())
+            is_text = all(isinstance(label, str) for label in labels.values())
             try:
                 return (labels, float(text)) if is_text else None
             except ValueError:

@@ -1,7 +1,8 @@
 """Puts the series of an endpoint together into facts: one reading per client and topic.
 
-Several series may tell the same: in two spellings, scraped by two jobs, or before and after a label
-changed. They are never added up, so that nothing is counted twice: of the newest the one that rose most is taken.
+Several series may count the same: in two spellings, scraped by two jobs, or before and after a label
+changed. They are never added up, so that nothing is counted twice: of the newest the one that rose most
+is taken.
 """
 
 from __future__ import annotations
@@ -11,15 +12,15 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
-from collectors.scrapes.counting import Kept, RiseAt, wall
+from collectors.scrapes.counting import RiseAt, SeriesHistory, wall
 from collectors.scrapes.endpoints import Endpoint
 from collectors.scrapes.selection import Quantity, Series
 from rules.facts.scrapes import ClientReading, Counted, RequestErrors, Rise, UncleanElections
 
 CLIENT_QUANTITIES: Final = (Quantity.RECORD_ERRORS, Quantity.RECORD_RETRIES)
 
-KeptReadings = Mapping[Series, Kept]
-Pairs = list[tuple[Series, Kept]]
+Histories = Mapping[Series, SeriesHistory]
+Pairs = list[tuple[Series, SeriesHistory]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,26 +32,26 @@ class Readings:
     unclean_elections: tuple[UncleanElections, ...] = ()
 
     def moved(self, by: timedelta) -> Readings:
-        """Return the same facts by a wall clock that was set; it takes as long as making them."""
+        """Return the same facts after the wall clock was set; it takes as long as building them."""
         return Readings(
-            clients=tuple(_moved_client(client, by) for client in self.clients),
+            clients=tuple(_move_client(client, by) for client in self.clients),
             request_errors=tuple(
-                replace(error, counted=_moved(error.counted, by)) for error in self.request_errors
+                replace(error, counted=_move(error.counted, by)) for error in self.request_errors
             ),
             unclean_elections=tuple(
-                replace(election, counted=_moved(election.counted, by))
+                replace(election, counted=_move(election.counted, by))
                 for election in self.unclean_elections
             ),
         )
 
 
-def readings_of(endpoint: Endpoint, told: KeptReadings, ahead_us: int) -> Readings:
+def readings_of(endpoint: Endpoint, histories: Histories, ahead_us: int) -> Readings:
     """Return the facts, in the order of their names; `ahead_us` leads to the wall clock."""
     clients: dict[tuple[str, str, str], Pairs] = {}
     requests: dict[tuple[str, str, str], Pairs] = {}
     elections: dict[str, Pairs] = {}
-    for series, kept in told.items():
-        address, pair = series.place or endpoint.address, (series, kept)
+    for series, history in histories.items():
+        address, pair = series.place or endpoint.address, (series, history)
         if series.quantity in CLIENT_QUANTITIES:
             key = (address, series.client_id or "", series.topic or "")
             clients.setdefault(key, []).append(pair)
@@ -69,13 +70,13 @@ def readings_of(endpoint: Endpoint, told: KeptReadings, ahead_us: int) -> Readin
                 address=address,
                 request=request,
                 error=error,
-                counted=_counted(pairs, ahead_us),
+                counted=_count(pairs, ahead_us),
             )
             for (address, request, error), pairs in sorted(requests.items())
         ),
         unclean_elections=tuple(
             UncleanElections(
-                endpoint=endpoint.name, address=address, counted=_counted(pairs, ahead_us)
+                endpoint=endpoint.name, address=address, counted=_count(pairs, ahead_us)
             )
             for address, pairs in sorted(elections.items())
         ),
@@ -86,62 +87,64 @@ def _client(endpoint: str, key: tuple[str, str, str], pairs: Pairs, ahead_us: in
     address, client_id, topic = key
     errors = [pair for pair in pairs if pair[0].quantity is Quantity.RECORD_ERRORS]
     retries = [pair for pair in pairs if pair[0].quantity is Quantity.RECORD_RETRIES]
-    every = [kept for _, kept in pairs]
+    every = [history for _, history in pairs]
     return ClientReading(
         endpoint=endpoint,
         address=address,
         client_id=client_id,
         topic=topic or None,
-        seen_since=wall(min(kept.first_us for kept in every) + ahead_us),
-        seen_at=wall(max(kept.seen.ended_us for kept in every) + ahead_us),
-        is_gone=all(kept.is_gone for kept in every),
-        errors=_counted(errors, ahead_us) if errors else None,
-        retries=_counted(retries, ahead_us) if retries else None,
+        seen_since=wall(min(history.first_us for history in every) + ahead_us),
+        seen_at=wall(max(history.seen.ended_us for history in every) + ahead_us),
+        is_gone=all(history.is_gone for history in every),
+        errors=_count(errors, ahead_us) if errors else None,
+        retries=_count(retries, ahead_us) if retries else None,
     )
 
 
-def _counted(pairs: Pairs, ahead_us: int) -> Counted:
-    """Return what series of one thing say; where a total is told, a rate says nothing more."""
-    totals = [kept for series, kept in pairs if not series.is_rate]
-    rates = [kept for series, kept in pairs if series.is_rate]
+def _count(pairs: Pairs, ahead_us: int) -> Counted:
+    """Return the count of several series of one quantity; a total is preferred to a rate."""
+    totals = [history for series, history in pairs if not series.is_rate]
+    rates = [history for series, history in pairs if series.is_rate]
     rises = _rises(totals or rates, ahead_us)
-    told_rate = max((kept.value for kept in rates), default=None)
+    client_rate = max((history.value for history in rates), default=None)
     if not totals:
-        return Counted(total=None, increase=None, since=None, rate=told_rate, rises=rises)
-    best = max(totals, key=lambda kept: (kept.seen.ended_us, kept.increase or 0, kept.value))
+        return Counted(total=None, increase=None, since=None, rate=client_rate, rises=rises)
+    best = max(
+        totals, key=lambda history: (history.seen.ended_us, history.increase or 0, history.value)
+    )
     return Counted(
         total=round(best.value),
         increase=best.increase,
         since=None if best.since_us is None else wall(best.since_us + ahead_us),
-        rate=told_rate if best.rate is None else best.rate,
+        rate=client_rate if best.rate is None else best.rate,
         rises=rises,
     )
 
 
-def _rises(series: list[Kept], ahead_us: int) -> tuple[Rise, ...]:
-    """Return all rises in time's order; of several at the same time the largest."""
+def _rises(series: list[SeriesHistory], ahead_us: int) -> tuple[Rise, ...]:
+    """Return all rises in order of time; of several at the same time the largest."""
     if len(series) == 1:
         return tuple(rise.at(ahead_us) for rise in series[0].rises)
     largest: dict[tuple[int, int], RiseAt] = {}
-    for rise in (rise for one in series for rise in one.rises):
-        known = largest.get((rise.until_us, rise.since_us))
-        if known is None or (rise.count or 0) > (known.count or 0):
+    for rise in (rise for history in series for rise in history.rises):
+        other = largest.get((rise.until_us, rise.since_us))
+        if other is None or (rise.count or 0) > (other.count or 0):
             largest[rise.until_us, rise.since_us] = rise
     return tuple(largest[key].at(ahead_us) for key in sorted(largest))
 
 
 # ------------------------------------------------------------------ a wall clock that was set
-def _moved_client(one: ClientReading, by: timedelta) -> ClientReading:
+def _move_client(reading: ClientReading, by: timedelta) -> ClientReading:
     return replace(
-        one,
-        seen_since=one.seen_since + by,
-        seen_at=one.seen_at + by,
-        errors=None if one.errors is None else _moved(one.errors, by),
-        retries=None if one.retries is None else _moved(one.retries, by),
+        reading,
+        seen_since=reading.seen_since + by,
+        seen_at=reading.seen_at + by,
+        errors=None if reading.errors is None else _move(reading.errors, by),
+        retries=None if reading.retries is None else _move(reading.retries, by),
     )
 
 
-def _moved(counted: Counted, by: timedelta) -> Counted:
+def _move(counted: Counted, by: timedelta) -> Counted:
     return replace(
         counted,
         since=None if counted.since is None else counted.since + by,

@@ -1,9 +1,9 @@
-"""Asks one endpoint over HTTP, within a time and up to a size; what goes wrong is a `ScrapeFailure`.
+"""Scrapes one endpoint over HTTP, within a time and up to a size; an error is a `ScrapeFailure`.
 
 Redirects are not followed, since credentials would go along, and no body is taken compressed: a few
 kilobytes could become gigabytes. Proxies and passwords of the environment are not used. Names are
-resolved by whoever is given for it: the event loop's own threads are few, and would wait for the
-slowest name server also when the service ends.
+resolved by the injected `resolve`: the event loop's own threads are few, and would wait for the slowest
+name server also when the service ends.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Limits:
 
     seconds: float  # from the connection to the last byte
     max_body_bytes: int
-    max_series: int  # that are wanted
+    max_series: int  # of the selected metrics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class _RejectedError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScrapeOptions:
-    """How endpoints are asked."""
+    """How endpoints are scraped."""
 
     limits: Limits
     credentials: Mapping[EndpointKind, Credentials]
@@ -77,7 +77,7 @@ class ScrapeOptions:
         credentials = self.credentials.get(endpoint.kind, Credentials())
         try:
             async with asyncio.timeout(self.limits.seconds), self._client() as client:
-                return await self._asked_anywhere(client, endpoint, credentials)
+                return await self._get_from_any_address(client, endpoint, credentials)
         except (TimeoutError, httpx2.TimeoutException):
             why = f"no whole answer within {self.limits.seconds:g} s"
             return ScrapeFailure(cause=GapCause.TIMEOUT, why=why)
@@ -99,20 +99,20 @@ class ScrapeOptions:
     def _client(self) -> httpx2.AsyncClient:
         return httpx2.AsyncClient(verify=self.tls, trust_env=False, timeout=self.limits.seconds)
 
-    async def _asked_anywhere(
+    async def _get_from_any_address(
         self, client: httpx2.AsyncClient, endpoint: Endpoint, credentials: Credentials
     ) -> Body:
-        """Ask at the first address of its name that takes a connection."""
+        """Send the request to the first address of its name that accepts a connection."""
         url = httpx2.URL(endpoint.url)
         for address in (addresses := await self.resolve(url.host, url.port or 0)):
             try:
-                return await self._asked(client, endpoint, credentials, url.copy_with(host=address))
+                return await self._get(client, endpoint, credentials, url.copy_with(host=address))
             except httpx2.ConnectError:
                 if address == addresses[-1]:
                     raise
         raise _RejectedError(GapCause.UNREACHABLE, "its host name cannot be resolved")
 
-    async def _asked(
+    async def _get(
         self,
         client: httpx2.AsyncClient,
         endpoint: Endpoint,
@@ -138,10 +138,10 @@ class ScrapeOptions:
         ) as response:
             media_type = _media_type(response)
             if response.status_code != HTTPStatus.OK:
-                told = await self._content(response) if is_server else b""
-                raise _rejected(response, error_in(told))
+                error_body = await self._content(response) if is_server else b""
+                raise _rejection(response, error_in(error_body))
             if response.headers.get("content-encoding", "identity").lower() != "identity":
-                why = "the body is compressed, which was not asked for"
+                why = "the body is compressed, which was not requested"
                 raise _RejectedError(GapCause.UNREADABLE, why)
             if not is_server and media_type in NO_PAGES:
                 raise _RejectedError(GapCause.UNREADABLE, f"it is {media_type}, no page of metrics")
@@ -160,10 +160,10 @@ class ScrapeOptions:
 def addresses_of(host: str, port: int) -> list[str]:
     """Return the addresses of a name, in the order in which they are to be tried; it may take long."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        targets = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return []
-    return list(dict.fromkeys(str(target[0]) for *_, target in found))
+    return list(dict.fromkeys(str(target[0]) for *_, target in targets))
 
 
 def tls_context(ca_location: str | None) -> ssl.SSLContext:
@@ -175,8 +175,8 @@ def tls_context(ca_location: str | None) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=ca_location)
     except OSError as exc:  # also ssl.SSLError: it holds no certificate
-        told = f"scrapes.ssl_ca_location: {ca_location} holds no certificate that can be read"
-        raise SettingsError(told) from exc
+        message = f"scrapes.ssl_ca_location: {ca_location} holds no certificate that can be read"
+        raise SettingsError(message) from exc
 
 
 def _basic(credentials: Credentials) -> httpx2.BasicAuth | None:
@@ -186,11 +186,11 @@ def _basic(credentials: Credentials) -> httpx2.BasicAuth | None:
 
 
 def _media_type(response: httpx2.Response) -> str:
-    told: str = response.headers.get("content-type", "")
-    return told.partition(";")[0].strip().lower()
+    header: str = response.headers.get("content-type", "")
+    return header.partition(";")[0].strip().lower()
 
 
-def _rejected(response: httpx2.Response, said: str | None) -> _RejectedError:
+def _rejection(response: httpx2.Response, said: str | None) -> _RejectedError:
     status = response.status_code
     if status in REJECTED:
         return _RejectedError(GapCause.NOT_AUTHORIZED, f"HTTP {status}: it wants other credentials")

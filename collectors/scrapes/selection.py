@@ -1,4 +1,4 @@
-"""Which series of a page are wanted, in every spelling in which exporters write them.
+"""Selects the series of a page that Tidemark reads, in every spelling of the exporters.
 
 The JMX exporter writes names as its rules say, and without rules `kafka_producer_producer_metrics_...`
 for MBeans of Kafka's clients and `..._Count{name="ErrorsPerSec"}` for those of brokers; its agent 1.0.1
@@ -42,7 +42,7 @@ LINE_BEGINNING: Final = (
 )
 _ESCAPED: Final = re.compile(r"\\(.)")  # as javax.management.ObjectName.quote does
 _WORDS: Final = re.compile(r"[^a-z0-9]+")
-# Who runs the process, by the labels that a Prometheus server adds; the first that is there.
+# Where the process runs, by the labels that a Prometheus server adds; the first one counts.
 _PLACES: Final = ("instance", "pod", "kubernetes_pod_name")
 NO_ERROR: Final = "NONE"  # answers without an error are counted under this name
 LARGEST: Final = 2.0**53  # above it a float is no count any more
@@ -59,7 +59,7 @@ class Quantity(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """One series that is wanted: what it counts, of whom, and all that tells it from others."""
+    """One selected series: what it counts, of which process and client, and its own labels."""
 
     quantity: Quantity
     is_rate: bool = False  # per second, as the client itself measures it; else a total
@@ -71,45 +71,45 @@ class Series:
     rest: tuple[tuple[str, str], ...] = ()  # name and all labels, as they came
 
 
-def wanted(name: str, labels: Mapping[str, str]) -> Series | None:
-    """Return what a sample counts, None if it is not wanted."""
+def series_of(name: str, labels: Mapping[str, str]) -> Series | None:
+    """Return the series of a sample, None if it is not selected."""
     plain = name.lower().replace(".", "_").replace("-", "_")
-    known = {_WORDS.sub("", key.lower()): value for key, value in labels.items()}
-    found = _of_client(plain, known) or _of_broker(plain, known)
-    if found is None:
+    by_key = {_WORDS.sub("", key.lower()): value for key, value in labels.items()}
+    series = _of_client(plain, by_key) or _of_broker(plain, by_key)
+    if series is None:
         return None
-    place = next((labels[one] for one in _PLACES if labels.get(one)), None)
-    return replace(found, place=place, rest=(("__name__", name), *sorted(labels.items())))
+    place = next((labels[label] for label in _PLACES if labels.get(label)), None)
+    return replace(series, place=place, rest=(("__name__", name), *sorted(labels.items())))
 
 
-def _of_client(plain: str, known: Mapping[str, str]) -> Series | None:
-    found = _CLIENT.fullmatch(plain)
-    client_id = _unquoted(known.get("clientid") or known.get("client") or "")
-    if found is None or not client_id:
+def _of_client(plain: str, labels: Mapping[str, str]) -> Series | None:
+    match = _CLIENT.fullmatch(plain)
+    client_id = _unquote(labels.get("clientid") or labels.get("client") or "")
+    if match is None or not client_id:
         return None
-    is_error = found["what"] == "error"
+    is_error = match["what"] == "error"
     return Series(
         quantity=Quantity.RECORD_ERRORS if is_error else Quantity.RECORD_RETRIES,
-        is_rate=found["rate"] is not None,
+        is_rate=match["rate"] is not None,
         client_id=client_id,
-        topic=known.get("topic") or None,
+        topic=labels.get("topic") or None,
     )
 
 
-def _unquoted(client_id: str) -> str:
+def _unquote(client_id: str) -> str:
     """Return a client's own name: Java puts one with letters that JMX does not allow in quotes."""
     if len(client_id) < 2 or not (client_id.startswith('"') and client_id.endswith('"')):
         return client_id
-    return _ESCAPED.sub(lambda found: "\n" if found[1] == "n" else found[1], client_id[1:-1])
+    return _ESCAPED.sub(lambda match: "\n" if match[1] == "n" else match[1], client_id[1:-1])
 
 
-def _of_broker(plain: str, known: Mapping[str, str]) -> Series | None:
+def _of_broker(plain: str, labels: Mapping[str, str]) -> Series | None:
     meter = _METERS.get(plain)
-    if meter is not None and known.get("name", "").lower() != meter:
+    if meter is not None and labels.get("name", "").lower() != meter:
         return None
     if _ELECTION.fullmatch(plain):
         return Series(quantity=Quantity.UNCLEAN_ELECTIONS)
-    request, error = known.get("request"), known.get("error")
+    request, error = labels.get("request"), labels.get("error")
     if not _REQUEST.fullmatch(plain) or not request or not error:
         return None
     return Series(quantity=Quantity.REQUEST_ERRORS, request=request, error=error)

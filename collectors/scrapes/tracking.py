@@ -1,7 +1,7 @@
-"""One endpoint over many observations: what its series count, and which clients came and went.
+"""One endpoint over many scrapes: what its series count, and which clients came and went.
 
-It judges nothing. A series that is new in a process which was seen whole before has counted all that
-it shows since then; one whose process was not seen before has counted for nobody knows how long.
+It makes no verdicts. A new series of a process whose earlier answer was whole has counted its whole
+value since then; one whose process was not seen before has counted since an unknown time.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Final
 
 from collectors.scrapes.answer import Samples
-from collectors.scrapes.counting import BASE_KEPT_US, Kept, ScrapeTime, wall
+from collectors.scrapes.counting import BASE_KEPT_US, ScrapeTime, SeriesHistory, wall
 from collectors.scrapes.endpoints import Endpoint
 from collectors.scrapes.query import PROMETHEUS_LAG
 from collectors.scrapes.readings import Readings, readings_of
@@ -32,7 +32,7 @@ class Tracker:
     endpoint: Endpoint
     fresh_us: int  # how long an answer may be used
     max_series: int
-    _kept: dict[Series, Kept] = field(default_factory=dict)
+    _histories: dict[Series, SeriesHistory] = field(default_factory=dict)
     _answered: ScrapeTime | None = None  # the latest answer
     _was_whole: bool = False  # that answer
     _places: frozenset[str | None] = frozenset()  # of that answer
@@ -43,13 +43,13 @@ class Tracker:
     failed_attempts: int = 0  # attempts in a row, up to the latest, that gave nothing
 
     def note_failed(self, failure: ScrapeFailure, now: ScrapeTime) -> None:
-        """Take that an attempt gave nothing."""
-        self._attempted(now, (failure,), failed=True)
+        """Note that an attempt gave no answer."""
+        self._note_attempt(now, (failure,), failed=True)
 
     def note(self, samples: Samples, now: ScrapeTime) -> None:
-        """Take an answer; one that holds nothing and could not be read is none."""
+        """Add an answer; one without values that could not be read counts as a failed attempt."""
         is_answer = samples.is_whole or len(samples.values) > 0
-        self._attempted(now, samples.failures, failed=not is_answer)
+        self._note_attempt(now, samples.failures, failed=not is_answer)
         if not is_answer:
             return
         for series, value in samples.values.items():
@@ -63,12 +63,16 @@ class Tracker:
         self._samples = len(samples.values)
 
     def readings(self, ahead_us: int, now_us: int) -> Readings:
-        """Return what is known of clients and brokers; `ahead_us` leads to the wall clock."""
-        told = {series: one for series, one in self._kept.items() if one.is_reported(now_us)}
-        return readings_of(self.endpoint, told, ahead_us)
+        """Return the readings of clients and brokers; `ahead_us` leads to the wall clock."""
+        histories = {
+            series: history
+            for series, history in self._histories.items()
+            if history.is_reported(now_us)
+        }
+        return readings_of(self.endpoint, histories, ahead_us)
 
     def state(self, ahead_us: int, now_us: int) -> EndpointState:
-        """Return how the endpoint is."""
+        """Return the state of the endpoint."""
         answered, since_us = self._answered, self._answered_since_us
         return EndpointState(
             name=self.endpoint.name,
@@ -89,25 +93,27 @@ class Tracker:
         return self.failed_attempts > 0
 
     def answered_within(self, seconds: float, now_us: int) -> bool:
-        """Whether there was an answer so lately."""
+        """Whether the latest answer is at most so many seconds old."""
         answered = self._answered
         return answered is not None and now_us - answered.ended_us <= seconds * SECOND_US
 
     # -------------------------------------------------------------- one series
     def _take(self, series: Series, value: float, now: ScrapeTime) -> None:
-        known = self._kept.get(series)
-        if known is None:
-            known = self._kept[series] = Kept(value=value, seen=now, first_us=now.began_us)
+        history = self._histories.get(series)
+        if history is None:
+            history = self._histories[series] = SeriesHistory(
+                value=value, seen=now, first_us=now.began_us
+            )
             since_us = self._absent_at()
             if not series.is_rate and since_us is not None and self._is_new(series):
-                known.first_total(since_us, now, lag_us=self._lag_us)
+                history.first_total(since_us, now, lag_us=self._lag_us)
         elif not series.is_rate:
-            known.next_total(value, now, lag_us=self._lag_us)
+            history.next_total(value, now, lag_us=self._lag_us)
         if series.is_rate:
-            known.next_rate(value, now)
+            history.next_rate(value, now)
 
     def _absent_at(self) -> int | None:
-        """Return when a series that is new was not there; None if nobody knows."""
+        """Return the last time at which a new series was absent, None if that is unknown."""
         if self._answered is None or not self._was_whole:
             return None
         return self._answered.began_us - LATE_US
@@ -118,32 +124,32 @@ class Tracker:
 
     def _miss(self, samples: Samples) -> None:
         """Count the answers that lack a series."""
-        for series in self._kept.keys() - samples.values.keys():
-            self._kept[series].miss(is_whole=samples.is_whole)
+        for series in self._histories.keys() - samples.values.keys():
+            self._histories[series].miss(is_whole=samples.is_whole)
 
     def _drop(self, now_us: int) -> None:
-        """Forget what has been gone for long, and the oldest where there is too much of it.
+        """Forget series that have been gone for long, and the oldest ones if there are too many.
 
-        An endpoint may show new series for ever and never a whole answer, which alone tells that the
+        An endpoint may show new series for ever and never a whole answer, which alone shows that the
         old ones are gone.
         """
-        for one in self._kept.values():
-            one.forget(now_us)
+        for history in self._histories.values():
+            history.forget(now_us)
         old = {
             series
-            for series, one in self._kept.items()
-            if one.is_gone and now_us - one.seen.ended_us > BASE_KEPT_US
+            for series, history in self._histories.items()
+            if history.is_gone and now_us - history.seen.ended_us > BASE_KEPT_US
         }
-        by_age = sorted(self._kept, key=lambda series: self._kept[series].seen.ended_us)
+        by_age = sorted(self._histories, key=lambda series: self._histories[series].seen.ended_us)
         spare = max(len(by_age) - 2 * self.max_series, 0)
         for series in old.union(by_age[:spare]):
-            del self._kept[series]
+            del self._histories[series]
 
     @property
     def _lag_us(self) -> int:
         return PROMETHEUS_LAG_US if self.endpoint.kind is EndpointKind.PROMETHEUS else 0
 
-    def _attempted(
+    def _note_attempt(
         self, now: ScrapeTime, failures: Sequence[ScrapeFailure], *, failed: bool
     ) -> None:
         self._took_seconds = (now.ended_us - now.began_us) / SECOND_US

@@ -1,8 +1,8 @@
 """Which requests Tidemark sends, and in which versions it reads their answers.
 
 The lower bound is the first version that carries what is needed, the upper bound the newest one
-whose layout was checked. A broker outside the range is told apart by ApiVersions (KIP-35): an
-unsupported version is otherwise answered by a closed connection and nothing else.
+whose layout was checked. A broker outside the range is recognized by ApiVersions (KIP-35): an
+unsupported version is otherwise answered only by closing the connection.
 """
 
 from __future__ import annotations

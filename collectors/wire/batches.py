@@ -86,11 +86,11 @@ def holds_records(
     start: int,
     end: int,
 ) -> bool | None:
-    """Say whether [start, end) holds a record that a read_committed reader would be given.
+    """Whether [start, end) holds a record that a read_committed reader would get.
 
     `headers` begin at or before `start`; if they do not reach `end` and nothing was found, the
-    answer is None. It is also None where compaction left a batch that straddles `start` and the
-    headers alone cannot tell on which side its remaining records are.
+    answer is None. It is also None if compaction left a batch that straddles `start`, because the
+    headers alone do not show on which side its remaining records are.
     """
     is_sure = True
     for batch in headers:

@@ -2,8 +2,8 @@
 
 These two carry nearly all bytes of a round. In their flexible versions every partition is a record
 of fixed size as long as it has no tagged fields (and, for a commit, no metadata text), so that a
-topic is one NumPy view instead of thousands of Python objects. Whatever does not have that shape
-is reported as such, and the caller reads it with the general codec.
+topic is one NumPy view instead of thousands of Python objects. Any other body raises
+`IrregularError`, and the caller reads it with the general codec.
 Source: ListOffsetsRequest.json and -Response.json v6 to v10, OffsetFetchResponse.json v8 and v9.
 """
 
@@ -22,7 +22,7 @@ from rules.facts.column import Int64s
 
 TIMEOUT_FIELD_SINCE: Final = 10
 
-_ASKED: Final = np.dtype(
+_REQUESTED: Final = np.dtype(
     [("partition", ">i4"), ("leader_epoch", ">i4"), ("timestamp", ">i8"), ("tags", "u1")]
 )
 _OFFSET: Final = np.dtype(
@@ -109,12 +109,12 @@ def list_offsets_body(
 ) -> bytes:
     """Return the body of a ListOffsets request in version 6 to 10."""
     parts = [struct.pack(">ib", kind.replica_id, kind.isolation), _uvarint(len(topics) + 1)]
-    for asked in topics:
-        records = np.zeros(len(asked.partition), _ASKED)
-        records["partition"] = asked.partition
-        records["leader_epoch"] = asked.leader_epoch
+    for topic in topics:
+        records = np.zeros(len(topic.partition), _REQUESTED)
+        records["partition"] = topic.partition
+        records["leader_epoch"] = topic.leader_epoch
         records["timestamp"] = kind.timestamp
-        name = asked.topic.encode()
+        name = topic.topic.encode()
         parts += [_uvarint(len(name) + 1), name, _uvarint(len(records) + 1)]
         parts += [records.tobytes(), b"\0"]
     if version >= TIMEOUT_FIELD_SINCE:
@@ -126,7 +126,7 @@ def read_list_offsets(body: bytes | bytearray) -> list[TopicBlock]:
     """Read a ListOffsets answer of version 6 to 10.
 
     Raises:
-        IrregularError: it has tagged fields, ends early, or has a name that is no text.
+        IrregularError: it has tagged fields, ends early, or has a name that is not UTF-8.
     """
     reader = _Reader(body, _OFFSET)
     for _ in range(reader.array_length()):
@@ -140,7 +140,7 @@ def read_offset_fetch(body: bytes | bytearray) -> list[GroupBlock]:
 
     Raises:
         IrregularError: a commit carries metadata text or tagged fields, the body ends early, or
-            has a name that is no text.
+            has a name that is not UTF-8.
     """
     reader = _Reader(body, _COMMIT)
     groups: list[tuple[str, int, int]] = []
@@ -166,14 +166,14 @@ class _Reader:
     it ends early, or `blocks` finds the irregular record, which itself was read where it is.
     """
 
-    __slots__ = ("_body", "_chunks", "_found", "_layout", "_position")
+    __slots__ = ("_body", "_chunks", "_layout", "_position", "_topics")
 
     def __init__(self, body: bytes | bytearray, layout: np.dtype[np.void]) -> None:
         self._body = memoryview(body)
         self._layout = layout
         self._position = _THROTTLE_BYTES
         self._chunks: list[memoryview] = []
-        self._found: list[tuple[str, int]] = []
+        self._topics: list[tuple[str, int]] = []
 
     def uvarint(self) -> int:
         value = shift = 0
@@ -203,7 +203,7 @@ class _Reader:
     def topic(self) -> None:
         name, count = self.text(), self.array_length()
         self._chunks.append(self._take(count * self._layout.itemsize))
-        self._found.append((name, count))
+        self._topics.append((name, count))
         self.no_tags()
 
     def blocks(self) -> list[TopicBlock]:
@@ -216,7 +216,7 @@ class _Reader:
         columns = [_int64(records[name]) for name in _BLOCK_COLUMNS]
         blocks: list[TopicBlock] = []
         start = 0
-        for name, count in self._found:
+        for name, count in self._topics:
             stop = start + count
             blocks.append(TopicBlock(name, *(column[start:stop] for column in columns)))
             start = stop

@@ -1,8 +1,8 @@
 """One non-blocking connection to a broker: connect, TLS, set-up, then pipelined requests.
 
-A connection never waits by itself: `Pool` tells it when its socket is ready. Answers come in the
-order of the requests, which Kafka guarantees per connection; a correlation id that differs ends
-the connection, since everything after it would be taken for something else.
+A connection never waits by itself: `Pool` calls it when its socket is ready. Answers come in the
+order of the requests, which Kafka guarantees per connection; a wrong correlation id ends the
+connection, since all later answers would be assigned to the wrong requests.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ class Address:
 
 
 class UnresolvableError(ConnectionFailedError):
-    """The host has no address; asking the resolver again at once would only take time."""
+    """The host has no address; another lookup at once would only take time."""
 
 
-def _told(error: OSError) -> str:
+def _reason_of(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
@@ -97,14 +97,14 @@ class Connection:
     def _resolve(self) -> deque[_Target]:
         """Return every address that the name has: a listener may be bound to one of them only."""
         try:
-            found = socket.getaddrinfo(
+            targets = socket.getaddrinfo(
                 self.address.host, self.address.port, type=socket.SOCK_STREAM
             )
         except (socket.gaierror, UnicodeError) as exc:
             why = f"{self.address}: the host name cannot be resolved"
             raise UnresolvableError(Failure(GapCause.UNREACHABLE, why)) from exc
         return deque(
-            (family, kind, protocol, target) for family, kind, protocol, _, target in found
+            (family, kind, protocol, target) for family, kind, protocol, _, target in targets
         )
 
     def _open_next(self) -> socket.socket:
@@ -114,7 +114,7 @@ class Connection:
             try:
                 sock = socket.socket(family, kind, protocol)
             except OSError as exc:  # such as an address family that this machine lacks
-                why = _told(exc)
+                why = _reason_of(exc)
                 continue
             sock.setblocking(False)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -123,9 +123,9 @@ class Connection:
                 return sock
             why = os.strerror(code).lower()
             sock.close()
-        raise self._failed(GapCause.UNREACHABLE, why)
+        raise self._failure(GapCause.UNREACHABLE, why)
 
-    # -------------------------------------------------------------- what the pool asks
+    # -------------------------------------------------------------- for the pool
     @property
     def interest(self) -> int:
         """Selector events that this connection waits for."""
@@ -150,7 +150,7 @@ class Connection:
 
     @property
     def owes_answer(self) -> bool:
-        """Whether an answer is still to come, wanted or not."""
+        """Whether an answer is still to come, abandoned or not."""
         return bool(self._awaited)
 
     def send(self, token: int, api: Api, version: int, body: bytes) -> None:
@@ -164,21 +164,21 @@ class Connection:
         )
 
     def on_ready(self, events: int) -> list[tuple[int, bytearray]]:
-        """Do what the socket is ready for; return answered tokens with the bodies."""
+        """Read or write what the socket is ready for; return answered tokens with the bodies."""
         try:
             self._advance(events)
         except ConnectionFailedError:
             raise
         except ssl.SSLCertVerificationError as exc:
-            raise self._rejected(f"its certificate is not trusted: {exc.verify_message}") from exc
+            raise self._rejection(f"its certificate is not trusted: {exc.verify_message}") from exc
         except (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError) as exc:
             raise self._closed_by_broker() from exc
         except ssl.SSLError as exc:
-            raise self._rejected(f"TLS failed: {exc.reason or exc}") from exc
+            raise self._rejection(f"TLS failed: {exc.reason or exc}") from exc
         except codec.UnreadableError as exc:
-            raise self._failed(GapCause.UNREADABLE, str(exc)) from exc
+            raise self._failure(GapCause.UNREADABLE, str(exc)) from exc
         except OSError as exc:
-            raise self._failed(GapCause.UNREACHABLE, _told(exc)) from exc
+            raise self._failure(GapCause.UNREACHABLE, _reason_of(exc)) from exc
         return self.take_answers()
 
     def take_answers(self) -> list[tuple[int, bytearray]]:
@@ -200,7 +200,7 @@ class Connection:
                 self.socket = self._open_next()
                 return
             if code:
-                raise self._failed(GapCause.UNREACHABLE, os.strerror(code).lower())
+                raise self._failure(GapCause.UNREACHABLE, os.strerror(code).lower())
             self._begin_tls_or_setup()
         if self.stage is Stage.TLS:
             self._advance_tls()
@@ -293,7 +293,7 @@ class Connection:
     def _take_answer(self, answer: bytearray) -> None:
         (correlation_id,) = _LENGTH.unpack_from(answer)
         if not self._awaited or self._awaited[0].correlation_id != correlation_id:
-            raise self._failed(GapCause.UNREADABLE, "answered something that was not asked")
+            raise self._failure(GapCause.UNREADABLE, "answered something that was not requested")
         awaited = self._awaited.popleft()
         del answer[: codec.response_header_length(awaited.api, awaited.version)]
         if awaited.token is None:
@@ -305,27 +305,27 @@ class Connection:
             self._answers.append((awaited.token, answer))
 
     # -------------------------------------------------------------- failures
-    def _failed(self, cause: GapCause, why: str) -> ConnectionFailedError:
+    def _failure(self, cause: GapCause, why: str) -> ConnectionFailedError:
         return ConnectionFailedError(Failure(cause, f"{self.address}: {why}"))
 
-    def _rejected(self, why: str) -> ConnectionFailedError:
+    def _rejection(self, why: str) -> ConnectionFailedError:
         failure = Failure(GapCause.NOT_AUTHORIZED, f"{self.address}: {why}", rejected=True)
         return ConnectionFailedError(failure)
 
     def _closed_by_broker(self) -> ConnectionFailedError:
-        asked = f" after {self._awaited[0].api.name} was asked" if self._awaited else ""
-        why = f"the broker closed the connection{asked}"
+        after = f" after {self._awaited[0].api.name} was sent" if self._awaited else ""
+        why = f"the broker closed the connection{after}"
         if self.stage is Stage.TLS:
-            told = f"{self.address}: {why} during TLS, as a listener does that wants none"
-            return ConnectionFailedError(Failure(GapCause.UNREACHABLE, told, rejected=True))
+            message = f"{self.address}: {why} during TLS, as a listener does that wants none"
+            return ConnectionFailedError(Failure(GapCause.UNREACHABLE, message, rejected=True))
         is_first = self.stage is Stage.READY and bool(self._awaited) and not self._has_answered
         if is_first and not self._security.uses_sasl:
-            # It may as well have died: only an observation of all addresses can take this for a rejection.
-            told = f"{self.address}: {why}, as a listener does that wants SASL"
-            return ConnectionFailedError(Failure(GapCause.UNREACHABLE, told, rejected=True))
-        return self._failed(GapCause.UNREACHABLE, why)
+            # The broker may as well have died: only if all addresses do this is it a rejection.
+            message = f"{self.address}: {why}, as a listener does that wants SASL"
+            return ConnectionFailedError(Failure(GapCause.UNREACHABLE, message, rejected=True))
+        return self._failure(GapCause.UNREACHABLE, why)
 
     def _not_kafka(self, first_bytes: bytearray) -> ConnectionFailedError:
         if first_bytes[0] == TLS_ALERT:
-            return self._rejected("the listener speaks TLS: set the security protocol to SSL")
-        return self._failed(GapCause.UNREADABLE, "what answers there is not a Kafka broker")
+            return self._rejection("the listener speaks TLS: set the security protocol to SSL")
+        return self._failure(GapCause.UNREADABLE, "what answers there is not a Kafka broker")

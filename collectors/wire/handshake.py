@@ -1,4 +1,4 @@
-"""What is said on a new connection before it may be used: ApiVersions, then SASL.
+"""The set-up of a new connection: ApiVersions, then SASL.
 
 Without any I/O: a generator that yields requests and is sent the bodies of their answers, so that
 the connection drives it from its own loop. Source: KIP-35 and KIP-511 (ApiVersions), KIP-43 and
@@ -40,7 +40,7 @@ class SetupRequest:
 
 @dataclass(frozen=True, slots=True)
 class Established:
-    """What the set-up found out."""
+    """The result of the set-up."""
 
     versions: Versions
     lifetime: timedelta | None = None  # after which the broker wants the credentials again
@@ -50,7 +50,7 @@ Setup = Generator[SetupRequest, bytearray, Established]
 
 
 def setup(security: Security) -> Setup:
-    """Ask for the versions and authenticate where the listener wants it."""
+    """Query the versions, and authenticate if the listener uses SASL."""
     versions = yield from _api_versions()
     if not security.uses_sasl:
         return Established(versions)
@@ -64,7 +64,7 @@ def _api_versions() -> Generator[SetupRequest, bytearray, Versions]:
     )
     body = yield SetupRequest(API_VERSIONS, 3, codec.encode(request))
     if int.from_bytes(body[:2], "big") == UNSUPPORTED_VERSION:
-        # A broker that knows no v3 answers in v0's layout, whatever was asked (KIP-511).
+        # A broker that knows no v3 answers in v0's layout, whatever the request (KIP-511).
         empty = codec.message(API_VERSIONS, 0, "ApiVersionsRequest")()
         body = yield SetupRequest(API_VERSIONS, 0, codec.encode(empty))
         answer = codec.decode(API_VERSIONS, 0, body)
@@ -82,13 +82,13 @@ def _api_versions() -> Generator[SetupRequest, bytearray, Versions]:
 def _authenticate(
     security: Security, versions: Versions
 ) -> Generator[SetupRequest, bytearray, timedelta | None]:
-    """Prove who we are; return how long the broker takes it for proven (KIP-368)."""
+    """Authenticate; return the session lifetime that the broker grants (KIP-368)."""
     mechanism = str(security.sasl_mechanism)
     request = codec.message(SASL_HANDSHAKE, 1, "SaslHandshakeRequest")(mechanism=mechanism)
     body = yield SetupRequest(SASL_HANDSHAKE, 1, codec.encode(request))
     answer = codec.decode(SASL_HANDSHAKE, 1, body)
     offered = ", ".join(answer.mechanisms) or "none: the listener does not use SASL"
-    _refuse_errors(answer.error_code, mechanism, f"the listener offers: {offered}")
+    _raise_on_error(answer.error_code, mechanism, f"the listener offers: {offered}")
 
     version = _sasl_version(versions)
     exchange = sasl.start(security)
@@ -96,7 +96,7 @@ def _authenticate(
         token = next(exchange)
         while True:
             answer = yield from _sasl_step(version, token)
-            _refuse_errors(
+            _raise_on_error(
                 answer.error_code, f"user {security.sasl_username}", answer.error_message
             )
             token = exchange.send(answer.auth_bytes)
@@ -119,7 +119,7 @@ def _sasl_step(version: int, token: bytes) -> Generator[SetupRequest, bytearray,
     return codec.decode(SASL_AUTHENTICATE, version, body)
 
 
-def _refuse_errors(code: int, what: str, hint: str | None) -> None:
+def _raise_on_error(code: int, what: str, hint: str | None) -> None:
     if int(code) == codec.NO_ERROR:
         return
     why = f"{codec.error_name(int(code))} for {what}" + (f" ({hint})" if hint else "")

@@ -2,8 +2,8 @@
 
 Each exchange has its own time limit: a broker that is late costs its own answers and nothing of
 the others. A connection that failed, or was late with an answer, is closed and opened again by the
-next `connect`. One that is late with its set-up (a frozen broker accepts connections and says
-nothing) stays open, and later rounds wait for it only a time.
+next `connect`. One that is late with its set-up (a frozen broker accepts connections and sends
+nothing) stays open, and later rounds wait for it only briefly.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rules.facts.gap import GapCause
 Answer = bytearray | Failure
 UNRESOLVABLE_SECONDS: Final = 30.0  # a resolver may take seconds, and is outside every limit
 USABLE_LIFETIME: Final = 0.85  # of the session lifetime that a broker grants (KIP-368)
-LATE_AGAIN_SECONDS: Final = 0.5  # what a broker gets that was already late with its set-up
+LATE_AGAIN_SECONDS: Final = 0.5  # for a broker that was already late with its set-up
 _UNFINISHED: Final = (Stage.CONNECTING, Stage.TLS, Stage.SETUP)
 
 
@@ -60,9 +60,9 @@ class Pool:
         self, addresses: Iterable[Address], *, timeout_seconds: float
     ) -> dict[Address, Failure]:
         """Make connections ready, side by side; return why each of the others is not."""
-        wanted = set(addresses)
-        self._begin(wanted)
-        waiting = [self._connections[a] for a in wanted if a in self._connections]
+        targets = set(addresses)
+        self._begin(targets)
+        waiting = [self._connections[a] for a in targets if a in self._connections]
         fresh = [connection for connection in waiting if connection not in self._late]
         begin = time.monotonic()
         self._drive(lambda: _unfinished(fresh), timeout_seconds)
@@ -73,7 +73,7 @@ class Pool:
                 self._late.add(connection)
                 waited = time.monotonic() - begin
                 self._failures[connection.address] = _late(connection, waited)
-        return {address: self._failures[address] for address in wanted & self._failures.keys()}
+        return {address: self._failures[address] for address in targets & self._failures.keys()}
 
     def connect_any(
         self, addresses: Sequence[Address], *, timeout_seconds: float
@@ -113,7 +113,7 @@ class Pool:
     ) -> list[Answer]:
         """Send all calls, pipelined per connection; return an answer or a failure for each.
 
-        With `keep_late` a connection that is late is not closed: somebody else will be asked, and
+        With `keep_late` a connection that is late is not closed: the caller tries another broker, and
         the answer is thrown away when it comes.
         """
         self._answers = {}

@@ -67,7 +67,7 @@ def read_records(data: bytes) -> RecordSet:
             break
         last = base + last_delta if magic == V2_MAGIC else base
         try:
-            _refuse(magic, attributes)
+            _check_readable(magic, attributes)
             if not attributes & CONTROL:
                 records += _records(data, position + HEADER.size, end, base, fields[-1])
         except (_MalformedError, IndexError) as exc:
@@ -80,7 +80,7 @@ class _MalformedError(Exception):
     """Ends the reading of one batch."""
 
 
-def _refuse(magic: int, attributes: int) -> None:
+def _check_readable(magic: int, attributes: int) -> None:
     if magic != V2_MAGIC:
         raise _MalformedError(f"has format v{magic}")
     if attributes & _COMPRESSION:

@@ -86,9 +86,9 @@ class DescribedPartition:
         ids, epochs = self.producers["producer_id"], self.producers["producer_epoch"]
         return dict(zip(ids.tolist(), epochs.tolist(), strict=True))
 
-    def known(self, ids: frozenset[int]) -> tuple[KnownProducer, ...]:
-        """Return those of these producers that the partition remembers."""
-        wanted = np.isin(self.producers["producer_id"], sorted(ids))
+    def producers_with(self, ids: frozenset[int]) -> tuple[KnownProducer, ...]:
+        """Return the producers with these ids that the partition remembers."""
+        is_requested = np.isin(self.producers["producer_id"], sorted(ids))
         return tuple(
             KnownProducer(
                 producer_id=int(record["producer_id"]),
@@ -96,7 +96,7 @@ class DescribedPartition:
                 last_sequence=int(record["last_sequence"]),
                 last_timestamp=int(record["last_timestamp"]),
             )
-            for record in self.producers[wanted]
+            for record in self.producers[is_requested]
         )
 
 
@@ -107,9 +107,9 @@ def read_transactions(body: bytes | bytearray) -> tuple[DescribedTransaction, ..
         UnreadableError: the bytes do not follow the message definition.
     """
     cursor = _Cursor(body)
-    found = cursor.array(lambda: _transaction(cursor))
+    transactions = cursor.array(lambda: _transaction(cursor))
     cursor.skip_tags()
-    return found
+    return transactions
 
 
 def read_producers(body: bytes | bytearray) -> tuple[DescribedPartition, ...]:

@@ -92,10 +92,10 @@ def test_what_was_read_can_be_read_again(inbox: Store) -> None:
 def test_a_key_is_known_with_what_was_answered(inbox: Store) -> None:
     add(inbox, delivery(1, 2, key="k", digest="abc"), delivery(3))
     with inbox.turn() as turn:
-        assert turn.known("k") == KnownDelivery(
+        assert turn.find_delivery("k") == KnownDelivery(
             digest="abc", counts=Counts(lines=7, events=2, unparsed=1)
         )
-        assert turn.known("l") is None
+        assert turn.find_delivery("l") is None
 
 
 def test_events_and_deliveries_that_wait_are_counted(inbox: Store) -> None:

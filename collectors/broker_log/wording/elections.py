@@ -1,7 +1,7 @@
 """Lines of a KRaft controller about elections of replicas that were not known to have everything.
 
-Such an election is told twice: by who decides it, with the topic id alone, and by every controller
-that takes the change over, with the topic. Controllers with ZooRoundWriter say nothing of it.
+Such an election is logged twice: by the controller that decides it, with the topic id alone, and by
+every controller that applies the change, with the topic. Controllers with ZooKeeper do not log it.
 Source: PartitionChangeBuilder (from Kafka 3.6 on) and PartitionRegistration (3.0) up to 4.4, and lines
 of real 4.1 controllers.
 """
@@ -18,10 +18,10 @@ from collectors.broker_log.wording.fields import (
     LineUnreadableError,
     broker_if_any,
     brokers,
-    compiled,
+    compile_pattern,
     int32,
     int32_if_any,
-    matched,
+    match_start,
     partition_of,
     topic_id_if_any,
 )
@@ -33,40 +33,40 @@ SETTING: Final = "Setting new leader for topicId "
 UNCLEAN: Final = "UNCLEAN partition change for "
 
 _LIST: Final = r"\[(?P<{}>[\d, ]{{0,2000}})\]"
-_SETTING: Final = compiled(
+_SETTING: Final = compile_pattern(
     rf"{SETTING}{TOPIC_ID}, partition (?P<partition>\d{{1,10}}) to (?P<leader>{NUMBER}) using "
     r"(?:(?P<unclean>an unclean election)|a clean election|ELR)"
 )
-_CHANGE: Final = compiled(rf"{UNCLEAN}{TOPIC_PARTITION} with topic ID {TOPIC_ID}: ")
-_WHOLE: Final = compiled(rf"partitionEpoch: {NUMBER} -> {NUMBER}(?=\s|$)")
-_CHANGED_LEADER: Final = compiled(rf"\bleader: (?P<before>{NUMBER}) -> (?P<after>{NUMBER})")
-_CHANGED_EPOCH: Final = compiled(rf"\bleaderEpoch: {NUMBER} -> (?P<after>{NUMBER})")
-_ISR: Final = compiled(r"\bisr: " + _LIST.format("before") + " -> ")
-_ELR: Final = compiled(r"\belr: " + _LIST.format("before") + " -> ")
-_LAST_KNOWN: Final = compiled(r"\blastKnownElr: " + _LIST.format("before") + " -> ")
+_CHANGE: Final = compile_pattern(rf"{UNCLEAN}{TOPIC_PARTITION} with topic ID {TOPIC_ID}: ")
+_WHOLE: Final = compile_pattern(rf"partitionEpoch: {NUMBER} -> {NUMBER}(?=\s|$)")
+_CHANGED_LEADER: Final = compile_pattern(rf"\bleader: (?P<before>{NUMBER}) -> (?P<after>{NUMBER})")
+_CHANGED_EPOCH: Final = compile_pattern(rf"\bleaderEpoch: {NUMBER} -> (?P<after>{NUMBER})")
+_ISR: Final = compile_pattern(r"\bisr: " + _LIST.format("before") + " -> ")
+_ELR: Final = compile_pattern(r"\belr: " + _LIST.format("before") + " -> ")
+_LAST_KNOWN: Final = compile_pattern(r"\blastKnownElr: " + _LIST.format("before") + " -> ")
 
 _PREVIOUS: Final = ". Previous partition: PartitionRegistration("
-_PREVIOUS_ISR: Final = compiled(r"\bisr=" + _LIST.format("before"))
-_PREVIOUS_ELR: Final = compiled(r"\belr=" + _LIST.format("before"))
-_PREVIOUS_LAST_KNOWN: Final = compiled(r"\blastKnownElr=" + _LIST.format("before"))
-_PREVIOUS_LEADER: Final = compiled(rf"\bleader=(?P<before>{NUMBER})")
-_PREVIOUS_EPOCH: Final = compiled(rf"\bleaderEpoch=(?P<before>{NUMBER})")
+_PREVIOUS_ISR: Final = compile_pattern(r"\bisr=" + _LIST.format("before"))
+_PREVIOUS_ELR: Final = compile_pattern(r"\belr=" + _LIST.format("before"))
+_PREVIOUS_LAST_KNOWN: Final = compile_pattern(r"\blastKnownElr=" + _LIST.format("before"))
+_PREVIOUS_LEADER: Final = compile_pattern(rf"\bleader=(?P<before>{NUMBER})")
+_PREVIOUS_EPOCH: Final = compile_pattern(rf"\bleaderEpoch=(?P<before>{NUMBER})")
 
 
 def setting(line: Line) -> UncleanChange | None:
     """Read that the controller elects a leader; None: a clean election."""
-    found = matched(_SETTING, line.said)
-    if found["unclean"] is None:
+    match = match_start(_SETTING, line.said)
+    if match["unclean"] is None:
         return None
-    _, told, rest = line.said.partition(_PREVIOUS)
-    previous = rest.partition(", change record:")[0] if told else ""
+    _, separator, rest = line.said.partition(_PREVIOUS)
+    previous = rest.partition(", change record:")[0] if separator else ""
     epoch = _text(_PREVIOUS_EPOCH, previous)
     return UncleanChange(
         origin=line.origin,
         topic=None,
-        partition=int32(found["partition"]),
-        topic_id=topic_id_if_any(found["topic_id"]),
-        leader=broker_if_any(found["leader"]),
+        partition=int32(match["partition"]),
+        topic_id=topic_id_if_any(match["topic_id"]),
+        leader=broker_if_any(match["leader"]),
         leader_before=broker_if_any(_text(_PREVIOUS_LEADER, previous)),
         leader_epoch=None if epoch is None else int32(epoch) + 1,  # each new leader has the next
         isr_before=_brokers(_PREVIOUS_ISR, previous),
@@ -81,35 +81,35 @@ def change(line: Line) -> UncleanChange | None:
     From Kafka 4.1 on every change is called so until the leader of an unclean election has recovered,
     also that the leader is gone, and a clean election from the ISR or the ELR.
     """
-    found = matched(_CHANGE, line.said)
-    told = line.said[found.end() :]
-    if _WHOLE.search(told) is None:
+    match = match_start(_CHANGE, line.said)
+    changes = line.said[match.end() :]
+    if _WHOLE.search(changes) is None:
         raise LineUnreadableError(line.said)  # cut short: whom it elects may be missing
-    leaders = _CHANGED_LEADER.search(told)
+    leaders = _CHANGED_LEADER.search(changes)
     leader = None if leaders is None else broker_if_any(leaders["after"])
-    isr, elr = _brokers(_ISR, told), _brokers(_ELR, told)
-    is_elected = leader is not None and _ISR.search(told) is not None
+    isr, elr = _brokers(_ISR, changes), _brokers(_ELR, changes)
+    is_elected = leader is not None and _ISR.search(changes) is not None
     if leaders is None or not is_elected or leader in (*isr, *elr):
         return None
-    name, epoch = partition_of(found), _CHANGED_EPOCH.search(told)
+    name, epoch = partition_of(match), _CHANGED_EPOCH.search(changes)
     return UncleanChange(
         origin=line.origin,
         topic=name.topic,
         partition=name.partition,
-        topic_id=topic_id_if_any(found["topic_id"]),
+        topic_id=topic_id_if_any(match["topic_id"]),
         leader=leader,
         leader_before=broker_if_any(leaders["before"]),
         leader_epoch=None if epoch is None else int32_if_any(epoch["after"]),
         isr_before=isr,
         elr_before=elr,
-        last_known_elr_before=_brokers(_LAST_KNOWN, told),
+        last_known_elr_before=_brokers(_LAST_KNOWN, changes),
     )
 
 
-def _text(pattern: re.Pattern[str], told: str) -> str | None:
-    found = pattern.search(told)
-    return None if found is None else str(found["before"])
+def _text(pattern: re.Pattern[str], text: str) -> str | None:
+    match = pattern.search(text)
+    return None if match is None else str(match["before"])
 
 
-def _brokers(pattern: re.Pattern[str], told: str) -> tuple[BrokerId, ...]:
-    return brokers(_text(pattern, told) or "")
+def _brokers(pattern: re.Pattern[str], text: str) -> tuple[BrokerId, ...]:
+    return brokers(_text(pattern, text) or "")

@@ -25,12 +25,12 @@ class LineUnreadableError(Exception):
     """A line of a kind that we search for, and which cannot be read."""
 
 
-def compiled(pattern: str) -> re.Pattern[str]:
+def compile_pattern(pattern: str) -> re.Pattern[str]:
     """Return a pattern whose digits are ASCII digits."""
     return re.compile(pattern, re.ASCII)
 
 
-def matched(pattern: re.Pattern[str], said: str) -> re.Match[str]:
+def match_start(pattern: re.Pattern[str], said: str) -> re.Match[str]:
     """Return how a message begins with a pattern; LineUnreadableError if it does not."""
     match = pattern.match(said)
     if match is None:
@@ -54,17 +54,17 @@ def int64(text: str) -> int:
 
 
 def int64_if_any(text: str | None) -> int | None:
-    """Return an offset or a producer id, None where the line tells none."""
+    """Return an offset or a producer id, None if the line has none."""
     return None if text is None or text == "-1" else int64(text)
 
 
 def int32_if_any(text: str | None) -> int | None:
-    """Return a leader epoch, None where the line tells none."""
+    """Return a leader epoch, None if the line has none."""
     return None if text is None or text == "-1" else int32(text)
 
 
 def broker_if_any(text: str | None) -> BrokerId | None:
-    """Return a broker, None where the line tells none."""
+    """Return a broker, None if the line has none."""
     number = int32_if_any(text)
     return None if number is None else BrokerId(number)
 
@@ -81,7 +81,7 @@ def partition_of(match: re.Match[str]) -> TopicPartition:
 
 
 def topic_id_if_any(text: str | None) -> TopicId | None:
-    """Return a topic id, None where the line tells none."""
+    """Return a topic id, None if the line has none."""
     return None if text is None or text == _NO_TOPIC_ID else TopicId(text)
 
 

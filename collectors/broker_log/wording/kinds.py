@@ -16,8 +16,8 @@ class Kind:
     """One kind of lines."""
 
     mark: str  # with which the message begins; rare in all other lines
-    # Returns None for a line that begins so and tells of nothing; LineUnreadableError if it is ours
-    # and cannot be read.
+    # Returns None for a line that begins so and is no event; LineUnreadableError if it is of this
+    # kind and cannot be read.
     read: Callable[[Line], LogEvent | FirstLine | None]
     is_second: bool = False  # it belongs to the line before, which has its time
 

@@ -17,12 +17,12 @@ from collectors.broker_log.wording.fields import (
     LineUnreadableError,
     broker_if_any,
     brokers,
-    compiled,
+    compile_pattern,
     int32,
     int32_if_any,
     int64,
     int64_if_any,
-    matched,
+    match_start,
     partition_of,
     topic_id_if_any,
 )
@@ -47,60 +47,62 @@ TRUNCATING: Final = "Truncating "
 NON_MONOTONIC: Final = "Non-monotonic update of high watermark from "
 
 _LIST: Final = r"[\d,]{1,2000}"
-_SHRINKING: Final = compiled(
+_SHRINKING: Final = compile_pattern(
     rf"{SHRINKING}(?P<before>{_LIST}) to (?P<after>{_LIST})(?:\. Leader: "
     rf"\(highWatermark: (?P<high_watermark>{NUMBER}), endOffset: (?P<end>{NUMBER})\))?"
     r"(?=\.| \(|\s*$)"
 )
 _ISR: Final = r"(?P<isr>[\d,]{0,2000})"
-_UPDATED: Final = compiled(  # in brackets to Kafka 2.8
+_UPDATED: Final = compile_pattern(  # in brackets to Kafka 2.8
     rf"{UPDATED}\[?{_ISR}\]? ? ?(?:\(under-min-isr\) )?and (?:zkV|v)ersion updated to \[?\d"
 )
 _TOPIC_ID: Final = r"(?: with topic id (?:Some\([A-Za-z0-9_-]{1,30}\)|None))?"
-_LEADER: Final = compiled(
+_LEADER: Final = compile_pattern(
     rf"{LEADER}{TOPIC_PARTITION}{_TOPIC_ID} starts at leader epoch (?P<epoch>{NUMBER}) from offset"
     rf" {NUMBER} with (?:partition epoch {NUMBER}, )?high watermark {NUMBER},? ISR \[{_ISR}\]"
 )
-_STILL_LEADER: Final = compiled(rf"{STILL_LEADER}{TOPIC_PARTITION}{_TOPIC_ID} and partition state ")
-_STILL: Final = compiled(
+_STILL_LEADER: Final = compile_pattern(
+    rf"{STILL_LEADER}{TOPIC_PARTITION}{_TOPIC_ID} and partition state "
+)
+_STILL: Final = compile_pattern(
     rf"since it is already the leader with leader epoch (?P<epoch>{NUMBER})\. Current high watermark"
     rf" {NUMBER}, ISR \[{_ISR}\]"
 )
 # To Kafka 2.5 the log itself says that it is loaded, also when it was just made.
-_LOADED_ITSELF: Final = compiled(
+_LOADED_ITSELF: Final = compile_pattern(
     rf"{LOADED}log with \d{{1,10}} segments, log start offset {NUMBER} and"
     rf" log end offset (?P<end>{NUMBER}) in "
 )
 _DIRECTORY: Final = f"{LOADED}Log(dir="
-_LOADED: Final = compiled(
+_LOADED: Final = compile_pattern(
     rf"(?:, topicId={TOPIC_ID})?, topic=(?P<topic>{TOPIC}), partition=(?P<partition>\d{{1,10}}),"
     rf" highWatermark=(?P<high_watermark>{NUMBER}), lastStableOffset={NUMBER},"
     rf" logStartOffset={NUMBER}, logEndOffset=(?P<end>{NUMBER})\)"
 )
 # Folders beside the replica's own: a copy for another disk, and what is to be deleted.
 _OTHER_COPIES: Final = ("-future", "-delete", "-stray")
-_FOLLOWER: Final = compiled(
+_FOLLOWER: Final = compile_pattern(
     rf"{FOLLOWER}{TOPIC_PARTITION} starts at leader epoch (?P<epoch>{NUMBER}) from offset"
     rf" (?P<end>{NUMBER}) with (?:partition epoch {NUMBER} and )?high watermark"
     rf" (?P<high_watermark>{NUMBER})\.(?: Current leader is (?P<leader>{NUMBER})\.)?"
 )
-_CUT: Final = compiled(
+_CUT: Final = compile_pattern(
     rf"{TRUNCATING}partition {TOPIC_PARTITION} with TruncationState\(offset=(?P<offset>{NUMBER}),"
     rf" completed=(?:true|false)\) due to (?:local high watermark {NUMBER}|leader epoch and offset"
     rf" EpochEndOffset\(errorCode={NUMBER}, partition={NUMBER}, leaderEpoch=(?P<epoch>{NUMBER}),"
     rf" endOffset=(?P<end>{NUMBER})\))"
 )
-_CUT_TO_WATERMARK: Final = compiled(  # Kafka 2.1 to 3.0
+_CUT_TO_WATERMARK: Final = compile_pattern(  # Kafka 2.1 to 3.0
     rf"{TRUNCATING}partition {TOPIC_PARTITION} to local high watermark (?P<offset>{NUMBER})"
 )
-_CUT_AT: Final = compiled(rf"{TRUNCATING}to offset (?P<offset>{NUMBER})")
-_BELOW_WATERMARK: Final = compiled(
+_CUT_AT: Final = compile_pattern(rf"{TRUNCATING}to offset (?P<offset>{NUMBER})")
+_BELOW_WATERMARK: Final = compile_pattern(
     rf"{TRUNCATING}{TOPIC_PARTITION} to offset (?P<offset>{NUMBER}) below high watermark"
     rf" (?P<high_watermark>{NUMBER})"
 )
 _MOVED_TO_ANOTHER_DISK: Final = "ReplicaAlterLogDirs"
 _OLD_LOG: Final = "Log"
-_NON_MONOTONIC: Final = compiled(
+_NON_MONOTONIC: Final = compile_pattern(
     rf"{NON_MONOTONIC}\(offset=(?P<before>{NUMBER}),? segment=\[(?P<before_segment>[\d:-]{{3,41}})\]\)"
     rf" to \(offset=(?P<after>{NUMBER}),? segment=\[(?P<after_segment>[\d:-]{{3,41}})\]\)"
 )
@@ -109,38 +111,38 @@ _NOWHERE: Final = "-1:-1"
 
 def shrinking(line: Line) -> IsrShrunk:
     """Read a request for a smaller ISR; to Kafka 2.1 without offsets."""
-    found = matched(_SHRINKING, line.said)
+    match = match_start(_SHRINKING, line.said)
     name = partition_before(line.head)
     return IsrShrunk(
         origin=line.origin,
         topic=name.topic,
         partition=name.partition,
-        isr_before=brokers(found["before"]),
-        isr=brokers(found["after"]),
-        high_watermark=int64_if_any(found["high_watermark"]),
-        log_end_offset=int64_if_any(found["end"]),
+        isr_before=brokers(match["before"]),
+        isr=brokers(match["after"]),
+        high_watermark=int64_if_any(match["high_watermark"]),
+        log_end_offset=int64_if_any(match["end"]),
     )
 
 
 def updated(line: Line) -> IsrUpdated:
     """Read an answer of the controller about an ISR."""
-    found, name = matched(_UPDATED, line.said), partition_before(line.head)
-    return _updated(line, found, name, epoch=None)
+    match, name = match_start(_UPDATED, line.said), partition_before(line.head)
+    return _build_update(line, match, name, epoch=None)
 
 
 def leader(line: Line) -> IsrUpdated | None:
     """Read a leader that begins, to Kafka 3.5 also with each smaller ISR; None: something else."""
     if " starts at leader epoch " not in line.said:
         return None
-    found = matched(_LEADER, line.said)
-    return _updated(line, found, partition_of(found), epoch=int32(found["epoch"]))
+    match = match_start(_LEADER, line.said)
+    return _build_update(line, match, partition_of(match), epoch=int32(match["epoch"]))
 
 
 def still_leader(line: Line) -> IsrUpdated | None:
     """Read what a leader takes over from the metadata; None: it knew of something newer."""
-    name = partition_of(matched(_STILL_LEADER, line.said))
-    found = _STILL.search(line.said)
-    return None if found is None else _updated(line, found, name, epoch=int32(found["epoch"]))
+    name = partition_of(match_start(_STILL_LEADER, line.said))
+    match = _STILL.search(line.said)
+    return None if match is None else _build_update(line, match, name, epoch=int32(match["epoch"]))
 
 
 def loaded(line: Line) -> LogLoaded | None:
@@ -148,18 +150,18 @@ def loaded(line: Line) -> LogLoaded | None:
     if not line.said.startswith(_DIRECTORY):
         return _loaded_itself(line)
     start = line.said.find(", topic")
-    found = _LOADED.match(line.said, max(start, 0))
-    if found is None:
+    match = _LOADED.match(line.said, max(start, 0))
+    if match is None:
         raise LineUnreadableError(line.said)
     if line.said[:start].endswith(_OTHER_COPIES):
         return None
     return LogLoaded(
         origin=line.origin,
-        topic=found["topic"],
-        partition=int32(found["partition"]),
-        topic_id=topic_id_if_any(found["topic_id"]),
-        high_watermark=int64_if_any(found["high_watermark"]),
-        log_end_offset=int64(found["end"]),
+        topic=match["topic"],
+        partition=int32(match["partition"]),
+        topic_id=topic_id_if_any(match["topic_id"]),
+        high_watermark=int64_if_any(match["high_watermark"]),
+        log_end_offset=int64(match["end"]),
     )
 
 
@@ -167,16 +169,16 @@ def follower(line: Line) -> FollowerStarted | None:
     """Read a replica that begins to follow a leader; None: a line of something else."""
     if " starts at leader epoch " not in line.said:
         return None
-    found = matched(_FOLLOWER, line.said)
-    name = partition_of(found)
+    match = match_start(_FOLLOWER, line.said)
+    name = partition_of(match)
     return FollowerStarted(
         origin=line.origin,
         topic=name.topic,
         partition=name.partition,
-        leader_epoch=int32(found["epoch"]),
-        log_end_offset=int64(found["end"]),
-        high_watermark=int64_if_any(found["high_watermark"]),
-        leader=broker_if_any(found["leader"]),
+        leader_epoch=int32(match["epoch"]),
+        log_end_offset=int64(match["end"]),
+        high_watermark=int64_if_any(match["high_watermark"]),
+        leader=broker_if_any(match["leader"]),
     )
 
 
@@ -188,7 +190,7 @@ def truncating(line: Line) -> LogTruncated | WatermarkWentBack | None:
     if below is not None:
         return _went_back(line, below, below["high_watermark"], below["offset"])
     if line.said.startswith(f"{TRUNCATING}partition "):
-        return _cut(line, _CUT_TO_WATERMARK.match(line.said) or matched(_CUT, line.said))
+        return _cut(line, _CUT_TO_WATERMARK.match(line.said) or match_start(_CUT, line.said))
     return _cut_by_old_log(line)
 
 
@@ -202,10 +204,10 @@ def non_monotonic(line: Line) -> WatermarkWentBack | None:
     speaker = log_before(line.head)
     if speaker is None:
         return None  # the controllers' own log says the same of itself
-    found = matched(_NON_MONOTONIC, line.said)
-    before, after = found["before"], found["after"]
+    match = match_start(_NON_MONOTONIC, line.said)
+    before, after = match["before"], match["after"]
     begins = (f"{before}:0", f"{after}:0")
-    segments = (found["before_segment"], found["after_segment"])
+    segments = (match["before_segment"], match["after_segment"])
     if segments[1] == _NOWHERE or segments == begins:
         return None
     return WatermarkWentBack(
@@ -217,20 +219,20 @@ def non_monotonic(line: Line) -> WatermarkWentBack | None:
     )
 
 
-def _updated(
-    line: Line, found: re.Match[str], name: TopicPartition, *, epoch: int | None
+def _build_update(
+    line: Line, match: re.Match[str], name: TopicPartition, *, epoch: int | None
 ) -> IsrUpdated:
     return IsrUpdated(
         origin=line.origin,
         topic=name.topic,
         partition=name.partition,
-        isr=brokers(found["isr"]),
+        isr=brokers(match["isr"]),
         leader_epoch=epoch,
     )
 
 
 def _loaded_itself(line: Line) -> LogLoaded:
-    found = matched(_LOADED_ITSELF, line.said)
+    match = match_start(_LOADED_ITSELF, line.said)
     speaker = log_before(line.head)
     if speaker is None:
         raise LineUnreadableError(line.head)
@@ -240,40 +242,40 @@ def _loaded_itself(line: Line) -> LogLoaded:
         partition=speaker[0].partition,
         topic_id=None,
         high_watermark=None,
-        log_end_offset=int64(found["end"]),
+        log_end_offset=int64(match["end"]),
     )
 
 
-def _cut(line: Line, found: re.Match[str]) -> LogTruncated:
-    name, told = partition_of(found), found.groupdict()
+def _cut(line: Line, match: re.Match[str]) -> LogTruncated:
+    name, fields = partition_of(match), match.groupdict()
     return LogTruncated(
         origin=line.origin,
         topic=name.topic,
         partition=name.partition,
-        offset=int64(told["offset"]),
-        epoch=int32_if_any(told.get("epoch")),
-        epoch_end=int64_if_any(told.get("end")),
+        offset=int64(fields["offset"]),
+        epoch=int32_if_any(fields.get("epoch")),
+        epoch_end=int64_if_any(fields.get("end")),
     )
 
 
 def _cut_by_old_log(line: Line) -> LogTruncated | None:
     """Read what a log says itself; from Kafka 3.1 on the fetcher says it too, and why."""
-    found = _CUT_AT.match(line.said)
+    match = _CUT_AT.match(line.said)
     speaker = log_before(line.head)
-    if found is None or speaker is None or speaker[1] != _OLD_LOG:
+    if match is None or speaker is None or speaker[1] != _OLD_LOG:
         return None
     return LogTruncated(
         origin=line.origin,
         topic=speaker[0].topic,
         partition=speaker[0].partition,
-        offset=int64(found["offset"]),
+        offset=int64(match["offset"]),
         epoch=None,
         epoch_end=None,
     )
 
 
-def _went_back(line: Line, found: re.Match[str], before: str, after: str) -> WatermarkWentBack:
-    name = partition_of(found)
+def _went_back(line: Line, match: re.Match[str], before: str, after: str) -> WatermarkWentBack:
+    name = partition_of(match)
     return WatermarkWentBack(
         origin=line.origin,
         topic=name.topic,

@@ -1,4 +1,4 @@
-"""When a line was written, by the clock and in the zone of whoever wrote it.
+"""When a line was written, by the clock and in the zone of the broker that wrote it.
 
 Brokers write `[2026-11-21 11:56:40,159]` in their machine's own zone unless their log4j pattern says
 otherwise; a runtime of containers may put a time of its own before that, which is second best.
@@ -10,15 +10,15 @@ import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Final
 
-from collectors.broker_log.wording.fields import compiled
+from collectors.broker_log.wording.fields import compile_pattern
 
 _PATTERN: Final = (
     r"(?P<date>\d{4}-\d\d-\d\d)[T ](?P<time>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{1,9}))?"
     r"(?: ?(?P<offset>Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\w:-]))?"
 )
-_BRACKETED: Final = compiled(rf"\[{_PATTERN}\]")
+_BRACKETED: Final = compile_pattern(rf"\[{_PATTERN}\]")
 # Not in a zone of a name that we do not know, as in `[2026-11-21 11:56:40,159 CET]`.
-_BARE: Final = compiled(rf"(?<![\w.:-]){_PATTERN}(?![\w:]|[.,]\d| [A-Z]{{1,5}}\])")
+_BARE: Final = compile_pattern(rf"(?<![\w.:-]){_PATTERN}(?![\w:]|[.,]\d| [A-Z]{{1,5}}\])")
 HEAD: Final = 160  # characters of a line in which its time is, after what a shipper put first
 
 
@@ -29,15 +29,15 @@ def time_of(line: str, zone: tzinfo) -> datetime | None:
     the first.
     """
     head = line[:HEAD]
-    found = _BRACKETED.search(head) or _BARE.search(head)
-    return None if found is None else _instant(found, zone)
+    match = _BRACKETED.search(head) or _BARE.search(head)
+    return None if match is None else _instant(match, zone)
 
 
-def _instant(found: re.Match[str], zone: tzinfo) -> datetime | None:
-    fraction = (found["fraction"] or "0")[:6].ljust(6, "0")
+def _instant(match: re.Match[str], zone: tzinfo) -> datetime | None:
+    fraction = (match["fraction"] or "0")[:6].ljust(6, "0")
     try:
-        naive = datetime.fromisoformat(f"{found['date']}T{found['time']}.{fraction}")
-        return naive.replace(tzinfo=_zone(found["offset"], zone)).astimezone(UTC)
+        naive = datetime.fromisoformat(f"{match['date']}T{match['time']}.{fraction}")
+        return naive.replace(tzinfo=_zone(match["offset"], zone)).astimezone(UTC)
     except (ValueError, OverflowError):  # the 31st of a short month; the year 1, farther east
         return None
 

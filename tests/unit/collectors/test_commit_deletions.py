@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from collectors.commit_deletions import made_anew
+from collectors.commit_deletions import find_recreated
 from collectors.wire.records import Record
 from rules.facts.identity import TopicPartition
 
@@ -48,13 +48,13 @@ ONE = ("billing", TopicPartition("orders", 0))
     ],
 )
 def test_what_the_log_says_of_one_commit(offsets: tuple[int | None, ...], *, is_anew: bool) -> None:
-    assert made_anew(log(*offsets)) == ({ONE} if is_anew else set())
+    assert find_recreated(log(*offsets)) == ({ONE} if is_anew else set())
 
 
 def test_each_commit_is_told_by_itself() -> None:
     other = commit_key(group="audit", partition=3)
     records = [*log(50, None, 20), *log(50, 20, key=other)]
-    assert made_anew(records) == {ONE}
+    assert find_recreated(records) == {ONE}
 
 
 @pytest.mark.parametrize(
@@ -67,12 +67,12 @@ def test_each_commit_is_told_by_itself() -> None:
     ],
 )
 def test_other_keys_are_left_out(key: bytes) -> None:
-    assert made_anew(log(50, None, 20, key=key)) == set()
+    assert find_recreated(log(50, None, 20, key=key)) == set()
 
 
 def test_a_record_without_a_key_is_left_out() -> None:
-    assert made_anew([Record(0, None, None), Record(1, None, value(5))]) == set()
+    assert find_recreated([Record(0, None, None), Record(1, None, value(5))]) == set()
 
 
 def test_a_value_that_is_cut_short_is_left_out() -> None:
-    assert made_anew([*log(50, None), Record(2, commit_key(), b"\0\3")]) == set()
+    assert find_recreated([*log(50, None), Record(2, commit_key(), b"\0\3")]) == set()

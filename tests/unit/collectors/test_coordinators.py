@@ -69,7 +69,7 @@ def test_of_two_that_list_a_group_the_leader_in_the_highest_epoch_counts(
     [group] = found
     assert (group.coordinator, group.state, group.member_count) == (2, "Empty", 0)
     assert told(session) == [(GapScope.MEMBERS, 1, None)]
-    assert "what broker 1 says of 1 group (billing)" in session.gaps[0].what
+    assert "answers of broker 1 about 1 group (billing)" in session.gaps[0].what
 
 
 def test_a_group_that_only_another_broker_lists_is_asked_of_its_leader() -> None:

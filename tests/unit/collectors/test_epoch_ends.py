@@ -327,7 +327,7 @@ def test_memory_is_bounded_by_what_two_rounds_wanted() -> None:
     for number in range(20):
         epochs = (100 + number, 5, 5)
         rounds.read(epochs, questions=[about(*((0, number * 4 + one) for one in range(4)))])
-    assert len(rounds.reader._known) <= 2 * (4 + 1)  # noqa: SLF001 - nothing else shows it
+    assert len(rounds.reader._remembered) <= 2 * (4 + 1)  # noqa: SLF001 - nothing else shows it
 
 
 def test_epochs_that_cannot_be_are_not_asked_about() -> None:

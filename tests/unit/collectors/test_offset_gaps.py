@@ -39,8 +39,8 @@ def told(gaps: list[Gap]) -> list[tuple[str, GapCause]]:
 
 def test_a_silent_broker_is_one_gap_that_names_what_it_leads(session: Session) -> None:
     gaps = OffsetGaps(partitions())
-    gaps.silent(broker(1), ints(0, 1, 2), LATE)
-    gaps.silent(broker(1), ints(0, 1, 2), Failure(GapCause.UNREACHABLE, "closed"))
+    gaps.note_silent(broker(1), ints(0, 1, 2), LATE)
+    gaps.note_silent(broker(1), ints(0, 1, 2), Failure(GapCause.UNREACHABLE, "closed"))
     gaps.write(session)
     assert told(session.gaps) == [
         ("offsets of 3 partitions (orders-0, orders-1, orders-2)", GapCause.TIMEOUT)
@@ -50,14 +50,14 @@ def test_a_silent_broker_is_one_gap_that_names_what_it_leads(session: Session) -
 
 def test_a_silent_broker_that_leads_nothing_is_no_gap_of_offsets(session: Session) -> None:
     gaps = OffsetGaps(partitions())
-    gaps.silent(broker(1), ints(), LATE)
+    gaps.note_silent(broker(1), ints(), LATE)
     gaps.write(session)
     assert session.gaps == []
 
 
 def test_a_rejected_partition_is_a_gap_with_broker_and_error(session: Session) -> None:
     gaps = OffsetGaps(partitions())
-    gaps.rejected(broker(2), errors((0, 0), (1, NOT_LEADER)), ints(0, 1))
+    gaps.note_rejected(broker(2), errors((0, 0), (1, NOT_LEADER)), ints(0, 1))
     gaps.write(session)
     (gap,) = session.gaps
     assert (gap.what, gap.topic, gap.partition) == ("offsets of orders-1", "orders", 1)
@@ -68,14 +68,14 @@ def test_a_rejected_partition_is_a_gap_with_broker_and_error(session: Session) -
 def test_a_partition_rejected_three_times_is_told_once(session: Session) -> None:
     gaps = OffsetGaps(partitions())
     for _ in range(3):
-        gaps.rejected(broker(1), errors((2, NOT_LEADER)), ints(0, 1, 2))
+        gaps.note_rejected(broker(1), errors((2, NOT_LEADER)), ints(0, 1, 2))
     gaps.write(session)
     assert told(session.gaps) == [("offsets of orders-2", GapCause.LEADER_CHANGING)]
 
 
 def test_different_errors_are_told_apart(session: Session) -> None:
     gaps = OffsetGaps(partitions())
-    gaps.rejected(broker(1), errors((0, NOT_LEADER), (1, GONE)), ints(0, 1, 2))
+    gaps.note_rejected(broker(1), errors((0, NOT_LEADER), (1, GONE)), ints(0, 1, 2))
     gaps.write(session)
     assert set(told(session.gaps)) == {
         ("offsets of orders-0", GapCause.LEADER_CHANGING),
@@ -85,10 +85,12 @@ def test_different_errors_are_told_apart(session: Session) -> None:
 
 def test_a_follower_that_refuses_loses_only_its_own_log_end(session: Session) -> None:
     gaps = OffsetGaps(partitions())
-    gaps.rejected(broker(2), errors((0, NOT_LEADER), (1, NOT_LEADER)), ints(0))
+    gaps.note_rejected(broker(2), errors((0, NOT_LEADER), (1, NOT_LEADER)), ints(0))
     gaps.write(session)
     assert [gap.what for gap in session.gaps] == ["offsets of orders-0"]
-    gaps.copies(session, np.array([False, True, False]), Column.of([1] * 4 + [None] + [1] * 4))
+    gaps.report_copies(
+        session, np.array([False, True, False]), Column.of([1] * 4 + [None] + [1] * 4)
+    )
     assert [(gap.what, gap.broker_id) for gap in session.gaps[1:]] == [
         ("log end offsets of 1 replica on broker 2 (orders-1)", 2),
     ]
@@ -99,7 +101,7 @@ def test_a_follower_that_refuses_loses_only_its_own_log_end(session: Session) ->
 def test_copies_on_a_broker_that_is_gone_are_a_gap_and_not_just_absent(session: Session) -> None:
     gaps = OffsetGaps(partitions())
     third_of_each = Column.of([1, 1, None] * 3)
-    gaps.copies(session, np.ones(3, np.bool_), third_of_each)
+    gaps.report_copies(session, np.ones(3, np.bool_), third_of_each)
     [gap] = session.gaps
     assert gap.what == "log end offsets of 3 replicas on broker 3 (orders-0, orders-1, orders-2)"
     assert gap.why == "broker 3 is not registered with the cluster"
@@ -107,15 +109,15 @@ def test_copies_on_a_broker_that_is_gone_are_a_gap_and_not_just_absent(session: 
 
 def test_a_rejected_copy_does_not_hide_what_the_leader_left_out(session: Session) -> None:
     gaps = OffsetGaps(partitions())
-    gaps.rejected(broker(2), errors((0, NOT_LEADER)), ints())
+    gaps.note_rejected(broker(2), errors((0, NOT_LEADER)), ints())
     gaps.write(session)
-    gaps.left_out(session, ints(0))
+    gaps.report_left_out(session, ints(0))
     assert [gap.what for gap in session.gaps] == ["offsets of orders-0"]
 
 
 def test_an_answer_without_errors_is_no_gap(session: Session) -> None:
     gaps = OffsetGaps(partitions())
-    gaps.rejected(broker(1), errors((0, 0), (1, 0)), ints(0, 1))
+    gaps.note_rejected(broker(1), errors((0, 0), (1, 0)), ints(0, 1))
     gaps.write(session)
     assert session.gaps == []
 
@@ -137,7 +139,7 @@ def test_many_partitions_are_folded_into_one_gap(session: Session) -> None:
 
 def test_a_partition_without_a_leader_and_one_led_by_a_stranger_differ(session: Session) -> None:
     placed = partitions(leader=Column.of([None, 7, 1]))
-    OffsetGaps(placed).without_leader(session)
+    OffsetGaps(placed).report_without_leader(session)
     assert told(session.gaps) == [
         ("offsets of orders-0", GapCause.NO_LEADER),
         ("offsets of orders-1", GapCause.LEADER_CHANGING),
@@ -146,8 +148,8 @@ def test_a_partition_without_a_leader_and_one_led_by_a_stranger_differ(session: 
 
 
 def test_leaders_in_place_are_no_gap(session: Session) -> None:
-    OffsetGaps(partitions()).without_leader(session)
-    OffsetGaps(Partitions.none()).without_leader(session)
+    OffsetGaps(partitions()).report_without_leader(session)
+    OffsetGaps(Partitions.none()).report_without_leader(session)
     assert session.gaps == []
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from collectors.scrapes.selection import NAMES, Quantity, is_absurd, wanted
+from collectors.scrapes.selection import NAMES, Quantity, is_absurd, series_of
 
 CLIENT = {"client_id": "payments"}
 OF_TOPIC = {**CLIENT, "topic": "orders"}
@@ -29,21 +29,21 @@ TOTALS = {
 
 @pytest.mark.parametrize("name", TOTALS.values(), ids=TOTALS)
 def test_record_errors_are_known_in_every_spelling(name: str) -> None:
-    series = wanted(name, OF_TOPIC)
+    series = series_of(name, OF_TOPIC)
     assert series is not None
     assert (series.quantity, series.is_rate) == (Quantity.RECORD_ERRORS, False)
     assert (series.client_id, series.topic) == ("payments", "orders")
-    retries = wanted(name.replace("error", "retry").replace("ERROR", "RETRY"), OF_TOPIC)
+    retries = series_of(name.replace("error", "retry").replace("ERROR", "RETRY"), OF_TOPIC)
     assert retries is not None
     assert retries.quantity is Quantity.RECORD_RETRIES
-    rate = wanted(re.sub("([._]total)?$", "_rate", name, count=1, flags=re.IGNORECASE), OF_TOPIC)
+    rate = series_of(re.sub("([._]total)?$", "_rate", name, count=1, flags=re.IGNORECASE), OF_TOPIC)
     assert rate is not None
     assert rate.is_rate
 
 
 @pytest.mark.parametrize("label", ["client_id", "clientId", "client-id", "client.id", "CLIENT_ID"])
 def test_the_client_is_known_by_every_spelling_of_its_label(label: str) -> None:
-    series = wanted("kafka_producer_record_error_total", {label: "payments"})
+    series = series_of("kafka_producer_record_error_total", {label: "payments"})
     assert series is not None
     assert (series.client_id, series.topic) == ("payments", None)
 
@@ -58,7 +58,7 @@ QUOTED = {
 
 @pytest.mark.parametrize(("label", "client_id"), QUOTED.items())
 def test_a_name_that_java_put_in_quotes_is_the_clients_own(label: str, client_id: str) -> None:
-    series = wanted("kafka_producer_record_error_total", {"client_id": label})
+    series = series_of("kafka_producer_record_error_total", {"client_id": label})
     assert series is not None
     assert series.client_id == client_id
 
@@ -77,7 +77,7 @@ REQUESTS = {
 @pytest.mark.parametrize(("name", "more"), REQUESTS.values(), ids=REQUESTS)
 def test_errors_of_requests_are_known_in_every_spelling(name: str, more: dict[str, str]) -> None:
     labels = {"request": "Produce", "error": "OUT_OF_ORDER_SEQUENCE_NUMBER", **more}
-    series = wanted(name, labels)
+    series = series_of(name, labels)
     assert series is not None
     assert series.quantity is Quantity.REQUEST_ERRORS
     assert (series.request, series.error) == ("Produce", "OUT_OF_ORDER_SEQUENCE_NUMBER")
@@ -97,7 +97,7 @@ ELECTIONS = {
 
 @pytest.mark.parametrize(("name", "more"), ELECTIONS.values(), ids=ELECTIONS)
 def test_unclean_elections_are_known_in_every_spelling(name: str, more: dict[str, str]) -> None:
-    series = wanted(name, more)
+    series = series_of(name, more)
     assert series is not None
     assert series.quantity is Quantity.UNCLEAN_ELECTIONS
 
@@ -125,23 +125,27 @@ OTHERS: dict[str, tuple[str, dict[str, str]]] = {
 
 @pytest.mark.parametrize(("name", "labels"), OTHERS.values(), ids=OTHERS)
 def test_what_only_observations_like_it_is_not_taken(name: str, labels: dict[str, str]) -> None:
-    assert wanted(name, labels) is None
+    assert series_of(name, labels) is None
 
 
 def test_a_server_tells_in_which_process_a_series_was() -> None:
-    told = wanted("kafka_producer_record_error_total", {**CLIENT, "instance": "app-1:8081"})
+    told = series_of("kafka_producer_record_error_total", {**CLIENT, "instance": "app-1:8081"})
     assert told is not None
     assert told.place == "app-1:8081"
-    by_pod = wanted("kafka_producer_record_error_total", {**CLIENT, "pod": "app-1", "job": "kafka"})
+    by_pod = series_of(
+        "kafka_producer_record_error_total", {**CLIENT, "pod": "app-1", "job": "kafka"}
+    )
     assert by_pod is not None
     assert by_pod.place == "app-1"
 
 
 def test_labels_that_mean_nothing_to_us_tell_series_apart() -> None:
     name = "kafka_producer_record_error_total"
-    assert wanted(name, {**CLIENT, "spring_id": "a"}) != wanted(name, {**CLIENT, "spring_id": "b"})
+    assert series_of(name, {**CLIENT, "spring_id": "a"}) != series_of(
+        name, {**CLIENT, "spring_id": "b"}
+    )
     reordered = {"spring_id": "a", **CLIENT}
-    assert wanted(name, {**CLIENT, "spring_id": "a"}) == wanted(name, reordered)
+    assert series_of(name, {**CLIENT, "spring_id": "a"}) == series_of(name, reordered)
 
 
 def test_a_server_is_asked_for_every_name_that_is_known() -> None:

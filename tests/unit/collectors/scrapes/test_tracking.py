@@ -12,7 +12,7 @@ from collectors.scrapes.answer import NOTHING, Samples
 from collectors.scrapes.counting import MAX_RISES, MISSES_CUT, ScrapeTime
 from collectors.scrapes.endpoints import Endpoint, page_at, server_at
 from collectors.scrapes.readings import Readings
-from collectors.scrapes.selection import wanted
+from collectors.scrapes.selection import series_of
 from collectors.scrapes.tracking import Tracker
 from rules.facts.gap import GapCause
 from rules.facts.scrapes import ClientReading, Counted, EndpointState, Rise, ScrapeFailure
@@ -55,7 +55,7 @@ class ObservedRounds:
         after: float = EVERY,
         is_whole: bool = True,
     ) -> ObservedRounds:
-        values = {wanted(*name): value for name, value in found}
+        values = {series_of(*name): value for name, value in found}
         known = {series: value for series, value in values.items() if series is not None}
         failures = () if is_whole else (CUT,)
         samples = Samples(values=known, is_whole=is_whole, failures=failures)

@@ -6,8 +6,6 @@ Frozen history: it imports nothing of ours and is never edited.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-
 import sqlalchemy as sa
 from alembic import op
 
@@ -84,7 +82,7 @@ def upgrade() -> None:
     """Give the present names."""
     for table, former, present in COLUMNS:
         op.alter_column(table, former, new_column_name=present)
-    _rename(KEYS, OF_GROUP, VALUES, REASONS, ((t, c, a, b) for t, c, a, b in WORDS))
+    _rename(KEYS, OF_GROUP, VALUES, REASONS, list(WORDS))
 
 
 def downgrade() -> None:
@@ -95,15 +93,21 @@ def downgrade() -> None:
         {present: former for former, present in names.items()}
         for names in (KEYS, OF_GROUP, VALUES, REASONS)
     )
-    _rename(keys, of_group, values, reasons, ((t, c, b, a) for t, c, a, b in WORDS))
+    _rename(
+        keys,
+        of_group,
+        values,
+        reasons,
+        [(table, column, new, old) for table, column, old, new in WORDS],
+    )
 
 
 def _rename(
-    keys: Mapping[str, str],
-    of_group: Mapping[str, str],
-    values: Mapping[str, str],
-    reasons: Mapping[str, str],
-    words: Iterable[tuple[str, str, str, str]],
+    keys: dict[str, str],
+    of_group: dict[str, str],
+    values: dict[str, str],
+    reasons: dict[str, str],
+    words: list[tuple[str, str, str, str]],
 ) -> None:
     connection = op.get_bind()
     for table, column in DOCUMENTS:

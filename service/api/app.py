@@ -1,4 +1,4 @@
-"""The HTTP application: what every request passes, the routes, and how errors are told."""
+"""The HTTP application: its middleware, its routes, and its error handlers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from service.api.clusters.clusters import clusters_router
 from service.api.clusters.groups import groups_router
 from service.api.clusters.partitions import partitions_router
 from service.api.core.access import Access
-from service.api.core.edge import BodyLimit, Busy, HearOut, Stamp
+from service.api.core.edge import BodyLimit, Busy, DrainBody, Stamp
 from service.api.core.ports import Log, Sources
 from service.api.core.prefix import PREFIX
 from service.api.core.problems import ProblemError, on_problem
@@ -50,7 +50,7 @@ EXPECTED: Final = (ProblemError, StoreError, RequestValidationError, HTTPExcepti
 def create_app(
     sources: Sources, *, tokens: Tokens, is_loopback: bool, max_concurrent_requests: int, log: Log
 ) -> FastAPI:
-    """Build the application; `is_loopback` tells whether only this machine can reach it."""
+    """Build the application; `is_loopback` is true if only this machine can reach it."""
     app = FastAPI(
         title="Tidemark",
         openapi_url=None,  # served by a route of ours
@@ -62,9 +62,9 @@ def create_app(
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
         middleware=[
             Middleware(Stamp),
-            Middleware(HearOut),
+            Middleware(DrainBody),
             Middleware(ExceptionMiddleware, handlers=_last_resort(log)),
-            # First who asks: strangers must not take the places of those who may.
+            # Access first: clients without a right must not take the places of others.
             Middleware(Access, tokens=tokens, is_loopback=is_loopback),
             Middleware(Busy, limit=max_concurrent_requests),
             Middleware(BodyLimit),
@@ -108,7 +108,7 @@ def _api(sources: Sources) -> APIRouter:
 
 
 def _last_resort(log: Log) -> dict[Any, Any]:
-    """Return handlers of what is raised outside a route, and of what nobody expected anywhere."""
+    """Return handlers of errors outside a route, and of unexpected errors anywhere."""
 
     async def on_surprise(request: Request, exc: Exception) -> Response:
         log.error(

@@ -1,6 +1,6 @@
-"""The OpenAPI document of the API; docs/openapi.json is this, and a test keeps it so.
+"""The OpenAPI document of the API; a test keeps docs/openapi.json equal to it.
 
-It depends on nothing that is configured, so that every Tidemark of a version serves the same one.
+It does not depend on the configuration, so every Tidemark of a version serves the same document.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from service.api.core.problems import MEDIA_TYPE
 
 REFERENCE: Final = "#/components/schemas/{model}"
 DESCRIPTION: Final = """\
-What Tidemark last saw of a Kafka cluster, what it concluded, and who is told of it. Nothing here
-asks Kafka.
+What Tidemark last observed of a Kafka cluster, what it concluded, and who is notified. No request
+queries Kafka.
 
 Absent values are null. Lists come in pages: `next`, also as a `Link` header, goes on after the last
-item, whatever came or went in the cluster meanwhile. Unknown parameters are rejected. A POST may have
-an Idempotency-Key. The scope that a token needs is named with each operation.
+item, whatever changed in the cluster meanwhile. Unknown parameters are rejected. A POST may have
+an Idempotency-Key. Each operation names the scope that its token needs.
 """
 PROBLEM: Final[dict[int | str, dict[str, Any]]] = {
     "default": {
@@ -35,21 +35,21 @@ PROBLEM: Final[dict[int | str, dict[str, Any]]] = {
 
 def openapi_document(app: FastAPI) -> dict[str, Any]:
     """Return the document of the routes that an application has."""
-    made = get_openapi(
+    document = get_openapi(
         title="Tidemark", version=VERSION, description=DESCRIPTION, routes=app.routes
     )
-    components = made["components"]
+    components = document["components"]
     for model in (FieldProblem, Problem):
         schema = model.model_json_schema(ref_template=REFERENCE)
         schema.pop("$defs", None)
         components["schemas"][model.__name__] = schema
     components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-    for path, operations in made["paths"].items():
+    for path, operations in document["paths"].items():
         for method, operation in operations.items():
             scope = right_for(method.upper(), path).value
             # On the loopback interface no token is needed.
             operation["security"] = [{}, {"token": [scope]}]
-    return made
+    return document
 
 
 def openapi_page(app: FastAPI) -> str:

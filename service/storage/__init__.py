@@ -1,1 +1,1 @@
-"""What lasts: findings, checkpoints and tokens in PostgreSQL; nothing above knows SQL."""
+"""Persistence in PostgreSQL: findings, alerts, checkpoints, tokens; no package above it uses SQL."""

@@ -1,4 +1,4 @@
-"""What the API answers about alerts, and what it takes from who acts on one."""
+"""Answers about alerts, and the bodies of requests that act on one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from service.api.deliveries.models import Delivery
 
 
 class Acknowledgement(Model):
-    """Who is at work on an alert."""
+    """Who acknowledged an alert, and when."""
 
     by: str
     at: datetime
@@ -23,23 +23,25 @@ class Acknowledgement(Model):
 
 
 class Closing(Model):
-    """That a person said of an event that it is dealt with; the next round does it."""
+    """A request to close an event; the next round carries it out."""
 
     by: str
     at: datetime
     why: str
-    done_at: Annotated[datetime | None, Field(description="null: no round has done it yet")]
+    done_at: Annotated[datetime | None, Field(description="null: no round has carried it out yet")]
     outcome: str | None
 
 
 class Alert(Model):
-    """An alert as it was stored last."""
+    """An alert as it was last stored."""
 
     fingerprint: Annotated[str, Field(description="Alertmanager's, of the labels")]
     cluster_id: str | None
-    finding_id: Annotated[str, Field(description="Of /findings: what the rule says of it")]
+    finding_id: Annotated[str, Field(description="The id of its finding in /findings")]
     rule: str
-    summary: Annotated[str | None, Field(description="The rule's sentence; null: it was withdrawn")]
+    summary: Annotated[
+        str | None, Field(description="The rule's summary; null: the rule was withdrawn")
+    ]
     kind: Annotated[Kind, Field(description="event: a person may close it")]
     severity: Severity
     state: AlertState
@@ -51,34 +53,36 @@ class Alert(Model):
     resolved_at: datetime | None
     end_reason: str | None
     updated_at: datetime
-    receivers: Annotated[list[str], Field(description="Who is told, by the routes of now")]
-    silenced_by: Annotated[list[str], Field(description="Ids of silences that hold it back now")]
+    receivers: Annotated[
+        list[str], Field(description="Receivers that the current routes notify of it")
+    ]
+    silenced_by: Annotated[list[str], Field(description="Ids of the silences that mute it now")]
     inhibited_by: Annotated[
-        str | None, Field(description="Fingerprint of an alert that explains it and fires")
+        str | None, Field(description="Fingerprint of a firing alert that inhibits it")
     ]
     acknowledged: Annotated[
         Acknowledgement | None,
-        Field(description="null: nobody did, or it happened again since then"),
+        Field(description="null: nobody did, or it happened again since"),
     ]
 
 
 class AlertStamped(Stamped):
-    """As alerts are stored: `as_of` is the last round that was."""
+    """An answer about stored alerts; `as_of` is the last stored round."""
 
     age_seconds: Annotated[
-        float | None, Field(description="Since `as_of`; null before a round was stored")
+        float | None, Field(description="Since `as_of`; null before the first stored round")
     ]
 
 
 class AlertPage(AlertStamped):
-    """Alerts, those that began last first; a page may be short, `next` alone tells the end."""
+    """Alerts, the latest first; a page may be short, only a null `next` marks the end."""
 
     items: list[Alert]
     next: NextCursor
 
 
 class AlertTransition(Model):
-    """What became of an alert."""
+    """One step in the life of an alert."""
 
     at: datetime
     step: str
@@ -87,7 +91,7 @@ class AlertTransition(Model):
 
 
 class AlertDetail(AlertStamped):
-    """An alert and its story."""
+    """An alert with its steps and notifications."""
 
     alert: Alert
     steps: Annotated[list[AlertTransition], Field(description="The last 1000, oldest first")]
@@ -97,12 +101,12 @@ class AlertDetail(AlertStamped):
     ]
     closing: Closing | None
     runbook_url: Annotated[
-        str | None, Field(description="Where the rule's page lies, if that is set")
+        str | None, Field(description="URL of the rule's page, if a base URL is set")
     ]
 
 
 class AckBody(Body):
-    """What is said beside an acknowledgement."""
+    """The comment of an acknowledgement."""
 
     comment: Remark = ""
 
@@ -114,14 +118,14 @@ class CloseBody(Body):
 
 
 class AckDetail(Stamped):
-    """The acknowledgement that holds now."""
+    """The acknowledgement in force."""
 
     fingerprint: str
     acknowledged: Acknowledgement
 
 
 class ClosingDetail(Stamped):
-    """The closing that the next round does."""
+    """The closing that the next round carries out."""
 
     fingerprint: str
     closing: Closing

@@ -1,4 +1,4 @@
-"""Which parameters the list of alerts takes."""
+"""Parameters of the list of alerts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 
 from rules.verdict import Severity
 from service.alerting.alerts.alert import AlertState
-from service.api.core.queries import PageQuery, Word, known_rule
+from service.api.core.queries import PageQuery, Word, require_known_rule
 
 
 class AlertFilter(StrEnum):
@@ -23,7 +23,7 @@ class AlertFilter(StrEnum):
 
     @property
     def states(self) -> frozenset[AlertState]:
-        """Return the states that are shown."""
+        """Return the states that the filter lets through."""
         match self:
             case AlertFilter.ACTIVE:
                 return frozenset({AlertState.PENDING, AlertState.FIRING})
@@ -40,7 +40,7 @@ class AlertQuery(PageQuery):
         AlertFilter.ACTIVE
     )
     severity: Severity | None = None
-    rule: Annotated[str | None, AfterValidator(known_rule)] = None
+    rule: Annotated[str | None, AfterValidator(require_known_rule)] = None
     receiver: Annotated[
-        Word | None, Field(description="Told to this receiver, by the routes of now")
+        Word | None, Field(description="Only alerts that the current routes send to this receiver")
     ] = None

@@ -1,4 +1,4 @@
-"""Alerts as they were stored last, who is at work on them, and the closing of events."""
+"""Routes of alerts: listing, acknowledging, and closing of events."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from service.api.alerts.views import (
     receivers_of,
     step_view,
 )
-from service.api.core.changing import KEY_HEADER, Done, changed, stamp_of
+from service.api.core.changing import KEY_HEADER, Done, apply_change, stamp_of
 from service.api.core.paging import Key, decode_cursor
 from service.api.core.ports import Sources
 from service.api.core.problems import ProblemError, conflict, not_found
 from service.api.core.queries import NoQuery
-from service.api.core.stamps import continued
+from service.api.core.stamps import link_next_page
 from service.api.deliveries.views import delivery_view
 from service.api.findings.lists import LAST_US
 from service.storage.alerting.acknowledgements import StoredClosing
 from service.storage.alerting.alert_lists import AlertFilter, AlertReading, StoredAlert
 from service.storage.changes.audit import Action, AuditEvent
 from service.storage.changes.changes import Change
-from service.storage.delivery.deliveries import Groups, describe_action
+from service.storage.delivery.deliveries import Groups, list_for_groups
 
 NO_ALERT: Final = "there is no such alert"
 LIST: Final = "alerts"
@@ -62,16 +62,16 @@ def _add_reads(router: APIRouter, sources: Sources) -> None:
     async def list_alerts(
         request: Request, response: Response, query: Annotated[AlertQuery, Query()]
     ) -> models.AlertPage:
-        """Return alerts as of the last round that was stored."""
+        """Return alerts as of the last stored round."""
         after = _after(query)
         page, last = await sources.in_database(lambda: _page(sources, query, after))
-        return page.model_copy(update={"next": continued(request, response, LIST, last)})
+        return page.model_copy(update={"next": link_next_page(request, response, LIST, last)})
 
     @router.get("/alerts/{fingerprint}")
     async def get_alert(
         fingerprint: Fingerprint, _query: Annotated[NoQuery, Query()]
     ) -> models.AlertDetail:
-        """Return an alert with its story: its steps, and what was sent."""
+        """Return an alert with its steps and the notifications that were sent."""
         return await sources.in_database(lambda: _detail(sources, fingerprint))
 
 
@@ -87,15 +87,15 @@ def _add_acknowledging(router: APIRouter, sources: Sources) -> None:
         request: Request,
         _query: Annotated[NoQuery, Query()],
     ) -> Response:
-        """Say that somebody is at work on an alert that fires: it is not told again and again."""
-        return await changed(request, sources, lambda change: _ack(change, fingerprint, body))
+        """Acknowledge a firing alert: its notification is no longer repeated."""
+        return await apply_change(request, sources, lambda change: _ack(change, fingerprint, body))
 
     @router.delete("/alerts/{fingerprint}/acknowledge", status_code=HTTPStatus.NO_CONTENT)
     async def unacknowledge_alert(
         fingerprint: Fingerprint, request: Request, _query: Annotated[NoQuery, Query()]
     ) -> Response:
-        """Take an acknowledgement back."""
-        return await changed(request, sources, lambda change: _unack(change, fingerprint))
+        """Withdraw an acknowledgement."""
+        return await apply_change(request, sources, lambda change: _unack(change, fingerprint))
 
 
 def _add_closing(router: APIRouter, sources: Sources) -> None:
@@ -111,11 +111,13 @@ def _add_closing(router: APIRouter, sources: Sources) -> None:
         request: Request,
         _query: Annotated[NoQuery, Query()],
     ) -> Response:
-        """Say of an event that it is dealt with; the next round ends it.
+        """Close an event that is dealt with; the next round ends it.
 
-        A state cannot be closed: it ends when it is over.
+        A finding of kind state cannot be closed: it ends when its condition does.
         """
-        return await changed(request, sources, lambda change: _close(change, fingerprint, body))
+        return await apply_change(
+            request, sources, lambda change: _close(change, fingerprint, body)
+        )
 
 
 # ------------------------------------------------------------------ reading
@@ -124,37 +126,37 @@ def _page(
 ) -> tuple[models.AlertPage, Key | None]:
     admin, now = sources.admin, sources.utc_now()
     with admin.alerts.reading() as reading:
-        shown, last = _shown(reading, sources, query, after)
+        shown, last = _select_alerts(reading, sources, query, after)
         held = now_of(reading, shown, admin.sending, now)
         stamped = alert_stamp(sources.state, reading.observed_at(), now)
-    items = [alert_view(one, held) for one in shown]
+    items = [alert_view(stored, held) for stored in shown]
     return models.AlertPage(**stamped, items=items, next=None), last
 
 
-def _shown(
+def _select_alerts(
     reading: AlertReading,
     sources: Sources,
     query: AlertQuery,
     after: tuple[datetime, int] | None,
 ) -> tuple[list[StoredAlert], Key | None]:
-    """Return the alerts of a page, and the key of the last one observed if there may be more."""
+    """Return the alerts of a page, and the key of the last alert read if there may be more."""
     shown: list[StoredAlert] = []
-    # One more than is shown tells whether there is another page.
-    batch = query.limit + 1 if query.receiver is None else BATCH
+    # One alert more than the page shows whether there is another page.
+    size = query.limit + 1 if query.receiver is None else BATCH
     for _ in range(MOST_BATCHES):
-        found = reading.page(_wanted(query, after), batch)
-        for one in found:
+        batch = reading.page(_filter_of(query, after), size)
+        for stored in batch:
             if len(shown) == query.limit:
                 return shown, _key(after)
-            if query.receiver in (None, *receivers_of(one, sources.admin.sending)):
-                shown.append(one)
-            after = one.alert.active_at, one.id
-        if len(found) < batch:
+            if query.receiver in (None, *receivers_of(stored, sources.admin.sending)):
+                shown.append(stored)
+            after = stored.alert.active_at, stored.id
+        if len(batch) < size:
             return shown, None
     return shown, _key(after)
 
 
-def _wanted(query: AlertQuery, after: tuple[datetime, int] | None) -> AlertFilter:
+def _filter_of(query: AlertQuery, after: tuple[datetime, int] | None) -> AlertFilter:
     return AlertFilter(
         states=query.state.states, severity=query.severity, rule_id=query.rule, after=after
     )
@@ -186,7 +188,9 @@ def _detail(sources: Sources, fingerprint: str) -> models.AlertDetail:
             **alert_stamp(sources.state, reading.observed_at(), now),
             alert=alert,
             steps=[step_view(step) for step in reading.steps(stored.id)],
-            notified=[delivery_view(one) for one in describe_action(reading.connection, groups)],
+            notified=[
+                delivery_view(delivery) for delivery in list_for_groups(reading.connection, groups)
+            ],
             closing=None if closing is None else _closing_view(closing),
             runbook_url=_runbook(admin.sending.runbook_url, stored.alert.rule_id),
         )
@@ -198,7 +202,7 @@ def _runbook(base: str, rule_id: str) -> str | None:
 
 # ------------------------------------------------------------------ changing
 def _ack(change: Change, fingerprint: str, body: models.AckBody) -> Done:
-    stored = _found(change, fingerprint)
+    stored = _require_alert(change, fingerprint)
     if stored.alert.state is not AlertState.FIRING:
         raise conflict(f"the alert does not fire: it is {stored.alert.state}")
     said = change.acknowledge(stored, body.comment)
@@ -210,7 +214,7 @@ def _ack(change: Change, fingerprint: str, body: models.AckBody) -> Done:
 
 
 def _unack(change: Change, fingerprint: str) -> Done:
-    stored = _found(change, fingerprint)
+    stored = _require_alert(change, fingerprint)
     said = change.take_back(stored)
     if said is None:
         raise not_found("nobody has acknowledged this alert")
@@ -221,7 +225,7 @@ def _unack(change: Change, fingerprint: str) -> Done:
 
 
 def _close(change: Change, fingerprint: str, body: models.CloseBody) -> Done:
-    stored = _found(change, fingerprint)
+    stored = _require_alert(change, fingerprint)
     if kind_of(stored) is not Kind.EVENT:
         raise conflict(
             f"{stored.alert.rule_id} is a state: it ends when it is over. Acknowledge or silence it"
@@ -230,7 +234,7 @@ def _close(change: Change, fingerprint: str, body: models.CloseBody) -> Done:
         raise conflict("the event is over already")
     wish = change.closing(stored)
     if wish is not None and wish.done_at is None:
-        raise conflict(f"{wish.by} has asked to close it at {wish.at:%Y-%m-%d %H:%M:%S} UTC")
+        raise conflict(f"{wish.by} requested its closing at {wish.at:%Y-%m-%d %H:%M:%S} UTC")
     wish = change.close(stored, body.why)
     model = models.ClosingDetail(
         **stamp_of(change.now), fingerprint=fingerprint, closing=_closing_view(wish)
@@ -239,7 +243,7 @@ def _close(change: Change, fingerprint: str, body: models.CloseBody) -> Done:
     return Done(audit_event=audit_event, status=HTTPStatus.ACCEPTED, model=model)
 
 
-def _found(change: Change, fingerprint: str) -> StoredAlert:
+def _require_alert(change: Change, fingerprint: str) -> StoredAlert:
     stored = change.alert(fingerprint)
     if stored is None:
         raise not_found(NO_ALERT)

@@ -1,4 +1,4 @@
-"""Alerts as the API shows them: what is stored of them, and what holds them back now."""
+"""Alerts as the API shows them: what is stored, and what mutes them now."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ KINDS = {rule.meta.rule_id: rule.meta.kind for rule in EVERY}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Now:
-    """What holds alerts back in this time, and what persons and rules say of them."""
+    """What mutes alerts now, their acknowledgements, and their latest evidence."""
 
     sending: Sending
     muting: Muting
     acknowledgements: Mapping[tuple[int, str], Acknowledgement]
-    evidence: Mapping[int, Evidence]  # by row: what the rule said last
+    evidence: Mapping[int, Evidence]  # by row id: the rule's latest
 
 
 def now_of(
     reading: AlertReading, shown: Sequence[StoredAlert], sending: Sending, now: datetime
 ) -> Now:
-    """Read what belongs to some alerts."""
-    targets = [one.alert.labels for one in shown if one.is_active]
+    """Read what is in force for the given alerts."""
+    targets = [stored.alert.labels for stored in shown if stored.is_active]
     rules = [
         rule
         for rule in sending.inhibitions
@@ -55,8 +55,8 @@ def now_of(
 
 
 def source_rules(inhibitions: Sequence[Inhibition]) -> Collection[str] | None:
-    """Return the rules whose alerts can hold others back; None: any."""
-    found: set[str] = set()
+    """Return the rules whose alerts can inhibit others; None: any rule."""
+    rule_ids: set[str] = set()
     for inhibition in inhibitions:
         names = [
             m.value
@@ -65,23 +65,23 @@ def source_rules(inhibitions: Sequence[Inhibition]) -> Collection[str] | None:
         ]
         if not names:
             return None
-        found.update(names)
-    return found
+        rule_ids.update(names)
+    return rule_ids
 
 
 def places_of(rules: Sequence[Inhibition], targets: Sequence[Labels]) -> dict[str, set[str]]:
-    """Return what the sources of all rules have to agree in with the targets, by label."""
+    """Return by label the target values that a source must share under every inhibition."""
     names = set.intersection(*(set(rule.equal) for rule in rules))
     return {name: {labels.get(name, "") for labels in targets} for name in names}
 
 
 def kind_of(stored: StoredAlert) -> Kind:
-    """Return how an alert's finding ends; one of a rule that was withdrawn ends by itself."""
+    """Return the kind of an alert's finding; a withdrawn rule counts as a state."""
     return KINDS.get(stored.alert.rule_id, Kind.STATE)
 
 
 def alert_view(stored: StoredAlert, now: Now) -> models.Alert:
-    """Return an alert."""
+    """Return an alert as the API shows it."""
     alert, name = stored.alert, stored.alert.fingerprint
     muted = now.muting.of(alert)
     said = now.acknowledgements.get((stored.cluster, name))
@@ -110,13 +110,13 @@ def alert_view(stored: StoredAlert, now: Now) -> models.Alert:
 
 
 def receivers_of(stored: StoredAlert, sending: Sending) -> list[str]:
-    """Return who is told of an alert, each once, in the order of the routes."""
+    """Return the receivers of an alert, each once, in the order of the routes."""
     taken = sending.routing.taking(stored.alert.labels)
     return list(dict.fromkeys(route.receiver for route in taken))
 
 
 def groups_of(stored: StoredAlert, sending: Sending) -> list[tuple[str, str]]:
-    """Return receiver and key of every group that an alert is told in."""
+    """Return receiver and group key of every notification group of an alert."""
     labels, routing = stored.alert.labels, sending.routing
     return [
         (route.receiver, routing.key(route, route.group_labels(labels)))
@@ -125,12 +125,12 @@ def groups_of(stored: StoredAlert, sending: Sending) -> list[tuple[str, str]]:
 
 
 def ack_view(said: Acknowledgement) -> models.Acknowledgement:
-    """Return who took up an alert."""
+    """Return an acknowledgement as the API shows it."""
     return models.Acknowledgement(by=said.by, at=said.at, comment=said.comment)
 
 
 def step_view(step: StoredStep) -> models.AlertTransition:
-    """Return a step of an alert."""
+    """Return a step of an alert as the API shows it."""
     return models.AlertTransition(
         at=step.at, step=step.step, reason=step.reason, evidence=dict(step.evidence)
     )
@@ -139,7 +139,7 @@ def step_view(step: StoredStep) -> models.AlertTransition:
 def alert_stamp(
     service_state: ServiceState, observed_at: datetime | None, now: datetime
 ) -> dict[str, Any]:
-    """Return of when the stored alerts are, and whether no newer ones wait to be stored."""
+    """Return the time of the stored alerts, and whether no newer round waits to be stored."""
     persistence = service_state.persistence
     is_stored = persistence.state is PersistenceState.STORED and not persistence.waiting_rounds
     age = None if observed_at is None else max((now - observed_at).total_seconds(), 0.0)

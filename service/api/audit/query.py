@@ -1,4 +1,4 @@
-"""Which parameters the list of changes takes."""
+"""Parameters of the list of changes."""
 
 from __future__ import annotations
 

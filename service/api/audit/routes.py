@@ -11,7 +11,7 @@ from service.api.audit.query import AuditQuery
 from service.api.core.changing import stamp_of
 from service.api.core.paging import decode_cursor
 from service.api.core.ports import Sources
-from service.api.core.stamps import continued
+from service.api.core.stamps import link_next_page
 from service.storage.changes.audit import AuditFilter, AuditRow
 
 LIST: Final = "audit"
@@ -25,19 +25,19 @@ def audit_router(sources: Sources) -> APIRouter:
     async def list_audit(
         request: Request, response: Response, query: Annotated[AuditQuery, Query()]
     ) -> models.AuditPage:
-        """Return changes that persons made, newest first; needs scope admin."""
+        """Return changes that users made, newest first; needs scope admin."""
         key = decode_cursor(query.cursor, LIST, int)
-        wanted = AuditFilter(
+        filters = AuditFilter(
             who=query.who,
             what=query.what,
             target=query.target,
             since=query.since,
             before=None if key is None else key[0],
         )
-        found = await sources.in_database(lambda: sources.admin.audit.page(wanted, query.limit + 1))
-        shown = found[: query.limit]
-        last = (shown[-1].id,) if len(found) > query.limit else None
-        following = continued(request, response, LIST, last)
+        rows = await sources.in_database(lambda: sources.admin.audit.page(filters, query.limit + 1))
+        shown = rows[: query.limit]
+        last = (shown[-1].id,) if len(rows) > query.limit else None
+        following = link_next_page(request, response, LIST, last)
         items = [_view(row) for row in shown]
         return models.AuditPage(**stamp_of(sources.utc_now()), items=items, next=following)
 
@@ -45,5 +45,5 @@ def audit_router(sources: Sources) -> APIRouter:
 
 
 def _view(row: AuditRow) -> models.AuditEntry:
-    told = {name: getattr(row, name) for name in models.AuditEntry.model_fields}
-    return models.AuditEntry(**told | {"details": dict(row.details)})
+    fields = {name: getattr(row, name) for name in models.AuditEntry.model_fields}
+    return models.AuditEntry(**fields | {"details": dict(row.details)})

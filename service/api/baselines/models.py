@@ -1,4 +1,4 @@
-"""What the API answers about baselines: nightly runs, and what is usual for a series."""
+"""Answers about baselines: nightly runs, and the usual band of a series."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from service.api.core.bodies import Body, Why
 from service.api.core.models import Model, NextCursor, Stamped
 
 SeriesName = Annotated[
-    str, Field(description="A number of up to 19 digits, as text: not every reader keeps them all")
+    str, Field(description="A number of up to 19 digits, as text: JSON numbers may lose digits")
 ]
 
 
 class BaselineRun(Model):
-    """A nightly run that is loaded."""
+    """A loaded baseline run."""
 
     run_id: str
-    day: Annotated[date, Field(description="Civil day, the last one that it has learnt from")]
+    day: Annotated[date, Field(description="The last civil day that it has learnt from")]
     time_zone: Annotated[str, Field(examples=["Europe/Berlin"])]
     series: int
     outcomes: Annotated[
@@ -33,7 +33,7 @@ class BaselineRun(Model):
 
 
 class BaselineRunPage(Stamped):
-    """Runs, the newest night first."""
+    """Runs, the newest day first."""
 
     items: list[BaselineRun]
     next: NextCursor
@@ -64,24 +64,24 @@ class LevelChange(Model):
 
 
 class Baseline(Model):
-    """What a night says of one series."""
+    """The baseline of one series in one run."""
 
     series_id: SeriesName
     metric: Annotated[str, Field(examples=["read_committed_lag_seconds"])]
     topic: str | None
     partition: int | None
     group: str | None
-    outcome: Annotated[str, Field(examples=[one.value for one in Outcome])]
-    reason: Annotated[str, Field(examples=[one.value for one in Reason])]
-    profile: Annotated[str, Field(examples=[one.value for one in Profile])]
+    outcome: Annotated[str, Field(examples=[member.value for member in Outcome])]
+    reason: Annotated[str, Field(examples=[member.value for member in Reason])]
+    profile: Annotated[str, Field(examples=[member.value for member in Profile])]
     days: Annotated[int, Field(description="Days with data among the last 35")]
     usual: Annotated[
-        Usual | None, Field(description="At the time that was asked for; null: there is no band")
+        Usual | None, Field(description="At the requested time; null: there is no band")
     ]
     threshold: Annotated[
         float | None, Field(description="In usual deviations: beyond it a value is unusual")
     ]
-    threshold_by: Annotated[str, Field(examples=[one.value for one in ThresholdBy])]
+    threshold_by: Annotated[str, Field(examples=[member.value for member in ThresholdBy])]
     level_correction: float | None
     slope_per_day: float | None
     level_change: LevelChange | None
@@ -91,7 +91,7 @@ class SeriesPage(Stamped):
     """Series of the run in force, by their ids."""
 
     at: Annotated[datetime, Field(description="For which time `usual` holds")]
-    run: Annotated[BaselineRun | None, Field(description="null: no night was published yet")]
+    run: Annotated[BaselineRun | None, Field(description="null: no run was published yet")]
     items: list[Baseline]
     next: NextCursor
 
@@ -109,7 +109,7 @@ class RollbackBody(Body):
     """Which run to go back to."""
 
     to: Annotated[
-        str | None, Field(min_length=1, max_length=200, description="null: the night before")
+        str | None, Field(min_length=1, max_length=200, description="null: the run before")
     ] = None
     reason: Why
 

@@ -1,4 +1,4 @@
-"""Which parameters the lists of baselines take."""
+"""Parameters of the lists of baselines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Baselines: the nightly runs that are kept, what is usual for a series, and going back to another run."""
+"""Routes of baselines: the stored runs, the usual band of a series, and rollback to another run."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from service.api.baselines import models
 from service.api.baselines.query import AtQuery, SeriesQuery
 from service.api.baselines.views import run_view, series_view, slots_view
-from service.api.core.changing import KEY_HEADER, Done, changed, stamp_of
+from service.api.core.changing import KEY_HEADER, Done, apply_change, stamp_of
 from service.api.core.paging import INT64_MAX, Key, decode_cursor, page_of
 from service.api.core.ports import Sources
 from service.api.core.problems import conflict, not_found
 from service.api.core.queries import NoQuery, PageQuery
-from service.api.core.stamps import continued
+from service.api.core.stamps import link_next_page
 from service.storage.baselines.reading import SeriesFilter, StoredRun
 from service.storage.baselines.rolling_back import NoRunError, SameRunError
 from service.storage.changes.audit import Action, AuditEvent
@@ -37,11 +37,11 @@ def baselines_router(sources: Sources) -> APIRouter:
     async def list_baseline_runs(
         request: Request, response: Response, query: Annotated[PageQuery, Query()]
     ) -> models.BaselineRunPage:
-        """Return the nightly runs that are kept, the newest night first."""
+        """Return the stored baseline runs, the newest day first."""
         after = decode_cursor(query.cursor, LIST, str, str)
         every = await sources.in_database(baselines.runs)
         page = page_of(every, _run_key, after=after, limit=query.limit, newest_first=True)
-        following = continued(request, response, LIST, page.last)
+        following = link_next_page(request, response, LIST, page.last)
         items = [run_view(item) for item in page.items]
         return models.BaselineRunPage(**stamp_of(sources.utc_now()), items=items, next=following)
 
@@ -55,18 +55,18 @@ def baselines_router(sources: Sources) -> APIRouter:
         """
         now = sources.utc_now()
         at = query.at or now
-        wanted = _wanted(query, decode_cursor(query.cursor, SERIES, int))
-        page = await sources.in_database(lambda: baselines.page(wanted, at, query.limit + 1))
+        filters = _filter_of(query, decode_cursor(query.cursor, SERIES, int))
+        page = await sources.in_database(lambda: baselines.page(filters, at, query.limit + 1))
         if page is None:
             return models.SeriesPage(**stamp_of(now), at=at, run=None, items=[], next=None)
         shown = page.items[: query.limit]
         last = (shown[-1].series_id,) if len(page.items) > query.limit else None
-        following = continued(request, response, SERIES, last)
+        following = link_next_page(request, response, SERIES, last)
         return models.SeriesPage(
             **stamp_of(now),
             at=at,
             run=run_view(page.run),
-            items=[series_view(one, page.run, at) for one in shown],
+            items=[series_view(series, page.run, at) for series in shown],
             next=following,
         )
 
@@ -97,8 +97,8 @@ def baselines_router(sources: Sources) -> APIRouter:
     async def roll_back_baselines(
         body: models.RollbackBody, request: Request, _query: Annotated[NoQuery, Query()]
     ) -> Response:
-        """Put another run that is kept in force, by default the one before; the next night's follows."""
-        return await changed(request, sources, lambda change: _rolled_back(change, body))
+        """Put another stored run in force, by default the one before; the next nightly run replaces it."""
+        return await apply_change(request, sources, lambda change: _roll_back(change, body))
 
     return router
 
@@ -107,7 +107,7 @@ def _run_key(run: StoredRun) -> Key:
     return run.day.isoformat(), run.run_id
 
 
-def _wanted(query: SeriesQuery, after: Key | None) -> SeriesFilter:
+def _filter_of(query: SeriesQuery, after: Key | None) -> SeriesFilter:
     return SeriesFilter(
         metric=None if query.metric is None else query.metric.value,
         topic=query.topic,
@@ -117,7 +117,7 @@ def _wanted(query: SeriesQuery, after: Key | None) -> SeriesFilter:
     )
 
 
-def _rolled_back(change: Change, body: models.RollbackBody) -> Done:
+def _roll_back(change: Change, body: models.RollbackBody) -> Done:
     try:
         done = change.roll_back(body.to)
     except NoRunError as exc:

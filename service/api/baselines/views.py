@@ -1,4 +1,4 @@
-"""Makes answers of runs and of what they say of series."""
+"""Baseline runs and series as the API shows them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ UNKNOWN: Final = Policy(
 
 
 def run_view(run: StoredRun) -> models.BaselineRun:
-    """Return a run as the API tells it."""
+    """Return a run as the API shows it."""
     stats = dict(run.stats)
     return models.BaselineRun(
         run_id=run.run_id,
@@ -49,7 +49,7 @@ def run_view(run: StoredRun) -> models.BaselineRun:
 
 
 def series_view(series: StoredBaseline, run: StoredRun, at: datetime) -> models.Baseline:
-    """Return a series as the API tells it, with what is usual at a time."""
+    """Return a series as the API shows it, with its usual band at a time."""
     usual = None
     if series.band is not None:
         weekday, slot = slot_of(at, run.time_zone)

@@ -1,4 +1,4 @@
-"""The cluster in numbers, and what the last observation could not see of it."""
+"""Routes of clusters: their counts, and the gaps of the last observation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from service.api.core.paging import Page, decode_cursor, page_of
 from service.api.core.ports import Sources
 from service.api.core.problems import not_found
 from service.api.core.queries import PageQuery
-from service.api.core.stamps import continued, snapshot_of, stamp
+from service.api.core.stamps import link_next_page, snapshot_of, stamp
 from service.rounds.latest import ServiceState
 from service.views.snapshot_rows import broker_row
 
@@ -26,12 +26,12 @@ def clusters_router(sources: Sources) -> APIRouter:
     async def list_clusters(
         request: Request, response: Response, query: Annotated[PageQuery, Query()]
     ) -> models.ClusterPage:
-        """Return the clusters that are watched: one today."""
+        """Return the watched clusters; today there is one."""
         state = sources.state
         after = decode_cursor(query.cursor, "clusters", str)
         every = [cluster_of(snapshot_of(state))]
-        page = page_of(every, lambda one: (one.name,), after=after, limit=query.limit)
-        following = continued(request, response, "clusters", page.last)
+        page = page_of(every, lambda cluster: (cluster.name,), after=after, limit=query.limit)
+        following = link_next_page(request, response, "clusters", page.last)
         return models.ClusterPage(**stamp(state), items=list(page.items), next=following)
 
     @router.get("/clusters/{name}")
@@ -44,11 +44,13 @@ def clusters_router(sources: Sources) -> APIRouter:
         """Return a cluster with the gaps of the last observation."""
         state = sources.state
         if name != state.cluster:
-            raise not_found(f"no cluster of that name is watched; this is {state.cluster}")
+            raise not_found(
+                f"no cluster of that name is watched; this service watches {state.cluster}"
+            )
         seen = snapshot_of(state)
         after = decode_cursor(query.cursor, "gaps", int)
         page = _gaps(state, seen, 0 if after is None else after[0], query.limit)
-        following = continued(request, response, "gaps", page.last)
+        following = link_next_page(request, response, "gaps", page.last)
         return models.ClusterDetail(
             **stamp(state), cluster=cluster_of(seen), items=list(page.items), next=following
         )
@@ -57,7 +59,7 @@ def clusters_router(sources: Sources) -> APIRouter:
 
 
 def cluster_of(seen: Snapshot) -> models.Cluster:
-    """Return a snapshot in numbers."""
+    """Return the counts of a snapshot."""
     return models.Cluster(
         name=seen.cluster,
         cluster_id=seen.cluster_id or None,
@@ -71,7 +73,7 @@ def cluster_of(seen: Snapshot) -> models.Cluster:
 
 
 def _gaps(state: ServiceState, seen: Snapshot, begin: int, limit: int) -> Page[models.Gap]:
-    """Return gaps by their place: they have no name, and every observation has others."""
+    """Return gaps by their position: they have no name, and differ in every observation."""
     shown = [gap_of(state, gap) for gap in seen.gaps[begin : begin + limit]]
     end = begin + len(shown)
     return Page(shown, (end,) if end < len(seen.gaps) else None)

@@ -1,4 +1,4 @@
-"""Groups and what they committed."""
+"""Routes of consumer groups and their committed offsets."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from service.api.core.paging import Key, Page, decode_cursor, page_of
 from service.api.core.ports import Sources
 from service.api.core.problems import not_found
 from service.api.core.queries import GroupQuery, PageQuery
-from service.api.core.stamps import continued, snapshot_of, stamp
+from service.api.core.stamps import link_next_page, snapshot_of, stamp
 from service.rounds.latest import ServiceState
 from service.views.snapshot_rows import commit_rows, group_row, time_lag_rows
 
 
 class AnyText(PathConvertor):
-    """The rest of a path; Starlette's own kind ends at a line feed, which a group's name may hold."""
+    """The rest of a path; Starlette's own convertor ends at a line feed, which a group id may contain."""
 
     regex = r"[\s\S]*"
 
@@ -38,11 +38,11 @@ def groups_router(sources: Sources) -> APIRouter:
     async def list_groups(
         request: Request, response: Response, query: Annotated[GroupQuery, Query()]
     ) -> models.GroupPage:
-        """Return groups by name, each with the lag of all its commits together."""
+        """Return groups by name, each with the total lag of its commits."""
         state = sources.state
         after = decode_cursor(query.cursor, "groups", str)
         page = group_page(snapshot_of(state), query, after)
-        following = continued(request, response, "groups", page.last)
+        following = link_next_page(request, response, "groups", page.last)
         return models.GroupPage(**stamp(state), items=list(page.items), next=following)
 
     @router.get("/groups/{group:text}")
@@ -56,21 +56,21 @@ def groups_router(sources: Sources) -> APIRouter:
         state = sources.state
         seen = snapshot_of(state)
         after = decode_cursor(query.cursor, "commits", str, int)
-        place = next((n for n, one in enumerate(seen.groups) if one.group_id == group), None)
+        place = next((n for n, entry in enumerate(seen.groups) if entry.group_id == group), None)
         if place is None:
             raise not_found("the last observation saw no such group")
         page = commit_page(state, place, after, query.limit)
-        following = continued(request, response, "commits", page.last)
-        (told,) = _items(seen, [place])
+        following = link_next_page(request, response, "commits", page.last)
+        (item,) = _items(seen, [place])
         return models.GroupDetail(
-            **stamp(state), group=told, items=list(page.items), next=following
+            **stamp(state), group=item, items=list(page.items), next=following
         )
 
     return router
 
 
 def group_page(seen: Snapshot, query: GroupQuery, after: Key | None) -> Page[models.Group]:
-    """Return the groups that a query asks for."""
+    """Return the page of groups that a query selects."""
     shown = [place for place, group in enumerate(seen.groups) if _is_queried(group, query)]
     names = seen.groups
     page = page_of(shown, lambda place: (names[place].group_id,), after=after, limit=query.limit)
@@ -80,7 +80,7 @@ def group_page(seen: Snapshot, query: GroupQuery, after: Key | None) -> Page[mod
 def commit_page(
     state: ServiceState, group: int, after: Key | None, limit: int
 ) -> Page[models.Commit]:
-    """Return commits of the group at a place, in the order of topic and partition."""
+    """Return the commits of the group at an index, in the order of topic and partition."""
     seen = snapshot_of(state)
     names = seen.partitions.index
     places = np.flatnonzero(seen.commits.group == group)
@@ -104,13 +104,13 @@ def _is_queried(group: Group, query: GroupQuery) -> bool:
 
 
 def _items(seen: Snapshot, places: Sequence[int]) -> list[models.Group]:
-    commits, known, total = _lags(seen)
+    commits, known_lags, total = _lags(seen)
     return [
         models.Group(
             **group_row(seen.groups[place]),
             commit_count=int(commits[place]),
-            read_committed_lag=int(total[place]) if known[place] else None,
-            unknown_lags=int(commits[place] - known[place]),
+            read_committed_lag=int(total[place]) if known_lags[place] else None,
+            unknown_lags=int(commits[place] - known_lags[place]),
         )
         for place in places
     ]
@@ -123,5 +123,5 @@ def _lags(seen: Snapshot) -> tuple[Int64s, Int64s, Int64s]:
     total = np.zeros(groups, np.int64)
     np.add.at(total, commits.group, lag.values)  # absent ones hold 0
     count = np.bincount(commits.group, minlength=groups).astype(np.int64)
-    known = np.bincount(commits.group[lag.valid], minlength=groups).astype(np.int64)
-    return count, known, total
+    known_lags = np.bincount(commits.group[lag.valid], minlength=groups).astype(np.int64)
+    return count, known_lags, total

@@ -1,4 +1,4 @@
-"""Partitions by topic and number. Which ones a page shows is decided on whole columns."""
+"""Route of partitions by topic and number; filters work on whole columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from service.api.core.globs import matches
 from service.api.core.paging import Key, Page, decode_cursor
 from service.api.core.ports import Sources
 from service.api.core.queries import PartitionQuery
-from service.api.core.stamps import continued, snapshot_of, stamp
+from service.api.core.stamps import link_next_page, snapshot_of, stamp
 from service.views.snapshot_rows import partition_rows
 
 
@@ -27,19 +27,19 @@ def partitions_router(sources: Sources) -> APIRouter:
         request: Request, response: Response, query: Annotated[PartitionQuery, Query()]
     ) -> models.PartitionPage:
         """Return the partitions that the last observation saw."""
-        observation = sources.state
+        state = sources.state
         after = decode_cursor(query.cursor, "partitions", str, int)
-        seen = snapshot_of(observation)
-        wanted = at_risk(seen) if query.at_risk else np.ones(len(seen.partitions), np.bool_)
-        page = partition_page(seen, wanted, topic=query.topic, after=after, limit=query.limit)
-        following = continued(request, response, "partitions", page.last)
-        return models.PartitionPage(**stamp(observation), items=list(page.items), next=following)
+        seen = snapshot_of(state)
+        mask = at_risk(seen) if query.at_risk else np.ones(len(seen.partitions), np.bool_)
+        page = partition_page(seen, mask, topic=query.topic, after=after, limit=query.limit)
+        following = link_next_page(request, response, "partitions", page.last)
+        return models.PartitionPage(**stamp(state), items=list(page.items), next=following)
 
     return router
 
 
 def at_risk(seen: Snapshot) -> Bools:
-    """Tell per row whether records are on fewer replicas than they should be."""
+    """Return the mask of partitions whose records are on fewer replicas than they should be."""
     replicas, isr = seen.partitions.replicas, seen.partitions.isr
     is_short = replicas.valid & isr.valid & (isr.lengths < replicas.lengths)
     unreplicated = seen.offsets.unreplicated_span
@@ -48,14 +48,14 @@ def at_risk(seen: Snapshot) -> Bools:
 
 
 def partition_page(
-    seen: Snapshot, wanted: Bools, *, topic: str | None, after: Key | None, limit: int
+    seen: Snapshot, mask: Bools, *, topic: str | None, after: Key | None, limit: int
 ) -> Page[models.Partition]:
-    """Return wanted partitions in the order of topic and number."""
+    """Return the partitions of the mask in the order of topic and number."""
     index = seen.partitions.index
     rank = _ranks(index.topics, topic, None if after is None else after[0])
     rank_of_row = rank[index.topic_of_row]
     number = np.arange(len(index), dtype=np.int64) - index.starts[index.topic_of_row]
-    is_shown = wanted & (rank_of_row >= 0)
+    is_shown = mask & (rank_of_row >= 0)
     if after is not None and (place := index.position_of_topic.get(after[0])) is not None:
         is_shown &= (index.topic_of_row != place) | (number > after[1])
     rows = np.flatnonzero(is_shown)
@@ -66,7 +66,7 @@ def partition_page(
 
 
 def _ranks(topics: tuple[str, ...], pattern: str | None, first: str | None) -> Int64s:
-    """Return each topic's place in the order of names; -1 where it is not shown."""
+    """Return each topic's rank in the order of names; -1 where it is not shown."""
     shown = (
         (name, position)
         for position, name in enumerate(topics)

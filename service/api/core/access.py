@@ -1,10 +1,10 @@
-"""Who may read, who may bring log lines, and who may change something.
+"""Access control: who may read, who may submit log lines, and who may change something.
 
 On the loopback interface nobody needs a token, but the Host header has to name that interface: a
 web page that makes its own name point here (DNS rebinding) cannot do that. It could send log lines
 or a change all the same, without reading the answer, but not without the header Origin. Elsewhere a
-bearer token is needed for everything but the probes of an orchestrator. Whoever gives a token with a
-change is known by it, so that it has to be valid wherever it comes from.
+bearer token is needed for everything but the probes of an orchestrator. A token that is
+sent with a change names its author, so it has to be valid wherever the change comes from.
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ INGEST: Final = f"{API}ingest/"  # all paths below it
 MAX_SECRET: Final = 4096  # characters
 CHALLENGE: Final = 'Bearer realm="tidemark"'
 READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-GRANT: Final = "tidemark.grant"  # in the scope of a request: who asks
-LOOPBACK: Final = Grant("loopback", frozenset(Right))  # whoever is on this machine, by no token
-# By the first word of a path; what is not named here only an administrator changes.
+GRANT: Final = "tidemark.grant"  # key in the scope of a request: its caller
+LOOPBACK: Final = Grant(
+    "loopback", frozenset(Right)
+)  # any process on this machine, without a token
+# By the first segment of a path; everything else needs scope admin.
 CHANGES: Final[Mapping[str, Right]] = {
     "ingest": Right.INGEST,
     "alerts": Right.ACK,
@@ -40,7 +42,7 @@ CHANGES: Final[Mapping[str, Right]] = {
 
 
 class Access:
-    """Lets a request pass, or answers why not."""
+    """Middleware that lets a request pass or denies it."""
 
     def __init__(self, app: ASGIApp, *, tokens: Tokens, is_loopback: bool) -> None:
         self._app = app
@@ -52,10 +54,10 @@ class Access:
         path = scope["path"]
         if path not in PUBLIC_PATHS:
             right = right_for(scope["method"], path)
-            scope[GRANT] = await self._granted(Headers(scope=scope), right)
+            scope[GRANT] = await self._grant(Headers(scope=scope), right)
         await self._app(scope, receive, send)
 
-    async def _granted(self, headers: Headers, right: Right) -> Grant:
+    async def _grant(self, headers: Headers, right: Right) -> Grant:
         is_change = right not in (Right.READ, Right.INGEST)
         secret = bearer_of(headers)
         is_named = is_change and "authorization" in headers
@@ -82,7 +84,7 @@ class Access:
 
 
 def right_for(method: str, path: str) -> Right:
-    """Return what a request needs; for a path that there is not, what keeps most away."""
+    """Return the scope that a request needs; an unknown path needs the narrowest one."""
     if path.startswith(INGEST):
         return Right.INGEST
     if not path.startswith(API):
@@ -94,7 +96,7 @@ def right_for(method: str, path: str) -> Right:
 
 
 def _needs_no_token(headers: Headers, right: Right) -> bool:
-    """Tell whether a request over the loopback interface is no web page's."""
+    """Return whether a loopback request does not come from a web page."""
     is_page = right is not Right.READ and "origin" in headers
     return names_loopback(headers.get("host", "")) and not is_page
 
@@ -103,11 +105,11 @@ def _stranger(right: Right) -> ProblemError:
     why = "The Host header does not name this machine's loopback interface"
     if right is not Right.READ:
         why += ", or a web page sends this"
-    return ProblemError(HTTPStatus.FORBIDDEN, f"{why}: ask http://127.0.0.1, or give a token.")
+    return ProblemError(HTTPStatus.FORBIDDEN, f"{why}: use http://127.0.0.1, or send a token.")
 
 
 def names_loopback(host: str) -> bool:
-    """Tell whether a Host header means the machine itself: by address, or as localhost."""
+    """Return whether a Host header names a loopback address or localhost."""
     name, _, port = host.rpartition(":")
     if not name or not (port.isascii() and port.isdigit()):
         name = host
@@ -122,7 +124,7 @@ def names_loopback(host: str) -> bool:
 
 
 def bearer_of(headers: Headers) -> str | None:
-    """Return the secret of an Authorization header, None if there is none of ours."""
+    """Return the bearer secret of an Authorization header, None if there is none."""
     scheme, _, secret = headers.get("authorization", "").partition(" ")
     secret = secret.strip()
     is_bearer = scheme.lower() == "bearer" and 0 < len(secret) <= MAX_SECRET

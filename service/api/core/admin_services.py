@@ -1,4 +1,4 @@
-"""What answers about alerting are made of, and where changes of persons go."""
+"""The services behind the routes of alerting, jobs, baselines and the audit trail."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOBODY: Final = Routing(default=None)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sending:
-    """To whom alerts are told, as operators set it."""
+    """The configured routing, inhibitions and receivers of notifications."""
 
     routing: Routing = field(default_factory=lambda: NOBODY)
     inhibitions: Sequence[Inhibition] = DEFAULT_INHIBITIONS
@@ -33,7 +33,7 @@ class Sending:
 
     @property
     def default(self) -> str | None:
-        """Return who is told of what no route takes."""
+        """Return the receiver of alerts that no route takes; None if there is none."""
         route: Route | None = self.routing.default
         return None if route is None else route.receiver
 
@@ -70,14 +70,14 @@ class Jobs(Protocol):
         """Return all jobs."""
 
     def runs(self, name: str, before: int | None, limit: int) -> Sequence[RunView]:
-        """Return runs of a job, newest first, those that come after a row."""
+        """Return runs of a job, newest first; `before` is the row id of the last one shown."""
 
     def run_now(self, name: str) -> None:
-        """Ask for a run beside the due times; from any thread."""
+        """Request a run beside the due times; callable from any thread."""
 
 
 class NoJobs:
-    """Is where no scheduler is."""
+    """The jobs of a service without a scheduler."""
 
     def every(self) -> Sequence[JobView]:
         """Return none."""
@@ -93,7 +93,7 @@ class NoJobs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdminServices:
-    """Everything that the routes of alerting are given; all but `sending` asks the database."""
+    """What the administrative routes use; all but `sending` queries the database."""
 
     alerts: AlertList
     silences: SilenceList
@@ -103,4 +103,4 @@ class AdminServices:
     baselines: BaselineList
     sending: Sending = field(default_factory=Sending)
     jobs: Jobs = field(default_factory=NoJobs)
-    wake: Callable[[], None] = lambda: None  # who sends has something to do; from any thread
+    wake: Callable[[], None] = lambda: None  # wakes the deliverer; from any thread

@@ -1,4 +1,4 @@
-"""What a body that is sent may hold: no field that is unknown, no text that cannot be stored."""
+"""Base and field types of request bodies: unknown fields and unstorable text are rejected."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ _YEARS: Final = {"first": FIRST_YEAR, "last": LAST_YEAR}
 
 
 class Body(BaseModel):
-    """Base of all bodies that are taken."""
+    """Base of all request bodies."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def no_controls(text: str) -> str:
-    """Refuse control characters: PostgreSQL stores no NUL, and a terminal obeys the others."""
-    if any(not one.isprintable() and one not in LINES for one in text):
-        raise PydanticCustomError("text", "control characters are not taken")
+    """Reject control characters: PostgreSQL stores no NUL, and a terminal interprets the others."""
+    if any(not character.isprintable() and character not in LINES for character in text):
+        raise PydanticCustomError("text", "control characters are not allowed")
     return text
 
 
-def _told(text: str) -> str:
+def _require_text(text: str) -> str:
     stripped = text.strip()
     if not stripped:
-        raise PydanticCustomError("blank", "say something: it is what others will read")
+        raise PydanticCustomError("blank", "must not be blank: others will read it")
     return stripped
 
 
@@ -48,7 +48,7 @@ Why = Annotated[
     str,
     Field(min_length=1, max_length=LONGEST_COMMENT),
     AfterValidator(no_controls),
-    AfterValidator(_told),
+    AfterValidator(_require_text),
 ]
 MatcherText = Annotated[
     str,

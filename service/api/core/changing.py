@@ -1,5 +1,5 @@
-"""One change by one person: done once, written into the audit trail, and answered the same way each
-time that the same request is sent.
+"""Applies one change by one caller: once, with a row in the audit trail, and with the same answer when
+the same request is sent again.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from service.storage.changes.idempotency import Answer, KeyConflict, Keyed
 from service.storage.tokens.tokens import Grant
 
 MAY_BE_DONE: Final = (
-    "the change may have been made all the same. Observation first, or send the same request again with the "
-    "Idempotency-Key that it had"
+    "the change may have been made all the same. Check first, or send the same request again with the "
+    "same Idempotency-Key"
 )
 KEY_HEADER: Final[Mapping[str, Any]] = {
     "parameters": [
@@ -34,7 +34,7 @@ KEY_HEADER: Final[Mapping[str, Any]] = {
             "name": "Idempotency-Key",
             "in": "header",
             "required": False,
-            "description": "A request that is sent again with its key is done once, and answered as "
+            "description": "A request that is sent again with its key is carried out once, and answered as "
             "before, for a day",
             "schema": {"type": "string", "minLength": 1, "maxLength": 200},
         }
@@ -44,37 +44,37 @@ KEY_HEADER: Final[Mapping[str, Any]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """What was done, and what is answered."""
+    """The outcome of a change: its audit event and its answer."""
 
     audit_event: AuditEvent
     status: HTTPStatus
-    model: BaseModel | None = None  # None: nothing is said
+    model: BaseModel | None = None  # None: an empty body
     headers: Mapping[str, str] = field(default_factory=dict)
-    after: Callable[[], None] | None = None  # called once it is stored
+    after: Callable[[], None] | None = None  # called after COMMIT
 
 
 Work = Callable[[Change], Done]
 
 
 def caller_of(request: Request) -> Grant:
-    """Return who asks."""
+    """Return the grant of the caller."""
     grant: Grant = request.scope[GRANT]
     return grant
 
 
-async def changed(request: Request, sources: Sources, work: Work) -> Response:
-    """Do a change in one transaction, and answer.
+async def apply_change(request: Request, sources: Sources, work: Work) -> Response:
+    """Apply a change in one transaction, and return its response.
 
     Raises:
-        ProblemError: it was rejected; `TooLateError`: nobody can tell whether it was done.
+        ProblemError: it was rejected; `TooLateError`: it is unknown whether it was made.
         StoreError: nothing was changed.
     """
     who, now = caller_of(request).who, sources.utc_now()
-    asked = _keyed(request, who, await request.body())
+    keyed = _keyed(request, who, await request.body())
 
     def do() -> Answer:
         with sources.admin.changes.begin(who, now) as change:
-            answer, after = _once(change, asked, work)
+            answer, after = _once(change, keyed, work)
         if after is not None:
             after()
         return answer
@@ -87,23 +87,23 @@ async def changed(request: Request, sources: Sources, work: Work) -> Response:
 
 
 def stamp_of(now: datetime) -> dict[str, Any]:
-    """Return what every answer says first, of what was read in this time."""
+    """Return the fields that every answer begins with, for data read at `now`."""
     return {"as_of": now, "is_current": True}
 
 
 def _once(
-    change: Change, asked: Keyed | None, work: Work
+    change: Change, keyed: Keyed | None, work: Work
 ) -> tuple[Answer, Callable[[], None] | None]:
-    known = None if asked is None else change.known(asked)
-    if isinstance(known, KeyConflict):
-        raise _rejection(known)
-    if known is not None:
-        return known, None
+    previous = None if keyed is None else change.find_answer(keyed)
+    if isinstance(previous, KeyConflict):
+        raise _rejection(previous)
+    if previous is not None:
+        return previous, None
     done = work(change)
     change.note(done.audit_event)
     answer = _answer(done)
-    if asked is not None:
-        change.keep(asked, answer)
+    if keyed is not None:
+        change.keep_answer(keyed, answer)
     return answer, done.after
 
 
@@ -127,8 +127,8 @@ def _keyed(request: Request, who: str, body: bytes) -> Keyed | None:
 def _rejection(error: KeyConflict) -> ProblemError:
     match error:
         case KeyConflict.RUNNING:
-            told = "a request with this Idempotency-Key is being done: ask again soon"
-            return ProblemError(HTTPStatus.CONFLICT, told, headers={"Retry-After": "1"})
+            detail = "a request with this Idempotency-Key is under way: send it again soon"
+            return ProblemError(HTTPStatus.CONFLICT, detail, headers={"Retry-After": "1"})
         case KeyConflict.REUSED:
-            told = "another request had this Idempotency-Key and asked for something else"
-            return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, told)
+            detail = "another request with different content used this Idempotency-Key"
+            return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, detail)

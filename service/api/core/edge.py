@@ -1,4 +1,4 @@
-"""What every request passes before a route sees it: an id, a limit of requests, a limit of bytes."""
+"""Middleware that every request passes: a request id, a limit of requests, a limit of bytes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ SCRAPE_PATH: Final = "/metrics"
 SCRAPES_AT_ONCE: Final = 4  # two Prometheus servers, and each once more after a time-out
 INGESTS_AT_ONCE: Final = 8  # each holds its body while it waits for its turn
 INGEST_AGAIN_SECONDS: Final = 1
-MAX_UNHEARD: Final = 32 * 1024 * 1024  # bytes; a shipper's defaults send up to 10 MB at once
-UNHEARD_SECONDS: Final = 5.0
+MAX_DRAINED: Final = 32 * 1024 * 1024  # bytes; a shipper's defaults send up to 10 MB at once
+DRAIN_SECONDS: Final = 5.0
 ALWAYS: Final[Mapping[str, str]] = {
     "Cache-Control": "no-store",  # an old answer about a cluster is a wrong one
     "X-Content-Type-Options": "nosniff",
@@ -35,73 +35,73 @@ ALWAYS: Final[Mapping[str, str]] = {
 
 
 class Stamp:
-    """Gives every request an id and every answer the headers that all have."""
+    """Gives every request an id and every answer the common headers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass one request on."""
-        given = Headers(scope=scope).get(REQUEST_ID, "")
-        request_id = given if USABLE_ID.fullmatch(given) else secrets.token_hex(8)
+        """Pass a request on."""
+        sent_id = Headers(scope=scope).get(REQUEST_ID, "")
+        request_id = sent_id if USABLE_ID.fullmatch(sent_id) else secrets.token_hex(8)
         scope["request_id"] = request_id
 
-        async def stamped(message: Message) -> None:
+        async def send_stamped(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers.update({**ALWAYS, REQUEST_ID: request_id})
             await send(message)
 
-        await self._app(scope, receive, stamped)
+        await self._app(scope, receive, send_stamped)
 
 
-class HearOut:
+class DrainBody:
     """Reads the rest of a body of log lines before a rejection is answered.
 
-    A shipper sends all of a body before it searches for an answer, and would find a broken connection
-    instead: it would send the same again and again, and nobody would know why.
+    A shipper sends the whole body before it reads the answer. If the connection were closed early, it
+    would see a reset instead of the reason, and send the same body again and again.
     """
 
     def __init__(
-        self, app: ASGIApp, *, limit: int = MAX_UNHEARD, seconds: float = UNHEARD_SECONDS
+        self, app: ASGIApp, *, limit: int = MAX_DRAINED, seconds: float = DRAIN_SECONDS
     ) -> None:
         self._app = app
         self._limit = limit
         self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass one request on."""
+        """Pass a request on."""
         if not scope["path"].startswith(INGEST) or "expect" in Headers(scope=scope):
-            await self._app(scope, receive, send)  # who expects to be asked sends nothing before
+            await self._app(scope, receive, send)  # a client that sends Expect waits with its body
             return
         is_over = False
 
-        async def hear() -> Message:
+        async def receive_noted() -> Message:
             nonlocal is_over
             message = await receive()
             is_over = not message.get("more_body", False)
             return message
 
-        async def hear_out() -> None:
+        async def drain() -> None:
             size = 0
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._seconds):
                     while not is_over and size <= self._limit:
-                        size += len((await hear()).get("body", b""))
+                        size += len((await receive_noted()).get("body", b""))
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
-                await hear_out()
+                await drain()
             await send(message)
 
-        await self._app(scope, hear, answer)
+        await self._app(scope, receive_noted, answer)
 
 
 class Busy:
     """Rejects a request while too many others are being answered.
 
-    Probes always pass, and a few scrapes have places of their own: when many ask, it is most needed
-    to know how the service is. Who brings log lines has places apart from all who read.
+    Probes always pass, and a few scrapes have places of their own: the state of the service is needed
+    most when it is busy. Submissions of log lines have places apart from all reads.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class Busy:
         self._others = _Places(limit)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass one request on."""
+        """Pass a request on."""
         path = scope["path"]
         if path in PUBLIC_PATHS:
             await self._app(scope, receive, send)
@@ -141,8 +141,8 @@ class Busy:
     def _rejection(self, places: _Places) -> ProblemError:
         if places is not self._ingests:
             return unavailable(f"{places.limit} requests are being answered already")
-        told = f"{places.limit} requests bring log lines already"
-        return too_much(told, INGEST_AGAIN_SECONDS)
+        detail = f"{places.limit} requests with log lines are being answered already"
+        return too_much(detail, INGEST_AGAIN_SECONDS)
 
 
 @dataclass(slots=True)
@@ -166,14 +166,14 @@ class BodyLimit:
         log_limit: int = MAX_LOG_BODY,
         seconds: float = BODY_SECONDS,
     ) -> None:
-        """`log_limit` holds where log lines are brought, `limit` elsewhere."""
+        """`log_limit` holds for submissions of log lines, `limit` elsewhere."""
         self._app = app
         self._limit = limit
         self._log_limit = log_limit
         self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass one request on, with a body that is there already."""
+        """Pass a request on with its whole body."""
         headers = Headers(scope=scope)
         length = headers.get("content-length", "0")
         if length == "0" and "transfer-encoding" not in headers:
@@ -188,7 +188,7 @@ class BodyLimit:
         except TimeoutError as exc:
             raise _closing(HTTPStatus.REQUEST_TIMEOUT, "the body did not arrive in time") from exc
         if body is not None:
-            await self._app(scope, _replayed(body, receive), send)
+            await self._app(scope, _prepend_body(body, receive), send)
 
 
 async def _read(receive: Receive, limit: int) -> bytes | None:
@@ -210,12 +210,12 @@ def _too_large(limit: int) -> ProblemError:
 
 
 def _closing(status: HTTPStatus, detail: str) -> ProblemError:
-    """Return a problem after which the connection ends: what is left of the body is not read."""
+    """Return a problem after which the connection is closed: the rest of the body is not read."""
     return ProblemError(status, detail, headers={"Connection": "close"})
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that gives the body first."""
+def _prepend_body(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that returns the body first."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:

@@ -1,7 +1,7 @@
-"""Patterns for names in a query: an asterisk matches any text, all else for itself.
+"""Patterns for names in a query: an asterisk matches any text, every other character itself.
 
-Regular expressions are not offered: one that is made to explode would hold the event loop, and
-Python cannot stop it. This search takes time in proportion to the name.
+Regular expressions are not offered: one with catastrophic backtracking would block the event
+loop, and Python cannot stop it. This search takes time in proportion to the name.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ MAX_PATTERN: Final = 200  # characters
 
 
 def matches(pattern: str | None, name: str) -> bool:
-    """Tell whether a whole name matches; no pattern matches all."""
+    """Return whether a whole name matches; no pattern matches every name."""
     if pattern is None:
         return True
     first, *others = pattern.split("*")
@@ -25,10 +25,10 @@ def matches(pattern: str | None, name: str) -> bool:
 
 
 def _holds(name: str, pieces: list[str], begin: int, end: int) -> bool:
-    """Tell whether the pieces stand in name[begin:end], in order and without overlap."""
+    """Return whether name[begin:end] contains the pieces in order and without overlap."""
     for piece in pieces:
-        found = name.find(piece, begin, end)
-        if found < 0:
+        position = name.find(piece, begin, end)
+        if position < 0:
             return False
-        begin = found + len(piece)
+        begin = position + len(piece)
     return True

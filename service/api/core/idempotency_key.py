@@ -1,4 +1,4 @@
-"""The Idempotency-Key of a request: what it may resembles."""
+"""The Idempotency-Key header of a request, and its syntax."""
 
 from __future__ import annotations
 

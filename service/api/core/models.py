@@ -1,4 +1,4 @@
-"""What the API answers, and which filters it takes; absent values are null, never 0 or -1."""
+"""Answers of the API; absent values are null, never 0 or -1."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class VerdictWord(StrEnum):
 Evidence = Annotated[
     dict[str, Any],
     Field(
-        description="Numbers, words, and lists of both. What is stored may be of another version "
-        "than the one that shows it, and of more kinds"
+        description="Numbers, words, and lists of both. Stored evidence may have been written by "
+        "another version and have other names"
     ),
 ]
 
@@ -46,7 +46,7 @@ class Stamped(Model):
 
     as_of: Annotated[
         datetime | None,
-        Field(description="When the data was taken; null before anything was"),
+        Field(description="When the data was read; null before the first round"),
     ]
     is_current: Annotated[
         bool, Field(description="False when the last round failed and older data is shown")
@@ -54,7 +54,7 @@ class Stamped(Model):
 
 
 NextCursor = Annotated[
-    str | None, Field(description="Give it as `cursor` to get the next page; null at the end")
+    str | None, Field(description="Pass it as `cursor` to get the next page; null at the end")
 ]
 
 
@@ -71,11 +71,11 @@ class RoundStatus(Model):
 
 
 class StorageStatus(Model):
-    """Whether what rounds find outlives the process."""
+    """Whether the results of rounds are stored."""
 
     state: PersistenceState
     error: str | None
-    is_final: Annotated[bool, Field(description="No later try will mend it: a person has to")]
+    is_final: Annotated[bool, Field(description="No retry will help: an operator has to act")]
     waiting_rounds: int
     lost_rounds: int
     lost_transitions: int
@@ -87,15 +87,15 @@ class StorageStatus(Model):
 
 
 class LogSourceStatus(Model):
-    """How reading one source of broker logs goes; counts are since the start of the process."""
+    """State of one source of broker log lines; counts are since the start of the process."""
 
     source: str
     lines: int
     unparsed: Annotated[
-        int, Field(description="Lines of sequences or lost records that could not be read")
+        int, Field(description="Lines about sequences or lost records that could not be parsed")
     ]
-    unreadable: Annotated[list[str], Field(description="The latest of these lines, cut short")]
-    lost_bytes: Annotated[int, Field(description="Seen, and gone before they were read")]
+    unreadable: Annotated[list[str], Field(description="The latest of these lines, truncated")]
+    lost_bytes: Annotated[int, Field(description="Bytes that were removed before they were read")]
     last_line_at: Annotated[
         datetime | None, Field(description="By the broker's clock; null before the first line")
     ]
@@ -105,22 +105,22 @@ class LogSourceStatus(Model):
 
 
 class EndpointStatus(Model):
-    """How reading metrics of brokers or clients goes at one endpoint."""
+    """State of scraping the metrics of brokers or clients at one endpoint."""
 
     endpoint: str
     kind: EndpointKind
-    is_up: Annotated[bool, Field(description="The latest observation gave an answer")]
-    is_fresh: Annotated[bool, Field(description="What it said last is recent enough to be used")]
-    answered_at: Annotated[datetime | None, Field(description="Null before its first answer")]
-    took_seconds: Annotated[float | None, Field(description="The latest observation")]
-    samples: Annotated[int, Field(description="Kept of its last answer")]
+    is_up: Annotated[bool, Field(description="The latest scrape was answered")]
+    is_fresh: Annotated[bool, Field(description="Its last answer is recent enough to be used")]
+    answered_at: Annotated[datetime | None, Field(description="null before its first answer")]
+    took_seconds: Annotated[float | None, Field(description="Duration of the latest scrape")]
+    samples: Annotated[int, Field(description="Samples kept of its last answer")]
     errors: Annotated[
-        list[str], Field(description="Why something is missing since that observation")
+        list[str], Field(description="Why samples are missing since the latest scrape")
     ]
 
 
 class RuleStatus(Model):
-    """What one rule said in the last round; null before it was asked."""
+    """What one rule found in the last round; null before its first evaluation."""
 
     rule: str
     severity: Severity
@@ -131,7 +131,7 @@ class RuleStatus(Model):
 
 
 class Status(Stamped):
-    """How the service is."""
+    """State of the service."""
 
     version: str
     cluster: str
@@ -143,16 +143,17 @@ class Status(Stamped):
     rules: list[RuleStatus]
     gaps_by_cause: dict[GapCause, int] | None
     broker_logs: Annotated[
-        list[LogSourceStatus], Field(description="Files by their setting, and who sends lines")
+        list[LogSourceStatus],
+        Field(description="Configured files, and the sources that submit lines"),
     ]
     broker_logs_behind: Annotated[
         bool | None,
-        Field(description="More lines waited than the last round reads; null before it"),
+        Field(description="More lines waited than the last round could read; null before it"),
     ]
     scrapes: Annotated[
         list[EndpointStatus], Field(description="Endpoints of metrics of brokers and clients")
     ]
-    restarts: Annotated[dict[str, int], Field(description="Task to the times it was restarted")]
+    restarts: Annotated[dict[str, int], Field(description="Restarts by task")]
 
 
 class Broker(Model):
@@ -172,11 +173,11 @@ class Gap(Model):
     cause: GapCause
     scope: GapScope
     explanation: Annotated[
-        str, Field(description="The cause in words, and whether it ends by itself")
+        str, Field(description="The cause in words, and whether it resolves by itself")
     ]
-    makes_unknown: Annotated[str, Field(description="What cannot be told while it lasts")]
+    makes_unknown: Annotated[str, Field(description="What stays unknown while it lasts")]
     since: Annotated[
-        datetime | None, Field(description="The first observation of those in a row that had it")
+        datetime | None, Field(description="The first of the consecutive observations that had it")
     ]
     broker_id: int | None
     topic: str | None
@@ -185,7 +186,7 @@ class Gap(Model):
 
 
 class Cluster(Model):
-    """A cluster in numbers."""
+    """A cluster and its counts."""
 
     name: str
     cluster_id: str | None
@@ -198,7 +199,7 @@ class Cluster(Model):
 
 
 class ClusterPage(Stamped):
-    """The clusters that are watched."""
+    """The watched clusters."""
 
     items: list[Cluster]
     next: NextCursor
@@ -213,7 +214,7 @@ class ClusterDetail(Stamped):
 
 
 class Group(Model):
-    """A group; its lag is that of all its commits together, in offsets."""
+    """A consumer group; its lag is the sum over its commits, in offsets."""
 
     group: str
     type: GroupType
@@ -222,7 +223,7 @@ class Group(Model):
     coordinator: int | None
     commit_count: int
     read_committed_lag: Annotated[
-        int | None, Field(description="Sum of the lags that are known; null if none is")
+        int | None, Field(description="Sum of the known lags; null if none is known")
     ]
     unknown_lags: Annotated[int, Field(description="Commits whose lag is not known")]
 
@@ -297,14 +298,16 @@ class FindingState(StrEnum):
 
 
 class Finding(Model):
-    """A breach that a rule found, and what it last said of it."""
+    """A breach that a rule found, with its latest verdict."""
 
     id: str
     cluster_id: str | None
     rule: str
     summary: Annotated[
         str | None,
-        Field(description="The rule's sentence; its runbook is in /rules. null: it was withdrawn"),
+        Field(
+            description="The rule's summary; its runbook is in /rules. null: the rule was withdrawn"
+        ),
     ]
     severity: Severity
     kind: Kind
@@ -318,7 +321,9 @@ class Finding(Model):
     state: FindingState
     subject_gone: Annotated[
         bool,
-        Field(description="An event whose subject was deleted since, like a topic: it lasts on"),
+        Field(
+            description="An event whose subject, such as a topic, was deleted since: it stays open"
+        ),
     ]
     ended_at: datetime | None
     end_reason: EndReason | None
@@ -340,7 +345,7 @@ class Transition(Model):
 
     at: datetime
     from_verdict: Annotated[VerdictWord | None, Field(description="null: it was not open")]
-    to_verdict: Annotated[VerdictWord | None, Field(description="null: it is judged no more")]
+    to_verdict: Annotated[VerdictWord | None, Field(description="null: it is no longer judged")]
     reason: str
     evidence: Evidence
 
@@ -350,7 +355,7 @@ class FindingDetail(Stamped):
 
     finding: Finding
     transitions: Annotated[
-        list[Transition] | None, Field(description="null while the database cannot tell them")
+        list[Transition] | None, Field(description="null while the database cannot be read")
     ]
     error: Annotated[str | None, Field(description="Why there are no transitions")]
 

@@ -1,7 +1,7 @@
-"""Pages of lists, by the key of the last item shown (keyset).
+"""Pages of lists, by the key of the last item shown (keyset pagination).
 
-Topics and groups come and go between two requests: a page that counted items would repeat some and
-hide others. A cursor is opaque to clients: base64url of a JSON list, the name of its list first.
+Topics and groups come and go between two requests: pages by item count would repeat some and hide
+others. A cursor is opaque to clients: base64url of a JSON list, the name of its list first.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """Some items of a list, and the key to go on after; None at the end."""
+    """Some items of a list, and the key after which the next page begins; None at the end."""
 
     items: Sequence[T]
     last: Key | None
@@ -46,8 +46,8 @@ def page_of(
     """Return up to `limit` items in the order of their keys, those after `after`."""
     keyed = [(key(item), item) for item in items]
     if after is not None:
-        keyed = [one for one in keyed if (one[0] < after if newest_first else one[0] > after)]
-    keyed.sort(key=lambda one: one[0], reverse=newest_first)
+        keyed = [pair for pair in keyed if (pair[0] < after if newest_first else pair[0] > after)]
+    keyed.sort(key=lambda pair: pair[0], reverse=newest_first)
     shown = keyed[:limit]
     return Page([item for _, item in shown], shown[-1][0] if len(keyed) > limit else None)
 
@@ -66,20 +66,20 @@ def decode_cursor(cursor: str | None, name: str, *kinds: type) -> Key | None:
     """
     if cursor is None:
         return None
-    found = _read(cursor)
-    key = found[1:] if isinstance(found, list) else []
-    is_ours = isinstance(found, list) and found[:1] == [name] and len(key) == len(kinds)
+    content = _read(cursor)
+    key = content[1:] if isinstance(content, list) else []
+    is_ours = isinstance(content, list) and content[:1] == [name] and len(key) == len(kinds)
     if not is_ours or not all(_fits(value, kind) for value, kind in zip(key, kinds, strict=True)):
         raise ProblemError(HTTPStatus.BAD_REQUEST, "the cursor does not belong to this list")
     return tuple(key)
 
 
 def next_url(request: Request, cursor: str) -> str:
-    """Return where the next page is: the same request with another cursor."""
+    """Return the URL of the next page: the same request with another cursor."""
     query = [(name, value) for name, value in request.query_params.multi_items()]
-    asked = [pair for pair in query if pair[0] != "cursor"]
+    parameters = [pair for pair in query if pair[0] != "cursor"]
     path = quote(request.scope["path"], errors="replace")
-    return f"{path}?{urlencode([*asked, ('cursor', cursor)])}"
+    return f"{path}?{urlencode([*parameters, ('cursor', cursor)])}"
 
 
 def _read(cursor: str) -> Any:

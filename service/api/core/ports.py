@@ -1,6 +1,7 @@
-"""What the HTTP API needs from others: nothing here asks Kafka.
+"""What the HTTP API needs from the rest of the service; nothing here queries Kafka.
 
-Only `History`, `Inbox`, `TokenChecker` and what lies on the `Admin services` ask a database, and all only through `FewAtOnce`.
+Only `History`, `Inbox`, `TokenChecker` and `AdminServices` query a database, all through
+`FewAtOnce`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from service.storage.tokens.tokens import Grant
 DATABASE_CALLS_AT_ONCE: Final = (
     3  # fewer than the pool has connections: rounds store through it too
 )
-WAITING_CALLS: Final = 16  # for their turn: who comes then is told so at once
+WAITING_CALLS: Final = 16  # further calls are rejected at once
 CALL_SECONDS: Final = 10.0  # waiting included
 
 T = TypeVar("T")
@@ -38,44 +39,44 @@ class InThread(Protocol):
 
 
 class Log(Protocol):
-    """Where error of our own is told."""
+    """The log of unexpected errors."""
 
     def error(self, event: str, /, *args: Any, **fields: Any) -> Any:
         """Write one event."""
 
 
 class TokenChecker(Protocol):
-    """Knows the tokens that were given out."""
+    """Verifies the secrets of API tokens."""
 
     def verify(self, secret: str) -> Grant | None:
-        """Return whose a secret is, None if it is nobody's; StoreError while that is not known."""
+        """Return the grant of a secret, None if it is not valid; StoreError while that is unknown."""
 
 
 class History(Protocol):
-    """Findings as they are stored; every call may raise StoreError."""
+    """Stored findings; every call may raise StoreError."""
 
-    def page(self, wanted: FindingFilter, limit: int) -> list[PastFinding]:
+    def page(self, filters: FindingFilter, limit: int) -> list[PastFinding]:
         """Return findings, newest first."""
 
     def one(self, rule_id: str, hash_begins: str) -> PastFinding | None:
-        """Return the newest finding of a rule whose labels' hash begins so."""
+        """Return the newest finding of a rule whose labels' hash begins with `hash_begins`."""
 
     def transitions(self, finding: int) -> Sequence[StoredTransition]:
         """Return the last transitions of a finding, oldest first."""
 
 
 class Inbox(Protocol):
-    """Where log lines of brokers go."""
+    """Accepts log lines of brokers."""
 
     def accept(self, delivery: Delivery, /) -> Counts | Rejection:
-        """Store a delivery, or say why not; StoreError while that cannot be done."""
+        """Store a delivery or return why it is rejected; StoreError while the database is away."""
 
 
 class FewAtOnce:
-    """Lets few calls pass at a time; a few others wait for their turn, and none for long.
+    """Lets a few calls run at a time; some others wait for their turn, none for long.
 
-    A database that hangs would otherwise collect a thread for every request, and then requests
-    until there is no space for one that needs no database.
+    A hanging database would otherwise block a thread per request, until none is left for requests
+    that need no database.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class FewAtOnce:
         try:
             async with asyncio.timeout(self._seconds):
                 await self._turn()
-                return await asyncio.shield(asyncio.ensure_future(self._called(function)))
+                return await asyncio.shield(asyncio.ensure_future(self._call(function)))
         except TimeoutError as exc:
             raise TooLateError("the database did not answer in time") from exc
 
@@ -114,8 +115,8 @@ class FewAtOnce:
         finally:
             self._waiting -= 1
 
-    async def _called(self, function: Callable[[], T]) -> T:
-        """Call, and keep the place until the thread ends, also when nobody waits for it any more."""
+    async def _call(self, function: Callable[[], T]) -> T:
+        """Call, and hold the slot until the thread ends, even when no caller waits any more."""
         try:
             return await self._in_thread(function)
         finally:
@@ -124,7 +125,7 @@ class FewAtOnce:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """All that answers are made of."""
+    """The sources of all answers."""
 
     latest: Latest
     exposition: Exposition
@@ -133,12 +134,12 @@ class Sources:
     in_thread: InThread
     in_database: InThread  # calls of `history`, few at once
     inbox: Inbox
-    # Calls of `inbox`, one at a time: they take turns in the database anyway, and what a body becomes
-    # when it is decoded is many times its size.
+    # Calls of `inbox`, one at a time: they are serialised by the database anyway, and a decoded body
+    # is many times its size.
     ingesting: InThread
     admin: AdminServices  # its calls go through `in_database`
 
     @property
     def state(self) -> ServiceState:
-        """Return the newest observation; an answer reads it once."""
+        """Return the current state of the service; an answer reads it once."""
         return self.latest.state

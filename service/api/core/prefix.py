@@ -1,4 +1,4 @@
-"""Where the API lies. Its clients read it too, so that this imports nothing."""
+"""The path prefix of the API; its clients read it too, so this imports nothing."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Errors as `application/problem+json` (RFC 9457); every error of the API has this form.
 
-`type` is about:blank, so that `title` is the status code's own phrase and `detail` says the rest.
+`type` is about:blank, so `title` is the phrase of the status code and `detail` says the rest.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ProblemError(Exception):
 
 
 class TooLateError(ProblemError):
-    """There was no answer in time; what was begun goes on, and may yet be done."""
+    """There was no answer in time; the work goes on and may still succeed."""
 
     def __init__(self, detail: str) -> None:
         headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
@@ -51,55 +51,55 @@ class TooLateError(ProblemError):
 
 
 def unavailable(detail: str) -> ProblemError:
-    """Return the problem of something that may work a little later."""
+    """Return the problem of a request that may succeed a little later (503)."""
     headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
     return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers=headers)
 
 
 def too_much(detail: str, seconds: int) -> ProblemError:
-    """Return the problem of one request too many, which may work after some seconds."""
+    """Return the problem of one request too many, to be retried after some seconds (429)."""
     headers = {"Retry-After": str(seconds)}
     return ProblemError(HTTPStatus.TOO_MANY_REQUESTS, detail, headers=headers)
 
 
 def invalid(field: str, message: str) -> ProblemError:
-    """Return the problem of a parameter whose value cannot be used."""
+    """Return the problem of a parameter with an invalid value (422)."""
     errors = [{"field": field, "message": message}]
     return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"{field}: {message}", errors=errors)
 
 
 def not_found(detail: str) -> ProblemError:
-    """Return the problem of a thing that is not there."""
+    """Return the problem of something that does not exist (404)."""
     return ProblemError(HTTPStatus.NOT_FOUND, detail)
 
 
 def conflict(detail: str) -> ProblemError:
-    """Return the problem of what cannot be done as things are."""
+    """Return the problem of a change that the current state does not allow (409)."""
     return ProblemError(HTTPStatus.CONFLICT, detail)
 
 
 def body_of(problem: ProblemError, path: str | None) -> bytes:
-    """Return a problem as JSON; `path` is the one that was asked for."""
-    told: dict[str, Any] = {
+    """Return a problem as JSON; `path` is the requested one."""
+    document: dict[str, Any] = {
         "type": "about:blank",
         "title": problem.status.phrase,
         "status": problem.status.value,
         "detail": problem.detail,
     }
     if path is not None:
-        told["instance"] = quote(path, errors="replace")
+        document["instance"] = quote(path, errors="replace")
     if problem.errors:
-        told["errors"] = list(problem.errors)
-    return json.dumps(told).encode()
+        document["errors"] = list(problem.errors)
+    return json.dumps(document).encode()
 
 
 def response_of(problem: ProblemError, path: str) -> Response:
-    """Return the answer that tells a problem."""
+    """Return a problem as an HTTP response."""
     return Response(body_of(problem, path), problem.status, problem.headers, MEDIA_TYPE)
 
 
 async def on_problem(request: Request, exc: Exception) -> Response:
-    """Answer an error that somebody expected."""
+    """Answer a request that raised an error."""
     return response_of(_problem_of(exc, request), request.scope["path"])
 
 
@@ -130,19 +130,19 @@ def _of_validation(exc: RequestValidationError, request: Request) -> ProblemErro
     if any(error["loc"][:1] == ("body",) for error in exc.errors()):
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != JSON:
-            told = f"a body is {JSON}, and the header Content-Type says so"
-            return ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, told)
+            detail = f"a body is {JSON}, and the header Content-Type says so"
+            return ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail)
     broken = next((error for error in exc.errors() if error["type"] == "json_invalid"), None)
     if broken is not None:
         why = broken.get("ctx", {}).get("error", "it cannot be read")
-        told = f"the body is not JSON: {why} at character {broken['loc'][-1]}"
-        return ProblemError(HTTPStatus.BAD_REQUEST, told)
+        detail = f"the body is not JSON: {why} at character {broken['loc'][-1]}"
+        return ProblemError(HTTPStatus.BAD_REQUEST, detail)
     errors = [
         {"field": _field(error["loc"]), "message": _message(error)}
         for error in exc.errors()[:MAX_ERRORS]
     ]
-    told = "; ".join(f"{error['field']}: {error['message']}" for error in errors)
-    return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, told, errors=errors)
+    detail = "; ".join(f"{error['field']}: {error['message']}" for error in errors)
+    return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, detail, errors=errors)
 
 
 def _field(location: Sequence[object]) -> str:

@@ -1,9 +1,9 @@
-"""The connection of one client: uvicorn's own, with limits of time and number that it does not set.
+"""The connection of one client: uvicorn's protocol with limits on time and number that it lacks.
 
-A client that sends slowly, reads slowly or opens hundreds of connections costs the others nothing:
-when there are too many connections, the one that asks for nothing and was silent longest goes.
-What cannot be read as HTTP is answered in the form of every other error, and the connection stays
-open briefly: closed at once with bytes unread, it would be reset, and the answer lost.
+A client that sends slowly, reads slowly or opens hundreds of connections must not affect the others:
+when there are too many connections, the one that has been idle longest is dropped. A request that is
+not HTTP is answered in the form of every other error, and the connection stays open briefly: closed
+at once with bytes unread, it would be reset, and the answer lost.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class GuardedProtocol(H11Protocol):
 
     header_seconds = HEADER_SECONDS
     write_seconds = WRITE_SECONDS
-    _sending: asyncio.TimerHandle | None = None  # runs while the client owes us a request
+    _sending: asyncio.TimerHandle | None = None  # runs while a request is awaited
     _reading: asyncio.TimerHandle | None = None  # runs while the client does not read
     _is_rejected = False
     _is_dropped = False
@@ -51,7 +51,7 @@ class GuardedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take what the client sends; nothing more once it was rejected."""
+        """Process what the client sends; ignore it once the client was rejected."""
         if self._is_rejected:
             return
         self._heard_at = self.loop.time()
@@ -59,19 +59,19 @@ class GuardedProtocol(H11Protocol):
         self._watch_sending()
 
     def pause_writing(self) -> None:
-        """Wait for a client that reads slowly, but not for ever."""
+        """Pause writing, and abort if the client does not read in time."""
         super().pause_writing()
         self._reading = self.loop.call_later(self.write_seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """Go on: the client has read."""
+        """Resume writing: the client has read."""
         super().resume_writing()
         if self._reading is not None:
             self._reading.cancel()
             self._reading = None
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP request, or one whose line or headers are too long."""
+        """Answer bytes that are no HTTP request, or a request with too long a line or headers."""
         self._refuse(ProblemError(HTTPStatus.BAD_REQUEST, msg))
 
     def _drop_one(self) -> None:
@@ -83,23 +83,23 @@ class GuardedProtocol(H11Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no answer is being made; what is dropped already does not count."""
+        """Whether no request is being answered; a dropped connection does not count."""
         return not self._is_dropped and _is_over(self.cycle)
 
     def worth(self) -> tuple[bool, float]:
-        """Return what says which idle connection goes first: the one that is silent longest.
+        """Return the order in which idle connections are dropped: the longest silent one first.
 
-        One on which an answer is still under way to its client comes after all others.
+        A connection with unsent bytes of an answer comes last.
         """
         return self.transport.get_write_buffer_size() > 0, self._heard_at
 
     def drop(self) -> None:
-        """End the connection at once; what its client has not read is lost."""
+        """Abort the connection; what its client has not read is lost."""
         self._is_dropped = True
         self.transport.abort()
 
     def _watch_sending(self) -> None:
-        """Start the clock when the client begins a request, stop it when the headers are there."""
+        """Start the timer when a request is awaited, and stop it when its headers are complete."""
         is_owed = _is_over(self.cycle)
         if is_owed and self._sending is None:
             self._sending = self.loop.call_later(self.header_seconds, self._too_slow)
@@ -131,5 +131,5 @@ class GuardedProtocol(H11Protocol):
 
 
 def _is_over(cycle: RequestResponseCycle | None) -> bool:
-    """Tell whether no answer is under way; uvicorn has no cycle before the first request."""
+    """Return whether no answer is under way; uvicorn has no cycle before the first request."""
     return cycle is None or cycle.response_complete

@@ -1,5 +1,5 @@
-"""Which parameters the endpoints take; any other is rejected, because a filter that is misspelled
-and ignored would show everything.
+"""Query parameters of the endpoints; an unknown one is rejected, because a misspelled filter that was
+ignored would show everything.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Word = Annotated[str, Field(min_length=1, max_length=MAX_PATTERN), AfterValidato
 
 
 class NoQuery(BaseModel):
-    """No parameter at all."""
+    """A query without parameters."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -42,7 +42,7 @@ class PageQuery(NoQuery):
 
     limit: Annotated[int, Field(ge=1, le=MAX_LIMIT, description="Items at most")] = DEFAULT_LIMIT
     cursor: Annotated[
-        str | None, Field(max_length=MAX_CURSOR, description="`next` of the page before")
+        str | None, Field(max_length=MAX_CURSOR, description="`next` of the previous page")
     ] = None
 
 
@@ -79,7 +79,7 @@ class PartitionQuery(PageQuery):
         bool,
         Field(
             description="Only those with fewer in-sync replicas than replicas, or an unreplicated "
-            "span; what could not be seen is among the gaps of the cluster instead"
+            "span; partitions that could not be observed are among the gaps of the cluster"
         ),
     ] = False
 
@@ -92,8 +92,8 @@ class StateFilter(StrEnum):
     ALL = "all"
 
 
-def known_rule(rule_id: str) -> str:
-    """Refuse the name of a rule that there is not."""
+def require_known_rule(rule_id: str) -> str:
+    """Reject the id of a rule that does not exist."""
     if rule_id not in RULE_IDS:
         raise PydanticCustomError("rule", "there is no such rule; /api/v1/rules lists them")
     return rule_id
@@ -105,19 +105,17 @@ class FindingQuery(PageQuery):
     state: Annotated[
         StateFilter, Field(description="open: from memory; ended, all: from the database")
     ] = StateFilter.OPEN
-    rule: Annotated[str | None, AfterValidator(known_rule)] = None
+    rule: Annotated[str | None, AfterValidator(require_known_rule)] = None
     topic: Annotated[
         Pattern | None,
-        Field(
-            description="Of a finding of a group or a transaction one of the partitions it shows"
-        ),
+        Field(description="For a finding about a group or a transaction: one of its partitions"),
     ] = None
     severity: Severity | None = None
     verdict: VerdictWord | None = None
 
 
 async def no_repeats(request: Request) -> None:
-    """Refuse a parameter that is given twice: only one of the values would count."""
+    """Reject a parameter that is given twice: only one of the values would count."""
     names = Counter(name for name, _ in request.query_params.multi_items())
     name, times = next(iter(names.most_common(1)), ("", 0))
     if times > 1:

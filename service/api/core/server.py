@@ -1,4 +1,4 @@
-"""Runs the HTTP server in an event loop that is there already; signals stay with the process."""
+"""Runs the HTTP server in an existing event loop; signal handling stays with the process."""
 
 from __future__ import annotations
 
@@ -27,38 +27,38 @@ def bind(host: str, port: int) -> socket.socket:
         SettingsError: the address is not one of this machine, or the port is taken.
     """
     try:
-        found = socket.getaddrinfo(
+        addresses = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE | socket.AI_NUMERICSERV
         )
     except (OSError, UnicodeError, OverflowError) as exc:
         raise _unusable(host, port, getattr(exc, "strerror", None) or str(exc)) from exc
-    family, _, _, _, address = found[0]
+    family, _, _, _, address = addresses[0]
     try:
-        return _listening(family, address)
+        return _listen(family, address)
     except OSError as exc:
         raise _unusable(host, port, exc.strerror or str(exc)) from exc
 
 
 def is_loopback(bound: socket.socket) -> bool:
-    """Tell whether only this machine can reach a socket."""
+    """Return whether only this machine can reach a socket."""
     return ipaddress.ip_address(bound.getsockname()[0].partition("%")[0]).is_loopback
 
 
-def _listening(family: int, address: tuple[object, ...]) -> socket.socket:
+def _listen(family: int, address: tuple[object, ...]) -> socket.socket:
     # With its protocol named asyncio turns off Nagle's algorithm, which would hold back the second
     # part of every answer for 40 ms.
-    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:  # "::" means every address, IPv4 ones too
-            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        made.bind(address)
-        made.listen(BACKLOG)
-        made.setblocking(False)
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        listener.bind(address)
+        listener.listen(BACKLOG)
+        listener.setblocking(False)
     except OSError:
-        made.close()
+        listener.close()
         raise
-    return made
+    return listener
 
 
 def _unusable(host: str, port: int, why: str) -> SettingsError:
@@ -68,7 +68,7 @@ def _unusable(host: str, port: int, why: str) -> SettingsError:
 
 
 class HttpServer:
-    """Serves an application on a socket until it is told to stop."""
+    """Serves an application on a socket until `stop` is called."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class HttpServer:
 
 
 class _Server(Server):
-    """Uvicorn without its signal handlers: who ends the process is decided elsewhere."""
+    """Uvicorn without its signal handlers; the process handles signals itself."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""What every answer about the cluster says first: of when it is, and whether that is the newest."""
+"""The fields that every answer about the cluster begins with: time and currency of its data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from service.api.core.problems import unavailable
 from service.rounds.latest import ServiceState
 from service.rounds.persistence import PersistenceState
 
-MAX_LINK: Final = 4000  # proxies refuse longer headers, and a group's name may have 32 KiB
+MAX_LINK: Final = 4000  # proxies reject longer headers, and a group's name may have 32 KiB
 
 
 def stamp(state: ServiceState) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def stamp(state: ServiceState) -> dict[str, Any]:
 
 
 def stored_stamp(state: ServiceState) -> dict[str, Any]:
-    """Return the time of the data in the database: that of the last round that was stored."""
+    """Return the time of the data in the database: that of the last stored round."""
     persistence = state.persistence
     is_stored = persistence.state is PersistenceState.STORED and not persistence.waiting_rounds
     return {"as_of": persistence.stored_at, "is_current": is_stored and state.is_current}
@@ -33,15 +33,15 @@ def snapshot_of(state: ServiceState) -> Snapshot:
     """Return the snapshot.
 
     Raises:
-        ProblemError: there is none: an empty list would say that there is nothing in the cluster.
+        ProblemError: there is none; an empty list would claim that the cluster is empty.
     """
     if state.snapshot is None:
         why = state.error or "the first round has not ended yet"
-        raise unavailable(f"The cluster was not seen yet: {why}")
+        raise unavailable(f"The cluster was not observed yet: {why}")
     return state.snapshot
 
 
-def continued(request: Request, response: Response, name: str, last: Key | None) -> str | None:
+def link_next_page(request: Request, response: Response, name: str, last: Key | None) -> str | None:
     """Return the cursor of the next page and add its link; None at the end of the list."""
     if last is None:
         return None

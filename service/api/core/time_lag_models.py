@@ -1,4 +1,4 @@
-"""How the lag of a commit in seconds is shown, and why there is none."""
+"""Fields of the lag of a commit in seconds, and why there is none."""
 
 from __future__ import annotations
 
@@ -16,9 +16,13 @@ TimeLag = Annotated[
 ]
 LowerBound = Annotated[
     float | None,
-    Field(description="At least so long; only where it was before anything that is remembered"),
+    Field(
+        description="Lower bound; only where the offset became readable before the oldest stored observation"
+    ),
 ]
 WhyNoTimeLag = Annotated[
     WhyAbsent | None,
-    Field(description="Why there is no lag in seconds; null if there is one, and before a round"),
+    Field(
+        description="Why there is no lag in seconds; null if there is one, and before the first round"
+    ),
 ]

@@ -1,6 +1,6 @@
-"""Versions of what can be edited, as HTTP tells them: a strong ETag, and If-Match with every change.
+"""Versions of editable objects in HTTP: a strong ETag, and If-Match with every change.
 
-Who changes something says which version he has seen, so that nobody undoes what he does not know of.
+A change names the version that its author has seen, so that nobody overwrites an unseen change.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ IF_MATCH: Final[dict[str, Any]] = {
             "name": "If-Match",
             "in": "header",
             "required": True,
-            "description": "ETag of what is changed, as it was seen; an asterisk for whatever it is now",
+            "description": "ETag of the version to change; an asterisk matches any version",
             "schema": {"type": "string", "maxLength": _LONGEST},
             "example": '"1"',
         }
@@ -35,21 +35,23 @@ def etag_of(version: int) -> str:
 
 
 def require_match(request: Request, version: int) -> None:
-    """Refuse a change of a version that its author has not seen.
+    """Reject a change of a version that its author has not seen.
 
     Raises:
-        ProblemError: he names none, or another one.
+        ProblemError: the request names no version, or another one.
     """
-    given = request.headers.get("if-match")
-    if given is None:
-        told = "say in If-Match which version is meant: the ETag of what you have seen, or *"
-        raise ProblemError(HTTPStatus.PRECONDITION_REQUIRED, told)
-    if given.strip() != "*" and etag_of(version) not in _tags(given):
-        told = f"it was changed meanwhile: it has ETag {etag_of(version)} now. Observe it again"
-        raise ProblemError(HTTPStatus.PRECONDITION_FAILED, told, headers={"ETag": etag_of(version)})
+    if_match = request.headers.get("if-match")
+    if if_match is None:
+        detail = "If-Match is missing: send the ETag of the version that you have read, or *"
+        raise ProblemError(HTTPStatus.PRECONDITION_REQUIRED, detail)
+    if if_match.strip() != "*" and etag_of(version) not in _tags(if_match):
+        detail = f"it was changed meanwhile: its ETag is now {etag_of(version)}. Read it again"
+        raise ProblemError(
+            HTTPStatus.PRECONDITION_FAILED, detail, headers={"ETag": etag_of(version)}
+        )
 
 
 def _tags(header: str) -> set[str]:
     """Return the strong tags of a header; a weak one never matches."""
-    found = map(_TAG.fullmatch, header[:_LONGEST].split(","))
-    return {f'"{one[2]}"' for one in found if one is not None and one[1] is None}
+    tags = map(_TAG.fullmatch, header[:_LONGEST].split(","))
+    return {f'"{tag[2]}"' for tag in tags if tag is not None and tag[1] is None}

@@ -1,4 +1,4 @@
-"""What the API answers about receivers, and about what is sent to them; never a secret."""
+"""Answers about receivers and their deliveries; never a secret."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from service.api.core.models import Model, NextCursor, Stamped
 
 
 class DeliveryState(StrEnum):
-    """Where a delivery is."""
+    """State of a delivery."""
 
     WAITING = "waiting"
     SENDING = "sending"
@@ -28,14 +28,12 @@ class Delivery(Model):
     webhook_id: Annotated[str, Field(description="The same on every attempt")]
     receiver: str
     group_key: str
-    reason: Annotated[str, Field(description="Why the receiver is told")]
+    reason: Annotated[str, Field(description="Why the receiver is notified")]
     is_firing: bool
     alerts: int
     state: DeliveryState
     created_at: datetime
-    next_attempt_at: Annotated[
-        datetime | None, Field(description="null: there is none, whatever happened")
-    ]
+    next_attempt_at: Annotated[datetime | None, Field(description="null: no further attempt")]
     attempts: int
     done_at: datetime | None
     superseded_by: int | None
@@ -62,7 +60,7 @@ class Attempt(Model):
     detail: str
     reply: Annotated[
         str | None,
-        Field(description="How the answer begins; null: only who has scope admin may read it"),
+        Field(description="Beginning of the answer; null unless the caller has scope admin"),
     ]
 
 
@@ -73,14 +71,14 @@ class DeliveryDetail(Stamped):
     attempts: Annotated[list[Attempt], Field(description="The last 100, oldest first")]
     body: Annotated[
         Any,
-        Field(description="What is sent, without its secrets; null: it is not kept any more"),
+        Field(description="The notification without its secrets; null: no longer stored"),
     ]
 
 
 class ReceiverState(StrEnum):
-    """How the last attempt went."""
+    """Outcome of the last attempt to a receiver."""
 
-    UNUSED = "unused"  # there was none in the time that deliveries are kept
+    UNUSED = "unused"  # no attempt within the retention of deliveries
     OK = "ok"
     FAILING = "failing"
 
@@ -95,14 +93,14 @@ class ReceiverFailure(Model):
 
 
 class Receiver(Model):
-    """Where notifications go."""
+    """A receiver of notifications."""
 
     name: str
     kind: Annotated[str, Field(examples=["webhook", "alertmanager", "slack", "pagerduty"])]
     endpoint: Annotated[str, Field(description="Scheme and host; the path may be a secret")]
     state: ReceiverState
-    waiting: Annotated[int, Field(description="Deliveries that wait or are being sent")]
-    dead: Annotated[int, Field(description="Given up, in the time that deliveries are kept")]
+    waiting: Annotated[int, Field(description="Deliveries that are waiting or being sent")]
+    dead: Annotated[int, Field(description="Given up, within the retention of deliveries")]
     oldest_waiting_at: datetime | None
     last_success_at: datetime | None
     last_failure: ReceiverFailure | None
@@ -111,13 +109,13 @@ class Receiver(Model):
 
 
 class ReceiverPage(Stamped):
-    """Receivers by name; none: nobody is told of anything."""
+    """Receivers by name; an empty list means that nobody is notified."""
 
     items: list[Receiver]
     next: NextCursor
 
 
 class Enqueued(Stamped):
-    """A delivery that was made by hand; ask for it again to see what became of it."""
+    """A delivery that was created on request; /deliveries/{id} shows its progress."""
 
     delivery: Delivery

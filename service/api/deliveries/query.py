@@ -1,4 +1,4 @@
-"""Which parameters the list of deliveries takes."""
+"""Parameters of the list of deliveries."""
 
 from __future__ import annotations
 

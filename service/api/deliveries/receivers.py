@@ -1,4 +1,4 @@
-"""Receivers of notifications, how sending to each goes, and a message that tests one."""
+"""Routes of receivers: their state, and a test message to one."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from service.alerting.alerts.quoting import label_set
 from service.alerting.notifications.channels import body_of
 from service.alerting.notifications.notification import Notification, NotifiedAlert
 from service.alerting.receivers.receivers import Receiver
-from service.api.core.changing import KEY_HEADER, Done, changed, stamp_of
+from service.api.core.changing import KEY_HEADER, Done, apply_change, stamp_of
 from service.api.core.paging import decode_cursor, page_of
 from service.api.core.ports import Sources
 from service.api.core.problems import not_found
 from service.api.core.queries import NoQuery, PageQuery
-from service.api.core.stamps import continued
+from service.api.core.stamps import link_next_page
 from service.api.deliveries import models
 from service.api.deliveries.views import delivery_view, receiver_view
 from service.storage.changes.audit import Action, AuditEvent
@@ -37,13 +37,13 @@ def receivers_router(sources: Sources) -> APIRouter:
     async def list_receivers(
         request: Request, response: Response, query: Annotated[PageQuery, Query()]
     ) -> models.ReceiverPage:
-        """Return receivers by name, and how sending to each goes."""
+        """Return receivers by name, with the state of sending to each."""
         after = decode_cursor(query.cursor, LIST, str)
         every = sending.receivers.values()
-        page = page_of(every, lambda one: (one.name,), after=after, limit=query.limit)
+        page = page_of(every, lambda receiver: (receiver.name,), after=after, limit=query.limit)
         names = [item.name for item in page.items]
         stats = await sources.in_database(lambda: sources.admin.deliveries.stats(names))
-        following = continued(request, response, LIST, page.last)
+        following = link_next_page(request, response, LIST, page.last)
         items = [receiver_view(item, stats[item.name], sending) for item in page.items]
         return models.ReceiverPage(**stamp_of(sources.utc_now()), items=items, next=following)
 
@@ -58,35 +58,39 @@ def receivers_router(sources: Sources) -> APIRouter:
         request: Request,
         _query: Annotated[NoQuery, Query()],
     ) -> Response:
-        """Send a message that says that it is a test; /deliveries tells what becomes of it."""
+        """Send a test message to a receiver; /deliveries shows its progress."""
         receiver = sending.receivers.get(name)
         if receiver is None:
             raise not_found("there is no such receiver")
-        return await changed(request, sources, lambda change: _tested(change, sources, receiver))
+        return await apply_change(
+            request, sources, lambda change: _send_test(change, sources, receiver)
+        )
 
     return router
 
 
-def _tested(change: Change, sources: Sources, receiver: Receiver) -> Done:
-    told = _message(sources, receiver, change.who, change.now)
-    made = change.deliveries.add_test(receiver.name, told.group_key, body_of(receiver, told))
-    details = {"delivery": made.id, "webhook_id": made.webhook_id}
+def _send_test(change: Change, sources: Sources, receiver: Receiver) -> Done:
+    message = _message(sources, receiver, change.who, change.now)
+    delivery = change.deliveries.add_test(
+        receiver.name, message.group_key, body_of(receiver, message)
+    )
+    details = {"delivery": delivery.id, "webhook_id": delivery.webhook_id}
     return Done(
         audit_event=AuditEvent(action=Action.RECEIVER_TEST, target=receiver.name, details=details),
         status=HTTPStatus.ACCEPTED,
-        model=models.Enqueued(**stamp_of(change.now), delivery=delivery_view(made)),
+        model=models.Enqueued(**stamp_of(change.now), delivery=delivery_view(delivery)),
         after=sources.admin.wake,
     )
 
 
 def _message(sources: Sources, receiver: Receiver, who: str, now: datetime) -> Notification:
-    """Return the test; always of one group, so that a newer one takes the place of one that is stuck."""
+    """Return the test notification; always of one group, so that a newer one supersedes a stuck one."""
     labels = {ALERTNAME: TEST, "cluster": sources.state.cluster, SEVERITY: "info"}
     alert = NotifiedAlert(
         labels=labels,
         annotations={
             "summary": "This is a test: nothing is wrong.",
-            "description": f"{who} tries whether this receiver is told. Nobody will say that it is over.",
+            "description": f"{who} tests this receiver. No resolved notification follows.",
         },
         starts_at=now,
         fingerprint=fingerprint(labels),

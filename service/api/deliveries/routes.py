@@ -1,4 +1,4 @@
-"""Deliveries: what is sent to receivers, with all attempts, and once more what was given up."""
+"""Routes of deliveries: notifications with their attempts, and the replay of one that was given up."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from service.api.core.changing import KEY_HEADER, Done, caller_of, changed, stamp_of
+from service.api.core.changing import KEY_HEADER, Done, apply_change, caller_of, stamp_of
 from service.api.core.paging import INT64_MAX, decode_cursor
 from service.api.core.ports import Sources
 from service.api.core.problems import conflict, not_found
 from service.api.core.queries import NoQuery
-from service.api.core.stamps import continued
+from service.api.core.stamps import link_next_page
 from service.api.deliveries import models
 from service.api.deliveries.query import DeliveryQuery
 from service.api.deliveries.views import attempt_view, body_view, delivery_view
@@ -38,31 +38,31 @@ def deliveries_router(sources: Sources) -> APIRouter:
     ) -> models.DeliveryPage:
         """Return deliveries, newest first."""
         key = decode_cursor(query.cursor, LIST, int)
-        wanted = DeliveryFilter(
+        filters = DeliveryFilter(
             receiver=query.receiver,
             state=None if query.state is None else query.state.value,
             before=None if key is None else key[0],
         )
-        found = await sources.in_database(
-            lambda: sources.admin.deliveries.page(wanted, query.limit + 1)
+        rows = await sources.in_database(
+            lambda: sources.admin.deliveries.page(filters, query.limit + 1)
         )
-        shown = found[: query.limit]
-        last = (shown[-1].id,) if len(found) > query.limit else None
-        following = continued(request, response, LIST, last)
-        items = [delivery_view(one) for one in shown]
+        shown = rows[: query.limit]
+        last = (shown[-1].id,) if len(rows) > query.limit else None
+        following = link_next_page(request, response, LIST, last)
+        items = [delivery_view(delivery) for delivery in shown]
         return models.DeliveryPage(**stamp_of(sources.utc_now()), items=items, next=following)
 
     @router.get("/deliveries/{delivery_id}")
     async def get_delivery(
         delivery_id: DeliveryId, request: Request, _query: Annotated[NoQuery, Query()]
     ) -> models.DeliveryDetail:
-        """Return a delivery with its attempts and what is sent."""
-        found = await sources.in_database(lambda: sources.admin.deliveries.one(delivery_id))
-        if found is None:
+        """Return a delivery with its attempts and its body."""
+        story = await sources.in_database(lambda: sources.admin.deliveries.one(delivery_id))
+        if story is None:
             raise not_found(NO_DELIVERY)
         may_read_reply = Scope.ADMIN in caller_of(request).scopes
         return await sources.in_thread(
-            lambda: _detail(sources, found, may_read_reply=may_read_reply)
+            lambda: _detail(sources, story, may_read_reply=may_read_reply)
         )
 
     @router.post(
@@ -74,9 +74,9 @@ def deliveries_router(sources: Sources) -> APIRouter:
     async def replay_delivery(
         delivery_id: DeliveryId, request: Request, _query: Annotated[NoQuery, Query()]
     ) -> Response:
-        """Send once more what was given up, unless its receiver was told something newer since."""
-        return await changed(
-            request, sources, lambda change: _replayed(change, delivery_id, sources.admin.wake)
+        """Replay a delivery that was given up, unless its receiver got something newer since."""
+        return await apply_change(
+            request, sources, lambda change: _replay(change, delivery_id, sources.admin.wake)
         )
 
     return router
@@ -95,24 +95,26 @@ def _detail(
     )
 
 
-def _replayed(change: Change, delivery_id: int, wake: Callable[[], None]) -> Done:
+def _replay(change: Change, delivery_id: int, wake: Callable[[], None]) -> Done:
     taken = change.deliveries.take(delivery_id)
     if taken is None:
         raise not_found(NO_DELIVERY)
     if taken.delivery.state != DEAD:
-        raise conflict(f"only what was given up is replayed; this one is {taken.delivery.state}")
+        raise conflict(
+            f"only a delivery that was given up can be replayed; this one is {taken.delivery.state}"
+        )
     if not taken.has_body:
-        raise conflict("what it told is not kept any more")
+        raise conflict("its body is no longer stored")
     newer = change.deliveries.newer(taken)
     if newer is not None:
-        raise conflict(f"delivery {newer.id} tells as much of the same group, or something newer")
-    made = change.deliveries.replay(taken)
-    details = {"receiver": made.receiver, "delivery": made.id, "webhook_id": made.webhook_id}
+        raise conflict(f"delivery {newer.id} of the same group has the same or a newer state")
+    replay = change.deliveries.replay(taken)
+    details = {"receiver": replay.receiver, "delivery": replay.id, "webhook_id": replay.webhook_id}
     return Done(
         audit_event=AuditEvent(
             action=Action.DELIVERY_REPLAY, target=str(delivery_id), details=details
         ),
         status=HTTPStatus.ACCEPTED,
-        model=models.Enqueued(**stamp_of(change.now), delivery=delivery_view(made)),
+        model=models.Enqueued(**stamp_of(change.now), delivery=delivery_view(replay)),
         after=wake,
     )

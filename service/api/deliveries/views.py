@@ -1,4 +1,4 @@
-"""Deliveries and receivers as the API shows them; of a receiver's address only scheme and host."""
+"""Deliveries and receivers as the API shows them; only scheme and host of a receiver's address."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ KINDS: dict[type[Receiver], str] = {
 
 
 def delivery_view(stored: StoredDelivery) -> models.Delivery:
-    """Return a delivery."""
+    """Return a delivery as the API shows it."""
     names = [name for name in models.Delivery.model_fields if name != "next_attempt_at"]
-    told = {name: getattr(stored, name) for name in names}
-    told["state"] = DeliveryState(stored.state)
+    fields = {name: getattr(stored, name) for name in names}
+    fields["state"] = DeliveryState(stored.state)
     is_open = stored.state in OPEN
-    return models.Delivery(**told, next_attempt_at=stored.next_attempt_at if is_open else None)
+    return models.Delivery(**fields, next_attempt_at=stored.next_attempt_at if is_open else None)
 
 
 def attempt_view(stored: StoredAttempt, *, may_read_reply: bool) -> models.Attempt:
-    """Return an attempt; what a receiver answers may be about what is inside a network."""
+    """Return an attempt; the reply of a receiver may disclose what is inside a network."""
     return models.Attempt(
         at=stored.at,
         took_ms=stored.took_ms,
@@ -54,7 +54,7 @@ def attempt_view(stored: StoredAttempt, *, may_read_reply: bool) -> models.Attem
 
 
 def body_view(story: DeliveryStory) -> Any:
-    """Return what is sent; None if it is kept no more, or is nothing that can be shown."""
+    """Return the body of a delivery; None if it is no longer stored or not JSON."""
     try:
         return json.loads(story.body)
     except ValueError:
@@ -62,7 +62,7 @@ def body_view(story: DeliveryStory) -> Any:
 
 
 def receiver_view(receiver: Receiver, stats: ReceiverStats, sending: Sending) -> models.Receiver:
-    """Return a receiver and how sending to it goes."""
+    """Return a receiver with the state of sending to it."""
     failed = stats.last_failure
     return models.Receiver(
         name=receiver.name,

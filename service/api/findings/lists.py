@@ -1,5 +1,5 @@
-"""Pages of findings and the story of one, for every route that shows some: the open ones from
-memory, all others from the database.
+"""Pages of findings, and one finding with its transitions, for every route that shows findings: open ones
+from memory, all others from the database.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ LAST_US: Final = microseconds(datetime(9999, 1, 1, tzinfo=UTC))
 def open_page(
     state: ServiceState, query: PageQuery, name: str, entries: Iterable[OpenFinding]
 ) -> Page[models.Finding]:
-    """Return a page of the list called `name`, newest first; `entries` are those asked for.
+    """Return a page of the list called `name`, newest first; `entries` are those that match.
 
     Raises:
-        ProblemError: nothing was seen yet, or the cursor is another list's.
+        ProblemError: no round has ended yet, or the cursor is another list's.
     """
     after = decode_cursor(query.cursor, name, int, str)
     if not state.rounds and not state.open_findings:
-        raise unavailable("no round has been made yet")
+        raise unavailable("no round has ended yet")
     page = page_of(entries, _open_key, after=after, limit=query.limit, newest_first=True)
     cluster_id = cluster_id_of(state)
     return Page([from_memory(entry, cluster_id) for entry in page.items], page.last)
@@ -49,16 +49,16 @@ def _open_key(entry: OpenFinding) -> Key:
 
 
 def cluster_id_of(state: ServiceState) -> str | None:
-    """Return the id that the brokers tell; None before they were asked."""
+    """Return the cluster id that the brokers report; None before the first observation."""
     return None if state.snapshot is None else state.snapshot.cluster_id or None
 
 
 # ------------------------------------------------------------------ from the database
-async def stored_page(sources: Sources, wanted: FindingFilter, limit: int) -> Page[models.Finding]:
+async def stored_page(sources: Sources, filters: FindingFilter, limit: int) -> Page[models.Finding]:
     """Return a page of stored findings, newest first."""
-    found = await sources.in_database(lambda: sources.history.page(wanted, limit + 1))
-    shown = found[:limit]
-    last = _stored_key(shown[-1], only_ended=wanted.only_ended) if len(found) > limit else None
+    rows = await sources.in_database(lambda: sources.history.page(filters, limit + 1))
+    shown = rows[:limit]
+    last = _stored_key(shown[-1], only_ended=filters.only_ended) if len(rows) > limit else None
     return Page([from_storage(past) for past in shown], last)
 
 
@@ -68,7 +68,7 @@ def _stored_key(past: PastFinding, *, only_ended: bool) -> Key:
 
 
 def stored_after(query: PageQuery, name: str) -> tuple[datetime, int] | None:
-    """Return where a page of stored findings goes on.
+    """Return the key after which a page of stored findings begins.
 
     Raises:
         ProblemError: the cursor is another list's.
@@ -85,10 +85,10 @@ def stored_after(query: PageQuery, name: str) -> tuple[datetime, int] | None:
 async def finding_detail(
     sources: Sources, rule_id: str, digits: str, missing: str
 ) -> models.FindingDetail:
-    """Return what memory knows, and the transitions if the database can tell them.
+    """Return a finding from memory or the database, with its transitions if they can be read.
 
     Raises:
-        ProblemError: there is no such finding, which is told as `missing`.
+        ProblemError: there is no such finding; its detail is `missing`.
     """
     state = sources.state
     entry = await sources.in_thread(lambda: find_open(state.open_findings, rule_id, digits))

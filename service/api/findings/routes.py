@@ -1,4 +1,4 @@
-"""Findings: the open ones from memory, all others from the database."""
+"""Routes of findings: open ones from memory, all others from the database."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from service.api.core.models import VerdictWord
 from service.api.core.ports import Sources
 from service.api.core.problems import not_found
 from service.api.core.queries import FindingQuery, NoQuery, StateFilter
-from service.api.core.stamps import continued, stamp, stored_stamp
+from service.api.core.stamps import link_next_page, stamp, stored_stamp
 from service.api.findings.lists import finding_detail, open_page, stored_after, stored_page
 from service.api.findings.views import parse_id
 from service.storage.findings.history import FindingFilter
@@ -31,19 +31,17 @@ def findings_router(sources: Sources) -> APIRouter:
     async def list_findings(
         request: Request, response: Response, query: Annotated[FindingQuery, Query()]
     ) -> models.FindingPage:
-        """Return findings, newest first: by their end if only ended ones are asked for."""
-        observation, name = sources.state, f"findings-{query.state}"
+        """Return findings, newest first: by their end if only ended ones are requested."""
+        state, name = sources.state, f"findings-{query.state}"
         if query.state is StateFilter.OPEN:
-            page = open_page(
-                observation, query, name, _asked(observation.open_findings.values(), query)
-            )
-            stamped = stamp(observation)
+            page = open_page(state, query, name, _select_open(state.open_findings.values(), query))
+            stamped = stamp(state)
         else:
-            page = await stored_page(sources, _wanted(query, name), query.limit)
-            stamped = stored_stamp(observation)
-        following = continued(request, response, name, page.last)
+            page = await stored_page(sources, _filter_of(query, name), query.limit)
+            stamped = stored_stamp(state)
+        following = link_next_page(request, response, name, page.last)
         return models.FindingPage(
-            **stamped, items=list(page.items), next=following, storage=observation.persistence.state
+            **stamped, items=list(page.items), next=following, storage=state.persistence.state
         )
 
     @router.get("/findings/{finding_id}")
@@ -60,7 +58,7 @@ def findings_router(sources: Sources) -> APIRouter:
     return router
 
 
-def _asked(entries: Iterable[OpenFinding], query: FindingQuery) -> Iterable[OpenFinding]:
+def _select_open(entries: Iterable[OpenFinding], query: FindingQuery) -> Iterable[OpenFinding]:
     verdict = _verdict(query.verdict)
     for entry in entries:
         if query.rule not in (None, entry.identity[0]) or not _is_of(query.topic, entry):
@@ -70,7 +68,7 @@ def _asked(entries: Iterable[OpenFinding], query: FindingQuery) -> Iterable[Open
 
 
 def _is_of(topic: str | None, entry: OpenFinding) -> bool:
-    """Whether a finding is about a topic that a pattern names, as far as its evidence names them."""
+    """Return whether the labels or the evidence of a finding name a topic that matches a pattern."""
     if topic is None:
         return True
     rows = entry.evidence.get("partitions")
@@ -79,7 +77,7 @@ def _is_of(topic: str | None, entry: OpenFinding) -> bool:
     return any(isinstance(name, str) and matches(topic, name) for name in names)
 
 
-def _wanted(query: FindingQuery, name: str) -> FindingFilter:
+def _filter_of(query: FindingQuery, name: str) -> FindingFilter:
     return FindingFilter(
         only_ended=query.state is StateFilter.ENDED,
         rule_id=query.rule,

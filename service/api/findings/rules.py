@@ -1,4 +1,4 @@
-"""The catalogue of rules."""
+"""Route of the catalogue of rules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rules.pages import sections_of
 from service.api.core import models
 from service.api.core.paging import decode_cursor, page_of
 from service.api.core.queries import PageQuery
-from service.api.core.stamps import continued
+from service.api.core.stamps import link_next_page
 
 
 def rules_router() -> APIRouter:
@@ -28,14 +28,14 @@ def rules_router() -> APIRouter:
         """Return all rules, in the order in which they judge."""
         after = decode_cursor(query.cursor, "rules", int)
         page = page_of(every, lambda rule: (place[rule.id],), after=after, limit=query.limit)
-        following = continued(request, response, "rules", page.last)
+        following = link_next_page(request, response, "rules", page.last)
         return models.RulePage(items=list(page.items), next=following)
 
     return router
 
 
 def catalogue() -> Sequence[models.Rule]:
-    """Return what every rule declares, with what its page says of why it matters and what to do."""
+    """Return all rules with their declarations, why they matter, and their runbooks."""
     return [_view(rule) for rule in EVERY]
 
 

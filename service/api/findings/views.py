@@ -20,18 +20,18 @@ SUMMARIES: Final = {rule.meta.rule_id: rule.meta.summary for rule in EVERY}
 
 
 def finding_id(rule_id: str, labels: Mapping[str, str]) -> str:
-    """Return the name of a finding in URLs: it stays when the finding ends and opens again."""
+    """Return the id of a finding in URLs; it stays when the finding ends and opens again."""
     return f"{rule_id}-{labels_hash(labels)[:HASH_DIGITS]}"
 
 
 def parse_id(text: str) -> tuple[str, str] | None:
-    """Return rule id and beginning of the hash, None if the text is no finding's name."""
-    found = FINDING_ID.fullmatch(text)
-    return None if found is None else (found[1], found[2])
+    """Return rule id and leading digits of the labels' hash, None if the text is no finding id."""
+    match = FINDING_ID.fullmatch(text)
+    return None if match is None else (match[1], match[2])
 
 
 def from_memory(entry: OpenFinding, cluster_id: str | None) -> Finding:
-    """Return an open finding."""
+    """Return an open finding as the API shows it."""
     rule_id, labels = entry.identity
     return Finding(
         id=finding_id(rule_id, dict(labels)),
@@ -55,7 +55,7 @@ def from_memory(entry: OpenFinding, cluster_id: str | None) -> Finding:
 
 
 def from_storage(past: PastFinding) -> Finding:
-    """Return a finding of the database."""
+    """Return a stored finding as the API shows it."""
     stored = past.finding
     return Finding(
         id=finding_id(stored.rule_id, stored.labels),
@@ -79,7 +79,7 @@ def from_storage(past: PastFinding) -> Finding:
 
 
 def transition_view(step: StoredTransition) -> Transition:
-    """Return a change of a verdict."""
+    """Return a transition as the API shows it."""
     return Transition(
         at=step.at,
         from_verdict=None if step.from_verdict is None else _word(step.from_verdict),
@@ -92,7 +92,7 @@ def transition_view(step: StoredTransition) -> Transition:
 def find_open(
     open_findings: Mapping[Identity, OpenFinding], rule_id: str, digits: str
 ) -> OpenFinding | None:
-    """Return the open finding of a rule whose labels' hash begins so."""
+    """Return the open finding of a rule whose labels' hash begins with `digits`."""
     of_rule = (entry for (rule, _), entry in open_findings.items() if rule == rule_id)
     return next((e for e in of_rule if _digits(e) == digits), None)
 

@@ -1,6 +1,6 @@
 """Turns the body of a request into log lines, stream by stream.
 
-What the query names holds for all lines; else a record's own fields tell whose line it is.
+Parameters of the query hold for all lines; otherwise a record's own fields name its source.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from service.api.core.problems import ProblemError
 from service.api.ingest.json_body import Records
 from service.api.ingest.push import push_of
 from service.api.ingest.query import MAX_BROKER_ID, IngestQuery, is_name
-from service.api.ingest.snappy import SnappyError, unsnapped
-from service.api.ingest.unpacking import MAX_UNPACKED, too_large, unpacked
+from service.api.ingest.snappy import SnappyError, unsnap
+from service.api.ingest.unpacking import MAX_UNPACKED, too_large, unpack
 from service.observe.log_submissions import Delivery, Stream
 
 MAX_LINES: Final = 200_000  # of one request: two seconds
@@ -28,7 +28,7 @@ SNAPPY: Final = frozenset({"", "snappy"})
 JSON: Final = frozenset({"application/json", "application/x-ndjson", "application/ndjson"})
 ASCII_LIKE: Final = frozenset({"", "utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1"})
 LINE_FIELDS: Final = ("message", "log", "line")  # Vector's, Fluent Bit's, and a plain word
-SOURCE_FIELDS: Final = ("source", "pod")  # before the host, which may be a node of many pods
+SOURCE_FIELDS: Final = ("source", "pod")  # before the host, which may be a node with many pods
 HOST_FIELDS: Final = ("host", "instance")
 STREAMS_OF_DOCKER: Final = frozenset({"stdout", "stderr"})  # which it names `source`
 FILE_FIELDS: Final = ("file", "filename")
@@ -40,7 +40,7 @@ Fields = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """One request, as far as it matters."""
+    """The parts of a request that its lines depend on."""
 
     body: bytes
     content_type: str
@@ -64,10 +64,10 @@ def delivery_of(sent: Sent) -> Delivery:
     """Return the lines of a request.
 
     Raises:
-        ProblemError: the body is of another kind, damaged or too large.
+        ProblemError: the body has an unknown type, is damaged or too large.
     """
     read = _reader_of(sent)
-    body = _unpacked(sent)
+    body = _unpack(sent)
     return Delivery(
         lines=read(body, sent.query),
         zone=sent.query.zone,
@@ -83,21 +83,23 @@ def _reader_of(sent: Sent) -> Callable[[bytes, IngestQuery], Lines]:
         return _of_push
     if sent.media_type == TEXT and sent.charset in ASCII_LIKE:
         return _of_text
-    told = (
+    detail = (
         "log lines come as text/plain in UTF-8, as JSON records with Content-Type "
         "application/x-ndjson or application/json, or as Loki's push"
     )
-    raise ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, told)
+    raise ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail)
 
 
-def _unpacked(sent: Sent) -> bytes:
-    """Return the body as it was before it was packed; a push always is, and need not say so."""
+def _unpack(sent: Sent) -> bytes:
+    """Return the decompressed body; Loki's push is always compressed, also without Content-Encoding."""
     if sent.media_type != PUSH:
-        return unpacked(sent.body, sent.content_encoding)
+        return unpack(sent.body, sent.content_encoding)
     if sent.content_encoding.strip().lower() not in SNAPPY:
-        raise ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Loki's push is packed by Snappy")
+        raise ProblemError(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Loki's push is compressed with Snappy"
+        )
     try:
-        return unsnapped(sent.body, MAX_UNPACKED) if sent.body else b""
+        return unsnap(sent.body, MAX_UNPACKED) if sent.body else b""
     except OverflowError as exc:
         raise too_large() from exc
     except SnappyError as exc:
@@ -105,10 +107,10 @@ def _unpacked(sent: Sent) -> bytes:
 
 
 def _digest(body: bytes, sent: Sent) -> str:
-    """Return a digest of what was sent; the same text for another broker is something else."""
-    made = hashlib.sha256(f"{sent.media_type}\n{sent.query.model_dump_json()}\n".encode())
-    made.update(body)
-    return made.hexdigest()
+    """Return a digest of the request, which the same text for another broker does not share."""
+    digest = hashlib.sha256(f"{sent.media_type}\n{sent.query.model_dump_json()}\n".encode())
+    digest.update(body)
+    return digest.hexdigest()
 
 
 def _of_text(body: bytes, query: IngestQuery) -> Lines:
@@ -152,7 +154,7 @@ class _Gathered:
 
         Raises:
             ValueError: a field cannot be used, or names one stream too many.
-            ProblemError: these are too many lines.
+            ProblemError: there are too many lines.
         """
         split = _split(text)
         self._left -= len(split)
@@ -169,10 +171,10 @@ def _split(text: bytes) -> list[bytes]:
 
 
 def _texts(record: Fields) -> Iterator[tuple[Fields, str]]:
-    """Return the texts of a record, each with what is told of it.
+    """Yield the texts of a record, each with its fields.
 
     Raises:
-        ValueError: there is none; the text says what is wrong.
+        ValueError: there is none; the message says what is wrong.
     """
     if "streams" in record:
         yield from _of_loki(record["streams"])
@@ -185,20 +187,20 @@ def _texts(record: Fields) -> Iterator[tuple[Fields, str]]:
 
 
 def _of_loki(streams: object) -> Iterator[tuple[Fields, str]]:
-    """Return the lines of a push in Loki's JSON: labels, and pairs of time and line."""
-    for one in _listed(streams):
-        labels = one.get("stream") if isinstance(one, dict) else None
-        if not isinstance(one, dict) or not isinstance(labels, dict):
-            raise ValueError("one of `streams` has no labels named `stream`")  # noqa: TRY004 - told as a bad record
-        for pair in _listed(one.get("values")):
+    """Yield the labels and lines of a push in Loki's JSON."""
+    for stream in _listed(streams):
+        labels = stream.get("stream") if isinstance(stream, dict) else None
+        if not isinstance(stream, dict) or not isinstance(labels, dict):
+            raise ValueError("an element of `streams` has no labels named `stream`")  # noqa: TRY004 - reported as a bad record
+        for pair in _listed(stream.get("values")):
             if not isinstance(pair, list) or len(pair) < 2 or not isinstance(pair[1], str):
-                raise ValueError("one of `values` is no pair of time and line")
+                raise ValueError("an element of `values` is no pair of time and line")
             yield labels, pair[1]
 
 
 def _listed(value: object) -> Iterable[object]:
     if not isinstance(value, list):
-        raise ValueError("`streams` and `values` are lists")  # noqa: TRY004 - told as a bad record
+        raise ValueError("`streams` and `values` are lists")  # noqa: TRY004 - reported as a bad record
     return value
 
 
@@ -225,12 +227,12 @@ def _broker_id(fields: Fields) -> int | None:
     if value is None or value == "":
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_BROKER_ID:
-        raise ValueError("broker_id is no number of a broker")
+        raise ValueError("broker_id is not a valid broker id")
     return value
 
 
 def _first(fields: Fields, names: Iterable[str]) -> str | None:
-    """Return the first of some fields that holds a name."""
+    """Return the first of some fields that can name a source."""
     for name in names:
         value = fields.get(name)
         if isinstance(value, str) and is_name(value) and value not in STREAMS_OF_DOCKER:
@@ -243,5 +245,5 @@ def _no_push(why: str) -> ProblemError:
 
 
 def _too_many_lines() -> ProblemError:
-    told = f"a request may bring {MAX_LINES} lines"
-    return ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, told)
+    detail = f"a request may have up to {MAX_LINES} lines"
+    return ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, detail)

@@ -1,7 +1,7 @@
-"""Reads JSON records one by one: an object, an array of them, or many behind each other.
+"""Reads JSON records one by one: an object, an array of objects, or a sequence of them.
 
 Shippers send all of these under the same content type, with or without newlines between them. A
-record is decoded when it is asked for, so that what a large body holds is not there all at once.
+record is decoded when it is needed, so that a large body is never decoded all at once.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ class Records:
     """The records of one body."""
 
     def __init__(self, body: bytes) -> None:
-        """Bytes that are no UTF-8 are replaced: a log may hold any."""
+        """Bytes that are not UTF-8 are replaced: a log may contain any bytes."""
         self._text = body.decode("utf-8", "replace").removeprefix("\N{BOM}")
 
     def __iter__(self) -> Iterator[Placed]:
-        """Return each record with its place.
+        """Yield each record with its position.
 
         Raises:
-            ProblemError: this is no JSON, or no object; it names the line.
+            ProblemError: the body is not JSON, or a record is no object; it names the line.
         """
         place = self._skip(0)
         while place < len(self._text):
             if self._text[place] == "[":
-                place = yield from self._array(place + 1)
+                place = yield from self._read_array(place + 1)
             else:
-                place = yield from self._one(place)
+                place = yield from self._read_record(place)
             place = self._skip(place)
 
     def bad(self, place: int, why: str) -> ProblemError:
@@ -47,13 +47,13 @@ class Records:
         line = self._text.count("\n", 0, place) + 1
         return ProblemError(HTTPStatus.BAD_REQUEST, f"line {line} of the body: {why}")
 
-    def _array(self, place: int) -> Generator[Placed, None, int]:
-        """Return the records of an array whose bracket is open; its place after the end."""
+    def _read_array(self, place: int) -> Generator[Placed, None, int]:
+        """Yield the records of an array whose bracket was read; return the position after its end."""
         place = self._skip(place)
         if self._text[place : place + 1] == "]":
             return place + 1
         while True:
-            end = yield from self._one(place)
+            end = yield from self._read_record(place)
             end = self._skip(end)
             mark = self._text[end : end + 1]
             if mark == "]":
@@ -62,7 +62,7 @@ class Records:
                 raise self.bad(end, "neither a comma nor the end of the array")
             place = self._skip(end + 1)
 
-    def _one(self, place: int) -> Generator[Placed, None, int]:
+    def _read_record(self, place: int) -> Generator[Placed, None, int]:
         try:
             value, end = DECODER.raw_decode(self._text, place)
         except json.JSONDecodeError as exc:
@@ -77,6 +77,6 @@ class Records:
         return end
 
     def _skip(self, place: int) -> int:
-        """Return the place of the next character that is no white space."""
-        found = SPACE.match(self._text, place)
-        return place if found is None else found.end()
+        """Return the position of the next character that is not white space."""
+        space = SPACE.match(self._text, place)
+        return place if space is None else space.end()

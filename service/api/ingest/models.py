@@ -1,4 +1,4 @@
-"""What the routes that take something answer."""
+"""Answers of the routes that ingest log lines."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from service.api.core.models import Model
 
 
 class Ingested(Model):
-    """What came of log lines; it is stored."""
+    """Counts of the log lines that were stored."""
 
-    lines: Annotated[int, Field(description="Lines that came")]
-    events: Annotated[int, Field(description="What they tell of sequences and of lost records")]
-    unparsed: Annotated[int, Field(description="Lines of these kinds that could not be read")]
+    lines: Annotated[int, Field(description="Received lines")]
+    events: Annotated[int, Field(description="Parsed events about sequences and lost records")]
+    unparsed: Annotated[int, Field(description="Lines about them that could not be parsed")]

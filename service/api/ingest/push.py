@@ -33,7 +33,7 @@ def push_of(message: bytes) -> Iterator[tuple[Mapping[str, str], bytes]]:
     """Return the lines of a push, each with the labels of its stream.
 
     Raises:
-        ValueError: this is none.
+        ValueError: the message is no push.
     """
     for stream in _of(message, STREAMS):
         labels = _labels(b"".join(_of(stream, LABELS)).decode("utf-8", "replace"))
@@ -41,8 +41,8 @@ def push_of(message: bytes) -> Iterator[tuple[Mapping[str, str], bytes]]:
             yield labels, b"".join(_of(entry, LINE))
 
 
-def _of(message: bytes, wanted: int) -> Iterator[bytes]:
-    """Return the values of one field of bytes, in order; all others are skipped."""
+def _of(message: bytes, number: int) -> Iterator[bytes]:
+    """Yield the values of one length-delimited field, in order; all others are skipped."""
     place = 0
     while place < len(message):
         tag, place = varint(message, place)
@@ -58,16 +58,16 @@ def _of(message: bytes, wanted: int) -> Iterator[bytes]:
             case Kind.FIXED32:
                 end += 4
             case _:
-                raise ValueError("a field of no kind that there is")
+                raise ValueError("a field has an unknown wire type")
         if end > len(message):
             raise ValueError("a field ends too early")
-        if tag == wanted << 3 | Kind.BYTES:
+        if tag == number << 3 | Kind.BYTES:
             yield message[place:end]
         place = end
 
 
 def varint(message: bytes, place: int) -> tuple[int, int]:
-    """Return the number that is written at a place, seven bits a byte, and the place behind it.
+    """Return the varint at a position, and the position behind it.
 
     Raises:
         ValueError: it does not end.
@@ -81,7 +81,7 @@ def varint(message: bytes, place: int) -> tuple[int, int]:
 
 
 def _labels(text: str) -> Mapping[str, str]:
-    """Return labels that are written as Prometheus writes them."""
+    """Parse labels in Prometheus' notation."""
     return {name: _unquoted(value) for name, value in LABEL.findall(text)}
 
 

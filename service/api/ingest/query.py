@@ -1,4 +1,4 @@
-"""What a request that brings log lines says of them beside its body."""
+"""Query parameters of a submission of log lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_BROKER_ID: Final = 2**31 - 1
 
 
 def is_name(text: str) -> bool:
-    """Tell whether a text may name a source."""
+    """Return whether a text may name a source."""
     return 0 < len(text) <= MAX_NAME and text.isprintable() and not text.isspace()
 
 
@@ -35,27 +35,27 @@ def _in_zone(text: str) -> str:
 
 
 class IngestQuery(NoQuery):
-    """Whose log lines these are; what is not given, records may tell themselves."""
+    """Origin of the log lines; records may name what is not given here."""
 
     source: Annotated[
         str | None,
         AfterValidator(_named),
         Field(
-            description="Name of where the lines come from, one per broker. Default: what a record "
-            "tells, else its broker",
+            description="Source of the lines, one per broker. Default: the one that a record "
+            "names, else its broker",
             examples=["broker-1"],
         ),
     ] = None
     broker_id: Annotated[
         int | None,
-        Field(ge=0, le=MAX_BROKER_ID, description="The broker, where lines do not tell it"),
+        Field(ge=0, le=MAX_BROKER_ID, description="The broker, where lines do not name it"),
     ] = None
     time_zone: Annotated[
         str,
         AfterValidator(_in_zone),
         Field(
             max_length=100,
-            description="Zone of times that name none, as Kafka's own do: an IANA name or an offset",
+            description="Zone of times without one, as in Kafka's log lines: an IANA name or an offset",
             examples=["Europe/Berlin"],
         ),
     ] = "UTC"

@@ -17,7 +17,7 @@ from service.api.ingest.query import IngestQuery
 from service.observe.log_submissions import Rejection
 from service.storage.rounds.inbox import Counts
 
-FULL_SECONDS: Final = 15  # the usual interval of rounds, each of which is replaced
+FULL_SECONDS: Final = 15  # the usual interval of rounds, each of which empties the inbox
 MAY_BE_STORED: Final = (
     "the lines may have been stored. Send the same request again, best with an Idempotency-Key, "
     "which stores it once"
@@ -28,8 +28,8 @@ RECORD: Final = {"type": "object", "examples": [{"message": "[2026-11-21 11:56:4
 DESCRIBED: Final[Mapping[str, Any]] = {
     "requestBody": {
         "required": True,
-        "description": "Log lines, or JSON records whose `message`, `log` or `line` is one; an array of "
-        "them, or Loki's push in JSON, are application/json, and Loki's push in Protocol Buffers is "
+        "description": "Log lines, or JSON records with a line in `message`, `log` or `line`; an array of "
+        "records, or Loki's push in JSON, is application/json, and Loki's push in Protocol Buffers is "
         "application/x-protobuf. Content-Encoding may be gzip.",
         "content": {
             "text/plain": TEXT,
@@ -52,14 +52,14 @@ DESCRIBED: Final[Mapping[str, Any]] = {
 
 
 def ingest_router(sources: Sources) -> APIRouter:
-    """Return the route of the log lines."""
+    """Return the route that ingests log lines."""
     router = APIRouter(tags=["ingest"])
 
     @router.post(
         "/ingest/broker-log", status_code=HTTPStatus.ACCEPTED, openapi_extra=dict(DESCRIBED)
     )
     async def post_broker_log(request: Request, query: Annotated[IngestQuery, Query()]) -> Ingested:
-        """Take log lines of brokers; what they tell is stored when this is answered."""
+        """Ingest log lines of brokers; their events are stored when this is answered."""
         sent = Sent(
             body=await request.body(),
             content_type=request.headers.get("content-type", ""),
@@ -68,7 +68,7 @@ def ingest_router(sources: Sources) -> APIRouter:
             key=key_of(request.headers.get("idempotency-key")),
         )
         try:
-            counts = await sources.ingesting(lambda: _taken(sources.inbox, sent))
+            counts = await sources.ingesting(lambda: _accept(sources.inbox, sent))
         except TooLateError as exc:
             raise TooLateError(f"{exc.detail}: {MAY_BE_STORED}") from exc
         return Ingested(lines=counts.lines, events=counts.events, unparsed=counts.unparsed)
@@ -76,7 +76,7 @@ def ingest_router(sources: Sources) -> APIRouter:
     return router
 
 
-def _taken(inbox: Inbox, sent: Sent) -> Counts:
+def _accept(inbox: Inbox, sent: Sent) -> Counts:
     delivery = delivery_of(sent)
     if not delivery.lines:
         return NOTHING
@@ -89,11 +89,11 @@ def _taken(inbox: Inbox, sent: Sent) -> Counts:
 def _problem_of(rejection: Rejection) -> ProblemError:
     match rejection:
         case Rejection.FULL:
-            told = "too many log lines wait for a round: send them again later"
-            return too_much(told, FULL_SECONDS)
+            detail = "too many log lines are waiting for a round: send these again later"
+            return too_much(detail, FULL_SECONDS)
         case Rejection.KEY_REUSED:
-            told = "another request had this Idempotency-Key and brought something else"
-            return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, told)
+            detail = "another request with different content used this Idempotency-Key"
+            return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
         case Rejection.TOO_MANY_STREAMS:
-            told = "too many sources: name one per broker, not one per request"
-            return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, told)
+            detail = "too many sources: name one per broker, not one per request"
+            return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, detail)

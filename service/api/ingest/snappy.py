@@ -1,6 +1,6 @@
-"""Unpacks Snappy's block format, in which Promtail and Grafana Alloy send.
+"""Decompresses Snappy's block format, which Promtail and Grafana Alloy send.
 
-A block begins with its length when unpacked, which is held against the limit before any of it is.
+A block begins with its decompressed length, which is checked against the limit first.
 Source: google/snappy, format_description.txt.
 """
 
@@ -16,11 +16,11 @@ MAX_LENGTH_BYTES: Final = 5
 
 
 class SnappyError(ValueError):
-    """These bytes are no block; it never leaves the HTTP API."""
+    """The bytes are no Snappy block; it never leaves the HTTP API."""
 
 
-def unsnapped(block: bytes, limit: int) -> bytes:
-    """Return what a block holds.
+def unsnap(block: bytes, limit: int) -> bytes:
+    """Decompress a block.
 
     Raises:
         SnappyError: it is damaged.
@@ -34,6 +34,6 @@ def unsnapped(block: bytes, limit: int) -> bytes:
         raise OverflowError(size)
     try:
         data: bytes = pa.decompress(block, decompressed_size=size, codec="snappy", asbytes=True)
-    except OSError as exc:  # all that Arrow says of it
+    except OSError as exc:  # the only error that Arrow raises
         raise SnappyError("is damaged") from exc
     return data

@@ -1,4 +1,4 @@
-"""Unpacks a body within a limit: a few packed kilobytes may hold gigabytes."""
+"""Decompresses a body within a limit: a few kilobytes may expand to gigabytes."""
 
 from __future__ import annotations
 
@@ -9,65 +9,65 @@ from typing import Final
 from collectors.broker_log.files import compression_of
 from service.api.core.problems import ProblemError
 
-MAX_UNPACKED: Final = 8 * 1024 * 1024  # bytes; twice what may come without packing
+MAX_UNPACKED: Final = 8 * 1024 * 1024  # bytes; twice the limit of an uncompressed body
 MAX_MEMBERS: Final = 16  # each costs a copy of all that follows
 WITH_GZIP_HEADER: Final = 31  # for zlib, with the largest window
 PLAIN: Final = frozenset({"", "identity"})
 PACKED: Final = frozenset({"gzip", "x-gzip"})
-# In answer to another one: RFC 9110, 15.5.16.
+# Header of the answer to another encoding: RFC 9110, 15.5.16.
 ACCEPTED: Final = {"Accept-Encoding": "gzip, identity"}
 
 
-def unpacked(body: bytes, encoding: str) -> bytes:
-    """Return a body as it was before its Content-Encoding.
+def unpack(body: bytes, encoding: str) -> bytes:
+    """Return a body without its Content-Encoding.
 
     Raises:
-        ProblemError: the encoding is not known or not told, or the body is damaged or too large.
+        ProblemError: the encoding is unknown or not declared, or the body is damaged or too large.
     """
     name = encoding.strip().lower()
     if name in PLAIN:
         return _plain(body)
     if name not in PACKED:
         raise _unsupported("Content-Encoding may be gzip, or there is none")
-    return _plain(_gunzipped(body))
+    return _plain(_gunzip(body))
 
 
 def _plain(body: bytes) -> bytes:
-    """Return a body that is no packed one; as lines its bytes would tell nothing."""
+    """Return a body that is not compressed; compressed bytes are no log lines."""
     kind = compression_of(body)
     if kind is not None:
         raise _unsupported(f"the body is {kind}, which no Content-Encoding says; it may say gzip")
     return body
 
 
-def _unsupported(told: str) -> ProblemError:
-    return ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, told, headers=ACCEPTED)
+def _unsupported(detail: str) -> ProblemError:
+    return ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail, headers=ACCEPTED)
 
 
 def too_large() -> ProblemError:
     """Return the problem of a body that is too large when it is unpacked."""
-    told = f"a body may have {MAX_UNPACKED} bytes when it is unpacked"
-    return ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, told)
+    detail = f"a body may have {MAX_UNPACKED} bytes when it is unpacked"
+    return ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, detail)
 
 
-def _gunzipped(body: bytes) -> bytes:
-    made, rest = bytearray(), body
+def _gunzip(body: bytes) -> bytes:
+    content, rest = bytearray(), body
     for _ in range(MAX_MEMBERS):
         if not rest:
-            return bytes(made)
+            return bytes(content)
         member = zlib.decompressobj(WITH_GZIP_HEADER)
         try:
-            made += member.decompress(rest, MAX_UNPACKED + 1 - len(made))
+            content += member.decompress(rest, MAX_UNPACKED + 1 - len(content))
         except zlib.error as exc:
             raise _damaged("no gzip, or damaged") from exc
-        if len(made) > MAX_UNPACKED:
+        if len(content) > MAX_UNPACKED:
             raise too_large()
         if not member.eof:
             raise _damaged("the gzip data ends too early")
         rest = member.unused_data
     if rest:
         raise _damaged(f"more than {MAX_MEMBERS} gzip members")
-    return bytes(made)
+    return bytes(content)
 
 
 def _damaged(why: str) -> ProblemError:

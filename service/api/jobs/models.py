@@ -1,4 +1,4 @@
-"""What the API answers about jobs: what is done at certain times, beside rounds."""
+"""Answers about jobs, the scheduled work beside rounds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class JobRun(Model):
     id: int
     due_at: datetime
     started_at: datetime | None
-    ended_at: Annotated[datetime | None, Field(description="null: it runs")]
+    ended_at: Annotated[datetime | None, Field(description="null: it is running")]
     outcome: Annotated[
         str,
         Field(examples=["running", "succeeded", "failed", "timed_out", "interrupted", "missed"]),
@@ -26,7 +26,7 @@ class JobRun(Model):
 
 
 class Job(Model):
-    """A job and how it last went."""
+    """A job and its last run."""
 
     name: str
     trigger: Annotated[str, Field(description="When it is due", examples=["every hour"])]
@@ -54,7 +54,7 @@ class JobDetail(Stamped):
 
 
 class JobRunRequest(Stamped):
-    """A job that was asked to run now."""
+    """A request to run a job now."""
 
     name: str
     requested_at: datetime

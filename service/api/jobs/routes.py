@@ -1,4 +1,4 @@
-"""Jobs: what is done at certain times beside rounds, how each run went, and a run at once."""
+"""Routes of jobs, the scheduled work beside rounds: their runs, and a run on request."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from service.api.core.admin_services import JobView, RunView
-from service.api.core.changing import KEY_HEADER, Done, changed, stamp_of
+from service.api.core.changing import KEY_HEADER, Done, apply_change, stamp_of
 from service.api.core.paging import decode_cursor, page_of
 from service.api.core.ports import Sources
 from service.api.core.problems import conflict, not_found
 from service.api.core.queries import NoQuery, PageQuery
-from service.api.core.stamps import continued
+from service.api.core.stamps import link_next_page
 from service.api.jobs import models
 from service.storage.changes.audit import Action, AuditEvent
 from service.storage.changes.changes import Change
@@ -37,8 +37,8 @@ def jobs_router(sources: Sources) -> APIRouter:
         """Return jobs by name, each with its last run."""
         after = decode_cursor(query.cursor, LIST, str)
         every = await sources.in_database(jobs.every)
-        page = page_of(every, lambda one: (one.name,), after=after, limit=query.limit)
-        following = continued(request, response, LIST, page.last)
+        page = page_of(every, lambda view: (view.name,), after=after, limit=query.limit)
+        following = link_next_page(request, response, LIST, page.last)
         items = [_job(item) for item in page.items]
         return models.JobPage(**stamp_of(sources.utc_now()), items=items, next=following)
 
@@ -50,17 +50,17 @@ def jobs_router(sources: Sources) -> APIRouter:
         key = decode_cursor(query.cursor, RUNS, int)
         before = None if key is None else key[0]
         every = await sources.in_database(jobs.every)
-        found = next((one for one in every if one.name == name), None)
-        if found is None:
+        job = next((view for view in every if view.name == name), None)
+        if job is None:
             raise not_found(NO_JOB)
         runs = await sources.in_database(lambda: jobs.runs(name, before, query.limit + 1))
         shown = runs[: query.limit]
         last = (shown[-1].id,) if len(runs) > query.limit else None
-        following = continued(request, response, RUNS, last)
+        following = link_next_page(request, response, RUNS, last)
         return models.JobDetail(
             **stamp_of(sources.utc_now()),
-            job=_job(found),
-            items=[_run(one) for one in shown],
+            job=_job(job),
+            items=[_run(run) for run in shown],
             next=following,
         )
 
@@ -73,26 +73,28 @@ def jobs_router(sources: Sources) -> APIRouter:
     async def run_job(
         name: JobName, request: Request, _query: Annotated[NoQuery, Query()]
     ) -> Response:
-        """Run a job now, beside its due times; /jobs/{name} tells how it went."""
+        """Run a job now, beside its due times; /jobs/{name} shows its outcome."""
         every = await sources.in_database(jobs.every)
-        found = next((one for one in every if one.name == name), None)
-        if found is None:
+        job = next((view for view in every if view.name == name), None)
+        if job is None:
             raise not_found(NO_JOB)
-        return await changed(request, sources, lambda change: _asked(change, sources, found))
+        return await apply_change(
+            request, sources, lambda change: _request_run(change, sources, job)
+        )
 
     return router
 
 
-def _asked(change: Change, sources: Sources, job: JobView) -> Done:
+def _request_run(change: Change, sources: Sources, job: JobView) -> Done:
     if job.is_running:
-        raise conflict("the job runs already")
-    told = models.JobRunRequest(
+        raise conflict("the job is running already")
+    model = models.JobRunRequest(
         **stamp_of(change.now), name=job.name, requested_at=change.now, waits_for=job.waits_for
     )
     return Done(
         audit_event=AuditEvent(action=Action.JOB_RUN, target=job.name),
         status=HTTPStatus.ACCEPTED,
-        model=told,
+        model=model,
         after=lambda: sources.admin.jobs.run_now(job.name),
     )
 
@@ -109,5 +111,5 @@ def _job(view: JobView) -> models.Job:
 
 
 def _run(view: RunView) -> models.JobRun:
-    told = {name: getattr(view, name) for name in models.JobRun.model_fields}
-    return models.JobRun(**told | {"stats": dict(view.stats)})
+    fields = {name: getattr(view, name) for name in models.JobRun.model_fields}
+    return models.JobRun(**fields | {"stats": dict(view.stats)})

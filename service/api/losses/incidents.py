@@ -1,7 +1,7 @@
-"""Findings of lost records by incident, one line per partition: pure.
+"""Findings of lost records by incident, one line per partition; pure.
 
-A row view is made only of what is shown: a broker that led ten thousand partitions leaves as many
-findings three times.
+Views are built only for what is shown: the failure of a broker that led ten thousand partitions opens up to
+three times as many findings.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ RESTORED: Final = str(committed_records_lost.Why.RESTORED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """A finding of lost records, and how its row view is made."""
+class LossFinding:
+    """A finding of lost records, and a function that builds its view."""
 
     fact: LossFact
     last_breach_at: datetime
@@ -36,41 +36,45 @@ class Incident:
     """The findings of one incident, by partition, the worst first."""
 
     incident_id: str
-    lines: Sequence[Sequence[Found]]
+    lines: Sequence[Sequence[LossFinding]]
 
     @property
     def outcome(self) -> Outcome:
-        """Return the worst that became of a partition."""
+        """Return the worst outcome of its partitions."""
         return self.lines[0][0].fact.outcome
 
     @property
     def since(self) -> datetime:
-        """Return when the first of it was found."""
-        return min(found.fact.since for line in self.lines for found in line)
+        """Return when its first finding opened."""
+        return min(finding.fact.since for line in self.lines for finding in line)
 
 
-def incidents_of(found: Iterable[Found]) -> list[Incident]:
-    """Return findings by incident, in no order."""
-    together: dict[str, list[Found]] = {}
-    for one in found:
-        together.setdefault(one.fact.incident, []).append(one)
+def incidents_of(findings: Iterable[LossFinding]) -> list[Incident]:
+    """Group findings by incident, unordered."""
+    together: dict[str, list[LossFinding]] = {}
+    for finding in findings:
+        together.setdefault(finding.fact.incident, []).append(finding)
     return [Incident(incident_id=name, lines=_lines(members)) for name, members in together.items()]
 
 
 def incident_view(incident: Incident) -> LossIncident:
     """Return an incident as the API shows it."""
-    summary = summary_of([[one.fact for one in line] for line in incident.lines])
+    summary = summary_of([[finding.fact for finding in line] for line in incident.lines])
     lines = [_partition_view(line) for line in incident.lines[:MOST_PARTITIONS]]
-    everything = [one for line in incident.lines for one in line]
-    states = {one.state for one in lines} | {other.state for one in lines for other in one.also}
-    observations = [one.last_observation for one in lines if one.last_observation is not None]
+    everything = [finding for line in incident.lines for finding in line]
+    states = {partition.state for partition in lines} | {
+        other.state for partition in lines for other in partition.also
+    }
+    observations = [
+        partition.last_observation for partition in lines if partition.last_observation is not None
+    ]
     return LossIncident(
         id=incident.incident_id,
         summary=summary.sentence,
         severity=min(_severities(lines), key=SEVERITIES.index),
         broker=summary.broker,
         since=summary.began,
-        last_happened_at=max(one.last_breach_at for one in everything),
+        last_happened_at=max(finding.last_breach_at for finding in everything),
         last_observation=min(observations, default=None),
         state=FindingState.OPEN if FindingState.OPEN in states else FindingState.ENDED,
         partition_count=len(incident.lines),
@@ -81,14 +85,14 @@ def incident_view(incident: Incident) -> LossIncident:
     )
 
 
-def _lines(members: Sequence[Found]) -> list[list[Found]]:
-    of_fact: Mapping[int, Found] = {id(member.fact): member for member in members}
+def _lines(members: Sequence[LossFinding]) -> list[list[LossFinding]]:
+    of_fact: Mapping[int, LossFinding] = {id(member.fact): member for member in members}
     lines = by_partition([member.fact for member in members])
     return [[of_fact[id(fact)] for fact in line] for line in lines]
 
 
-def _partition_view(line: Sequence[Found]) -> PartitionLoss:
-    first, *others = (loss_of(one.view()) for one in line)
+def _partition_view(line: Sequence[LossFinding]) -> PartitionLoss:
+    first, *others = (loss_of(finding.view()) for finding in line)
     also = [
         AlsoFound(
             **{"class": other.class_},
@@ -104,8 +108,8 @@ def _partition_view(line: Sequence[Found]) -> PartitionLoss:
 
 
 def _severities(lines: Iterable[PartitionLoss]) -> Iterator[Severity]:
-    """Give how bad each line is; what other rules said of records that are back counts no more."""
+    """Yield the severities of all lines; those of other rules do not count where records are restored."""
     for line in lines:
         yield line.severity
         if line.reason != RESTORED:
-            yield from (one.severity for one in line.also)
+            yield from (other.severity for other in line.also)

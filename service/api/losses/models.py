@@ -1,4 +1,4 @@
-"""What the API answers about losses; absent values are null, never 0 or -1."""
+"""Answers about losses; absent values are null, never 0 or -1."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from service.rounds.persistence import PersistenceState
 
 
 class LossClass(StrEnum):
-    """What is known of a loss; one rule each, but for the last one."""
+    """Class of a loss; one rule each, except the last one."""
 
     COMMITTED_LOST = "committed_lost"  # proven
-    POSSIBLY_LOST = "possibly_lost"  # nobody who is left can tell how many
+    POSSIBLY_LOST = "possibly_lost"  # no replica that is left shows how many
     UNREPLICATED_LOST = "unreplicated_lost"  # never committed; lost to producers with acks=1 or 0
-    UNCLEAN_ELECTION = "unclean_election"  # how it could come to it
-    COMMITTED_BEYOND_LOG_END = "committed_beyond_log_end"  # a group has read what is not there
+    UNCLEAN_ELECTION = "unclean_election"  # the cause of a loss
+    COMMITTED_BEYOND_LOG_END = "committed_beyond_log_end"  # a group has read records that are gone
     NOT_DETERMINABLE = (
-        "not_determinable"  # nothing committed that was seen is missing; the rest is open
+        "not_determinable"  # no observed committed record is missing; the rest is unknown
     )
 
 
 class GroupBeyond(Model):
-    """A group that has committed beyond what is left."""
+    """A group that has committed beyond the end of the log."""
 
     group: str
     committed_offset: int | None
     committed_leader_epoch: int | None
     read_beyond: Annotated[int | None, Field(description="Offsets that it read and are gone")]
     may_skip_offsets: Annotated[
-        int | None, Field(description="New offsets below its commit, when this was found")
+        int | None, Field(description="New offsets below its commit when the loss was found")
     ]
 
 
 class LossTransaction(Model):
-    """A transaction that a loss concerns."""
+    """A transaction that a loss affects."""
 
     transactional_id: str
     producer_id: int | None
@@ -48,8 +48,9 @@ class LossTransaction(Model):
 
 
 class LossFacts(Model):
-    """What was found at one time. Ranges begin with `from` and end before `to`; offsets count
-    markers and aborted records too.
+    """Facts of a loss at one time.
+
+    Ranges begin at `from` and end before `to`; offsets count markers and aborted records too.
     """
 
     reason: str
@@ -63,47 +64,58 @@ class LossFacts(Model):
     ]
     former_leader_end: Annotated[
         int | None,
-        Field(description="What the older leader itself still had, if it could be asked"),
+        Field(description="Log end offset of the former leader itself, if it answered"),
     ]
     certain_from: Annotated[
-        int | None, Field(description="Committed when last seen, and gone: from here")
+        int | None, Field(description="First offset that was committed when last seen and is gone")
     ]
     certain_to: int | None
     certain_offsets: Annotated[int | None, Field(description="A lower bound, if there is any")]
     visible_to_read_committed: Annotated[
-        int | None, Field(description="Of the certain ones: read_committed readers could have them")
+        int | None,
+        Field(description="Of the certain ones: read_committed consumers could read them"),
     ]
-    possible_from: Annotated[int | None, Field(description="Gone, may have been committed")]
+    possible_from: Annotated[
+        int | None, Field(description="First offset that is gone and may have been committed")
+    ]
     possible_to: int | None
     possible_offsets: int | None
     exact_from: Annotated[
-        int | None, Field(description="All that is gone, as the old leader told when it came back")
+        int | None,
+        Field(
+            description="First offset that is gone, as the former leader logged when it came back"
+        ),
     ]
     exact_to: int | None
     exact_offsets: Annotated[
         int | None,
-        Field(description="In general an upper bound: its last records may never be acknowledged"),
+        Field(
+            description="Usually an upper bound: its last records may never have been acknowledged"
+        ),
     ]
     proven_committed_offsets: Annotated[
         int | None,
-        Field(description="Of the exact ones so many, from the first on, were committed"),
+        Field(description="How many of the exact ones, from the first on, were committed"),
     ]
-    former_leader: Annotated[int | None, Field(description="The broker whose log lines tell it")]
+    former_leader: Annotated[int | None, Field(description="The broker whose log lines show it")]
     sole_in_sync_since: Annotated[
         datetime | None,
-        Field(description="When it wrote that no other replica is in sync, by its own clock"),
+        Field(description="When it logged that no other replica is in sync, by its own clock"),
     ]
     uncommitted_from: Annotated[
-        int | None, Field(description="Gone, was above the high watermark when last seen")
+        int | None, Field(description="First offset that is gone and was above the high watermark")
     ]
     uncommitted_to: int | None
     uncommitted_offsets: int | None
     at_least_offsets: Annotated[
-        int | None, Field(description="Gone, as the commit of a group proves")
+        int | None, Field(description="Lower bound, as the commit of a group proves")
     ]
-    last_observation: Annotated[datetime | None, Field(description="Before the leader changed")]
+    last_observation: Annotated[
+        datetime | None, Field(description="The last one before the leader changed")
+    ]
     unknown_since: Annotated[
-        datetime | None, Field(description="What was appended after this may be lost too, unseen")
+        datetime | None,
+        Field(description="Records that were appended after this may be lost too, unobserved"),
     ]
     committed_offset: int | None
     committed_leader_epoch: int | None
@@ -112,27 +124,29 @@ class LossFacts(Model):
         int | None, Field(description="By how much the commit lies above the high watermark")
     ]
     groups_beyond: Annotated[
-        list[GroupBeyond] | None, Field(description="The first 20; null: it was not searched for")
+        list[GroupBeyond] | None,
+        Field(description="The first 20; null: they were not searched for"),
     ]
     group_count: int | None
     open_transactions: Annotated[
-        list[LossTransaction] | None, Field(description="Open there when last seen, the first 20")
+        list[LossTransaction] | None,
+        Field(description="Open on the partition when last seen, the first 20"),
     ]
     lost_transactions: Annotated[
         list[LossTransaction] | None,
-        Field(description="Committed, and nothing of them is left there; the first 20"),
+        Field(description="Committed, but none of their records is left; the first 20"),
     ]
     lost_transaction_count: int | None
-    advice: Annotated[str | None, Field(description="What the rule says to do first")]
+    advice: Annotated[str | None, Field(description="The first step that the rule recommends")]
     more: Annotated[dict[str, Any], Field(description="Evidence that has no field of its own")]
 
 
 class Loss(LossFacts):
-    """A finding of lost records as it is; its facts are those of the last time."""
+    """A finding of lost records, with the facts of its last occurrence."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
 
-    id: Annotated[str, Field(description="That of the finding: /findings has it too")]
+    id: Annotated[str, Field(description="The id of the finding, also in /findings")]
     class_: Annotated[LossClass, Field(alias="class")]
     severity: Severity
     cluster: str | None
@@ -141,7 +155,7 @@ class Loss(LossFacts):
     partition: int | None
     topic_id: str | None
     group: Annotated[
-        str | None, Field(description="Whose commit it is; only committed_beyond_log_end has one")
+        str | None, Field(description="The group that committed; only for committed_beyond_log_end")
     ]
     since: datetime
     last_happened_at: Annotated[
@@ -151,14 +165,12 @@ class Loss(LossFacts):
     subject_gone: Annotated[bool, Field(description="Its topic was deleted since")]
     ended_at: datetime | None
     end_reason: EndReason | None
-    incident: Annotated[
-        str | None, Field(description="null: found by a version that knew no incidents")
-    ]
+    incident: Annotated[str | None, Field(description="null: found by a version without incidents")]
     next_steps: Annotated[list[str], Field(description="What to do, in this order")]
 
 
 class AlsoFound(Model):
-    """What another rule says of the same partition in the same incident."""
+    """A finding of another rule for the same partition and incident."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
 
@@ -171,27 +183,30 @@ class AlsoFound(Model):
 
 
 class PartitionLoss(Loss):
-    """What became of one partition: as the rule tells it that knows most."""
+    """The loss of one partition: the finding with the most certain class."""
 
-    also: Annotated[list[AlsoFound], Field(description="What the other rules say of it")]
+    also: Annotated[list[AlsoFound], Field(description="Findings of other rules for it")]
 
 
 class LossIncident(Model):
-    """What one broker's loss of leadership did, on all partitions that it had led."""
+    """The losses on all partitions that one former leader had led."""
 
     id: str
-    summary: Annotated[str, Field(description="What it comes to, in a sentence")]
+    summary: Annotated[str, Field(description="The incident in one sentence")]
     severity: Severity
-    broker: Annotated[int | None, Field(description="Who had led; null: not one that is known")]
-    since: Annotated[datetime, Field(description="When the first of its changes was found")]
+    broker: Annotated[int | None, Field(description="The former leader; null: not known")]
+    since: Annotated[datetime, Field(description="When the first leader change was found")]
     last_happened_at: datetime
     last_observation: Annotated[
-        datetime | None, Field(description="When the first of them was last seen under that leader")
+        datetime | None,
+        Field(description="When the first partition was last seen under that leader"),
     ]
     state: FindingState
     partition_count: int
-    lost_partitions: Annotated[int, Field(description="Committed records are gone for certain")]
-    certain_offsets: Annotated[int, Field(description="Of those, a lower bound")]
+    lost_partitions: Annotated[
+        int, Field(description="Partitions on which committed records are gone for certain")
+    ]
+    certain_offsets: Annotated[int, Field(description="Lost on these partitions, a lower bound")]
     possibly_lost_partitions: int
     partitions: Annotated[list[PartitionLoss], Field(description="The worst first, 1000 at most")]
 
@@ -202,7 +217,7 @@ class LossPage(Stamped):
     items: list[LossIncident]
     next: NextCursor
     is_cut: Annotated[
-        bool, Field(description="Of the database the newest 5000 findings that match are shown")
+        bool, Field(description="True if only the newest 5000 stored findings that match are shown")
     ]
     storage: Annotated[
         PersistenceState,
@@ -211,17 +226,17 @@ class LossPage(Stamped):
 
 
 class LossEvent(LossFacts):
-    """One of the times at which a loss was found, with what was known of it."""
+    """One occurrence of a loss, with its facts."""
 
     at: datetime
 
 
 class LossDetail(Stamped):
-    """A loss, and each time that it happened, oldest first."""
+    """A loss with its occurrences, oldest first."""
 
     loss: Loss
     events: Annotated[
-        list[LossEvent] | None, Field(description="null while the database cannot tell them")
+        list[LossEvent] | None, Field(description="null while the database cannot be read")
     ]
     error: Annotated[str | None, Field(description="Why there are no events")]
     storage: PersistenceState

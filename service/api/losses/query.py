@@ -1,4 +1,4 @@
-"""Which parameters the list of losses takes."""
+"""Parameters of the list of losses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LossQuery(PageQuery):
     partition: PartitionNumber | None = None
     group: Annotated[
         Pattern | None,
-        Field(description="Its commit is the finding, or it is among the groups beyond"),
+        Field(description="The group that committed beyond the log end, or one of `groups_beyond`"),
     ] = None
     since: Annotated[
         AwareDatetime | None,

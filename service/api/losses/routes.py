@@ -1,7 +1,7 @@
-"""Losses: the findings of the rules that tell lost records, read as such.
+"""Routes of losses: the findings of the rules that detect lost records.
 
-Open ones come from memory and can be asked for while the database is away; all others come from
-the database, as does each time that one of them happened.
+Open ones come from memory and are available while the database is away; all others come from the
+database, as do the occurrences of each.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from service.api.core.paging import Key, decode_cursor, page_of
 from service.api.core.ports import History, Sources
 from service.api.core.problems import not_found, unavailable
 from service.api.core.queries import NoQuery, StateFilter
-from service.api.core.stamps import continued, stamp, stored_stamp
+from service.api.core.stamps import link_next_page, stamp, stored_stamp
 from service.api.findings.lists import LAST_US, cluster_id_of, finding_detail
 from service.api.findings.views import from_memory, from_storage, parse_id
-from service.api.losses.incidents import Found, Incident, incident_view, incidents_of
+from service.api.losses.incidents import Incident, LossFinding, incident_view, incidents_of
 from service.api.losses.models import LossDetail, LossEvent, LossIncident, LossPage
 from service.api.losses.query import LossQuery
 from service.api.losses.views import (
@@ -52,23 +52,23 @@ def losses_router(sources: Sources) -> APIRouter:
     async def list_losses(
         request: Request, response: Response, query: Annotated[LossQuery, Query()]
     ) -> LossPage:
-        """Return losses by incident, the worst first, and in each by partition.
+        """Return losses by incident, the worst first, and within each by partition.
 
-        What happened again has the facts of the last time; `/losses/{id}` has them all. Filters show
-        what is known to match, and of an incident the partitions that do.
+        A loss has the facts of its last occurrence; `/losses/{id}` has all of them. Filters show what is
+        known to match, and of an incident the partitions that match.
         """
         state, name = sources.state, f"losses-{query.state}"
         after = decode_cursor(query.cursor, name, int, int, str)
         if query.state is StateFilter.OPEN:
             if not state.rounds and not state.open_findings:
-                raise unavailable("no round has been made yet")
-            found, is_cut = await sources.in_thread(lambda: _open(state, query)), False
+                raise unavailable("no round has ended yet")
+            findings, is_cut = await sources.in_thread(lambda: _open(state, query)), False
             stamped = stamp(state)
         else:
-            found, is_cut = await sources.in_database(lambda: _stored(sources.history, query))
+            findings, is_cut = await sources.in_database(lambda: _stored(sources.history, query))
             stamped = stored_stamp(state)
-        items, last = await sources.in_thread(lambda: _page(found, after, query.limit))
-        following = continued(request, response, name, last)
+        items, last = await sources.in_thread(lambda: _page(findings, after, query.limit))
+        following = link_next_page(request, response, name, last)
         return LossPage(
             **stamped,
             items=items,
@@ -82,17 +82,17 @@ def losses_router(sources: Sources) -> APIRouter:
         loss_id: Annotated[str, Path(examples=["committed_records_lost-0123456789abcdef"])],
         _query: Annotated[NoQuery, Query()],
     ) -> LossDetail:
-        """Return a loss with each time that it happened, oldest first."""
+        """Return a loss with its occurrences, oldest first."""
         name = parse_id(loss_id)
         if name is None or name[0] not in CLASS_OF:
             raise not_found(NO_LOSS)
-        found = await finding_detail(sources, *name, NO_LOSS)
+        detail = await finding_detail(sources, *name, NO_LOSS)
         return LossDetail(
-            as_of=found.as_of,
-            is_current=found.is_current,
-            loss=loss_of(found.finding),
-            events=_events(found.transitions),
-            error=found.error,
+            as_of=detail.as_of,
+            is_current=detail.is_current,
+            loss=loss_of(detail.finding),
+            events=_events(detail.transitions),
+            error=detail.error,
             storage=sources.state.persistence.state,
         )
 
@@ -106,10 +106,10 @@ def _events(steps: list[Transition] | None) -> list[LossEvent] | None:
 
 
 def _page(
-    found: list[Found], after: Key | None, limit: int
+    findings: list[LossFinding], after: Key | None, limit: int
 ) -> tuple[list[LossIncident], Key | None]:
-    """Return the incidents of a page, and where the next one goes on."""
-    page = page_of(incidents_of(found), _key, after=after, limit=limit)
+    """Return the incidents of a page, and the key after which the next page begins."""
+    page = page_of(incidents_of(findings), _key, after=after, limit=limit)
     return [incident_view(incident) for incident in page.items], page.last
 
 
@@ -118,10 +118,10 @@ def _key(incident: Incident) -> Key:
     return int(incident.outcome), LAST_US - microseconds(incident.since), incident.incident_id
 
 
-def _open(state: ServiceState, query: LossQuery) -> list[Found]:
+def _open(state: ServiceState, query: LossQuery) -> list[LossFinding]:
     cluster_id = cluster_id_of(state)
     return [
-        Found(
+        LossFinding(
             fact=LossFact(
                 entry.identity[0],
                 storable(dict(entry.identity[1])),
@@ -137,11 +137,11 @@ def _open(state: ServiceState, query: LossQuery) -> list[Found]:
     ]
 
 
-def _stored(history: History, query: LossQuery) -> tuple[list[Found], bool]:
-    """Return the newest findings that match, and whether older ones are left out: too many."""
-    read = history.page(_wanted(query), MOST_STORED + 1)
-    found = [
-        Found(
+def _stored(history: History, query: LossQuery) -> tuple[list[LossFinding], bool]:
+    """Return the newest matching findings, and whether older ones were left out."""
+    read = history.page(_filter_of(query), MOST_STORED + 1)
+    findings = [
+        LossFinding(
             fact=LossFact(
                 past.finding.rule_id,
                 past.finding.labels,
@@ -155,7 +155,7 @@ def _stored(history: History, query: LossQuery) -> tuple[list[Found], bool]:
         for past in read[:MOST_STORED]
         if query.class_ in (None, class_of(past.finding.rule_id, past.finding.reason))
     ]
-    return found, len(read) > MOST_STORED
+    return findings, len(read) > MOST_STORED
 
 
 def _is_queried(entry: OpenFinding, query: LossQuery) -> bool:
@@ -167,7 +167,7 @@ def _is_queried(entry: OpenFinding, query: LossQuery) -> bool:
 
 
 def _is_at(entry: OpenFinding, query: LossQuery) -> bool:
-    """Tell whether a loss is at a place: by the names that are stored, as in the database."""
+    """Return whether topic, partition and group match, by their stored names as in the database."""
     labels = storable(dict(entry.identity[1]))
     if query.partition is not None and labels.get("partition") != str(query.partition):
         return False
@@ -184,7 +184,7 @@ def _any_matches(pattern: str, names: Iterable[str | None]) -> bool:
     return any(name is not None and matches(stored, name) for name in names)
 
 
-def _wanted(query: LossQuery) -> FindingFilter:
+def _filter_of(query: LossQuery) -> FindingFilter:
     rules = RULE_OF.values() if query.class_ is None else [rule_of(query.class_)]
     return FindingFilter(
         only_ended=query.state is StateFilter.ENDED,

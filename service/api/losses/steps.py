@@ -1,7 +1,7 @@
-"""What to do about a loss, in order, with commands that can be typed: pure.
+"""What to do about a loss, in order, with shell commands; pure.
 
 The first steps save what can still be saved; each names what is known and says what is not. Source
-of the commands: Kafka's own tools, tried on its brokers.
+of the commands: Kafka's own tools, tested against its brokers.
 """
 
 from __future__ import annotations
@@ -19,40 +19,40 @@ SERVERS: Final = "--bootstrap-server HOST:PORT"
 TRUNCATES: Final = "it truncates its log as soon as it follows the new leader"
 KEEP_ALL_DOWN: Final = (
     "Keep every broker down that was a replica of this partition and is not in sync: one of them may "
-    f"have what is not there any more, and {TRUNCATES}."
+    f"have the missing records, and {TRUNCATES}."
 )
 COPY_ALL_FIRST: Final = (
     "Whether anything is lost is not proven. Until that is known, copy the partition of every broker "
-    "that was a replica of it and is not in sync, before it is started again: one of them may have what "
-    f"is not there any more, and {TRUNCATES}."
+    "that was a replica of it and is not in sync, before it is started again: one of them may have "
+    f"the missing records, and {TRUNCATES}."
 )
 NOT_DETERMINABLE: Final = (
-    "The topic {topic} was deleted before its new leader could be asked what the older one had: whether "
-    "records were lost before that can no longer be determined, and there is nothing left to save. If "
-    "they are still needed, write them again from where they came."
+    "The topic {topic} was deleted before its new leader could be queried: whether records were lost before "
+    "that can no longer be determined, and nothing is left to save. If they are still needed, write them "
+    "again from their source."
 )
 ELECTION_NOT_KNOWN: Final = (
     "Nothing that was seen to be committed is missing. Whether the new leader was in sync is not known: "
     "search for an unclean election of {folder} in the log of the controller that was active at the "
     "election. Where that log is whole and has no such line, the election was clean; controllers with "
-    "ZooRoundWriter do not write of it."
+    "ZooKeeper do not write of it."
 )
 DELETED_SINCE: Final = (
-    "The topic was deleted since. What is left of it lies on brokers that were down then, until they "
-    "start: if it is needed, copy the folder {folder} before."
+    "The topic was deleted since. Only brokers that were down then still have its data, until they "
+    "start: if it is needed, copy the folder {folder} first."
 )
 ELSEWHERE: Final = {  # reason -> the only step
-    "proven": "Nothing more is known here: read on in committed_lost: tidemark loss show {folder}",
+    "proven": "Nothing more is known here; see committed_lost: tidemark loss show {folder}",
     "restored": (
-        "A replica that has the lost records leads again: nothing has to be saved. Observation whether what "
-        "was written meanwhile is a loss of its own: tidemark loss show {folder}"
+        "A replica that has the lost records leads again: nothing has to be saved. Check whether records "
+        "that were written meanwhile are a loss of their own: tidemark loss show {folder}"
     ),
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """Where the loss is."""
+    """The partition of a loss, and the group if it is about a commit."""
 
     topic: str
     partition: str
@@ -110,7 +110,7 @@ def _steps(class_: LossClass, labels: Mapping[str, str], facts: LossFacts) -> li
 
 
 def _of_unknown(place: _Place, facts: LossFacts) -> Iterator[str]:
-    """Give what was seen to be gone first: it may be the only copy of what was acknowledged."""
+    """Yield the steps of a loss that cannot be determined; what may be gone is saved first."""
     is_there = facts.reason == "election_not_known"
     if is_there and (facts.possible_offsets or 0) > 0:
         yield from _save(place, facts)
@@ -130,8 +130,8 @@ def _save(place: _Place, facts: LossFacts, *, is_proven: bool = False) -> Iterat
         yield KEEP_ALL_DOWN if is_proven else COPY_ALL_FIRST
     elif facts.leader_before == facts.leader:
         yield (
-            f"Broker {facts.leader} leads again, and its own log is shorter than it was: observe "
-            "its disk and at its broker log before anything else. No other copy is known."
+            f"Broker {facts.leader} leads again, and its own log is shorter than it was: check "
+            "its disk and its broker log before anything else. No other copy is known."
         )
         return
     else:
@@ -174,16 +174,16 @@ def _copy_first(facts: LossFacts) -> str:
 
 
 def _offsets(start: int | None, end: int) -> str:
-    """Return a range as the beginning of a sentence."""
+    """Return a range of offsets as the subject and verb of a sentence."""
     return f"offset {start} is" if start == end - 1 else f"offsets {start} to {end - 1} are"
 
 
 def _find_out(place: _Place, facts: LossFacts) -> Iterator[str]:
-    """Say what to do where nothing proves that what is gone was acknowledged."""
+    """Yield the steps where nothing proves that the missing records were acknowledged."""
     if facts.exact_to is not None:
         yield (
-            "How much of it was acknowledged is not proven. If a producer was told that these records "
-            "were written, have it write them again."
+            "How much of it was acknowledged is not proven. If a producer got an acknowledgement of these "
+            "records, have it write them again."
         )
     else:
         begins = _begins(facts)
@@ -197,14 +197,14 @@ def _find_out(place: _Place, facts: LossFacts) -> Iterator[str]:
 
 
 def _mend(place: _Place, facts: LossFacts) -> Iterator[str]:
-    write = "Have the producers write the lost records again, from the copy or from where they came"
+    write = "Have the producers write the lost records again, from the copy or from their source"
     is_back = facts.exact_to is not None
-    yield f"{write} from." if is_back else f"{write} from. Only then start the old leader."
+    yield f"{write}." if is_back else f"{write}. Only then start the old leader."
     yield _forbid(place)
 
 
 def _see_what_is_lost(place: _Place) -> str:
-    """Point to what is told of the same change: it knows by now whether the old leader is back."""
+    """Refer to the findings about the same leader change, which know whether the old leader is back."""
     return (
         "What it lost or may have lost, and what to do at once, is in committed_lost or "
         f"possibly_lost of this partition: tidemark loss show {shlex.quote(place.folder)}"
@@ -232,7 +232,7 @@ def _write_again(facts: LossFacts) -> Iterator[str]:
 
 
 def _reset_groups(place: _Place, facts: LossFacts) -> Iterator[str]:
-    """Give one command per group; where the loss begins is not known, nothing is guessed."""
+    """Yield one command per group, with a placeholder where the begin of the loss is not known."""
     groups = facts.groups_beyond or []
     if not groups:
         return
@@ -240,8 +240,8 @@ def _reset_groups(place: _Place, facts: LossFacts) -> Iterator[str]:
     left = max(facts.group_count or 0, len(groups)) - NAMED_GROUPS
     more = f" and {left} more" if left > 0 else ""
     yield (
-        f"Stop the consumers of {names}{more}: they have read what is not there any more, and skip "
-        "what is written at the same offsets now. Undo what they did with it, if that matters."
+        f"Stop the consumers of {names}{more}: they have read records that are gone, and skip "
+        "what is now written at the same offsets. Undo what they did with these records, if that matters."
     )
     for group in groups[:NAMED_GROUPS]:
         to = f"--to-offset {_or(_begins(facts, group), 'OFFSET')}"
@@ -254,9 +254,9 @@ def _begins(facts: LossFacts, group: GroupBeyond | None = None) -> int | None:
         return facts.epoch_end
     groups = [group] if group is not None else facts.groups_beyond or []
     ends = [
-        one.committed_offset - one.read_beyond
-        for one in groups
-        if one.committed_offset is not None and one.read_beyond is not None
+        entry.committed_offset - entry.read_beyond
+        for entry in groups
+        if entry.committed_offset is not None and entry.read_beyond is not None
     ]
     return min(ends, default=None)
 
@@ -269,7 +269,7 @@ def _of_group(place: _Place) -> Iterator[str]:
     group = place.group or "GROUP"
     yield f"See what is lost there: tidemark loss show {shlex.quote(place.folder)}"
     yield (
-        f"Stop the consumers of {group}: they have read what is not there any more, and skip what "
+        f"Stop the consumers of {group}: they have read records that are gone, and skip what "
         "is written at the same offsets until the log has grown past them."
     )
     yield (

@@ -1,7 +1,7 @@
-"""Findings of lost records as losses: pure.
+"""Findings of lost records as losses; pure.
 
-Evidence that is stored outlives the version that wrote it. What is missing or of another kind is
-null, and what has no field of its own is passed on as it is.
+Stored evidence outlives the version that wrote it. A value that is missing or of another type becomes
+null, and evidence without a field of its own is passed on unchanged.
 """
 
 from __future__ import annotations
@@ -59,26 +59,26 @@ NUMBERS: Final = (
 )
 SPANS: Final = ("certain", "possible", "exact", "uncommitted")
 TRANSACTIONS: Final = ("open_transactions", "lost_transactions")
-OF_THE_LOSS: Final = frozenset({"topic_id", "incident"})  # no fact of one time
+OF_THE_LOSS: Final = frozenset({"topic_id", "incident"})  # not among the facts of one occurrence
 
 
 def class_of(rule_id: str, reason: str) -> LossClass | None:
-    """Return the class of a finding; None if it is of no rule of losses."""
+    """Return the loss class of a finding; None if its rule detects no losses."""
     is_unknown = rule_id == records_possibly_lost.RULE.rule_id and reason in NOT_DETERMINABLE
     return LossClass.NOT_DETERMINABLE if is_unknown else CLASS_OF.get(rule_id)
 
 
 def rule_of(class_: LossClass) -> str:
-    """Return the rule that finds a class."""
+    """Return the rule that detects a loss class."""
     is_unknown = class_ is LossClass.NOT_DETERMINABLE
     return RULE_OF[LossClass.POSSIBLY_LOST if is_unknown else class_]
 
 
 def loss_of(finding: Finding) -> Loss:
     """Return a finding of one of the rules in `RULE_OF` as a loss."""
-    labels, told = finding.labels, finding.evidence
+    labels, evidence = finding.labels, finding.evidence
     class_ = class_of(finding.rule, finding.reason) or CLASS_OF[finding.rule]
-    partition, facts = labels.get("partition", ""), facts_of(finding.reason, told)
+    partition, facts = labels.get("partition", ""), facts_of(finding.reason, evidence)
     return Loss(
         **facts | {"class": class_},
         id=finding.id,
@@ -87,13 +87,13 @@ def loss_of(finding: Finding) -> Loss:
         cluster_id=finding.cluster_id,
         topic=labels.get("topic"),
         partition=int(partition) if _is_number(partition) else None,
-        topic_id=_text(told.get("topic_id")),
+        topic_id=_text(evidence.get("topic_id")),
         group=labels.get("group"),
         since=finding.since,
         last_happened_at=finding.last_breach_at,
         state=finding.state,
         subject_gone=finding.subject_gone,
-        incident=_text(told.get("incident")),
+        incident=_text(evidence.get("incident")),
         ended_at=finding.ended_at,
         end_reason=finding.end_reason,
         next_steps=next_steps(class_, labels, LossFacts(**facts), is_deleted=finding.subject_gone),
@@ -101,43 +101,43 @@ def loss_of(finding: Finding) -> Loss:
 
 
 def event_of(step: Transition) -> LossEvent | None:
-    """Return the time at which a loss was found; None where a transition tells its end."""
+    """Return the occurrence of a loss that a transition records; None if it is no breach."""
     if step.to_verdict is not VerdictWord.BREACH:
         return None
     return LossEvent(at=step.at, **facts_of(step.reason, step.evidence))
 
 
-def facts_of(reason: str, told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of `LossFacts`."""
-    facts: dict[str, Any] = {"reason": reason, "election": _text(told.get("election"))}
-    facts |= {name: _number(told.get(name)) for name in NUMBERS}
+def facts_of(reason: str, evidence: Mapping[str, Any]) -> dict[str, Any]:
+    """Return evidence as the fields of `LossFacts`."""
+    facts: dict[str, Any] = {"reason": reason, "election": _text(evidence.get("election"))}
+    facts |= {name: _number(evidence.get(name)) for name in NUMBERS}
     for name in SPANS:
-        facts |= _span(name, told)
+        facts |= _span(name, evidence)
     has_certain = facts["certain_from"] is not None
-    visible = _number(told.get("visible_to_read_committed"))
+    visible = _number(evidence.get("visible_to_read_committed"))
     facts |= {
         "visible_to_read_committed": visible if has_certain else None,
-        "last_observation": _timestamp(told.get("last_observation")),
-        "unknown_since": _timestamp(told.get("unknown_since")),
-        "sole_in_sync_since": _timestamp(told.get("sole_in_sync_since")),
-        "groups_beyond": _groups(told.get("groups_beyond")),
-        "advice": _text(told.get("advice")),
+        "last_observation": _timestamp(evidence.get("last_observation")),
+        "unknown_since": _timestamp(evidence.get("unknown_since")),
+        "sole_in_sync_since": _timestamp(evidence.get("sole_in_sync_since")),
+        "groups_beyond": _groups(evidence.get("groups_beyond")),
+        "advice": _text(evidence.get("advice")),
     }
-    facts |= {name: _transactions(told.get(name)) for name in TRANSACTIONS}
-    known = facts.keys() | OF_THE_LOSS
-    return facts | {"more": {name: value for name, value in told.items() if name not in known}}
+    facts |= {name: _transactions(evidence.get(name)) for name in TRANSACTIONS}
+    named = facts.keys() | OF_THE_LOSS
+    return facts | {"more": {name: value for name, value in evidence.items() if name not in named}}
 
 
-def groups_in(told: Mapping[str, Any]) -> Iterator[str]:
-    """Give the groups that evidence names as having read beyond what is left."""
-    for row in _rows(told.get("groups_beyond")) or ():
+def groups_in(evidence: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the groups that evidence names as having read beyond the end of the log."""
+    for row in _rows(evidence.get("groups_beyond")) or ():
         name = _text(row.get("group"))
         if name is not None:
             yield name
 
 
-def _span(name: str, told: Mapping[str, Any]) -> dict[str, int | None]:
-    start, end = _number(told.get(f"{name}_from")), _number(told.get(f"{name}_to"))
+def _span(name: str, evidence: Mapping[str, Any]) -> dict[str, int | None]:
+    start, end = _number(evidence.get(f"{name}_from")), _number(evidence.get(f"{name}_to"))
     if start is None or end is None:
         start = end = None
     return {
@@ -195,10 +195,10 @@ def _text(value: object) -> str | None:
 
 def _timestamp(value: object) -> datetime | None:
     try:
-        found = datetime.fromisoformat(value) if isinstance(value, str) else None
+        timestamp = datetime.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:
         return None
-    return found if found is not None and found.tzinfo is not None else None
+    return timestamp if timestamp is not None and timestamp.tzinfo is not None else None
 
 
 def _is_number(text: str) -> bool:

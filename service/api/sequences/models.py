@@ -1,4 +1,4 @@
-"""What the API answers about sequences; absent values are null, never 0 or -1."""
+"""Answers about sequences; absent values are null, never 0 or -1."""
 
 from __future__ import annotations
 
@@ -15,23 +15,26 @@ from service.rounds.persistence import PersistenceState
 
 
 class SequenceEvent(Model):
-    """What one producer met on one partition; the numbers are of the rejection that decides."""
+    """Rejections of one producer on one partition; numbers are of the rejection that decides."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
 
     id: str
-    producer_id: Annotated[int | None, Field(description="null: the line does not tell it")]
+    producer_id: Annotated[int | None, Field(description="null: the line does not contain it")]
     producer_epoch: int | None
-    topic: Annotated[str | None, Field(description="null: the line does not tell it")]
+    topic: Annotated[str | None, Field(description="null: the line does not contain it")]
     partition: int | None
     topic_id: str | None
-    offset: Annotated[int | None, Field(description="That the rejected batch would have got")]
+    offset: Annotated[
+        int | None, Field(description="The one that the rejected batch would have got")
+    ]
     incoming_sequence: Annotated[int, Field(description="The first one of the rejected batch")]
     current_sequence: Annotated[
         int | None, Field(description="The last one that the broker had; -1: none of this epoch")
     ]
     gap: Annotated[
-        int | None, Field(description="Records that are missing before it; null: it is no new one")
+        int | None,
+        Field(description="Records that are missing before it; null: it is no new batch"),
     ]
     class_: Annotated[
         SequenceClass, Field(alias="class", description="What became of the missing records")
@@ -49,7 +52,9 @@ class SequenceEvent(Model):
     ]
     rejections: Annotated[int, Field(description="How often batches of it were rejected")]
     leader_epoch: Annotated[int | None, Field(description="Of the partition, when first seen")]
-    brokers: Annotated[list[int], Field(description="That rejected, as far as the lines tell")]
+    brokers: Annotated[
+        list[int], Field(description="Brokers that rejected batches, as far as the lines name them")
+    ]
     first_seen: Annotated[datetime, Field(description="By the clock of Tidemark")]
     last_seen: datetime
     state: Annotated[
@@ -58,11 +63,11 @@ class SequenceEvent(Model):
     ]
     ended_at: datetime | None
     is_investigating: Annotated[
-        bool, Field(description="The next rounds search for more: what is said may change")
+        bool, Field(description="The next rounds search for more: the verdict may change")
     ]
     explanation: Annotated[str, Field(description="The verdict in a sentence")]
     needed_evidence: Annotated[
-        str | None, Field(description="What would settle it; null: it is settled")
+        str | None, Field(description="Evidence that would settle it; null: it is settled")
     ]
     check: Annotated[str, Field(description="What to do")]
     next_command: str | None
@@ -74,7 +79,7 @@ class SequencePage(Stamped):
     items: list[SequenceEvent]
     next: NextCursor
     log_is_read: Annotated[
-        bool, Field(description="False: no lines of brokers come, so that nothing is known")
+        bool, Field(description="False: no broker log lines are read, so that nothing is known")
     ]
     storage: Annotated[
         PersistenceState,
@@ -121,7 +126,8 @@ class SequenceDetail(Stamped):
 
     sequence: SequenceEvent
     lines: Annotated[
-        list[RejectedBatch], Field(description="Of many distinct ones the first and the latest")
+        list[RejectedBatch],
+        Field(description="All distinct ones; if there are many, the first and the latest"),
     ]
     changes: list[LeaderChange]
     log_is_read: bool

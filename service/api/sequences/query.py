@@ -1,4 +1,4 @@
-"""Which parameters the list of sequences takes."""
+"""Parameters of the list of sequences."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Sequences: what producers met whose batches were rejected, and what became of their records.
+"""Routes of sequences: producers whose batches were rejected, and the fate of their records.
 
-All of it is in memory: what ended is kept for a day.
+All of it is in memory; ended events are kept for a day.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from service.api.core.paging import Key, decode_cursor, page_of
 from service.api.core.ports import Sources
 from service.api.core.problems import not_found
 from service.api.core.queries import NoQuery, StateFilter
-from service.api.core.stamps import continued, stamp
+from service.api.core.stamps import link_next_page, stamp
 from service.api.sequences.models import (
     LeaderChange,
     RejectedBatch,
@@ -40,14 +40,14 @@ def sequences_router(sources: Sources) -> APIRouter:
     async def list_sequences(
         request: Request, response: Response, query: Annotated[SequenceQuery, Query()]
     ) -> SequencePage:
-        """Return what producers met, newest first; filters show what is known to match."""
+        """Return events, newest first; filters show what is known to match."""
         service_state = sources.state
         name = f"{NAME}-{query.state}"
         after = decode_cursor(query.cursor, name, int, str)
-        entries = asked(view_of(service_state).memory.sequences, query)
+        entries = select_episodes(view_of(service_state).memory.sequences, query)
         page = page_of(entries, _key, after=after, limit=query.limit, newest_first=True)
         items = [SequenceEvent(**episode_row(episode)) for episode in page.items]
-        following = continued(request, response, name, page.last)
+        following = link_next_page(request, response, name, page.last)
         return SequencePage(**_of_observation(service_state), items=items, next=following)
 
     @router.get("/sequences/{sequence_id}")
@@ -58,21 +58,21 @@ def sequences_router(sources: Sources) -> APIRouter:
         """Return an event, its distinct rejections, and the leader changes it was held against."""
         service_state = sources.state
         episodes = view_of(service_state).memory.sequences.episodes
-        found = next((episode for episode in episodes if episode.id == sequence_id), None)
-        if found is None:
+        sequence = next((episode for episode in episodes if episode.id == sequence_id), None)
+        if sequence is None:
             raise not_found("there is no such event, or it ended more than a day ago")
         return SequenceDetail(
             **_of_observation(service_state),
-            sequence=SequenceEvent(**episode_row(found)),
-            lines=[RejectedBatch(**line_row(rejection)) for rejection in found.rejections],
-            changes=[LeaderChange(**change_row(change)) for change in found.changes],
+            sequence=SequenceEvent(**episode_row(sequence)),
+            lines=[RejectedBatch(**line_row(rejection)) for rejection in sequence.rejections],
+            changes=[LeaderChange(**change_row(change)) for change in sequence.changes],
         )
 
     return router
 
 
-def asked(memory: SequenceMemory, query: SequenceQuery) -> Iterator[Episode]:
-    """Give the episodes that are known to match a query."""
+def select_episodes(memory: SequenceMemory, query: SequenceQuery) -> Iterator[Episode]:
+    """Yield the episodes that are known to match a query."""
     for episode in _of_state(memory, query.state):
         name, verdict = episode.name, episode.verdict
         if query.class_ not in (None, verdict.class_) or query.phase not in (None, verdict.phase):

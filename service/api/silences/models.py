@@ -14,7 +14,7 @@ from service.api.core.models import Model, NextCursor, Stamped
 
 
 class Silence(Model):
-    """Who does not want to be told of what, from when until when, and why."""
+    """A silence: which alerts it mutes, when, and why."""
 
     id: UUID
     state: SilenceState
@@ -42,12 +42,14 @@ class SilenceDetail(Stamped):
 
 
 class SilenceBody(Body):
-    """What a silence shall be; who sends it becomes its author."""
+    """A new silence or an edit of one; the caller becomes the author of a new one."""
 
     matchers: MatcherText
-    starts_at: Annotated[Timestamp | None, Field(description="null: now, or as it was")] = None
+    starts_at: Annotated[
+        Timestamp | None, Field(description="null: now, or unchanged in an edit")
+    ] = None
     ends_at: Timestamp
     comment: Why
-    all: Annotated[
-        bool, Field(description="Say that matchers are meant that hold back every alert")
-    ] = False
+    all: Annotated[bool, Field(description="Confirm that the matchers may mute every alert")] = (
+        False
+    )

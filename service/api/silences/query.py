@@ -1,4 +1,4 @@
-"""Which parameters the list of silences takes."""
+"""Parameters of the list of silences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SilenceFilter(StrEnum):
 
     @property
     def states(self) -> frozenset[SilenceState]:
-        """Return the states that are shown."""
+        """Return the states that the filter lets through."""
         match self:
             case SilenceFilter.CURRENT:
                 return frozenset({SilenceState.PENDING, SilenceState.ACTIVE})

@@ -1,4 +1,4 @@
-"""Whether matchers would hold back every alert, whatever it is about."""
+"""Whether matchers would mute every alert, whatever its subject."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from rules.verdict import Severity
 from service.alerting.alerts.identity import ALERTNAME, SEVERITY, Labels
 from service.alerting.alerts.matchers import Matchers, all_match
 
-UNLIKELY: Final = "\N{SNOWMAN}\N{COMET}"  # no cluster is called so
+UNLIKELY: Final = "\N{SNOWMAN}\N{COMET}"  # no cluster has this name
 
 
 def matches_everything(matchers: Matchers) -> bool:
-    """Tell whether matchers match each rule's alerts in any cluster, without a word of their subject.
+    """Return whether matchers match the alerts of every rule in any cluster, whatever their subject.
 
-    Alertmanager asks only whether they match an alert without labels; but a severity of any kind, or
-    a list of all rules, reaches as far.
+    Alertmanager only checks whether they match an alert without labels; but all severities, or a list
+    of all rules, reach as far.
     """
     return all_match(matchers, {}) or all(all_match(matchers, labels) for labels in _bare())
 

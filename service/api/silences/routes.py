@@ -1,4 +1,4 @@
-"""Silences: made, changed and ended by persons, each with a version that a change has to name."""
+"""Routes of silences: created, edited and expired by users; an edit has to name the version it changes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from service.alerting.alerts.matchers import (
     text_of,
 )
 from service.alerting.alerts.silences import SilenceState
-from service.api.core.changing import KEY_HEADER, Done, changed, stamp_of
+from service.api.core.changing import KEY_HEADER, Done, apply_change, stamp_of
 from service.api.core.paging import decode_cursor
 from service.api.core.ports import Sources
 from service.api.core.prefix import PREFIX
 from service.api.core.problems import ProblemError, conflict, invalid, not_found
 from service.api.core.queries import NoQuery
-from service.api.core.stamps import continued
+from service.api.core.stamps import link_next_page
 from service.api.core.versions import IF_MATCH, etag_of, require_match
 from service.api.findings.lists import LAST_US
 from service.api.silences import models
@@ -37,7 +37,7 @@ from service.storage.changes.audit import Action, AuditEvent
 from service.storage.changes.changes import Change
 
 NO_SILENCE: Final = "there is no such silence"
-MOST: Final = 5000  # that are not over: every round observes all of them
+MOST: Final = 5000  # that have not expired: every round reads all of them
 PATH: Final = f"{PREFIX}/silences"
 
 SilenceId = Annotated[UUID, Path(examples=["0c6d2b0e-7c3b-4c4e-9d55-2f3f3a1b9f10"])]
@@ -59,15 +59,15 @@ def _add_reads(router: APIRouter, sources: Sources) -> None:
     ) -> models.SilencePage:
         """Return silences, those that end last first."""
         name, now = f"silences-{query.state}", sources.utc_now()
-        wanted = SilenceFilter(states=query.state.states, now=now, after=_after(query, name))
-        found = await sources.in_database(
-            lambda: sources.admin.silences.page(wanted, query.limit + 1)
+        filters = SilenceFilter(states=query.state.states, now=now, after=_after(query, name))
+        rows = await sources.in_database(
+            lambda: sources.admin.silences.page(filters, query.limit + 1)
         )
-        shown = found[: query.limit]
-        is_end = len(found) <= query.limit
+        shown = rows[: query.limit]
+        is_end = len(rows) <= query.limit
         last = None if is_end else (microseconds(shown[-1].ends_at), str(shown[-1].id))
-        following = continued(request, response, name, last)
-        items = [_view(one, now) for one in shown]
+        following = link_next_page(request, response, name, last)
+        items = [_view(silence, now) for silence in shown]
         return models.SilencePage(**stamp_of(now), items=items, next=following)
 
     @router.get("/silences/{silence_id}")
@@ -75,11 +75,11 @@ def _add_reads(router: APIRouter, sources: Sources) -> None:
         silence_id: SilenceId, response: Response, _query: Annotated[NoQuery, Query()]
     ) -> models.SilenceDetail:
         """Return a silence, and its version as ETag."""
-        found = await sources.in_database(lambda: sources.admin.silences.one(silence_id))
-        if found is None:
+        silence = await sources.in_database(lambda: sources.admin.silences.one(silence_id))
+        if silence is None:
             raise not_found(NO_SILENCE)
-        response.headers["ETag"] = etag_of(found.version)
-        return _detail(found, sources.utc_now())
+        response.headers["ETag"] = etag_of(silence.version)
+        return _detail(silence, sources.utc_now())
 
 
 def _add_making(router: APIRouter, sources: Sources) -> None:
@@ -92,9 +92,9 @@ def _add_making(router: APIRouter, sources: Sources) -> None:
     async def create_silence(
         body: models.SilenceBody, request: Request, _query: Annotated[NoQuery, Query()]
     ) -> Response:
-        """Silence alerts for a while. They fire and end all the same; nobody is told."""
+        """Silence alerts for a while: they fire and resolve without notifications."""
         matchers = await sources.in_thread(lambda: _matchers(body))
-        return await changed(request, sources, lambda change: _made(change, body, matchers))
+        return await apply_change(request, sources, lambda change: _create(change, body, matchers))
 
 
 def _add_changes(router: APIRouter, sources: Sources) -> None:
@@ -107,13 +107,13 @@ def _add_changes(router: APIRouter, sources: Sources) -> None:
         request: Request,
         _query: Annotated[NoQuery, Query()],
     ) -> Response:
-        """Change a silence that is not over; its author stays."""
+        """Edit a silence that has not expired; its author stays."""
         matchers = await sources.in_thread(lambda: _matchers(body))
 
         def edit(change: Change) -> Done:
-            return _edited(change, _taken(change, silence_id, request), body, matchers)
+            return _edit(change, _take(change, silence_id, request), body, matchers)
 
-        return await changed(request, sources, edit)
+        return await apply_change(request, sources, edit)
 
     @router.delete(
         "/silences/{silence_id}",
@@ -123,12 +123,12 @@ def _add_changes(router: APIRouter, sources: Sources) -> None:
     async def expire_silence(
         silence_id: SilenceId, request: Request, _query: Annotated[NoQuery, Query()]
     ) -> Response:
-        """End a silence now; it stays to be observed."""
+        """Expire a silence now; it stays in the list."""
 
         def expire(change: Change) -> Done:
-            return _expired(change, _taken(change, silence_id, request))
+            return _expire(change, _take(change, silence_id, request))
 
-        return await changed(request, sources, expire)
+        return await apply_change(request, sources, expire)
 
 
 # ------------------------------------------------------------------ reading
@@ -146,8 +146,8 @@ def _after(query: SilenceQuery, name: str) -> tuple[datetime, UUID] | None:
 
 
 def _view(stored: StoredSilence, now: datetime) -> models.Silence:
-    told = {name: getattr(stored, name) for name in StoredSilence.__dataclass_fields__}
-    return models.Silence(**told, state=stored.state(now))
+    fields = {name: getattr(stored, name) for name in StoredSilence.__dataclass_fields__}
+    return models.Silence(**fields, state=stored.state(now))
 
 
 def _detail(stored: StoredSilence, now: datetime) -> models.SilenceDetail:
@@ -156,25 +156,25 @@ def _detail(stored: StoredSilence, now: datetime) -> models.SilenceDetail:
 
 # ------------------------------------------------------------------ changing
 def _matchers(body: models.SilenceBody) -> Matchers:
-    """Read the matchers of a body, which may hold patterns that take a while.
+    """Parse the matchers of a body; some patterns take a while to compile.
 
     Raises:
-        ProblemError: they cannot be read, or hold back everything without saying so.
+        ProblemError: they cannot be parsed, or match every alert without `all`.
     """
     try:
         matchers = in_order(parse_matchers(body.matchers))
     except MatcherError as exc:
         raise invalid("matchers", str(exc)) from exc
     if not body.all and matches_everything(matchers):
-        told = 'they match every alert; name what is meant, or say "all": true (--all)'
-        raise invalid("matchers", told)
+        message = 'they match every alert; narrow them, or set "all": true (--all)'
+        raise invalid("matchers", message)
     return matchers
 
 
-def _made(change: Change, body: models.SilenceBody, matchers: Matchers) -> Done:
+def _create(change: Change, body: models.SilenceBody, matchers: Matchers) -> Done:
     if change.silences.count(change.now) >= MOST:
-        raise conflict(f"there are {MOST} silences already; match more with fewer")
-    made = StoredSilence(
+        raise conflict(f"there are {MOST} silences already; combine some of them")
+    silence = StoredSilence(
         id=uuid4(),
         matchers=text_of(matchers),
         starts_at=body.starts_at or change.now,
@@ -185,47 +185,47 @@ def _made(change: Change, body: models.SilenceBody, matchers: Matchers) -> Done:
         created_at=change.now,
         updated_at=change.now,
     )
-    _check_times(made, change.now)
-    change.silences.add(made)
-    headers = {"Location": f"{PATH}/{made.id}"}
-    return _done(Action.SILENCE_CREATE, made, change, HTTPStatus.CREATED, headers)
+    _check_times(silence, change.now)
+    change.silences.add(silence)
+    headers = {"Location": f"{PATH}/{silence.id}"}
+    return _done(Action.SILENCE_CREATE, silence, change, HTTPStatus.CREATED, headers)
 
 
-def _taken(change: Change, silence_id: UUID, request: Request) -> StoredSilence:
-    """Return the silence that is changed.
+def _take(change: Change, silence_id: UUID, request: Request) -> StoredSilence:
+    """Lock and return the silence to change.
 
     Raises:
-        ProblemError: there is none, it is another version, or it is over.
+        ProblemError: there is none, it has another version, or it has expired.
     """
-    found = change.silences.take(silence_id)
-    if found is None:
+    silence = change.silences.take(silence_id)
+    if silence is None:
         raise not_found(NO_SILENCE)
-    require_match(request, found.version)
-    if found.state(change.now) is SilenceState.EXPIRED:
-        raise conflict("the silence is over: make another one")
-    return found
+    require_match(request, silence.version)
+    if silence.state(change.now) is SilenceState.EXPIRED:
+        raise conflict("the silence has expired: create a new one")
+    return silence
 
 
-def _edited(
-    change: Change, found: StoredSilence, body: models.SilenceBody, matchers: Matchers
+def _edit(
+    change: Change, silence: StoredSilence, body: models.SilenceBody, matchers: Matchers
 ) -> Done:
-    wanted = replace(
-        found,
+    edited = replace(
+        silence,
         matchers=text_of(matchers),
-        starts_at=body.starts_at or found.starts_at,
+        starts_at=body.starts_at or silence.starts_at,
         ends_at=body.ends_at,
         comment=body.comment,
         updated_at=change.now,
     )
-    _check_times(wanted, change.now)
-    return _done(Action.SILENCE_EDIT, change.silences.change(wanted), change, HTTPStatus.OK, {})
+    _check_times(edited, change.now)
+    return _done(Action.SILENCE_EDIT, change.silences.change(edited), change, HTTPStatus.OK, {})
 
 
-def _expired(change: Change, found: StoredSilence) -> Done:
-    """End it now; what never began is over as soon as it begins."""
+def _expire(change: Change, silence: StoredSilence) -> Done:
+    """Expire a silence now; one that has not begun ends as soon as it begins."""
     over = replace(
-        found,
-        starts_at=min(found.starts_at, change.now - INSTANT),
+        silence,
+        starts_at=min(silence.starts_at, change.now - INSTANT),
         ends_at=change.now,
         updated_at=change.now,
     )
@@ -235,10 +235,10 @@ def _expired(change: Change, found: StoredSilence) -> Done:
     )
 
 
-def _check_times(wanted: StoredSilence, now: datetime) -> None:
-    if wanted.ends_at <= wanted.starts_at:
+def _check_times(silence: StoredSilence, now: datetime) -> None:
+    if silence.ends_at <= silence.starts_at:
         raise invalid("ends_at", "it ends before it begins")
-    if wanted.ends_at <= now:
+    if silence.ends_at <= now:
         raise invalid("ends_at", "it would be over already")
 
 

@@ -1,6 +1,6 @@
-"""Probes for an orchestrator, in the form of Kubernetes' own.
+"""Liveness and readiness probes in the form of Kubernetes' own.
 
-Neither depends on Kafka, whose outage is what we report, nor on a database that goes away later.
+Neither depends on Kafka, whose outage Tidemark reports, nor on a database that fails after the start.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def health_routes(latest: Latest) -> list[Route]:
         silent = latest.silent_seconds
         if silent <= alive_seconds(latest.state):
             return PlainTextResponse("ok")
-        told = f"no round has ended for {silent:.0f} s: only a restart will help\n"
-        return PlainTextResponse(told, HTTPStatus.SERVICE_UNAVAILABLE)
+        message = f"no round has ended for {silent:.0f} s: only a restart will help\n"
+        return PlainTextResponse(message, HTTPStatus.SERVICE_UNAVAILABLE)
 
     async def readyz(request: Request) -> Response:
         checks = readiness(latest.state)
@@ -35,13 +35,13 @@ def health_routes(latest: Latest) -> list[Route]:
         if is_ready and "verbose" not in request.query_params:
             return PlainTextResponse("ok")
         status = HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE
-        return PlainTextResponse(_told(checks, is_ready=is_ready), status)
+        return PlainTextResponse(_render_checks(checks, is_ready=is_ready), status)
 
     return [Route("/livez", livez), Route("/readyz", readyz)]
 
 
 def alive_seconds(state: ServiceState) -> float:
-    """Return for how long no round may end before the process is taken for stuck.
+    """Return for how many seconds no round may end before the process counts as stuck.
 
     Rounds end whatever Kafka or the database do; a start may have to wait for a recovery.
     """
@@ -49,15 +49,15 @@ def alive_seconds(state: ServiceState) -> float:
 
 
 def readiness(state: ServiceState) -> dict[str, str | None]:
-    """Return what has to be so before answers mean anything, with what is amiss."""
+    """Return the checks of readiness by name, each with its error or None."""
     is_loaded = state.persistence.state is not PersistenceState.NOT_LOADED
     return {
-        "first-round-made": None if state.rounds else "no round was made yet",
-        "memory": None if is_loaded else "what was remembered could not be read yet",
+        "first-round-made": None if state.rounds else "no round has ended yet",
+        "memory": None if is_loaded else "the stored memory could not be read yet",
     }
 
 
-def _told(checks: dict[str, str | None], *, is_ready: bool) -> str:
+def _render_checks(checks: dict[str, str | None], *, is_ready: bool) -> str:
     lines = [
         f"[+]{name} ok" if error is None else f"[-]{name} failed: {error}"
         for name, error in checks.items()

@@ -1,4 +1,4 @@
-"""The page that Prometheus scrapes: bytes that the last round made, only sent here."""
+"""The endpoint that Prometheus scrapes; it sends the bytes that the last round rendered."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from service.rounds.latest import Latest
 
 
 def metrics_route(exposition: Exposition, latest: Latest, in_thread: InThread) -> Route:
-    """Return the route of the metrics; parameters that a scraper adds say nothing to it."""
+    """Return the route of the metrics; query parameters are ignored."""
 
     async def metrics(request: Request) -> Response:
         accept = ",".join(request.headers.getlist("accept")) or None
@@ -31,15 +31,15 @@ def metrics_route(exposition: Exposition, latest: Latest, in_thread: InThread) -
 
 
 def takes_gzip(accept_encoding: str) -> bool:
-    """Tell whether a client takes gzip (RFC 9110 section 12.5.3)."""
+    """Return whether a client accepts gzip (RFC 9110 section 12.5.3)."""
     taken: dict[str, bool] = {}
     for clause in accept_encoding.split(","):
         coding, *parameters = (part.strip().lower() for part in clause.split(";"))
-        taken[coding] = _is_wanted(parameters)
+        taken[coding] = _is_accepted(parameters)
     return taken.get("gzip", taken.get("x-gzip", taken.get("*", False)))
 
 
-def _is_wanted(parameters: list[str]) -> bool:
+def _is_accepted(parameters: list[str]) -> bool:
     weights = [text.partition("=")[2] for text in parameters if text.startswith("q=")]
     try:
         return not weights or float(weights[0]) > 0

@@ -1,4 +1,4 @@
-"""How the service is: the last round, storing, rules, gaps, restarts."""
+"""Route of the status: the last round, storage, rules, gaps and restarts."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def status_router(sources: Sources) -> APIRouter:
 
     @router.get("/status")
     async def get_status(_query: Annotated[NoQuery, Query()]) -> models.Status:
-        """Return how the service is; it answers before the first round too."""
+        """Return the state of the service; it answers before the first round too."""
         return status_of(sources.state, sources.utc_now())
 
     return router
 
 
 def status_of(service_state: ServiceState, now: datetime) -> models.Status:
-    """Return the status as of an observation."""
+    """Return the status at a time."""
     seen = service_state.snapshot
     return models.Status(
         **stamp(service_state),
@@ -46,7 +46,9 @@ def status_of(service_state: ServiceState, now: datetime) -> models.Status:
         storage=models.StorageStatus(**asdict(service_state.persistence)),
         rules=_rules(service_state),
         gaps_by_cause=None if seen is None else dict(sorted(seen.gaps_by_cause().items())),
-        broker_logs=[_log_source(name, one) for name, one in sorted(service_state.logs.items())],
+        broker_logs=[
+            _log_source(name, stats) for name, stats in sorted(service_state.logs.items())
+        ],
         broker_logs_behind=None if seen is None else seen.broker_log.is_behind,
         scrapes=[_endpoint(endpoint) for endpoint in service_state.endpoints],
         restarts=dict(service_state.restarts),
@@ -91,17 +93,17 @@ def _endpoint(state: EndpointState) -> models.EndpointStatus:
 
 
 def _rules(service_state: ServiceState) -> list[models.RuleStatus]:
-    """Return every rule of the catalogue, with what it said if it was asked."""
+    """Return every rule of the catalogue with the counts of its verdicts, if it was evaluated."""
     said = {judgement.rule.rule_id: judgement for judgement in service_state.judgements}
     still_open = Counter(rule_id for rule_id, _ in service_state.open_findings)
-    found: list[models.RuleStatus] = []
+    statuses: list[models.RuleStatus] = []
     for meta in (*(rule.meta for rule in RULES), SELF_MONITORING):
         judgement = said.get(meta.rule_id)
         counts = {
             verdict.name.lower(): None if judgement is None else judgement.count(verdict)
             for verdict in Verdict
         }
-        found.append(
+        statuses.append(
             models.RuleStatus(
                 rule=meta.rule_id,
                 severity=meta.severity,
@@ -111,4 +113,4 @@ def _rules(service_state: ServiceState) -> list[models.RuleStatus]:
                 open_findings=still_open[meta.rule_id],
             )
         )
-    return found
+    return statuses

@@ -1,4 +1,4 @@
-"""What the API answers about open transactions; absent values are null, never 0 or -1."""
+"""Answers about open transactions; absent values are null, never 0 or -1."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from service.api.core.models import Gap, Model, NextCursor, Stamped
 
 
 class BlockedGroup(Model):
-    """A group that cannot read past a transaction, if it reads committed records only."""
+    """A group that cannot read past a transaction if it reads with read_committed."""
 
     group: str
-    is_waiting: Annotated[bool, Field(description="It has read all that it can")]
+    is_waiting: Annotated[bool, Field(description="It has read up to the transaction")]
     lag_before_transaction: Annotated[int, Field(description="Offsets before the transaction")]
     blocked_offsets: Annotated[int, Field(description="From its first one to the high watermark")]
 
@@ -29,18 +29,19 @@ class TransactionPartition(Model):
     partition: int
     leader: int | None
     start_offset: Annotated[
-        int | None, Field(description="null: only leaders tell it, of what is held for a while")
+        int | None,
+        Field(description="null: only leaders report it, of transactions that block for a while"),
     ]
     last_stable_offset: int | None
     high_watermark: int | None
     open_span: Annotated[int | None, Field(description="Offsets that the partition holds back")]
     holds_last_stable_offset: bool | None
     last_record_at: Annotated[
-        datetime | None, Field(description="By the record's own timestamp, which may lie")
+        datetime | None, Field(description="By the record's own timestamp, which the producer sets")
     ]
     coordinator_epoch: int | None
     blocked_groups: Annotated[
-        list[BlockedGroup] | None, Field(description="The first 20; null: it cannot be told")
+        list[BlockedGroup] | None, Field(description="The first 20; null: not known")
     ]
     blocked_group_count: int | None
 
@@ -58,7 +59,9 @@ class Transaction(Model):
         bool,
         Field(description="A coordinator lists it as open; false: only the partition shows it"),
     ]
-    transactional_id: Annotated[str | None, Field(description="null: nobody lists its producer")]
+    transactional_id: Annotated[
+        str | None, Field(description="null: no coordinator lists its producer")
+    ]
     producer_id: int | None
     producer_epoch: int | None
     coordinator: int | None
@@ -78,8 +81,10 @@ class Transaction(Model):
         list[TransactionPartition],
         Field(description="The first 100, those that hold a last stable offset before others"),
     ]
-    next_step: Annotated[str, Field(description="What becomes of it, and what to do about it")]
-    repair: Annotated[str | None, Field(description="The command that ends what hangs")]
+    next_step: Annotated[str, Field(description="What happens next, and what to do about it")]
+    repair: Annotated[
+        str | None, Field(description="The command that aborts a hanging transaction")
+    ]
 
 
 class TransactionPage(Stamped):
@@ -88,7 +93,7 @@ class TransactionPage(Stamped):
     items: list[Transaction]
     next: NextCursor
     complete: Annotated[
-        bool, Field(description="False: there may be more of them, or more to say of these")
+        bool, Field(description="False: there may be more transactions, or more data about these")
     ]
     all_coordinators_answered: Annotated[bool, Field(description="All of them answered")]
     transactional_id_visibility: Annotated[
@@ -96,7 +101,9 @@ class TransactionPage(Stamped):
     ]
     partitions_not_queried: Annotated[
         int,
-        Field(description="Held by nobody in the list; the next observation asks who holds them"),
+        Field(
+            description="Blocked by no listed transaction; the next observation queries their producers"
+        ),
     ]
     gap_count: int
     gaps: Annotated[list[Gap], Field(description="The first 100 that concern this list")]

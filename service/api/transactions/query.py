@@ -1,4 +1,4 @@
-"""Which parameters the list of open transactions takes."""
+"""Parameters of the list of open transactions."""
 
 from __future__ import annotations
 
@@ -18,4 +18,4 @@ class TransactionQuery(PageQuery):
     topic: Annotated[Pattern | None, Field(description="Open on a partition of such a topic")] = (
         None
     )
-    group: Annotated[Pattern | None, Field(description="Holds up such a group")] = None
+    group: Annotated[Pattern | None, Field(description="Blocks such a group")] = None

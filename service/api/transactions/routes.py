@@ -1,7 +1,7 @@
-"""Open transactions: who holds back what, and whom.
+"""Route of open transactions, with the partitions and groups that they block.
 
-The list is made once per round and whom it holds up is searched for among all commits, both beside
-the event loop. An entry whose class changes between two pages may be on both or on neither.
+The list is built once per round, and blocked groups are searched among all commits, both outside the
+event loop. An entry whose class changes between two pages may be on both or on neither.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from service.api.core.globs import matches
 from service.api.core.paging import Key, decode_cursor, page_of
 from service.api.core.ports import Sources
 from service.api.core.problems import unavailable
-from service.api.core.stamps import continued, snapshot_of, stamp
+from service.api.core.stamps import link_next_page, snapshot_of, stamp
 from service.api.transactions.models import Transaction, TransactionPage
 from service.api.transactions.query import TransactionQuery
 from service.rounds.latest import ServiceState
@@ -43,20 +43,20 @@ def transactions_router(sources: Sources) -> APIRouter:
         page, last = await sources.in_thread(
             lambda: transaction_page(state, listings.of(view), query, after)
         )
-        following = continued(request, response, NAME, last)
+        following = link_next_page(request, response, NAME, last)
         return page.model_copy(update={"next": following})
 
     return router
 
 
 class Listings:
-    """Keeps the list of the round that was asked for last: every page of it is cut from one list."""
+    """Caches the list of the round that was last requested, so that all its pages come from one list."""
 
     def __init__(self) -> None:
         self._last: Listing | None = None
 
     def of(self, view: View) -> Listing:
-        """Return the list; two threads that come first both make it, and one of theirs is kept."""
+        """Return the list; two concurrent first callers both build it, and one result is kept."""
         last = self._last
         if last is None or last.view is not view:
             last = self._last = listing(view)
@@ -64,10 +64,10 @@ class Listings:
 
 
 def view_of(state: ServiceState) -> View:
-    """Return what the rules were given in the round that is shown.
+    """Return the input of the rules in the last round.
 
     Raises:
-        ProblemError: there was no round yet.
+        ProblemError: no round has been judged yet.
     """
     snapshot_of(state)
     if state.view is None:
@@ -76,22 +76,24 @@ def view_of(state: ServiceState) -> View:
 
 
 def transaction_page(
-    state: ServiceState, found: Listing, query: TransactionQuery, after: Key | None
+    state: ServiceState, open_transactions: Listing, query: TransactionQuery, after: Key | None
 ) -> tuple[TransactionPage, Key | None]:
-    """Return a page without its `next`, and the key to go on after."""
-    shown = asked(found, query)
+    """Return a page without its `next`, and the key after which the next page begins."""
+    shown = select_transactions(open_transactions, query)
     page = page_of(shown, lambda entry: entry.order, after=after, limit=query.limit)
-    items = [Transaction(**transaction_row(found, entry)) for entry in page.items]
-    known = {
-        **completeness_row(found),
-        "gaps": [gap_of(state, gap) for gap in found.gaps[:GAPS_SHOWN]],
+    items = [Transaction(**transaction_row(open_transactions, entry)) for entry in page.items]
+    completeness = {
+        **completeness_row(open_transactions),
+        "gaps": [gap_of(state, gap) for gap in open_transactions.gaps[:GAPS_SHOWN]],
     }
-    return TransactionPage(**stamp(state), items=items, next=None, **known), page.last
+    return TransactionPage(**stamp(state), items=items, next=None, **completeness), page.last
 
 
-def asked(found: Listing, query: TransactionQuery) -> Iterator[ListedTransaction]:
-    """Give the entries that are known to match a query."""
-    for entry in _holding_up(found, query.group):
+def select_transactions(
+    open_transactions: Listing, query: TransactionQuery
+) -> Iterator[ListedTransaction]:
+    """Yield the entries that are known to match a query."""
+    for entry in _holding_up(open_transactions, query.group):
         if query.class_ not in (None, entry.class_):
             continue
         if query.transactional_id is not None and (
@@ -107,7 +109,7 @@ def _has_topic(entry: ListedTransaction, pattern: str | None) -> bool:
     return pattern is None or any(matches(pattern, place.name.topic) for place in entry.places)
 
 
-def _holding_up(found: Listing, pattern: str | None) -> Iterable[ListedTransaction]:
+def _holding_up(open_transactions: Listing, pattern: str | None) -> Iterable[ListedTransaction]:
     if pattern is None:
-        return found.transactions
-    return found.holding_up(lambda group: matches(pattern, group))
+        return open_transactions.transactions
+    return open_transactions.holding_up(lambda group: matches(pattern, group))

@@ -1,7 +1,7 @@
-"""What persons say of alerts: that they are at work on one, or that an event is dealt with.
+"""Acknowledgements of alerts, and requests to close events.
 
-Rounds read both. An acknowledgement is until it is taken back, and holds for what was known
-then; a closing waits for the next round, which alone may end a finding.
+Rounds read both. An acknowledgement lasts until it is withdrawn, and holds for the occurrence it was made
+for; a closing waits for the next round, which alone may end a finding.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from service.storage.tables.alerting import ACKNOWLEDGEMENT, CLOSING
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredClosing:
-    """That somebody wants an event closed."""
+    """A request to close an event."""
 
     by: str
     at: datetime
@@ -27,18 +27,20 @@ class StoredClosing:
     outcome: str | None = None
 
 
-def acknowledge(connection: Connection, cluster: int, given: Acknowledgement) -> None:
+def acknowledge(connection: Connection, cluster: int, acknowledgement: Acknowledgement) -> None:
     """Store an acknowledgement; an earlier one of the same alert is replaced."""
-    said = {
-        "fired_at": given.fired_at,
-        "occurrences": given.occurrences,
-        "by_whom": given.by,
-        "at": given.at,
-        "comment": given.comment,
+    values = {
+        "fired_at": acknowledgement.fired_at,
+        "occurrences": acknowledgement.occurrences,
+        "by_whom": acknowledgement.by,
+        "at": acknowledgement.at,
+        "comment": acknowledgement.comment,
     }
-    new = insert(ACKNOWLEDGEMENT).values(cluster=cluster, fingerprint=given.fingerprint, **said)
+    new = insert(ACKNOWLEDGEMENT).values(
+        cluster=cluster, fingerprint=acknowledgement.fingerprint, **values
+    )
     key = ["cluster", "fingerprint"]
-    connection.execute(new.on_conflict_do_update(index_elements=key, set_=said))
+    connection.execute(new.on_conflict_do_update(index_elements=key, set_=values))
 
 
 def take_back(connection: Connection, cluster: int, fingerprint: str) -> Acknowledgement | None:
@@ -49,10 +51,10 @@ def take_back(connection: Connection, cluster: int, fingerprint: str) -> Acknowl
     return None if row is None else acknowledgement_of(row)
 
 
-def ask_closing(
+def request_closing(
     connection: Connection, cluster: int, finding: tuple[str, str], closing: StoredClosing
 ) -> None:
-    """Ask the next round to close a finding, told by its rule and the hash of its labels."""
+    """Request the next round to close a finding, given by its rule and the hash of its labels."""
     rule_id, labels_hash = finding
     new = insert(CLOSING).values(
         cluster=cluster,
@@ -68,7 +70,7 @@ def ask_closing(
 def last_closing(
     connection: Connection, cluster: int, finding: tuple[str, str]
 ) -> StoredClosing | None:
-    """Return what was asked last for a finding, None if nothing was."""
+    """Return the last closing request for a finding, None if there is none."""
     rule_id, labels_hash = finding
     of_it = (
         CLOSING.c.cluster == cluster,

@@ -1,7 +1,6 @@
-"""Alerts as they are stored, for readers and for who acts on one: pages, one with its story, and
-what holds an alert back.
+"""Stored alerts for readers: pages, one alert with its steps, and the silences and alerts that may mute it.
 
-What an alert was last is read; whether something holds it back now is for the reader to work out.
+Only the stored state is read here; whether an alert is muted now is up to the caller.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from service.storage.alerting.acknowledgements import (
     last_closing,
 )
 from service.storage.alerting.silences import StoredSilence
-from service.storage.database.translate import translated
+from service.storage.database.translate import translate_errors
 from service.storage.findings.findings import labels_hash
 from service.storage.tables.alerting import (
     ACKNOWLEDGEMENT,
@@ -48,26 +47,26 @@ class StoredAlert:
 
     id: int
     cluster: int  # row id
-    cluster_id: str  # empty if no broker had told it
+    cluster_id: str  # empty if no broker had reported it
     alert: Alert
     end_reason: str | None
     updated_at: datetime
 
     @property
     def is_active(self) -> bool:
-        """Whether it is not over."""
+        """Whether it has not been resolved."""
         return self.alert.state is not AlertState.RESOLVED
 
     @property
     def finding(self) -> tuple[str, str]:
-        """Return rule and hash of the labels of its finding, as that one's row has them."""
+        """Return rule id and labels hash of its finding, as stored."""
         rule_id, labels = self.alert.finding
         return rule_id, labels_hash(dict(labels))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredStep:
-    """What became of an alert in one round."""
+    """One step of an alert in one round."""
 
     at: datetime
     step: str
@@ -82,7 +81,7 @@ class AlertFilter:
     states: Collection[AlertState]
     severity: Severity | None = None
     rule_id: str | None = None
-    after: tuple[datetime, int] | None = None  # begin and row id of the last one already observed
+    after: tuple[datetime, int] | None = None  # start and row id of the last one already read
 
 
 class AlertList:
@@ -94,47 +93,47 @@ class AlertList:
 
     @contextmanager
     def reading(self) -> Iterator[AlertReading]:
-        """Read over one connection.
+        """Open a reading over one connection.
 
         Raises:
             StoreError: the database is away.
         """
-        with translated("alerts cannot be read"), self._engine().connect() as connection:
+        with translate_errors("alerts cannot be read"), self._engine().connect() as connection:
             yield AlertReading(connection, self._name)
 
 
 class AlertReading:
-    """What one request reads."""
+    """Queries of one request over one connection."""
 
     def __init__(self, connection: Connection, name: str) -> None:
         self.connection = connection
         self._name = name
 
     def observed_at(self) -> datetime | None:
-        """Return the last round whose alerts are stored; None if none is."""
+        """Return the time of the last round whose alerts are stored; None if none is."""
         joined = ALERTING_STATE.join(CLUSTER, CLUSTER.c.id == ALERTING_STATE.c.cluster)
         last = select(func.max(ALERTING_STATE.c.observed_at)).select_from(joined)
-        found = self.connection.execute(last.where(CLUSTER.c.name == self._name))
-        timestamp: datetime | None = found.scalar_one()
+        answer = self.connection.execute(last.where(CLUSTER.c.name == self._name))
+        timestamp: datetime | None = answer.scalar_one()
         return timestamp
 
-    def page(self, wanted: AlertFilter, limit: int) -> list[StoredAlert]:
-        """Return alerts, those that began last first."""
-        query = self._select().where(ALERT.c.state.in_(sorted(wanted.states)))
-        if wanted.severity is not None:
-            query = query.where(ALERT.c.severity == wanted.severity.value)
-        if wanted.rule_id is not None:
-            query = query.where(ALERT.c.rule_id == wanted.rule_id)
-        if wanted.after is not None:
-            active_at, row = wanted.after
+    def page(self, filters: AlertFilter, limit: int) -> list[StoredAlert]:
+        """Return alerts, the latest first."""
+        query = self._select().where(ALERT.c.state.in_(sorted(filters.states)))
+        if filters.severity is not None:
+            query = query.where(ALERT.c.severity == filters.severity.value)
+        if filters.rule_id is not None:
+            query = query.where(ALERT.c.rule_id == filters.rule_id)
+        if filters.after is not None:
+            active_at, row = filters.after
             timestamp = bindparam("timestamp", active_at, ALERT.c.active_at.type)
             last = tuple_(timestamp, bindparam("row", row))
             query = query.where(tuple_(ALERT.c.active_at, ALERT.c.id) < last)
         query = query.order_by(ALERT.c.active_at.desc(), ALERT.c.id.desc()).limit(limit)
-        return [_stored(row) for row in self.connection.execute(query).mappings()]
+        return [_alert_of(row) for row in self.connection.execute(query).mappings()]
 
     def one(self, fingerprint: str) -> StoredAlert | None:
-        """Return the alert of a fingerprint; of several clusters' the one that goes on or went on last."""
+        """Return the alert of a fingerprint; among clusters an active one first, then the last updated."""
         query = self._select().where(ALERT.c.fingerprint == fingerprint)
         newest = query.order_by(
             (ALERT.c.state == AlertState.RESOLVED.value).asc(),
@@ -142,7 +141,7 @@ class AlertReading:
             ALERT.c.id.desc(),
         )
         row = self.connection.execute(newest.limit(1)).mappings().one_or_none()
-        return None if row is None else _stored(row)
+        return None if row is None else _alert_of(row)
 
     def steps(self, alert: int) -> list[StoredStep]:
         """Return the last steps of an alert, oldest first."""
@@ -155,9 +154,9 @@ class AlertReading:
     def firing(
         self, rule_ids: Collection[str] | None, places: Mapping[str, Collection[str]]
     ) -> list[Alert]:
-        """Return all that fires, of these rules or, for None, of any, with one of these labels each.
+        """Return firing alerts of these rules (None: any) whose labels have one of the given values each.
 
-        `places` are values by the name of the label; a missing label counts as empty.
+        `places` maps a label's name to its values; a missing label counts as empty.
         """
         query = self._select().where(ALERT.c.state == AlertState.FIRING.value)
         if rule_ids is not None:
@@ -165,19 +164,19 @@ class AlertReading:
         for name, values in places.items():
             value = func.coalesce(ALERT.c.labels[name].astext, "")
             query = query.where(value.in_(sorted(values)))
-        return [_stored(row).alert for row in self.connection.execute(query).mappings()]
+        return [_alert_of(row).alert for row in self.connection.execute(query).mappings()]
 
     def silences(self, now: datetime) -> list[Silence]:
-        """Return the silences in force; one that this version cannot read holds nothing back."""
+        """Return the silences in force; one that this version cannot parse is ignored."""
         query = select(SILENCE).where(SILENCE.c.starts_at <= now, SILENCE.c.ends_at > now)
-        found: list[Silence] = []
+        in_force: list[Silence] = []
         for row in self.connection.execute(query).mappings():
             with suppress(MatcherError, SilenceError):
-                found.append(StoredSilence(**row).silence())
-        return found
+                in_force.append(StoredSilence(**row).silence())
+        return in_force
 
     def closing(self, alert: StoredAlert) -> StoredClosing | None:
-        """Return the last wish to close an alert's finding since that began; None if there is none."""
+        """Return the last request to close an alert's finding since it began; None if there is none."""
         wish = last_closing(self.connection, alert.cluster, alert.finding)
         is_old = wish is not None and wish.at < alert.alert.active_at
         return None if is_old else wish
@@ -185,7 +184,7 @@ class AlertReading:
     def acknowledgements(
         self, alerts: Sequence[StoredAlert]
     ) -> dict[tuple[int, str], Acknowledgement]:
-        """Return what was said of these alerts, by cluster and fingerprint."""
+        """Return the acknowledgements of these alerts, by cluster row id and fingerprint."""
         names = sorted({alert.alert.fingerprint for alert in alerts})
         query = select(ACKNOWLEDGEMENT).where(ACKNOWLEDGEMENT.c.fingerprint.in_(names))
         return {
@@ -194,9 +193,9 @@ class AlertReading:
         }
 
     def last_evidence(self, alerts: Sequence[StoredAlert]) -> dict[int, Evidence]:
-        """Return what rules said last of findings that are breaches, by the alert's row.
+        """Return the latest evidence of findings in breach, by the alert's row id.
 
-        Evidence that moves is kept with the finding alone.
+        Evidence that changes during a breach is stored with the finding only.
         """
         rows = {
             (alert.cluster, *alert.finding, alert.alert.severity.value): alert.id
@@ -207,8 +206,8 @@ class AlertReading:
         key = [FINDING.c[name] for name in names]
         breaches = (FINDING.c.ended_at.is_(None), FINDING.c.verdict == BREACH)
         query = select(*key, FINDING.c.evidence).where(tuple_(*key).in_(sorted(rows)), *breaches)
-        found = self.connection.execute(query)
-        return {rows[tuple(row[: len(names)])]: row.evidence for row in found}
+        findings = self.connection.execute(query)
+        return {rows[tuple(row[: len(names)])]: row.evidence for row in findings}
 
     def _select(self) -> Select[tuple[object, ...]]:
         joined = ALERT.join(CLUSTER, CLUSTER.c.id == ALERT.c.cluster)
@@ -217,7 +216,7 @@ class AlertReading:
 
 
 class _Content(NamedTuple):
-    """What only the content of a row tells."""
+    """The part of an alert that only the column `content` holds."""
 
     finding_labels: Mapping[str, str]
     evidence: Evidence
@@ -225,7 +224,7 @@ class _Content(NamedTuple):
 
 
 def _content(row: RowMapping) -> _Content:
-    """Return it; of a damaged one what the other columns tell: one row must not hide all others."""
+    """Decode it; if it is damaged, fall back to the other columns: one row must not hide all others."""
     content = row["content"]
     try:
         return _Content(dict(content["labels"]), dict(content["evidence"]), News(*content["news"]))
@@ -235,7 +234,7 @@ def _content(row: RowMapping) -> _Content:
         return _Content(labels, {}, News())
 
 
-def _stored(row: RowMapping) -> StoredAlert:
+def _alert_of(row: RowMapping) -> StoredAlert:
     content = _content(row)
     return StoredAlert(
         id=row["id"],

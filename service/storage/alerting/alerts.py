@@ -1,7 +1,7 @@
-"""What alerting remembers, in rows: a few statements per round, however many alerts changed.
+"""The state of alerting as rows: a few statements per round, however many alerts changed.
 
-An alert keeps its row: if it fires again it is the same one, and its steps tell the story. What is
-over stays for that story; only what ended lately is a part of alerting's memory.
+An alert keeps its row when it fires again, and its steps are its history. Resolved alerts stay for that
+history; only recently resolved ones are loaded into the state of alerting.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from service.alerting.alerts.delta import AlertDelta, ClosingDone, HistoryStep
 from service.alerting.alerts.grouping import Group
 from service.alerting.alerts.state import AlertingState
 from service.storage.database.bulk import json_value, lines_of, plain, rows_from
-from service.storage.database.translate import translated
+from service.storage.database.translate import translate_errors
 from service.storage.delivery.enqueuing import enqueue, hash_of
 from service.storage.tables.alerting import ALERT, ALERT_GROUP, ALERTING_STATE
 
@@ -78,7 +78,7 @@ _GROUPS_GONE: Final = text(
     "WHERE g.cluster = :cluster AND g.receiver = r.receiver AND g.key_hash = r.key_hash"
 )
 _ALL_GROUPS_GONE: Final = text("DELETE FROM alert_group WHERE cluster = :cluster")
-# What a whole delta does not have is over; its content says so too.
+# Alerts that a whole delta does not contain are resolved, also in their content.
 _OTHERS_OVER: Final = text("""
 UPDATE alert SET state = 'resolved', resolved_at = :at, end_reason = :why, updated_at = :at,
     content = content || jsonb_build_object(
@@ -87,7 +87,7 @@ UPDATE alert SET state = 'resolved', resolved_at = :at, end_reason = :why, updat
 WHERE cluster = :cluster AND state <> 'resolved'
   AND fingerprint NOT IN (SELECT string_to_table(CAST(:names AS text), ' '))
 """)
-# A second time none differs by the step any more.
+# Idempotent: after the first time none differs by the step any more.
 _TAKEN_UP: Final = text("""
 UPDATE acknowledgement AS k SET fired_at = a.fired_at FROM alert AS a
 WHERE k.cluster = :cluster AND a.cluster = k.cluster AND a.fingerprint = k.fingerprint
@@ -104,7 +104,7 @@ _CLOSED: Final = text(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LoadedAlerting:
-    """What is stored of one cluster's alerting."""
+    """The stored state of one cluster's alerting."""
 
     state: AlertingState = field(default_factory=AlertingState)
     error: str | None = None  # why not all of it could be read
@@ -112,7 +112,7 @@ class LoadedAlerting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertRows:
-    """What steps left as lines for the database; empty for no rows."""
+    """A delta as lines for the database; empty for no rows."""
 
     alerts: str
     steps: str
@@ -121,14 +121,14 @@ class AlertRows:
 
 
 def rows_of(delta: AlertDelta) -> AlertRows:
-    """Return what steps left as lines; it takes a while and asks nobody."""
+    """Return a delta as lines; it takes a while and needs no database."""
     contents = _Contents()
     left = [group for group in delta.groups.values() if group is not None]
-    gone = [] if delta.is_whole else [name for name, one in delta.groups.items() if one is None]
+    gone = [] if delta.is_whole else [name for name, group in delta.groups.items() if group is None]
     return AlertRows(
         alerts=lines_of(_alert_row(alert, contents) for alert in delta.alerts.values()),
         steps=lines_of(map(_step_row, delta.steps)),
-        groups=lines_of(_group_row(one, contents) for one in left),
+        groups=lines_of(_group_row(group, contents) for group in left),
         gone=lines_of([plain(receiver), hash_of(key)] for receiver, key in gone),
     )
 
@@ -136,12 +136,12 @@ def rows_of(delta: AlertDelta) -> AlertRows:
 def save(
     connection: Connection, cluster: int, delta: AlertDelta, rows: AlertRows | None = None
 ) -> None:
-    """Write what steps left, and put what is to be sent into the outbox; twice is as good as once.
+    """Store a delta and put its notifications into the outbox; idempotent.
 
-    `rows` are the delta's, where they are at hand.
+    `rows` are the delta's, if they were made before.
     """
     rows = rows_of(delta) if rows is None else rows
-    given = {"cluster": cluster, "at": delta.at}
+    parameters = {"cluster": cluster, "at": delta.at}
     stored_at = _observed_at(connection, cluster)
     if delta.is_whole:
         _end_others(connection, cluster, delta)
@@ -153,7 +153,7 @@ def save(
         (_GROUPS, rows.groups),
     ):
         if lines:
-            connection.execute(statement, {**given, "rows": lines})
+            connection.execute(statement, {**parameters, "rows": lines})
     if delta.clock_step:
         connection.execute(_TAKEN_UP, {"cluster": cluster, "step": delta.clock_step})
     enqueue(connection, cluster, delta.outgoing)
@@ -163,34 +163,36 @@ def save(
 
 
 def note_closed(connection: Connection, closed: Iterable[ClosingDone]) -> None:
-    """Write down what became of what persons wanted closed; twice is as good as once."""
-    for one in closed:
-        connection.execute(_CLOSED, {"id": one.closing_id, "at": one.at, "outcome": one.outcome})
+    """Store the outcomes of closing requests; idempotent."""
+    for done in closed:
+        connection.execute(_CLOSED, {"id": done.closing_id, "at": done.at, "outcome": done.outcome})
 
 
 def load(
     engine: Engine, cluster: int, open_findings: Mapping[Identity, OpenFinding]
 ) -> LoadedAlerting:
-    """Return what alerting remembers of a cluster (its row id).
+    """Return the stored state of a cluster's alerting (its row id).
 
-    What cannot be read is left out, and told: one damaged row must not silence all others.
+    Rows that cannot be decoded are left out and reported: one damaged row must not silence all others.
 
     Raises:
-        StoreError: the database rejected or is away.
+        StoreError: the database rejected the query or is away.
     """
-    with translated("alerts cannot be read"), engine.connect() as connection:
+    with translate_errors("alerts cannot be read"), engine.connect() as connection:
         observed_at = _observed_at(connection, cluster)
-        wanted = select(ALERT.c.content).where(ALERT.c.cluster == cluster, _remembered(observed_at))
-        alerts = connection.execute(wanted.order_by(ALERT.c.id)).scalars().all()
+        query = select(ALERT.c.content).where(
+            ALERT.c.cluster == cluster, _remembered_rows(observed_at)
+        )
+        alerts = connection.execute(query.order_by(ALERT.c.id)).scalars().all()
         groups = connection.execute(
             select(ALERT_GROUP.c.content).where(ALERT_GROUP.c.cluster == cluster)
         ).scalars()
-        found = [_try(partial(decode_alert, alert)) for alert in alerts]
+        decoded = [_try(partial(decode_alert, alert)) for alert in alerts]
         together = [_try(partial(decode_group, group)) for group in groups]
-    errors = [one for one in (*found, *together) if isinstance(one, str)]
+    errors = [error for error in (*decoded, *together) if isinstance(error, str)]
     state = AlertingState(
-        alerts={one.key: one for one in found if isinstance(one, Alert)},
-        groups={one.group_id: one for one in together if isinstance(one, Group)},
+        alerts={alert.key: alert for alert in decoded if isinstance(alert, Alert)},
+        groups={group.group_id: group for group in together if isinstance(group, Group)},
         observed_at=observed_at,
     )
     return LoadedAlerting(
@@ -201,24 +203,24 @@ def load(
 
 def _observed_at(connection: Connection, cluster: int) -> datetime | None:
     mine = ALERTING_STATE.c
-    wanted = select(mine.observed_at).where(mine.cluster == cluster)
-    return connection.execute(wanted).scalar_one_or_none()
+    query = select(mine.observed_at).where(mine.cluster == cluster)
+    return connection.execute(query).scalar_one_or_none()
 
 
-def _remembered(observed_at: datetime | None) -> ColumnElement[bool]:
-    """Choose the rows that a process still remembers: what goes on, and what ended lately."""
+def _remembered_rows(observed_at: datetime | None) -> ColumnElement[bool]:
+    """Return the condition of active and recently resolved alerts."""
     goes_on = ALERT.c.state != AlertState.RESOLVED.value
     if observed_at is None:
         return goes_on
     is_lately_over = and_(
-        ALERT.c.fired_at.is_not(None),  # what never fired is forgotten with its end
+        ALERT.c.fired_at.is_not(None),  # an alert that never fired is forgotten at its end
         ALERT.c.resolved_at >= observed_at - RESOLVED_KEPT,
     )
     return or_(goes_on, is_lately_over)
 
 
 def is_remembered(alert: Alert, observed_at: datetime | None) -> bool:
-    """Whether a stored alert is a part of alerting's memory, and not of its history alone."""
+    """Return whether a stored alert belongs to the state of alerting, not only to its history."""
     if alert.state is not AlertState.RESOLVED:
         return True
     if observed_at is None or alert.fired_at is None or alert.resolved_at is None:
@@ -229,9 +231,9 @@ def is_remembered(alert: Alert, observed_at: datetime | None) -> bool:
 def with_evidence(
     state: AlertingState, open_findings: Mapping[Identity, OpenFinding]
 ) -> AlertingState:
-    """Return a state in which every alert has what its finding last said.
+    """Return a state in which every alert has the latest reason and evidence of its finding.
 
-    Other evidence alone rewrites no alert, so that it may be older in its row.
+    A change of evidence alone does not rewrite an alert, so that its row may have older evidence.
     """
     alerts = {key: _with_evidence(alert, open_findings) for key, alert in state.alerts.items()}
     return replace(state, alerts=alerts)
@@ -247,7 +249,7 @@ def _with_evidence(alert: Alert, open_findings: Mapping[Identity, OpenFinding]) 
 
 
 def _try(read: Callable[[], T]) -> T | str:
-    """Return what was read, or why it cannot be."""
+    """Return the decoded value, or the error as text."""
     try:
         return read()
     except (KeyError, TypeError, ValueError, AttributeError) as exc:
@@ -257,7 +259,7 @@ def _try(read: Callable[[], T]) -> T | str:
 def _new_steps(delta: AlertDelta, rows: AlertRows, stored_at: datetime | None) -> str:
     """Return the steps that are not stored yet: the answer to an earlier COMMIT may have been lost.
 
-    After the clock was set everything is written anew, and times can no longer be compared.
+    After a clock step everything is written anew, and times can no longer be compared.
     """
     if stored_at is None or delta.is_whole:
         return rows.steps
@@ -266,27 +268,27 @@ def _new_steps(delta: AlertDelta, rows: AlertRows, stored_at: datetime | None) -
 
 
 def _end_others(connection: Connection, cluster: int, delta: AlertDelta) -> None:
-    given = {
+    parameters = {
         "cluster": cluster,
         "at": delta.at,
         "at_text": delta.at.isoformat(),
         "why": AlertEnd.NOT_SEEN.value,
         "names": " ".join(delta.alerts),
     }
-    connection.execute(_OTHERS_OVER, given)
+    connection.execute(_OTHERS_OVER, parameters)
 
 
 class _Contents:
-    """Alerts as JSON, each made once: one that ended is a row of its own and a part of its group."""
+    """Alerts as JSON, each encoded once: an ended one is in a row of its own and in its group."""
 
     def __init__(self) -> None:
-        self._made: dict[int, str] = {}  # by id: who is asked for outlives this
+        self._by_id: dict[int, str] = {}  # by id(): the alerts outlive this object
 
     def of(self, alert: Alert) -> str:
-        made = self._made.get(id(alert))
-        if made is None:
-            made = self._made[id(alert)] = json_value(encode_alert(alert))
-        return made
+        content = self._by_id.get(id(alert))
+        if content is None:
+            content = self._by_id[id(alert)] = json_value(encode_alert(alert))
+        return content
 
 
 def _alert_row(alert: Alert, contents: _Contents) -> Sequence[str | None]:
@@ -321,6 +323,6 @@ def _step_row(step: HistoryStep) -> Sequence[str | None]:
 
 def _group_row(group: Group, contents: _Contents) -> Sequence[str | None]:
     rest = json_value(encode_group(replace(group, ended={})))
-    ended = ",".join(contents.of(one) for one in group.ended.values())
-    content = f'{rest[:-1]},"ended":[{ended}]}}'  # of two values of one name JSONB takes the last
+    ended = ",".join(contents.of(alert) for alert in group.ended.values())
+    content = f'{rest[:-1]},"ended":[{ended}]}}'  # JSONB keeps the last of two values with one key
     return plain(group.receiver), hash_of(group.key), content, group.flush_at.isoformat()

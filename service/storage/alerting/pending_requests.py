@@ -1,4 +1,4 @@
-"""What persons ask of alerting: silences, acknowledgements, and events to close; read after each round."""
+"""Pending requests of users: silences, acknowledgements, and events to close; read after each round."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from service.alerting.alerts.matchers import MatcherError, parse_matchers
 from service.alerting.alerts.silences import Silence, SilenceError
 from service.storage.tables.alerting import ACKNOWLEDGEMENT, ALERT, CLOSING, SILENCE
 
-MOST_CLOSINGS: Final = 1000  # that one round observes
-_REMEMBERED: Final = 4096  # silences: their patterns learn which values they match
+MOST_CLOSINGS: Final = 1000  # that one round reads
+_REMEMBERED: Final = 4096  # silences: their matchers cache which values match
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingRequests:
-    """What persons want of one cluster's alerts now."""
+    """The current requests of users for one cluster."""
 
     requests: OperatorRequests = NO_REQUESTS
     closings: tuple[Closing, ...] = ()
     error: str | None = None  # which silences cannot be read, one line
 
     def shifted(self, step: timedelta) -> PendingRequests:
-        """Return it by a clock that was set: what is taken up moved along with its alert.
+        """Return the requests after a clock step: acknowledgements move along with their alerts.
 
-        Silences stay: who set their times read them off a clock.
+        Silences stay: their times are wall-clock times.
         """
         taken_up = (
             replace(acknowledgement, fired_at=acknowledgement.fired_at + step)
@@ -45,15 +45,15 @@ NO_PENDING_REQUESTS: Final = PendingRequests()
 
 
 def read(connection: Connection, cluster: int, now: datetime) -> PendingRequests:
-    """Return what is asked of a cluster (its row id); silences that are over are left out."""
+    """Return the requests for a cluster (its row id); expired silences are left out."""
     rows = connection.execute(
         select(SILENCE).where(SILENCE.c.ends_at > now).order_by(SILENCE.c.id)
     ).all()
     silences = [(str(row.id), _silence(*_values(row))) for row in rows]
-    unreadable = [name for name, one in silences if one is None]
+    unreadable = [name for name, silence in silences if silence is None]
     return PendingRequests(
         requests=OperatorRequests(
-            silences=tuple(one for _, one in silences if one is not None),
+            silences=tuple(silence for _, silence in silences if silence is not None),
             acknowledgements=_acknowledgements(connection, cluster),
         ),
         closings=_closings(connection, cluster),
@@ -69,7 +69,7 @@ def _values(row: Row[Any]) -> tuple[str, str, datetime, datetime, str, str]:
 def _silence(  # noqa: PLR0913, PLR0917 - the columns of a row
     silence_id: str, matchers: str, starts_at: datetime, ends_at: datetime, by: str, comment: str
 ) -> Silence | None:
-    """Return a silence; None if it cannot be read: all others still hold."""
+    """Return a silence; None if it cannot be parsed: all others still hold."""
     try:
         return Silence(
             silence_id=silence_id,
@@ -78,21 +78,21 @@ def _silence(  # noqa: PLR0913, PLR0917 - the columns of a row
             ends_at=ends_at,
             created_by=by,
             comment=comment,
-            is_for_all=True,  # whether it may be was asked when it was made
+            is_for_all=True,  # that was checked when it was created
         )
     except (MatcherError, SilenceError):
         return None
 
 
 def _acknowledgements(connection: Connection, cluster: int) -> tuple[Acknowledgement, ...]:
-    """Return those of alerts that fire; others hold for nothing any more."""
+    """Return the acknowledgements of firing alerts; others no longer apply."""
     mine, alert = ACKNOWLEDGEMENT.c, ALERT.c
     fires = and_(
         alert.cluster == mine.cluster,
         alert.fingerprint == mine.fingerprint,
         alert.state == AlertState.FIRING.value,
     )
-    wanted = select(ACKNOWLEDGEMENT).join(ALERT, fires).where(mine.cluster == cluster)
+    query = select(ACKNOWLEDGEMENT).join(ALERT, fires).where(mine.cluster == cluster)
     return tuple(
         Acknowledgement(
             fingerprint=row.fingerprint,
@@ -102,13 +102,13 @@ def _acknowledgements(connection: Connection, cluster: int) -> tuple[Acknowledge
             at=row.at,
             comment=row.comment,
         )
-        for row in connection.execute(wanted)
+        for row in connection.execute(query)
     )
 
 
 def _closings(connection: Connection, cluster: int) -> tuple[Closing, ...]:
     mine = CLOSING.c
-    wanted = select(CLOSING).where(mine.cluster == cluster, mine.done_at.is_(None))
+    query = select(CLOSING).where(mine.cluster == cluster, mine.done_at.is_(None))
     return tuple(
         Closing(
             closing_id=row.id,
@@ -117,5 +117,5 @@ def _closings(connection: Connection, cluster: int) -> tuple[Closing, ...]:
             by=row.by_whom,
             why=row.why,
         )
-        for row in connection.execute(wanted.order_by(mine.id).limit(MOST_CLOSINGS))
+        for row in connection.execute(query.order_by(mine.id).limit(MOST_CLOSINGS))
     )

@@ -1,1 +1,1 @@
-"""Baselines in the database: nightly runs are loaded whole, switched at once and read."""
+"""Baselines in the database: nightly runs are loaded as a whole, switched atomically, and read."""

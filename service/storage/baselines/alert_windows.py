@@ -1,8 +1,8 @@
-"""Windows in which alerts were open, as the nightly job must not learn from them.
+"""Windows in which alerts were open; the nightly job must not learn from them.
 
-An alert keeps one row, which tells its last firing; those before are told by its steps. An alert that
-lasts counts for its first days only: what goes on for longer is no incident any more, and a series
-that is never learnt from would have no baseline.
+The row of an alert has its last firing, its steps have those before. A lasting alert counts for its first
+days only: what lasts longer is no incident any more, and a series without any data to learn from would
+have no baseline.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine, Select, and_, or_, select
 
 from rules.verdict import Severity
 from service.alerting.alerts.lifecycle import AlertTransition
-from service.storage.database.translate import translated
+from service.storage.database.translate import translate_errors
 from service.storage.tables.alerting import ALERT, ALERT_STEP
 from service.storage.tables.core import CLUSTER
 
@@ -29,7 +29,7 @@ ENDS: Final = (AlertTransition.RESOLVED.value, AlertTransition.DROPPED.value)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertWindow:
-    """One stretch of one alert, from the beginning of the breach to its end."""
+    """One firing of one alert, from the beginning of the breach to its end."""
 
     begin: datetime  # aware, UTC
     end: datetime  # excluded
@@ -41,7 +41,7 @@ def alert_windows(
 ) -> list[AlertWindow]:
     """Return the windows of alerts that fired, warning or worse, cut to [begin, end).
 
-    Of one alert they may overlap.
+    Windows of one alert may overlap.
 
     Args:
         engine: of a database whose schema is at head.
@@ -52,18 +52,20 @@ def alert_windows(
     Raises:
         StoreError: the database is away.
     """
-    with translated("windows of alerts cannot be read"), engine.connect() as connection:
+    with translate_errors("windows of alerts cannot be read"), engine.connect() as connection:
         last = connection.execute(_last_firings(cluster, begin, end)).all()
         earlier = list(_earlier(connection, cluster, begin, end))
-    found = [
+    last_windows = [
         AlertWindow(begin=row.active_at, end=row.resolved_at or end, labels=row.labels)
         for row in last
     ]
     cut = [
-        replace(one, begin=max(one.begin, begin), end=min(one.end, one.begin + LONGEST, end))
-        for one in (*found, *earlier)
+        replace(
+            window, begin=max(window.begin, begin), end=min(window.end, window.begin + LONGEST, end)
+        )
+        for window in (*last_windows, *earlier)
     ]
-    return [one for one in cut if one.begin < one.end]
+    return [window for window in cut if window.begin < window.end]
 
 
 def _of(cluster: str) -> Any:
@@ -81,9 +83,9 @@ def _last_firings(cluster: str, begin: datetime, end: datetime) -> Select[Any]:
 def _earlier(
     connection: Connection, cluster: str, begin: datetime, end: datetime
 ) -> Iterator[AlertWindow]:
-    """Give the firings that began before the day's end and ended since its begin, by their steps.
+    """Yield from their steps the firings that began before `end` and ended after `begin`.
 
-    Also those that ended after the day: the alert's row may tell a later firing by now.
+    Firings that ended after `end` are included: the alert's row may have a later firing by now.
     """
     ended = select(ALERT_STEP.c.alert).where(
         ALERT_STEP.c.at > begin, ALERT_STEP.c.step == AlertTransition.RESOLVED.value
@@ -96,12 +98,12 @@ def _earlier(
         .order_by(ALERT.c.id, ALERT_STEP.c.id)
     )
     rows = connection.execute(steps)
-    for _, of_one in groupby(rows, key=lambda row: row.id):
-        yield from _firings(of_one, end)
+    for _, of_alert in groupby(rows, key=lambda row: row.id):
+        yield from _firings(of_alert, end)
 
 
 def _firings(steps: Iterable[Any], end: datetime) -> Iterator[AlertWindow]:
-    """Give one alert's firings before `end`; one whose first steps are no longer kept has none."""
+    """Yield one alert's firings before `end`; one whose first steps were removed has none."""
     since: datetime | None = None
     has_fired = False
     for step in steps:

@@ -1,7 +1,7 @@
-"""Rows as PostgreSQL's binary COPY takes them, made of columns by NumPy: no value is touched by itself.
+"""Rows in the format of PostgreSQL's binary COPY, encoded from NumPy columns without per-value Python.
 
-A row is its small fields, whose lengths differ with every text, and after them its arrays of `real`.
-Rows with arrays of one length are encoded together; only joining the rows goes over them one by one.
+A row has its small fields, whose lengths differ with every text, then its arrays of `real`.
+Rows with arrays of equal length are encode_rows together; only joining the rows goes over them one by one.
 
 Source: PostgreSQL's manual, COPY, binary format; array_send in utils/adt/arrayfuncs.c.
 """
@@ -49,7 +49,7 @@ class Arrays:
 
 
 class Texts:
-    """Texts of which every row has one, or none; without NUL, which PostgreSQL does not take."""
+    """A dictionary of texts, of which every row has one or none; without NUL, which PostgreSQL rejects."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         stored = [text.encode() for text in texts]
@@ -74,7 +74,7 @@ def number_field(values: NDArray[np.generic], kind: str, valid: Flags | None = N
     return Field(block=block, starts=np.arange(values.size) * width, lengths=lengths)
 
 
-def encoded(fields: Sequence[Field], arrays: Sequence[Arrays]) -> bytes:
+def encode_rows(fields: Sequence[Field], arrays: Sequence[Arrays]) -> bytes:
     """Return rows: the fields in their order, then the arrays.
 
     The arrays of one row are of one length, or all null.
@@ -92,8 +92,8 @@ def _heads(fields: Sequence[Field], columns: int) -> list[memoryview]:
     out[begins], out[begins + 1] = columns >> 8, columns & 0xFF
     place = begins + 2
     for field, length, total in zip(fields, lengths, taken, strict=True):
-        told = length.astype(LENGTH).view(np.uint8).reshape(-1, LENGTH.itemsize)
-        out[place[:, None] + np.arange(LENGTH.itemsize)] = told
+        length_bytes = length.astype(LENGTH).view(np.uint8).reshape(-1, LENGTH.itemsize)
+        out[place[:, None] + np.arange(LENGTH.itemsize)] = length_bytes
         _scatter(out, place + LENGTH.itemsize, field)
         place = place + total
     whole = out.data

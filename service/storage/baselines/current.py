@@ -1,4 +1,4 @@
-"""Which run of a cluster is the current one: changed by one at a time, seen at once by all."""
+"""The current run of a cluster: changed by one transaction at a time, visible to all readers at its end."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ LOCKS: Final = 0x6261_7365  # "base": one change of a cluster's runs at a time
 
 
 def take_turn(connection: Connection, cluster: str) -> None:
-    """Wait until nobody else changes a cluster's runs; held until the transaction ends."""
+    """Lock a cluster's runs until the transaction ends."""
     connection.execute(select(func.pg_advisory_xact_lock(LOCKS, func.hashtext(cluster))))
 
 
 def make_current(connection: Connection, cluster: str, row: int, now: datetime) -> None:
-    """Let readers see this run of a cluster from the end of the transaction on."""
+    """Make this run the one that readers see from the end of the transaction on."""
     current = insert(BASELINE_CURRENT).values(cluster=cluster, run=row, switched_at=now)
     connection.execute(
         current.on_conflict_do_update(

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rules.baseline.packed import RunColumn
-from service.storage.baselines.binary_copy import Arrays, Field, Texts, encoded, number_field
+from service.storage.baselines.binary_copy import Arrays, Field, Texts, encode_rows, number_field
 from service.storage.baselines.series_labels import NONE, SeriesLabels
 
 ARRAYS: Final = ("mid", "upper", "lower")
@@ -41,7 +41,7 @@ FLOAT_BYTES: Final = 4
 
 
 class RunRows:
-    """Encodes the rows of one run; counts those whose labels nobody knows."""
+    """Encodes the rows of one run; counts series without known labels."""
 
     def __init__(self, run: int, labels: SeriesLabels) -> None:
         self.unlabelled = 0
@@ -77,21 +77,21 @@ class RunRows:
             _real(batch, RunColumn.CHANGED_AFTER),
             number_field(batch.column(RunColumn.DAYS).to_numpy(), "i4"),
         ]
-        return encoded(fields, arrays)
+        return encode_rows(fields, arrays)
 
     def _label_fields(self, ids: NDArray[np.int64]) -> list[Field]:
         rows = self._labels.rows_of(ids)
         is_known = rows != NONE
         self.unlabelled += int(rows.size - is_known.sum())
-        partition = _taken(self._labels.partition, rows)
+        partition = _take(self._labels.partition, rows)
         return [
-            self._topics.field(_taken(self._labels.topic.numbers, rows)),
+            self._topics.field(_take(self._labels.topic.numbers, rows)),
             number_field(partition, "i4", partition != NONE),
-            self._groups.field(_taken(self._labels.group.numbers, rows)),
+            self._groups.field(_take(self._labels.group.numbers, rows)),
         ]
 
 
-def _taken(numbers: NDArray[np.int32], rows: NDArray[np.int64]) -> NDArray[np.int32]:
+def _take(numbers: NDArray[np.int32], rows: NDArray[np.int64]) -> NDArray[np.int32]:
     """Return the numbers of rows, NONE where there is no row."""
     return np.append(numbers, np.int32(NONE))[rows] if rows.size else np.empty(0, np.int32)
 

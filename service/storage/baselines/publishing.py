@@ -1,9 +1,9 @@
-"""Publishes a nightly run: readers see the run before until all of it is there.
+"""Publishes a nightly run: readers see the previous run until all of it is loaded.
 
 A run is copied into a table of its own, checked against its record, attached and made the current
-one in one transaction. Whatever is lost in the middle leaves nothing behind. Readers are not held up:
-attaching asks for no lock that reading conflicts with. Dropping does, so that runs that are too old
-go afterwards, and one that somebody still reads goes another night.
+one in one transaction. A failure in between leaves nothing behind. Readers are not blocked: attaching
+takes no lock that conflicts with reads. Dropping does, so old runs are dropped afterwards, and a run
+that is still being read is dropped after a later run.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from service.runtime.threads import one_ahead
 from service.storage.baselines.binary_copy import SIGNATURE, TRAILER
 from service.storage.baselines.current import make_current, take_turn
 from service.storage.baselines.encoding import ARRAYS, COLUMNS, RunRows
-from service.storage.baselines.run_files import RunPlace, read_record, rejected, row_groups
+from service.storage.baselines.run_files import RunPlace, read_record, rejection_of, row_groups
 from service.storage.baselines.series_labels import read_labels
-from service.storage.database.translate import translated
+from service.storage.database.translate import translate_errors
 from service.storage.tables.baselines import BASELINE_CURRENT, BASELINE_RUNS, PARTITION_PREFIX
 
 RUNS_KEPT: Final = 3  # to roll back to
@@ -37,7 +37,7 @@ _run = BASELINE_RUNS.c
 
 
 class Publishing(StrEnum):
-    """What became of a run that was to be published."""
+    """Outcome of publishing a run."""
 
     PUBLISHED = "published"  # it is loaded and the current one
     UNCHANGED = "unchanged"  # it was loaded before; which run is current stays as it is
@@ -46,7 +46,7 @@ class Publishing(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """What publishing did."""
+    """Result of publishing."""
 
     outcome: Publishing
     run_id: str
@@ -64,11 +64,11 @@ def publish(
     *,
     cluster: str,
     now: datetime,
-    kept: int = RUNS_KEPT,
+    runs_kept: int = RUNS_KEPT,
 ) -> Published:
     """Load a complete run and make it the current one of a cluster, by its configured name.
 
-    Of several nights that were made in one go only the last needs this. Publishing a run again
+    Of several days computed at once only the last has to be published. Publishing a run again
     changes nothing, also after a rollback. Memory does not grow with the run: about 25 bytes for
     each series of the dictionary, and two groups of rows.
 
@@ -77,21 +77,21 @@ def publish(
         place: where the run is.
         cluster: its configured name.
         now: aware, UTC; kept as the time of loading.
-        kept: how many runs stay loaded, this one included.
+        runs_kept: how many runs stay loaded, this one included.
 
     Raises:
-        StoreError: files are missing or torn (not retryable), or the database rejected or was lost;
-            the run before stays the current one, and another try begins anew. Also where only old
-            runs could not be dropped: its text says so, and the run is the current one.
+        StoreError: files are missing or damaged (not retryable), or the database rejected the run or is away;
+            the previous run stays current, and a retry starts over. Also if only old runs could not
+            be dropped: its message says so, and the run is the current one.
     """
     begin = monotonic()
     run = read_record(place)
-    told = f"run {run.id} of {run.day}"
-    with translated(f"{told} is not published"), engine.begin() as connection:
+    label = f"run {run.id} of {run.day}"
+    with translate_errors(f"{label} is not published"), engine.begin() as connection:
         loading = _Loading(connection, place, run, cluster=cluster)
         outcome = loading.load(now)
-    with translated(f"{told}: {outcome.value}, but old runs are not dropped"):
-        dropped, still_read = _drop_old(engine, cluster, kept)
+    with translate_errors(f"{label}: {outcome.value}, but old runs are not dropped"):
+        dropped, still_read = _drop_old(engine, cluster, runs_kept)
     return Published(
         outcome=outcome,
         run_id=run.id,
@@ -120,25 +120,25 @@ class _Loading:
     def load(self, now: datetime) -> Publishing:
         """Load the run and make it the current one, unless it or a later one is there already."""
         take_turn(self._connection, self._cluster)
-        known = self._known(now)
-        if known is not None:
-            return known
+        outcome = self._find_outcome(now)
+        if outcome is not None:
+            return outcome
         row = self._connection.execute(self._row(now)).scalar_one()
         self._copy(row)
         self._attach(row)
         make_current(self._connection, self._cluster, row, now)
         return Publishing.PUBLISHED
 
-    def _known(self, now: datetime) -> Publishing | None:
+    def _find_outcome(self, now: datetime) -> Publishing | None:
         run = self._record
         ours = _run.cluster == self._cluster
         same = select(_run.digest).where(ours, _run.run_id == run.id)
         digest = self._connection.execute(same).scalar_one_or_none()
         if digest is not None and digest != run.digest:
-            raise rejected(self._place, "a run of this id with other content is loaded")
+            raise rejection_of(self._place, "a run of this id with other content is loaded")
         if digest is not None:
             return Publishing.UNCHANGED
-        # A later day than that, in any zone, was learnt by a clock that was ahead: it holds up none.
+        # A later day, in any zone, comes from a clock that was ahead: it must not block newer runs.
         is_over = _run.day <= now.date() + timedelta(days=1)
         last = select(func.max(_run.day)).where(ours, is_over)
         newest = self._connection.execute(last).scalar_one()
@@ -148,7 +148,7 @@ class _Loading:
         run = self._record
         stats = {
             "outcomes": run.outcomes,
-            "damaged": {str(one.bucket): one.damaged for one in run.damaged},
+            "damaged": {str(bucket.bucket): bucket.damaged for bucket in run.damaged},
         }
         return (
             insert(BASELINE_RUNS)
@@ -166,10 +166,10 @@ class _Loading:
         )
 
     def _copy(self, row: int) -> None:
-        """Copy the rows into a table that nobody knows yet.
+        """Copy the rows into a new table.
 
-        A table of its own and not a partition: making one of those would lock readers out. FREEZE
-        spares the table being written again by the first vacuum.
+        It is not created as a partition, which would lock readers out. FREEZE saves the first vacuum
+        from rewriting the table.
         """
         name = table_of(row)
         self._statement(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT}'")
@@ -183,7 +183,7 @@ class _Loading:
         with (
             driver.cursor() as cursor,
             cursor.copy(statement) as copy,
-            closing(one_ahead(self._encoded(rows))) as encoded,
+            closing(one_ahead(self._encode(rows))) as encoded,
         ):
             copy.write(SIGNATURE)
             for some in encoded:
@@ -193,28 +193,30 @@ class _Loading:
         counted = select(func.count()).select_from(table(name))
         came = self._connection.execute(counted).scalar_one()
         if came != self._record.series:
-            told = f"{came} rows came, and its record says {self._record.series}"
-            raise rejected(self._place, told)
+            why = f"{came} rows were loaded, and its record says {self._record.series}"
+            raise rejection_of(self._place, why)
 
     def _labels(self) -> Any:
         try:
             labels = read_labels(self._place.files, self._place.history)
         except OSError as exc:
-            raise rejected(self._place, f"the dictionary of series cannot be read: {exc}") from exc
+            raise rejection_of(
+                self._place, f"the dictionary of series cannot be read: {exc}"
+            ) from exc
         self.unreadable = labels.unreadable
         return labels
 
-    def _encoded(self, rows: RunRows) -> Iterator[bytes]:
+    def _encode(self, rows: RunRows) -> Iterator[bytes]:
         for batch in row_groups(self._place, self._record):
             try:
                 yield rows.rows(batch)
             except ValueError as exc:
-                raise rejected(self._place, str(exc)) from exc
+                raise rejection_of(self._place, str(exc)) from exc
 
     def _attach(self, row: int) -> None:
-        """Attach what was copied; the constraint spares looking at all rows once more.
+        """Attach the table; the constraint saves another scan of all rows.
 
-        Of arrays no statistics are made, now or by autovacuum: they would take longer than all the rest.
+        No statistics of arrays are collected, also by autovacuum: they would take longer than all the rest.
         """
         name = table_of(row)
         self._statement(f"ALTER TABLE {name} ADD CONSTRAINT {name}_run CHECK (run = {row})")
@@ -233,14 +235,18 @@ def table_of(row: int) -> str:
     return f"{PARTITION_PREFIX}{row}"
 
 
-def _drop_old(engine: Engine, cluster: str, kept: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Drop runs that are too old, each for itself; return those that went, and those in use."""
+def _drop_old(
+    engine: Engine, cluster: str, runs_kept: int
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Drop old runs, each in its own transaction; return the dropped ones, and those still in use."""
     with engine.connect() as connection:
         loaded = select(_run.id, _run.run_id).where(_run.cluster == cluster)
         newest_first = loaded.order_by(_run.day.desc(), _run.id.desc())
         in_force = _in_force(connection, cluster)
-        old = [row for row in connection.execute(newest_first).all()[kept:] if row.id != in_force]
-    gone = {row.run_id: _dropped(engine, cluster, row.id) for row in old}
+        old = [
+            row for row in connection.execute(newest_first).all()[runs_kept:] if row.id != in_force
+        ]
+    gone = {row.run_id: _drop_run(engine, cluster, row.id) for row in old}
     return (
         tuple(name for name, is_gone in gone.items() if is_gone),
         tuple(name for name, is_gone in gone.items() if not is_gone),
@@ -253,10 +259,10 @@ def _in_force(connection: Connection, cluster: str) -> int | None:
     return row
 
 
-def _dropped(engine: Engine, cluster: str, row: int) -> bool:
-    """Drop one run, unless somebody reads, or has put it in force meanwhile."""
+def _drop_run(engine: Engine, cluster: str, row: int) -> bool:
+    """Drop a run unless it is being read or became the current one; return whether it was dropped."""
     try:
-        with translated("an old run cannot be dropped"), engine.begin() as connection:
+        with translate_errors("an old run cannot be dropped"), engine.begin() as connection:
             take_turn(connection, cluster)
             if _in_force(connection, cluster) == row:
                 return False

@@ -1,4 +1,4 @@
-"""Baselines for readers: the runs of a cluster, and what the current one says of its series."""
+"""Queries of baselines: the runs of a cluster, and the series of the current one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, Select, case, select
 
 from rules.baseline.civil import SLOTS_PER_DAY, SLOTS_PER_WEEK
-from service.storage.database.translate import translated
+from service.storage.database.translate import translate_errors
 from service.storage.findings.findings import storable_text
 from service.storage.findings.patterns import ESCAPE, like_of
 from service.storage.tables.baselines import BASELINE_CURRENT, BASELINE_RUNS, BASELINES
@@ -25,7 +25,7 @@ _OTHERS: Final = [column for column in _col if column.name not in BANDS]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRun:
-    """One run that is loaded."""
+    """A loaded run."""
 
     run_id: str
     day: date  # civil, the last one that it has learnt from
@@ -38,7 +38,7 @@ class StoredRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Band:
-    """What is usual in one slot; None where that is not known."""
+    """The usual band in one slot; None where it is not known."""
 
     mid: float | None
     upper: float | None
@@ -47,7 +47,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredBaseline:
-    """What a run says of one series; numbers are in the metric's unit."""
+    """The baseline of one series in a run; numbers are in the metric's unit."""
 
     series_id: int
     metric: str
@@ -66,8 +66,8 @@ class StoredBaseline:
     changed_before: float | None
     changed_after: float | None
     days: int
-    band: Band | None  # in the slot that was asked for; None: there is no band at all
-    bands: Sequence[Band] = ()  # of all slots, where they were asked for
+    band: Band | None  # in the requested slot; None: there is no band
+    bands: Sequence[Band] = ()  # of all slots, if they were requested
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,13 +97,13 @@ class BaselineList:
         self._cluster = cluster
 
     def runs(self) -> list[StoredRun]:
-        """Return the runs that are loaded, the newest night first."""
-        with translated("runs cannot be read"), self._engine().connect() as connection:
+        """Return the loaded runs, the newest day first."""
+        with translate_errors("runs cannot be read"), self._engine().connect() as connection:
             return [_run(row) for row in connection.execute(runs_of(self._cluster)).mappings()]
 
-    def page(self, wanted: SeriesFilter, at: datetime, limit: int) -> SeriesPage | None:
+    def page(self, filters: SeriesFilter, at: datetime, limit: int) -> SeriesPage | None:
         """Return series of the current run with their bands at a time; None if there is no run."""
-        return self._read(list(_conditions(wanted)), at, limit)
+        return self._read(list(_conditions(filters)), at, limit)
 
     def one(self, series_id: int, at: datetime) -> SeriesPage | None:
         """Return a series with the bands of all slots; None if there is no run."""
@@ -117,22 +117,22 @@ class BaselineList:
         *,
         is_whole: bool = False,
     ) -> SeriesPage | None:
-        with translated("baselines cannot be read"), self._engine().connect() as connection:
+        with translate_errors("baselines cannot be read"), self._engine().connect() as connection:
             current = _current(connection, self._cluster)
             if current is None:
                 return None
             run = _run(current)
-            wanted = select(*_OTHERS, *_bands_at(at, run.time_zone))
+            query = select(*_OTHERS, *_bands_at(at, run.time_zone))
             if is_whole:
-                wanted = wanted.add_columns(*(_col[name] for name in BANDS))
-            # By the row's own id, so that no other run's part of the table is observed.
-            wanted = wanted.where(_col.run == current["id"], *conditions)
-            rows = connection.execute(wanted.order_by(_col.series_id).limit(limit)).mappings()
+                query = query.add_columns(*(_col[name] for name in BANDS))
+            # By the run's row id, so that no other partition of the table is scanned.
+            query = query.where(_col.run == current["id"], *conditions)
+            rows = connection.execute(query.order_by(_col.series_id).limit(limit)).mappings()
             return SeriesPage(run=run, items=[_baseline(row) for row in rows])
 
 
 def runs_of(cluster: str) -> Select[Any]:
-    """Return a query of the runs of a cluster, the newest night first."""
+    """Return a query of the runs of a cluster, the newest day first."""
     joined = BASELINE_RUNS.outerjoin(BASELINE_CURRENT, BASELINE_CURRENT.c.run == BASELINE_RUNS.c.id)
     since = BASELINE_CURRENT.c.switched_at.label("current_since")
     return (
@@ -155,7 +155,7 @@ def _current(connection: Connection, cluster: str) -> RowMapping | None:
 
 
 def _bands_at(at: datetime, time_zone: str) -> Iterator[ColumnElement[float]]:
-    """Give the elements of the slot, which are counted from 1."""
+    """Yield the array elements of the slot; SQL counts them from 1."""
     weekday, slot = slot_of(at, time_zone)
     for name in BANDS:
         of_week = _col[name][weekday * SLOTS_PER_DAY + slot + 1]
@@ -163,20 +163,20 @@ def _bands_at(at: datetime, time_zone: str) -> Iterator[ColumnElement[float]]:
         yield case((_col.slots == SLOTS_PER_WEEK, of_week), else_=of_day).label(f"{name}_at")
 
 
-def _conditions(wanted: SeriesFilter) -> Iterator[ColumnElement[bool]]:
-    if wanted.metric is not None:
-        yield _col.metric == wanted.metric
-    if wanted.topic is not None:
-        yield _named(_col.topic, wanted.topic)
-    if wanted.partition is not None:
-        yield _col.partition == wanted.partition
-    if wanted.group is not None:
-        yield _named(_col.consumer_group, wanted.group)
-    if wanted.after is not None:
-        yield _col.series_id > wanted.after
+def _conditions(filters: SeriesFilter) -> Iterator[ColumnElement[bool]]:
+    if filters.metric is not None:
+        yield _col.metric == filters.metric
+    if filters.topic is not None:
+        yield _matches_name(_col.topic, filters.topic)
+    if filters.partition is not None:
+        yield _col.partition == filters.partition
+    if filters.group is not None:
+        yield _matches_name(_col.consumer_group, filters.group)
+    if filters.after is not None:
+        yield _col.series_id > filters.after
 
 
-def _named(column: ColumnElement[str], pattern: str) -> ColumnElement[bool]:
+def _matches_name(column: ColumnElement[str], pattern: str) -> ColumnElement[bool]:
     if "*" not in pattern:
         return column == storable_text(pattern)  # by the index
     return column.like(like_of(pattern), escape=ESCAPE)
@@ -189,17 +189,17 @@ def _run(row: RowMapping) -> StoredRun:
 
 def _baseline(row: RowMapping) -> StoredBaseline:
     names = [name for name in StoredBaseline.__dataclass_fields__ if name in row]
-    told: dict[str, Any] = {name: row[name] for name in names}
-    band = Band(**{name: _known(row[f"{name}_at"]) for name in BANDS}) if row["slots"] else None
+    fields: dict[str, Any] = {name: row[name] for name in names}
+    band = Band(**{name: _finite(row[f"{name}_at"]) for name in BANDS}) if row["slots"] else None
     bands: list[Band] = []
     if row["slots"] and "mid" in row:
         columns = zip(*(row[name] for name in BANDS), strict=True)
         bands = [
-            Band(mid=_known(mid), upper=_known(upper), lower=_known(lower))
+            Band(mid=_finite(mid), upper=_finite(upper), lower=_finite(lower))
             for mid, upper, lower in columns
         ]
-    return StoredBaseline(**told, band=band, bands=bands)
+    return StoredBaseline(**fields, band=band, bands=bands)
 
 
-def _known(value: float | None) -> float | None:
+def _finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else value

@@ -1,4 +1,4 @@
-"""Going back to an earlier run, or forth again: the pointer moves, and nothing else changes."""
+"""Switches to another loaded run: only the pointer to the current run changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from service.storage.baselines.reading import runs_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolledBack:
-    """From which run to which."""
+    """The run before a rollback, and the run after it."""
 
     left: str
     left_day: date
@@ -32,7 +32,7 @@ class SameRunError(Exception):
 def roll_back(connection: Connection, cluster: str, to: str | None, now: datetime) -> RolledBack:
     """Make another loaded run the current one of a cluster; None: the one before it.
 
-    The next night's run becomes the current one as always.
+    The next nightly run becomes the current one as always.
 
     Raises:
         NoRunError: there is no such run, or none before.
@@ -49,10 +49,10 @@ def roll_back(connection: Connection, cluster: str, to: str | None, now: datetim
             raise NoRunError(f"no run before {current['run_id']} is kept")
         target = runs[place + 1]
     else:
-        found = [row for row in runs if row["run_id"] == to]
-        if not found:
+        matches = [row for row in runs if row["run_id"] == to]
+        if not matches:
             raise NoRunError("there is no such run; /api/v1/baselines lists those that are kept")
-        target = found[0]
+        target = matches[0]
     if target["id"] == current["id"]:
         raise SameRunError(f"run {target['run_id']} is the current one already")
     make_current(connection, cluster, target["id"], now)

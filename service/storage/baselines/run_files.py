@@ -1,4 +1,4 @@
-"""The files of one nightly run: its record, and its rows a group at a time."""
+"""The files of one nightly run: its record, and its rows, one row group at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from spark.schemas import PUBLISHED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPlace:
-    """Where a run is."""
+    """Location of a run."""
 
     files: FileSystem
     history: str  # the folder of history in it
@@ -36,31 +36,33 @@ def read_record(place: RunPlace) -> BaselineRun:
     """Return the record of a run.
 
     Raises:
-        StoreError: there is none, it is torn, or it is another run's.
+        StoreError: it is missing, damaged, or another run's.
     """
     path = f"{place.folder}/{RUN_FILE}"
     try:
         with place.files.open_input_stream(path) as record:
             run = BaselineRun.from_json(record.read().decode())
     except (OSError, ValueError) as exc:
-        raise rejected(place, f"{RUN_FILE} cannot be read: {exc}") from exc
+        raise rejection_of(place, f"{RUN_FILE} cannot be read: {exc}") from exc
     if (run.id, run.day) != (place.run_id, place.day):
-        raise rejected(place, f"{RUN_FILE} is of run {run.id} of {run.day}")
+        raise rejection_of(place, f"{RUN_FILE} is of run {run.id} of {run.day}")
     return run
 
 
 def row_groups(place: RunPlace, run: BaselineRun) -> Iterator[pa.RecordBatch]:
-    """Give the rows of all buckets, some at a time; the end is reached only if all fit the record.
+    """Yield the rows of all buckets in batches; completes only if all match the record.
 
     Raises:
-        StoreError: a file is missing or torn, or its rows are not those of the record.
+        StoreError: a file is missing or damaged, or its rows are not those of the record.
     """
     for bucket in run.buckets:
         try:
             yield from _rows_of(place, bucket)
         except (OSError, pa.ArrowException, KeyError) as exc:
-            told = str(exc).strip().partition("\n")[0]
-            raise rejected(place, f"{bucket_file(bucket.bucket)} cannot be read: {told}") from exc
+            why = str(exc).strip().partition("\n")[0]
+            raise rejection_of(
+                place, f"{bucket_file(bucket.bucket)} cannot be read: {why}"
+            ) from exc
 
 
 def _rows_of(place: RunPlace, bucket: BucketRun) -> Iterator[pa.RecordBatch]:
@@ -76,11 +78,13 @@ def _rows_of(place: RunPlace, bucket: BucketRun) -> Iterator[pa.RecordBatch]:
                 digest.add(batch)
                 yield batch
     if digest.rows != bucket.rows:
-        raise rejected(place, f"{name} has {digest.rows} rows, and its record says {bucket.rows}")
+        raise rejection_of(
+            place, f"{name} has {digest.rows} rows, and its record says {bucket.rows}"
+        )
     if digest.hex() != bucket.digest:
-        raise rejected(place, f"the rows of {name} are not those of its record")
+        raise rejection_of(place, f"the rows of {name} are not those of its record")
 
 
-def rejected(place: RunPlace, why: str) -> StoreError:
-    """Return why a run is not published; no other try will change it."""
+def rejection_of(place: RunPlace, why: str) -> StoreError:
+    """Return the error of a run that cannot be published; a retry will not help."""
     return StoreError(f"run {place.run_id} of {place.day} is not published: {why}", retryable=False)

@@ -1,4 +1,4 @@
-"""What a night needs of the database: when alerts were open, and a place for what it has learnt."""
+"""What a baseline run needs from the database: the windows of open alerts, and publishing its result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from service.storage.baselines.alert_windows import AlertWindow, alert_windows
 from service.storage.baselines.publishing import Published, publish
 from service.storage.baselines.run_files import RunPlace
 from service.storage.database import schema
-from service.storage.database.opening import has_database, open_store, opened_at_head
+from service.storage.database.opening import has_database, open_at_head, open_store
 
 
 class StoredBaselineRuns:
@@ -31,7 +31,7 @@ class StoredBaselineRuns:
         return alert_windows(self._engine, cluster, begin, end)
 
     def publish(self, place: RunPlace, cluster: str, now: datetime) -> Published:
-        """Load a run and make it the current one; again, it changes nothing.
+        """Load a run and make it the current one; publishing it again changes nothing.
 
         Raises:
             StoreError: as `publishing.publish`.
@@ -41,10 +41,10 @@ class StoredBaselineRuns:
 
 @contextmanager
 def open_run_store(settings: Settings) -> Iterator[StoredBaselineRuns]:
-    """Open the database of these settings; where none is, make the data directory's, as `serve` does.
+    """Open the configured database; if there is none, create that of the data directory, as `serve` does.
 
     Raises:
-        StoreError: it is away, or its schema is another one.
+        StoreError: it is away, or has another schema.
     """
     if not has_database(settings):
         settings.service.data_directory().mkdir(parents=True, exist_ok=True)
@@ -53,5 +53,5 @@ def open_run_store(settings: Settings) -> Iterator[StoredBaselineRuns]:
             schema.upgrade(database.engine)
         finally:
             database.close()
-    with opened_at_head(settings) as engine:
+    with open_at_head(settings) as engine:
         yield StoredBaselineRuns(engine)

@@ -1,8 +1,8 @@
 """Labels of series, from the parts of the dictionary: about 25 bytes per series in memory.
 
-A name is kept once and is as a number with every series; most names are those of a few topics and
-groups. Names are as the database can hold them. A part that cannot be read is left out and told: its
-series have no labels then.
+Each name is stored once, and every series has its number; most names are those of a few topics and
+groups. Names are stored as the database can hold them. A part that cannot be read is left out and
+reported; its series then have no labels.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rules.baseline.layout import SERIES
 from rules.baseline.packed import SeriesColumn
 from service.storage.findings.findings import storable_text
 
-NONE: Final = -1  # the number of what is absent
+NONE: Final = -1  # the number of an absent value
 TEXTS: Final = (SeriesColumn.METRIC, SeriesColumn.TOPIC, SeriesColumn.GROUP)
 S = TypeVar("S", bound=np.generic)
 READ: Final = [
@@ -56,7 +56,7 @@ class SeriesLabels:
     unreadable: tuple[str, ...]  # parts of the dictionary
 
     def rows_of(self, series_id: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return where each series is, NONE for one that the dictionary does not have."""
+        """Return the row of each series, NONE for one that the dictionary does not have."""
         if not self.series_id.size:
             return np.full(series_id.size, NONE, np.int64)
         rows = np.searchsorted(self.series_id, series_id).clip(max=self.series_id.size - 1)
@@ -64,7 +64,7 @@ class SeriesLabels:
 
 
 def read_labels(files: FileSystem, history: str) -> SeriesLabels:
-    """Read the dictionary; of a series that is told twice the first one in the order of parts holds.
+    """Read the dictionary; if a series is in several parts, the first part holds.
 
     Raises:
         OSError: the folder cannot be listed.
@@ -76,19 +76,19 @@ def read_labels(files: FileSystem, history: str) -> SeriesLabels:
                 parts.add(part.read(columns=READ))
         except (OSError, pa.ArrowException, KeyError):
             unreadable.append(path.rpartition("/")[2])
-    return parts.joined(tuple(unreadable))
+    return parts.join(tuple(unreadable))
 
 
 def _part_paths(files: FileSystem, history: str) -> Iterator[str]:
     folder = FileSelector(f"{history.rstrip('/')}/{SERIES}", allow_not_found=True)
-    found = [one for one in files.get_file_info(folder) if one.type is FileType.File]
-    parts = (one for one in found if one.extension == "parquet")
-    # A name that begins with a dot is of a file that is being written.
+    entries = [entry for entry in files.get_file_info(folder) if entry.type is FileType.File]
+    parts = (entry for entry in entries if entry.extension == "parquet")
+    # A file whose name begins with a dot is still being written.
     return iter(sorted(part.path for part in parts if not part.base_name.startswith(".")))
 
 
 class _Parts:
-    """Puts parts together, one at a time, so that no more than one is there with its texts."""
+    """Merges parts one at a time, so that the texts of only one part are in memory."""
 
     def __init__(self) -> None:
         self._ids: list[NDArray[np.int64]] = []
@@ -97,26 +97,26 @@ class _Parts:
         self._texts: dict[str, dict[str, int]] = {name: {} for name in TEXTS}
 
     def add(self, part: pa.Table) -> None:
-        """Take a part whole, or raise before anything of it is taken."""
+        """Add a part as a whole, or raise before anything of it is added."""
         ids = part.column(SeriesColumn.SERIES_ID).to_numpy()
         partitions = pc.fill_null(part.column(SeriesColumn.PARTITION).cast(pa.int32()), NONE)
-        numbers = {name: self._numbered(name, part.column(name)) for name in TEXTS}
+        numbers = {name: self._number(name, part.column(name)) for name in TEXTS}
         self._ids.append(ids)
         self._partitions.append(partitions.to_numpy())
-        for name, found in numbers.items():
-            self._numbers[name].append(found)
+        for name, column_numbers in numbers.items():
+            self._numbers[name].append(column_numbers)
 
-    def _numbered(self, name: str, column: pa.ChunkedArray) -> NDArray[np.int32]:
+    def _number(self, name: str, column: pa.ChunkedArray) -> NDArray[np.int32]:
         coded = column.combine_chunks().dictionary_encode()
-        known = self._texts[name]
+        number_of = self._texts[name]
         texts = map(storable_text, coded.dictionary.to_pylist())
-        ours = [known.setdefault(text, len(known)) for text in texts]
+        ours = [number_of.setdefault(text, len(number_of)) for text in texts]
         translation = np.array([*ours, NONE], np.int32)  # the last one means null
         numbers: NDArray[np.int32] = translation[pc.fill_null(coded.indices, NONE).to_numpy()]
         return numbers
 
-    def joined(self, unreadable: tuple[str, ...]) -> SeriesLabels:
-        """Return all of them in order of their ids."""
+    def join(self, unreadable: tuple[str, ...]) -> SeriesLabels:
+        """Return the labels of all series in the order of their ids."""
         ids, rows = np.unique(_whole(self._ids, np.int64), return_index=True)
         names = {
             name: Names(

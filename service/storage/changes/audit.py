@@ -1,5 +1,5 @@
 """The audit trail: who changed what, and why. Rows are added in the transaction of the change, and
-the database rejects to alter or remove them.
+a trigger rejects changing or removing them.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, insert, select
 
-from service.storage.database.translate import translated
+from service.storage.database.translate import translate_errors
 from service.storage.tables.alerting import AUDIT
 
 
 class Action(StrEnum):
-    """What persons do."""
+    """Actions of users."""
 
     ALERT_ACKNOWLEDGE = "alert.acknowledge"
     ALERT_UNACKNOWLEDGE = "alert.unacknowledge"
@@ -33,7 +33,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEvent:
-    """What somebody did."""
+    """An action of a user."""
 
     action: Action
     target: str
@@ -66,7 +66,7 @@ class AuditFilter:
 
 
 def note(connection: Connection, audit_event: AuditEvent, *, who: str, at: datetime) -> None:
-    """Write down what somebody did."""
+    """Store an audit event."""
     row = insert(AUDIT).values(
         at=at,
         who=who,
@@ -84,18 +84,21 @@ class AuditTrail:
     def __init__(self, engine: Callable[[], Engine]) -> None:
         self._engine = engine  # raises StoreError as long as the database has not answered
 
-    def page(self, wanted: AuditFilter, limit: int) -> list[AuditRow]:
+    def page(self, filters: AuditFilter, limit: int) -> list[AuditRow]:
         """Return rows, newest first."""
         same = [
             AUDIT.c[name] == value
             for name in ("who", "what", "target")
-            if (value := getattr(wanted, name)) is not None
+            if (value := getattr(filters, name)) is not None
         ]
         query = select(AUDIT).where(*same)
-        if wanted.since is not None:
-            query = query.where(AUDIT.c.at >= wanted.since)
-        if wanted.before is not None:
-            query = query.where(AUDIT.c.id < wanted.before)
+        if filters.since is not None:
+            query = query.where(AUDIT.c.at >= filters.since)
+        if filters.before is not None:
+            query = query.where(AUDIT.c.id < filters.before)
         query = query.order_by(AUDIT.c.id.desc()).limit(limit)
-        with translated("the audit trail cannot be read"), self._engine().connect() as connection:
+        with (
+            translate_errors("the audit trail cannot be read"),
+            self._engine().connect() as connection,
+        ):
             return [AuditRow(**row) for row in connection.execute(query).mappings()]

@@ -1,5 +1,5 @@
-"""What persons change: each change, what the audit trail says of it, and the answer to a request that
-may be sent again are one transaction.
+"""Changes by users: each change, its audit event, and the answer to a repeatable request are one
+transaction.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from service.storage.baselines.rolling_back import RolledBack, roll_back
 from service.storage.changes import audit, idempotency
 from service.storage.changes.audit import AuditEvent
 from service.storage.changes.idempotency import Answer, KeyConflict, Keyed
-from service.storage.database.translate import translated
+from service.storage.database.translate import translate_errors
 from service.storage.delivery.deliveries_by_hand import ByHand
 
 
 class Changes:
-    """Takes changes; one service's, of the cluster that it watches."""
+    """Begins changes for the watched cluster."""
 
     def __init__(self, engine: Callable[[], Engine], name: str) -> None:
         self._engine = engine  # raises StoreError as long as the database has not answered
@@ -32,12 +32,12 @@ class Changes:
 
     @contextmanager
     def begin(self, who: str, now: datetime) -> Iterator[Change]:
-        """Give one person's change; it is stored when this ends well, else nothing is.
+        """Begin a change by a user; it is committed if the block succeeds.
 
         Raises:
             StoreError: nothing was stored, or the answer to COMMIT was lost.
         """
-        with translated("nothing was changed"), self._engine().begin() as connection:
+        with translate_errors("nothing was changed"), self._engine().begin() as connection:
             yield Change(connection, self._name, who=who, now=now)
 
 
@@ -54,16 +54,16 @@ class Change:
         self._name = name
 
     # ------------------------------------------------------------------ sent again
-    def known(self, asked: Keyed) -> Answer | KeyConflict | None:
-        """Return what was answered to a request with a key; None: it is new."""
-        return idempotency.known(self.connection, asked, self.now)
+    def find_answer(self, keyed: Keyed) -> Answer | KeyConflict | None:
+        """Return the stored answer to a request with a key; None: it is new."""
+        return idempotency.find_answer(self.connection, keyed, self.now)
 
-    def keep(self, asked: Keyed, answer: Answer) -> None:
-        """Keep what is answered to a request with a key."""
-        idempotency.keep(self.connection, asked, answer, self.now)
+    def keep_answer(self, keyed: Keyed, answer: Answer) -> None:
+        """Store the answer to a request with a key."""
+        idempotency.keep_answer(self.connection, keyed, answer, self.now)
 
     def note(self, audit_event: AuditEvent) -> None:
-        """Write into the audit trail what is done."""
+        """Add an event to the audit trail."""
         audit.note(self.connection, audit_event, who=self.who, at=self.now)
 
     # ------------------------------------------------------------------ alerts
@@ -72,24 +72,24 @@ class Change:
         return self._alerts.one(fingerprint)
 
     def acknowledge(self, alert: StoredAlert, comment: str) -> Acknowledgement:
-        """Take up an alert that fires."""
-        given = Acknowledgement.of(alert.alert, by=self.who, at=self.now, comment=comment)
-        acknowledgements.acknowledge(self.connection, alert.cluster, given)
-        return given
+        """Acknowledge a firing alert."""
+        acknowledgement = Acknowledgement.of(alert.alert, by=self.who, at=self.now, comment=comment)
+        acknowledgements.acknowledge(self.connection, alert.cluster, acknowledgement)
+        return acknowledgement
 
     def take_back(self, alert: StoredAlert) -> Acknowledgement | None:
-        """Take back what was said of an alert; None if nothing was."""
+        """Withdraw and return the acknowledgement of an alert; None if there is none."""
         name = alert.alert.fingerprint
         return acknowledgements.take_back(self.connection, alert.cluster, name)
 
     def closing(self, alert: StoredAlert) -> StoredClosing | None:
-        """Return the last wish to close an alert's finding."""
+        """Return the last request to close an alert's finding; None if there is none."""
         return self._alerts.closing(alert)
 
     def close(self, alert: StoredAlert, why: str) -> StoredClosing:
-        """Ask the next round to close an alert's finding."""
+        """Request the next round to close an alert's finding."""
         wish = StoredClosing(by=self.who, at=self.now, why=why)
-        acknowledgements.ask_closing(self.connection, alert.cluster, alert.finding, wish)
+        acknowledgements.request_closing(self.connection, alert.cluster, alert.finding, wish)
         return wish
 
     # ------------------------------------------------------------------ baselines

@@ -1,8 +1,7 @@
-"""Requests that are sent again: their answers, by who asks and the key that he gave.
+"""Answers to requests that may be sent again, by caller and Idempotency-Key.
 
-The answer is kept in the transaction of the change, so that there is one exactly if the other is
-there. Who is first holds a lock until his transaction ends; whoever comes meanwhile is told so, and
-does not wait.
+The answer is stored in the transaction of the change, so that neither exists without the other. The
+first request holds a lock until its transaction ends; a concurrent one is rejected and does not wait.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ KEPT: Final = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What was answered."""
+    """A stored HTTP answer."""
 
     status: int
     headers: Mapping[str, str]
@@ -37,46 +36,46 @@ class Keyed:
 
     who: str
     key: str
-    digest: str  # of all that was asked
+    digest: str  # of the whole request
 
 
 class KeyConflict(StrEnum):
-    """Why a request with a key is not done."""
+    """Why a request with a key is rejected."""
 
     RUNNING = "running"  # the first one of that key has not ended
     REUSED = "reused"  # another request had the key
 
 
-def known(connection: Connection, asked: Keyed, now: datetime) -> Answer | KeyConflict | None:
-    """Take the key until the transaction ends; return the answer that was given, None if none was."""
-    if not _is_ours(connection, asked):
+def find_answer(connection: Connection, keyed: Keyed, now: datetime) -> Answer | KeyConflict | None:
+    """Lock the key until the transaction ends; return its stored answer, None if there is none."""
+    if not _is_ours(connection, keyed):
         return KeyConflict.RUNNING
     is_it = (
-        IDEMPOTENCY.c.who == asked.who,
-        IDEMPOTENCY.c.key == asked.key,
+        IDEMPOTENCY.c.who == keyed.who,
+        IDEMPOTENCY.c.key == keyed.key,
         IDEMPOTENCY.c.created_at > now - KEPT,
     )
     row = connection.execute(select(IDEMPOTENCY).where(*is_it)).mappings().one_or_none()
     if row is None or row["status"] is None:
         return None
-    if row["digest"] != asked.digest:
+    if row["digest"] != keyed.digest:
         return KeyConflict.REUSED
     return Answer(status=row["status"], headers=row["headers"], body=row["body"])
 
 
-def keep(connection: Connection, asked: Keyed, answer: Answer, now: datetime) -> None:
-    """Keep an answer; one whose time is over is replaced."""
-    given = {
-        "digest": asked.digest,
+def keep_answer(connection: Connection, keyed: Keyed, answer: Answer, now: datetime) -> None:
+    """Store an answer; an expired one is replaced."""
+    values = {
+        "digest": keyed.digest,
         "status": answer.status,
         "headers": dict(answer.headers),
         "body": answer.body,
         "created_at": now,
     }
-    new = insert(IDEMPOTENCY).values(who=asked.who, key=asked.key, **given)
-    connection.execute(new.on_conflict_do_update(index_elements=["who", "key"], set_=given))
+    new = insert(IDEMPOTENCY).values(who=keyed.who, key=keyed.key, **values)
+    connection.execute(new.on_conflict_do_update(index_elements=["who", "key"], set_=values))
 
 
-def _is_ours(connection: Connection, asked: Keyed) -> bool:
-    name = func.hashtextextended(f"{asked.who}\n{asked.key}", LOCKS)
+def _is_ours(connection: Connection, keyed: Keyed) -> bool:
+    name = func.hashtextextended(f"{keyed.who}\n{keyed.key}", LOCKS)
     return bool(connection.execute(select(func.pg_try_advisory_xact_lock(name))).scalar_one())

@@ -1,7 +1,7 @@
-"""Many rows as one parameter: lines of text that the database takes apart.
+"""Many rows as one parameter: lines of text that the database splits.
 
-It is one statement for all of them, and needs no temporary table, which COPY does and not every role
-may make.
+One statement handles all rows, without the temporary table that COPY would need and that not every role
+may create.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any, Final
 NOTHING: Final = "\\N"  # as in COPY
 _SPACES: Final = str.maketrans({"\t": " ", "\n": " ", "\0": "\N{SYMBOL FOR NULL}"})
 _NUL: Final = "\\u0000"
-# One for all: `json.dumps` makes another for each value. What is no dict may be another mapping.
+# One encoder for all: `json.dumps` creates one per value. `default` converts other mappings.
 _ENCODER: Final = JSONEncoder(
     ensure_ascii=False, check_circular=False, separators=(",", ":"), default=dict
 )
 
 
 def lines_of(rows: Iterable[Sequence[str | None]]) -> str:
-    """Return rows as the parameter; no value may have a tab or a line end, as JSON has none.
+    """Return rows as the parameter; no value may contain a tab or line feed, as encoded JSON never does.
 
-    Half of a surrogate pair, which PostgreSQL does not take, becomes a question mark.
+    A lone surrogate, which PostgreSQL rejects, becomes a question mark.
     """
     text = "\n".join(
         ["\t".join([NOTHING if value is None else value for value in row]) for row in rows]
@@ -31,7 +31,7 @@ def lines_of(rows: Iterable[Sequence[str | None]]) -> str:
 
 
 def rows_from(parameter: str, columns: Mapping[str, str]) -> str:
-    """Return SQL that means the rows, as table `r`; `place` is their order.
+    """Return SQL for the rows as table `r`; `place` is their order.
 
     Args:
         parameter: the name of the parameter that has the lines.
@@ -41,7 +41,7 @@ def rows_from(parameter: str, columns: Mapping[str, str]) -> str:
         f"CAST(s.f[{number}] AS {kind}) AS {name}"
         for number, (name, kind) in enumerate(columns.items(), 1)
     )
-    # OFFSET 0 keeps the planner from taking each line apart once for each column.
+    # OFFSET 0 keeps the planner from splitting each line once per column.
     return (
         f"(SELECT s.place, {chosen} FROM (SELECT place, "  # noqa: S608 - our own names alone
         f"string_to_array(line, chr(9), chr(92) || 'N') AS f "
@@ -56,7 +56,7 @@ def plain(text: str) -> str:
 
 
 def json_value(value: Any) -> str:
-    """Return what JSON can hold as a value of a line; PostgreSQL takes no NUL, and a symbol means it."""
+    """Return a value as JSON for a line; NUL, which PostgreSQL rejects, becomes a symbol."""
     text = _ENCODER.encode(value)
     return _ENCODER.encode(_without_nul(value)) if _NUL in text else text
 
@@ -66,8 +66,8 @@ def _without_nul(value: Any) -> Any:
         case str():
             return value.replace("\0", "\N{SYMBOL FOR NULL}")
         case list() | tuple():
-            return [_without_nul(one) for one in value]
+            return [_without_nul(item) for item in value]
         case Mapping():
-            return {_without_nul(name): _without_nul(one) for name, one in value.items()}
+            return {_without_nul(name): _without_nul(item) for name, item in value.items()}
         case _:
             return value

@@ -1,7 +1,7 @@
-"""The way to the database: a URL, or a server in the data directory, our own or another process's.
+"""Connects to the database: by URL, or to the server of the data directory, our own or another process's.
 
-A service owns the server of its data directory. A command that an operator types beside it attaches
-to that server; with no service there it starts one, and stops it at its end.
+A service owns the server of its data directory. A command that an operator runs meanwhile attaches to
+that server; without a running service it starts one, and stops it at its end.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sqlalchemy.exc import ArgumentError
 from rules.errors import StoreError
 from service.runtime.clock import wait_until
 from service.storage.database.server import DirectoryInUseError, EmbeddedServer, running_url
-from service.storage.database.translate import translated
+from service.storage.database.translate import translate_errors
 
 APPLICATION_NAME: Final = "tidemark"
 CONNECT_SECONDS: Final = 5
@@ -31,7 +31,7 @@ OWN_SECONDS: Final = 20.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Database:
-    """A database that answered, and the server to stop if it is ours."""
+    """A database that answered, and its server if it is ours to stop."""
 
     engine: Engine
     server: EmbeddedServer | None
@@ -43,10 +43,10 @@ class Database:
             self.server.stop()
 
     def mend(self) -> bool:
-        """Start our own server again if it died; return whether that was needed.
+        """Restart our own server if it died; return whether that was needed.
 
         Blocks while it recovers from its log, a minute at most. A database by URL, or of another
-        process, is not ours to mend.
+        process, is left alone.
 
         Raises:
             StoreError: the server does not start.
@@ -62,25 +62,25 @@ def open_database(
 ) -> Database:
     """Connect to `url`; without one start PostgreSQL in the data directory.
 
-    The schema is not touched: `schema.upgrade` brings it up, `schema.require_head` rejects.
+    The schema is left as it is: `schema.upgrade` upgrades it, `schema.require_head` checks it.
 
     Args:
         url: postgresql://..., or None.
-        data_directory: made if it is not there; not touched if there is a URL.
+        data_directory: created if missing; not touched if there is a URL.
         attach: where another process runs the directory's server, use that one; closing then
             leaves it running.
         wait_seconds: how long to wait, without `attach`, for a directory that is in use.
 
     Raises:
-        StoreError: one line that says what to mend; retryable if the database may only be away.
+        StoreError: one line that says what to fix; retryable if the database may only be away.
     """
     if url is not None:
-        return Database(engine=_connected(make_engine(_parsed(url))), server=None)
-    return _attached(data_directory) if attach else _owned(data_directory, wait_seconds)
+        return Database(engine=_connect(make_engine(_parse_url(url))), server=None)
+    return _attach(data_directory) if attach else _own_when_free(data_directory, wait_seconds)
 
 
 def make_engine(url: URL) -> Engine:
-    """Return an engine whose every connection has our timeouts; nothing connects yet."""
+    """Return an engine whose connections have our timeouts; it does not connect yet."""
     return create_engine(
         url,
         pool_pre_ping=True,
@@ -90,7 +90,7 @@ def make_engine(url: URL) -> Engine:
         connect_args={
             "connect_timeout": CONNECT_SECONDS,
             "application_name": APPLICATION_NAME,
-            # A server whose machine vanished answers nothing: the connection has to end by itself.
+            # A server whose machine is gone never answers: the connection has to time out.
             "tcp_user_timeout": STATEMENT_TIMEOUT_MS,
             "keepalives_idle": 10,
             "keepalives_interval": 5,
@@ -101,7 +101,7 @@ def make_engine(url: URL) -> Engine:
     )
 
 
-def described(url: URL) -> str:
+def describe_url(url: URL) -> str:
     """Return host, port and database; never user or password."""
     place = url.host or url.query.get("host") or "localhost"
     port = f":{url.port}" if url.port else ""
@@ -111,14 +111,14 @@ def described(url: URL) -> str:
 def _own(directory: Path) -> Database:
     server = EmbeddedServer.start(directory)
     try:
-        return Database(engine=_connected(make_engine(server.url)), server=server)
+        return Database(engine=_connect(make_engine(server.url)), server=server)
     except StoreError:
         server.stop()
         raise
 
 
-def _owned(directory: Path, wait_seconds: float) -> Database:
-    """Own the server of a directory; what holds it briefly is waited for."""
+def _own_when_free(directory: Path, wait_seconds: float) -> Database:
+    """Own the server of a directory; wait for a process that holds it briefly."""
     opened: list[Database] = []
 
     def is_ours() -> bool:
@@ -132,8 +132,8 @@ def _owned(directory: Path, wait_seconds: float) -> Database:
     return opened[0] if is_open else _own(directory)
 
 
-def _attached(directory: Path) -> Database:
-    """Use the server that runs, or own one; wait while it is neither running nor free."""
+def _attach(directory: Path) -> Database:
+    """Use the running server, or own one; wait while the directory is neither served nor free."""
     opened: list[Database] = []
 
     def is_open() -> bool:
@@ -143,7 +143,7 @@ def _attached(directory: Path) -> Database:
             url = running_url(directory)
             if url is None:
                 return False
-            opened.append(Database(engine=_connected(make_engine(url)), server=None))
+            opened.append(Database(engine=_connect(make_engine(url)), server=None))
         return True
 
     if not wait_until(is_open, timeout_seconds=ATTACH_SECONDS):
@@ -155,7 +155,7 @@ def _attached(directory: Path) -> Database:
     return opened[0]
 
 
-def _parsed(url: str) -> URL:
+def _parse_url(url: str) -> URL:
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError) as exc:
@@ -171,9 +171,12 @@ def _parsed(url: str) -> URL:
     return parsed.set(drivername=DRIVER)
 
 
-def _connected(engine: Engine) -> Engine:
+def _connect(engine: Engine) -> Engine:
     try:
-        with translated(f"{described(engine.url)} cannot be reached"), engine.connect() as link:
+        with (
+            translate_errors(f"{describe_url(engine.url)} cannot be reached"),
+            engine.connect() as link,
+        ):
             link.execute(text("SELECT 1"))
     except StoreError:
         engine.dispose()

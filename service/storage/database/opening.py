@@ -1,4 +1,4 @@
-"""Opens the database for a command that an operator types, beside a service that may run."""
+"""Opens the database for a command, also while a service is running."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from service.storage.database.server import has_files
 
 
 def has_database(settings: Settings) -> bool:
-    """Return whether there is one to open: a URL counts as one, whatever it leads to."""
+    """Return whether a database is configured by URL or exists in the data directory."""
     return settings.database.url is not None or has_files(settings.service.data_directory())
 
 
 def open_store(settings: Settings) -> Database:
-    """Open the database of these settings; the data directory's server may be a service's.
+    """Open the configured database; the server of the data directory may belong to a service.
 
     Raises:
         StoreError: as `open_database`.
@@ -31,15 +31,15 @@ def open_store(settings: Settings) -> Database:
 
 
 @contextmanager
-def opened(settings: Settings) -> Iterator[Engine]:
-    """Open a database that is there, whatever its schema, and close it at the end.
+def open_existing(settings: Settings) -> Iterator[Engine]:
+    """Open an existing database of any schema, and close it at the end.
 
     Raises:
-        StoreError: there is none in the data directory; nothing is made.
+        StoreError: there is none in the data directory; none is created.
     """
     if not has_database(settings):
         raise StoreError(
-            f"there is no database in {settings.service.data_directory()}: make it with "
+            f"there is no database in {settings.service.data_directory()}: create it with "
             "`tidemark db upgrade` or `tidemark serve`",
             retryable=False,
         )
@@ -51,12 +51,12 @@ def opened(settings: Settings) -> Iterator[Engine]:
 
 
 @contextmanager
-def opened_at_head(settings: Settings) -> Iterator[Engine]:
+def open_at_head(settings: Settings) -> Iterator[Engine]:
     """Open a database whose schema is the one of this version.
 
     Raises:
-        StoreError: there is none, or its schema is another one.
+        StoreError: there is none, or it has another schema.
     """
-    with opened(settings) as engine:
+    with open_existing(settings) as engine:
         schema.require_head(engine)
         yield engine

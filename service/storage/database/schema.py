@@ -1,4 +1,4 @@
-"""Bring a database to the schema of this version, and tell its state to it."""
+"""Upgrades a database to the schema of this version, and checks its state."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, text
 
 from rules.errors import StoreError
-from service.storage.database.translate import translated
+from service.storage.database.translate import translate_errors
 from service.storage.tables.alerting import EVERY_TABLE
 from service.storage.tables.baselines import PARTITION_PREFIX
 
 SCRIPTS: Final = Path(__file__).parents[3] / "migrations"
 ADVISORY_LOCK: Final = 0x7469_6465  # "tide": one migration at a time in one database
 STATEMENT_TIMEOUT: Final = "10min"  # a revision may rewrite a table
-LOCK_TIMEOUT: Final = "5s"  # but never makes others wait behind it
+LOCK_TIMEOUT: Final = "5s"  # so that others do not wait behind it
 QUEUE_TIMEOUT: Final = "60s"  # for another process's migration
 
 
 class SchemaState(StrEnum):
-    """The state of a database to the schema that this version knows."""
+    """State of a database relative to the schema of this version."""
 
     AT_HEAD = "at_head"
     BEHIND = "behind"  # or empty
@@ -38,7 +38,7 @@ class SchemaState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaCheck:
-    """What `check` found."""
+    """Result of `check`."""
 
     state: SchemaState
     revision: str | None  # None: an empty database
@@ -47,13 +47,13 @@ class SchemaCheck:
 
 
 def config() -> Config:
-    """Return Alembic's configuration; there is no file of it."""
-    made = Config()
-    made.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
-    made.set_main_option("file_template", "r%%(rev)s_%%(slug)s")
-    made.set_main_option("path_separator", "os")
-    made.attributes["metadata"] = EVERY_TABLE
-    return made
+    """Return Alembic's configuration, which has no file."""
+    settings = Config()
+    settings.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
+    settings.set_main_option("file_template", "r%%(rev)s_%%(slug)s")
+    settings.set_main_option("path_separator", "os")
+    settings.attributes["metadata"] = EVERY_TABLE
+    return settings
 
 
 def head() -> str:
@@ -62,10 +62,10 @@ def head() -> str:
 
 
 def check(engine: Engine) -> SchemaCheck:
-    """Tell the state of a database, and what differs from the tables if it is at head."""
+    """Return the state of a database, and its differences from the tables if it is at head."""
     scripts = ScriptDirectory.from_config(config())
     newest = head()
-    with translated("the schema cannot be checked"), engine.connect() as connection:
+    with translate_errors("the schema cannot be checked"), engine.connect() as connection:
         context = MigrationContext.configure(
             connection,
             opts={
@@ -83,55 +83,55 @@ def check(engine: Engine) -> SchemaCheck:
 
 
 def require_head(engine: Engine) -> None:
-    """Refuse a database of another schema.
+    """Raise unless a database has the schema of this version.
 
     Raises:
-        StoreError: what to do about it.
+        StoreError: it has another one; the message says what to do.
     """
-    found = check(engine)
-    refuse_newer(found)
-    if found.state is SchemaState.BEHIND:
+    schema_check = check(engine)
+    reject_newer(schema_check)
+    if schema_check.state is SchemaState.BEHIND:
         raise StoreError(
-            f"the database has schema {found.revision or 'none'}, and this version needs "
-            f"{found.head}: run `tidemark db upgrade`",
+            f"the database has schema {schema_check.revision or 'none'}, and this version needs "
+            f"{schema_check.head}: run `tidemark db upgrade`",
             retryable=False,
         )
 
 
-def refuse_newer(found: SchemaCheck) -> None:
-    """Refuse a schema that only a newer version knows.
+def reject_newer(schema_check: SchemaCheck) -> None:
+    """Raise if a schema is of a newer version.
 
     Raises:
-        StoreError: which one it is.
+        StoreError: it is; the message names it.
     """
-    if found.state is SchemaState.NEWER:
+    if schema_check.state is SchemaState.NEWER:
         raise StoreError(
-            f"the database has schema {found.revision}, which this version does not know "
-            f"(it knows {found.head}): run the newer Tidemark that made it",
+            f"the database has schema {schema_check.revision}, which this version does not know "
+            f"(it knows {schema_check.head}): run the newer Tidemark that made it",
             retryable=False,
         )
 
 
 def upgrade(engine: Engine) -> None:
-    """Bring the schema to head; processes that call it at once take turns.
+    """Upgrade the schema to head; concurrent calls take turns.
 
     Raises:
-        StoreError: the schema is of a newer version, or the database rejected or is away.
+        StoreError: the schema is of a newer version, or the database rejected the upgrade or is away.
     """
     with _alone(engine) as connection:
-        refuse_newer(check(engine))
+        reject_newer(check(engine))
         command.upgrade(_config_on(connection), "head")
 
 
 def downgrade(engine: Engine, revision: str) -> None:
-    """Take the schema back to a revision, "base" for none; its data is lost."""
+    """Downgrade the schema to a revision, "base" for an empty one; dropped data is lost."""
     with _alone(engine) as connection:
         command.downgrade(_config_on(connection), revision)
 
 
 @contextmanager
 def _alone(engine: Engine) -> Iterator[Connection]:
-    with translated("the schema cannot be changed"), engine.connect() as connection:
+    with translate_errors("the schema cannot be changed"), engine.connect() as connection:
         try:
             _set_timeouts(connection, lock=QUEUE_TIMEOUT)
             connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": ADVISORY_LOCK})
@@ -150,18 +150,18 @@ def _set_timeouts(connection: Connection, *, lock: str) -> None:
 
 
 def _config_on(connection: Connection) -> Config:
-    made = config()
-    made.attributes["connection"] = connection
-    return made
+    settings = config()
+    settings.attributes["connection"] = connection
+    return settings
 
 
 def _is_compared(name: str | None, kind: str, _parents: object) -> bool:
-    """Leave out the parts of a table: they come and go with what is loaded."""
+    """Leave out the partitions of a table, which come and go with loaded runs."""
     return kind != "table" or name is None or not name.startswith(PARTITION_PREFIX)
 
 
 def _state(revision: str | None, scripts: ScriptDirectory, newest: str) -> SchemaState:
     if revision == newest:
         return SchemaState.AT_HEAD
-    known = {script.revision for script in scripts.walk_revisions()}
-    return SchemaState.BEHIND if revision is None or revision in known else SchemaState.NEWER
+    revisions = {script.revision for script in scripts.walk_revisions()}
+    return SchemaState.BEHIND if revision is None or revision in revisions else SchemaState.NEWER

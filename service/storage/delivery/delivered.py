@@ -1,4 +1,4 @@
-"""What came of deliveries: one statement for the rows, one for the attempts, one for who is next."""
+"""Stores outcomes of deliveries: one statement each for rows, attempts, and the next of each group."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from uuid import UUID
 
 from sqlalchemy import Engine, text
 
-from service.storage.database.translate import translated
+from service.storage.database.translate import translate_errors
 from service.storage.delivery.outbox import OWN
 
 
 class RowState(StrEnum):
-    """Where a row of the outbox is."""
+    """State of a row of the outbox."""
 
     WAITING = "waiting"
     SENDING = "sending"
@@ -29,16 +29,16 @@ class RowState(StrEnum):
 class DeadReason(StrEnum):
     """Why a notification is given up."""
 
-    REJECTED = "rejected"  # this body will never be taken
-    GONE = "gone"  # the receiver wants no more of anything
-    TOO_OLD = "too_old"  # tried for a day
-    UNSENDABLE = "unsendable"  # its body does not fit the receiver any more
+    REJECTED = "rejected"  # the receiver will never accept this body
+    GONE = "gone"  # the receiver accepts no more notifications
+    TOO_OLD = "too_old"  # retried for a day
+    UNSENDABLE = "unsendable"  # its body no longer fits the receiver
     RECEIVER_REMOVED = "receiver_removed"  # from the settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """One attempt, and what becomes of its notification."""
+    """One attempt, and the resulting state of its notification."""
 
     id: int
     at: datetime  # aware, UTC; when the attempt began
@@ -51,10 +51,10 @@ class Done:
     state: RowState  # afterwards: waiting, delivered or dead
     next_attempt_at: datetime | None = None  # only where it waits
     dead_reason: DeadReason | None = None
-    drops_body: bool = False  # nobody will ask for what was said
+    drops_body: bool = False  # the body is not needed any more
 
 
-# Whoever else holds a row by now decides about it, but what was delivered is delivered.
+# A row that another process holds by now is that one's, but a delivery that succeeded is final.
 _ROWS: Final = text("""
 UPDATE outbox AS o SET
     state = r.state, attempts = o.attempts + 1, lease_until = NULL, lease_owner = NULL,
@@ -91,7 +91,8 @@ WHERE state = 'waiting' AND receiver = :receiver AND {OWN}
 _REMOVED: Final = text("""
 UPDATE outbox SET state = 'dead', dead_reason = :why, done_at = :now, lease_until = NULL,
        lease_owner = NULL
-WHERE state IN ('waiting', 'sending') AND next_attempt_at <= :now AND NOT receiver = ANY(CAST(:known AS text[]))
+WHERE state IN ('waiting', 'sending') AND next_attempt_at <= :now
+  AND NOT receiver = ANY(CAST(:receivers AS text[]))
   AND (cluster IN (SELECT id FROM cluster WHERE name = :name)
        OR (cluster IS NULL AND created_at < :long_ago))
 RETURNING receiver
@@ -105,12 +106,14 @@ UPDATE outbox SET created_at = created_at + :step, next_attempt_at = next_attemp
        lease_until = lease_until + :step
 WHERE state IN ('waiting', 'sending') AND {OWN}
 """)  # noqa: S608 - constants of ours
-_TOLD: Final = "the outbox cannot be changed"
-_NOBODYS: Final = timedelta(days=1)  # so long a row of no cluster waits for a service that knows it
+_CANNOT_CHANGE: Final = "the outbox cannot be changed"
+_NOBODYS: Final = timedelta(
+    days=1
+)  # how long a row without a cluster waits for a service that has its receiver
 
 
 class Deliveries:
-    """Notes what came of what one process claimed."""
+    """Stores the outcomes of the notifications that one process claimed."""
 
     def __init__(self, engine: Callable[[], Engine], name: str, owner: UUID) -> None:
         self._engine = engine  # raises StoreError as long as the database has not answered
@@ -118,50 +121,50 @@ class Deliveries:
         self._owner = owner
 
     def complete(self, done: Sequence[Done], now: datetime) -> None:
-        """Store attempts, and what becomes of their notifications; the next of a group is due.
+        """Store attempts and the states of their notifications; the next of each group becomes due.
 
-        Storing the same once more, after the answer to COMMIT was lost, changes nothing.
+        Idempotent: storing them again after the answer to COMMIT was lost changes nothing.
 
         Raises:
             StoreError: nothing was stored, or the answer to COMMIT was lost.
         """
-        rows = json.dumps([_row(one) for one in done])
-        over = [one.id for one in done if one.state is not RowState.WAITING]
-        with translated("deliveries cannot be stored"), self._engine().begin() as connection:
-            given = {"rows": rows, "now": now, "owner": self._owner}
+        rows = json.dumps([_row(attempt) for attempt in done])
+        over = [attempt.id for attempt in done if attempt.state is not RowState.WAITING]
+        with translate_errors("deliveries cannot be stored"), self._engine().begin() as connection:
+            parameters = {"rows": rows, "now": now, "owner": self._owner}
             connection.execute(_ATTEMPTS, {"rows": rows})
-            connection.execute(_ROWS, given)
+            connection.execute(_ROWS, parameters)
             if over:
                 connection.execute(_NEXT, {"ids": over, "now": now})
 
     def give_up(self, receiver: str, now: datetime) -> int:
-        """Give up all that waits for a receiver that wants nothing any more; return how many."""
+        """Give up all notifications that wait for a receiver that is gone; return how many."""
         why = str(DeadReason.GONE)
         return self._change(_ALL_DEAD, receiver=receiver, why=why, now=now)
 
-    def bury(self, known: Collection[str], now: datetime) -> list[str]:
-        """Give up what is for receivers that are no more; return a receiver's name for each."""
-        given = {
-            "known": list(known),
+    def bury(self, receivers: Collection[str], now: datetime) -> list[str]:
+        """Give up notifications for receivers that are not in `receivers`; return a name for each."""
+        parameters = {
+            "receivers": list(receivers),
             "now": now,
             "name": self._name,
             "why": str(DeadReason.RECEIVER_REMOVED),
             "long_ago": now - _NOBODYS,
         }
-        with translated(_TOLD), self._engine().begin() as connection:
-            return list(connection.execute(_REMOVED, given).scalars())
+        with translate_errors(_CANNOT_CHANGE), self._engine().begin() as connection:
+            return list(connection.execute(_REMOVED, parameters).scalars())
 
     def hasten(self, receiver: str, now: datetime) -> None:
-        """Have all that waits for a receiver tried at once: it takes notifications again."""
+        """Make all that waits for a receiver due now: it accepts notifications again."""
         self._change(_HASTEN, receiver=receiver, now=now)
 
     def shift(self, step: timedelta) -> None:
-        """Move the times of what is open along with a clock that was set."""
+        """Move the times of open rows along with a clock step."""
         self._change(_SHIFT, step=step)
 
-    def _change(self, statement: Any, **given: object) -> int:
-        with translated(_TOLD), self._engine().begin() as connection:
-            return int(connection.execute(statement, {"name": self._name, **given}).rowcount)
+    def _change(self, statement: Any, **parameters: object) -> int:
+        with translate_errors(_CANNOT_CHANGE), self._engine().begin() as connection:
+            return int(connection.execute(statement, {"name": self._name, **parameters}).rowcount)
 
 
 def _row(done: Done) -> dict[str, object]:

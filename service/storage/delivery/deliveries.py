@@ -1,4 +1,4 @@
-"""Notifications on their way and those that arrived, for readers; nothing is sent here."""
+"""Queries of deliveries, open and done; nothing is sent here."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Final
 from sqlalchemy import Connection, Engine, RowMapping, func, select, tuple_
 from sqlalchemy.dialects.postgresql import distinct_on
 
-from service.storage.database.translate import translated
+from service.storage.database.translate import translate_errors
 from service.storage.tables.alerting import DELIVERY_ATTEMPT, OUTBOX
 
 LAST_ATTEMPTS: Final = 100  # of one delivery
-LAST_TOLD: Final = 50  # of the groups of one alert
+LAST_NOTIFIED: Final = 50  # of the groups of one alert
 MAX_ATTEMPTS_READ: Final = 10_000  # attempts, for the latest of each receiver
 DELIVERED: Final = "delivered"  # the state, and the outcome of an attempt
 OPEN: Final = ("waiting", "sending")
@@ -60,7 +60,7 @@ class StoredAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryStory:
-    """A delivery with its attempts, oldest first; the body is empty once it is not kept any more."""
+    """A delivery with its attempts, oldest first; the body is empty once it was removed."""
 
     delivery: StoredDelivery
     attempts: Sequence[StoredAttempt]
@@ -69,7 +69,7 @@ class DeliveryStory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiverStats:
-    """How sending to one receiver goes; its latest attempts are found among the last of all."""
+    """Statistics of one receiver; its latest attempts are searched among the last ones of all."""
 
     waiting: int = 0
     dead: int = 0
@@ -93,34 +93,34 @@ class Groups:
 
     names: Sequence[tuple[str, str]]
     since: datetime
-    limit: int = field(default=LAST_TOLD)
+    limit: int = field(default=LAST_NOTIFIED)
 
 
 class DeliveryList:
-    """Deliveries, whichever cluster they tell of."""
+    """The deliveries of all clusters."""
 
     def __init__(self, engine: Callable[[], Engine]) -> None:
         self._engine = engine  # raises StoreError as long as the database has not answered
 
-    def page(self, wanted: DeliveryFilter, limit: int) -> list[StoredDelivery]:
+    def page(self, filters: DeliveryFilter, limit: int) -> list[StoredDelivery]:
         """Return deliveries, newest first."""
         query = select(*_COLUMNS)
-        if wanted.receiver is not None:
-            query = query.where(OUTBOX.c.receiver == wanted.receiver)
-        if wanted.state is not None:
-            query = query.where(OUTBOX.c.state == wanted.state)
-        if wanted.before is not None:
-            query = query.where(OUTBOX.c.id < wanted.before)
+        if filters.receiver is not None:
+            query = query.where(OUTBOX.c.receiver == filters.receiver)
+        if filters.state is not None:
+            query = query.where(OUTBOX.c.state == filters.state)
+        if filters.before is not None:
+            query = query.where(OUTBOX.c.id < filters.before)
         query = query.order_by(OUTBOX.c.id.desc()).limit(limit)
-        with translated("deliveries cannot be read"), self._engine().connect() as connection:
+        with translate_errors("deliveries cannot be read"), self._engine().connect() as connection:
             return [delivery_of(row) for row in connection.execute(query).mappings()]
 
     def one(self, delivery: int) -> DeliveryStory | None:
-        """Return a delivery with what came of it, None if there is none."""
+        """Return a delivery with its attempts, None if there is none."""
         query = select(OUTBOX).where(OUTBOX.c.id == delivery)
         of_it = select(DELIVERY_ATTEMPT).where(DELIVERY_ATTEMPT.c.outbox == delivery)
         last = of_it.order_by(DELIVERY_ATTEMPT.c.id.desc()).limit(LAST_ATTEMPTS)
-        with translated("a delivery cannot be read"), self._engine().connect() as connection:
+        with translate_errors("a delivery cannot be read"), self._engine().connect() as connection:
             row = connection.execute(query).mappings().one_or_none()
             if row is None:
                 return None
@@ -128,8 +128,11 @@ class DeliveryList:
         return DeliveryStory(delivery=delivery_of(row), attempts=attempts[::-1], body=row["body"])
 
     def stats(self, receivers: Sequence[str]) -> dict[str, ReceiverStats]:
-        """Return how sending goes to these receivers."""
-        with translated("receivers cannot be observed"), self._engine().connect() as connection:
+        """Return the statistics of these receivers."""
+        with (
+            translate_errors("statistics of receivers cannot be read"),
+            self._engine().connect() as connection,
+        ):
             counts, latest = _counts(connection), _latest(connection)
         return {
             name: _stats(counts.get(name), latest.get((name, True)), latest.get((name, False)))
@@ -137,8 +140,8 @@ class DeliveryList:
         }
 
 
-def describe_action(connection: Connection, groups: Groups) -> list[StoredDelivery]:
-    """Return what was made for some groups since a time, newest first."""
+def list_for_groups(connection: Connection, groups: Groups) -> list[StoredDelivery]:
+    """Return the deliveries of some groups since a time, newest first."""
     if not groups.names:
         return []
     is_theirs = tuple_(OUTBOX.c.receiver, OUTBOX.c.group_key).in_(groups.names)
@@ -157,7 +160,7 @@ def _attempt(row: RowMapping) -> StoredAttempt:
 
 
 def _counts(connection: Connection) -> Mapping[str, RowMapping]:
-    """Return what is open and what was given up, by receiver."""
+    """Return the counts of open and dead deliveries, by receiver."""
     is_open = OUTBOX.c.state.in_(OPEN)
     query = (
         select(
@@ -173,7 +176,7 @@ def _counts(connection: Connection) -> Mapping[str, RowMapping]:
 
 
 def _latest(connection: Connection) -> dict[tuple[str, bool], StoredAttempt]:
-    """Return the latest attempt by receiver and whether it delivered, of the last ones of all."""
+    """Return the latest attempt by receiver and success, among the last attempts of all."""
     went_well = DELIVERY_ATTEMPT.c.outcome == DELIVERED
     columns = (DELIVERY_ATTEMPT, went_well.label("went_well"))
     last = (

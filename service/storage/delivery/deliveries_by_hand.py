@@ -1,6 +1,6 @@
-"""Notifications that a person makes: a test of a receiver, and one that was given up, once more.
+"""Notifications that a user creates: a test of a receiver, and the replay of one that was given up.
 
-They go the way of all others, in the order of their group.
+They pass through the outbox like all others, in the order of their group.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ from service.storage.tables.alerting import OUTBOX
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenUp:
-    """A delivery that is taken to be replayed."""
+    """A locked delivery that is to be replayed."""
 
     delivery: StoredDelivery
     row: RowMapping
 
     @property
     def origin(self) -> int:
-        """Return the delivery whose body it is: what is replayed tells what was known then."""
+        """Return the delivery that its body was made for."""
         return self.delivery.replay_of or self.delivery.id
 
     @property
     def has_body(self) -> bool:
-        """Whether what was to be told is still kept."""
+        """Whether its body is still stored."""
         return bool(self.row["body"])
 
 
 class ByHand:
-    """Makes deliveries in one transaction."""
+    """Creates deliveries in one transaction."""
 
     def __init__(self, connection: Connection, now: datetime) -> None:
         self._connection = connection
         self._now = now
 
     def take(self, delivery: int) -> GivenUp | None:
-        """Return a delivery and hold it until the transaction ends; None if there is none."""
+        """Return a delivery and lock it until the transaction ends; None if there is none."""
         query = select(OUTBOX).where(OUTBOX.c.id == delivery).with_for_update()
         row = self._connection.execute(query).mappings().one_or_none()
         return None if row is None else GivenUp(delivery=delivery_of(row), row=row)
 
     def newer(self, taken: GivenUp) -> StoredDelivery | None:
-        """Return what tells as much or more of the same group, or is about to; None if nothing does."""
+        """Return a delivered or open notification of the group that is not older, None if there is none."""
         row = taken.row
         of_group = (
             OUTBOX.c.receiver == row["receiver"],
@@ -59,17 +59,17 @@ class ByHand:
             OUTBOX.c.state.in_((DELIVERED, *OPEN)),
         )
         query = select(OUTBOX).where(*of_group).order_by(OUTBOX.c.id.desc()).limit(1)
-        found = self._connection.execute(query).mappings().one_or_none()
-        return None if found is None else delivery_of(found)
+        newest = self._connection.execute(query).mappings().one_or_none()
+        return None if newest is None else delivery_of(newest)
 
     def replay(self, taken: GivenUp) -> StoredDelivery:
-        """Make a delivery of the same body; it has a name and attempts of its own."""
-        kept = ("cluster", "receiver", "group_key", "group_hash", "is_firing", "alerts", "body")
-        given = {name: taken.row[name] for name in (*kept, "reason")}
-        return self._add(**given, replay_of=taken.origin)
+        """Create a delivery with the same body; it has an id and attempts of its own."""
+        copied = ("cluster", "receiver", "group_key", "group_hash", "is_firing", "alerts", "body")
+        values = {name: taken.row[name] for name in (*copied, "reason")}
+        return self._add(**values, replay_of=taken.origin)
 
     def add_test(self, receiver: str, group_key: str, body: bytes) -> StoredDelivery:
-        """Make the delivery of a test message."""
+        """Create the delivery of a test message."""
         return self._add(
             cluster=None,
             receiver=receiver,
@@ -81,13 +81,13 @@ class ByHand:
             body=body,
         )
 
-    def _add(self, **given: Any) -> StoredDelivery:
+    def _add(self, **values: Any) -> StoredDelivery:
         new = insert(OUTBOX).values(
             webhook_id=f"msg_{uuid4().hex}",
             created_at=self._now,
             state="waiting",
             next_attempt_at=self._now,
-            **given,
+            **values,
         )
         row = self._connection.execute(new.returning(OUTBOX)).mappings().one()
         return delivery_of(row)

@@ -1,4 +1,4 @@
-"""What rounds have to send goes into the outbox, in the transaction of the round that found it."""
+"""Puts the notifications of a round into the outbox, in the transaction of that round."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ROW: Final = {
     "body": "text",
     "at": "timestamptz",
 }
-# A round that is stored once more has its notifications in the outbox already, sent or not.
+# A round that is stored again has its notifications in the outbox already, sent or not.
 _ENQUEUE: Final = text(
     "INSERT INTO outbox (webhook_id, cluster, receiver, group_key, group_hash, reason, "  # noqa: S608 - our own names
     "is_firing, alerts, body, created_at, state, next_attempt_at) "
@@ -34,7 +34,7 @@ _ENQUEUE: Final = text(
 
 
 def hash_of(group_key: str) -> str:
-    """Return what means a group's key in its rows: SHA-256, 64 hexadecimal digits."""
+    """Return the hash of a group's key in its rows: SHA-256, 64 hexadecimal digits."""
     return hashlib.sha256(group_key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -45,15 +45,15 @@ def enqueue(connection: Connection, cluster: int, outgoing: Sequence[Outgoing]) 
         connection.execute(_ENQUEUE, {"cluster": cluster, "rows": rows})
 
 
-def _row(one: Outgoing) -> Sequence[str]:
+def _row(notification: Outgoing) -> Sequence[str]:
     return (
-        one.webhook_id,
-        plain(one.receiver),
-        plain(one.group_key),
-        hash_of(one.group_key),
-        plain(one.reason.value),
-        "true" if one.is_firing else "false",
-        str(one.alerts),
-        base64.b64encode(one.body).decode(),
-        one.at.isoformat(),
+        notification.webhook_id,
+        plain(notification.receiver),
+        plain(notification.group_key),
+        hash_of(notification.group_key),
+        plain(notification.reason.value),
+        "true" if notification.is_firing else "false",
+        str(notification.alerts),
+        base64.b64encode(notification.body).decode(),
+        notification.at.isoformat(),
     )

@@ -1,7 +1,7 @@
-"""Who is late: notifications that another receiver is told of, and how much waits for whom.
+"""Late notifications, which go to the fallback receiver, and the backlog of each receiver.
 
-A notification that fires, and was not taken in time or at all, is told to the fallback receiver
-once, unless something newer of its group was. What ends later is told there too, if its beginning was.
+A firing notification that was not accepted in time or at all goes to the fallback receiver once, unless
+a newer one of its group did. Its end goes there too, if its beginning did.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Final
 
 from sqlalchemy import Engine, text
 
-from service.storage.database.translate import translated
+from service.storage.database.translate import translate_errors
 from service.storage.delivery.outbox import OWN
 from service.storage.delivery.posting import Message, post
 
 _LOOKBACK: Final = timedelta(days=1)
 _MOST: Final = 100  # at once
 
-# A repetition says nothing new to whom its group was told lately; who waits for the Watchdog misses
-# it without our help.
+# A repetition is not news if the fallback receiver got its group lately; whoever waits for the Watchdog
+# notices its absence anyway.
 _LATE: Final = text(f"""
 SELECT id, receiver, group_key, group_hash, cluster, reason, is_firing, alerts, body, created_at,
        state
@@ -37,30 +37,30 @@ WHERE (state IN ('waiting', 'sending') AND created_at <= :late
         AND newer.group_hash = o.group_hash AND newer.cluster IS NOT DISTINCT FROM o.cluster)
   AND reason <> 'watchdog'
   AND NOT (reason = 'repeat interval elapsed' AND EXISTS (
-      SELECT FROM outbox AS f JOIN outbox AS told ON told.id = f.fallback_of
+      SELECT FROM outbox AS f JOIN outbox AS original ON original.id = f.fallback_of
       WHERE f.fallback_of IS NOT NULL AND f.created_at >= :since
-        AND told.receiver = o.receiver AND told.group_hash = o.group_hash))
+        AND original.receiver = o.receiver AND original.group_hash = o.group_hash))
 ORDER BY id LIMIT :most
 """)  # noqa: S608 - constants of ours
 _ENDED: Final = text("""
-SELECT DISTINCT ON (told.receiver, told.group_hash) ended.id, ended.receiver, ended.group_key,
+SELECT DISTINCT ON (original.receiver, original.group_hash) ended.id, ended.receiver, ended.group_key,
        ended.group_hash, ended.cluster, ended.reason, ended.is_firing, ended.alerts, ended.body,
        ended.created_at, ended.state
 FROM outbox AS copy
-JOIN outbox AS told ON told.id = copy.fallback_of
+JOIN outbox AS original ON original.id = copy.fallback_of
 CROSS JOIN LATERAL (
      SELECT * FROM outbox AS later
-     WHERE later.id > told.id AND later.receiver = told.receiver
-       AND later.group_hash = told.group_hash AND later.cluster IS NOT DISTINCT FROM told.cluster
+     WHERE later.id > original.id AND later.receiver = original.receiver
+       AND later.group_hash = original.group_hash AND later.cluster IS NOT DISTINCT FROM original.cluster
      ORDER BY later.id DESC LIMIT 1) AS ended
 WHERE copy.fallback_of IS NOT NULL AND copy.is_firing AND copy.created_at >= :since
   AND NOT ended.is_firing AND length(ended.body) > 0
-  AND (told.cluster IS NULL OR told.cluster IN (SELECT id FROM cluster WHERE name = :name))
+  AND (original.cluster IS NULL OR original.cluster IN (SELECT id FROM cluster WHERE name = :name))
   AND NOT EXISTS (
       SELECT FROM outbox AS f JOIN outbox AS newer ON newer.id = f.fallback_of
-      WHERE f.fallback_of > told.id AND NOT newer.is_firing AND newer.receiver = told.receiver
-        AND newer.group_hash = told.group_hash AND newer.cluster IS NOT DISTINCT FROM told.cluster)
-ORDER BY told.receiver, told.group_hash, ended.id DESC LIMIT :most
+      WHERE f.fallback_of > original.id AND NOT newer.is_firing AND newer.receiver = original.receiver
+        AND newer.group_hash = original.group_hash AND newer.cluster IS NOT DISTINCT FROM original.cluster)
+ORDER BY original.receiver, original.group_hash, ended.id DESC LIMIT :most
 """)
 _COUNTS: Final = text(f"""
 SELECT receiver, count(*) FILTER (WHERE state <> 'dead') AS waiting,
@@ -74,7 +74,7 @@ GROUP BY receiver
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Late:
-    """A notification that its receiver has not taken, or the end of one."""
+    """A notification that its receiver has not accepted, or the end of one."""
 
     id: int
     receiver: str
@@ -91,7 +91,7 @@ class Late:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backlog:
-    """How much waits for one receiver."""
+    """Backlog of one receiver."""
 
     waiting: int = 0
     dead: int = 0  # given up within a day
@@ -99,26 +99,29 @@ class Backlog:
 
 
 class Backlogs:
-    """Observes the outbox of one service."""
+    """Reads the backlogs in the outbox of one service."""
 
     def __init__(self, engine: Callable[[], Engine], name: str) -> None:
         self._engine = engine  # raises StoreError as long as the database has not answered
         self._name = name
 
     def counts(self, now: datetime) -> dict[str, Backlog]:
-        """Return how much waits, by receiver."""
-        given = {"since": now - _LOOKBACK, "name": self._name}
-        with translated("the outbox cannot be counted"), self._engine().connect() as connection:
+        """Return the backlogs by receiver."""
+        parameters = {"since": now - _LOOKBACK, "name": self._name}
+        with (
+            translate_errors("the outbox cannot be counted"),
+            self._engine().connect() as connection,
+        ):
             return {
                 row.receiver: Backlog(waiting=row.waiting, dead=row.dead, oldest=row.oldest)
-                for row in connection.execute(_COUNTS, given)
+                for row in connection.execute(_COUNTS, parameters)
             }
 
     def late(
         self, fallback: str, *, after: timedelta, now: datetime, without: Collection[str] = ()
     ) -> list[Late]:
-        """Return what the fallback receiver has to be told, oldest first; `without` some receivers."""
-        given = {
+        """Return what the fallback receiver has to be notified of, oldest first, `without` some receivers."""
+        parameters = {
             "fallback": fallback,
             "late": now - after,
             "since": now - _LOOKBACK,
@@ -126,12 +129,15 @@ class Backlogs:
             "name": self._name,
             "most": _MOST,
         }
-        with translated("late deliveries cannot be read"), self._engine().connect() as connection:
-            rows = [*connection.execute(_LATE, given).mappings()]
-            rows += connection.execute(_ENDED, given).mappings()
+        with (
+            translate_errors("late deliveries cannot be read"),
+            self._engine().connect() as connection,
+        ):
+            rows = [*connection.execute(_LATE, parameters).mappings()]
+            rows += connection.execute(_ENDED, parameters).mappings()
         return [Late(**row) for row in sorted(rows, key=lambda row: int(row["id"]))]
 
     def post(self, messages: Sequence[Message]) -> int:
         """Put messages into the outbox; return how many were not there already."""
-        with translated("messages cannot be stored"), self._engine().begin() as connection:
+        with translate_errors("messages cannot be stored"), self._engine().begin() as connection:
             return sum(post(connection, message) is not None for message in messages)

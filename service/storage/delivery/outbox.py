@@ -1,13 +1,13 @@
-"""The outbox: what has to be delivered, claimed by one deliverer at a time, in order per group.
+"""The outbox: notifications to deliver, claimed by one deliverer at a time, in order per group.
 
 Only the oldest open row of a (receiver, group) is ever claimed. A claim is a lease that is committed
-before anything is sent: a deliverer that dies leaves it to run out, and the row is claimed again with
-the same webhook id. `next_attempt_at` alone says when a row is observed: of one that is being sent
-it is the end of its lease, and one that waits behind another is put off until that one is due, so
-that no claim passes over the same rows again and again.
+before anything is sent: if a deliverer dies, the lease expires, and the row is claimed again with the
+same webhook id. Only `next_attempt_at` decides when a row is read: while a row is being sent it is the
+end of its lease, and a row that waits behind another is put off until that one is due, so that no claim
+skips the same rows again and again.
 
-Open rows are few for PostgreSQL's planner, which forgets how fast they can become many. Every claim
-is therefore planned anew, and by the indexes that give the order.
+PostgreSQL's planner expects few open rows, although they can become many quickly. Every claim is
+therefore planned anew, and by the indexes that give the order.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from uuid import UUID
 from sqlalchemy import Connection, Engine, text
 
 from service.alerting.notifications.merging import Merged
-from service.storage.database.translate import translated
+from service.storage.database.translate import translate_errors
 
 LEASE: Final = timedelta(seconds=30)  # above the longest attempt
-SCANNED: Final = 50  # due rows that are observed in one statement, and more if they all wait
+SCANNED: Final = 50  # due rows that one statement reads, and more if they all wait
 MOST_SCANNED: Final = 2000
-ABSORBED: Final = 500  # older rows that one newer row takes the place of, at once
+ABSORBED: Final = 500  # older rows that one newer row supersedes at once
 
-# What a service may send: its own clusters' rows, and those of no cluster.
+# Rows that a service may send: those of its own clusters, and those without a cluster.
 OWN: Final = "(cluster IS NULL OR cluster IN (SELECT id FROM cluster WHERE name = :name))"
 
 _PLANS: Final = text(
@@ -63,8 +63,8 @@ _RELEASE: Final = text("""
 UPDATE outbox SET state = 'waiting', next_attempt_at = :now, lease_until = NULL, lease_owner = NULL
 WHERE id = ANY(:ids) AND state = 'sending' AND lease_owner = :owner
 """)
-# Whoever completes the head makes the next one due: a head that is locked is just being completed, and
-# one that is shared is completed after this.
+# Completing the head makes the next row due: a locked head is just being completed, and one that is
+# share-locked here is completed afterwards.
 _PUT_OFF: Final = text("""
 WITH held AS (
      SELECT id FROM outbox WHERE id = ANY(:heads) AND state IN ('waiting', 'sending')
@@ -98,11 +98,11 @@ Merge = Callable[[Sequence[bytes], bytes], Merged | None]  # older bodies in ord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendCapacity:
-    """How many notifications a receiver may be sent now, each of another group."""
+    """How many notifications may be sent to a receiver now, each of another group."""
 
     receiver: str
     free: int
-    merge: Merge  # None of it: what the newest says is enough
+    merge: Merge  # returns None if the newest body is enough
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,14 +118,14 @@ class Claimed:
     is_firing: bool
     alerts: int
     body: bytes
-    created_at: datetime  # aware, UTC; of the oldest whose place it takes
+    created_at: datetime  # aware, UTC; of the oldest that it supersedes
     attempts: int  # that failed so far
     cluster: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claims:
-    """What an observation of the outbox brought."""
+    """Result of claiming from the outbox."""
 
     claimed: tuple[Claimed, ...] = ()
     superseded: tuple[str, ...] = ()  # a receiver's name for each notification
@@ -146,36 +146,39 @@ class Outbox:
         self._owner = owner
 
     def claim(
-        self, rooms: Sequence[SendCapacity], now: datetime, busy: Collection[int] = ()
+        self, capacities: Sequence[SendCapacity], now: datetime, busy: Collection[int] = ()
     ) -> Claims:
-        """Lease what is due, as much as there is space for; it is committed when this returns.
+        """Lease due notifications within the capacities; committed when this returns.
 
-        `busy` are ids that are under way here, whatever became of their leases.
+        `busy` are ids that this process is sending, whatever became of their leases.
 
         Raises:
             StoreError: nothing was claimed, or the answer to COMMIT was lost.
         """
         claimed: list[Claimed] = []
         superseded: list[str] = []
-        with translated("deliveries cannot be claimed"), self._engine().begin() as connection:
+        with translate_errors("deliveries cannot be claimed"), self._engine().begin() as connection:
             connection.execute(_PLANS)
             turn = _Turn(connection, self._name, self._owner, now)
-            for capacity in rooms:
-                for one in turn.leased(capacity, busy):
-                    latest, count = turn.latest(one, capacity.merge)
+            for capacity in capacities:
+                for head in turn.lease_heads(capacity, busy):
+                    latest, count = turn.latest(head, capacity.merge)
                     claimed.append(latest)
                     superseded += [capacity.receiver] * count
         return Claims(claimed=tuple(claimed), superseded=tuple(superseded))
 
     def release(self, rows: Sequence[int], now: datetime) -> None:
-        """Give back what was claimed and not sent, so that it is due at once.
+        """Release claimed notifications that were not sent, so that they are due at once.
 
         Raises:
-            StoreError: the database is away; leases run out by themselves.
+            StoreError: the database is away; leases expire by themselves.
         """
-        given = {"ids": list(rows), "now": now, "owner": self._owner}
-        with translated("deliveries cannot be given back"), self._engine().begin() as connection:
-            connection.execute(_RELEASE, given)
+        parameters = {"ids": list(rows), "now": now, "owner": self._owner}
+        with (
+            translate_errors("deliveries cannot be given back"),
+            self._engine().begin() as connection,
+        ):
+            connection.execute(_RELEASE, parameters)
 
 
 class _Turn:
@@ -188,35 +191,35 @@ class _Turn:
         self._now = now
         self._until = now + LEASE
 
-    def leased(self, capacity: SendCapacity, busy: Collection[int]) -> list[Claimed]:
-        """Lease the heads of a receiver's groups that are due, and put off what is behind them."""
+    def lease_heads(self, capacity: SendCapacity, busy: Collection[int]) -> list[Claimed]:
+        """Lease the due heads of a receiver's groups, and put off the rows behind them."""
         leased: list[Claimed] = []
         passed: set[int] = set()
         scanned = SCANNED
         while len(leased) < capacity.free:
-            found = self._due(capacity.receiver, scanned)
-            due = [one for one in found if one.id not in passed]
-            heads = list(dict.fromkeys(one.head for one in due if self._may_claim(one, busy)))
+            batch = self._due(capacity.receiver, scanned)
+            due = [row for row in batch if row.id not in passed]
+            heads = list(dict.fromkeys(row.head for row in due if self._may_claim(row, busy)))
             taken = self._lease(heads[: capacity.free - len(leased)])
             leased += taken
-            self._put_off(due, {one.id for one in taken}, busy)
-            passed |= {one.id for one in due}
-            if not due or len(found) < scanned:
+            self._put_off(due, {row.id for row in taken}, busy)
+            passed |= {row.id for row in due}
+            if not due or len(batch) < scanned:
                 break
             scanned = min(2 * scanned, MOST_SCANNED)
         return leased
 
     def latest(self, head: Claimed, merge: Merge) -> tuple[Claimed, int]:
-        """Return what is to be sent of a group: a newer state takes the place of one that is stuck."""
+        """Return what to send of a group, and how many stuck rows it supersedes."""
         behind = self._behind(head) if head.attempts else []
         if not behind:
             return head, 0
         older, newest = [head, *behind[:-1]], behind[-1]
-        merged = merge([one.body for one in older], newest.body)
+        merged = merge([delivery.body for delivery in older], newest.body)
         latest = replace(newest, created_at=min(head.created_at, newest.created_at))
         if merged is not None:
             latest = replace(latest, body=merged.body, alerts=merged.alerts)
-        ids = [one.id for one in older]
+        ids = [delivery.id for delivery in older]
         self._do(_SUPERSEDED, ids=ids, by=latest.id, now=self._now)
         self._do(
             _ABSORBING,
@@ -241,20 +244,20 @@ class _Turn:
         rows = self._do(_LOCK, heads=heads, now=self._now).mappings()
         taken = [Claimed(**row) for row in rows]
         if taken:
-            ids = [one.id for one in taken]
+            ids = [delivery.id for delivery in taken]
             self._do(_LEASE, ids=ids, until=self._until, owner=self._owner)
         return taken
 
     def _put_off(self, due: Sequence[_Due], taken: set[int], busy: Collection[int]) -> None:
-        """Observe what waits behind a row no sooner than at that row."""
+        """Put off rows behind a head until that head is due."""
         later: list[tuple[int, int, datetime]] = []
-        for one in due:
-            if one.id in taken:
+        for row in due:
+            if row.id in taken:
                 continue
-            if one.head in taken or one.head in busy:
-                later.append((one.id, one.head, self._until))
-            elif one.head_at > self._now:
-                later.append((one.id, one.head, one.head_at))
+            if row.head in taken or row.head in busy:
+                later.append((row.id, row.head, self._until))
+            elif row.head_at > self._now:
+                later.append((row.id, row.head, row.head_at))
         if later:
             ids, heads, ats = map(list, zip(*later, strict=True))
             self._do(_PUT_OFF, ids=ids, heads=heads, ats=ats)
@@ -270,5 +273,5 @@ class _Turn:
         )
         return [Claimed(**row) for row in rows.mappings()]
 
-    def _do(self, statement: Any, **given: object) -> Any:
-        return self._connection.execute(statement, given)
+    def _do(self, statement: Any, **parameters: object) -> Any:
+        return self._connection.execute(statement, parameters)

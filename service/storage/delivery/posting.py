@@ -1,4 +1,4 @@
-"""Puts single messages into the outbox: those that no round has made."""
+"""Puts single messages that no round has made into the outbox."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from service.storage.tables.alerting import OUTBOX
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """What one receiver is to be told; `group_hash` says what it is kept in order with."""
+    """A message to one receiver; messages with one `group_hash` are sent in order."""
 
     receiver: str
     group_key: str
     group_hash: str
     reason: str
     is_firing: bool
-    alerts: int  # how many it tells of
-    body: bytes  # as it is kept: `service.alerting.notifications.channels.body_of`
+    alerts: int  # number of alerts in it
+    body: bytes  # as it is stored: `service.alerting.notifications.channels.body_of`
     at: datetime  # aware, UTC
     cluster: int | None = None  # row id; None: of no cluster
     replay_of: int | None = None
@@ -31,13 +31,13 @@ class Message:
 
 
 def group_hash(group_key: str, *kind: str) -> str:
-    """Return the hash of a group; messages of another `kind` are kept in order by themselves."""
+    """Return the hash of a group; each `kind` of messages has an order of its own."""
     text = "\0".join((*kind, group_key))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def post(connection: Connection, message: Message) -> int | None:
-    """Store a message; return its row id, None if a fallback of the same one is there already."""
+    """Store a message; return its row id, None if a fallback of the same notification exists."""
     new = insert(OUTBOX).values(
         webhook_id=str(uuid4()),
         cluster=message.cluster,
@@ -54,5 +54,5 @@ def post(connection: Connection, message: Message) -> int | None:
         replay_of=message.replay_of,
         fallback_of=message.fallback_of,
     )
-    found = connection.execute(new.on_conflict_do_nothing().returning(OUTBOX.c.id))
-    return found.scalar_one_or_none()
+    inserted = connection.execute(new.on_conflict_do_nothing().returning(OUTBOX.c.id))
+    return inserted.scalar_one_or_none()

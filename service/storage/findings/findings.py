@@ -1,7 +1,7 @@
-"""The findings and their transitions: three statements per round, however much changed.
+"""Findings and their transitions: three statements per round, however many changed.
 
-Rows travel as one parameter. A finding keeps its row for ever: the same rule and labels open
-it again, and its transitions tell the story.
+Rows are passed as one parameter. A finding keeps its row for ever: the same rule and labels open it
+again, and its transitions are its history.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from rules.judgement import Finding
 from rules.open_findings import Change, EndReason, Identity, OpenFinding, Step
 from rules.verdict import Kind, Severity, Verdict
 from service.storage.database.bulk import json_value, lines_of, plain, rows_from
-from service.storage.database.translate import translated
+from service.storage.database.translate import translate_errors
 from service.storage.tables.core import FINDING, TRANSITION
 
 _REMEMBERED: Final = 32_768
 _SORTED: Final = JSONEncoder(sort_keys=True)
-SAID: Final = (Step.OPENED, Step.STILL, Step.AGAIN, Step.UNKNOWN)
+OPEN_STEPS: Final = (Step.OPENED, Step.STILL, Step.AGAIN, Step.UNKNOWN)
 
-_SAID: Final = {
+_OPEN: Final = {
     "rule_id": "text",
     "labels": "jsonb",
     "labels_hash": "text",
@@ -47,7 +47,7 @@ _OTHER: Final = {
     "reason": "text",
     "evidence": "jsonb",
 }
-_TOLD: Final = {
+_TRANSITION: Final = {
     "rule_id": "text",
     "labels_hash": "text",
     "before": "text",
@@ -60,7 +60,7 @@ INSERT INTO finding AS f (cluster, rule_id, labels, labels_hash, verdict, reason
                           severity, kind, since, last_breach_at, last_judged_at)
 SELECT :cluster, r.rule_id, r.labels, r.labels_hash, r.after, r.reason, r.evidence,
        r.severity, r.kind, :at, :at, :at
-FROM {rows_from("rows", _SAID)}
+FROM {rows_from("rows", _OPEN)}
 ON CONFLICT (cluster, rule_id, labels_hash) DO UPDATE SET
     verdict = excluded.verdict, reason = excluded.reason, evidence = excluded.evidence,
     severity = excluded.severity, kind = excluded.kind, last_judged_at = excluded.last_judged_at,
@@ -86,7 +86,7 @@ WHERE f.cluster = :cluster AND f.rule_id = r.rule_id AND f.labels_hash = r.label
 _TRANSITIONS: Final = text(f"""
 INSERT INTO transition (finding, at, from_verdict, to_verdict, reason, evidence)
 SELECT f.id, :at, r.before, r.after, r.reason, r.evidence
-FROM {rows_from("rows", _TOLD)}
+FROM {rows_from("rows", _TRANSITION)}
 JOIN finding AS f ON f.cluster = :cluster AND f.rule_id = r.rule_id AND f.labels_hash = r.labels_hash
 WHERE f.ended_at IS NULL OR f.ended_at = :at
 ORDER BY r.place
@@ -95,7 +95,7 @@ ORDER BY r.place
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFinding:
-    """One finding as it is in the database."""
+    """A finding as stored."""
 
     id: int
     rule_id: str
@@ -125,13 +125,13 @@ class StoredTransition:
     finding: int
     at: datetime
     from_verdict: Verdict | None  # None: it was not open
-    to_verdict: Verdict | None  # None: it is judged no more
+    to_verdict: Verdict | None  # None: it is no longer judged
     reason: str
     evidence: Evidence
 
 
 def load_open(engine: Engine, cluster: int) -> dict[Identity, OpenFinding]:
-    """Return what the lifecycle needs of a cluster's open findings."""
+    """Return a cluster's open findings by identity, as the lifecycle needs them."""
     return {
         stored.identity: OpenFinding(
             identity=stored.identity,
@@ -150,56 +150,56 @@ def load_open(engine: Engine, cluster: int) -> dict[Identity, OpenFinding]:
 
 
 def list_findings(engine: Engine, cluster: int, *, only_open: bool) -> list[StoredFinding]:
-    """Return a cluster's findings in the order in which their rows were made."""
-    wanted = select(FINDING).where(FINDING.c.cluster == cluster).order_by(FINDING.c.id)
+    """Return a cluster's findings in the order of their row ids."""
+    query = select(FINDING).where(FINDING.c.cluster == cluster).order_by(FINDING.c.id)
     if only_open:
-        wanted = wanted.where(FINDING.c.ended_at.is_(None))
-    with translated("findings cannot be read"), engine.connect() as connection:
-        return [finding_of(row) for row in connection.execute(wanted).mappings()]
+        query = query.where(FINDING.c.ended_at.is_(None))
+    with translate_errors("findings cannot be read"), engine.connect() as connection:
+        return [finding_of(row) for row in connection.execute(query).mappings()]
 
 
 def list_transitions(engine: Engine, finding: int) -> list[StoredTransition]:
     """Return the transitions of a finding, oldest first."""
-    wanted = select(TRANSITION).where(TRANSITION.c.finding == finding).order_by(TRANSITION.c.id)
-    with translated("transitions cannot be read"), engine.connect() as connection:
-        return [transition_of(row) for row in connection.execute(wanted).mappings()]
+    query = select(TRANSITION).where(TRANSITION.c.finding == finding).order_by(TRANSITION.c.id)
+    with translate_errors("transitions cannot be read"), engine.connect() as connection:
+        return [transition_of(row) for row in connection.execute(query).mappings()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingRows:
-    """What rounds changed as lines for the database; empty for no rows."""
+    """Changes of a round as lines for the database; empty for no rows."""
 
-    said: str
+    open: str
     others: str
-    reported: str
+    transitions: str
 
 
 def rows_of(changes: Sequence[Change]) -> FindingRows:
     """Return changes as lines."""
     shown = [(change, _evidence(change.finding)) for change in changes]
     return FindingRows(
-        said=lines_of(_said(*one) for one in shown if one[0].step in SAID),
-        others=lines_of(_other(*one) for one in shown if one[0].step not in SAID),
-        reported=lines_of(_told(*one) for one in shown if one[0].is_transition),
+        open=lines_of(_open_row(*pair) for pair in shown if pair[0].step in OPEN_STEPS),
+        others=lines_of(_other_row(*pair) for pair in shown if pair[0].step not in OPEN_STEPS),
+        transitions=lines_of(_transition_row(*pair) for pair in shown if pair[0].is_transition),
     )
 
 
 def save(connection: Connection, cluster: int, rows: FindingRows, at: datetime) -> None:
-    """Store what one round changed; `at` is the time of the round."""
+    """Store the changes of one round; `at` is the time of the round."""
     for statement, lines in (
-        (_UPSERT, rows.said),
+        (_UPSERT, rows.open),
         (_UPDATE, rows.others),
-        (_TRANSITIONS, rows.reported),
+        (_TRANSITIONS, rows.transitions),
     ):
         if lines:
             connection.execute(statement, {"cluster": cluster, "at": at, "rows": lines})
 
 
 def close_finding(engine: Engine, finding: int, at: datetime) -> bool:
-    """End a finding because a person says so; False if it is not open.
+    """Close a finding on request; return False if it is not open.
 
-    Who carries the open findings from round to round has to drop it too; until then only a breach
-    opens it again.
+    The caller has to drop it from the open findings in memory too; until then only a breach opens it
+    again.
     """
     closed = text("""
         WITH closed AS (
@@ -208,20 +208,20 @@ def close_finding(engine: Engine, finding: int, at: datetime) -> bool:
             RETURNING f.id, old.verdict, f.evidence)
         INSERT INTO transition (finding, at, from_verdict, to_verdict, reason, evidence)
         SELECT id, :at, verdict, NULL, :why, evidence FROM closed""")
-    with translated(f"finding {finding} cannot be closed"), engine.begin() as connection:
-        given = {"id": finding, "at": at, "why": EndReason.CLOSED.value}
-        return connection.execute(closed, given).rowcount == 1
+    with translate_errors(f"finding {finding} cannot be closed"), engine.begin() as connection:
+        parameters = {"id": finding, "at": at, "why": EndReason.CLOSED.value}
+        return connection.execute(closed, parameters).rowcount == 1
 
 
 Row = Sequence[str | None]
 
 
-def _said(change: Change, evidence: str) -> Row:
-    """Return a line of what is open, in the order of `_SAID`."""
-    finding, (known, its_hash) = change.finding, _named(change.identity[1])
+def _open_row(change: Change, evidence: str) -> Row:
+    """Return the line of an open finding, in the order of `_OPEN`."""
+    finding, (labels, its_hash) = change.finding, _named(change.identity[1])
     return (
         plain(change.identity[0]),
-        known,
+        labels,
         its_hash,
         _word(change.after),
         plain(_reason(change, finding)),
@@ -231,8 +231,8 @@ def _said(change: Change, evidence: str) -> Row:
     )
 
 
-def _other(change: Change, evidence: str) -> Row:
-    """Return a line of what was not seen or is over, in the order of `_OTHER`."""
+def _other_row(change: Change, evidence: str) -> Row:
+    """Return the line of an absent or ended finding, in the order of `_OTHER`."""
     finding = change.finding
     return (
         plain(change.identity[0]),
@@ -245,8 +245,8 @@ def _other(change: Change, evidence: str) -> Row:
     )
 
 
-def _told(change: Change, evidence: str) -> Row:
-    """Return a line of a transition, in the order of `_TOLD`."""
+def _transition_row(change: Change, evidence: str) -> Row:
+    """Return the line of a transition, in the order of `_TRANSITION`."""
     finding = change.finding
     return (
         plain(change.identity[0]),
@@ -263,32 +263,32 @@ def _evidence(finding: Finding | None) -> str:
 
 
 def _reason(change: Change, finding: Finding | None) -> str:
-    """Return the rule's reason; an end that is not the rule's own has one of its own."""
+    """Return the rule's reason, or the end reason if the rule did not end the finding."""
     ended_by_us = change.end_reason not in (None, EndReason.OK)
     return str(change.end_reason) if ended_by_us or finding is None else finding.reason
 
 
-@lru_cache(maxsize=_REMEMBERED)  # what is open comes with every round
+@lru_cache(maxsize=_REMEMBERED)  # open findings come with every round
 def _named(labels: tuple[tuple[str, str], ...]) -> tuple[str, str]:
     """Return labels as JSON, and their hash."""
-    known = storable(dict(labels))
-    return json_value(known), labels_hash(known)
+    stored_labels = storable(dict(labels))
+    return json_value(stored_labels), labels_hash(stored_labels)
 
 
 def labels_hash(labels: Mapping[str, str]) -> str:
-    """Return what means a finding's labels in its row: SHA-256, 64 hexadecimal digits."""
+    """Return the hash of a finding's labels in its row: SHA-256, 64 hexadecimal digits."""
     return hashlib.sha256(_SORTED.encode(storable(labels)).encode()).hexdigest()
 
 
 def storable(labels: Mapping[str, str]) -> dict[str, str]:
-    """PostgreSQL's text cannot hold NUL, which a group's name may; one name must not stop all."""
+    """Return labels without NUL, which PostgreSQL's text rejects and a group id may contain."""
     return {name: storable_text(value) for name, value in labels.items()}
 
 
 def storable_evidence(evidence: Evidence) -> dict[str, EvidenceValue]:
-    """Return evidence as the database can hold it; names of groups and producers are in it too."""
+    """Return evidence without NUL; it contains names of groups and producers too."""
     return {
-        name: [{key: _scalar(one) for key, one in row.items()} for row in value]
+        name: [{key: _scalar(scalar) for key, scalar in row.items()} for row in value]
         if isinstance(value, list)
         else _scalar(value)
         for name, value in evidence.items()
@@ -300,7 +300,7 @@ def _scalar(value: Scalar) -> Scalar:
 
 
 def storable_text(text: str) -> str:
-    """Return a text as the database can hold it."""
+    """Return a text with NUL replaced by a symbol."""
     return text.replace("\0", "\N{SYMBOL FOR NULL}")
 
 
@@ -314,11 +314,11 @@ def _verdict(word: str | None) -> Verdict | None:
 
 def finding_of(row: RowMapping) -> StoredFinding:
     """Return the finding in a row of its table."""
-    kept = {name: row[name] for name in StoredFinding.__dataclass_fields__}
-    kept["verdict"] = _verdict(row["verdict"])
-    kept["severity"], kept["kind"] = Severity(row["severity"]), Kind(row["kind"])
-    kept["end_reason"] = None if row["end_reason"] is None else EndReason(row["end_reason"])
-    return StoredFinding(**kept)
+    values = {name: row[name] for name in StoredFinding.__dataclass_fields__}
+    values["verdict"] = _verdict(row["verdict"])
+    values["severity"], values["kind"] = Severity(row["severity"]), Kind(row["kind"])
+    values["end_reason"] = None if row["end_reason"] is None else EndReason(row["end_reason"])
+    return StoredFinding(**values)
 
 
 def transition_of(row: RowMapping) -> StoredTransition:

@@ -1,7 +1,7 @@
-"""What became of findings, for readers: pages of them, and the story of one.
+"""Queries of stored findings: pages of them, and one finding with its transitions.
 
-It only reads. A page goes on after the last row of the one before (keyset), so that findings that
-come meanwhile neither repeat nor hide another.
+A page begins after the last row of the previous one (keyset pagination), so that new findings neither
+repeat nor hide others.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB, JSONPATH
 
 from rules.verdict import Severity, Verdict
-from service.storage.database.translate import translated
+from service.storage.database.translate import translate_errors
 from service.storage.findings.findings import (
     StoredFinding,
     StoredTransition,
@@ -52,19 +52,19 @@ class FindingFilter:
     rule_ids: frozenset[str] | None = None  # any of them
     severity: Severity | None = None
     verdict: Verdict | None = None
-    # A pattern: an asterisk matches any text. For the one of the labels, or one in `partitions`.
+    # A pattern: an asterisk matches any text. Matches the label, or a row in `partitions`.
     topic: str | None = None
     partition: int | None = None
-    group: str | None = None  # a pattern for the one of the labels, or one in `groups_beyond`
+    group: str | None = None  # a pattern; matches the label, or a row in `groups_beyond`
     breached_since: datetime | None = None
     after: tuple[datetime, int] | None = None  # time and row id of the last one already shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastFinding:
-    """A stored finding and the id of the cluster in which it was found."""
+    """A stored finding and the id of its cluster."""
 
-    cluster_id: str  # empty if no broker had told it
+    cluster_id: str  # empty if no broker had reported it
     finding: StoredFinding
 
 
@@ -75,18 +75,18 @@ class FindingHistory:
         self._engine = engine  # raises StoreError as long as the database has not answered
         self._name = name
 
-    def page(self, wanted: FindingFilter, limit: int) -> list[PastFinding]:
-        """Return findings, newest first: by their end if only ended ones are wanted, else by start."""
-        when = FINDING.c.ended_at if wanted.only_ended else FINDING.c.since
-        query = self._select().where(*_conditions(wanted))
-        if wanted.after is not None:
-            timestamp, row = wanted.after
+    def page(self, filters: FindingFilter, limit: int) -> list[PastFinding]:
+        """Return findings, newest first: by their end if only ended ones are selected, else by start."""
+        when = FINDING.c.ended_at if filters.only_ended else FINDING.c.since
+        query = self._select().where(*_conditions(filters))
+        if filters.after is not None:
+            timestamp, row = filters.after
             last = tuple_(bindparam("timestamp", timestamp, when.type), bindparam("row", row))
             query = query.where(tuple_(when, FINDING.c.id) < last)
         return self._read(query.order_by(when.desc(), FINDING.c.id.desc()).limit(limit))
 
     def one(self, rule_id: str, hash_begins: str) -> PastFinding | None:
-        """Return the newest finding of a rule whose labels' hash begins so."""
+        """Return the newest finding of a rule whose labels' hash begins with `hash_begins`."""
         is_it = and_(
             FINDING.c.rule_id == rule_id,
             FINDING.c.labels_hash.startswith(hash_begins, autoescape=True),
@@ -98,7 +98,7 @@ class FindingHistory:
         """Return the last transitions of a finding, oldest first."""
         of_it = select(TRANSITION).where(TRANSITION.c.finding == finding)
         last = of_it.order_by(TRANSITION.c.id.desc()).limit(LAST_TRANSITIONS)
-        with translated("transitions cannot be read"), self._engine().connect() as connection:
+        with translate_errors("transitions cannot be read"), self._engine().connect() as connection:
             rows = [transition_of(row) for row in connection.execute(last).mappings()]
         return rows[::-1]
 
@@ -108,7 +108,7 @@ class FindingHistory:
         return select(*columns).select_from(joined).where(CLUSTER.c.name == self._name)
 
     def _read(self, query: Select[tuple[object, ...]]) -> list[PastFinding]:
-        with translated("findings cannot be read"), self._engine().connect() as connection:
+        with translate_errors("findings cannot be read"), self._engine().connect() as connection:
             return [_past(row) for row in connection.execute(query).mappings()]
 
 
@@ -116,33 +116,33 @@ def _past(row: RowMapping) -> PastFinding:
     return PastFinding(cluster_id=row["of_cluster_id"], finding=finding_of(row))
 
 
-def _conditions(wanted: FindingFilter) -> list[ColumnElement[bool]]:
+def _conditions(filters: FindingFilter) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = []
-    if wanted.only_ended:
+    if filters.only_ended:
         conditions.append(FINDING.c.ended_at.is_not(None))
-    if wanted.rule_id is not None:
-        conditions.append(FINDING.c.rule_id == wanted.rule_id)
-    if wanted.severity is not None:
-        conditions.append(FINDING.c.severity == wanted.severity.value)
-    if wanted.verdict is not None:
-        conditions.append(FINDING.c.verdict == wanted.verdict.name.lower())
-    if wanted.rule_ids is not None:
-        conditions.append(FINDING.c.rule_id.in_(sorted(wanted.rule_ids)))
-    if wanted.breached_since is not None:
-        conditions.append(FINDING.c.last_breach_at >= wanted.breached_since)
-    return [*conditions, *_places(wanted)]
+    if filters.rule_id is not None:
+        conditions.append(FINDING.c.rule_id == filters.rule_id)
+    if filters.severity is not None:
+        conditions.append(FINDING.c.severity == filters.severity.value)
+    if filters.verdict is not None:
+        conditions.append(FINDING.c.verdict == filters.verdict.name.lower())
+    if filters.rule_ids is not None:
+        conditions.append(FINDING.c.rule_id.in_(sorted(filters.rule_ids)))
+    if filters.breached_since is not None:
+        conditions.append(FINDING.c.last_breach_at >= filters.breached_since)
+    return [*conditions, *_places(filters)]
 
 
-def _places(wanted: FindingFilter) -> Iterator[ColumnElement[bool]]:
+def _places(filters: FindingFilter) -> Iterator[ColumnElement[bool]]:
     labels = FINDING.c.labels
-    if wanted.topic is not None:
-        pattern = like_of(wanted.topic)
+    if filters.topic is not None:
+        pattern = like_of(filters.topic)
         of_label = labels["topic"].astext.like(pattern, escape=ESCAPE)
         yield or_(of_label, _has_row(PARTITIONS, "topic", pattern))
-    if wanted.partition is not None:
-        yield labels["partition"].astext == str(wanted.partition)
-    if wanted.group is not None:
-        pattern = like_of(wanted.group)
+    if filters.partition is not None:
+        yield labels["partition"].astext == str(filters.partition)
+    if filters.group is not None:
+        pattern = like_of(filters.group)
         yield or_(
             labels["group"].astext.like(pattern, escape=ESCAPE),
             _has_row(GROUPS_BEYOND, "group", pattern),
@@ -150,7 +150,7 @@ def _places(wanted: FindingFilter) -> Iterator[ColumnElement[bool]]:
 
 
 def _has_row(rows: str, key: str, pattern: str) -> ColumnElement[bool]:
-    """Tell whether a row of the evidence has such a name; evidence of another form has none."""
+    """Return the condition that a row of the evidence has a matching name; other evidence has none."""
     path = cast(rows, JSONPATH)
     row = func.jsonb_path_query(FINDING.c.evidence, path, type_=JSONB).column_valued(f"{key}_row")
     name = row[key].astext

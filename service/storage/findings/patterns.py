@@ -1,4 +1,4 @@
-"""Patterns of names as the API takes them, for the database: an asterisk matches any text."""
+"""Name patterns of the API as SQL: an asterisk matches any text."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ ESCAPE: Final = "!"
 
 
 def like_of(pattern: str) -> str:
-    """Return a pattern of ours as one of LIKE with `ESCAPE`; a name is stored without NUL."""
+    """Return a name pattern as a LIKE pattern with `ESCAPE`; names are stored without NUL."""
     text = pattern.replace(ESCAPE, ESCAPE * 2).replace("%", f"{ESCAPE}%").replace("_", f"{ESCAPE}_")
     return storable_text(text).replace("*", "%")

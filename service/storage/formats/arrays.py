@@ -1,4 +1,4 @@
-"""Columns and lists as named arrays, and plain values among them."""
+"""Columns, lists and plain values as named arrays."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def put_column(into: Arrays, name: str, column: Column, base: Column | None = None) -> None:
-    """Put a column; its values as differences from those of `base`."""
+    """Add a column, as differences from the values of `base`."""
     into[name] = column.values if base is None else column.values - base.values
     into[f"{name}?"] = np.packbits(column.valid)
 
 
 def read_column(arrays: Arrays, name: str, rows: int, base: Column | None = None) -> Column:
-    """Return what `put_column` was given."""
+    """Read a column that `put_column` added."""
     values = ints_of(arrays[name], rows)
     valid = np.unpackbits(arrays[f"{name}?"], count=rows).astype(np.bool_)
     return Column(values if base is None else values + base.values, valid)
 
 
 def put_lists(into: Arrays, name: str, lists: Ragged) -> None:
-    """Put lists of integers."""
+    """Add lists of integers."""
     into[name], into[f"{name}#"] = lists.values, lists.lengths
     into[f"{name}?"] = np.packbits(lists.valid)
 
 
 def read_lists(arrays: Arrays, name: str, rows: int) -> Ragged:
-    """Return what `put_lists` was given."""
+    """Read lists that `put_lists` added."""
     lengths = ints_of(arrays[f"{name}#"], rows)
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
     valid = np.unpackbits(arrays[f"{name}?"], count=rows).astype(np.bool_)
@@ -42,26 +42,26 @@ def read_lists(arrays: Arrays, name: str, rows: int) -> Ragged:
 
 
 def ints_of(array: NDArray[Any], rows: int | None = None) -> Int64s:
-    """Return an array as integers, checked."""
+    """Return an array of integers, after checking its type and length."""
     if array.dtype != np.int64 or array.ndim != 1 or rows not in (None, len(array)):
         raise ValueError("a column of another type or length")
     return array
 
 
 def text_of(value: object) -> NDArray[np.uint8]:
-    """Return plain values as an array of bytes."""
+    """Encode plain values as JSON in an array of bytes."""
     return np.frombuffer(json.dumps(value).encode(), np.uint8)
 
 
 def read_text(array: NDArray[Any]) -> Any:
-    """Return what `text_of` was given."""
+    """Decode values that `text_of` encoded."""
     return json.loads(array.tobytes())
 
 
 def put_unchanged(
     into: Arrays, name: str, unchanged: UnchangedSince, base: Column | None = None
 ) -> None:
-    """Put since when values have stood; the values as differences from those of `base`."""
+    """Add values and since when they are unchanged; the values as differences from those of `base`."""
     put_column(into, f"{name}.values", unchanged.values, base)
     put_column(into, f"{name}.since", unchanged.since_us)
 
@@ -69,6 +69,6 @@ def put_unchanged(
 def read_unchanged(
     arrays: Arrays, name: str, rows: int, base: Column | None = None
 ) -> UnchangedSince:
-    """Return what `put_unchanged` was given."""
+    """Read what `put_unchanged` added."""
     values = read_column(arrays, f"{name}.values", rows, base)
     return UnchangedSince(values, read_column(arrays, f"{name}.since", rows))

@@ -1,8 +1,8 @@
 """The memory of a cluster as compressed bytes: an .npz archive without pickles.
 
-Offsets of one partition lie close to each other, so that all but the high watermark are kept as
-differences to it; absent values are 0 on both sides. Measured with
-arbitrary offsets, which compress worst: 200 kB for 10,000 partitions, 270 kB for 31,590 commits.
+Offsets of one partition are close to each other, so all but the high watermark are stored as differences
+from it; absent values are 0 on both sides. Measured with arbitrary offsets, which compress worst: 200 kB
+for 10,000 partitions, 270 kB for 31,590 commits.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ from service.storage.formats.observations import put_observations, read_observat
 from service.storage.formats.sequence import plain_sequences, sequences_of
 
 FORMAT: Final = 4
-# Format 1 does not tell when a commit was last seen, format 2 not of elections under whose old leader
-# nobody had observed, and formats to 3 have other names.
+# Format 1 lacks when a commit was last seen, format 2 lacks elections whose old leader was never
+# observed, and formats up to 3 have other names.
 READABLE: Final = (1, 2, 3, 4)
 PRESENT_NAMES: Final = 4
 COMPRESSION: Final = 1  # zlib's fastest: 6 takes three times as long for a tenth less
 COLUMNS: Final = ("leader", "leader_epoch", "min_insync_replicas")
-# Absent in older checkpoints, where nothing of it was told.
+# Absent in older checkpoints.
 UNCLEAN: Final = "unclean_election_enabled"
 EXPIRED: Final = "commit.expired_below"
 GROUPS: Final = "group.names"
@@ -71,37 +71,37 @@ LISTS: Final = ("replicas", "isr", "elr", "last_known_elr")
 class Checkpoint:
     """What a restart needs of one cluster."""
 
-    memory: Memory | None = None  # None before the first round that saw something
+    memory: Memory | None = None  # None before the first successful round
     unknown_since: Mapping[str, int] = field(default_factory=dict)  # rule id -> microseconds
-    log_positions: Mapping[str, str] = field(default_factory=dict)  # feed -> in its own words
+    log_positions: Mapping[str, str] = field(default_factory=dict)  # feed -> its own notation
 
 
 def encode(checkpoint: Checkpoint) -> bytes:
-    """Return a checkpoint as bytes of format `FORMAT`."""
+    """Encode a checkpoint as bytes of format `FORMAT`."""
     arrays: Arrays = {
         "unknown_since": text_of(dict(checkpoint.unknown_since)),
         LOG_POSITIONS: text_of(dict(checkpoint.log_positions)),
     }
     if checkpoint.memory is not None:
         _put_memory(arrays, checkpoint.memory)
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION) as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION) as archive:
         for name, array in arrays.items():
             with archive.open(name, "w") as file:
                 np.lib.format.write_array(file, array, allow_pickle=False)
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def decode(content: bytes, version: int) -> Checkpoint:
-    """Return what `encode` was given.
+    """Decode a checkpoint of any readable format.
 
     Raises:
-        StoreError: another format, or bytes that are damaged.
+        StoreError: the format is unknown, or the bytes are damaged.
     """
     if version not in READABLE:
         raise StoreError(
             f"the checkpoint has format {version}, and this version reads up to {FORMAT}: "
-            "run the Tidemark that wrote it, or delete it and lose what was remembered",
+            "run the Tidemark that wrote it, or delete it and lose the stored memory",
             retryable=False,
         )
     try:
@@ -116,7 +116,7 @@ def decode(content: bytes, version: int) -> Checkpoint:
             for rule, timestamp in read_text(arrays["unknown_since"]).items()
         }
         positions = read_text(arrays[LOG_POSITIONS]) if LOG_POSITIONS in arrays else {}
-        log_positions = {str(feed): str(told) for feed, told in positions.items()}
+        log_positions = {str(feed): str(position) for feed, position in positions.items()}
     except (ValueError, KeyError, IndexError, TypeError, AttributeError) as exc:
         raise _damaged(exc) from exc
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as exc:
@@ -126,22 +126,22 @@ def decode(content: bytes, version: int) -> Checkpoint:
 
 def _damaged(exc: Exception) -> StoreError:
     return StoreError(
-        f"the checkpoint is damaged ({type(exc).__name__}): delete it and lose what was remembered",
+        f"the checkpoint is damaged ({type(exc).__name__}): delete it and lose the stored memory",
         retryable=False,
     )
 
 
 def _arrays(content: bytes) -> Arrays:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        found: Arrays = {}
+        arrays: Arrays = {}
         for name in archive.namelist():
             with archive.open(name) as file:
-                found[name] = np.lib.format.read_array(file, allow_pickle=False)
-        return found
+                arrays[name] = np.lib.format.read_array(file, allow_pickle=False)
+        return arrays
 
 
 def _add_commits_seen(arrays: Arrays) -> None:
-    """Take the latest time that format 1 tells for the one at which every commit was last seen."""
+    """Use the latest time in a checkpoint of format 1 as the time at which every commit was last seen."""
     times = np.concatenate([arrays["observation.observed_at_us"], arrays["commit.since"]])
     latest = int(times.max(initial=0))
     arrays["commit.seen"] = np.full(len(arrays["commit.row"]), latest, np.int64)
@@ -158,9 +158,9 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
         leaderships.partitions,
     )
     for partitions in used:  # nearly always the same one
-        if not any(partitions is known for known in places):
+        if not any(partitions is place for place in places):
             places.append(partitions)
-    numbers = [next(n for n, known in enumerate(places) if known is one) for one in used]
+    numbers = [next(n for n, place in enumerate(places) if place is item) for item in used]
     into["cluster"] = text_of([memory.cluster_id, len(places), numbers])
     for number, partitions in enumerate(places):
         _put_partitions(into, f"partitions{number}", partitions)
@@ -209,7 +209,7 @@ def _losses(arrays: Arrays) -> LossMemory:
 
 
 def _sequences(arrays: Arrays, places: list[Partitions]) -> SequenceMemory:
-    """Return what is remembered of sequences; checkpoints of older versions tell nothing of them."""
+    """Return the memory of sequences, empty in checkpoints of older versions."""
     if SEQUENCES not in arrays:
         return SequenceMemory()
     [partitions] = places
@@ -227,11 +227,13 @@ def _sequences(arrays: Arrays, places: list[Partitions]) -> SequenceMemory:
 
 
 def _aborting(memory: TransactionMemory) -> dict[str, list[list[int]]]:
-    """Return how transactions ended lately, of the ids that had to abort some.
+    """Return the recent outcomes of transactional ids that aborted transactions.
 
-    The rest of the memory of transactions is seen anew within two rounds of a restart.
+    The rest of the memory of transactions is rebuilt within two rounds of a restart.
     """
-    aborted = {name: sum(one.aborted for one in slices) for name, slices in memory.outcomes.items()}
+    aborted = {
+        name: sum(counts.aborted for counts in slices) for name, slices in memory.outcomes.items()
+    }
     most = sorted((name for name in aborted if aborted[name]), key=lambda name: -aborted[name])
     return {
         name: [
@@ -246,7 +248,7 @@ def _outcomes(arrays: Arrays) -> dict[str, tuple[OutcomeCounts, ...]]:
     if OUTCOMES not in arrays:
         return {}
     return {
-        str(name): tuple(OutcomeCounts(*map(int, one)) for one in slices)
+        str(name): tuple(OutcomeCounts(*map(int, counts)) for counts in slices)
         for name, slices in read_text(arrays[OUTCOMES]).items()
     }
 
@@ -265,7 +267,7 @@ def _commits(arrays: Arrays, partitions: Partitions) -> CommitMemory:
     names = tuple(str(name) for name in read_text(arrays["commit.groups"]))
     for places, size in ((row, len(partitions)), (group, len(names))):
         if len(places) and not 0 <= places.min() <= places.max() < size:
-            raise ValueError("a commit of a partition or group that is not there")
+            raise ValueError("a commit refers to a missing partition or group")
     return CommitMemory(
         partitions=partitions,
         group_ids=names,
@@ -280,7 +282,7 @@ def _commits(arrays: Arrays, partitions: Partitions) -> CommitMemory:
 
 
 def _groups(arrays: Arrays) -> GroupMemory:
-    """Return when groups were at work; without it those without members count as abandoned."""
+    """Return the memory of groups; without it, groups without members count as abandoned."""
     if GROUPS not in arrays:
         return GroupMemory.none()
     names = tuple(str(name) for name in read_text(arrays[GROUPS]))
@@ -310,7 +312,9 @@ def _partitions(arrays: Arrays, name: str) -> Partitions:
     rows = len(index)
     return Partitions(
         index=index,
-        topic_ids=tuple(None if made is None else TopicId(made) for _, _, made, _ in topics),
+        topic_ids=tuple(
+            None if topic_id is None else TopicId(topic_id) for _, _, topic_id, _ in topics
+        ),
         internal=tuple(bool(internal) for _, _, _, internal in topics),
         **{column: read_column(arrays, f"{name}.{column}", rows) for column in COLUMNS},  # type: ignore[arg-type]
         **{lists: read_lists(arrays, f"{name}.{lists}", rows) for lists in LISTS},  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
-"""The names that checkpoints of format 3 and older have, and what they are called since.
+"""Renames the contents of checkpoints of format 3 and older to the present names.
 
-Only names changed with format 4: what an older checkpoint holds is read by its present names.
+Format 4 changed names only.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ _VALUES: Final = {
 
 
 def present_names(arrays: Arrays) -> Arrays:
-    """Return the arrays of an older checkpoint by their present names, and those within its texts."""
+    """Return the arrays of an older checkpoint with present names, also within their JSON."""
     present = {_array_name(name): array for name, array in arrays.items()}
     for name in _TEXTS & present.keys():
-        present[name] = text_of(_renamed(read_text(present[name])))
+        present[name] = text_of(_rename(read_text(present[name])))
     return present
 
 
-def _renamed(plain: Any) -> Any:
+def _rename(plain: Any) -> Any:
     if isinstance(plain, Mapping):
-        return {_KEYS.get(name, name): _renamed(value) for name, value in plain.items()}
+        return {_KEYS.get(name, name): _rename(value) for name, value in plain.items()}
     if isinstance(plain, list):
-        return [_renamed(value) for value in plain]
+        return [_rename(value) for value in plain]
     return _VALUES.get(plain, plain) if isinstance(plain, str) else plain
 
 

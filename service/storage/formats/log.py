@@ -1,7 +1,7 @@
-"""What a delivery of log lines came to, as JSON: counts of each source, and the events.
+"""Parsed log lines as JSON: counts of each source, and the events.
 
-Absent values are left out. The text is plain ASCII, so that NUL and lone surrogates, which a log
-may hold and the database does not take, are escapes in it.
+Absent values are left out. The text is ASCII, so that NUL and lone surrogates, which a log may contain
+and the database rejects, are escaped.
 """
 
 from __future__ import annotations
@@ -48,34 +48,34 @@ WORDS: Final = {kind: word for word, kind in KINDS.items()}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedLines:
-    """What some log lines came to."""
+    """The result of parsing some log lines."""
 
     events: tuple[LogEvent, ...]
     sources: tuple[LogSource, ...]  # with the counts of these lines
 
 
 def encode(parsed: ParsedLines) -> str:
-    """Return it as text of format `FORMAT`."""
-    told = {
+    """Encode parsed lines as text of format `FORMAT`."""
+    document = {
         "sources": [_source(source) for source in parsed.sources],
         "events": [_event(event) for event in parsed.events],
     }
-    return json.dumps(told, separators=(",", ":"))
+    return json.dumps(document, separators=(",", ":"))
 
 
 def decode(content: str, form: int) -> ParsedLines:
-    """Return what was encoded.
+    """Decode parsed lines.
 
     Raises:
-        StoreError: it is of another format, or was not written by `encode`.
+        StoreError: the text has another format, or was not written by `encode`.
     """
     if form != FORMAT:
         raise StoreError(f"stored log lines have the unknown format {form}", retryable=False)
     try:
-        told = json.loads(content)
+        document = json.loads(content)
         return ParsedLines(
-            events=tuple(_event_of(row) for row in told["events"]),
-            sources=tuple(_source_of(row) for row in told["sources"]),
+            events=tuple(_event_of(row) for row in document["events"]),
+            sources=tuple(_source_of(row) for row in document["sources"]),
         )
     except (LookupError, TypeError, ValueError, AttributeError) as exc:
         raise StoreError(
@@ -85,8 +85,8 @@ def decode(content: str, form: int) -> ParsedLines:
 
 def _source(source: LogSource) -> list[Any]:
     counts = (source.lines, source.unparsed)
-    told = [source.name, *counts, _time(source.last_line_at), source.unreadable]
-    return [*told, [[node, _time(at)] for node, at in source.controllers]]
+    row = [source.name, *counts, _time(source.last_line_at), source.unreadable]
+    return [*row, [[node, _time(at)] for node, at in source.controllers]]
 
 
 def _source_of(row: list[Any]) -> LogSource:
@@ -105,14 +105,14 @@ def _source_of(row: list[Any]) -> LogSource:
 
 def _event(event: LogEvent) -> dict[str, Any]:
     values = {field.name: getattr(event, field.name) for field in fields(event)}
-    given = {name: value for name, value in values.items() if value is not None}
-    return {"kind": WORDS[type(event)], **given, "origin": _origin(event.origin)}
+    present = {name: value for name, value in values.items() if value is not None}
+    return {"kind": WORDS[type(event)], **present, "origin": _origin(event.origin)}
 
 
 def _event_of(row: dict[str, Any]) -> LogEvent:
     kind = KINDS[row["kind"]]
-    told = [field.name for field in fields(kind) if field.name in row or field.default is MISSING]
-    return kind(**{name: _value_of(name, row.get(name)) for name in told})
+    names = [field.name for field in fields(kind) if field.name in row or field.default is MISSING]
+    return kind(**{name: _value_of(name, row.get(name)) for name in names})
 
 
 def _value_of(name: str, value: Any) -> Any:

@@ -1,7 +1,7 @@
-"""What is remembered of losses, as plain values for JSON.
+"""The memory of losses as plain values for JSON.
 
-Which transactions may be missing is not kept: what was committed lately is not either, so that a
-restart could not go on with it.
+Transactions that may be missing are not stored: recently committed ones are not stored either, so a
+restart could not continue with them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ from rules.facts.unseen_elections import NewTopic, UnseenElection
 from service.storage.formats import log as log_format
 
 COMMITS_ALONE, WITHOUT_ELECTIONS = 2, 5  # parts that older checkpoints have
-OF_ELECTION: Final = ("not_known_to", "contradicted")  # apart, so that older versions pass over it
+OF_ELECTION: Final = (
+    "not_known_to",
+    "contradicted",
+)  # stored apart, so that older versions ignore it
 NUMBERS: Final = tuple(
     field.name
     for field in fields(ReportedLoss)
@@ -34,7 +37,7 @@ OLDER_NUMBERS: Final = len(NUMBERS) - 2  # of checkpoints to format 2: not wheth
 
 
 def plain(memory: LossMemory) -> list[Any]:
-    """Return the memory as values that JSON has."""
+    """Return the memory as JSON values."""
     lines = log_format.ParsedLines(events=tuple(line.event for line in memory.lines), sources=())
     return [
         sorted(memory.beyond_epoch_end),
@@ -42,7 +45,7 @@ def plain(memory: LossMemory) -> list[Any]:
         [_plain_loss(loss) for loss in memory.reported],
         [log_format.FORMAT, log_format.encode(lines), [line.read_us for line in memory.lines]],
         [_plain_loss(loss) for loss in memory.quiet],
-        [_plain_election(one) for one in memory.unseen],
+        [_plain_election(election) for election in memory.unseen],
         [
             [topic.topic, topic.topic_id, topic.first_partition, topic.listed_us]
             for topic in memory.new_topics
@@ -51,18 +54,18 @@ def plain(memory: LossMemory) -> list[Any]:
     ]
 
 
-def losses_of(told: Any) -> LossMemory:
-    """Return what `plain` was given.
+def losses_of(stored: Any) -> LossMemory:
+    """Read the memory that `plain` returned.
 
     Raises:
-        StoreError: the lines are of another format.
-        LookupError, TypeError, ValueError: it is something else.
+        StoreError: the log lines have another format.
+        LookupError, TypeError, ValueError: the values are malformed.
     """
-    beyond_epoch_end, beyond_log_end = (_facts(part) for part in told[:COMMITS_ALONE])
-    if len(told) == COMMITS_ALONE:
+    beyond_epoch_end, beyond_log_end = (_facts(part) for part in stored[:COMMITS_ALONE])
+    if len(stored) == COMMITS_ALONE:
         return LossMemory(beyond_epoch_end=beyond_epoch_end, beyond_log_end=beyond_log_end)
-    losses, (form, content, times), quiet = told[COMMITS_ALONE:WITHOUT_ELECTIONS]
-    unseen, new_topics, *later = told[WITHOUT_ELECTIONS:] or ((), ())
+    losses, (form, content, times), quiet = stored[COMMITS_ALONE:WITHOUT_ELECTIONS]
+    unseen, new_topics, *later = stored[WITHOUT_ELECTIONS:] or ((), ())
     (incidents,) = later or ((),)  # older checkpoints have none
     events = log_format.decode(content, form).events
     return LossMemory(
@@ -81,21 +84,21 @@ def losses_of(told: Any) -> LossMemory:
 
 
 def plain_elections(memory: LossMemory) -> list[Any]:
-    """Return what is known of the elections of the losses told, in their order."""
+    """Return the election fields of the reported losses, in their order."""
     return [[getattr(loss, name) for name in OF_ELECTION] for loss in memory.reported]
 
 
-def with_elections(memory: LossMemory, told: Any) -> LossMemory:
-    """Return the memory with what `plain_elections` returned."""
+def with_elections(memory: LossMemory, stored: Any) -> LossMemory:
+    """Return the memory with the values that `plain_elections` returned."""
     losses = (
         replace(loss, not_known_to=None if end is None else int(end), contradicted=int(level))
-        for loss, (end, level) in zip(memory.reported, told, strict=True)
+        for loss, (end, level) in zip(memory.reported, stored, strict=True)
     )
     return replace(memory, reported=tuple(losses))
 
 
-def _facts(told: Any) -> frozenset[CommitFact]:
-    return frozenset((str(topic), int(n), str(group), int(at)) for topic, n, group, at in told)
+def _facts(rows: Any) -> frozenset[CommitFact]:
+    return frozenset((str(topic), int(n), str(group), int(at)) for topic, n, group, at in rows)
 
 
 def _plain_loss(loss: ReportedLoss) -> list[Any]:
@@ -106,17 +109,29 @@ def _plain_loss(loss: ReportedLoss) -> list[Any]:
 def _loss(row: Any) -> ReportedLoss:
     topic, partition, topic_id, *numbers = row
     names = NUMBERS[:OLDER_NUMBERS] if len(numbers) == OLDER_NUMBERS else NUMBERS
-    told = dict(zip(names, numbers, strict=True))
+    by_name = dict(zip(names, numbers, strict=True))
     return ReportedLoss(
         name=TopicPartition(str(topic), int(partition)),
         topic_id=_topic_id(topic_id),
-        **{name: None if value is None else int(value) for name, value in told.items()},  # type: ignore[arg-type]
+        **{name: None if value is None else int(value) for name, value in by_name.items()},  # type: ignore[arg-type]
     )
 
 
-def _plain_election(one: UnseenElection) -> list[Any]:
-    own = [one.name.topic, one.name.partition, one.topic_id, one.leader, one.leader_epoch]
-    return [*own, list(one.former_leaders), one.written_us, one.read_us, one.since_us]
+def _plain_election(election: UnseenElection) -> list[Any]:
+    own = [
+        election.name.topic,
+        election.name.partition,
+        election.topic_id,
+        election.leader,
+        election.leader_epoch,
+    ]
+    return [
+        *own,
+        list(election.former_leaders),
+        election.written_us,
+        election.read_us,
+        election.since_us,
+    ]
 
 
 def _election(row: Any) -> UnseenElection:
@@ -143,12 +158,12 @@ def _new_topic(row: Any) -> NewTopic:
     )
 
 
-def _plain_incident(one: Incident) -> list[Any]:
+def _plain_incident(incident: Incident) -> list[Any]:
     events = [
         [name.partition.topic, name.partition.partition, name.topic_id, name.leader_epoch]
-        for name in sorted(one.events, key=str)
+        for name in sorted(incident.events, key=str)
     ]
-    return [one.incident_id, one.broker, one.began_us, one.last_us, events]
+    return [incident.incident_id, incident.broker, incident.began_us, incident.last_us, events]
 
 
 def _incident(row: Any) -> Incident:
@@ -165,8 +180,8 @@ def _incident(row: Any) -> Incident:
     )
 
 
-def _topic_id(told: Any) -> TopicId | None:
-    return None if told is None else TopicId(told)
+def _topic_id(stored: Any) -> TopicId | None:
+    return None if stored is None else TopicId(stored)
 
 
 def _of_replica(event: LogEvent) -> ReplicaEvent:

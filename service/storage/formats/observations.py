@@ -27,7 +27,7 @@ UNCLEAN: Final = "unclean_election_enabled"
 
 
 def put_observations(into: Arrays, observations: LastObservations) -> None:
-    """Put the last observations, and what is kept with them."""
+    """Add the last observations and their context."""
     base = observations.high_watermark
     put_column(into, LEADER, observations.leader)
     put_column(into, "observation.leader_epoch", observations.leader_epoch)
@@ -67,7 +67,7 @@ def _context(
 def read_observations(
     arrays: Arrays, partitions: Partitions, stood: UnchangedSince
 ) -> LastObservations:
-    """Return the last observations; older checkpoints keep nothing with them, and `stood` counts."""
+    """Read the last observations; older checkpoints have no context, which `stood` replaces."""
     rows = len(partitions)
     base = read_column(arrays, "observation.high_watermark", rows)
     observed_at = read_column(arrays, "observation.observed_at_us", rows)

@@ -1,7 +1,7 @@
-"""What is remembered of rejected sequences, as plain values for JSON.
+"""The memory of rejected sequences as plain values for JSON.
 
-Rows are named by the fields of their values, so that a field that an older checkpoint does not have
-keeps its default. The leaderships are columns, and are kept with the others.
+Rows have the names of their fields, so that a field that an older checkpoint lacks keeps its default. The
+leaderships are columns, and are stored with the other columns.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ Row = dict[str, Any]
 
 
 def plain_sequences(memory: SequenceMemory) -> Row:
-    """Return the memory, but for the leaderships, as values that JSON has."""
+    """Return the memory, except the leaderships, as JSON values."""
     return {
-        "open": [_row(one) for one in memory.open.values()],
-        "ended": [_row(one) for one in memory.ended],
+        "open": [_row(episode) for episode in memory.open.values()],
+        "ended": [_row(episode) for episode in memory.ended],
         "changes": [
             [name.topic, name.partition, [_row(change) for change in changes]]
             for name, changes in memory.changes.items()
@@ -47,20 +47,20 @@ def plain_sequences(memory: SequenceMemory) -> Row:
     }
 
 
-def sequences_of(told: Any) -> SequenceMemory:
-    """Return what `plain_sequences` was given.
+def sequences_of(stored: Any) -> SequenceMemory:
+    """Read the memory that `plain_sequences` returned.
 
     Raises:
-        LookupError, TypeError, ValueError: it is something else.
+        LookupError, TypeError, ValueError: the values are malformed.
     """
-    open_ones = [_episode(row) for row in told["open"]]
-    unreported, unreported_us = told.get("unreported", (0, None))
+    open_ones = [_episode(row) for row in stored["open"]]
+    unreported, unreported_us = stored.get("unreported", (0, None))
     return SequenceMemory(
-        open={one.key: one for one in open_ones},
-        ended=tuple(_episode(row) for row in told["ended"]),
+        open={episode.key: episode for episode in open_ones},
+        ended=tuple(_episode(row) for row in stored["ended"]),
         changes={
             TopicPartition(str(topic), int(partition)): tuple(_change(row) for row in changes)
-            for topic, partition, changes in told["changes"]
+            for topic, partition, changes in stored["changes"]
         },
         unreported=int(unreported),
         unreported_us=None if unreported_us is None else int(unreported_us),
@@ -68,9 +68,9 @@ def sequences_of(told: Any) -> SequenceMemory:
 
 
 def _row(value: Any) -> Row:
-    """Return a value by the names of its fields, absent ones left out."""
-    found = {field.name: getattr(value, field.name) for field in fields(value)}
-    return {name: _plain(inner) for name, inner in found.items() if inner is not None}
+    """Return the fields of a value by name, without absent ones."""
+    values = {field.name: getattr(value, field.name) for field in fields(value)}
+    return {name: _plain(inner) for name, inner in values.items() if inner is not None}
 
 
 def _plain(value: Any) -> Any:
@@ -79,7 +79,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if hasattr(value, "__dataclass_fields__"):
         return _row(value)
     return value
@@ -89,15 +89,15 @@ def _plain(value: Any) -> Any:
 def _episode(row: Mapping[str, Any]) -> Episode:
     name, topic_id = row.get("name"), row.get("topic_id")
     return Episode(
-        **_known(Episode, row),
+        **_numbers_of(Episode, row),
         id=str(row["id"]),
         name=None if name is None else TopicPartition(str(name[0]), int(name[1])),
         topic_id=None if topic_id is None else TopicId(topic_id),
-        rejections=tuple(_rejection(one) for one in row["rejections"]),
+        rejections=tuple(_rejection(rejection) for rejection in row["rejections"]),
         verdict=_verdict(row["verdict"]),
-        first_state=_observe(row.get("first_state")),
-        last_state=_observe(row.get("last_state")),
-        changes=tuple(_change(one) for one in row.get("changes", ())),
+        first_state=_observation(row.get("first_state")),
+        last_state=_observation(row.get("last_state")),
+        changes=tuple(_change(change) for change in row.get("changes", ())),
         is_querying=bool(row.get("is_querying")),
         is_waiting=bool(row.get("is_waiting")),
         is_investigated=bool(row.get("is_investigated")),
@@ -108,7 +108,7 @@ def _episode(row: Mapping[str, Any]) -> Episode:
 def _rejection(row: Mapping[str, Any]) -> Rejection:
     proof, broker_id = row.get("proof"), row.get("broker_id")
     return Rejection(
-        **_known(Rejection, row),
+        **_numbers_of(Rejection, row),
         form=SequenceForm(row["form"]),
         source=str(row["source"]),
         broker_id=None if broker_id is None else BrokerId(int(broker_id)),
@@ -123,13 +123,13 @@ def _rejection(row: Mapping[str, Any]) -> Rejection:
 
 
 def _arrival_before(proof: str | None) -> Arrival:
-    """Return what an older checkpoint means, which did not tell arrivals."""
+    """Return the arrival in an older checkpoint, which has only the proof."""
     return Arrival.ARRIVED if proof == SequenceReason.FILLED else Arrival.AWAITED
 
 
 def _verdict(row: Mapping[str, Any]) -> SequenceVerdict:
     return SequenceVerdict(
-        **_known(SequenceVerdict, row),
+        **_numbers_of(SequenceVerdict, row),
         class_=SequenceClass(row["class_"]),
         phase=Phase(row["phase"]),
         reason=SequenceReason(row["reason"]),
@@ -140,7 +140,7 @@ def _reported(row: Mapping[str, Any] | None) -> ReportedVerdict | None:
     if row is None:
         return None
     return ReportedVerdict(
-        **_known(ReportedVerdict, row),
+        **_numbers_of(ReportedVerdict, row),
         class_=SequenceClass(row["class_"]),
         phase=Phase(row["phase"]),
         is_resent=bool(row["is_resent"]),
@@ -149,18 +149,18 @@ def _reported(row: Mapping[str, Any] | None) -> ReportedVerdict | None:
 
 
 def _change(row: Mapping[str, Any]) -> LeaderChange:
-    known = _known(LeaderChange, row)
-    return LeaderChange(**known, kind=ChangeKind(row["kind"]))
+    numbers = _numbers_of(LeaderChange, row)
+    return LeaderChange(**numbers, kind=ChangeKind(row["kind"]))
 
 
 def _entry(row: Mapping[str, Any] | None) -> LogEntry | None:
-    return None if row is None else LogEntry(**_known(LogEntry, row))
+    return None if row is None else LogEntry(**_numbers_of(LogEntry, row))
 
 
-def _observe(row: Mapping[str, Any] | None) -> StateObservation | None:
+def _observation(row: Mapping[str, Any] | None) -> StateObservation | None:
     if row is None:
         return None
-    return StateObservation(**_known(StateObservation, row), state=_state(row.get("state")))
+    return StateObservation(**_numbers_of(StateObservation, row), state=_state(row.get("state")))
 
 
 def _state(row: Mapping[str, Any] | None) -> ProducerState | None:
@@ -168,7 +168,7 @@ def _state(row: Mapping[str, Any] | None) -> ProducerState | None:
         return None
     at = row.get("last_record_at")
     return ProducerState(
-        **_known(ProducerState, row),
+        **_numbers_of(ProducerState, row),
         last_record_at=None if at is None else datetime.fromisoformat(at),
     )
 
@@ -230,19 +230,19 @@ NUMBERS: Mapping[type, tuple[str, ...]] = {
 }
 
 
-def _known(kind: type, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the numbers of a row; of absent ones those that may be, and not those with a default.
+def _numbers_of(kind: type, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the numeric fields of a row; absent optional ones as None, absent defaults left out.
 
     Raises:
-        KeyError: a number is absent that has to be there.
+        KeyError: a required number is absent.
     """
     by_name = {field.name: field for field in fields(kind)}
-    found: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
     for name in NUMBERS[kind]:
         if name in row:
-            found[name] = int(row[name])
+            numbers[name] = int(row[name])
         elif "None" in str(by_name[name].type):
-            found[name] = None
+            numbers[name] = None
         elif by_name[name].default is MISSING:
             raise KeyError(name)
-    return found
+    return numbers

@@ -1,8 +1,8 @@
-"""Runs of jobs. While one is under way a lock of the database is held for it.
+"""Runs of jobs. A running job holds an advisory lock of the database.
 
 The lock belongs to a connection of the run's own, so that it ends with the process, however that
-ends: whoever gets it knows that what is kept as running is not. A connection that is lost meanwhile
-ends it too early; then a run may be begun twice, and what it says at its end holds.
+ends: whoever gets it knows that a run stored as running is not. If the connection is lost, the lock ends
+too early; then a run may begin twice, and the outcome that is stored last holds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Engine, Row, func, insert, select, update
 from sqlalchemy.exc import DBAPIError
 
 from service.scheduling.runs import Ended, Known, Rejected, RunOutcome
-from service.storage.database.translate import translated
+from service.storage.database.translate import translate_errors
 from service.storage.tables.alerting import JOB_RUN
 
 LOCKS: Final = 0x6A6F_6273  # "jobs": one run of a job at a time
@@ -34,7 +34,7 @@ _col = JOB_RUN.c
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRun:
-    """One run, or due times that had none."""
+    """A run, or due times that were missed."""
 
     id: int
     job_name: str
@@ -53,25 +53,25 @@ class StoredRuns:
         self._engine = engine  # raises StoreError as long as the database has not answered
 
     def known(self, names: Sequence[str], now: datetime) -> Mapping[str, Known]:
-        """Return what is known of jobs; what a dead process left as running is interrupted.
+        """Return the stored state of jobs; mark runs of dead processes as interrupted.
 
         Raises:
             StoreError: the database is away.
         """
-        with translated("runs of jobs cannot be read"), self._engine().begin() as connection:
-            return {name: _known(connection, name, now) for name in names}
+        with translate_errors("runs of jobs cannot be read"), self._engine().begin() as connection:
+            return {name: _read_known(connection, name, now) for name in names}
 
     def begin(self, name: str, due_at: datetime, now: datetime) -> StoredTurn | Rejected:
-        """Begin a run; rejected while another process runs the job, or if it did for this due time.
+        """Begin a run; rejected while another process runs the job, or if one ran it for this due time.
 
         Raises:
             StoreError: the database is away.
         """
-        with translated("a run of a job cannot be begun"):
+        with translate_errors("a run of a job cannot be begun"):
             connection = self._engine().connect()
-            connection.detach()  # closed it ends, with its lock; given back it would keep it
+            connection.detach()  # closing ends it with its lock; a pooled one would keep the lock
             try:
-                begun = _begun(connection, name, due_at, now)
+                begun = _begin_run(connection, name, due_at, now)
             except BaseException:
                 _close(connection)
                 raise
@@ -81,30 +81,36 @@ class StoredRuns:
         return StoredTurn(self._engine, connection, begun)
 
     def missed(self, name: str, due_at: datetime, now: datetime, times: int) -> None:
-        """Keep due times at which a job was not run, the last one by its time.
+        """Store how many due times of a job were missed, and the last of them.
 
         Raises:
             StoreError: the database is away.
         """
         row = _row(name, due_at, now, MISSED)
-        with translated("a missed run cannot be kept"), self._engine().begin() as connection:
+        with (
+            translate_errors("a missed run cannot be stored"),
+            self._engine().begin() as connection,
+        ):
             connection.execute(insert(JOB_RUN).values(**row, ended_at=now, stats={"times": times}))
 
     def runs(self, name: str, limit: int, before: int | None = None) -> list[StoredRun]:
-        """Return runs of a job, the one that was begun last first; those before a row's id.
+        """Return runs of a job, newest first; those before a row id.
 
         Raises:
             StoreError: the database is away.
         """
-        wanted = select(JOB_RUN).where(_col.job_name == name).order_by(_col.id.desc())
+        query = select(JOB_RUN).where(_col.job_name == name).order_by(_col.id.desc())
         if before is not None:
-            wanted = wanted.where(_col.id < before)
-        with translated("runs of jobs cannot be read"), self._engine().connect() as connection:
-            return [_read(row) for row in connection.execute(wanted.limit(limit))]
+            query = query.where(_col.id < before)
+        with (
+            translate_errors("runs of jobs cannot be read"),
+            self._engine().connect() as connection,
+        ):
+            return [_read(row) for row in connection.execute(query.limit(limit))]
 
 
 class StoredTurn:
-    """A run that is under way."""
+    """A run under way."""
 
     def __init__(self, engine: Callable[[], Engine], lock: Connection, run: int) -> None:
         self._engine = engine
@@ -112,15 +118,18 @@ class StoredTurn:
         self._run = run
 
     def end(self, ended: Ended, now: datetime) -> None:
-        """Keep how it ended.
+        """Store the outcome of the run.
 
         Raises:
-            StoreError: that could not be kept; another try may.
+            StoreError: it could not be stored; a retry may succeed.
         """
-        kept = update(JOB_RUN).where(_col.id == self._run)
-        with translated("the end of a run cannot be kept"), self._engine().begin() as connection:
+        statement = update(JOB_RUN).where(_col.id == self._run)
+        with (
+            translate_errors("the end of a run cannot be stored"),
+            self._engine().begin() as connection,
+        ):
             connection.execute(
-                kept.values(
+                statement.values(
                     outcome=ended.outcome.value,
                     ended_at=now,
                     detail=_storable(ended.detail),
@@ -129,12 +138,12 @@ class StoredTurn:
             )
 
     def release(self) -> None:
-        """Let others run the job; a connection that was lost has done so already."""
+        """Release the lock of the job; a lost connection has done so already."""
         _close(self._lock)
 
 
 def _close(connection: Connection) -> None:
-    """Give its lock back and close it: the server ends a connection when it gets to it, not at once."""
+    """Unlock and close a connection: the server may notice a closed connection late."""
     try:
         with connection.begin():
             connection.execute(select(func.pg_advisory_unlock_all()))
@@ -144,8 +153,10 @@ def _close(connection: Connection) -> None:
         connection.close()
 
 
-def _begun(connection: Connection, name: str, due_at: datetime, now: datetime) -> int | Rejected:
-    """Return the new run's id."""
+def _begin_run(
+    connection: Connection, name: str, due_at: datetime, now: datetime
+) -> int | Rejected:
+    """Store a new run and return its id, or return why it is rejected."""
     with connection.begin():
         lock = func.pg_try_advisory_lock(LOCKS, func.hashtext(name))
         if not connection.execute(select(lock)).scalar_one():
@@ -163,7 +174,7 @@ def _begun(connection: Connection, name: str, due_at: datetime, now: datetime) -
         return int(connection.execute(begun).scalar_one())
 
 
-def _known(connection: Connection, name: str, now: datetime) -> Known:
+def _read_known(connection: Connection, name: str, now: datetime) -> Known:
     lock = func.pg_try_advisory_xact_lock(LOCKS, func.hashtext(name))
     if connection.execute(select(lock)).scalar_one():
         _interrupt(connection, name, now)
@@ -182,7 +193,7 @@ def _known(connection: Connection, name: str, now: datetime) -> Known:
 
 
 def _interrupt(connection: Connection, name: str, now: datetime) -> None:
-    """Whoever holds the lock knows that nobody runs the job."""
+    """Mark a stored run as interrupted; the lock proves that no process runs the job."""
     left = update(JOB_RUN).where(_col.job_name == name, _col.outcome == RUNNING)
     connection.execute(left.values(outcome=INTERRUPTED, ended_at=now, detail=GONE))
 

@@ -1,4 +1,4 @@
-"""The checkpoints: one row per cluster, replaced in every round."""
+"""Stores checkpoints: one row per cluster, replaced in every round."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import Connection, Engine, select
 from sqlalchemy.dialects.postgresql import insert
 
-from service.storage.database.translate import translated
+from service.storage.database.translate import translate_errors
 from service.storage.formats.checkpoint import FORMAT, Checkpoint, decode, encode
 from service.storage.tables.core import CHECKPOINT
 
@@ -18,9 +18,9 @@ def load(engine: Engine, cluster: int) -> Checkpoint | None:
     Raises:
         StoreError: the database is away, or the checkpoint cannot be read.
     """
-    wanted = select(CHECKPOINT.c.content, CHECKPOINT.c.format)
-    with translated("the checkpoint cannot be read"), engine.connect() as connection:
-        row = connection.execute(wanted.where(CHECKPOINT.c.cluster == cluster)).one_or_none()
+    query = select(CHECKPOINT.c.content, CHECKPOINT.c.format)
+    with translate_errors("the checkpoint cannot be read"), engine.connect() as connection:
+        row = connection.execute(query.where(CHECKPOINT.c.cluster == cluster)).one_or_none()
     return None if row is None else decode(row.content, row.format)
 
 
@@ -29,5 +29,5 @@ def save(connection: Connection, cluster: int, checkpoint: Checkpoint, taken_at:
     new = insert(CHECKPOINT).values(
         cluster=cluster, taken_at=taken_at, format=FORMAT, content=encode(checkpoint)
     )
-    kept = {name: new.excluded[name] for name in ("taken_at", "format", "content")}
-    connection.execute(new.on_conflict_do_update(index_elements=["cluster"], set_=kept))
+    columns = {name: new.excluded[name] for name in ("taken_at", "format", "content")}
+    connection.execute(new.on_conflict_do_update(index_elements=["cluster"], set_=columns))

@@ -1,8 +1,8 @@
-"""The clusters that were ever watched; another cluster id is another cluster.
+"""All clusters that were ever watched; a new cluster id is a new cluster.
 
-All clusters of one name belong to one service at a time, its writer. A service that starts claims
-them, and who kept them before is rejected from then on: of two services that watch one cluster into
-one database, which a rolling update starts, the newest one stores and the other one says why not.
+All clusters of one name belong to one service at a time, their writer. A service that starts claims them,
+and the previous writer is rejected from then on: of two services that store one cluster in one database,
+as in a rolling update, the newer one stores and the other one reports why it cannot.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine, and_, func, outerjoin, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from rules.errors import StoreError
-from service.storage.database.translate import translated
+from service.storage.database.translate import translate_errors
 from service.storage.tables.core import CHECKPOINT, CLUSTER
 
 LOCKS: Final = 0x7469_6D65  # "time": one writer of a cluster's name at a time
@@ -26,56 +26,56 @@ LOCKS: Final = 0x7469_6D65  # "time": one writer of a cluster's name at a time
 
 @dataclass(frozen=True, slots=True, order=True)
 class ClusterKey:
-    """What a cluster is: its configured name and the id that its brokers report."""
+    """Identity of a cluster: its configured name and the id that its brokers report."""
 
     name: str
-    cluster_id: str  # empty as long as no broker has told it
+    cluster_id: str  # empty as long as no broker has reported it
 
 
 @dataclass(frozen=True, slots=True)
 class RoundId:
-    """Which round of which process: what makes storing it twice harmless."""
+    """Identity of a round, which makes storing it twice harmless."""
 
     writer: UUID  # drawn once per process: a service that starts again is another one
     number: int  # rises by one per round
 
 
 def register(engine: Engine, key: ClusterKey, now: datetime) -> int:
-    """Return the row id of a cluster, made if it is new."""
-    with translated(f"cluster {key.name} cannot be registered"), engine.begin() as connection:
+    """Return the row id of a cluster; create the row if it is new."""
+    with translate_errors(f"cluster {key.name} cannot be registered"), engine.begin() as connection:
         return row_id(connection, key, now)
 
 
 def row_id(connection: Connection, key: ClusterKey, now: datetime) -> int:
-    """Return the row id of a cluster, made if it is new."""
+    """Return the row id of a cluster; create the row if it is new."""
     new = insert(CLUSTER).values(name=key.name, cluster_id=key.cluster_id, first_seen=now)
     is_it = and_(CLUSTER.c.name == key.name, CLUSTER.c.cluster_id == key.cluster_id)
-    found = connection.execute(select(CLUSTER.c.id).where(is_it)).scalar_one_or_none()
-    if found is None:
+    row = connection.execute(select(CLUSTER.c.id).where(is_it)).scalar_one_or_none()
+    if row is None:
         connection.execute(new.on_conflict_do_nothing())
-        found = connection.execute(select(CLUSTER.c.id).where(is_it)).scalar_one()
-    return int(found)
+        row = connection.execute(select(CLUSTER.c.id).where(is_it)).scalar_one()
+    return int(row)
 
 
 @contextmanager
-def claimed(engine: Engine, name: str, writer: UUID) -> Iterator[None]:
-    """Make all clusters of a name a writer's when the block ends well; nobody stores meanwhile.
+def claim(engine: Engine, name: str, writer: UUID) -> Iterator[None]:
+    """Make all clusters of a name a writer's if the block succeeds; other writers wait meanwhile.
 
-    What is theirs already stays as it is.
+    Clusters that are already the writer's stay as they are.
     """
     mine = update(CLUSTER).values(last_writer=writer, last_round=0, claimed_at=func.now())
     others = CLUSTER.c.last_writer.is_distinct_from(writer)
-    with translated(f"cluster {name} cannot be claimed"), engine.begin() as connection:
+    with translate_errors(f"cluster {name} cannot be claimed"), engine.begin() as connection:
         _take_turn(connection, name)
         connection.execute(mine.where(CLUSTER.c.name == name, others))
         yield
 
 
 def require_own(connection: Connection, name: str, writer: UUID) -> None:
-    """Refuse to store what another writer keeps; until the transaction ends nobody can claim it.
+    """Reject storing a cluster of another writer; until the transaction ends nobody can claim it.
 
     Raises:
-        StoreError: a cluster of this name is another writer's, and will not be given back.
+        StoreError: a cluster of this name is another writer's; not retryable.
     """
     _take_turn(connection, name)
     strangers = select(func.max(CLUSTER.c.claimed_at)).where(
@@ -92,29 +92,29 @@ def require_own(connection: Connection, name: str, writer: UUID) -> None:
 
 
 def _take_turn(connection: Connection, name: str) -> None:
-    """Keep other writers of this name waiting, also where there is no row yet to lock."""
+    """Make other writers of this name wait, also if there is no row to lock yet."""
     connection.execute(select(func.pg_advisory_xact_lock(LOCKS, func.hashtext(name))))
 
 
 def list_by_name(engine: Engine, name: str) -> list[tuple[int, ClusterKey]]:
     """Return the clusters that had this name, with their row ids; the last stored one is last."""
     stored = outerjoin(CLUSTER, CHECKPOINT, CLUSTER.c.id == CHECKPOINT.c.cluster)
-    wanted = select(CLUSTER.c.id, CLUSTER.c.cluster_id).select_from(stored)
-    wanted = wanted.where(CLUSTER.c.name == name).order_by(
+    query = select(CLUSTER.c.id, CLUSTER.c.cluster_id).select_from(stored)
+    query = query.where(CLUSTER.c.name == name).order_by(
         CHECKPOINT.c.taken_at.asc().nulls_first(), CLUSTER.c.id
     )
-    with translated(f"cluster {name} cannot be resolved"), engine.connect() as connection:
-        return [(row.id, ClusterKey(name, row.cluster_id)) for row in connection.execute(wanted)]
+    with translate_errors(f"cluster {name} cannot be resolved"), engine.connect() as connection:
+        return [(row.id, ClusterKey(name, row.cluster_id)) for row in connection.execute(query)]
 
 
 def last_round(connection: Connection, cluster: int) -> RoundId | None:
     """Return the last stored round; its number is 0 when the writer has only claimed the cluster."""
-    wanted = select(CLUSTER.c.last_writer, CLUSTER.c.last_round).where(CLUSTER.c.id == cluster)
-    row = connection.execute(wanted).one()
+    query = select(CLUSTER.c.last_writer, CLUSTER.c.last_round).where(CLUSTER.c.id == cluster)
+    row = connection.execute(query).one()
     return None if row.last_writer is None else RoundId(row.last_writer, row.last_round)
 
 
 def note_round(connection: Connection, cluster: int, last: RoundId) -> None:
-    """Remember the last stored round."""
+    """Store the id of the last stored round."""
     noted = update(CLUSTER).where(CLUSTER.c.id == cluster)
     connection.execute(noted.values(last_writer=last.writer, last_round=last.number))

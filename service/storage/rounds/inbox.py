@@ -1,8 +1,8 @@
-"""Log lines that came by HTTP, from their acceptance until a stored round has read them.
+"""Log lines submitted over HTTP, from their acceptance until a stored round has read them.
 
-Who adds holds a lock of the cluster's inbox until the transaction ends. Ids are drawn when a row
-is written and seen when it is committed: without the lock a row could be committed after a later one
-that a reader has taken for the end, and would be skipped for ever.
+A writer holds a lock on the cluster's inbox until its transaction ends. Ids are drawn when a row is
+written and become visible when it is committed: without the lock a row could be committed after a row with
+a higher id that a reader has passed already, and would be skipped for ever.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from sqlalchemy import Connection, Engine, Row, RowMapping, and_, delete, func, 
 from sqlalchemy.dialects.postgresql import insert
 
 from rules.facts.broker_log import LogSource
-from service.storage.database.translate import translated
+from service.storage.database.translate import translate_errors
 from service.storage.formats.log import FORMAT, ParsedLines, decode, encode
 from service.storage.rounds import checkpoints, clusters
 from service.storage.tables.core import LOG_INBOX, LOG_STREAM
 
 LOCKS: Final = 0x6C6F_6773  # "logs": one writer of a cluster's inbox at a time
-# What was read stays so long: a round that could not be stored reads it again, and a request that
-# is sent again is known.
+# Lines that were read stay so long: a round that could not be stored reads them again, and a repeated
+# request is recognised.
 KEPT_READ: Final = timedelta(hours=1)
-SILENT: Final = timedelta(days=1)  # a stream of which nothing came so long is forgotten
-BATCH: Final = 5_000  # rows per statement that removes
+SILENT: Final = timedelta(days=1)  # a stream without lines for so long is forgotten
+BATCH: Final = 5_000  # rows per DELETE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """What is answered to a delivery."""
+    """Counts of a delivery, as they are answered."""
 
     lines: int
     events: int
@@ -49,9 +49,9 @@ class KnownDelivery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamState:
-    """Where the parsing of one stream is."""
+    """State of the parser of one stream."""
 
-    name: str  # what of a source is read as one log
+    name: str  # the part of a source that is parsed as one log
     source: str
     state: str
     last_line_at: datetime | None
@@ -59,51 +59,51 @@ class StreamState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewDelivery:
-    """A delivery that is to be stored."""
+    """A delivery to be stored."""
 
     received_at: datetime  # aware, UTC
     key: str | None
     digest: str
     counts: Counts
     parsed: ParsedLines
-    streams: Sequence[StreamState]  # all that it moved on
+    streams: Sequence[StreamState]  # all streams that it continued
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingLines:
-    """What waits after a position, oldest first."""
+    """Waiting deliveries after a position, oldest first."""
 
     parsed: tuple[ParsedLines, ...]
     last_id: int | None  # None: nothing waits
     is_all: bool
-    sources: tuple[LogSource, ...]  # all that are known, without counts
+    sources: tuple[LogSource, ...]  # all known sources, without counts
 
 
 def names_of_inboxes(engine: Engine) -> list[str]:
-    """Return the clusters, by configured name, of which anything is kept.
+    """Return the configured names of clusters with stored lines or streams.
 
     Raises:
         StoreError: the database is away.
     """
     either = union(select(LOG_INBOX.c.cluster), select(LOG_STREAM.c.cluster))
-    with translated("log lines cannot be read"), engine.connect() as connection:
+    with translate_errors("log lines cannot be read"), engine.connect() as connection:
         return sorted(connection.execute(either).scalars())
 
 
 class Turn(Protocol):
-    """One writer's turn: what it adds is stored when the turn ends well."""
+    """One writer's turn: what it adds is committed if the turn succeeds."""
 
-    def known(self, key: str) -> KnownDelivery | None:
-        """Return what was stored under a key, None if nothing was."""
+    def find_delivery(self, key: str) -> KnownDelivery | None:
+        """Return the delivery that was stored under a key, None if there is none."""
 
     def waiting(self, after: int) -> int:
-        """Count the deliveries after an id, and their events."""
+        """Return the number of deliveries after an id plus that of their events."""
 
     def states(self, names: Collection[str]) -> tuple[Mapping[str, str], int]:
-        """Return the states of those streams that are known, and how many streams there are."""
+        """Return the states of the known ones among some streams, and the number of all streams."""
 
     def add(self, new: NewDelivery) -> None:
-        """Store a delivery, and where its streams stand after it."""
+        """Store a delivery, and the states of its streams after it."""
 
 
 class StoredInbox:
@@ -115,24 +115,24 @@ class StoredInbox:
 
     @contextmanager
     def turn(self) -> Iterator[Turn]:
-        """Wait for the turn of this writer, and store what it adds.
+        """Wait for the lock, and commit what the writer adds.
 
         Raises:
             StoreError: nothing was stored, or the answer to COMMIT was lost.
         """
-        told = "log lines cannot be stored"
-        with translated(told), self._engine().begin() as connection:
+        doing = "log lines cannot be stored"
+        with translate_errors(doing), self._engine().begin() as connection:
             lock = func.pg_advisory_xact_lock(LOCKS, func.hashtext(self._cluster))
             connection.execute(select(lock))
             yield _StoredTurn(connection, self._cluster)
 
     def after(self, last_id: int, *, max_events: int, max_rows: int) -> WaitingLines:
-        """Return what waits after an id: at least one delivery, then as many as the limits allow.
+        """Return waiting deliveries after an id: at least one, then as many as the limits allow.
 
         Raises:
             StoreError: the database is away, or a delivery cannot be read.
         """
-        with translated("log lines cannot be read"), self._engine().connect() as connection:
+        with translate_errors("log lines cannot be read"), self._engine().connect() as connection:
             ids, is_all = self._next_ids(connection, last_id, max_events, max_rows)
             rows = self._rows(connection, last_id, ids[-1]) if ids else []
             sources = self._sources(connection)
@@ -144,28 +144,28 @@ class StoredInbox:
         )
 
     def stored_position(self, feed: str) -> str | None:
-        """Return up to where the last stored round has read a feed, None if none has.
+        """Return the position in a feed up to which the last stored round has read, None if none has.
 
         Raises:
             StoreError: the database is away, or the checkpoint cannot be read.
         """
         engine = self._engine()
-        known = clusters.list_by_name(engine, self._cluster)
-        checkpoint = checkpoints.load(engine, known[-1][0]) if known else None
+        stored = clusters.list_by_name(engine, self._cluster)
+        checkpoint = checkpoints.load(engine, stored[-1][0]) if stored else None
         return None if checkpoint is None else checkpoint.log_positions.get(feed)
 
     def remove_read(self, up_to: int, now: datetime) -> int:
-        """Remove what rounds have read, up to an id, and an hour ago; and what nobody needs any more.
+        """Remove deliveries up to an id that were received over an hour ago, and silent streams.
 
         Raises:
-            StoreError: the database rejected or is away.
+            StoreError: the database rejected a statement or is away.
         """
         mine, old = LOG_INBOX.c.cluster == self._cluster, now - KEPT_READ
         is_read = and_(mine, LOG_INBOX.c.id <= up_to, LOG_INBOX.c.received_at < old)
         first = select(LOG_INBOX.c.id).where(is_read).order_by(LOG_INBOX.c.id).limit(BATCH)
         silent = and_(LOG_STREAM.c.cluster == self._cluster, LOG_STREAM.c.updated_at < now - SILENT)
         removed, count = 0, BATCH
-        with translated("log lines that were read cannot be removed"):
+        with translate_errors("log lines that were read cannot be removed"):
             while count == BATCH:
                 with self._engine().begin() as connection:
                     chosen = delete(LOG_INBOX).where(LOG_INBOX.c.id.in_(first))
@@ -178,11 +178,11 @@ class StoredInbox:
     def _next_ids(
         self, connection: Connection, last_id: int, max_events: int, max_rows: int
     ) -> tuple[list[int], bool]:
-        """Return the ids of what is read next, and whether that is all that waits."""
-        wanted = select(LOG_INBOX.c.id, LOG_INBOX.c.events).where(
+        """Return the ids to read next, and whether they are all that wait."""
+        query = select(LOG_INBOX.c.id, LOG_INBOX.c.events).where(
             LOG_INBOX.c.cluster == self._cluster, LOG_INBOX.c.id > last_id
         )
-        rows = connection.execute(wanted.order_by(LOG_INBOX.c.id).limit(max_rows + 1)).all()
+        rows = connection.execute(query.order_by(LOG_INBOX.c.id).limit(max_rows + 1)).all()
         ids: list[int] = []
         events = 0
         for row in rows[:max_rows]:
@@ -193,17 +193,17 @@ class StoredInbox:
         return ids, len(ids) == len(rows)
 
     def _rows(self, connection: Connection, after: int, up_to: int) -> Sequence[Row[str, int]]:
-        wanted = select(LOG_INBOX.c.content, LOG_INBOX.c.format).where(
+        query = select(LOG_INBOX.c.content, LOG_INBOX.c.format).where(
             LOG_INBOX.c.cluster == self._cluster,
             LOG_INBOX.c.id > after,
             LOG_INBOX.c.id <= up_to,
         )
-        return connection.execute(wanted.order_by(LOG_INBOX.c.id)).all()
+        return connection.execute(query.order_by(LOG_INBOX.c.id)).all()
 
     def _sources(self, connection: Connection) -> tuple[LogSource, ...]:
         last = func.max(LOG_STREAM.c.last_line_at).label("last_line_at")
-        wanted = select(LOG_STREAM.c.source, last).where(LOG_STREAM.c.cluster == self._cluster)
-        ordered = wanted.group_by(LOG_STREAM.c.source).order_by(LOG_STREAM.c.source)
+        query = select(LOG_STREAM.c.source, last).where(LOG_STREAM.c.cluster == self._cluster)
+        ordered = query.group_by(LOG_STREAM.c.source).order_by(LOG_STREAM.c.source)
         rows = connection.execute(ordered)
         return tuple(LogSource(name=row.source, last_line_at=row.last_line_at) for row in rows)
 
@@ -215,23 +215,23 @@ class _StoredTurn:
         self._connection = connection
         self._cluster = cluster
 
-    def known(self, key: str) -> KnownDelivery | None:
-        wanted = select(LOG_INBOX).where(
+    def find_delivery(self, key: str) -> KnownDelivery | None:
+        query = select(LOG_INBOX).where(
             LOG_INBOX.c.cluster == self._cluster, LOG_INBOX.c.key == key
         )
-        row = self._connection.execute(wanted).mappings().one_or_none()
-        return None if row is None else _known(row)
+        row = self._connection.execute(query).mappings().one_or_none()
+        return None if row is None else _known_delivery(row)
 
     def waiting(self, after: int) -> int:
         count = func.count() + func.coalesce(func.sum(LOG_INBOX.c.events), 0)
-        wanted = select(count).where(LOG_INBOX.c.cluster == self._cluster, LOG_INBOX.c.id > after)
-        return int(self._connection.execute(wanted).scalar_one())
+        query = select(count).where(LOG_INBOX.c.cluster == self._cluster, LOG_INBOX.c.id > after)
+        return int(self._connection.execute(query).scalar_one())
 
     def states(self, names: Collection[str]) -> tuple[Mapping[str, str], int]:
         mine = LOG_STREAM.c.cluster == self._cluster
         count = select(func.count()).select_from(LOG_STREAM).where(mine)
-        wanted = select(LOG_STREAM.c.name, LOG_STREAM.c.state)
-        rows = self._connection.execute(wanted.where(mine, LOG_STREAM.c.name.in_(names)))
+        query = select(LOG_STREAM.c.name, LOG_STREAM.c.state)
+        rows = self._connection.execute(query.where(mine, LOG_STREAM.c.name.in_(names)))
         states = {row.name: row.state for row in rows}
         return states, int(self._connection.execute(count).scalar_one())
 
@@ -252,20 +252,20 @@ class _StoredTurn:
         self._move_on(new.streams, new.received_at)
 
     def _move_on(self, streams: Sequence[StreamState], now: datetime) -> None:
-        """Remember where streams stand; the time of a last line never goes back."""
-        kept = insert(LOG_STREAM)
-        latest = func.greatest(LOG_STREAM.c.last_line_at, kept.excluded.last_line_at)
+        """Store the states of streams; the time of a last line never goes back."""
+        upsert = insert(LOG_STREAM)
+        latest = func.greatest(LOG_STREAM.c.last_line_at, upsert.excluded.last_line_at)
         moved = {
-            "state": kept.excluded.state,
+            "state": upsert.excluded.state,
             "last_line_at": latest,
-            "updated_at": kept.excluded.updated_at,
+            "updated_at": upsert.excluded.updated_at,
         }
         self._connection.execute(
-            kept.on_conflict_do_update(index_elements=["cluster", "name"], set_=moved),
+            upsert.on_conflict_do_update(index_elements=["cluster", "name"], set_=moved),
             [{"cluster": self._cluster, "updated_at": now, **asdict(stream)} for stream in streams],
         )
 
 
-def _known(row: RowMapping) -> KnownDelivery:
+def _known_delivery(row: RowMapping) -> KnownDelivery:
     counts = Counts(lines=row["lines"], events=row["events"], unparsed=row["unparsed"])
     return KnownDelivery(digest=row["digest"], counts=counts)

@@ -1,11 +1,10 @@
 """Rounds that wait while the database is away: bounded, in order, and every loss counted.
 
-What a later round of the same cluster says again is dropped, which is no loss: a checkpoint, and
-every change that only said that a finding is as it was. A round of which nothing is left goes too,
-so that thousands of open findings do not fill the memory while the database is away. When there are
-still too many rounds or changes, the oldest without a transition goes first, then the oldest of all.
-What rounds leave of alerts merges into the newest round of their cluster, so that none of it is lost
-with a round.
+What a later round of the same cluster repeats is dropped, which is no loss: a checkpoint, and every change
+that only says that a finding is unchanged. A round that is empty then is dropped too, so that thousands of
+open findings do not fill the memory. When there are still too many rounds or changes, the oldest without a
+transition is dropped first, then the oldest of all. Deltas of alerting merge into the newest round of their
+cluster, so that none is lost with a round.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ WAITING_ROUNDS: Final = 1000  # four hours of a round every 15 seconds
 WAITING_CHANGES: Final = (
     200_000  # about 200 MB; a broker that flaps changes thousands in each round
 )
-# What one transaction stores: a second or two, so that none reaches the limits of time.
+# Limits of one transaction: a second or two, well below the timeouts.
 PART_ROUNDS: Final = 50
 PART_CHANGES: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pending:
-    """What waits, oldest first, and what was dropped since the start."""
+    """Waiting rounds, oldest first, and counts of what was dropped since the start."""
 
     limit: int = WAITING_ROUNDS
     max_changes: int = WAITING_CHANGES
@@ -44,82 +43,82 @@ class Pending:
     def add(self, new: Round) -> Pending:
         """Return the buffer with one more round at its end."""
         said = {change.identity: change for change in new.changes}
-        older = (_superseded(one, new, said) for one in self.rounds)
-        kept = (one for one in older if _is_of_use(one))
-        return _bounded(replace(self, rounds=(*kept, _with_alerts_of(self.rounds, new))))
+        older = (_drop_superseded(round_, new, said) for round_ in self.rounds)
+        useful = (round_ for round_ in older if _is_of_use(round_))
+        return _drop_excess(replace(self, rounds=(*useful, _with_alerts_of(self.rounds, new))))
 
     def first_part(self) -> tuple[Round, ...]:
-        """Return the oldest rounds, as many as one transaction stores; none only if none waits."""
+        """Return the oldest rounds, as many as one transaction stores; empty only if none waits."""
         count = changes = 0
-        for one in self.rounds[:PART_ROUNDS]:
-            changes += len(one.changes)
+        for round_ in self.rounds[:PART_ROUNDS]:
+            changes += len(round_.changes)
             if count and changes > PART_CHANGES:
                 break
             count += 1
         return self.rounds[:count]
 
     def without(self, part: Sequence[Round]) -> Pending:
-        """Return the buffer without its oldest rounds, which were stored."""
+        """Return the buffer without its oldest rounds, after they were stored."""
         return replace(self, rounds=self.rounds[len(part) :])
 
 
-def _is_of_use(one: Round) -> bool:
-    return bool(one.changes) or one.checkpoint is not None or one.alerts is not None
+def _is_of_use(round_: Round) -> bool:
+    return bool(round_.changes) or round_.checkpoint is not None or round_.alerts is not None
 
 
-def _superseded(old: Round, new: Round, said: Mapping[Identity, Change]) -> Round:
-    """Return what of a round a later one does not say again."""
+def _drop_superseded(old: Round, new: Round, said: Mapping[Identity, Change]) -> Round:
+    """Return a round without what a later one repeats."""
     checkpoint = None if new.checkpoint else old.checkpoint
-    only_tells = old.transitions == len(old.changes)
+    has_only_transitions = old.transitions == len(old.changes)
     if old.cluster != new.cluster:
         return old
     if old.alerts is not None:
-        old = replace(old, alerts=None)  # the new one has it
-    if only_tells and checkpoint is old.checkpoint:
+        old = replace(old, alerts=None)  # merged into the new one
+    if has_only_transitions and checkpoint is old.checkpoint:
         return old
-    kept = tuple(
+    changes = tuple(
         change for change in old.changes if not _is_said_again(change, said.get(change.identity))
     )
-    if len(kept) == len(old.changes) and checkpoint is old.checkpoint:
+    if len(changes) == len(old.changes) and checkpoint is old.checkpoint:
         return old
-    return replace(old, changes=kept, checkpoint=checkpoint)
+    return replace(old, changes=changes, checkpoint=checkpoint)
 
 
 def _with_alerts_of(rounds: Sequence[Round], new: Round) -> Round:
-    """Return a round with what the ones before it leave of the same cluster's alerts."""
+    """Return a round with the alerting deltas of the same cluster's earlier rounds merged into its own."""
     left: AlertDelta | None = None
-    for one in (*rounds, new):
-        if one.cluster == new.cluster and one.alerts is not None:
-            left = one.alerts if left is None else left.then(one.alerts)
+    for round_ in (*rounds, new):
+        if round_.cluster == new.cluster and round_.alerts is not None:
+            left = round_.alerts if left is None else left.then(round_.alerts)
     return new if left is new.alerts else replace(new, alerts=left)
 
 
 def _is_said_again(old: Change, new: Change | None) -> bool:
     if new is None or old.is_transition:
         return False
-    # A BREACH sets the time of the last one; only another BREACH sets it anew.
+    # A BREACH sets the time of the last breach; only another BREACH replaces it.
     return old.step is not Step.STILL or new.step is Step.STILL
 
 
-def _bounded(pending: Pending) -> Pending:
+def _drop_excess(pending: Pending) -> Pending:
     while places := _too_many(pending):
         pending = _without_one(pending, places)
     return pending
 
 
 def _too_many(pending: Pending) -> Sequence[int]:
-    """Return the places of rounds of which one has to go; never the newest, however large it is."""
+    """Return the positions of rounds one of which has to be dropped; never the newest."""
     every = range(len(pending.rounds) - 1)
     older = [place for place in every if pending.rounds[place].alerts is None] or every
     if len(pending.rounds) > pending.limit:
         return older
-    if sum(len(one.changes) for one in pending.rounds) > pending.max_changes:
+    if sum(len(round_.changes) for round_ in pending.rounds) > pending.max_changes:
         return [place for place in older if pending.rounds[place].changes]
     return ()
 
 
 def _without_one(pending: Pending, places: Sequence[int]) -> Pending:
-    """Drop the oldest round without a transition, else the oldest, of those at some places."""
+    """Drop the oldest round without a transition, else the oldest, among some positions."""
     quiet = (place for place in places if not pending.rounds[place].transitions)
     place = next(quiet, places[0])
     return replace(

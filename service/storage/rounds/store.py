@@ -1,6 +1,6 @@
-"""The database as the service uses it: opened when it answers, brought to this version's schema.
+"""The database as the service uses it: opened when it answers, upgraded to this version's schema.
 
-Every call may raise `StoreError`; a retryable one is worth another try later.
+Every call may raise `StoreError`; a retryable one may succeed later.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from service.storage.alerting import pending_requests
 from service.storage.alerting.pending_requests import NO_PENDING_REQUESTS, PendingRequests
 from service.storage.database import schema
 from service.storage.database.engine import Database
-from service.storage.database.translate import translated
+from service.storage.database.translate import translate_errors
 from service.storage.findings import findings
 from service.storage.formats.checkpoint import Checkpoint
 from service.storage.rounds import checkpoints, clusters
@@ -33,16 +33,14 @@ OpenFindings = Mapping[Identity, OpenFinding]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Loaded:
-    """What an earlier process left of the clusters that had one name."""
+    """Stored state of the clusters that had one name."""
 
-    cluster_id: str = ""  # of the one that was stored last; empty if none or never told
+    cluster_id: str = ""  # of the one that was stored last; empty if none or never reported
     checkpoint: Checkpoint | None = None  # of that one
     open_findings: Mapping[str, OpenFindings] = field(default_factory=dict)  # by cluster id
     alerting: Mapping[str, AlertingState] = field(default_factory=dict)  # by cluster id
-    damaged: Mapping[str, str] = field(default_factory=dict)  # cluster id -> what of it is left out
-    requests: PendingRequests = (
-        NO_PENDING_REQUESTS  # what persons want of the cluster that was stored last
-    )
+    damaged: Mapping[str, str] = field(default_factory=dict)  # cluster id -> what was left out
+    requests: PendingRequests = NO_PENDING_REQUESTS  # for the cluster that was stored last
 
 
 class PostgresStore:
@@ -51,16 +49,16 @@ class PostgresStore:
     def __init__(
         self, open_: Callable[[], Database], *, on_mended: Callable[[], None] = lambda: None
     ) -> None:
-        """`on_mended` is called after our own server had died and was started again."""
+        """`on_mended` is called after our own server had died and was restarted."""
         self._open = open_
         self._on_mended = on_mended
         self._database: Database | None = None
-        self._is_closed = False  # for good: a call that comes late must not start a server again
-        self._turn = threading.Lock()  # of who changes these two
+        self._is_closed = False  # final: a late call must not start a server again
+        self._turn = threading.Lock()  # guards these two
 
     @property
     def engine(self) -> Engine:
-        """Return the way to the database.
+        """Return the engine of the database.
 
         Raises:
             StoreError: it has not answered yet.
@@ -70,11 +68,11 @@ class PostgresStore:
         return self._database.engine
 
     def load(self, name: str, writer: UUID) -> Loaded:
-        """Claim and read what is kept under a cluster's name; the schema is brought up before."""
-        engine = self._opened().engine
-        # Whoever kept it before is rejected from here on, so that what is read stays true; but a
-        # service that cannot read it, and ends, takes it from nobody.
-        with clusters.claimed(engine, name, writer):
+        """Claim and read what is stored under a cluster's name, after upgrading the schema."""
+        engine = self._open_once().engine
+        # The previous writer is rejected from here on, so that what is read stays valid; but a service
+        # that cannot read it, and ends, does not take the clusters over.
+        with clusters.claim(engine, name, writer):
             return _read(engine, name)
 
     def store(self, rounds: Sequence[Round]) -> Stored:
@@ -82,7 +80,7 @@ class PostgresStore:
         try:
             return store_rounds(self.engine, rounds)
         except StoreError as exc:
-            # A server of our own that died is started again; another one we can only wait for.
+            # Our own server is restarted if it died; for another one we can only wait.
             if not exc.retryable or not self._is_mended():
                 raise
             self._on_mended()
@@ -91,15 +89,15 @@ class PostgresStore:
     def close(self) -> None:
         """Close all connections, and stop the server if it is ours.
 
-        Only the first call does: another one returns at once, also while the first still waits for
-        a server that does not stop, so that who gave the first a limit is not held by a second.
+        Only the first call does: a second one returns at once, also while the first still waits for a
+        server that does not stop, so that the second is not blocked beyond the limit of the first.
         """
         with self._turn:
             was_closed, self._is_closed = self._is_closed, True
         if not was_closed and self._database is not None:
             self._database.close()
 
-    def _opened(self) -> Database:
+    def _open_once(self) -> Database:
         if self._database is None:
             self._refuse_if_closed()
             database = self._open()
@@ -113,7 +111,7 @@ class PostgresStore:
         return self._database
 
     def _take(self, database: Database) -> None:
-        """Use a database from now on, unless `close` came meanwhile: it could not close this one."""
+        """Use a database from now on; raise if `close` was called meanwhile and could not close it."""
         with self._turn:
             self._refuse_if_closed()
             self._database = database
@@ -123,28 +121,30 @@ class PostgresStore:
 
     def _refuse_if_closed(self) -> None:
         if self._is_closed:
-            raise StoreError("the database is closed: the service ends", retryable=True)
+            raise StoreError("the database is closed: the service is stopping", retryable=True)
 
 
 def _read(engine: Engine, name: str) -> Loaded:
-    known = clusters.list_by_name(engine, name)
-    if not known:
+    rows = clusters.list_by_name(engine, name)
+    if not rows:
         return Loaded()
-    newest, key = known[-1]
-    open_ = {key.cluster_id: findings.load_open(engine, row) for row, key in known}
+    newest, key = rows[-1]
+    open_ = {key.cluster_id: findings.load_open(engine, row) for row, key in rows}
     alerts = {
-        key.cluster_id: alerting.load(engine, row, open_[key.cluster_id]) for row, key in known
+        key.cluster_id: alerting.load(engine, row, open_[key.cluster_id]) for row, key in rows
     }
     return Loaded(
         cluster_id=key.cluster_id,
         checkpoint=checkpoints.load(engine, newest),
         open_findings=open_,
-        alerting={name: one.state for name, one in alerts.items()},
-        damaged={name: one.error for name, one in alerts.items() if one.error is not None},
-        requests=_wanted(engine, newest, alerts[key.cluster_id].state.observed_at or utc_now()),
+        alerting={name: loaded.state for name, loaded in alerts.items()},
+        damaged={name: loaded.error for name, loaded in alerts.items() if loaded.error is not None},
+        requests=_pending_requests(
+            engine, newest, alerts[key.cluster_id].state.observed_at or utc_now()
+        ),
     )
 
 
-def _wanted(engine: Engine, cluster: int, now: datetime) -> PendingRequests:
-    with translated("what persons asked for cannot be read"), engine.connect() as connection:
+def _pending_requests(engine: Engine, cluster: int, now: datetime) -> PendingRequests:
+    with translate_errors("pending requests cannot be read"), engine.connect() as connection:
         return pending_requests.read(connection, cluster, now)

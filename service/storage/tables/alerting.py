@@ -1,6 +1,6 @@
-"""The tables of alerting: alerts, what is sent of them, what persons did, and runs of jobs.
+"""The tables of alerting: alerts, notifications, requests and actions of users, and runs of jobs.
 
-They lie on the same metadata as `tables.py`, and the same test holds them equal to the migrations.
+They share the metadata of `core.py`, and the same test keeps them equal to the migrations.
 Times are aware, UTC. States, reasons and outcomes are the words of the enumerations that write them.
 """
 
@@ -46,12 +46,12 @@ ALERT: Final = Table(
     _id(),
     _cluster(),
     Column("rule_id", Text, nullable=False),
-    Column("labels", JSONB, nullable=False),  # the alert's, for whoever reads; NUL made storable
+    Column("labels", JSONB, nullable=False),  # the alert's, for queries; NUL replaced
     Column("fingerprint", Text, nullable=False),
     Column("severity", Text, nullable=False),
     Column("state", Text, nullable=False),
     Column("reason", Text, nullable=False),
-    # All that is remembered of it: service/alerting/alerts/codec.py.
+    # Its whole encoded state: service/alerting/alerts/codec.py.
     Column("content", JSONB, nullable=False),
     Column("active_at", TIME, nullable=False),
     Column("fired_at", TIME),
@@ -60,7 +60,7 @@ ALERT: Final = Table(
     Column("updated_at", TIME, nullable=False),
     UniqueConstraint("cluster", "fingerprint"),
     CheckConstraint("state IN ('pending', 'firing', 'resolved')", name="state"),
-    # What is over keeps its row for the history, but is no part of alerting's memory.
+    # Resolved alerts keep their rows for the history, but are no part of the state of alerting.
     Index("ix_alert_active", "cluster", postgresql_where=text("state <> 'resolved'")),
     Index(None, "resolved_at", postgresql_where=text("state = 'resolved'")),  # for retention
 )
@@ -98,7 +98,7 @@ ALERTING_STATE: Final = Table(
 OUTBOX: Final = Table(
     "outbox",
     METADATA,
-    _id(),  # the order of what one receiver is told of one group
+    _id(),  # the order of notifications to one receiver about one group
     Column("webhook_id", Text, nullable=False),  # the same with every attempt
     _cluster(is_optional=True),  # absent: a test message, or the watchdog's
     Column("receiver", Text, nullable=False),
@@ -137,7 +137,7 @@ OUTBOX: Final = Table(
         postgresql_where=text("state IN ('waiting', 'sending')"),
     ),
     Index(None, "done_at"),  # for retention
-    # Another receiver is told of a notification once.
+    # The fallback receiver is notified of a notification once.
     Index(None, "fallback_of", unique=True, postgresql_where=text("fallback_of IS NOT NULL")),
 )
 
@@ -220,7 +220,7 @@ IDEMPOTENCY: Final = Table(
     METADATA,
     Column("who", Text, primary_key=True),
     Column("key", Text, primary_key=True),
-    Column("digest", Text, nullable=False),  # SHA-256 of what was asked
+    Column("digest", Text, nullable=False),  # SHA-256 of the request
     Column("status", Integer),  # absent, with the two below: the first request is under way
     Column("headers", JSONB),
     Column("body", LargeBinary),

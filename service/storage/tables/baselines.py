@@ -1,7 +1,7 @@
-"""The tables of baselines; they lie on the same metadata as all others.
+"""The tables of baselines; they share the metadata of all others.
 
 Times are aware, UTC. Outcomes, reasons and profiles are the words of `rules.baseline.blocks`. An element
-of an array is NaN where nothing is known of a slot; a single number is null then.
+of an array is NaN where a slot has no known value; a single number is null then.
 """
 
 from __future__ import annotations
@@ -76,6 +76,6 @@ BASELINES: Final = Table(
     Column("upper", ARRAY(REAL)),
     Column("lower", ARRAY(REAL)),
     Index(None, "topic", "partition"),
-    Index(None, "consumer_group", postgresql_using="hash"),  # a tree takes no long names
+    Index(None, "consumer_group", postgresql_using="hash"),  # a B-tree rejects long names
     postgresql_partition_by="LIST (run)",
 )

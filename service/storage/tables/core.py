@@ -1,4 +1,4 @@
-"""The tables as the code knows them; a test holds them equal to what the migrations build.
+"""The tables of findings, checkpoints, tokens and log lines; a test keeps them equal to the migrations.
 
 Times are aware, UTC. Verdicts, kinds and severities are the words of `rules.verdict`, in lower case.
 """
@@ -46,8 +46,8 @@ CLUSTER: Final = Table(
     Column("name", Text, nullable=False),
     Column("cluster_id", Text, nullable=False),
     Column("first_seen", TIME, nullable=False),
-    # The service that keeps the cluster, and the last round that it stored: a repeated one is
-    # recognised and not stored twice, and another service's is rejected.
+    # The service that writes the cluster, and its last stored round: a repeated round is recognised and
+    # not stored twice, and a round of another service is rejected.
     Column("last_writer", Uuid),
     Column("last_round", BigInteger),
     Column("claimed_at", TIME, nullable=False, server_default=text("now()")),
@@ -88,7 +88,7 @@ TRANSITION: Final = Table(
     Column("finding", ForeignKey("finding.id", ondelete="CASCADE"), nullable=False),
     Column("at", TIME, nullable=False),
     Column("from_verdict", Text),  # absent: it was not open
-    Column("to_verdict", Text),  # absent: it is judged no more
+    Column("to_verdict", Text),  # absent: it is no longer judged
     Column("reason", Text, nullable=False),  # the rule's, or why it ended
     Column("evidence", JSONB, nullable=False),
     Index(None, "finding", "at"),
@@ -125,13 +125,13 @@ LOG_INBOX: Final = Table(
     Column("id", BigInteger, Identity(always=True), primary_key=True),  # rises in commit order
     Column("cluster", Text, nullable=False),  # its configured name
     Column("received_at", TIME, nullable=False),
-    Column("key", Text),  # by which a repetition is known; absent: by none
+    Column("key", Text),  # recognises a repetition; absent: none
     Column("digest", Text, nullable=False),  # SHA-256 of what was sent, hexadecimal
     Column("lines", Integer, nullable=False),
     Column("events", Integer, nullable=False),
     Column("unparsed", Integer, nullable=False),
     Column("format", SmallInteger, nullable=False),
-    Column("content", Text, nullable=False),  # JSON; not JSONB, which takes no NUL
+    Column("content", Text, nullable=False),  # JSON; not JSONB, which rejects NUL
     UniqueConstraint("cluster", "key"),
     Index(None, "received_at"),  # for retention
 )
@@ -140,7 +140,7 @@ LOG_STREAM: Final = Table(
     "log_stream",
     METADATA,
     Column("cluster", Text, primary_key=True),  # its configured name
-    Column("name", Text, primary_key=True),  # what of a source is read as one log
+    Column("name", Text, primary_key=True),  # the part of a source that is parsed as one log
     Column("source", Text, nullable=False),
     Column("state", Text, nullable=False),  # of its parser, after the last line
     Column("last_line_at", TIME),  # by the broker's clock

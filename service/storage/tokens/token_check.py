@@ -1,4 +1,4 @@
-"""Tells what the secret of an API token allows, by the database."""
+"""Verifies the secrets of API tokens in the database."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from service.storage.tokens.tokens import Grant
 
 
 class StoredTokens:
-    """The tokens that were made with `tidemark token`."""
+    """The tokens that were created with `tidemark token`."""
 
     def __init__(self, engine: Callable[[], Engine], utc_now: Callable[[], datetime]) -> None:
         self._engine = engine  # raises StoreError as long as the database has not answered
         self._utc_now = utc_now
 
     def verify(self, secret: str) -> Grant | None:
-        """Return whose a secret is, None if it is no token's or was revoked.
+        """Return the grant of a secret, None if it is unknown, revoked or expired.
 
         Raises:
             StoreError: the database is away.
         """
-        found = tokens.verify(self._engine(), secret, self._utc_now())
-        return None if found is None else Grant(found.name, found.scopes)
+        token = tokens.verify(self._engine(), secret, self._utc_now())
+        return None if token is None else Grant(token.name, token.scopes)

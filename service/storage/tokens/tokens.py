@@ -1,6 +1,6 @@
-"""Tokens of the HTTP API: the secret is shown once, and only its hash is kept.
+"""Tokens of the HTTP API: the secret is shown once, and only its hash is stored.
 
-The secret has 256 random bits, so that a plain SHA-256 cannot be searched.
+The secret has 256 random bits, so a plain SHA-256 cannot be brute-forced.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sqlalchemy import Engine, RowMapping, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from rules.errors import StoreError
-from service.storage.database.translate import translated
+from service.storage.database.translate import translate_errors
 from service.storage.tables.core import API_TOKEN
 
 PREFIX: Final = "tidemark_"  # for scanners that search for leaked secrets
@@ -38,7 +38,7 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Who asks, and what he may do."""
+    """A caller and its scopes."""
 
     who: str  # the token's name
     scopes: frozenset[Scope]
@@ -46,7 +46,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiToken:
-    """All that is known of a token; never its secret."""
+    """A token without its secret."""
 
     name: str
     scopes: frozenset[Scope]
@@ -63,7 +63,7 @@ def create(
     now: datetime,
     expires: datetime | None = None,
 ) -> str:
-    """Make a token and return its secret, which cannot be shown again; it works until it expires.
+    """Create a token and return its secret, which cannot be shown again.
 
     Raises:
         StoreError: the name is taken, or the database is away.
@@ -75,7 +75,7 @@ def create(
     new = insert(API_TOKEN).values(
         name=name, secret_hash=_hash(secret), scopes=words, created=now, expires=expires
     )
-    with translated(f"token {name} cannot be made"):
+    with translate_errors(f"token {name} cannot be created"):
         try:
             with engine.begin() as connection:
                 connection.execute(new)
@@ -90,9 +90,9 @@ def verify(engine: Engine, secret: str, now: datetime) -> ApiToken | None:
     The search is by the secret's hash: how long it takes says nothing about any secret.
     """
     digest = _hash(secret)
-    wanted = select(API_TOKEN).where(API_TOKEN.c.secret_hash == digest)
-    with translated("a token cannot be checked"), engine.begin() as connection:
-        row = connection.execute(wanted).mappings().one_or_none()
+    query = select(API_TOKEN).where(API_TOKEN.c.secret_hash == digest)
+    with translate_errors("a token cannot be checked"), engine.begin() as connection:
+        row = connection.execute(query).mappings().one_or_none()
         if row is None or not hmac.compare_digest(str(row["secret_hash"]), digest):
             return None
         if row["revoked"] is not None or _is_over(row["expires"], now):
@@ -106,15 +106,15 @@ def verify(engine: Engine, secret: str, now: datetime) -> ApiToken | None:
 
 
 def revoke(engine: Engine, name: str, now: datetime) -> bool:
-    """Take a token's rights away for ever; False if there is none or it was revoked before."""
+    """Revoke a token for ever; return False if there is none or it was revoked before."""
     revoked = update(API_TOKEN).where(API_TOKEN.c.name == name, API_TOKEN.c.revoked.is_(None))
-    with translated(f"token {name} cannot be revoked"), engine.begin() as connection:
+    with translate_errors(f"token {name} cannot be revoked"), engine.begin() as connection:
         return connection.execute(revoked.values(revoked=now)).rowcount == 1
 
 
 def list_tokens(engine: Engine) -> list[ApiToken]:
     """Return all tokens, revoked ones too, by name."""
-    with translated("tokens cannot be read"), engine.connect() as connection:
+    with translate_errors("tokens cannot be read"), engine.connect() as connection:
         rows = connection.execute(select(API_TOKEN).order_by(API_TOKEN.c.name)).mappings()
         return [_token(row) for row in rows]
 

@@ -148,7 +148,7 @@ class Api:
         """Return an alert that has fired for a minute."""
         labels = (("cluster", self.cluster), ("partition", "0"), ("topic", topic))
         severity = overrides.pop("severity", Severity.CRITICAL)
-        begun = Alert.begun(
+        begun = Alert.begin(
             ((rule, labels), severity),
             reason="no_leader",
             evidence={"leader_epoch": 5},

@@ -103,7 +103,7 @@ def test_a_closing_waits_for_the_next_round(api: Api) -> None:
     again = api.ask("POST", path, {"why": "once more"})
     assert (again.status_code, again.json()["detail"]) == (
         409,
-        "loopback has asked to close it at 2025-06-02 12:00:00 UTC",
+        "loopback requested its closing at 2025-06-02 12:00:00 UTC",
     )
     assert api.audit(alert.fingerprint) == [("loopback", "alert.close", "replayed from the backup")]
 

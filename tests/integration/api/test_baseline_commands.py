@@ -39,8 +39,8 @@ def shell(served: tuple[Api, str], capsys: pytest.CaptureFixture[str]) -> Shell:
 
 
 def test_before_the_first_night_it_says_so(shell: Shell) -> None:
-    assert "no night was published yet" in shell("baselines ls")
-    assert "no night" in shell("baselines ls --topic orders", code=ExitCode.NOTHING_MATCHED)
+    assert "no baseline run is published yet" in shell("baselines ls")
+    assert "no baseline run" in shell("baselines ls --topic orders", code=ExitCode.NOTHING_MATCHED)
 
 
 def test_runs_and_series_are_listed(shell: Shell, published: None) -> None:

@@ -96,7 +96,7 @@ def test_a_filter_of_what_there_is_not_is_no_comfort(shell: Shell) -> None:
     assert "no alert  current" in shell("alerts ls --rule partition_offline --receiver pager")
     shell("alerts ls --rule partition_ofline", code=ExitCode.USAGE)
     told = shell("alerts ls --receiver pgaer", code=ExitCode.NOTHING_MATCHED)
-    assert told == "tidemark: there is no receiver 'pgaer'; `tidemark receivers ls` has all\n"
+    assert told == "tidemark: there is no receiver 'pgaer'; `tidemark receivers ls` lists all\n"
     shell("deliveries ls --receiver pgaer", code=ExitCode.NOTHING_MATCHED)
 
 
@@ -165,7 +165,7 @@ def test_jobs_are_listed_and_run(shell: Shell) -> None:
     assert "retention" in shell("jobs ls")
     assert shell.json("jobs show retention")["runs"][0]["outcome"] == "running"
     assert "it runs now" not in shell("jobs show retention")
-    assert "asked to run; it waits for the first minute\n" in shell("jobs run retention")
+    assert "requested to run; it waits for the first minute\n" in shell("jobs run retention")
     assert isinstance(shell.api.jobs, OneJob)
     assert shell.api.jobs.queries == ["retention"]
     shell("jobs show nothing", code=ExitCode.NOTHING_MATCHED)

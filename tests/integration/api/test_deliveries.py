@@ -170,7 +170,7 @@ def test_a_test_message_goes_the_way_of_all_others(api: Api) -> None:
     assert (made["receiver"], made["state"], made["reason"]) == ("pager", "waiting", "test")
     told = api.get(f"/deliveries/{made['id']}")["body"]
     assert (told["status"], told["commonLabels"]["alertname"]) == ("firing", "TidemarkTest")
-    assert "tester tries" in told["alerts"][0]["annotations"]["description"]
+    assert "tester tests this receiver" in told["alerts"][0]["annotations"]["description"]
     assert ("tester", "receiver.test", "") in api.audit("pager")
     again = api.ask("POST", "/receivers/pager/test").json()["delivery"]
     assert again["group_key"] == made["group_key"], "a newer one takes the place of a stuck one"
@@ -194,16 +194,22 @@ def test_what_was_given_up_is_sent_once_more_with_a_name_of_its_own(api: Api) ->
     again = api.ask("POST", f"/deliveries/{name}/replay")
     assert (again.status_code, again.json()["detail"]) == (
         409,
-        f"delivery {made['id']} tells as much of the same group, or something newer",
+        f"delivery {made['id']} of the same group has the same or a newer state",
     )
 
 
 @pytest.mark.parametrize(
     ("overrides", "told"),
     [
-        ({"state": "delivered"}, "only what was given up is replayed; this one is delivered"),
-        ({"state": "waiting"}, "only what was given up is replayed; this one is waiting"),
-        ({"body": b""}, "what it told is not kept any more"),
+        (
+            {"state": "delivered"},
+            "only a delivery that was given up can be replayed; this one is delivered",
+        ),
+        (
+            {"state": "waiting"},
+            "only a delivery that was given up can be replayed; this one is waiting",
+        ),
+        ({"body": b""}, "its body is no longer stored"),
     ],
 )
 def test_nothing_else_is_replayed(api: Api, overrides: dict[str, Any], told: str) -> None:

@@ -76,8 +76,8 @@ def test_a_silence_is_made_by_whoever_asks_for_it(api: Api) -> None:
 @pytest.mark.parametrize(
     ("overrides", "field", "told"),
     [
-        ({"matchers": "topic"}, "matchers", "=, !=, =~ or !~ should stand at ''"),
-        ({"matchers": 'topic="a" or x'}, "matchers", "a comma should stand"),
+        ({"matchers": "topic"}, "matchers", "=, !=, =~ or !~ is expected at ''"),
+        ({"matchers": 'topic="a" or x'}, "matchers", "a comma is expected"),
         ({"matchers": 'topic=~"("'}, "matchers", "topic=~'('"),
         ({"matchers": "{}"}, "matchers", "there is no matcher"),
         ({"matchers": 'topic=~".*"'}, "matchers", "they match every alert"),
@@ -93,7 +93,7 @@ def test_a_silence_is_made_by_whoever_asks_for_it(api: Api) -> None:
         ({"ends_at": "9999-12-31T23:59:59-14:00"}, "ends_at", "a year from 2000"),
         ({"ends_at": "0001-01-01T00:00:00+14:00"}, "ends_at", "a year from 2000"),
         ({"ends_at": None}, "ends_at", "datetime"),
-        ({"comment": " "}, "comment", "say something"),
+        ({"comment": " "}, "comment", "must not be blank"),
         ({"comment": "\ud800"}, "comment", "unicode"),
         ({"author": "ann"}, "author", "there is no such field"),
     ],
@@ -180,7 +180,7 @@ def test_a_silence_is_ended_and_stays_to_be_observed_at(api: Api, begins: int) -
         answer = api.ask(method, path, body, If_Match='"2"')
         assert (answer.status_code, answer.json()["detail"]) == (
             409,
-            "the silence is over: make another one",
+            "the silence has expired: create a new one",
         )
 
 

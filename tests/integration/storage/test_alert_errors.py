@@ -11,7 +11,7 @@ from sqlalchemy import Engine, text
 
 from service.alerting.alerts.acknowledgements import Acknowledgement
 from service.alerting.alerts.delta import AlertDelta, ClosingDone, ClosingOutcome
-from service.storage.alerting.acknowledgements import StoredClosing, acknowledge, ask_closing
+from service.storage.alerting.acknowledgements import StoredClosing, acknowledge, request_closing
 from service.storage.alerting.pending_requests import read
 from service.storage.rounds.rounds import store_rounds
 from tests.alerting import BREACH
@@ -53,7 +53,7 @@ def test_what_became_of_a_closing_is_stored_though_the_alerts_are_rejected(
     life.round(0, {A: BREACH})
     with database.begin() as connection:
         wish = StoredClosing(by="me", at=at(1), why="mended")
-        ask_closing(connection, story.cluster, ("some_rule", "hash"), wish)
+        request_closing(connection, story.cluster, ("some_rule", "hash"), wish)
         (asked,) = read(connection, story.cluster, at(1)).closings
     done = ClosingDone(closing_id=asked.closing_id, outcome=ClosingOutcome.CLOSED, at=at(15))
     delta = replace(rejected(life.deltas[-1]), closed=(done,))

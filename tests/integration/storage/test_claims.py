@@ -64,7 +64,7 @@ def test_a_round_that_comes_while_another_service_reads_waits_and_is_rejected(
         told.append(caught.value)
 
     late = threading.Thread(target=stores)
-    with clusters.claimed(database, "default", NEWER):
+    with clusters.claim(database, "default", NEWER):
         late.start()
         late.join(0.3)
         assert late.is_alive(), "it waits its turn"

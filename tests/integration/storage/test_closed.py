@@ -27,7 +27,7 @@ class Unmended(Database):
 def test_nothing_is_opened_after_the_end() -> None:
     store = PostgresStore(lambda: pytest.fail("it was opened"))
     store.close()
-    with pytest.raises(StoreError, match="the service ends"):
+    with pytest.raises(StoreError, match="the service is stopping"):
         store.load("default", WRITER)
 
 
@@ -42,7 +42,7 @@ def test_what_was_just_being_opened_at_the_end_is_closed_again(database: Engine)
 
     closed: list[str] = []
     store = PostgresStore(opens)
-    with pytest.raises(StoreError, match="the service ends"):
+    with pytest.raises(StoreError, match="the service is stopping"):
         store.load("default", WRITER)
     assert closed == ["closed"]
 

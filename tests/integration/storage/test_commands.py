@@ -63,7 +63,7 @@ def service(typed: Typed) -> Iterator[Database]:
 def test_a_database_is_made_upgraded_and_checked(typed: Typed) -> None:
     head = schema.head()
     told = typed("db upgrade --dry-run")
-    assert told == f"would make a database in {typed.directory} and bring it to schema {head}\n"
+    assert told == f"would create a database in {typed.directory} and bring it to schema {head}\n"
     typed("db check", ExitCode.STORE)
     assert "there is no database in" in typed.err
     assert not typed.directory.exists(), "nothing was made so far"
@@ -100,7 +100,7 @@ def test_drift_is_told_and_no_success(typed: Typed, service: Database) -> None:
     with service.engine.begin() as connection:
         connection.execute(text("ALTER TABLE finding DROP COLUMN reason"))
     told = typed("db check", ExitCode.STORE)
-    assert "standing  at_head\n" in told
+    assert "state     at_head\n" in told
     assert "drift     " in told
     assert "reason" in told
 
@@ -131,7 +131,7 @@ def test_a_token_that_cannot_be(typed: Typed, service: Database) -> None:
     assert typed("token create grafana --scope read", ExitCode.STORE) == ""
     assert typed.err == "tidemark: there is a token grafana already\n"
     typed("token revoke nobody", ExitCode.STORE)
-    assert "there is no token nobody that could be revoked" in typed.err
+    assert "there is no token nobody to revoke" in typed.err
 
 
 def test_a_database_by_url_needs_no_directory(

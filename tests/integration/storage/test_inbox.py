@@ -52,7 +52,7 @@ def test_another_cluster_has_another_inbox(inbox: StoredInbox, database: Engine)
     other = StoredInbox(lambda: database, "other")
     add(inbox, delivery(1, key="k"))
     with other.turn() as turn:
-        assert turn.known("k") is None
+        assert turn.find_delivery("k") is None
         assert turn.waiting(0) == 0
         assert turn.states(["broker-1"]) == ({}, 0)
     assert read(other) == WaitingLines(parsed=(), last_id=None, is_all=True, sources=())

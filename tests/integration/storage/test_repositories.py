@@ -166,7 +166,7 @@ def test_another_process_begins_to_count_anew(database: Engine) -> None:
     rounds = story(database)
     store_rounds(database, [rounds.round({"a": BREACH}), rounds.round({"a": BREACH})])
     restarted = Story(database, writer=UUID(int=8))
-    with clusters.claimed(database, "default", UUID(int=8)):
+    with clusters.claim(database, "default", UUID(int=8)):
         restarted.open = findings.load_open(database, rounds.cluster)
     store_rounds(database, [restarted.round({"a": OK}, at=at(60))])
     assert findings.load_open(database, rounds.cluster) == {}

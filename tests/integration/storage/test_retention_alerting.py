@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from service.storage.jobs import retention
-from service.storage.jobs.retention import Kind, ran_before, remove
+from service.storage.jobs.retention import Kind, last_run_before, remove
 from tests.factories import NOON
 from tests.integration.storage.conftest import MakeDatabase
 from tests.integration.storage.given import Story
@@ -169,8 +169,8 @@ def test_runs_go_but_one_that_goes_on(database: Engine) -> None:
         ran.format("running", ":old"),
         ran.format("missed", ":new"),
     )
-    assert ran_before(database, OLD - DAY) is None
-    assert (ran_before(database, LIMIT), ran_before(database, NEW)) == (OLD, NEW)
+    assert last_run_before(database, OLD - DAY) is None
+    assert (last_run_before(database, LIMIT), last_run_before(database, NEW)) == (OLD, NEW)
     assert removed(database, Kind.JOB_RUNS) == 1
     assert left(database, "SELECT outcome FROM job_run ORDER BY 1") == ["missed", "running"]
 

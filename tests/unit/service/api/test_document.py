@@ -74,9 +74,9 @@ def test_the_catalogue_lists_every_rule_with_its_reasons() -> None:
     assert [rule["id"] for rule in told["items"]] == ids
     assert all(rule["why_it_matters"] and rule["runbook"] for rule in told["items"])
     visibility = told["items"][-1]
-    assert visibility.pop("why_it_matters").startswith("While we cannot see, records may be lost")
+    assert visibility.pop("why_it_matters").startswith("While Tidemark cannot observe the cluster")
     assert visibility.pop("runbook").startswith(
-        "`tidemark collect --once` prints what cannot be seen"
+        "`tidemark collect --once` prints what cannot be observed"
     )
     assert visibility == {
         "id": "observation_stale",

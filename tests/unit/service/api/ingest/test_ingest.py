@@ -87,8 +87,8 @@ def test_nothing_is_taken_without_asking_the_database(
 @pytest.mark.parametrize(
     ("rejection", "status", "detail"),
     [
-        (Rejection.FULL, 429, "too many log lines wait for a round"),
-        (Rejection.KEY_REUSED, 422, "another request had this Idempotency-Key"),
+        (Rejection.FULL, 429, "too many log lines are waiting for a round"),
+        (Rejection.KEY_REUSED, 422, "another request with different content"),
         (Rejection.TOO_MANY_STREAMS, 422, "too many sources"),
     ],
 )
@@ -141,7 +141,10 @@ def test_too_many_at_once_shall_come_again() -> None:
     assert post(client).status_code == 202
     assert [one.status_code for one in answers] == [429] + [202] * (INGESTS_AT_ONCE - 1)
     assert answers[0].headers["retry-after"] == "1"
-    assert told(answers[0]) == (429, f"{INGESTS_AT_ONCE} requests bring log lines already")
+    assert told(answers[0]) == (
+        429,
+        f"{INGESTS_AT_ONCE} requests with log lines are being answered already",
+    )
     assert post(client).status_code == 202, "their places are free again"
 
 

@@ -190,18 +190,18 @@ def test_the_line_is_the_first_text_of_three_names(record: dict[str, Any], line:
         ({"message": 7, "log": ["x"]}, "the record has no text named message, log, line"),
         ({"streams": {}}, "`streams` and `values` are lists"),
         ({"streams": [{"stream": {}}]}, "`streams` and `values` are lists"),
-        ({"streams": [{"values": []}]}, "one of `streams` has no labels named `stream`"),
-        ({"streams": ["x"]}, "one of `streams` has no labels named `stream`"),
-        ({"streams": [{"stream": {}, "values": ["x"]}]}, "one of `values` is no pair"),
-        ({"streams": [{"stream": {}, "values": [["1"]]}]}, "one of `values` is no pair"),
-        ({"streams": [{"stream": {}, "values": [["1", 2]]}]}, "one of `values` is no pair"),
-        ({"message": "m", "broker_id": "one"}, "broker_id is no number of a broker"),
-        ({"message": "m", "broker_id": -1}, "broker_id is no number of a broker"),
-        ({"message": "m", "broker_id": 2**31}, "broker_id is no number of a broker"),
-        ({"message": "m", "broker_id": "9" * 11}, "broker_id is no number of a broker"),
-        ({"message": "m", "broker_id": True}, "broker_id is no number of a broker"),
-        ({"message": "m", "broker_id": 1.0}, "broker_id is no number of a broker"),
-        ({"message": "m", "broker_id": "²"}, "broker_id is no number of a broker"),
+        ({"streams": [{"values": []}]}, "an element of `streams` has no labels named `stream`"),
+        ({"streams": ["x"]}, "an element of `streams` has no labels named `stream`"),
+        ({"streams": [{"stream": {}, "values": ["x"]}]}, "an element of `values` is no pair"),
+        ({"streams": [{"stream": {}, "values": [["1"]]}]}, "an element of `values` is no pair"),
+        ({"streams": [{"stream": {}, "values": [["1", 2]]}]}, "an element of `values` is no pair"),
+        ({"message": "m", "broker_id": "one"}, "broker_id is not a valid broker id"),
+        ({"message": "m", "broker_id": -1}, "broker_id is not a valid broker id"),
+        ({"message": "m", "broker_id": 2**31}, "broker_id is not a valid broker id"),
+        ({"message": "m", "broker_id": "9" * 11}, "broker_id is not a valid broker id"),
+        ({"message": "m", "broker_id": True}, "broker_id is not a valid broker id"),
+        ({"message": "m", "broker_id": 1.0}, "broker_id is not a valid broker id"),
+        ({"message": "m", "broker_id": "²"}, "broker_id is not a valid broker id"),
     ],
 )
 def test_a_record_that_cannot_be_used_is_told_with_its_line(
@@ -239,7 +239,7 @@ def test_what_is_packed_is_unpacked_first(kind: str) -> None:
 
 def test_a_million_tiny_lines_are_rejected() -> None:
     told = rejection("a\n" * 1_000_000, TEXT)
-    assert (told.status, told.detail) == (413, f"a request may bring {MAX_LINES} lines")
+    assert (told.status, told.detail) == (413, f"a request may have up to {MAX_LINES} lines")
     assert len(lines("a\n" * MAX_LINES, TEXT)[Stream("http")]) == MAX_LINES
 
 

@@ -16,7 +16,7 @@ from service.api.core.problems import ProblemError
 from service.api.ingest.body import MAX_LINES, PUSH, Sent, delivery_of
 from service.api.ingest.push import push_of
 from service.api.ingest.query import IngestQuery
-from service.api.ingest.snappy import SnappyError, unsnapped
+from service.api.ingest.snappy import SnappyError, unsnap
 from service.api.ingest.unpacking import MAX_UNPACKED
 from service.observe.log_submissions import Stream
 
@@ -87,9 +87,9 @@ def test_an_empty_push_holds_nothing() -> None:
         (b"\xff" * 10, 400, "the body is no push of Loki: its Snappy block has no length"),
         (REAL[:-1], 400, "the body is no push of Loki: its Snappy block is damaged"),
         (literal(b"\x0a\xff"), 400, "the body is no push of Loki: "),
-        (literal(push(('{broker_id="x"}', ["a"]))), 400, "broker_id is no number of a broker"),
+        (literal(push(('{broker_id="x"}', ["a"]))), 400, "broker_id is not a valid broker id"),
         (varint(MAX_UNPACKED + 1) + b"\0", 413, "when it is unpacked"),
-        (literal(push(("{}", ["\n" * (MAX_LINES + 2)]))), 413, f"may bring {MAX_LINES} lines"),
+        (literal(push(("{}", ["\n" * (MAX_LINES + 2)]))), 413, f"may have up to {MAX_LINES} lines"),
         (random.Random(1).randbytes(1000), 400, "the body is no push of Loki: "),
     ],
 )
@@ -100,7 +100,7 @@ def test_what_is_no_push_is_told(body: bytes, status: int, told: str) -> None:
 
 
 def test_a_push_that_is_packed_otherwise_is_rejected() -> None:
-    with pytest.raises(ProblemError, match="packed by Snappy") as rejected:
+    with pytest.raises(ProblemError, match="compressed with Snappy") as rejected:
         lines(REAL, encoding="gzip")
     assert rejected.value.status == 415
 
@@ -119,7 +119,7 @@ def test_a_push_that_is_packed_otherwise_is_rejected() -> None:
     ],
 )
 def test_literals_and_copies_are_unpacked(block: bytes, data: bytes) -> None:
-    assert unsnapped(block, 100) == data
+    assert unsnap(block, 100) == data
 
 
 @pytest.mark.parametrize(
@@ -144,24 +144,24 @@ def test_literals_and_copies_are_unpacked(block: bytes, data: bytes) -> None:
 )
 def test_a_damaged_block_is_told(block: bytes) -> None:
     with pytest.raises(SnappyError):
-        unsnapped(block, 1000)
+        unsnap(block, 1000)
 
 
 def test_a_block_beyond_the_limit_is_not_begun() -> None:
-    assert unsnapped(literal(b"abcd"), 4) == b"abcd"
+    assert unsnap(literal(b"abcd"), 4) == b"abcd"
     with pytest.raises(OverflowError):
-        unsnapped(literal(b"abcd"), 3)
+        unsnap(literal(b"abcd"), 3)
 
 
 @given(st.binary(max_size=300))
 def test_any_bytes_are_a_block_or_are_told(block: bytes) -> None:
     with suppress(SnappyError, OverflowError):
-        assert len(unsnapped(block, 10_000)) <= 10_000
+        assert len(unsnap(block, 10_000)) <= 10_000
 
 
 @given(st.binary(max_size=1000))
 def test_what_was_packed_is_unpacked(data: bytes) -> None:
-    assert unsnapped(literal(data), 1000) == data
+    assert unsnap(literal(data), 1000) == data
 
 
 # ------------------------------------------------------------------ Protocol Buffers

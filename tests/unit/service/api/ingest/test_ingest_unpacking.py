@@ -9,34 +9,34 @@ import zlib
 import pytest
 
 from service.api.core.problems import ProblemError
-from service.api.ingest.unpacking import MAX_MEMBERS, MAX_UNPACKED, unpacked
+from service.api.ingest.unpacking import MAX_MEMBERS, MAX_UNPACKED, unpack
 
 LINE = b"[2026-11-21 11:56:40,159] INFO ordinary\n"
 
 
 @pytest.mark.parametrize("encoding", ["", "identity", " Identity "])
 def test_what_is_not_packed_stays_as_it_is(encoding: str) -> None:
-    assert unpacked(LINE, encoding) == LINE
+    assert unpack(LINE, encoding) == LINE
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "x-gzip", "GZIP "])
 def test_gzip_is_unpacked(encoding: str) -> None:
-    assert unpacked(gzip.compress(LINE * 1000), encoding) == LINE * 1000
+    assert unpack(gzip.compress(LINE * 1000), encoding) == LINE * 1000
 
 
 def test_gzip_in_several_members_is_one_body() -> None:
-    assert unpacked(gzip.compress(b"a") + gzip.compress(b"") + gzip.compress(b"b"), "gzip") == b"ab"
+    assert unpack(gzip.compress(b"a") + gzip.compress(b"") + gzip.compress(b"b"), "gzip") == b"ab"
 
 
 def test_an_empty_body_is_empty() -> None:
-    assert unpacked(b"", "gzip") == b""
-    assert unpacked(gzip.compress(b""), "gzip") == b""
+    assert unpack(b"", "gzip") == b""
+    assert unpack(gzip.compress(b""), "gzip") == b""
 
 
 @pytest.mark.parametrize("encoding", ["deflate", "zstd", "snappy", "br", "gzip, gzip", "\0"])
 def test_another_encoding_is_rejected(encoding: str) -> None:
     with pytest.raises(ProblemError, match="Content-Encoding may be gzip") as told:
-        unpacked(LINE, encoding)
+        unpack(LINE, encoding)
     assert told.value.status == 415
     assert told.value.headers == {"Accept-Encoding": "gzip, identity"}
 
@@ -54,7 +54,7 @@ def test_a_packed_body_that_does_not_say_so_is_rejected(
     body: bytes, encoding: str, kind: str
 ) -> None:
     with pytest.raises(ProblemError, match=f"the body is {kind}, which no Content-Enc") as told:
-        unpacked(body, encoding)
+        unpack(body, encoding)
     assert told.value.status == 415
 
 
@@ -74,19 +74,19 @@ def test_a_packed_body_that_does_not_say_so_is_rejected(
 )
 def test_damaged_gzip_is_told(body: bytes) -> None:
     with pytest.raises(ProblemError, match="the body cannot be unpacked: ") as told:
-        unpacked(body, "gzip")
+        unpack(body, "gzip")
     assert told.value.status == 400
 
 
 def test_as_many_bytes_as_the_limit_are_unpacked() -> None:
-    assert len(unpacked(gzip.compress(bytes(MAX_UNPACKED), 1), "gzip")) == MAX_UNPACKED
+    assert len(unpack(gzip.compress(bytes(MAX_UNPACKED), 1), "gzip")) == MAX_UNPACKED
 
 
 @pytest.mark.parametrize("parts", [[MAX_UNPACKED + 1], [MAX_UNPACKED, 1], [MAX_UNPACKED * 3]])
 def test_more_is_rejected_however_small_it_was(parts: list[int]) -> None:
     body = b"".join(gzip.compress(bytes(size), 1) for size in parts)
     with pytest.raises(ProblemError, match="when it is unpacked") as told:
-        unpacked(body, "gzip")
+        unpack(body, "gzip")
     assert told.value.status == 413
 
 
@@ -103,5 +103,5 @@ def test_no_more_is_unpacked_than_it_takes_to_see_that(monkeypatch: pytest.Monke
 
     monkeypatch.setattr("zlib.decompressobj", Counted)
     with pytest.raises(ProblemError, match="when it is unpacked"):
-        unpacked(LINE, "gzip")
+        unpack(LINE, "gzip")
     assert asked == [MAX_UNPACKED + 1]

@@ -177,7 +177,7 @@ def test_an_unclean_election_points_to_what_is_told_of_its_loss() -> None:
 @pytest.mark.parametrize(
     ("rule", "reason", "begins"),
     [
-        ("records_possibly_lost", "proven", "Nothing more is known here: read on"),
+        ("records_possibly_lost", "proven", "Nothing more is known here; see"),
         ("committed_records_lost", "restored", "A replica that has the lost records leads again"),
     ],
 )

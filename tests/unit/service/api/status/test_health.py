@@ -55,7 +55,7 @@ def test_readyz_lists_its_checks() -> None:
     unready = World(latest=Latest(service_state(persistence=PersistenceStatus()))).client()
     assert unready.get("/readyz").text.splitlines() == [
         "[+]first-round-made ok",
-        "[-]memory failed: what was remembered could not be read yet",
+        "[-]memory failed: the stored memory could not be read yet",
         "readyz check failed",
     ]
 

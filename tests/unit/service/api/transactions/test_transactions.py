@@ -156,7 +156,7 @@ def test_transactions_of_one_producer_on_two_partitions_are_two_entries() -> Non
 
 def test_a_whole_list_says_so(client: TestClient) -> None:
     told = client.get("/api/v1/transactions").json()
-    assert (told["complete"], told["all_coordinators_answered"], told["visibility"], told["gaps"]) == (
+    assert (told["complete"], told["all_coordinators_answered"], told["transactional_id_visibility"], told["gaps"]) == (
         True, True, "no_authorizer", [],
     )  # fmt: skip
 
@@ -168,7 +168,7 @@ def test_what_could_not_be_seen_is_said() -> None:
         gaps=(silent,),
     )
     told = client_for(view).get("/api/v1/transactions").json()
-    assert (told["complete"], told["all_coordinators_answered"], told["visibility"]) == (
+    assert (told["complete"], told["all_coordinators_answered"], told["transactional_id_visibility"]) == (
         False, False, "unproven",
     )  # fmt: skip
     assert told["gap_count"] == 1

@@ -9,11 +9,11 @@ from sqlalchemy.exc import DBAPIError, NoSuchTableError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from rules.errors import StoreError
-from service.storage.database.translate import translated
+from service.storage.database.translate import translate_errors
 
 
 def told(error: Exception) -> StoreError:
-    with pytest.raises(StoreError) as caught, translated("it cannot be stored"):
+    with pytest.raises(StoreError) as caught, translate_errors("it cannot be stored"):
         raise error
     return caught.value
 
@@ -56,5 +56,5 @@ def test_errors_without_a_driver() -> None:
 
 
 def test_other_errors_pass() -> None:
-    with pytest.raises(KeyError), translated("it cannot be stored"):
+    with pytest.raises(KeyError), translate_errors("it cannot be stored"):
         raise KeyError("ours")

@@ -172,7 +172,7 @@ def test_a_checkpoint_that_does_not_tell_of_sequences_is_read() -> None:
 
 
 def test_another_format_is_rejected() -> None:
-    with pytest.raises(StoreError, match="has format 4, and this version reads up to 3") as caught:
+    with pytest.raises(StoreError, match="has format 5, and this version reads up to 4") as caught:
         decode(encode(Checkpoint()), FORMAT + 1)
     assert not caught.value.retryable
 

@@ -10,7 +10,7 @@ import pytest
 from rules.errors import StoreError
 from rules.facts.memory import Memory
 from rules.facts.sequence_verdicts import Arrival
-from rules.sequence.reporting import newly_reported
+from rules.sequence.reporting import list_newly_reported
 from service.storage.formats.checkpoint import FORMAT, Checkpoint, decode, encode
 from service.storage.formats.sequence import plain_sequences, sequences_of
 from tests.unit.rules.sequence.case_observations import ALONE, of_2
@@ -84,7 +84,7 @@ def test_what_an_older_release_stored_is_read_and_not_told_again(name: str) -> N
     }
     assert arrivals == {Arrival.ARRIVED if name == "filled" else Arrival.AWAITED}
     views = play((*observations, last), between=older)
-    assert [newly_reported(view) for view in views][-1] == ()
+    assert [list_newly_reported(view) for view in views][-1] == ()
 
 
 def test_what_has_ended_is_read_again_and_not_opened_by_a_line_that_comes_late() -> None:

@@ -1,4 +1,4 @@
-"""`tidemark audit`: who changed what by hand, when and why; nothing of it can be changed."""
+"""`tidemark audit`: who changed what by hand, when and why; the record itself cannot be changed."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ COLUMNS: Final = {
 def command(*, since: datetime | None, **options: Any) -> int:
     """Show who changed what, when and why, newest first.
 
-    Everything that a person can change over HTTP or on the command line is there: alerts that were
-    acknowledged or closed, silences, tests of receivers, replays, jobs, runs of baselines that were
-    put in force. Who is the token's name.
+    It has every change that a person made over HTTP or on the command line: alerts acknowledged or
+    closed, silences, tests of receivers, replays, jobs, baseline runs put in force. "who" is the
+    name of the token.
 
     \b
     Examples:
@@ -52,16 +52,18 @@ def command(*, since: datetime | None, **options: Any) -> int:
       tidemark audit --who on-call --since 2026-01-31T03:00:00Z
       tidemark audit --target 0123456789abcdef -o json | jq '.audit[].why'
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
-    asked: dict[str, str | int | None] = {name: options[name] for name in ("who", "what", "target")}
+    filters: dict[str, str | int | None] = {
+        name: options[name] for name in ("who", "what", "target")
+    }
     with client_of(options, scope="admin") as api:
-        given = None if since is None else since.isoformat()
-        found = listing.listed(api, "audit", {**asked, "since": given})
+        start = None if since is None else since.isoformat()
+        entries = listing.fetch_list(api, "audit", {**filters, "since": start})
     if options["output"] == "json":
-        listing.print_json(found.document("audit"))
-    elif found.rows:
-        listing.print_parts([table(found.rows)])
+        listing.print_json(entries.document("audit"))
+    elif entries.rows:
+        listing.print_parts([table(entries.rows)])
     else:
-        click.echo("nobody changed anything that matches")
+        click.echo("no change matches")
     return ExitCode.OK
 
 
@@ -69,10 +71,10 @@ def table(rows: Sequence[listing.Row]) -> Rows:
     """Return one line per change."""
     from service.cli.terminal.columns import Rows  # noqa: PLC0415 - keeps `--help` fast
 
-    found = Rows(COLUMNS, caption=listing.more(rows))
+    grid = Rows(COLUMNS, caption=listing.more(rows))
     for row in rows[:SHOWN]:
         words = (listing.text(row.get(name)) for name in ("who", "what", "target", "why"))
         details = row.get("details") or None
-        told = None if details is None else json.dumps(details, ensure_ascii=False)
-        found.add([listing.utc(row.get("at")), *words, listing.text(told)])
-    return found
+        rest = None if details is None else json.dumps(details, ensure_ascii=False)
+        grid.add([listing.utc(row.get("at")), *words, listing.text(rest)])
+    return grid

@@ -1,4 +1,4 @@
-"""`tidemark config`: what is set, and by whom. Nothing here connects to anything."""
+"""`tidemark config`: the settings in effect, and the source of each. It connects to nothing."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def command() -> None:
 @serve_options
 @output_option
 def check(**options: Any) -> int:
-    """Read the settings as `tidemark serve` would; print each value and who gave it.
+    """Read the settings as `tidemark serve` would; print each value and its source.
 
-    Takes the options of `serve`. Secrets are shown as ***. What can be used but observations wrong is told
-    on stderr, and by `serve` in its log. Ends with 0, or with 3 if something cannot be used:
-    addresses, certificates, the form of the database URL, a data directory that is no folder or
-    cannot be written or made. Nothing is made, and nothing is connected to.
+    Takes the options of `serve`. Secrets are shown as ***. Settings that are valid but probably wrong
+    are warned of on stderr, and by `serve` in its log. Exits with 0, or with 3 if a setting cannot
+    be used: addresses, certificates, the format of the database URL, a data directory that is not
+    a folder or cannot be written or created. It creates nothing and connects to nothing.
 
     \b
     Examples:
@@ -52,8 +52,8 @@ def check(**options: Any) -> int:
     sourced = read_sourced(os.environ, path=options["path"], flags=serve_flags(options))
     odd = warnings(sourced.settings)
     _print(sourced, odd, as_json=options["output"] == "json")
-    for told in odd:
-        click.echo(f"warning: {told}", err=True)
+    for warning in odd:
+        click.echo(f"warning: {warning}", err=True)
     _require_usable(sourced)
     return ExitCode.OK
 
@@ -77,8 +77,8 @@ def _print(sourced: Sourced, odd: Sequence[str], *, as_json: bool) -> None:
 
     rows = list(effective(sourced))
     if as_json:
-        told = [{"key": key, "value": value, "source": source} for key, value, source in rows]
-        click.echo(json.dumps({"settings": told, "warnings": odd}, indent=2))
+        settings = [{"key": key, "value": value, "source": source} for key, value, source in rows]
+        click.echo(json.dumps({"settings": settings, "warnings": odd}, indent=2))
         return
     cells = [(key, _cell(value), source) for key, value, source in rows]
     widths = [max(len(row[column]) for row in cells) for column in (0, 1)]
@@ -93,11 +93,11 @@ def _cell(value: Plain) -> str:
 
 
 def _require_usable(sourced: Sourced) -> None:
-    """Refuse what a service would refuse when it builds its clients.
+    """Reject the settings that a service would reject when it builds its clients.
 
     Raises:
-        SettingsError: addresses, certificates, the data directory, or settings that do not belong
-            together.
+        SettingsError: addresses, certificates, the data directory, or settings that contradict each
+            other.
     """
     from rules.catalogue.all_rules import EVERY  # noqa: PLC0415 - keeps `--help` fast
     from service.app import bootstrap_addresses  # noqa: PLC0415 - keeps `--help` fast
@@ -106,4 +106,4 @@ def _require_usable(sourced: Sourced) -> None:
     bootstrap_addresses(sourced.settings.kafka.bootstrap_servers)
     sourced.settings.kafka.security().ssl_context()
     require_usable(sourced.settings.service.data_dir)
-    sourced.settings.alerting.config({one.meta.rule_id: one.meta for one in EVERY})
+    sourced.settings.alerting.config({rule.meta.rule_id: rule.meta for rule in EVERY})

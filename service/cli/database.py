@@ -1,6 +1,6 @@
-"""`tidemark db`: bring the database to the schema of this version, or tell its state.
+"""`tidemark db`: upgrade the database to the schema of this version, or show its state.
 
-Only click is imported at the top, and SQL nowhere: commands ask `service.storage`.
+Only click is imported at the top, and SQL nowhere: commands call `service.storage`.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def command() -> None:
 @config_option
 @data_dir_option
 def upgrade(*, dry_run: bool, path: Path | None, data_dir: str | None) -> int:
-    """Bring the schema to the one of this version; make the database if there is none.
+    """Upgrade the schema to the one of this version; create the database if there is none.
 
-    Processes that upgrade at once take turns. A schema of a newer version is rejected.
+    Processes that upgrade at the same time take turns. A schema of a newer version is rejected.
 
     \b
     Examples:
@@ -50,7 +50,7 @@ def upgrade(*, dry_run: bool, path: Path | None, data_dir: str | None) -> int:
       TIDEMARK_DATABASE__URL_FILE=/run/secrets/url tidemark db upgrade
     """  # noqa: D301 - see above
     settings = settings_of(path, data_dir)
-    click.echo(_would_upgrade(settings) if dry_run else _upgraded(settings))
+    click.echo(_describe_upgrade(settings) if dry_run else _upgrade(settings))
     return ExitCode.OK
 
 
@@ -59,22 +59,22 @@ def upgrade(*, dry_run: bool, path: Path | None, data_dir: str | None) -> int:
 @data_dir_option
 @output_option
 def check(*, path: Path | None, data_dir: str | None, output: str) -> int:
-    """Tell revision, head and drift; end with 0 only at head without drift, else with 9.
+    """Show revision, head and drift; exit with 0 only at head without drift, else with 9.
 
-    Drift is a table, column or index that differs from what the migrations make.
+    Drift is a table, column or index that differs from what the migrations create.
 
     \b
     Examples:
       tidemark db check
-      tidemark db check -o json | jq -r .standing
+      tidemark db check -o json | jq -r .state
     """  # noqa: D301 - see above
     from service.storage.database import schema  # noqa: PLC0415 - keeps `--help` fast
-    from service.storage.database.opening import opened  # noqa: PLC0415 - same
+    from service.storage.database.opening import open_existing  # noqa: PLC0415 - same
 
-    with opened(settings_of(path, data_dir)) as engine:
-        found = schema.check(engine)
-    _print(found, as_json=output == "json")
-    is_right = found.state is schema.SchemaState.AT_HEAD and not found.drift
+    with open_existing(settings_of(path, data_dir)) as engine:
+        schema_check = schema.check(engine)
+    _print(schema_check, as_json=output == "json")
+    is_right = schema_check.state is schema.SchemaState.AT_HEAD and not schema_check.drift
     return ExitCode.OK if is_right else ExitCode.STORE
 
 
@@ -85,22 +85,22 @@ def settings_of(path: Path | None, data_dir: str | None) -> Settings:
     return read_settings(os.environ, path=path, flags={"service": {"data_dir": data_dir}})
 
 
-def _would_upgrade(settings: Settings) -> str:
+def _describe_upgrade(settings: Settings) -> str:
     from service.storage.database import schema  # noqa: PLC0415 - keeps `--help` fast
-    from service.storage.database.opening import has_database, opened  # noqa: PLC0415 - same
+    from service.storage.database.opening import has_database, open_existing  # noqa: PLC0415 - same
 
     if not has_database(settings):
         place = settings.service.data_directory()
-        return f"would make a database in {place} and bring it to schema {schema.head()}"
-    with opened(settings) as engine:
-        found = schema.check(engine)
-    schema.refuse_newer(found)
-    if found.state is schema.SchemaState.AT_HEAD:
-        return f"nothing to do: the schema is {found.head}"
-    return f"would upgrade the schema from {found.revision or 'none'} to {found.head}"
+        return f"would create a database in {place} and bring it to schema {schema.head()}"
+    with open_existing(settings) as engine:
+        schema_check = schema.check(engine)
+    schema.reject_newer(schema_check)
+    if schema_check.state is schema.SchemaState.AT_HEAD:
+        return f"nothing to do: the schema is {schema_check.head}"
+    return f"would upgrade the schema from {schema_check.revision or 'none'} to {schema_check.head}"
 
 
-def _upgraded(settings: Settings) -> str:
+def _upgrade(settings: Settings) -> str:
     from service.storage.database import schema  # noqa: PLC0415 - keeps `--help` fast
     from service.storage.database.opening import open_store  # noqa: PLC0415 - same
 
@@ -115,12 +115,16 @@ def _upgraded(settings: Settings) -> str:
     return f"upgraded the schema from {before or 'none'} to {schema.head()}"
 
 
-def _print(found: SchemaCheck, *, as_json: bool) -> None:
-    told = {"revision": found.revision, "head": found.head, "state": found.state.value}
+def _print(schema_check: SchemaCheck, *, as_json: bool) -> None:
+    state = {
+        "revision": schema_check.revision,
+        "head": schema_check.head,
+        "state": schema_check.state.value,
+    }
     if as_json:
-        click.echo(json.dumps(told | {"drift": found.drift}, indent=2))
+        click.echo(json.dumps(state | {"drift": schema_check.drift}, indent=2))
         return
-    for name, value in told.items():
+    for name, value in state.items():
         click.echo(f"{name:<9} {value or 'none'}")
-    for difference in found.drift or ("none",):
+    for difference in schema_check.drift or ("none",):
         click.echo(f"drift     {difference}")

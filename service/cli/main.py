@@ -34,19 +34,19 @@ if TYPE_CHECKING:
 EXIT_CODES = """\b
 Exit codes:
     0  done; a round was complete, or the reader of a pipe had enough
-    1  a round was made but has gaps (they are in its output)
+    1  incomplete: the round has gaps (they are in its output), or the list is not current
     2  wrong usage            3  wrong settings
     4  cluster or --server unreachable
     5  authentication rejected
-    6  a filter matched nothing, in a complete round; nothing has that name
-    7  the sandbox cannot do that
+    6  nothing matches the filter in a complete round, or nothing has that name
+    7  the sandbox cannot do this
     8  the output could not be written
-    9  the database rejected, is away or of another schema, or its data directory is in use
-   10  the service ended because a part that it needs died (its log says why); Spark failed
-   11  a transaction hangs: nobody will ever end it
+    9  the database is unreachable, rejects us or has another schema, or its data directory is in use
+   10  a part that the service needs failed (its log says why), or Spark failed
+   11  a transaction hangs: no coordinator will ever end it
    12  committed records are lost, or may be
-   13  no line of the text that was to be explained is about sequences
-   14  not as things stand: the alert is over, somebody changed it meanwhile, or it runs already
+   13  no line of the text to explain is about sequences
+   14  conflict: the alert has ended, somebody else changed it meanwhile, or it runs already
   130  interrupted
 """
 
@@ -55,26 +55,35 @@ class LazyGroup(click.Group):
     """A group that imports a subcommand's module when that subcommand is called."""
 
     commands_by_module: ClassVar[dict[str, tuple[str, str]]] = {
-        "alerts": ("service.cli.alerts.command", "Show alerts, take them on, close them."),
+        "alerts": ("service.cli.alerts.command", "Show, acknowledge and close alerts."),
         "audit": ("service.cli.audit", "Show who changed what, and why."),
-        "baselines": ("service.cli.baselines.command", "Show what is usual, and go back a night."),
+        "baselines": (
+            "service.cli.baselines.command",
+            "Show usual values; go back to an earlier run.",
+        ),
         "collect": ("service.cli.collect.command", "Read a cluster's true offsets."),
         "config": ("service.cli.config", "Show the settings that are in effect."),
         "db": ("service.cli.database", "Upgrade or check the database."),
-        "deliveries": ("service.cli.deliveries.command", "Show what was sent, and send it again."),
-        "jobs": ("service.cli.jobs.command", "Show what is done at set times, and run it now."),
+        "deliveries": (
+            "service.cli.deliveries.command",
+            "Show sent notifications; send one again.",
+        ),
+        "jobs": ("service.cli.jobs.command", "Show scheduled jobs; run one now."),
         "loss": ("service.cli.loss.command", "Show lost records and what to do about them."),
-        "nightly": ("service.cli.nightly", "Learn what is usual, from the days that are over."),
-        "receivers": ("service.cli.receivers.command", "Show who is told of alerts, and test it."),
+        "nightly": ("service.cli.nightly", "Learn baselines from past days."),
+        "receivers": ("service.cli.receivers.command", "Show and test the receivers of alerts."),
         "sandbox": (
             "service.sandbox.commands.sandbox",
             "Run a real Kafka cluster on this machine.",
         ),
-        "sequence": ("service.cli.sequence.command", "Tell reordering from loss in sequence gaps."),
-        "serve": ("service.cli.serve", "Watch a cluster day and night."),
+        "sequence": (
+            "service.cli.sequence.command",
+            "Find whether sequence gaps are reordering or loss.",
+        ),
+        "serve": ("service.cli.serve", "Watch a cluster continuously."),
         "silences": ("service.cli.silences.command", "Hold back alerts for a while."),
-        "token": ("service.cli.token", "Make, list and revoke tokens of the HTTP API."),
-        "tx": ("service.cli.tx.command", "Show open transactions and whom they hold up."),
+        "token": ("service.cli.token", "Create, list and revoke tokens of the HTTP API."),
+        "tx": ("service.cli.tx.command", "Show open transactions and the groups they block."),
     }
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -94,7 +103,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; for an unknown one name those that may have been meant."""
+        """Find the command; for an unknown name suggest similar ones."""
         name = args[0]
         if name in self.commands_by_module or name.startswith("-"):
             return super().resolve_command(ctx, args)
@@ -116,7 +125,7 @@ class LazyGroup(click.Group):
 )
 @click.version_option(VERSION, prog_name="tidemark")
 def tidemark() -> None:
-    """Tell whether a Kafka pipeline lost, reordered, duplicated or only delayed records.
+    """Find out whether a Kafka pipeline lost, reordered, duplicated or only delayed records.
 
     \b
     Examples:
@@ -127,7 +136,7 @@ def tidemark() -> None:
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
 
 
-# The first that an error is one of: families below others come first.
+# The first family that matches counts: subclasses come before their base class.
 CODES: Final = (
     (SettingsError, ExitCode.SETTINGS),
     (AuthenticationError, ExitCode.AUTHENTICATION),
@@ -143,8 +152,8 @@ CODES: Final = (
 
 def exit_code_of(error: TidemarkError) -> ExitCode:
     """Map an error family to the exit code that a script sees."""
-    found = (code for family, code in CODES if isinstance(error, family))
-    return next(found, ExitCode.INCOMPLETE)
+    codes = (code for family, code in CODES if isinstance(error, family))
+    return next(codes, ExitCode.INCOMPLETE)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -153,7 +162,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         with guarded_streams():
             return _run(arguments)
     except OutputClosedError:
-        return ExitCode.OK  # the reader of our output had enough: nothing more to say
+        return ExitCode.OK  # the reader of our output closed the pipe: no error
     except OutputError as error:
         click.echo(f"tidemark: the output cannot be written: {error}", err=True)
         return ExitCode.OUTPUT

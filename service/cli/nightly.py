@@ -1,4 +1,4 @@
-"""`tidemark nightly`: learn what is usual for every series from the days that are over."""
+"""`tidemark nightly`: learn the baselines of every series from past days."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 @click.group("nightly")
 def command() -> None:
-    """Learn what is usual for every series, night by night; docs/baselines.md says how.
+    """Learn the baselines of every series, day by day; docs/baselines.md says how.
 
-    `tidemark serve` does it every night by itself.
+    `tidemark serve` does it by itself, on a nightly schedule.
 
     \b
     Examples:
@@ -41,7 +41,7 @@ def command() -> None:
     "day",
     type=click.DateTime(["%Y-%m-%d"]),
     metavar="DAY",
-    help="Make the night of this day again, and those after it. Default: those that are missing.",
+    help="Make the run of this day again, and those after it. Default: the missing ones.",
 )
 @click.option("--master", metavar="URL", help="Spark's master  [default: local[*]]")
 @click.option(
@@ -53,7 +53,7 @@ def command() -> None:
 @click.option(
     "--history",
     metavar="URL",
-    help="Folder of history, a path or an address; it tells its cluster and time zone.",
+    help="Folder of history, a path or URL; its cluster and time zone are read from it.",
 )
 @click.option(
     "--cluster",
@@ -65,12 +65,12 @@ def command() -> None:
 @config_option
 @data_dir_option
 def run(**options: Any) -> int:
-    """Make the nights that are missing, each from the one before, and publish the last.
+    """Make the missing baseline runs, each from the one before, and publish the last.
 
-    The folder of history is read, windows of alerts are left out, Spark learns, and the database gets the
-    new baselines at once or not at all. Running it again changes nothing. Beside a running `serve` give it the
-    same --config. Ends with 10 if Spark failed, with 9 if history or the database is away, with 14 if
-    another run is at work.
+    Reads the folder of history without the times of alerts, learns with Spark, and writes the new
+    baselines to the database in one transaction. Running it again changes nothing. If `serve` is
+    running, use the same --config. Exits with 10 if Spark failed, with 9 if the history or the
+    database is unavailable, with 14 if another run is in progress.
 
     \b
     Examples:
@@ -92,16 +92,16 @@ def run(**options: Any) -> int:
     }
     settings = read_settings(os.environ, path=options["path"], flags=flags)
     order, as_json = _order(settings, options), options["output"] == "json"
-    found = running.planned(order, utc_now())  # what is wrong is said before a database is started
-    if found is None and options["history"]:
-        raise StoreError(_there_is_none(order.history), retryable=False)
+    plan = running.planned(order, utc_now())  # fails before a database is started
+    if plan is None and options["history"]:
+        raise StoreError(_describe_absence(order.history), retryable=False)
     if options["dry_run"]:
-        _print_plan(order.history, found, as_json=as_json)
+        _print_plan(order.history, plan, as_json=as_json)
         return ExitCode.OK
-    # Whoever schedules it ends it by SIGTERM: an embedded PostgreSQL would go on.
+    # A scheduler stops it by SIGTERM; an embedded PostgreSQL must be stopped then too.
     with ended_in_order(), open_run_store(settings) as store:
-        tell = _tell_json if as_json else _tell_line
-        done = running.run_missing(order, store, utc_now, tell, _fold(settings, order))
+        report = _print_json if as_json else _print_line
+        done = running.run_missing(order, store, utc_now, report, _fold(settings, order))
     if as_json:
         click.echo(json.dumps(_document(done)))
     return ExitCode.OK
@@ -112,9 +112,9 @@ def _order(settings: Settings, options: dict[str, Any]) -> NightlyOrder:
     from service.jobs.baseline_run.running import NightlyOrder  # noqa: PLC0415 - same
 
     nightly, data_directory = settings.nightly, settings.service.data_directory()
-    wanted: datetime | None = options["day"]
+    day: datetime | None = options["day"]
     conf = {"spark.driver.memory": nightly.driver_memory}
-    conf |= {one.name: one.value for one in nightly.conf}
+    conf |= {setting.name: setting.value for setting in nightly.conf}
     return NightlyOrder(
         history=options["history"] or settings.history.folder(data_directory),
         data_directory=data_directory,
@@ -123,7 +123,7 @@ def _order(settings: Settings, options: dict[str, Any]) -> NightlyOrder:
         timeout_seconds=nightly.timeout_seconds,
         keep_days=nightly.keep_days,
         environment=dict(os.environ),
-        day=None if wanted is None else wanted.date(),
+        day=None if day is None else day.date(),
         settled=SETTLED,
         cluster=options["cluster"] if options["history"] else settings.kafka.name,
         time_zone=None if options["history"] else settings.history.time_zone,
@@ -137,60 +137,60 @@ def _fold(settings: Settings, order: NightlyOrder) -> Callable[[datetime], Folde
     return lambda now: fold_folder(open_folder(order.history), settings, now)
 
 
-def _pairs(given: Sequence[str]) -> dict[str, str]:
-    for one in given:
-        if "=" not in one or not one.startswith("spark."):
-            raise click.BadParameter(f"{one!r} is no setting like spark.executor.memory=2g")
-    return dict(one.split("=", 1) for one in given)
+def _pairs(settings: Sequence[str]) -> dict[str, str]:
+    for setting in settings:
+        if "=" not in setting or not setting.startswith("spark."):
+            raise click.BadParameter(f"{setting!r} is not a setting like spark.executor.memory=2g")
+    return dict(setting.split("=", 1) for setting in settings)
 
 
-def _tell_line(told: JsonObject) -> None:
+def _print_line(row: JsonObject) -> None:
     from service.jobs.baseline_run.reporting import line_of  # noqa: PLC0415 - keeps `--help` fast
 
-    click.echo(line_of(told), err=True)
+    click.echo(line_of(row), err=True)
 
 
-def _tell_json(told: JsonObject) -> None:
-    click.echo(json.dumps(told))
+def _print_json(row: JsonObject) -> None:
+    click.echo(json.dumps(row))
 
 
-def _print_plan(history: str, found: NightlyPlan | None, *, as_json: bool) -> None:
-    nights = [] if found is None else [day.isoformat() for day in found.plan.nights]
+def _print_plan(history: str, planned: NightlyPlan | None, *, as_json: bool) -> None:
+    days = [] if planned is None else [day.isoformat() for day in planned.plan.days]
     if as_json:
-        last = None if found is None or found.last is None else found.last.isoformat()
-        click.echo(json.dumps({"nights": nights, "last": last}))
-    elif found is None:
-        click.echo(_there_is_none(history))
-    elif not nights:
-        click.echo("no night is missing")
+        last = None if planned is None or planned.last is None else planned.last.isoformat()
+        click.echo(json.dumps({"nights": days, "last": last}))
+    elif planned is None:
+        click.echo(_describe_absence(history))
+    elif not days:
+        click.echo("no baseline run is missing")
     else:
         from collectors.naming import counted  # noqa: PLC0415 - keeps `--help` fast
 
         origin = (
-            "with nothing"
-            if found.plan.begins_anew
-            else f"from the run of {found.plan.goes_on_from}"
+            "from scratch"
+            if planned.plan.begins_anew
+            else f"from the run of {planned.plan.goes_on_from}"
         )
-        click.echo(f"would make {counted(len(nights), 'night')}, beginning {origin}:")
-        click.echo("\n".join(nights))
+        click.echo(f"would make {counted(len(days), 'baseline run')}, {origin}:")
+        click.echo("\n".join(days))
 
 
-def _there_is_none(history: str) -> str:
+def _describe_absence(history: str) -> str:
     from service.history.folder import shown_url  # noqa: PLC0415 - keeps `--help` fast
 
     return f"there is no history yet at {shown_url(history)}"
 
 
 def _document(done: CompletedRuns) -> dict[str, object]:
-    """Return stats, plain numbers and texts: they are kept with the run of the job."""
-    made = [night for night in done.nights if night["is_new"]]
-    stats: dict[str, object] = {"nights": len(made)}
-    if done.nights:
-        last = done.nights[-1]
+    """Return stats as plain numbers and texts, which are stored with the run of the job."""
+    new_days = [day for day in done.runs if day["is_new"]]
+    stats: dict[str, object] = {"nights": len(new_days)}
+    if done.runs:
+        last = done.runs[-1]
         stats |= {"day": last["day"], "run": last["run"], "series": last["series"]}
         stats |= last["outcomes"]
-        stats["damaged_buckets"] = sum(len(night["damaged"]) for night in made)
-        stats["seconds"] = round(sum(night["seconds"].get("all", 0) for night in made))
+        stats["damaged_buckets"] = sum(len(day["damaged"]) for day in new_days)
+        stats["seconds"] = round(sum(day["seconds"].get("all", 0) for day in new_days))
     if done.published is not None:
         stats["published"] = done.published.outcome.value
         stats["publish_seconds"] = round(done.published.seconds)

@@ -1,4 +1,4 @@
-"""`tidemark serve`: watch a cluster day and night."""
+"""`tidemark serve`: watch a cluster continuously."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from service.cli.terminal.exit_codes import ExitCode
 @click.command(name="serve")
 @serve_options
 def command(**options: Any) -> int:
-    """Watch a cluster day and night: rounds, verdicts, memory, metrics, HTTP.
+    """Watch a cluster continuously: rounds, verdicts, storage, metrics, HTTP.
 
-    Needs nothing but the address of a broker: PostgreSQL runs embedded in the data directory, or by
-    TIDEMARK_DATABASE__URL elsewhere. Metrics are at http://127.0.0.1:8780/metrics, the API below
-    /api/v1/, probes at /livez and /readyz. SIGTERM or Ctrl-C finish the round and store it; a
-    second one hurries. `tidemark config check` shows every setting that would be used.
+    Needs only the address of a broker: PostgreSQL runs embedded in the data directory, or
+    elsewhere by TIDEMARK_DATABASE__URL. Metrics are at http://127.0.0.1:8780/metrics, the API below
+    /api/v1/, probes at /livez and /readyz. SIGTERM or Ctrl-C finishes and stores the round; a
+    second one stops sooner. `tidemark config check` shows every setting that would be used.
 
     \b
     Examples:
@@ -39,7 +39,7 @@ def command(**options: Any) -> int:
 
     keep_memory_small()
     settings = read_settings(os.environ, path=options["path"], flags=serve_flags(options))
-    # Not the guarded stream: a log that cannot be written must not end the watch.
+    # Not the guarded stream: a log that cannot be written must not stop the service.
     with _stdout() as stream, open_service(settings, stream, options["path"]) as service:
         ended_well = asyncio.run(service.run())
     return ExitCode.OK if ended_well else ExitCode.FAILED
@@ -47,7 +47,7 @@ def command(**options: Any) -> int:
 
 @contextmanager
 def _stdout() -> Iterator[TextIO]:
-    """Give the real stdout, or nowhere if whoever started us closed it."""
+    """Yield the real stdout, or the null device if the parent process closed it."""
     if sys.__stdout__ is not None:
         yield sys.__stdout__
         return

@@ -1,7 +1,7 @@
 """`tidemark token`: who may use the HTTP API.
 
-A secret is written once, alone, to stdout, so that it can go straight into a file or a secret
-store; everything else that is said goes to stderr.
+A secret is written once, alone, to stdout, so that it can be redirected into a file or a secret
+store; all other text goes to stderr.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from service.storage.tokens.tokens import ApiToken
 
-# Those of service.storage.tokens.tokens, which would bring the database.
+# Those of service.storage.tokens.tokens, whose import would import the database.
 SCOPES: Final = ("read", "ack", "silence", "admin", "ingest")
 MAX_NAME: Final = 100
 COLUMNS: Final[tuple[str, ...]] = ("name", "scopes", "created", "last used", "revoked", "expires")
@@ -33,7 +33,7 @@ MAX_DAYS: Final = 3650
 
 @click.group("token")
 def command() -> None:
-    """Make, list and revoke tokens of the HTTP API; they are kept in the database as hashes.
+    """Create, list and revoke tokens of the HTTP API; the database has only their hashes.
 
     Works while `tidemark serve` runs on the same data directory.
 
@@ -48,7 +48,7 @@ def command() -> None:
 def _name(ctx: click.Context, param: click.Parameter, value: str) -> str:
     del ctx, param
     if not value.isprintable() or not 0 < len(value.strip()) <= MAX_NAME:
-        raise click.BadParameter(f"a name is printable and has 1 to {MAX_NAME} characters")
+        raise click.BadParameter(f"a name must be printable and have 1 to {MAX_NAME} characters")
     return value.strip()
 
 
@@ -56,7 +56,7 @@ def _name(ctx: click.Context, param: click.Parameter, value: str) -> str:
 @click.argument("name", callback=_name)
 @click.option(
     "--scope", "scopes", type=click.Choice(SCOPES), multiple=True, required=True,
-    help="What the token may do; give it again for more. None implies another.",
+    help="What the token may do; repeat it for more. No scope implies another.",
 )  # fmt: skip
 @click.option(
     "--days",
@@ -74,9 +74,9 @@ def create(
     path: Path | None,
     data_dir: str | None,
 ) -> int:
-    """Make a token and print its secret, which cannot be shown again.
+    """Create a token and print its secret, which cannot be shown again.
 
-    A name is used once, also after the token was revoked: the record of who had access stays.
+    A name cannot be used again, even after the token was revoked: the record of access stays.
 
     \b
     Examples:
@@ -84,17 +84,17 @@ def create(
       tidemark token create on-call --scope read --scope ack --scope silence --days 90
     """  # noqa: D301 - see above
     from service.runtime.clock import utc_now  # noqa: PLC0415 - keeps `--help` fast
-    from service.storage.database.opening import opened_at_head  # noqa: PLC0415 - same
+    from service.storage.database.opening import open_at_head  # noqa: PLC0415 - same
     from service.storage.tokens import tokens  # noqa: PLC0415 - same
 
-    wanted = {tokens.Scope(scope) for scope in scopes}
-    with opened_at_head(settings_of(path, data_dir)) as engine:
+    granted = {tokens.Scope(scope) for scope in scopes}
+    with open_at_head(settings_of(path, data_dir)) as engine:
         now = utc_now()
         expires = None if days is None else now + timedelta(days=days)
-        secret = tokens.create(engine, name, wanted, now, expires)
-    told = ", ".join(sorted(wanted))
+        secret = tokens.create(engine, name, granted, now, expires)
+    scope_names = ", ".join(sorted(granted))
     click.echo(secret)
-    click.echo(f"token {name} may {told}; its secret is not shown again", err=True)
+    click.echo(f"token {name} may {scope_names}; its secret is not shown again", err=True)
     return ExitCode.OK
 
 
@@ -110,15 +110,15 @@ def list_(*, path: Path | None, data_dir: str | None, output: str) -> int:
       tidemark token list
       tidemark token list -o json | jq -r '.[] | select(.revoked == null) | .name'
     """  # noqa: D301 - see above
-    from service.storage.database.opening import opened_at_head  # noqa: PLC0415 - same
+    from service.storage.database.opening import open_at_head  # noqa: PLC0415 - same
     from service.storage.tokens import tokens  # noqa: PLC0415 - keeps `--help` fast
 
-    with opened_at_head(settings_of(path, data_dir)) as engine:
-        found = tokens.list_tokens(engine)
+    with open_at_head(settings_of(path, data_dir)) as engine:
+        listed = tokens.list_tokens(engine)
     if output == "json":
-        click.echo(json.dumps([_document(token) for token in found], indent=2))
+        click.echo(json.dumps([_document(token) for token in listed], indent=2))
     else:
-        _print_table(found)
+        _print_table(listed)
     return ExitCode.OK
 
 
@@ -127,10 +127,10 @@ def list_(*, path: Path | None, data_dir: str | None, output: str) -> int:
 @config_option
 @data_dir_option
 def revoke(name: str, *, path: Path | None, data_dir: str | None) -> int:
-    """Take a token's rights away for ever. Ends with 9 if there is no such token.
+    """Revoke a token for ever. Exits with 9 if there is no such token.
 
-    A running service asks for a token in use again after 10 seconds, beside the request: it passes
-    once more. One that was not used for two minutes is asked for first.
+    A running service checks a token in use again after 10 seconds, during a request, which still
+    succeeds. A token that was not used for two minutes is checked before the request.
 
     \b
     Examples:
@@ -138,15 +138,15 @@ def revoke(name: str, *, path: Path | None, data_dir: str | None) -> int:
       tidemark token revoke prometheus --data-dir /var/lib/tidemark
     """  # noqa: D301 - see above
     from service.runtime.clock import utc_now  # noqa: PLC0415 - keeps `--help` fast
-    from service.storage.database.opening import opened_at_head  # noqa: PLC0415 - same
+    from service.storage.database.opening import open_at_head  # noqa: PLC0415 - same
     from service.storage.tokens import tokens  # noqa: PLC0415 - same
 
-    with opened_at_head(settings_of(path, data_dir)) as engine:
+    with open_at_head(settings_of(path, data_dir)) as engine:
         if not tokens.revoke(engine, name, utc_now()):
-            told = f"there is no token {name} that could be revoked: see `tidemark token list`"
-            raise StoreError(told, retryable=False)
+            message = f"there is no token {name} to revoke; see `tidemark token list`"
+            raise StoreError(message, retryable=False)
     click.echo(
-        f"token {name} is revoked; a running service honours this within two minutes", err=True
+        f"token {name} is revoked; a running service rejects it within two minutes", err=True
     )
     return ExitCode.OK
 
@@ -166,9 +166,9 @@ def _time(at: datetime | None) -> str | None:
     return None if at is None else f"{at:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _print_table(found: Sequence[ApiToken]) -> None:
+def _print_table(listed: Sequence[ApiToken]) -> None:
     rows = [COLUMNS]
-    for token in found:
+    for token in listed:
         times = (
             _time(at) or "-"
             for at in (token.created, token.last_used, token.revoked, token.expires)

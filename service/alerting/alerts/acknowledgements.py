@@ -1,4 +1,4 @@
-"""Acknowledgements: a person says that somebody is at work on an alert."""
+"""Acknowledgements: a person states that somebody is working on an alert."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from service.alerting.alerts.alert import Alert
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acknowledgement:
-    """Who has taken up what. It holds for what was known then, not for what comes after."""
+    """Who works on which alert. It covers the alert as it was then, not what happens afterwards."""
 
     fingerprint: str
-    fired_at: datetime  # of the alert: if it fires once more, that is another one
-    occurrences: int  # of the event: what happens again is not taken up yet
+    fired_at: datetime  # of the alert: an alert that fires anew is another one
+    occurrences: int  # of the event: a further occurrence is not acknowledged yet
     by: str
     at: datetime  # aware, UTC
     comment: str = ""
 
     @classmethod
     def of(cls, alert: Alert, *, by: str, at: datetime, comment: str = "") -> Acknowledgement:
-        """Take up an alert that fires."""
+        """Return the acknowledgement of a firing alert."""
         return cls(
             fingerprint=alert.fingerprint,
             fired_at=alert.starts_at,
@@ -32,7 +32,7 @@ class Acknowledgement:
         )
 
     def holds_for(self, alert: Alert) -> bool:
-        """Whether this is what was taken up."""
+        """Whether this alert is still as it was when it was acknowledged."""
         return (self.fingerprint, self.fired_at, self.occurrences) == (
             alert.fingerprint,
             alert.fired_at,

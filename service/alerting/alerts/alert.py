@@ -1,4 +1,4 @@
-"""An alert: what is known of one label set, as a plain value that is stored as it is."""
+"""An alert: the state of one label set, as a plain value that is stored unchanged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rules.open_findings import EndReason, Identity
 from rules.verdict import Severity
 from service.alerting.alerts.identity import AlertKey, Labels, fingerprint, labels_of
 
-# Prometheus' own: so long the end can be told again, and resolved.
+# Prometheus' own: for so long a resolved alert is kept, and can be sent again.
 RESOLVED_KEPT: Final = timedelta(minutes=15)
 
 
@@ -31,21 +31,21 @@ class AlertEnd(StrEnum):
     SUBJECT_GONE = "subject_gone"
     EXPIRED = "expired"
     CLOSED = "closed"
-    SEVERITY_CHANGED = "severity_changed"  # it goes on as another alert
+    SEVERITY_CHANGED = "severity_changed"  # it continues as another alert
     FOR_RAISED = "for_raised"  # its rule now waits for longer than it has lasted
     NOT_SEEN = "not_seen"  # its finding ended in a round that never came here
 
     @classmethod
     def of(cls, reason: EndReason | None) -> AlertEnd:
-        """Translate why a finding ended; None where nobody can tell."""
+        """Translate why a finding ended; None if no reason is known."""
         return cls.NOT_SEEN if reason is None else cls(reason.value)
 
 
 class News(NamedTuple):
-    """How much of an alert there has been to tell; grows while it lasts."""
+    """How many updates of an alert were worth a notification; grows while it lasts."""
 
     occurrences: int = 1  # an event can happen again
-    revisions: int = 0  # more was found out about it
+    revisions: int = 0  # more became known about it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class Alert:
     fingerprint: str
 
     @classmethod
-    def begun(
+    def begin(
         cls,
         key: AlertKey,
         *,
@@ -76,7 +76,7 @@ class Alert:
         active_at: datetime,
         fired_at: datetime | None = None,
     ) -> Alert:
-        """Return a new alert, which waits or fires at once."""
+        """Return a new alert: pending, or firing if `fired_at` is given."""
         identity, severity = key
         labels = labels_of(identity, severity, evidence)
         return cls(
@@ -93,7 +93,7 @@ class Alert:
 
     @property
     def key(self) -> AlertKey:
-        """Return what it is kept under."""
+        """Return the key under which it is stored in memory."""
         return self.finding, self.severity
 
     @property
@@ -103,25 +103,25 @@ class Alert:
 
     @property
     def starts_at(self) -> datetime:
-        """Return when it began to fire, which is what receivers are told as its start."""
+        """Return when it began to fire, which is the start that receivers get."""
         return self.active_at if self.fired_at is None else self.fired_at
 
     def resolved(self, end: AlertEnd, now: datetime) -> Alert:
-        """Return it ended."""
+        """Return the alert in state RESOLVED."""
         return replace(
             self, state=AlertState.RESOLVED, resolved_at=now, end=end, keep_firing_since=None
         )
 
     def shifted(self, step: timedelta) -> Alert:
-        """Return it with all times moved by a step of the clock."""
+        """Return it with all timestamps moved by a step of the clock."""
         return replace(
             self,
             active_at=self.active_at + step,
-            fired_at=_moved(self.fired_at, step),
-            keep_firing_since=_moved(self.keep_firing_since, step),
-            resolved_at=_moved(self.resolved_at, step),
+            fired_at=_move(self.fired_at, step),
+            keep_firing_since=_move(self.keep_firing_since, step),
+            resolved_at=_move(self.resolved_at, step),
         )
 
 
-def _moved(timestamp: datetime | None, step: timedelta) -> datetime | None:
+def _move(timestamp: datetime | None, step: timedelta) -> datetime | None:
     return None if timestamp is None else timestamp + step

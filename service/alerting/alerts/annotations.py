@@ -1,7 +1,7 @@
-"""What an alert says beside its labels: made only for alerts that somebody observes or is told of.
+"""Annotations of an alert: built only for alerts that are shown or sent.
 
 Annotations are no part of an alert's identity and change with every round. Their size is limited,
-because receivers refuse what is too large, and then nobody is told at all.
+because a receiver rejects a body that is too large, and then the whole notification is lost.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from service.alerting.alerts.flush import Notification
 from service.alerting.alerts.identity import INCIDENT
 
 LONGEST_VALUE: Final = 1024  # characters
-LONGEST_TOGETHER: Final = 8192  # of the evidence; what does not fit is counted
+LONGEST_TOGETHER: Final = 8192  # of all evidence; values that do not fit are counted
 _CUT: Final = "…"
 INCIDENT_SUMMARY: Final = "incident_summary"
 OWN: Final = frozenset(
@@ -38,9 +38,9 @@ _IDS: Final = frozenset(("topic_id",))  # of labels: no words for a sentence
 def annotations_of(
     alert: Alert, rule: RuleMeta | None, runbooks: str | None = None
 ) -> dict[str, str]:
-    """Return an alert's annotations; `runbooks` is the address below which a page per rule lies.
+    """Return an alert's annotations; `runbooks` is the URL below which each rule has a page.
 
-    No value is empty, and none says more than is known: evidence that is not known is left out.
+    No value is empty: evidence that is not known is left out.
     """
     own = {
         "summary": "" if rule is None else rule.summary,
@@ -54,19 +54,21 @@ def annotations_of(
 
 
 def incident_annotations(notification: Notification) -> dict[str, str]:
-    """Return what all alerts of one incident share: what it comes to, in a sentence."""
+    """Return the annotation that all alerts of one incident share: its summary in one sentence."""
     if INCIDENT not in dict(notification.group_labels):
         return {}
     facts = [
-        LossFact(one.rule_id, dict(one.finding[1]), one.reason, one.evidence, one.active_at)
-        for one in notification.firing or notification.resolved
-        if one.rule_id in LOSS_RULES
+        LossFact(
+            alert.rule_id, dict(alert.finding[1]), alert.reason, alert.evidence, alert.active_at
+        )
+        for alert in notification.firing or notification.resolved
+        if alert.rule_id in LOSS_RULES
     ]
     return {INCIDENT_SUMMARY: summary_of(by_partition(facts)).sentence} if facts else {}
 
 
 def _description(alert: Alert) -> str:
-    """Return the reason in words, with where."""
+    """Return the reason in words, with the labels of its subject."""
     named = dict(alert.finding[1]).items()
     where = ", ".join(f"{name} {value}" for name, value in named if value and name not in _IDS)
     words = alert.reason.replace("_", " ")
@@ -74,7 +76,7 @@ def _description(alert: Alert) -> str:
 
 
 def _evidence(alert: Alert) -> Iterator[tuple[str, str]]:
-    """Give the evidence in its order, as long as it fits."""
+    """Yield the evidence in its order, as long as it fits."""
     left, left_out = LONGEST_TOGETHER, 0
     for name, value in alert.evidence.items():
         text = _cut(_text(value))
@@ -90,7 +92,7 @@ def _evidence(alert: Alert) -> Iterator[tuple[str, str]]:
 
 
 def _text(value: EvidenceValue) -> str:
-    """Return a value in words; empty for what is not known."""
+    """Return a value in words; empty if it is not known."""
     return "" if value is None else in_words(value)
 
 

@@ -1,4 +1,4 @@
-"""Alerting's memory as plain dicts, lists and text, and back: what is stored is restored exactly.
+"""Encode the state of alerting as plain dicts, lists and text, and decode it without loss.
 
 Labels and fingerprints are not stored: they follow from the finding and its severity.
 """
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 def encode(state: AlertingState) -> Plain:
-    """Return a state as JSON can hold it."""
+    """Return a state as a JSON document."""
     return {
         "version": VERSION,
         "observed_at": _text(state.observed_at),
@@ -38,15 +38,15 @@ def decode(plain: Mapping[str, Any]) -> AlertingState:
     """Return the state that was encoded.
 
     Raises:
-        StoreError: if another version wrote it, or it is damaged.
+        StoreError: another version wrote it, or it is damaged.
     """
     if plain.get("version") != VERSION:
         raise StoreError(
-            f"alerts were stored in form {plain.get('version')!r}, this version reads {VERSION}",
+            f"alerts are stored in format {plain.get('version')!r}, this version reads {VERSION}",
             retryable=False,
         )
-    alerts = _read("alerts", lambda: [decode_alert(one) for one in plain["alerts"]])
-    groups = _read("groups", lambda: [decode_group(one) for one in plain["groups"]])
+    alerts = _read("alerts", lambda: [decode_alert(row) for row in plain["alerts"]])
+    groups = _read("groups", lambda: [decode_group(row) for row in plain["groups"]])
     return AlertingState(
         alerts={alert.key: alert for alert in alerts},
         groups={group.group_id: group for group in groups},
@@ -55,7 +55,7 @@ def decode(plain: Mapping[str, Any]) -> AlertingState:
 
 
 def encode_alert(alert: Alert) -> Plain:
-    """Return one alert as JSON can hold it."""
+    """Return one alert as a JSON document."""
     rule_id, labels = alert.finding
     return {
         "rule": rule_id,
@@ -96,7 +96,7 @@ def decode_alert(plain: Mapping[str, Any]) -> Alert:
 
 
 def encode_group(group: Group) -> Plain:
-    """Return one group as JSON can hold it."""
+    """Return one group as a JSON document."""
     return {
         "receiver": group.receiver,
         "key": group.key,
@@ -109,7 +109,7 @@ def encode_group(group: Group) -> Plain:
 
 def decode_group(plain: Mapping[str, Any]) -> Group:
     """Return the group that was encoded."""
-    ended: Sequence[Alert] = [decode_alert(one) for one in plain["ended"]]
+    ended: Sequence[Alert] = [decode_alert(row) for row in plain["ended"]]
     return Group(
         receiver=plain["receiver"],
         key=plain["key"],
@@ -120,11 +120,11 @@ def decode_group(plain: Mapping[str, Any]) -> Group:
     )
 
 
-def _encode_notified(told: LastNotified) -> Plain:
+def _encode_notified(notified: LastNotified) -> Plain:
     return {
-        "at": _text(told.at),
-        "firing": {name: list(news) for name, news in told.firing.items()},
-        "owed": sorted(told.owed),
+        "at": _text(notified.at),
+        "firing": {name: list(news) for name, news in notified.firing.items()},
+        "owed": sorted(notified.owed),
     }
 
 
@@ -145,10 +145,10 @@ def _timestamp(text: str | None) -> datetime | None:
 
 
 def _read(what: str, read: Callable[[], T]) -> T:
-    """Translate whatever damaged values make of reading them."""
+    """Call `read`, and translate the errors of damaged values to StoreError."""
     try:
         return read()
     except (KeyError, TypeError, ValueError, AttributeError) as exc:
         raise StoreError(
-            f"stored alerting cannot be read: {what}: {exc!r}", retryable=False
+            f"stored alerting state cannot be read: {what}: {exc!r}", retryable=False
         ) from exc

@@ -1,10 +1,10 @@
-"""Whether a group has anything to tell, and why: decided from what its receiver was told last.
+"""Whether a group needs a notification, and why: decided from the last one that its receiver got.
 
-The reasons are Alertmanager's own words, which receivers know from its webhook; the last two are
-ours. Two differences are meant. An interval is over when it is over: Alertmanager asks for more
-than the repeat interval, and so mostly waits for one group interval longer. And an end is told only
-of what was told before: Alertmanager also tells the end of alerts that came and went unnoticed, if
-others in their group go on.
+The reasons are Alertmanager's own words, which receivers know from its webhook; "happened again" and
+"more is known" are ours. Two differences from Alertmanager are intended. The repeat interval is over
+as soon as it has elapsed: Alertmanager requires more than the interval, and so mostly waits for one
+group interval longer. And an alert is sent as resolved only if it was sent as firing: Alertmanager
+also sends the end of alerts that began and ended between two flushes, if others in their group fire.
 
 Source: prometheus/alertmanager, notify/dedup_stage.go.
 """
@@ -22,7 +22,7 @@ ByFingerprint = Mapping[str, Alert]
 
 
 class NotifyReason(StrEnum):
-    """Why a receiver is told, or is not."""
+    """Why a receiver is notified, or is not."""
 
     FIRST_NOTIFICATION = "first notification"
     NEW_ALERTS = "new alerts added"
@@ -36,18 +36,18 @@ class NotifyReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastNotified:
-    """What a receiver was told last of a group."""
+    """The last notification of a group to its receiver."""
 
     at: datetime
     firing: Mapping[str, News] = field(default_factory=dict)  # in that notification
-    owed: frozenset[str] = frozenset()  # told as firing at any time, and not yet as resolved
+    owed: frozenset[str] = frozenset()  # sent as firing at any time, and not yet as resolved
 
     def shifted(self, step: timedelta) -> LastNotified:
-        """Return it with its time moved by a step of the clock."""
+        """Return it with its timestamp moved by a step of the clock."""
         return replace(self, at=self.at + step)
 
     def joined(self, other: LastNotified | None) -> LastNotified:
-        """Return what a receiver knows that was told of one group from two memories."""
+        """Merge the records that two processes hold of one group."""
         if other is None:
             return self
         return LastNotified(
@@ -57,7 +57,7 @@ class LastNotified:
         )
 
     def without(self, over: frozenset[str]) -> LastNotified:
-        """Return it without alerts that are over: should one come back, it is a new one."""
+        """Return it without resolved alerts: one that fires again is a new alert."""
         if not over:
             return self
         firing = {name: news for name, news in self.firing.items() if name not in over}
@@ -65,56 +65,60 @@ class LastNotified:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tellable:
-    """What of a group may be told now: what is muted is left out."""
+class Notifiable:
+    """The alerts of a group that may be sent now: muted ones are left out."""
 
     firing: ByFingerprint
-    resolved: ByFingerprint  # only what the receiver knows as firing
+    resolved: ByFingerprint  # only those that were sent as firing
     is_taken_up: bool  # a person has acknowledged everything that fires
 
 
 def notification_reason(
-    told: LastNotified | None,
-    tellable: Tellable,
+    last_notified: LastNotified | None,
+    notifiable: Notifiable,
     *,
     send_resolved: bool,
     repeat_interval: timedelta,
     now: datetime,
 ) -> NotifyReason:
     """Return the first reason that holds."""
-    if told is None or not told.firing:
-        return _why_first(tellable)
-    is_due = now - told.at >= repeat_interval and not tellable.is_taken_up
-    reasons = _why_next(told.firing, tellable, send_resolved=send_resolved, is_due=is_due)
+    if last_notified is None or not last_notified.firing:
+        return _first_reason(notifiable)
+    is_due = now - last_notified.at >= repeat_interval and not notifiable.is_taken_up
+    reasons = _next_reasons(
+        last_notified.firing, notifiable, send_resolved=send_resolved, is_due=is_due
+    )
     return next((reason for reason, holds in reasons if holds), NotifyReason.NONE)
 
 
-def _why_first(tellable: Tellable) -> NotifyReason:
-    if tellable.firing:
+def _first_reason(notifiable: Notifiable) -> NotifyReason:
+    if notifiable.firing:
         return NotifyReason.FIRST_NOTIFICATION
-    # What is left to resolve was muted when the others of its group were told to be over.
-    return NotifyReason.ALL_RESOLVED if tellable.resolved else NotifyReason.NONE
+    # What is left to resolve was muted when the others of its group were sent as resolved.
+    return NotifyReason.ALL_RESOLVED if notifiable.resolved else NotifyReason.NONE
 
 
-def _why_next(
-    told: Mapping[str, News], tellable: Tellable, *, send_resolved: bool, is_due: bool
+def _next_reasons(
+    notified: Mapping[str, News], notifiable: Notifiable, *, send_resolved: bool, is_due: bool
 ) -> Iterator[tuple[NotifyReason, bool]]:
-    """Give the reasons in order, each with whether it holds."""
-    firing, ends = tellable.firing, bool(tellable.resolved)
-    yield NotifyReason.NEW_ALERTS, not firing.keys() <= told.keys()
-    news = [(alert.news, told[name]) for name, alert in firing.items()]
+    """Yield the reasons in order, each with whether it holds."""
+    firing, ends = notifiable.firing, bool(notifiable.resolved)
+    yield NotifyReason.NEW_ALERTS, not firing.keys() <= notified.keys()
+    news = [(alert.news, notified[name]) for name, alert in firing.items()]
     yield NotifyReason.HAPPENED_AGAIN, any(now.occurrences > was.occurrences for now, was in news)
     yield NotifyReason.MORE_IS_KNOWN, any(now.revisions > was.revisions for now, was in news)
-    yield NotifyReason.ALL_RESOLVED, ends and not firing  # told or not: the log is cleared
+    yield NotifyReason.ALL_RESOLVED, ends and not firing  # sent or not: the record is cleared
     yield NotifyReason.SOME_RESOLVED, ends and send_resolved
     yield NotifyReason.REPEAT_INTERVAL, bool(firing) and is_due
 
 
-def notified_after(told: LastNotified | None, tellable: Tellable, now: datetime) -> LastNotified:
-    """Return what a receiver knows once it was told; what is over is still to be taken out."""
-    owed = frozenset() if told is None else told.owed
+def record_notification(
+    last_notified: LastNotified | None, notifiable: Notifiable, now: datetime
+) -> LastNotified:
+    """Return the record after a notification; resolved alerts still have to be removed from it."""
+    owed = frozenset() if last_notified is None else last_notified.owed
     return LastNotified(
         at=now,
-        firing={name: alert.news for name, alert in tellable.firing.items()},
-        owed=owed | tellable.firing.keys(),
+        firing={name: alert.news for name, alert in notifiable.firing.items()},
+        owed=owed | notifiable.firing.keys(),
     )

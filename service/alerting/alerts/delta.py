@@ -1,8 +1,8 @@
-"""What steps of alerting leave to be stored, as one value; the values of several steps merge into one.
+"""The database changes of a step of alerting, as one value; those of several steps merge into one.
 
-While the database is away steps go on. What they leave is merged, so that little waits: of an alert
-or a group only the last row counts, and what is to be sent stays, all of it and in order. Storing
-a merged delta leaves the same rows as storing its parts one by one.
+While the database is unavailable steps continue. Their deltas are merged, so that little waits: of an
+alert or a group only the last row counts, while notifications are kept, all of them and in order.
+Storing a merged delta leaves the same rows as storing its parts separately.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from service.alerting.alerts.lifecycle import OUTAGE_TOLERANCE, AlertChange, Ale
 from service.alerting.alerts.routes import GroupId
 from service.alerting.alerts.state import AlertingState
 
-MOST_STEPS: Final = 100_000  # of alerts' histories that wait; the oldest go first, and are counted
+MOST_STEPS: Final = (
+    100_000  # history steps that wait to be stored; the oldest are dropped and counted
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +39,7 @@ class Outgoing:
     group_key: str
     reason: NotifyReason
     is_firing: bool
-    alerts: int  # how many it tells of
+    alerts: int  # how many it is about
     body: bytes  # holds no secret
     at: datetime  # aware, UTC
 
@@ -54,7 +56,7 @@ class HistoryStep:
 
 
 class ClosingOutcome(StrEnum):
-    """What became of a person's wish to close an event."""
+    """The result of a request to close an event."""
 
     CLOSED = "closed"
     NOT_OPEN = "not_open"  # it ended before
@@ -63,7 +65,7 @@ class ClosingOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closing:
-    """An event that a person wants to be over."""
+    """A person's request to close an event."""
 
     closing_id: int
     rule_id: str
@@ -74,7 +76,7 @@ class Closing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClosingDone:
-    """A wish that was observed."""
+    """A request to close an event that was handled."""
 
     closing_id: int
     outcome: ClosingOutcome
@@ -83,7 +85,7 @@ class ClosingDone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertDelta:
-    """What has to be written of one cluster's alerts."""
+    """The changes to be written of one cluster's alerts."""
 
     observed_at: datetime | None = None  # as in the state; None: never
     at: datetime  # aware, UTC: of the step, or of the last one
@@ -98,7 +100,7 @@ class AlertDelta:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to write but that somebody observed."""
+        """Whether there is nothing to write except the time of the observation."""
         return not (
             self.alerts
             or self.groups
@@ -109,7 +111,7 @@ class AlertDelta:
         )
 
     def then(self, later: AlertDelta) -> AlertDelta:
-        """Return what this one and a later one leave together."""
+        """Return this delta merged with a later one."""
         over = self._left_over_by(later) if later.is_whole else self
         steps = (*self.steps, *later.steps)
         lost = max(len(steps) - MOST_STEPS, 0)
@@ -127,7 +129,7 @@ class AlertDelta:
         )
 
     def _left_over_by(self, whole: AlertDelta) -> AlertDelta:
-        """Return it with everything over that a whole one does not have."""
+        """Return it with all its alerts resolved and its groups forgotten; `whole` overrides what lasts."""
         ended = {
             name: alert
             if alert.state is AlertState.RESOLVED
@@ -140,7 +142,7 @@ class AlertDelta:
 def whole_delta(
     state: AlertingState, at: datetime, clock_step: timedelta = timedelta(0)
 ) -> AlertDelta:
-    """Return a delta that writes everything anew, as after a step of the clock."""
+    """Return a delta that rewrites the whole state, as after a step of the clock."""
     return AlertDelta(
         observed_at=state.observed_at,
         at=at,
@@ -158,30 +160,33 @@ def delta_of(
     at: datetime,
     outgoing: tuple[Outgoing, ...] = (),
 ) -> AlertDelta:
-    """Return what a step leaves to be stored.
+    """Return the changes that a step leaves to be stored.
 
-    Evidence that moves with every round rewrites no alert: the finding has it. As long as the finding
+    Evidence that changes with every round rewrites no alert: the finding has it. As long as the finding
     is a breach, an alert's evidence is the finding's; when it can no longer be judged, the alert is
-    written with what was last known.
+    written with its last known evidence.
     """
-    alerts = {one.fingerprint: one for one in _written(before, stepped, at)}
+    alerts = {row.fingerprint: row for row in _list_written(before, stepped, at)}
     if seen is not None:
-        for alert in (*_no_longer_judged(stepped.state, seen), *_begun_anew(before, stepped.state)):
+        for alert in (
+            *_list_unjudged(stepped.state, seen),
+            *_list_restarted(before, stepped.state),
+        ):
             alerts.setdefault(alert.fingerprint, alert)
     return AlertDelta(
         observed_at=stepped.state.observed_at,
         at=at,
         alerts=alerts,
-        groups=dict(_groups(before.groups, stepped.state.groups)),
-        steps=tuple(_history(before, stepped, at)),
+        groups=dict(_list_groups(before.groups, stepped.state.groups)),
+        steps=tuple(_list_history(before, stepped, at)),
         outgoing=outgoing,
     )
 
 
-def _written(before: AlertingState, stepped: Stepped, at: datetime) -> Iterator[Alert]:
-    """Give the alerts whose rows change; the last of each counts.
+def _list_written(before: AlertingState, stepped: Stepped, at: datetime) -> Iterator[Alert]:
+    """Yield the alerts whose rows change; the last of each counts.
 
-    One that never fired is written as over: it is remembered no more, but its history is.
+    An alert that never fired is written as resolved: its state is forgotten, but its history is kept.
     """
     for change in stepped.changes:
         if change.step is AlertTransition.DROPPED:
@@ -191,7 +196,7 @@ def _written(before: AlertingState, stepped: Stepped, at: datetime) -> Iterator[
 
 
 def _is_evidence(before: AlertingState, change: AlertChange) -> bool:
-    """Whether a step brings other evidence and nothing else."""
+    """Whether a transition changes the evidence and nothing else."""
     if change.step is not AlertTransition.UPDATED:
         return False
     was, now = before.alerts.get(change.alert.key), change.alert
@@ -204,7 +209,7 @@ def _is_evidence(before: AlertingState, change: AlertChange) -> bool:
 _SEVERITIES: Final = tuple(Severity)
 
 
-def _no_longer_judged(state: AlertingState, seen: Seen) -> Iterator[Alert]:
+def _list_unjudged(state: AlertingState, seen: Seen) -> Iterator[Alert]:
     for change in seen.changes:
         if change.step is Step.UNKNOWN and change.before is Verdict.BREACH:
             for severity in _SEVERITIES:
@@ -214,8 +219,8 @@ def _no_longer_judged(state: AlertingState, seen: Seen) -> Iterator[Alert]:
                     yield alert
 
 
-def _begun_anew(before: AlertingState, after: AlertingState) -> Iterator[Alert]:
-    """Give what waits to fire and has to wait from the start, as nobody searched for long."""
+def _list_restarted(before: AlertingState, after: AlertingState) -> Iterator[Alert]:
+    """Yield the pending alerts whose wait starts again, because an outage was too long."""
     now = after.observed_at
     if before.observed_at is None or now is None or now - before.observed_at <= OUTAGE_TOLERANCE:
         return
@@ -224,7 +229,7 @@ def _begun_anew(before: AlertingState, after: AlertingState) -> Iterator[Alert]:
             yield alert
 
 
-def _groups(
+def _list_groups(
     before: Mapping[GroupId, Group], after: Mapping[GroupId, Group]
 ) -> Iterator[tuple[GroupId, Group | None]]:
     for group_id, group in after.items():
@@ -235,7 +240,7 @@ def _groups(
         yield group_id, None
 
 
-def _history(before: AlertingState, stepped: Stepped, at: datetime) -> Iterator[HistoryStep]:
+def _list_history(before: AlertingState, stepped: Stepped, at: datetime) -> Iterator[HistoryStep]:
     for change in stepped.changes:
         if change.step is AlertTransition.FORGOTTEN or _is_evidence(before, change):
             continue

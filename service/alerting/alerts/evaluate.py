@@ -1,12 +1,12 @@
-"""One step of alerting, pure: what is remembered and what a round found, in; the next memory, out.
+"""One step of alerting, pure: the state before and the findings of a round in, the next state out.
 
-What comes out is written in one transaction: the changed alerts, the groups, and one outbox row for
-each notification. Nothing here knows how a notification observations or whether it arrives: it counts as
-told once it is in the outbox.
+The result is written in one transaction: the changed alerts, the groups, and one outbox row for each
+notification. Nothing here knows what a notification's body is or whether it arrives: a notification
+counts as sent once it is in the outbox.
 
-A step without a round only flushes the groups that are due, so that nobody waits for a cluster that
-is slow to answer. A step that cannot be stored now flushes none: what is due is told later, as it
-is by then, and nothing that ended meanwhile is left out.
+A step without a round only flushes the groups that are due, so that no notification waits for a
+cluster that is slow to answer. A step that cannot be stored now flushes none: what is due is sent
+later, as it is by then, and nothing that ended meanwhile is left out.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Final
 from rules.verdict import RuleMeta
 from service.alerting.alerts.acknowledgements import Acknowledgement
 from service.alerting.alerts.alert import Alert, AlertState
-from service.alerting.alerts.flush import FlushContext, Flushed, Notification, flushed
-from service.alerting.alerts.grouping import Group, Members, gathered, members_of
+from service.alerting.alerts.flush import FlushContext, Flushed, Notification, flush_group
+from service.alerting.alerts.grouping import Group, Members, members_of, update_group
 from service.alerting.alerts.inhibition import DEFAULT_INHIBITIONS, Inhibition
 from service.alerting.alerts.lifecycle import (
     Advanced,
@@ -39,7 +39,7 @@ from service.alerting.alerts.state import AlertingState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertingConfig:
-    """What operators set."""
+    """The settings of alerting."""
 
     rules: Mapping[str, RuleMeta]
     routing: Routing
@@ -49,7 +49,7 @@ class AlertingConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorRequests:
-    """What persons have asked for; it may change with every step."""
+    """Silences and acknowledgements of operators; they may change with every step."""
 
     silences: Sequence[Silence] = ()
     acknowledgements: Sequence[Acknowledgement] = ()
@@ -57,7 +57,7 @@ class OperatorRequests:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stepped:
-    """What a step leaves, changes and has to tell."""
+    """The result of a step: the state after it, its changes and its notifications."""
 
     state: AlertingState
     changes: Sequence[AlertChange]
@@ -72,27 +72,29 @@ def step(  # noqa: PLR0913 - the whole world of a pure function
     seen: Seen | None,
     now: datetime,
     config: AlertingConfig,
-    asked: OperatorRequests = NO_REQUESTS,
+    requests: OperatorRequests = NO_REQUESTS,
     *,
-    tells: bool = True,
+    may_flush: bool = True,
 ) -> Stepped:
     """Return the state after a round, or, without one, after the flushes that are due.
 
-    Without `tells` the groups that are due have to wait.
+    Without `may_flush` the groups that are due have to wait.
     """
-    advanced = _advanced(state, seen, now, config)
+    advanced = _advance_alerts(state, seen, now, config)
     firing = [alert for alert in advanced.alerts.values() if alert.state is AlertState.FIRING]
     members = members_of(firing, config.routing)
     over = [change.alert for change in advanced.changes if change.step is AlertTransition.RESOLVED]
-    groups = dict(_gathered(state.groups, members, members_of(over, config.routing)))
-    due = [group for group in groups.values() if tells and group.flush_at <= now]
-    told: list[Notification] = []
-    if due:  # what is muted is worked out only for those who might be told
-        context = _context(config, asked, firing, now)
-        flushes = {one.group_id: _flushed(one, members, config.routing, context) for one in due}
-        groups = {key: one for key, one in groups.items() if key not in flushes}
-        groups |= {key: one.group for key, one in flushes.items() if one.group is not None}
-        told = [flush.notification for flush in flushes.values() if flush.notification is not None]
+    groups = dict(_update_groups(state.groups, members, members_of(over, config.routing)))
+    due = [group for group in groups.values() if may_flush and group.flush_at <= now]
+    notifications: list[Notification] = []
+    if due:  # muting is evaluated only if a group is flushed
+        context = _context(config, requests, firing, now)
+        flushes = {group.group_id: _flush(group, members, config.routing, context) for group in due}
+        groups = {key: group for key, group in groups.items() if key not in flushes}
+        groups |= {key: flush.group for key, flush in flushes.items() if flush.group is not None}
+        notifications = [
+            flush.notification for flush in flushes.values() if flush.notification is not None
+        ]
     return Stepped(
         state=AlertingState(
             alerts=advanced.alerts,
@@ -100,11 +102,16 @@ def step(  # noqa: PLR0913 - the whole world of a pure function
             observed_at=state.observed_at if seen is None else now,
         ),
         changes=advanced.changes,
-        notifications=tuple(sorted(told, key=lambda one: (one.receiver, one.group_key))),
+        notifications=tuple(
+            sorted(
+                notifications,
+                key=lambda notification: (notification.receiver, notification.group_key),
+            )
+        ),
     )
 
 
-def _advanced(
+def _advance_alerts(
     state: AlertingState, seen: Seen | None, now: datetime, config: AlertingConfig
 ) -> Advanced:
     if seen is None:
@@ -113,43 +120,47 @@ def _advanced(
     return advance(after_outage(state.alerts, state.observed_at, now), seen, timing, now)
 
 
-def _gathered(
+def _update_groups(
     groups: Mapping[GroupId, Group],
     firing: Mapping[GroupId, Members],
     over: Mapping[GroupId, Members],
 ) -> Iterator[tuple[GroupId, Group]]:
-    """Give every group with what a round brings to it, those that begin last."""
+    """Yield every group with its new and its ended alerts, new groups last."""
     for group_id in dict.fromkeys((*groups, *firing)):
-        group = gathered(groups.get(group_id), group_id, firing.get(group_id), over.get(group_id))
+        group = update_group(
+            groups.get(group_id), group_id, firing.get(group_id), over.get(group_id)
+        )
         if group is not None:
             yield group_id, group
 
 
 def _context(
-    config: AlertingConfig, asked: OperatorRequests, firing: Sequence[Alert], now: datetime
+    config: AlertingConfig, requests: OperatorRequests, firing: Sequence[Alert], now: datetime
 ) -> FlushContext:
     by_fingerprint = {alert.fingerprint: alert for alert in firing}
     taken_up = (
         acknowledgement.fingerprint
-        for acknowledgement in asked.acknowledgements
+        for acknowledgement in requests.acknowledgements
         if acknowledgement.fingerprint in by_fingerprint
         and acknowledgement.holds_for(by_fingerprint[acknowledgement.fingerprint])
     )
     return FlushContext(
         now=now,
-        muting=Muting(asked.silences, config.inhibitions, firing, now),
+        muting=Muting(requests.silences, config.inhibitions, firing, now),
         taken_up=frozenset(taken_up),
     )
 
 
-def _flushed(
+def _flush(
     group: Group, firing: Mapping[GroupId, Members], routing: Routing, context: FlushContext
 ) -> Flushed:
-    """Flush a group; one that no route leads to any more is forgotten."""
+    """Flush a group; forget one that no route leads to any more."""
     members = firing.get(group.group_id)
     if members is None:
         members = members_of(group.ended.values(), routing).get(group.group_id)
         return (
-            Flushed(group=None) if members is None else flushed(group, {}, members.route, context)
+            Flushed(group=None)
+            if members is None
+            else flush_group(group, {}, members.route, context)
         )
-    return flushed(group, members.alerts, members.route, context)
+    return flush_group(group, members.alerts, members.route, context)

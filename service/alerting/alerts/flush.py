@@ -1,4 +1,4 @@
-"""The flush of a group: who of it may be told, whether anything is, and what is left of the group."""
+"""The flush of a group: which alerts may be sent, whether any is, and what is left of the group."""
 
 from __future__ import annotations
 
@@ -12,78 +12,82 @@ from service.alerting.alerts.alert import Alert
 from service.alerting.alerts.dedup import (
     ByFingerprint,
     LastNotified,
+    Notifiable,
     NotifyReason,
-    Tellable,
     notification_reason,
-    notified_after,
+    record_notification,
 )
 from service.alerting.alerts.grouping import Group
 from service.alerting.alerts.muting import Muting
 from service.alerting.alerts.routes import Pairs, Route
 
-# So long a muted end can still be told: who has a page open must not keep it for ever because a
-# silence outlasted the fault. It is what an event lasts, and what most silences do not.
+# So long the end of a muted alert can still be sent: a page must not stay open for ever because a
+# silence outlasted the fault. An event lasts as long, and most silences are shorter.
 OWED_KEPT: Final = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notification:
-    """What one receiver is to be told of one group, once."""
+    """One notification of one group to one receiver."""
 
     receiver: str
     group_key: str
     group_labels: Pairs
     reason: NotifyReason
     at: datetime
-    firing: tuple[Alert, ...]  # the worst first, then in the order of their labels
+    firing: tuple[Alert, ...]  # most severe first, then by labels
     resolved: tuple[Alert, ...]
 
     @property
     def is_firing(self) -> bool:
-        """Whether anything of it goes on: Alertmanager's status of a group."""
+        """Whether any alert still fires: Alertmanager's status of a group."""
         return bool(self.firing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlushContext:
-    """What goes for every group that is flushed now."""
+    """The values that are the same for every group that is flushed now."""
 
     now: datetime
     muting: Muting
-    taken_up: frozenset[str]  # fingerprints of what persons have acknowledged
+    taken_up: frozenset[str]  # fingerprints of acknowledged alerts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flushed:
-    """A group after a flush; None: it has no alerts any more."""
+    """A group after a flush; None if it has no alerts any more."""
 
     group: Group | None
     notification: Notification | None = None
 
 
-def flushed(group: Group, alerts: ByFingerprint, route: Route, context: FlushContext) -> Flushed:
-    """Return a group with these firing alerts after its flush, and what is told of it, if anything."""
+def flush_group(
+    group: Group, alerts: ByFingerprint, route: Route, context: FlushContext
+) -> Flushed:
+    """Flush a group that has these firing alerts; return the group after it and its notification."""
     muted = _muted_ends(group, context.muting) if route.heeds_mutes else {}
-    tellable = _tellable(group, alerts, muted, route, context)
+    notifiable = _notifiable(group, alerts, muted, route, context)
     reason = notification_reason(
         group.notified,
-        tellable,
+        notifiable,
         send_resolved=route.send_resolved,
         repeat_interval=route.repeat_interval,
         now=context.now,
     )
-    kept = {name: alert for name, alert in muted.items() if _may_be_told(alert, context.now)}
+    still_muted = {
+        name: alert for name, alert in muted.items() if _is_end_sendable(alert, context.now)
+    }
     after = replace(
         group,
         flush_at=context.now + route.group_interval,
-        ended=kept,
-        notified=_told(
-            group, tellable, reason, frozenset(group.ended.keys() - kept.keys()), context
+        ended=still_muted,
+        notified=_record(
+            group, notifiable, reason, frozenset(group.ended.keys() - still_muted.keys()), context
         ),
     )
     return Flushed(
-        group=after if alerts or kept else None,
-        notification=_notification(group, tellable, reason, route, context.now),
+        group=after if alerts or still_muted else None,
+        notification=_notification(group, notifiable, reason, route, context.now),
     )
 
 
@@ -92,7 +96,7 @@ def _owed(group: Group) -> frozenset[str]:
 
 
 def _muted_ends(group: Group, muting: Muting) -> ByFingerprint:
-    """Return what has ended, and must not be told yet."""
+    """Return resolved alerts that are muted, so that their end must not be sent yet."""
     owed = _owed(group)
     return {
         name: alert
@@ -101,43 +105,45 @@ def _muted_ends(group: Group, muting: Muting) -> ByFingerprint:
     }
 
 
-def _tellable(
+def _notifiable(
     group: Group, alerts: ByFingerprint, muted: ByFingerprint, route: Route, context: FlushContext
-) -> Tellable:
+) -> Notifiable:
     firing = alerts
     if route.heeds_mutes:
-        firing = {name: one for name, one in alerts.items() if not context.muting.is_muted(one)}
+        firing = {
+            name: alert for name, alert in alerts.items() if not context.muting.is_muted(alert)
+        }
     ends = group.ended.keys() & _owed(group) - muted.keys()
-    return Tellable(
+    return Notifiable(
         firing=firing,
         resolved={name: group.ended[name] for name in ends},
         is_taken_up=not route.repeats_always and firing.keys() <= context.taken_up,
     )
 
 
-def _may_be_told(ended: Alert, now: datetime) -> bool:
+def _is_end_sendable(ended: Alert, now: datetime) -> bool:
     return ended.resolved_at is not None and now - ended.resolved_at <= OWED_KEPT
 
 
-def _told(
+def _record(
     group: Group,
-    tellable: Tellable,
+    notifiable: Notifiable,
     reason: NotifyReason,
     over: frozenset[str],
     context: FlushContext,
 ) -> LastNotified | None:
-    """Return what the receiver knows after the flush; of what is over, nothing."""
+    """Return the record of the last notification after the flush, without the alerts in `over`."""
     if reason is not NotifyReason.NONE:
-        return notified_after(group.notified, tellable, context.now).without(over)
+        return record_notification(group.notified, notifiable, context.now).without(over)
     return None if group.notified is None else group.notified.without(over)
 
 
 def _notification(
-    group: Group, tellable: Tellable, reason: NotifyReason, route: Route, now: datetime
+    group: Group, notifiable: Notifiable, reason: NotifyReason, route: Route, now: datetime
 ) -> Notification | None:
-    """Return what is told; None if there is nothing to say, or only ends that nobody wants."""
-    resolved = tellable.resolved if route.send_resolved else {}
-    if reason is NotifyReason.NONE or not (tellable.firing or resolved):
+    """Return the notification; None if there is no reason for one, or only ends that are not sent."""
+    resolved = notifiable.resolved if route.send_resolved else {}
+    if reason is NotifyReason.NONE or not (notifiable.firing or resolved):
         return None
     return Notification(
         receiver=group.receiver,
@@ -145,13 +151,13 @@ def _notification(
         group_labels=group.labels,
         reason=reason,
         at=now,
-        firing=_in_order(tellable.firing.values()),
+        firing=_in_order(notifiable.firing.values()),
         resolved=_in_order(resolved.values()),
     )
 
 
 def _in_order(alerts: Iterable[Alert]) -> tuple[Alert, ...]:
-    """Return the worst first: receivers show the first ones."""
+    """Sort the most severe alerts first, because receivers show the first ones."""
     return tuple(
-        sorted(alerts, key=lambda one: (SEVERITIES.index(one.severity), *one.labels.items()))
+        sorted(alerts, key=lambda alert: (SEVERITIES.index(alert.severity), *alert.labels.items()))
     )

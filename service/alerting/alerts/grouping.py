@@ -1,9 +1,9 @@
-"""Groups: alerts that are told together, and when.
+"""Groups: alerts that are sent in one notification, and when.
 
 A group is flushed `group_wait` after it began and then every `group_interval`, as long as it has
-alerts. What was resolved stays in it until it was told, or for 24 hours if it is muted. A group
-without alerts is forgotten, and what its receiver was told with it: should it begin anew, one page
-too many is better than one too few.
+alerts. A resolved alert stays in it until its end was sent, or for 24 hours if it is muted. A group
+without alerts is forgotten together with the record of its last notification: if it begins anew, one
+page too many is better than one too few.
 
 Source: prometheus/alertmanager, dispatch/dispatch.go.
 """
@@ -21,7 +21,7 @@ from service.alerting.alerts.routes import GroupId, Pairs, Route, Routing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """What has to be remembered of alerts that are told together."""
+    """The state of alerts that are sent in one notification."""
 
     receiver: str
     key: str  # Alertmanager's, see routes.py
@@ -32,11 +32,11 @@ class Group:
 
     @property
     def group_id(self) -> GroupId:
-        """Return what it is kept under."""
+        """Return the key under which it is stored in memory."""
         return self.receiver, self.key
 
     def shifted(self, step: timedelta) -> Group:
-        """Return it with all times moved by a step of the clock."""
+        """Return it with all timestamps moved by a step of the clock."""
         return replace(
             self,
             flush_at=self.flush_at + step,
@@ -47,7 +47,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """Alerts of one group, and the route that they came by."""
+    """Alerts of one group, and the route that they took."""
 
     route: Route
     labels: Pairs
@@ -56,7 +56,7 @@ class Members:
 
 def members_of(alerts: Iterable[Alert], routing: Routing) -> dict[GroupId, Members]:
     """Sort alerts into their groups."""
-    by_route: dict[tuple[int, Pairs], Members] = {}  # a key is text, and made once for each group
+    by_route: dict[tuple[int, Pairs], Members] = {}  # a key is text, and built once for each group
     for alert in alerts:
         for route, labels in routing.ways(alert):
             place = id(route), labels
@@ -64,22 +64,22 @@ def members_of(alerts: Iterable[Alert], routing: Routing) -> dict[GroupId, Membe
             if members is None:
                 members = by_route[place] = Members(route, labels)
             members.alerts[alert.fingerprint] = alert
-    memberses: dict[GroupId, Members] = {}
+    by_group: dict[GroupId, Members] = {}
     for members in by_route.values():
         key = members.route.receiver, routing.key(members.route, members.labels)
-        memberses.setdefault(key, members).alerts.update(members.alerts)
-    return memberses
+        by_group.setdefault(key, members).alerts.update(members.alerts)
+    return by_group
 
 
-def gathered(
+def update_group(
     group: Group | None, group_id: GroupId, firing: Members | None, ended: Members | None
 ) -> Group | None:
-    """Return a group with what fires in it and what has just ended; None if there is none.
+    """Return a group with its firing and its newly ended alerts; None if there is no such group.
 
-    Only what fires begins a group: nobody was told of what it could end.
+    Only a firing alert begins a group: without one there is no notification whose end could be sent.
     """
     if group is None and firing is not None:
-        group = _begun(group_id, firing)
+        group = _start_group(group_id, firing)
     if group is None:
         return None
     back = {} if firing is None else firing.alerts
@@ -88,8 +88,8 @@ def gathered(
     return group if left == group.ended else replace(group, ended=left)
 
 
-def joined(group: Group, other: Group) -> Group:
-    """Return two memories of one group as one: it owes what either owes."""
+def merge_groups(group: Group, other: Group) -> Group:
+    """Merge the states that two processes hold of one group: the result owes the ends that either owes."""
     return replace(
         group,
         flush_at=min(group.flush_at, other.flush_at),
@@ -100,8 +100,8 @@ def joined(group: Group, other: Group) -> Group:
     )
 
 
-def _begun(group_id: GroupId, firing: Members) -> Group:
-    """Return a new group; one whose alerts have waited elsewhere already is flushed at once."""
+def _start_group(group_id: GroupId, firing: Members) -> Group:
+    """Return a new group; it is flushed at once if its alerts have waited for long enough already."""
     receiver, key = group_id
     first = min(alert.starts_at for alert in firing.alerts.values())
     flush_at = first + firing.route.group_wait

@@ -1,8 +1,8 @@
-"""What makes two alerts the same: their labels, and Alertmanager's fingerprint of them.
+"""The identity of an alert: its labels, and Alertmanager's fingerprint of them.
 
-The labels are those of the finding, its rule as `alertname`, and its severity. A finding that turns
-worse or milder is therefore another alert. Receivers, amtool and Alertmanager know an alert by the
-fingerprint alone, so that ours has to be theirs to the bit.
+The labels are those of the finding, its rule as `alertname`, and its severity. A finding whose
+severity changes is therefore another alert. Receivers, amtool and Alertmanager identify an alert by
+the fingerprint alone, so that ours has to equal theirs bit by bit.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from rules.verdict import Severity
 
 ALERTNAME: Final = "alertname"
 SEVERITY: Final = "severity"
-INCIDENT: Final = "incident"  # of lost records: what one broker's loss of leadership did
+INCIDENT: Final = "incident"  # of lost records: all that one broker's loss of leadership caused
 
 Labels = Mapping[str, str]
-AlertKey = tuple[Identity, Severity]  # as good as the labels, and at hand without making them
+AlertKey = tuple[Identity, Severity]  # equivalent to the labels, without the cost of building them
 
 # 64-bit FNV-1a; Alertmanager closes every name and every value with a byte that is no UTF-8.
 _BASIS: Final = 0xCBF29CE484222325
@@ -34,11 +34,11 @@ def labels_of(
 ) -> dict[str, str]:
     """Return an alert's labels, by name. Empty ones are left out: Alertmanager drops them too.
 
-    The incident of a loss is told by its evidence, and never changes.
+    The incident of a loss is read from its evidence, and never changes.
     """
-    rule_id, told = identity
+    rule_id, finding_labels = identity
     incident = (evidence or {}).get(INCIDENT)
-    labels = {**dict(told), ALERTNAME: rule_id, SEVERITY: str(severity)}
+    labels = {**dict(finding_labels), ALERTNAME: rule_id, SEVERITY: str(severity)}
     if isinstance(incident, str):
         labels[INCIDENT] = incident
     return {name: labels[name] for name in sorted(labels) if labels[name]}
@@ -48,12 +48,12 @@ def fingerprint(labels: Labels) -> str:
     """Return the fingerprint of labels in any order: 16 hexadecimal digits."""
     state = _BASIS
     for name in sorted(labels):
-        state = _mixed(state, name, labels[name])
+        state = _mix(state, name, labels[name])
     return f"{state:016x}"
 
 
 @lru_cache(maxsize=8192)  # alerts of one rule and cluster begin alike
-def _mixed(state: int, name: str, value: str) -> int:
+def _mix(state: int, name: str, value: str) -> int:
     # Text that is no Unicode must not end a round: whatever it is, it has one form.
     text = _END.join((name.encode(errors="surrogatepass"), value.encode(errors="surrogatepass")))
     for byte in text + _END:

@@ -1,8 +1,8 @@
-"""Inhibition: an alert is not told while another one fires that explains it.
+"""Inhibition: an alert is muted while another alert fires that explains it.
 
 A target is muted while a source fires and both agree in the labels of `equal`; a missing label counts
-as empty. An alert that matches both sides of a rule cannot be muted by one of which the same is
-true, so that nothing mutes itself. A silenced source still mutes.
+as empty. An alert that matches both sides of a rule cannot be muted by another that does too, so that
+nothing mutes itself. A silenced source still mutes.
 
 Which of our rules explain which others is argued in docs/decisions/0003-what-inhibits-what.md.
 
@@ -29,12 +29,12 @@ class Inhibition:
     equal: tuple[str, ...]
 
     def place(self, labels: Labels) -> tuple[str, ...]:
-        """Return what source and target have to agree in."""
+        """Return the label values in which source and target have to agree."""
         return tuple(labels.get(name, "") for name in self.equal)
 
 
 def _explains(source: str, *targets: str) -> Inhibition:
-    """Return that a rule explains others on the same partition."""
+    """Return an inhibition: `source` explains `targets` on the same partition."""
     return Inhibition(
         source=(Matcher(ALERTNAME, Operator.EQUAL, source),),
         target=(Matcher(ALERTNAME, Operator.MATCHES, "|".join(targets)),),
@@ -61,14 +61,14 @@ DEFAULT_INHIBITIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Sources:
-    """Fingerprints of what fires at one place: any, and those that are no targets themselves."""
+    """Fingerprints of firing sources at one place: of any, and of one that is no target itself."""
 
     any: str
     one_sided: str | None
 
 
 class Inhibitor:
-    """Answers for the alerts that fire now."""
+    """Finds, among the alerts that fire now, the one that mutes a given alert."""
 
     def __init__(self, rules: Sequence[Inhibition], firing: Iterable[Alert]) -> None:
         self._rules = [(rule, dict[tuple[str, ...], _Sources]()) for rule in rules]
@@ -82,21 +82,21 @@ class Inhibitor:
         for rule, sources in self._rules:
             if not sources or not all_match(rule.target, alert.labels):
                 continue
-            found = sources.get(rule.place(alert.labels))
-            if found is None:
+            source = sources.get(rule.place(alert.labels))
+            if source is None:
                 continue
             is_both = all_match(rule.source, alert.labels)
-            by = found.one_sided if is_both else found.any
+            by = source.one_sided if is_both else source.any
             if by is not None:
                 return by
         return None
 
 
 def _add(sources: dict[tuple[str, ...], _Sources], rule: Inhibition, alert: Alert) -> None:
-    """Note a source. Of several at one place the least fingerprint is told, whatever their order."""
+    """Add a source. Of several at one place the least fingerprint counts, whatever their order."""
     place, name = rule.place(alert.labels), alert.fingerprint
-    known = sources.get(place, _Sources(name, None))
-    one_sided = known.one_sided
+    source = sources.get(place, _Sources(name, None))
+    one_sided = source.one_sided
     if not all_match(rule.target, alert.labels):
         one_sided = name if one_sided is None else min(one_sided, name)
-    sources[place] = _Sources(min(known.any, name), one_sided)
+    sources[place] = _Sources(min(source.any, name), one_sided)

@@ -1,12 +1,13 @@
-"""How alerts become pending, fire, are kept and end: Prometheus' semantics, on our findings.
+"""How alerts become pending, fire, are kept firing and end: Prometheus' semantics, on our findings.
 
 Transitions happen only in rounds, never between them. A round that could not judge a state (UNKNOWN,
 or its subject was not among those judged) leaves its alert untouched: it is neither promoted nor
-resolved. Events do not un-happen: what is open of them is, whatever a round can see.
+resolved. An event cannot become false later: while its finding is open it counts as a breach, whatever
+the round could observe.
 
 Prometheus lets ten minutes pass after a restart before an alert fires whose `for` is longer than
-that. No rule of ours waits that long, so that only its limit for an outage is kept: after an hour in
-which nobody observed, what was pending begins anew.
+that. No rule of ours waits that long, so that only its limit for an outage is kept: after an hour
+without a round, pending alerts begin to wait anew.
 
 Source: prometheus/prometheus, rules/alerting.go and rules/group.go.
 """
@@ -35,19 +36,19 @@ Alerts = Mapping[AlertKey, Alert]
 class AlertTransition(StrEnum):
     """What a round does to one alert."""
 
-    PENDING = "pending"  # it is new, or has to wait again
+    PENDING = "pending"  # the alert is new, or has to wait again
     FIRED = "fired"
-    AGAIN = "again"  # an event happened once more, or more is known of it
+    AGAIN = "again"  # an event occurred once more, or more is known of it
     UPDATED = "updated"  # other evidence of the same breach
     KEPT = "kept"  # the breach is over, `keep_firing_for` is not
     RESOLVED = "resolved"
-    DROPPED = "dropped"  # it was pending, so that nobody was told
+    DROPPED = "dropped"  # it was pending, so that it was never sent
     FORGOTTEN = "forgotten"  # it ended long enough ago
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertChange:
-    """One alert's step in one round; the alert is as it is afterwards, or was at the last."""
+    """One alert's transition in one round, with the alert after it, or before it if it is forgotten."""
 
     step: AlertTransition
     alert: Alert
@@ -55,7 +56,7 @@ class AlertChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What a round leaves: the findings that are open after it, and its changes of them."""
+    """The result of a round: the findings that are open after it, and the changes that it made."""
 
     open_findings: Mapping[Identity, OpenFinding]
     changes: Sequence[Change]
@@ -69,29 +70,29 @@ class Timing:
     keep_firing_for: Mapping[str, timedelta] = field(default_factory=dict)
 
     def for_(self, rule_id: str) -> timedelta:
-        """Return how long a breach has to last; no time at all for a rule that was withdrawn."""
+        """Return how long a breach has to last; zero for a rule that no longer exists."""
         meta = self.rules.get(rule_id)
         return _NONE if meta is None else meta.for_
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advanced:
-    """The alerts after a round, and what it changed of them, in the order in which it did."""
+    """The alerts after a round, and its changes in order."""
 
     alerts: dict[AlertKey, Alert]
     changes: list[AlertChange]
 
 
 def advance(alerts: Alerts, seen: Seen, timing: Timing, now: datetime) -> Advanced:
-    """Return the alerts one round later. What is known already goes first, then what is new."""
+    """Return the alerts one round later: existing alerts first, then new ones."""
     by_finding = {change.identity: change for change in seen.changes}
     after: dict[AlertKey, Alert] = {}
     changes: list[AlertChange] = []
     present: set[Identity] = set()
-    handed_over: dict[Identity, datetime] = {}  # since when what changed its severity has lasted
+    handed_over: dict[Identity, datetime] = {}  # start of breaches whose severity changed
     for key, alert in alerts.items():
         entry, change = seen.open_findings.get(alert.finding), by_finding.get(alert.finding)
-        said = list(_steps(alert, entry, change, timing, now))
+        said = list(_list_changes(alert, entry, change, timing, now))
         changes += said
         last = said[-1] if said else None
         if last is None or last.step not in (AlertTransition.DROPPED, AlertTransition.FORGOTTEN):
@@ -105,14 +106,14 @@ def advance(alerts: Alerts, seen: Seen, timing: Timing, now: datetime) -> Advanc
     for identity, entry in seen.open_findings.items():
         change = by_finding.get(identity)
         if identity not in present and _is_breach(entry, change):
-            begun = _begun(entry, handed_over.get(identity, entry.since), timing, now)
+            begun = _start_alert(entry, handed_over.get(identity, entry.since), timing, now)
             changes.append(begun)
             after[begun.alert.key] = begun.alert
     return Advanced(alerts=after, changes=changes)
 
 
 def after_outage(alerts: Alerts, observed_at: datetime | None, now: datetime) -> Alerts:
-    """Let what was pending begin anew if nobody searched for long."""
+    """Let pending alerts begin to wait anew after an outage."""
     if observed_at is None or now - observed_at <= OUTAGE_TOLERANCE:
         return alerts
     return {
@@ -126,47 +127,47 @@ def _is_breach(entry: OpenFinding, change: Change | None) -> bool:
     return entry.kind is Kind.EVENT or (change is not None and change.step in _BREACHES)
 
 
-def _steps(
+def _list_changes(
     alert: Alert,
     entry: OpenFinding | None,
     change: Change | None,
     timing: Timing,
     now: datetime,
 ) -> Iterator[AlertChange]:
-    """Give what a round does to an alert; nothing if it leaves it as it is."""
+    """Yield the changes that a round makes to an alert; nothing if it stays as it is."""
     if alert.state is AlertState.RESOLVED:
         if alert.resolved_at is not None and now - alert.resolved_at > RESOLVED_KEPT:
             yield AlertChange(step=AlertTransition.FORGOTTEN, alert=alert)
     elif entry is None:
-        yield from _missed(alert, change, timing, now)
+        yield from _list_missed_changes(alert, change, timing, now)
     elif not _is_breach(entry, change):
         return
     elif entry.severity is not alert.severity:
         said = replace(alert, reason=entry.reason, evidence=entry.evidence)
-        yield _ended(said, AlertEnd.SEVERITY_CHANGED, now)
+        yield _end_alert(said, AlertEnd.SEVERITY_CHANGED, now)
     else:
         yield from _carry_on(alert, entry, change, timing, now)
 
 
-def _ended(alert: Alert, end: AlertEnd, now: datetime) -> AlertChange:
+def _end_alert(alert: Alert, end: AlertEnd, now: datetime) -> AlertChange:
     if alert.state is AlertState.PENDING:
         return AlertChange(step=AlertTransition.DROPPED, alert=replace(alert, end=end))
     return AlertChange(step=AlertTransition.RESOLVED, alert=alert.resolved(end, now))
 
 
-def _missed(
+def _list_missed_changes(
     alert: Alert, change: Change | None, timing: Timing, now: datetime
 ) -> Iterator[AlertChange]:
-    """Give the step of an alert whose finding is open no more."""
+    """Yield the change of an alert whose finding is no longer open."""
     end = alert.end or AlertEnd.of(None if change is None else change.end_reason)
     since = alert.keep_firing_since or now
     keep_for = timing.keep_firing_for.get(alert.rule_id, _NONE)
     is_kept = end in _MAY_COME_BACK and now - since < keep_for
     if alert.state is not AlertState.FIRING or not is_kept:
-        yield _ended(alert, end, now)
+        yield _end_alert(alert, end, now)
     elif alert.keep_firing_since is None:
-        kept = replace(alert, keep_firing_since=now, end=end)
-        yield AlertChange(step=AlertTransition.KEPT, alert=kept)
+        waiting = replace(alert, keep_firing_since=now, end=end)
+        yield AlertChange(step=AlertTransition.KEPT, alert=waiting)
 
 
 def _carry_on(
@@ -176,30 +177,30 @@ def _carry_on(
     timing: Timing,
     now: datetime,
 ) -> Iterator[AlertChange]:
-    """Give the steps of an alert whose breach lasts."""
-    step, told = _told(alert, entry, change)
-    lasts = now - told.active_at >= timing.for_(told.rule_id)
-    if told.state is AlertState.PENDING and lasts:
-        yield _fired(told, now)
-    elif told.state is AlertState.FIRING and not lasts:
-        yield _ended(told, AlertEnd.FOR_RAISED, now)
-        waiting = replace(told, state=AlertState.PENDING, fired_at=None)
+    """Yield the changes of an alert whose breach lasts."""
+    step, updated = _update_alert(alert, entry, change)
+    lasts = now - updated.active_at >= timing.for_(updated.rule_id)
+    if updated.state is AlertState.PENDING and lasts:
+        yield _fire(updated, now)
+    elif updated.state is AlertState.FIRING and not lasts:
+        yield _end_alert(updated, AlertEnd.FOR_RAISED, now)
+        waiting = replace(updated, state=AlertState.PENDING, fired_at=None)
         yield AlertChange(step=AlertTransition.PENDING, alert=waiting)
     elif step is not None:
-        yield AlertChange(step=step, alert=told)
+        yield AlertChange(step=step, alert=updated)
 
 
-def _told(
+def _update_alert(
     alert: Alert, entry: OpenFinding, change: Change | None
 ) -> tuple[AlertTransition | None, Alert]:
-    """Return the alert with what the round says of it, and what kind of news that is."""
+    """Return the alert with its current reason and evidence, and the transition; None: nothing new."""
     is_event = entry.kind is Kind.EVENT
     is_again = is_event and change is not None and change.step is Step.AGAIN
     is_same = alert.reason == entry.reason and alert.evidence == entry.evidence
     if is_same and not is_again and alert.keep_firing_since is None:
         return None, alert
-    news = _more(alert.news, change) if is_again and change is not None else alert.news
-    told = replace(
+    news = _count_news(alert.news, change) if is_again and change is not None else alert.news
+    updated = replace(
         alert,
         reason=entry.reason,
         evidence=entry.evidence,
@@ -207,21 +208,23 @@ def _told(
         end=None,
         news=news,
     )
-    return AlertTransition.AGAIN if is_again else AlertTransition.UPDATED, told
+    return AlertTransition.AGAIN if is_again else AlertTransition.UPDATED, updated
 
 
-def _more(news: News, change: Change) -> News:
-    """Count what is told: it happened once more, or more was found out about the same event."""
+def _count_news(news: News, change: Change) -> News:
+    """Count an update: the event occurred once more, or more is known about the same occurrence."""
     said = change.finding
     if said is not None and (said.rule.names_events or said.reason in said.rule.sharpening):
         return News(news.occurrences, news.revisions + 1)
     return News(news.occurrences + 1, news.revisions)
 
 
-def _begun(entry: OpenFinding, active_at: datetime, timing: Timing, now: datetime) -> AlertChange:
-    """Give the first step of a new alert, which is also its firing where nothing is waited for."""
+def _start_alert(
+    entry: OpenFinding, active_at: datetime, timing: Timing, now: datetime
+) -> AlertChange:
+    """Return the first change of a new alert: FIRED if its rule does not wait, else PENDING."""
     fires = now - active_at >= timing.for_(entry.identity[0])
-    alert = Alert.begun(
+    alert = Alert.begin(
         (entry.identity, entry.severity),
         reason=entry.reason,
         evidence=entry.evidence,
@@ -233,7 +236,7 @@ def _begun(entry: OpenFinding, active_at: datetime, timing: Timing, now: datetim
     )
 
 
-def _fired(alert: Alert, now: datetime) -> AlertChange:
+def _fire(alert: Alert, now: datetime) -> AlertChange:
     return AlertChange(
         step=AlertTransition.FIRED, alert=replace(alert, state=AlertState.FIRING, fired_at=now)
     )

@@ -1,7 +1,7 @@
-"""Matchers of labels, as Alertmanager has them and amtool writes them.
+"""Label matchers, as Alertmanager defines them and amtool writes them.
 
 `name="value"`, `!=`, `=~` and `!~`. A label that is missing counts as empty. Patterns match the whole
-value. What is printed is what Alertmanager prints, because it is a part of a group's key.
+value. They are printed as Alertmanager prints them, because the text is a part of a group's key.
 
 Source: prometheus/alertmanager, pkg/labels and matcher/parse.
 """
@@ -17,7 +17,7 @@ from typing import Final
 from rules.errors import TidemarkError
 from service.alerting.alerts.identity import Labels
 from service.alerting.alerts.patterns import PatternError, compile_pattern
-from service.alerting.alerts.quoting import escaped, quoted, unescaped
+from service.alerting.alerts.quoting import escape, quote, unescape
 
 LONGEST_TEXT: Final = 4096
 MOST_MATCHERS: Final = 32
@@ -32,7 +32,7 @@ class MatcherError(TidemarkError):
 
 
 class Operator(StrEnum):
-    """How a label's value is compared; in the order in which they have to be tried."""
+    """How a label's value is compared; in the order in which a parser has to try them."""
 
     MATCHES = "=~"
     EQUAL = "="
@@ -58,7 +58,7 @@ class Matcher:
         """Read the pattern once.
 
         Raises:
-            MatcherError: if there is no name, or the pattern cannot be used.
+            MatcherError: there is no name, or the pattern cannot be used.
         """
         if not self.name:
             raise MatcherError("a matcher needs the name of a label")
@@ -70,8 +70,8 @@ class Matcher:
 
     def __str__(self) -> str:
         if _RESERVED.search(self.name):
-            return f"{quoted(self.name)}{self.operator}{quoted(self.value)}"
-        return f'{self.name}{self.operator}"{escaped(self.value)}"'
+            return f"{quote(self.name)}{self.operator}{quote(self.value)}"
+        return f'{self.name}{self.operator}"{escape(self.value)}"'
 
     def matches(self, labels: Labels) -> bool:
         """Whether the condition holds for these labels."""
@@ -85,7 +85,7 @@ Matchers = tuple[Matcher, ...]
 
 
 def all_match(matchers: Matchers, labels: Labels) -> bool:
-    """Whether every condition holds; so do none at all."""
+    """Whether every condition holds; True if there are none."""
     for matcher in matchers:  # noqa: SIM110 - runs for every alert and silence: a third of the time
         if not matcher.matches(labels):
             return False
@@ -106,24 +106,24 @@ def parse_matchers(text: str) -> Matchers:
     """Read matchers with commas between them, in braces or not, names and values quoted or not.
 
     Raises:
-        MatcherError: saying where it cannot be read, or that there is none.
+        MatcherError: the text cannot be read at some place, or has no matcher.
     """
     if len(text) > LONGEST_TEXT:
-        raise MatcherError(f"matchers longer than {LONGEST_TEXT} characters")
+        raise MatcherError(f"the matchers are longer than {LONGEST_TEXT} characters")
     inner = text.strip()
     if inner.startswith("{") != inner.endswith("}"):
         raise MatcherError(f"one brace of two is missing: {inner!r}")
     if inner.startswith("{"):
         inner = inner[1:-1]
-    found = tuple(_each(inner))
-    if not found:
+    matchers = tuple(_split_matchers(inner))
+    if not matchers:
         raise MatcherError("there is no matcher")
-    if len(found) > MOST_MATCHERS:
+    if len(matchers) > MOST_MATCHERS:
         raise MatcherError(f"more than {MOST_MATCHERS} matchers")
-    return found
+    return matchers
 
 
-def _each(text: str) -> Iterator[Matcher]:
+def _split_matchers(text: str) -> Iterator[Matcher]:
     place = _after_space(text, 0)
     while place < len(text):
         name, place = _word(text, place, "the name of a label")
@@ -131,27 +131,27 @@ def _each(text: str) -> Iterator[Matcher]:
         value, place = _word(text, place, "a value")
         yield Matcher(name, operator, value)
         if place < len(text) and text[place] != ",":
-            raise MatcherError(f"a comma should stand at {text[place:]!r}")
+            raise MatcherError(f"a comma is expected at {text[place:]!r}")
         place = _after_space(text, place + 1)
 
 
 def _after_space(text: str, place: int) -> int:
-    found = _SPACE.match(text, place)
-    return place if found is None else found.end()
+    match = _SPACE.match(text, place)
+    return place if match is None else match.end()
 
 
-def _word(text: str, place: int, wanted: str) -> tuple[str, int]:
-    found = _QUOTED.match(text, place)
-    if found is not None:
-        return unescaped(found.group(1)), _after_space(text, found.end())
-    found = _BARE.match(text, place)
-    if found is None:
-        raise MatcherError(f"{wanted} should stand at {text[place:]!r}")
-    return found.group(), _after_space(text, found.end())
+def _word(text: str, place: int, expected: str) -> tuple[str, int]:
+    match = _QUOTED.match(text, place)
+    if match is not None:
+        return unescape(match.group(1)), _after_space(text, match.end())
+    match = _BARE.match(text, place)
+    if match is None:
+        raise MatcherError(f"{expected} is expected at {text[place:]!r}")
+    return match.group(), _after_space(text, match.end())
 
 
 def _operator(text: str, place: int) -> tuple[Operator, int]:
     for operator in Operator:
         if text.startswith(operator, place):
             return operator, _after_space(text, place + len(operator))
-    raise MatcherError(f"=, !=, =~ or !~ should stand at {text[place:]!r}")
+    raise MatcherError(f"=, !=, =~ or !~ is expected at {text[place:]!r}")

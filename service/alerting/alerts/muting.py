@@ -1,4 +1,4 @@
-"""What keeps an alert from being told now: silences and inhibition. It fires all the same."""
+"""Muting: silences and inhibitions hold back an alert's notification, while the alert itself fires."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from service.alerting.alerts.silences import Silence, SilenceState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Muted:
-    """By what an alert is muted; nothing in it: it is not."""
+    """By what an alert is muted; empty if it is not."""
 
     silenced_by: tuple[str, ...] = ()  # ids of silences
     inhibited_by: str | None = None  # fingerprint of an alert
 
 
 class Muting:
-    """Answers for one time."""
+    """Decides at one point in time which alerts are muted."""
 
     def __init__(
         self,
@@ -50,20 +50,20 @@ class Muting:
 
     def _silenced_by(self, labels: Labels) -> Iterator[str]:
         for name, by_value in self._silences.items():
-            for one in by_value.get(labels.get(name, ""), ()):
-                if all_match(one.matchers, labels):
-                    yield one.silence_id
+            for silence in by_value.get(labels.get(name, ""), ()):
+                if all_match(silence.matchers, labels):
+                    yield silence.silence_id
 
 
 def _by_label(silences: Iterable[Silence]) -> dict[str, dict[str, list[Silence]]]:
-    """Sort silences by a label and the value that they ask of it.
+    """Index silences by a label and the value that they require of it.
 
-    Hundreds of silences of one topic each are then one observation. Those that ask for no certain value
-    lie under the empty label, which no alert has.
+    Hundreds of silences of one topic each are then found in one step. Silences that require no exact
+    value are indexed under the empty label, which no alert has.
     """
-    found: dict[str, dict[str, list[Silence]]] = {}
+    by_label: dict[str, dict[str, list[Silence]]] = {}
     for silence in silences:
         exact = (m for m in silence.matchers if m.operator is Operator.EQUAL)
         name, value = next(((m.name, m.value) for m in exact), ("", ""))
-        found.setdefault(name, {}).setdefault(value, []).append(silence)
-    return found
+        by_label.setdefault(name, {}).setdefault(value, []).append(silence)
+    return by_label

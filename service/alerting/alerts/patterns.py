@@ -1,8 +1,8 @@
 r"""Regular expressions of RE2, as Alertmanager has them: they match whole values, in linear time.
 
-Who may silence alerts may write any pattern, and clients of a cluster choose the names that it is
-tried on. `re` needs exponential time for some pairs of both, and a round must not stand still for one.
-Alertmanager has Go's RE2. This one also accepts `\C`, and a bracket in a pattern cannot close the group
+Everyone who may silence alerts may write any pattern, and clients of a cluster choose the names that
+it is tried on. `re` needs exponential time for some pairs of both, and a round must not wait for one.
+Alertmanager uses Go's RE2. This one also accepts `\C`, and a bracket in a pattern cannot close the group
 that Alertmanager puts around it.
 
 Source: google/re2, doc/syntax.txt; prometheus/alertmanager, pkg/labels/matcher.go.
@@ -30,7 +30,7 @@ class PatternError(TidemarkError):
 def _options() -> re2.Options:
     options = re2.Options()
     options.max_mem = MAX_MEMORY
-    options.never_capture = True  # what a group matched is not asked for, and costs time
+    options.never_capture = True  # submatches are not used, and cost time
     options.log_errors = False  # they are raised
     return options
 
@@ -42,7 +42,7 @@ def compile_pattern(text: str) -> Callable[[str], bool]:
     """Return a function that says whether a pattern matches all of a value.
 
     Raises:
-        PatternError: it is too long, or RE2's reason and the part of it that RE2 names.
+        PatternError: it is too long, or RE2 rejects it; the text has RE2's reason and the part it names.
     """
     if len(text) > LONGEST_PATTERN:
         raise PatternError(f"it is longer than {LONGEST_PATTERN} characters")

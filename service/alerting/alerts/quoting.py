@@ -20,12 +20,12 @@ _SHORT: Final = {
 _ESCAPED: Final = re.compile(r'\\(["\\n])')
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Return text as Go's %q: what cannot be printed becomes an escape."""
-    return '"' + "".join(map(_printed, text)) + '"'
+    return '"' + "".join(map(_escape_character, text)) + '"'
 
 
-def _printed(character: str) -> str:
+def _escape_character(character: str) -> str:
     code = ord(character)
     if character in _SHORT:
         return _SHORT[character]
@@ -36,16 +36,16 @@ def _printed(character: str) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Return text with only backslash, quote and line end escaped, as OpenMetrics has it."""
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
 
 
-def unescaped(text: str) -> str:
-    """Undo `escaped`; any other backslash matches itself, so that patterns need it only once."""
-    return _ESCAPED.sub(lambda found: "\n" if found.group(1) == "n" else found.group(1), text)
+def unescape(text: str) -> str:
+    """Undo `escape`; any other backslash matches itself, so that patterns need it only once."""
+    return _ESCAPED.sub(lambda match: "\n" if match.group(1) == "n" else match.group(1), text)
 
 
 def label_set(pairs: Iterable[tuple[str, str]]) -> str:
     """Return labels, given by name, as Prometheus' libraries print a label set."""
-    return "{" + ", ".join(f"{name}={quoted(value)}" for name, value in pairs) + "}"
+    return "{" + ", ".join(f"{name}={quote(value)}" for name, value in pairs) + "}"

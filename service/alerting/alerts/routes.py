@@ -1,7 +1,7 @@
-"""Routes: which receiver is told of an alert, in which company, and how often.
+"""Routes: which receiver gets an alert, in which group, and how often.
 
 One level below the default route: the first that matches takes an alert, and so do those after it as
-long as each says `continue`. What none takes goes the default way.
+long as each says `continue`. An alert that none of them takes goes to the default route.
 
 Source: prometheus/alertmanager, dispatch/route.go; the default times are Alertmanager's.
 """
@@ -39,7 +39,7 @@ class RouteError(TidemarkError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """Where alerts go that match, and how they are told together."""
+    """The receiver of alerts that match, and how they are grouped."""
 
     receiver: str
     matchers: Matchers = ()
@@ -51,19 +51,19 @@ class Route:
     repeat_interval: timedelta = REPEAT_INTERVAL
     send_resolved: bool = True
     continue_: bool = False
-    # An Alertmanager has silences, inhibitions and people of its own: it is told of everything that
-    # fires, and again and again, or it takes it for over.
+    # An Alertmanager has silences and inhibitions of its own: it gets every alert that fires, again and
+    # again, because it takes an alert that is not repeated for resolved.
     heeds_mutes: bool = True
-    repeats_always: bool = False  # also what persons have acknowledged
+    repeats_always: bool = False  # acknowledged alerts too
     takes_info: bool = (
-        False  # without it only a matcher of the severity asks for what is mere information
+        False  # else alerts of severity info come only if a matcher names the severity
     )
 
     def __post_init__(self) -> None:
-        """Refuse what could never be told, or told without end.
+        """Reject a route that could never send, or would send without end.
 
         Raises:
-            RouteError: saying what is wrong with it.
+            RouteError: the text says what is wrong.
         """
         if not self.receiver:
             raise RouteError("a route needs a receiver")
@@ -72,12 +72,12 @@ class Route:
         if EVERY_LABEL in self.group_by and len(self.group_by) > 1:
             raise RouteError(f"route to {self.receiver}: group_by has '...' and other labels")
         if self.group_wait < _NONE:
-            raise RouteError(f"route to {self.receiver}: group_wait is less than nothing")
+            raise RouteError(f"route to {self.receiver}: group_wait is negative")
         if min(self.group_interval, self.repeat_interval) <= _NONE:
             raise RouteError(f"route to {self.receiver}: group and repeat interval must be above 0")
 
     def group_labels(self, labels: Labels) -> Pairs:
-        """Return what an alert's group has in common, by name; labels it lacks are left out."""
+        """Return the labels that define an alert's group, by name; labels it lacks are left out."""
         if self.group_by == (EVERY_LABEL,):
             return tuple(sorted(labels.items()))
         names = set(self.group_by)
@@ -86,13 +86,13 @@ class Route:
         return tuple([(name, labels[name]) for name in sorted(names) if name in labels])
 
     def takes(self, labels: Labels) -> bool:
-        """Whether an alert with these labels goes this way; mere information only if it is asked for."""
-        is_asked_for = labels.get(SEVERITY) != Severity.INFO or self.asks_for_info
-        return is_asked_for and all_match(self.matchers, labels)
+        """Whether an alert with these labels takes this route; severity info only if the route accepts it."""
+        is_accepted = labels.get(SEVERITY) != Severity.INFO or self.asks_for_info
+        return is_accepted and all_match(self.matchers, labels)
 
     @property
     def asks_for_info(self) -> bool:
-        """Whether it is sent what is mere information: its receiver wants it, or it names severity."""
+        """Whether alerts of severity info are sent: by `takes_info`, or because a matcher names severity."""
         return self.takes_info or any(matcher.name == SEVERITY for matcher in self.matchers)
 
 
@@ -105,21 +105,21 @@ class Routing:
 
     default: Route | None
     routes: tuple[Route, ...] = ()
-    # What alerts took last time; their labels never change, and nearly all of them stay.
+    # The routes that each alert took before; its labels never change, and nearly all alerts stay.
     _taken: dict[str, Ways] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Hold the two kinds of routes apart.
+        """Check that the default route takes every alert.
 
         Raises:
-            RouteError: saying what is wrong.
+            RouteError: the default route has matchers or `continue`.
         """
         default = self.default
         if default is not None and (default.matchers or default.continue_):
             raise RouteError("the default route takes everything: it has no matchers, no continue")
 
     def ways(self, alert: Alert) -> Ways:
-        """Return the routes that an alert takes, each with what its group there has in common."""
+        """Return the routes that an alert takes, each with the labels of its group there."""
         ways = self._taken.get(alert.fingerprint)
         if ways is None:
             if len(self._taken) >= _MOST_REMEMBERED:
@@ -130,7 +130,7 @@ class Routing:
         return ways
 
     def taking(self, labels: Labels) -> Iterator[Route]:
-        """Give the routes that an alert with these labels takes, in order."""
+        """Yield the routes that an alert with these labels takes, in order."""
         is_taken = False
         for route in self.routes:
             if route.takes(labels):

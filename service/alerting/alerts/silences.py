@@ -1,4 +1,4 @@
-"""Silences: what persons do not want to be told for a while. Silenced alerts still fire and resolve."""
+"""Silences: a person holds back notifications for a while. Silenced alerts still fire and resolve."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SilenceError(TidemarkError):
 
 
 class SilenceState(StrEnum):
-    """Alertmanager's words."""
+    """The state of a silence, in Alertmanager's words."""
 
     PENDING = "pending"
     ACTIVE = "active"
@@ -37,13 +37,13 @@ class Silence:
     ends_at: datetime  # aware, UTC, exclusive
     created_by: str
     comment: str
-    is_for_all: bool = False  # whether it may hold back everything: its author has said so
+    is_for_all: bool = False  # whether it may match every alert: its author confirmed that
 
     def __post_init__(self) -> None:
-        """Refuse what would hide everything, or nobody could answer for.
+        """Reject a silence that would hide everything, or has no author or reason.
 
         Raises:
-            SilenceError: saying what is wrong with it.
+            SilenceError: the text says what is wrong.
         """
         if not self.is_for_all and all_match(self.matchers, {}):
             raise SilenceError("it matches everything: one matcher must not match an empty label")
@@ -55,11 +55,11 @@ class Silence:
             raise SilenceError(f"it needs a reason, of at most {LONGEST_COMMENT} characters")
 
     def state(self, now: datetime) -> SilenceState:
-        """Return whether it is in force."""
+        """Return whether it is in force at a time."""
         if now < self.starts_at:
             return SilenceState.PENDING
         return SilenceState.ACTIVE if now < self.ends_at else SilenceState.EXPIRED
 
     def mutes(self, labels: Labels, now: datetime) -> bool:
-        """Whether an alert with these labels is not told now."""
+        """Whether notifications of an alert with these labels are held back now."""
         return self.state(now) is SilenceState.ACTIVE and all_match(self.matchers, labels)

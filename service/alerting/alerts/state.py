@@ -1,4 +1,4 @@
-"""All that alerting remembers of one cluster."""
+"""The state of alerting for one cluster."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class AlertingState:
     observed_at: datetime | None = None  # aware, UTC; None: never
 
     def shifted(self, step: timedelta) -> AlertingState:
-        """Return it with all times moved by a step of the clock."""
+        """Return it with all timestamps moved by a step of the clock."""
         return AlertingState(
             alerts={key: alert.shifted(step) for key, alert in self.alerts.items()},
             groups={key: group.shifted(step) for key, group in self.groups.items()},

@@ -1,8 +1,8 @@
 """The body of Alertmanager's webhook, version 4, which most receivers read.
 
-Three differences from Alertmanager's are meant. Where `max_alerts` cuts, what goes on is kept before
-what is over; and `status`, `commonLabels` and `commonAnnotations` speak of all alerts, not only of
-those that are left. `notification_reason` is one of its newer fields; older ones do not send it.
+Three differences from Alertmanager are intended. If `max_alerts` cuts, firing alerts come before
+resolved ones; and `status`, `commonLabels` and `commonAnnotations` cover all alerts, not only those
+that are left. `notification_reason` is one of its newer fields; older versions do not send it.
 
 Source: prometheus/alertmanager, notify/webhook/webhook.go and template/template.go.
 """
@@ -19,7 +19,7 @@ VERSION: Final = "4"
 
 
 def webhook_body(notification: Notification, max_alerts: int = 0) -> bytes:
-    """Return the body; `max_alerts` is the most that are told, 0 for all."""
+    """Return the body; `max_alerts` is the most alerts in it, 0 for all."""
     alerts = notification.most_urgent_first
     shown = alerts[:max_alerts] if max_alerts else alerts
     return json_bytes(
@@ -34,7 +34,7 @@ def webhook_body(notification: Notification, max_alerts: int = 0) -> bytes:
             "commonAnnotations": notification.common_annotations,
             "externalURL": notification.external_url,
             "notification_reason": notification.reason,
-            "alerts": [_alert(one) for one in shown],
+            "alerts": [_alert(alert) for alert in shown],
         }
     )
 

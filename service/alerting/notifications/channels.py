@@ -1,7 +1,7 @@
-"""Which channel a receiver is: what is kept for it when it is to be told, and what is sent then.
+"""The channel of each kind of receiver: the body that is stored for it, and the request that is sent.
 
-Two steps, because time passes between them. What is kept goes to the outbox, is stored, shown and
-repeated, and holds no secret. What is sent has the secrets and the time of its attempt.
+Two steps, because time passes between them. The body goes to the outbox, is stored, shown and
+repeated, and holds no secret. The request has the secrets and the time of its attempt.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from service.alerting.receivers.receivers import (
     WebhookReceiver,
 )
 from service.alerting.receivers.secret import Secret
-from service.alerting.receivers.standard_webhooks import signed_headers
+from service.alerting.receivers.standard_webhooks import sign_headers
 
 _ALWAYS: Final = {"Content-Type": "application/json", "User-Agent": f"Tidemark/{VERSION}"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Post:
-    """What one attempt sends; its parts print nothing, since both may hold secrets."""
+    """The HTTP request of one attempt; it prints neither body nor headers, which may hold secrets."""
 
     body: bytes
     headers: Mapping[str, str]
@@ -42,7 +42,7 @@ class Post:
 
 
 def body_of(receiver: Receiver, notification: Notification) -> bytes:
-    """Return the body to keep for a receiver; the same notification has the same bytes."""
+    """Return the body to store for a receiver; the same notification has the same bytes."""
     match receiver:
         case WebhookReceiver():
             return webhook_body(notification, receiver.max_alerts)
@@ -57,13 +57,13 @@ def body_of(receiver: Receiver, notification: Notification) -> bytes:
 
 
 def post_of(receiver: Receiver, body: bytes, *, webhook_id: str, at: datetime) -> Post:
-    """Return what an attempt at a time sends of a kept body.
+    """Return the request that sends a stored body at a time.
 
     `webhook_id` names the delivery, and is the same on every attempt.
     """
     match receiver:
         case WebhookReceiver():
-            signed = signed_headers(webhook_id, body, at=at, secrets=receiver.signing_secrets)
+            signed = sign_headers(webhook_id, body, at=at, secrets=receiver.signing_secrets)
             return _post(body, receiver.authorization, signed)
         case AlertmanagerReceiver():
             sent = with_ends(body, at=at, resend_delay=receiver.resend_delay)

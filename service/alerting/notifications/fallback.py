@@ -1,7 +1,7 @@
-"""What another receiver is told of a notification that its own has not taken.
+"""Build the notification that a fallback receiver gets instead of one that was not delivered in time.
 
-A kept body is read back. Alertmanager's forms give all that was said; what Slack and PagerDuty were to
-be told is text for people, and comes as one alert that quotes it.
+The stored body is read back. Alertmanager's formats give all alerts; the bodies for Slack and PagerDuty
+are text for people, and become one alert that quotes it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from service.alerting.notifications.notification import Notification, NotifiedAl
 
 LATE: Final = "not delivered in time to"
 ENDED: Final = "over, and not delivered in time to"
-QUOTED: Final = "NotificationNotDelivered"  # alertname of what is only quoted
+QUOTED: Final = "NotificationNotDelivered"  # alertname of an alert that quotes a body
 _LONGEST: Final = 2000  # characters of a quotation
 _UNREADABLE: Final = (ValueError, TypeError, KeyError, AttributeError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """A notification as it was kept for its receiver."""
+class UndeliveredNotification:
+    """A notification as it was stored for its receiver."""
 
     receiver: str
     group_key: str
@@ -34,31 +34,35 @@ class Kept:
     created_at: datetime  # aware, UTC
 
 
-def retold(kept: Kept, *, to: str, external_url: str, now: datetime) -> Notification:
-    """Return what the receiver `to` is told instead."""
-    alerts, group_labels = _read(kept, now)
+def build_fallback_notification(
+    undelivered: UndeliveredNotification, *, to: str, external_url: str, now: datetime
+) -> Notification:
+    """Return the notification for the receiver `to`, which names the original receiver."""
+    alerts, group_labels = _read(undelivered, now)
     return Notification(
         receiver=to,
-        group_key=f"{kept.receiver}/{kept.group_key}",
+        group_key=f"{undelivered.receiver}/{undelivered.group_key}",
         group_labels=group_labels,
-        reason=f"{LATE if kept.is_firing else ENDED} {kept.receiver}",
+        reason=f"{LATE if undelivered.is_firing else ENDED} {undelivered.receiver}",
         external_url=external_url,
         alerts=alerts,
     )
 
 
-def _read(kept: Kept, now: datetime) -> tuple[tuple[NotifiedAlert, ...], Mapping[str, str]]:
+def _read(
+    undelivered: UndeliveredNotification, now: datetime
+) -> tuple[tuple[NotifiedAlert, ...], Mapping[str, str]]:
     try:
-        document = json.loads(kept.body)
+        document = json.loads(undelivered.body)
         if isinstance(document, list):
-            pushed = tuple(_alert(one) for one in document)
-            return pushed or (_quoted(kept, "", now),), {}
+            pushed = tuple(_alert(row) for row in document)
+            return pushed or (_quote(undelivered, "", now),), {}
         if "alerts" in document:
-            told = tuple(_alert(one) for one in document["alerts"])
-            return told, dict(document["groupLabels"])
-        return (_quoted(kept, _words(document), now),), {}
+            alerts = tuple(_alert(row) for row in document["alerts"])
+            return alerts, dict(document["groupLabels"])
+        return (_quote(undelivered, _words(document), now),), {}
     except _UNREADABLE:
-        return (_quoted(kept, "", now),), {}
+        return (_quote(undelivered, "", now),), {}
 
 
 def _alert(alert: Mapping[str, Any]) -> NotifiedAlert:
@@ -75,21 +79,21 @@ def _alert(alert: Mapping[str, Any]) -> NotifiedAlert:
 
 
 def _words(document: Mapping[str, Any]) -> str:
-    """Return what a message of Slack or an event of PagerDuty says first."""
+    """Return the first text of a Slack message or a PagerDuty event."""
     payload = document.get("payload")
     said = payload["summary"] if payload else document.get("text", "")
     return str(said)[:_LONGEST]
 
 
-def _quoted(kept: Kept, words: str, now: datetime) -> NotifiedAlert:
-    labels = {"alertname": QUOTED, "receiver": kept.receiver, "severity": "critical"}
+def _quote(undelivered: UndeliveredNotification, words: str, now: datetime) -> NotifiedAlert:
+    labels = {"alertname": QUOTED, "receiver": undelivered.receiver, "severity": "critical"}
     return NotifiedAlert(
         labels=labels,
         annotations={
-            "summary": f"Receiver {kept.receiver} has not taken a notification",
-            "description": words or f"It was about {kept.group_key}",
+            "summary": f"Receiver {undelivered.receiver} has not taken a notification",
+            "description": words or f"It was about {undelivered.group_key}",
         },
-        starts_at=kept.created_at,
-        ends_at=None if kept.is_firing else now,
+        starts_at=undelivered.created_at,
+        ends_at=None if undelivered.is_firing else now,
         fingerprint=fingerprint(labels),
     )

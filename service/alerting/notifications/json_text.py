@@ -1,4 +1,4 @@
-"""JSON as it is sent: one value has one text, so that a repeated body is the same to the byte."""
+"""JSON as it is sent: one value has one text, so that a repeated body is the same byte by byte."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def json_bytes(document: Json) -> bytes:
     """Return a document in UTF-8 with sorted names and no spaces.
 
     Half of a surrogate pair, which no decoder accepts, becomes a question mark: a topic's odd name
-    must not keep a page from being sent.
+    must not prevent a page from being sent.
     """
     text = json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return text.encode("utf-8", "replace")

@@ -1,8 +1,8 @@
-"""A newer body that takes the place of older ones which never arrived: it says their ends too.
+"""Merge bodies that never arrived into a newer one of the same group, which replaces them.
 
-A notification tells everything of its group that goes on, but an end only once. An end that was told
-in a body that nobody took is therefore put into the newest. For channels that tell people how a group
-is now (Slack, PagerDuty) the newest body is enough.
+A notification has all firing alerts of its group, but each resolved alert only once. A resolved alert
+in a body that was not delivered is therefore added to the newest body. For channels that show people
+the current state of a group (Slack, PagerDuty) the newest body is enough.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _UNREADABLE: Final = (ValueError, TypeError, KeyError, AttributeError)
 
 
 class Merged(NamedTuple):
-    """A body that says what several said."""
+    """A body that holds the alerts of several."""
 
     body: bytes
-    alerts: int  # how many it tells of
+    alerts: int  # how many it is about
 
 
-def merged(receiver: Receiver, older: Sequence[bytes], newest: bytes) -> Merged | None:
-    """Return the newest body with the ends of older ones, given in order; None: it is enough as it is.
+def merge_bodies(receiver: Receiver, older: Sequence[bytes], newest: bytes) -> Merged | None:
+    """Return the newest body with the ends from older ones, which are in order; None if it adds nothing.
 
-    A body that cannot be read, as one of another kind of receiver, is left as it is.
+    A body that cannot be read, for instance of another kind of receiver, is left unchanged.
     """
-    merge = _way_of(receiver)
+    merge = _merge_of(receiver)
     if merge is None:
         return None
     try:
@@ -43,22 +43,22 @@ def merged(receiver: Receiver, older: Sequence[bytes], newest: bytes) -> Merged 
 _Way = Callable[[Sequence[bytes], bytes], Merged | None]
 
 
-def _way_of(receiver: Receiver) -> _Way | None:
+def _merge_of(receiver: Receiver) -> _Way | None:
     match receiver:
         case WebhookReceiver():
-            return lambda older, newest: _merged_webhook(older, newest, receiver.max_alerts)
+            return lambda older, newest: _merge_webhook(older, newest, receiver.max_alerts)
         case AlertmanagerReceiver():
-            return _merged_push
+            return _merge_push
         case _:
             return None
 
 
-def _merged_webhook(older: Sequence[bytes], newest: bytes, most: int) -> Merged | None:
+def _merge_webhook(older: Sequence[bytes], newest: bytes, most: int) -> Merged | None:
     document = json.loads(newest)
     said = [alert for body in older for alert in json.loads(body)["alerts"]]
     ends = [alert for alert in said if alert["status"] == Status.RESOLVED]
-    known = [str(alert["fingerprint"]) for alert in document["alerts"]]
-    missing = _last_of(ends, lambda alert: str(alert["fingerprint"]), known)
+    fingerprints = [str(alert["fingerprint"]) for alert in document["alerts"]]
+    missing = _last_of(ends, lambda alert: str(alert["fingerprint"]), fingerprints)
     if not missing:
         return None
     alerts = [*document["alerts"], *missing]
@@ -71,7 +71,7 @@ def _merged_webhook(older: Sequence[bytes], newest: bytes, most: int) -> Merged 
     return Merged(json_bytes(document), len(shown) + document["truncatedAlerts"])
 
 
-def _merged_push(older: Sequence[bytes], newest: bytes) -> Merged | None:
+def _merge_push(older: Sequence[bytes], newest: bytes) -> Merged | None:
     alerts = json.loads(newest)
     ends = [alert for body in older for alert in json.loads(body) if "endsAt" in alert]
     missing = _last_of(ends, _label_text, map(_label_text, alerts))
@@ -85,10 +85,10 @@ def _label_text(alert: Mapping[str, Any]) -> str:
 
 
 def _last_of(
-    ends: Iterable[_Alert], key: Callable[[_Alert], str], known: Iterable[str]
+    ends: Iterable[_Alert], key: Callable[[_Alert], str], present: Iterable[str]
 ) -> list[_Alert]:
-    """Return the last word on each alert of which the newest body says nothing."""
+    """Return the last end of each alert that is not present in the newest body."""
     last = {key(alert): alert for alert in ends}
-    for name in known:
+    for name in present:
         last.pop(name, None)
     return list(last.values())

@@ -1,4 +1,4 @@
-"""What a receiver is told, as plain values: every channel makes its body of this and nothing else."""
+"""The content of a notification, as plain values: every channel builds its body of this alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Status(StrEnum):
-    """Whether something goes on: Alertmanager's words."""
+    """Whether something still fires, in Alertmanager's words."""
 
     FIRING = "firing"
     RESOLVED = "resolved"
@@ -22,9 +22,9 @@ class NotifiedAlert:
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     starts_at: datetime  # aware; since when it fires
-    ends_at: datetime | None = None  # aware; None: it goes on
+    ends_at: datetime | None = None  # aware; None: it still fires
     fingerprint: str  # Alertmanager's, 16 hexadecimal digits
-    generator_url: str = ""  # where more is to be seen; empty for nowhere
+    generator_url: str = ""  # page with details; empty if there is none
 
     def __post_init__(self) -> None:
         for timestamp in (self.starts_at, self.ends_at):
@@ -33,43 +33,43 @@ class NotifiedAlert:
 
     @property
     def status(self) -> Status:
-        """Return whether it goes on."""
+        """Return whether it still fires."""
         return Status.FIRING if self.ends_at is None else Status.RESOLVED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notification:
-    """What one receiver is told of one group of alerts, once."""
+    """One notification of one group of alerts to one receiver."""
 
     receiver: str
     group_key: str
     group_labels: Mapping[str, str]
-    reason: str  # why it is told; Alertmanager's words where they fit
-    external_url: str  # where people find Tidemark; empty for nowhere
-    alerts: tuple[NotifiedAlert, ...]  # in the order in which they are to be told
+    reason: str  # why it is sent; Alertmanager's words where they fit
+    external_url: str  # where people reach Tidemark; empty if unknown
+    alerts: tuple[NotifiedAlert, ...]  # in the order in which they are shown
 
     def __post_init__(self) -> None:
         if not self.alerts:
-            raise ValueError("a notification without alerts tells nothing")
+            raise ValueError("a notification needs at least one alert")
 
     @property
     def status(self) -> Status:
-        """Return whether anything of it goes on."""
+        """Return FIRING if any of its alerts still fires."""
         return Status.FIRING if self.firing else Status.RESOLVED
 
     @property
     def firing(self) -> tuple[NotifiedAlert, ...]:
-        """Return what goes on."""
+        """Return the alerts that still fire."""
         return tuple(alert for alert in self.alerts if alert.status is Status.FIRING)
 
     @property
     def resolved(self) -> tuple[NotifiedAlert, ...]:
-        """Return what is over."""
+        """Return the resolved alerts."""
         return tuple(alert for alert in self.alerts if alert.status is Status.RESOLVED)
 
     @property
     def most_urgent_first(self) -> tuple[NotifiedAlert, ...]:
-        """Return what goes on before what is over: so that a limit cuts off what matters least."""
+        """Return firing alerts before resolved ones, so that a limit cuts off what matters least."""
         return self.firing + self.resolved
 
     @property
@@ -83,10 +83,10 @@ class Notification:
         return common(alert.annotations for alert in self.alerts)
 
 
-def common(many: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Return what all of them say alike."""
-    every = iter(many)
-    shared = dict(next(every, {}))
-    for one in every:
-        shared = {name: value for name, value in shared.items() if one.get(name) == value}
+def common(mappings: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Return the entries that all mappings share."""
+    remaining = iter(mappings)
+    shared = dict(next(remaining, {}))
+    for mapping in remaining:
+        shared = {name: value for name, value in shared.items() if mapping.get(name) == value}
     return shared

@@ -1,4 +1,4 @@
-"""What Tidemark tells of itself: that a receiver can be reached, and that somebody is watching."""
+"""Notifications about Tidemark itself: a test of a receiver, and the watchdog that always fires."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WATCHDOG: Final = "Watchdog"  # the name that services which miss it know
 
 
 def trial_message(receiver: str, *, by: str, external_url: str, at: datetime) -> Notification:
-    """Return a message that a person sends to see whether it arrives; it ends as it begins."""
+    """Return a message that a person sends to test a receiver; it is resolved from the start."""
     said = {
         "summary": "A test of Tidemark's notifications",
         "description": f"{by} tries whether {receiver} can be reached. Nothing is wrong.",
@@ -26,7 +26,7 @@ def trial_message(receiver: str, *, by: str, external_url: str, at: datetime) ->
 def watchdog_message(
     receiver: str, *, cluster: str, since: datetime, external_url: str
 ) -> Notification:
-    """Return the alert that always fires: who misses it knows that Tidemark is silent."""
+    """Return the alert that always fires: a receiver that misses it knows that Tidemark is silent."""
     said = {
         "summary": "Tidemark watches",
         "description": f"This alert always fires. If it stays away, nobody watches {cluster}.",

@@ -1,7 +1,7 @@
 """An event for PagerDuty: a group of alerts is one incident, from its first breach to its end.
 
-The routing key is no part of the body that is kept, because bodies are stored and shown; it is put in
-when the event is sent.
+The routing key is no part of the stored body, because bodies are shown; it is added when the event is
+sent.
 
 Source: PagerDuty's reference of the Events API v2.
 """
@@ -18,17 +18,17 @@ from service.alerting.notifications.notification import Notification, NotifiedAl
 from service.alerting.notifications.wording import cut, details, headline, pairs, title
 from service.alerting.receivers.secret import Secret
 
-LARGEST: Final = 512 * 1000  # bytes; PagerDuty says 512 KB, and may mean the smaller ones
+LARGEST: Final = 512 * 1000  # bytes; PagerDuty says 512 KB, and may mean kB
 LONGEST_SUMMARY: Final = 1024  # characters
 _KEY_LENGTH: Final = 100  # bytes
-_MOST_TOLD: Final = 50  # alerts in an incident's details
+_MOST_ALERTS: Final = 50  # alerts in an incident's details
 _SEVERITIES: Final = ("critical", "error", "warning", "info")  # the worst first
 _UNKNOWN_SEVERITY: Final = "error"
 _LEFT_OUT: Final = "left out: with it the event would be larger than PagerDuty takes"
 
 
 def pagerduty_body(notification: Notification) -> bytes:
-    """Return the event as it is kept: without its routing key."""
+    """Return the event as it is stored: without its routing key."""
     event = _event(notification, _details(notification))
     if len(event) + _KEY_LENGTH <= LARGEST:
         return event
@@ -36,12 +36,12 @@ def pagerduty_body(notification: Notification) -> bytes:
 
 
 def with_routing_key(body: bytes, key: Secret) -> bytes:
-    """Return a kept event as it is sent."""
+    """Return a stored event as it is sent."""
     return json_bytes({**json.loads(body), "routing_key": key.reveal()})
 
 
 def dedup_key(group_key: str) -> str:
-    """Return what keeps the events of one group together; a group's key itself may be too long."""
+    """Return the key that joins the events of one group; a group's key itself may be too long."""
     return hashlib.sha256(group_key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -56,7 +56,7 @@ def _event(notification: Notification, custom_details: Json) -> bytes:
             "summary": cut(_summary(notification), LONGEST_SUMMARY),
             "source": cut(notification.group_labels.get("cluster") or "Tidemark", LONGEST_SUMMARY),
             "severity": _severity(notification.firing),
-            "timestamp": timestamp(min(one.starts_at for one in notification.firing)),
+            "timestamp": timestamp(min(alert.starts_at for alert in notification.firing)),
             "custom_details": custom_details,
         },
     }
@@ -67,24 +67,24 @@ def _event(notification: Notification, custom_details: Json) -> bytes:
 
 
 def _summary(notification: Notification) -> str:
-    """Return the title, and what is said of the first alert: this is all that a phone reads out."""
+    """Return the title and the headline of the first alert: this is all that a phone reads out."""
     return f"{title(notification)}: {headline(notification.firing[0])}"
 
 
 def _severity(firing: Sequence[NotifiedAlert]) -> str:
     """Return the worst severity in PagerDuty's words."""
-    found = {one.labels.get("severity", "") for one in firing}
-    words = {word if word in _SEVERITIES else _UNKNOWN_SEVERITY for word in found}
+    severities = {alert.labels.get("severity", "") for alert in firing}
+    words = {word if word in _SEVERITIES else _UNKNOWN_SEVERITY for word in severities}
     return min(words, key=_SEVERITIES.index)
 
 
 def _details(notification: Notification) -> dict[str, Json]:
-    told = notification.firing[:_MOST_TOLD]
+    shown = notification.firing[:_MOST_ALERTS]
     return {
-        "firing": [_alert(one) for one in told],
+        "firing": [_alert(alert) for alert in shown],
         "num_firing": len(notification.firing),
         "num_resolved": len(notification.resolved),
-        "num_left_out": len(notification.firing) - len(told),
+        "num_left_out": len(notification.firing) - len(shown),
         "reason": notification.reason,
     }
 
@@ -99,5 +99,5 @@ def _alert(alert: NotifiedAlert) -> dict[str, Json]:
 
 
 def _links(notification: Notification) -> Sequence[Json]:
-    urls = (one.annotations.get("runbook_url", "") for one in notification.firing)
+    urls = (alert.annotations.get("runbook_url", "") for alert in notification.firing)
     return [{"href": url, "text": "Runbook"} for url in dict.fromkeys(urls) if url][:5]

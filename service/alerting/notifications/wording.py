@@ -1,4 +1,4 @@
-"""What is said of a group in one line, and of an alert in a few: for channels that people read."""
+"""A group in one line and an alert in a few, for channels that people read."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from service.alerting.alerts.identity import ALERTNAME
 from service.alerting.notifications.notification import Notification, NotifiedAlert, Status
 
 CUT: Final = "…"
-# Said in a line of their own, or for machines.
+# Shown in a line of their own, or for machines.
 _SAID_ELSEWHERE: Final = frozenset(("summary", "description", "runbook_url", INCIDENT_SUMMARY))
 
 
 def title(notification: Notification) -> str:
-    """Return what is the matter, like Alertmanager's own titles: "[FIRING:3] rule cluster=a"."""
+    """Return the title of a notification, like Alertmanager's: "[FIRING:3] rule cluster=a"."""
     firing = len(notification.firing)
     state = f"FIRING:{firing}" if firing else "RESOLVED"
     incident = notification.common_annotations.get(INCIDENT_SUMMARY)
@@ -28,7 +28,7 @@ def title(notification: Notification) -> str:
 
 
 def headline(alert: NotifiedAlert) -> str:
-    """Return what is the matter with one subject."""
+    """Return what is wrong, for one alert."""
     said = alert.annotations.get("description") or alert.annotations.get("summary")
     return said or alert.labels.get(ALERTNAME, "") or pairs(alert.labels)
 
@@ -44,10 +44,10 @@ def pairs(labels: Mapping[str, str]) -> str:
 
 
 def cut(text: str, longest: int) -> str:
-    """Return a text with no more than so many characters."""
+    """Return a text of at most `longest` characters."""
     return text if len(text) <= longest else text[: longest - 1] + CUT
 
 
 def word_of(alert: NotifiedAlert) -> str:
-    """Return whether an alert goes on, as a word."""
+    """Return the status of an alert as a word."""
     return "Firing" if alert.status is Status.FIRING else "Resolved"

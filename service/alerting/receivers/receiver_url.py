@@ -1,4 +1,4 @@
-"""The address of a receiver: http or https, and nothing in it that surprises who calls it.
+"""The URL of a receiver: http or https, without parts that would not be sent as written.
 
 Whoever knows the path of a Slack webhook may write to its channel. Path and query are therefore
 secrets: errors and logs show the host alone.
@@ -31,7 +31,7 @@ class ReceiverUrl:
         Raises:
             SettingsError: it cannot be used; the text does not repeat it.
         """
-        self._url = _parsed(text)
+        self._url = _parse(text)
 
     @property
     def scheme(self) -> str:
@@ -60,7 +60,7 @@ class ReceiverUrl:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Return the texts that give the address away, also if only a part of it is repeated."""
+        """Return the texts that reveal the address, also those of its parts."""
         parts = [part for part in self._url.path.split("/") if part]
         values = [value for _, value in parse_qsl(self._url.query.decode("ascii"))]
         raw = [part for part in self._url.raw_path.decode("ascii").split("/") if part]
@@ -89,7 +89,7 @@ class ReceiverUrl:
         return f"ReceiverUrl({self})"
 
 
-def _parsed(text: str) -> httpx2.URL:
+def _parse(text: str) -> httpx2.URL:
     if len(text) > _LONGEST:
         raise SettingsError(f"a receiver's URL is longer than {_LONGEST} characters")
     try:

@@ -1,4 +1,4 @@
-"""Receivers: where notifications go, each checked when it is made."""
+"""Receivers: where notifications go; each is checked when it is built."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HEADER_TEXT: Final = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookReceiver:
-    """Anything that reads Alertmanager's webhook."""
+    """Any service that reads Alertmanager's webhook."""
 
     name: str
     url: ReceiverUrl
@@ -41,12 +41,12 @@ class WebhookReceiver:
 
     @property
     def endpoint(self) -> ReceiverUrl:
-        """Return what is called."""
+        """Return the URL to which notifications are posted."""
         return self.url
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Return the texts that nobody must see."""
+        """Return the texts that must never be shown."""
         keys = [secret.reveal() for secret in self.signing_secrets]
         bare = [key.removeprefix(PREFIX) for key in keys]
         return (*self.url.secrets, *keys, *bare, *_secrets_of(self.authorization))
@@ -59,8 +59,8 @@ class AlertmanagerReceiver:
     name: str
     url: ReceiverUrl  # as a browser opens it, with its route prefix if it has one
     authorization: Secret | None = None
-    # How often alerts that go on are pushed again: an Alertmanager that hears nothing for four
-    # times as long takes them for over.
+    # How often firing alerts are pushed again: an Alertmanager that gets nothing for four times as
+    # long takes them for resolved.
     resend_delay: timedelta = RESEND_DELAY
     endpoint: ReceiverUrl = field(init=False)
 
@@ -73,13 +73,13 @@ class AlertmanagerReceiver:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Return the texts that nobody must see."""
+        """Return the texts that must never be shown."""
         return (*self.url.secrets, *_secrets_of(self.authorization))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackReceiver:
-    """A channel of Slack, by its incoming webhook; or of what understands the same."""
+    """A Slack channel, by its incoming webhook; or a compatible service."""
 
     name: str
     url: ReceiverUrl
@@ -89,18 +89,18 @@ class SlackReceiver:
 
     @property
     def endpoint(self) -> ReceiverUrl:
-        """Return what is called."""
+        """Return the URL to which notifications are posted."""
         return self.url
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Return the texts that nobody must see."""
+        """Return the texts that must never be shown."""
         return self.url.secrets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagerDutyReceiver:
-    """A service of PagerDuty, by the routing key of its Events v2 integration."""
+    """A PagerDuty service, by the routing key of its Events API v2 integration."""
 
     name: str
     routing_key: Secret
@@ -115,12 +115,12 @@ class PagerDutyReceiver:
 
     @property
     def endpoint(self) -> ReceiverUrl:
-        """Return what is called."""
+        """Return the URL to which notifications are posted."""
         return self.url
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Return the texts that nobody must see."""
+        """Return the texts that must never be shown."""
         return (*self.url.secrets, self.routing_key.reveal())
 
 
@@ -132,8 +132,8 @@ def _check_name(name: str) -> None:
         raise SettingsError("a receiver needs a name that can be printed")
 
 
-def _check_authorization(given: Secret | None) -> None:
-    if given is not None and not _HEADER_TEXT.fullmatch(given.reveal()):
+def _check_authorization(authorization: Secret | None) -> None:
+    if authorization is not None and not _HEADER_TEXT.fullmatch(authorization.reveal()):
         raise SettingsError("a receiver's authorization must be one line of plain ASCII")
 
 
@@ -143,10 +143,10 @@ def _secrets_of(authorization: Secret | None) -> tuple[str, ...]:
         return ()
     whole = authorization.reveal()
     scheme, _, credentials = whole.partition(" ")
-    found = [whole, credentials]
+    secrets = [whole, credentials]
     if scheme.lower() == "basic":
-        found.append(_password(credentials))
-    return tuple(found)
+        secrets.append(_password(credentials))
+    return tuple(secrets)
 
 
 def _password(credentials: str) -> str:

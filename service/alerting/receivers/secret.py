@@ -1,4 +1,4 @@
-"""Text that must not be seen: in no log line, error, stored attempt or test report."""
+"""Text that must not appear in any log line, error, stored attempt or test report."""
 
 from __future__ import annotations
 

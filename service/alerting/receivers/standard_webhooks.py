@@ -1,4 +1,4 @@
-"""Headers by which a receiver knows that a webhook is ours, new, and not a repetition.
+"""Headers by which a receiver verifies that a webhook is ours, recent, and not a repetition.
 
 Source: Standard Webhooks 1.0.0, symmetric signatures (`v1`).
 """
@@ -40,14 +40,14 @@ class SigningSecret(Secret):
         return f"v1,{base64.b64encode(digest).decode('ascii')}"
 
 
-def signed_headers(
+def sign_headers(
     webhook_id: str, body: bytes, *, at: datetime, secrets: Sequence[SigningSecret]
 ) -> dict[str, str]:
     """Return the headers of one attempt; without secrets they carry no signature.
 
-    `webhook_id` is the same on every attempt, and the receiver's means to know a repetition. `at` is
-    the time of this attempt: receivers refuse what is older than a few minutes. While a key is
-    changed there are two secrets, and a receiver accepts what either has signed.
+    `webhook_id` is the same on every attempt, so that a receiver recognises a repetition. `at` is the
+    time of this attempt: receivers reject requests that are older than a few minutes. While a key is
+    changed there are two secrets, and a receiver accepts a signature by either.
     """
     seconds = str(int(at.timestamp()))
     headers = {"webhook-id": webhook_id, "webhook-timestamp": seconds}

@@ -88,7 +88,7 @@ _TABLE: Final[tuple[tuple[Kind, tuple[str, ...]], ...]] = (
     ),
 )
 _SPECIAL: Final = tuple((kind, ip_network(text)) for kind, texts in _TABLE for text in texts)
-_GIVEN_OUT: Final = IPv6Network("2000::/3")  # of IPv6; nobody has an address outside
+_ALLOCATED: Final = IPv6Network("2000::/3")  # of IPv6; no address outside is in use
 _NEVER_OPENED: Final = {Kind.METADATA, Kind.UNSPECIFIED, Kind.LINK_LOCAL, Kind.MULTICAST}
 _LAST_32_BITS: Final = tuple(
     IPv6Network(text) for text in ("::/96", "64:ff9b::/96", "::ffff:0:0:0/96")
@@ -97,7 +97,7 @@ _LAST_32_BITS: Final = tuple(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddressGuard:
-    """Judges addresses; a literal one, or what a name was resolved to."""
+    """Decides which addresses may be called: literal ones, and those that a name resolves to."""
 
     allowed_private_ranges: tuple[Network, ...] = ()
 
@@ -110,34 +110,34 @@ class AddressGuard:
         """
         return cls(allowed_private_ranges=tuple(_range(text) for text in ranges))
 
-    def checked(self, text: str) -> str:
+    def check(self, text: str) -> str:
         """Return the address to connect to: the same, or the IPv4 address that it only wraps.
 
         Raises:
             AddressDeniedError: it may not be called.
         """
-        address = _unwrapped(ip_address(text))
-        kind = self.denied(address)
+        address = _unwrap(ip_address(text))
+        kind = self.deny_reason(address)
         if kind is not None:
             raise AddressDeniedError(f"{text} may not be called: it is {kind}")
         return str(address)
 
-    def denied(self, address: Address) -> Kind | None:
+    def deny_reason(self, address: Address) -> Kind | None:
         """Return why an address may not be called; None if it may."""
-        bare = _unwrapped(address)
-        inside = (self.denied(one) for one in _carried(bare))
-        return next((kind for kind in inside if kind is not None), self._denied_itself(bare))
+        bare = _unwrap(address)
+        inside = (self.deny_reason(inner) for inner in _list_embedded(bare))
+        return next((kind for kind in inside if kind is not None), self._own_deny_reason(bare))
 
-    def _denied_itself(self, address: Address) -> Kind | None:
+    def _own_deny_reason(self, address: Address) -> Kind | None:
         kind = _kind_of(address)
         if kind is None or kind in _NEVER_OPENED:
             return kind
         ranges = self.allowed_private_ranges
-        is_open = any(_is_in(address, one) for one in ranges)
+        is_open = any(_is_in(address, network) for network in ranges)
         return None if is_open else kind
 
 
-def _unwrapped(address: Address) -> Address:
+def _unwrap(address: Address) -> Address:
     """Return the IPv4 address of a mapped one: the kernel makes an IPv4 call of it."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address
@@ -155,18 +155,18 @@ def _kind_of(address: Address) -> Kind | None:
     for kind, network in _SPECIAL:
         if _is_in(address, network):
             return kind
-    is_given_out = address.version == 4 or address in _GIVEN_OUT
-    return None if is_given_out and address.is_global else Kind.RESERVED
+    is_allocated = address.version == 4 or address in _ALLOCATED
+    return None if is_allocated and address.is_global else Kind.RESERVED
 
 
 def _is_in(address: Address, network: Network) -> bool:
     return address.version == network.version and address in network
 
 
-def _carried(address: Address) -> Iterator[IPv4Address]:
-    """Give the IPv4 addresses inside an IPv6 address."""
+def _list_embedded(address: Address) -> Iterator[IPv4Address]:
+    """Yield the IPv4 addresses that are embedded in an IPv6 address."""
     if not isinstance(address, IPv6Address) or address.is_loopback or address.is_unspecified:
-        return  # these two resembles IPv4 inside, and are not
+        return  # these two resemble an embedded IPv4 address, and are none
     if any(address in network for network in _LAST_32_BITS):
         yield IPv4Address(int(address) & 0xFFFFFFFF)
     if address.sixtofour is not None:

@@ -7,12 +7,12 @@ from typing import Final
 
 
 class Outcome(StrEnum):
-    """What becomes of a delivery after one attempt."""
+    """The result of one attempt for its delivery."""
 
     DELIVERED = "delivered"
     RETRY = "retry"
-    DEAD = "dead"  # this body will never be taken
-    DISABLED = "disabled"  # the receiver wants no more of anything
+    DEAD = "dead"  # this body will never be accepted
+    DISABLED = "disabled"  # the receiver accepts no more deliveries at all
 
 
 class Failure(StrEnum):
@@ -32,7 +32,7 @@ class Failure(StrEnum):
     GONE = "gone"
 
 
-# What a person has to mend first, and then should not be lost: asked again, but seldom.
+# Failures that a person has to repair, while the delivery should not be lost: retried, but seldom.
 SLOW: Final = frozenset(
     (Failure.AUTH, Failure.NOT_FOUND, Failure.ADDRESS_DENIED, Failure.TLS, Failure.REDIRECT)
 )
@@ -49,7 +49,7 @@ _TOO_EARLY: Final = 425
 
 
 def failure_of(status: int) -> Failure | None:
-    """Return what an HTTP status says; None for success."""
+    """Return the failure that an HTTP status means; None for success."""
     if status in _BY_STATUS:
         return _BY_STATUS[status]
     match status // 100:
@@ -64,7 +64,7 @@ def failure_of(status: int) -> Failure | None:
 
 
 def outcome_of(status: int | None, failure: Failure | None) -> Outcome:
-    """Return what follows from an answer, or from there being none."""
+    """Return the outcome of an attempt; `status` is None if there was no answer."""
     match failure:
         case None:
             return Outcome.DELIVERED

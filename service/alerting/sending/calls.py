@@ -1,9 +1,9 @@
-"""One POST to a receiver, bounded in time and in what is read of the answer.
+"""One POST to a receiver, with limits for its time and for the bytes that are read of the answer.
 
-Made with the engine of httpx2, httpcore2, and not with httpx2's client: the engine takes our
-network as an argument, where the client would have to be opened up for it. And what must not be
-done here, the engine cannot do: follow redirects, keep cookies, read proxies or passwords from the
-environment, unpack a small reply into a large one, log a URL.
+It uses httpcore2, the engine of httpx2, and not httpx2's client: the engine takes our network backend
+as an argument, which the client does not. And the engine cannot do what must not happen here: follow
+redirects, store cookies, read proxies or passwords from the environment, decompress a small reply into
+a large one, log a URL.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class CallLimits:
 
     connect_seconds: float = 5.0
     answer_seconds: float = 15.0  # Standard Webhooks: 15 to 30; from resolving to the status
-    reply_seconds: float = 2.0  # for what follows the status, and is only shown
+    reply_seconds: float = 2.0  # for the body, which is only shown
     reply_bytes: int = 65536
     connections: int = 50
 
@@ -54,7 +54,7 @@ class Reply:
 
 
 class CallError(TidemarkError):
-    """There was no answer; the text may repeat parts of the URL."""
+    """A call without an answer; the text may repeat parts of the URL."""
 
     def __init__(self, message: str, failure: Failure) -> None:
         super().__init__(message)
@@ -62,7 +62,7 @@ class CallError(TidemarkError):
 
 
 class Calls:
-    """Calls receivers over connections that are kept for a while."""
+    """Calls receivers over a pool of connections."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Calls:
         """Send a body and return the answer, whatever its status.
 
         Raises:
-            CallError: there was none.
+            CallError: there was no answer.
         """
         with _one_error():
             async with asyncio.timeout(self._limits.answer_seconds) as limit:
@@ -117,10 +117,10 @@ class Calls:
         )
 
     async def _begin(self, answer: httpcore2.Response) -> bytes:
-        """Return the begin of what follows the status.
+        """Return the first bytes of the answer's body.
 
-        The rest is never read, and its connection closed. A receiver that has taken a notification
-        and then breaks off, or never ends, has taken it all the same.
+        The rest is never read, and its connection is closed. A receiver that answers with a status and
+        then breaks off, or never ends its body, has accepted the notification all the same.
         """
         read = bytearray()
         with contextlib.suppress(OSError, httpcore2.NetworkError, httpcore2.ProtocolError):
@@ -138,7 +138,7 @@ def _text_of(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _one_error() -> Iterator[None]:
-    """Translate whatever keeps a call from being answered."""
+    """Translate every error of a call without an answer to CallError."""
     try:
         yield
     except AddressDeniedError as exc:
@@ -148,7 +148,7 @@ def _one_error() -> Iterator[None]:
     except (TimeoutError, httpcore2.TimeoutException) as exc:
         raise CallError("no answer in time", Failure.TIMEOUT) from exc
     except (OSError, httpcore2.NetworkError, httpcore2.ProtocolError) as exc:
-        # httpcore2 lets an error of TLS through where it is read, as after a denied handshake.
+        # httpcore2 does not translate a TLS error that occurs while it reads, as after a rejected handshake.
         raise CallError(_words(exc), _failure_of(exc)) from exc
 
 
@@ -157,7 +157,7 @@ def _words(error: Exception) -> str:
 
 
 def _failure_of(error: Exception) -> Failure:
-    """Return TLS for a certificate that proves nothing: the engine reports it as a broken connection."""
+    """Return TLS for a certificate that cannot be verified: httpcore2 reports a broken connection."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):

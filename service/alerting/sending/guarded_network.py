@@ -1,9 +1,9 @@
 """Connections that are checked when they are made.
 
 A name is resolved once, all its addresses are checked, and one of these is connected to. A name
-server that answers otherwise a time later changes nothing, since nobody asks it again. The name
-stays what it was for HTTP's `Host` and for TLS. One address that may not be called denies them all:
-a name that leads here and there at once is not one that anybody meant.
+server that answers differently later changes nothing, since it is not queried again. HTTP's
+`Host` and TLS still use the name. One address that may not be called denies them all: a name that
+leads to public and internal addresses at once is never intended.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MOST_TRIED: Final = 4  # addresses of one name, which share the time to connect
 
 
 class UnknownNameError(TidemarkError):
-    """A receiver's name has no address, or nobody could be asked for it."""
+    """A receiver's name has no address, or no name server answered."""
 
 
 async def system_resolve(host: str, port: int) -> Sequence[str]:
@@ -33,16 +33,16 @@ async def system_resolve(host: str, port: int) -> Sequence[str]:
         UnknownNameError: there are none.
     """
     try:
-        found = await in_thread(
+        entries = await in_thread(
             lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM), name="resolve"
         )
     except (OSError, UnicodeError) as exc:
         raise UnknownNameError(f"{host} has no address: {exc}") from exc
-    return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
+    return tuple(dict.fromkeys(str(address[0]) for *_, address in entries))
 
 
 class GuardedNetwork(httpcore2.AsyncNetworkBackend):
-    """httpcore2's network, which reaches only what a guard lets pass."""
+    """A network backend of httpcore2 that connects only to addresses that a guard allows."""
 
     def __init__(self, guard: AddressGuard, resolve: Resolve = system_resolve) -> None:
         self._guard = guard
@@ -59,12 +59,12 @@ class GuardedNetwork(httpcore2.AsyncNetworkBackend):
     ) -> httpcore2.AsyncNetworkStream:
         """Connect to the first checked address that answers; `timeout` is in seconds.
 
-        The time to resolve comes on top of it: the caller has a limit for all.
+        The time to resolve the name comes on top of it: the caller limits the total.
 
         Raises:
-            AddressDeniedError: the name leads where nobody may go.
-            UnknownNameError: it leads nowhere.
-            httpcore2.ConnectError, httpcore2.ConnectTimeout: nobody answers.
+            AddressDeniedError: the name has an address that may not be called.
+            UnknownNameError: it has no address.
+            httpcore2.ConnectError, httpcore2.ConnectTimeout: no address answers.
         """
         addresses = await self._checked(host, port)
         share = None if timeout is None else timeout / len(addresses)
@@ -82,4 +82,4 @@ class GuardedNetwork(httpcore2.AsyncNetworkBackend):
         addresses = await self._resolve(host, port)
         if not addresses:
             raise UnknownNameError(f"{host} has no address")
-        return [self._guard.checked(address) for address in addresses][:_MOST_TRIED]
+        return [self._guard.check(address) for address in addresses][:_MOST_TRIED]

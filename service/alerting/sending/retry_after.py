@@ -1,4 +1,4 @@
-"""When a receiver wants to be asked again: the header `Retry-After`, in seconds or as a date.
+"""When a receiver may be called again: the header `Retry-After`, in seconds or as a date.
 
 Source: RFC 9110, 10.2.3.
 """
@@ -10,16 +10,16 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-# A receiver that says "at once" while it fails would be asked without a pause.
+# A receiver that says "at once" while it fails would be called without a pause.
 SHORTEST: Final = timedelta(seconds=1)
 LONGEST: Final = timedelta(hours=24)
 _SECONDS: Final = re.compile("[0-9]{1,9}")
 
 
 def not_before(header: str | None, now: datetime) -> datetime | None:
-    """Return when to ask again, between a second and a day from now; None if nothing was said.
+    """Return when to call again, between a second and a day from now; None without a header.
 
-    A header that cannot be read counts as nothing said.
+    A header that cannot be read counts as none.
     """
     if header is None:
         return None

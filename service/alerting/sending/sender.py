@@ -1,7 +1,6 @@
-"""One attempt to deliver one body, and what follows from it.
+"""One attempt to deliver one body, and its outcome.
 
-It decides nothing about time: when there is another attempt is `backoff`'s matter, and remembering
-it the outbox's.
+It decides nothing about time: `backoff` says when there is another attempt, and the outbox stores it.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from service.alerting.receivers.receiver_url import ReceiverUrl
 from service.alerting.receivers.receivers import Receiver
 from service.alerting.sending.answers import SLOW, Failure, Outcome, failure_of, outcome_of
 from service.alerting.sending.calls import CallError, Reply
-from service.alerting.sending.redaction import excerpt, redacted
+from service.alerting.sending.redaction import excerpt, redact
 from service.alerting.sending.retry_after import not_before
 
 _DETAIL: Final = 300  # characters
@@ -31,16 +30,16 @@ class Caller(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """What came of one attempt; holds no secret, and may be stored and shown."""
+    """The result of one attempt; holds no secret, and may be stored and shown."""
 
     outcome: Outcome
     status: int | None = None  # None: no answer
     failure: Failure | None = None  # None: delivered
-    detail: str = ""  # one line for a person; empty where all went well
+    detail: str = ""  # one line for a person; empty if it was delivered
     reply: str = ""  # the first 1,024 characters of the answer
-    not_before: datetime | None = None  # aware, UTC; what the receiver asked for
-    is_slow: bool = False  # a person has to mend something before it can go well
-    at: datetime  # aware, UTC; when it began
+    not_before: datetime | None = None  # aware, UTC; from the receiver's Retry-After
+    is_slow: bool = False  # a person has to repair something before a retry can succeed
+    at: datetime  # aware, UTC; the start of the attempt
     took: timedelta
 
 
@@ -66,7 +65,7 @@ class Sender:
             reply = await self._caller.post(receiver.endpoint, headers, body)
         except CallError as exc:
             failure: Failure | None = exc.failure
-            detail = redacted(str(exc), receiver.secrets)
+            detail = redact(str(exc), receiver.secrets)
         else:
             failure = failure_of(reply.status)
             detail = f"{receiver.endpoint} answered {reply.status}" if failure else ""

@@ -1,4 +1,4 @@
-"""`tidemark alerts`: what fires, asked of a running Tidemark; taking it on, and closing events."""
+"""`tidemark alerts`: list the alerts of a running Tidemark, acknowledge them, close events."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ FINGERPRINT: Final = re.compile("[0-9a-f]{16}")
 
 @click.group("alerts")
 def command() -> None:
-    """Show what fires and who was told; take an alert on, or close an event.
+    """Show alerts and their notifications; acknowledge an alert, or close an event.
 
-    Asks a running `tidemark serve`. docs/alerts.md says how alerts begin, end and arrive.
+    Queries a running `tidemark serve`. docs/alerts.md says how alerts begin, end and are delivered.
 
     \b
     Examples:
@@ -54,18 +54,18 @@ MANY: Final = click.argument(
 @command.command("ls")
 @click.option(
     "--state", type=click.Choice(STATES), default="active", show_default=True,
-    help="active is what is pending or fires.",
+    help="active: pending or firing.",
 )  # fmt: skip
-@click.option("--severity", type=click.Choice(SEVERITIES), help="Only as bad as that.")
-@click.option("--rule", metavar="ID", help="Only of this rule, as `docs/rules/` calls it.")
-@click.option("--receiver", metavar="NAME", help="Only what this receiver is told of.")
+@click.option("--severity", type=click.Choice(SEVERITIES), help="Only of this severity.")
+@click.option("--rule", metavar="ID", help="Only of this rule, by its id in `docs/rules/`.")
+@click.option("--receiver", metavar="NAME", help="Only alerts that this receiver gets.")
 @output_option
 @server_options
 def ls(**options: Any) -> int:
-    """List alerts, those that began last first.
+    """List alerts, the newest first.
 
-    The column "told" has the receivers, or why they are not told: somebody acknowledged it, a
-    silence holds it back, or another alert explains it. Ends with 1 if the list is not of now.
+    The column "notified" has the receivers, or why they get no notification: the alert is
+    acknowledged, silenced, or explained by another alert. Exits with 1 if the list is not current.
 
     \b
     Examples:
@@ -74,17 +74,17 @@ def ls(**options: Any) -> int:
       tidemark alerts ls --state all --rule committed_records_lost
       tidemark alerts ls -o json | jq -r '.alerts[] | select(.acknowledged == null) | .fingerprint'
     """  # noqa: D301 - see above
-    asked = {name: options[name] for name in ("state", "severity", "rule", "receiver")}
+    filters = {name: options[name] for name in ("state", "severity", "rule", "receiver")}
     with client_of(options) as api:
-        found = listing.listed(api, "alerts", asked)
-        listing.require_receiver(api, found, options["receiver"])
+        alerts = listing.fetch_list(api, "alerts", filters)
+        listing.require_receiver(api, alerts, options["receiver"])
     if options["output"] == "json":
-        listing.print_json(found.document("alerts"))
+        listing.print_json(alerts.document("alerts"))
     else:
         from service.cli.alerts import tables  # noqa: PLC0415 - keeps `--help` fast
 
-        listing.print_parts(tables.listed(found))
-    return found.exit_code
+        listing.print_parts(tables.render_list(alerts))
+    return alerts.exit_code
 
 
 @command.command()
@@ -92,7 +92,7 @@ def ls(**options: Any) -> int:
 @output_option
 @server_options
 def show(name: str, **options: Any) -> int:
-    """Show one alert: what it is, the rule's page, what to type next, and who was told when.
+    """Show one alert: what it is, the rule's page, the next commands, and its notifications.
 
     \b
     Examples:
@@ -100,24 +100,24 @@ def show(name: str, **options: Any) -> int:
       tidemark alerts show 0123456789abcdef -o json | jq '.steps'
     """  # noqa: D301 - see above
     with client_of(options) as api:
-        document = listing.one(api, f"alerts/{name}", f"alert {name}")
+        document = listing.fetch(api, f"alerts/{name}", f"alert {name}")
     if options["output"] == "json":
         listing.print_json(document)
     else:
         from service.cli.alerts import tables  # noqa: PLC0415 - keeps `--help` fast
 
-        listing.print_parts(tables.in_full(document, options["server"]))
+        listing.print_parts(tables.render_details(document, options["server"]))
     return ExitCode.OK
 
 
 @command.command()
 @MANY
-@click.option("--comment", default="", metavar="TEXT", help="What the others should know.")
+@click.option("--comment", default="", metavar="TEXT", help="A note for your colleagues.")
 @server_options_for("ack")
 def ack(names: Sequence[str], *, comment: str, **options: Any) -> None:
-    """Take alerts on: they fire, and are not told again as long as they stay as they are.
+    """Acknowledge alerts: they still fire, but their notifications are not repeated.
 
-    If one of them happens again, or gets worse, it is told again. It ends as always.
+    A further occurrence or a higher severity is notified again, and so is the end.
 
     \b
     Examples:
@@ -127,8 +127,8 @@ def ack(names: Sequence[str], *, comment: str, **options: Any) -> None:
     with client_of(options, scope="ack") as api:
         for name in names:
             with listing.about(name):
-                made = api.change("POST", f"alerts/{name}/acknowledge", {"comment": comment})
-            done = made.document
+                answer = api.change("POST", f"alerts/{name}/acknowledge", {"comment": comment})
+            done = answer.document
             click.echo(f"{name} is acknowledged by {done['acknowledged']['by']}")
 
 
@@ -136,7 +136,7 @@ def ack(names: Sequence[str], *, comment: str, **options: Any) -> None:
 @MANY
 @server_options_for("ack")
 def unack(names: Sequence[str], **options: Any) -> None:
-    """Give alerts back: they are told again.
+    """Withdraw acknowledgements: notifications are repeated again.
 
     \b
     Examples:
@@ -146,7 +146,7 @@ def unack(names: Sequence[str], **options: Any) -> None:
         for name in names:
             with listing.about(name):
                 api.change("DELETE", f"alerts/{name}/acknowledge")
-            click.echo(f"{name} is not acknowledged any more")
+            click.echo(f"{name} is no longer acknowledged")
 
 
 @command.command()
@@ -154,10 +154,10 @@ def unack(names: Sequence[str], **options: Any) -> None:
 @click.option("--why", required=True, metavar="TEXT", help="What was done; the audit keeps it.")
 @server_options_for("ack")
 def close(names: Sequence[str], *, why: str, **options: Any) -> None:
-    """Close events: what happened does not un-happen, but somebody has dealt with it.
+    """Close events that somebody has dealt with.
 
-    Only events can be closed (docs/alerts.md lists them); a state ends when it is over. The next
-    round ends the finding and tells the receivers.
+    Only events can be closed (docs/alerts.md lists them); a state ends by itself. The next round
+    ends the finding and notifies the receivers.
 
     \b
     Examples:
@@ -167,4 +167,4 @@ def close(names: Sequence[str], *, why: str, **options: Any) -> None:
         for name in names:
             with listing.about(name):
                 api.change("POST", f"alerts/{name}/close", {"why": why})
-            click.echo(f"{name} is closed by the next round")
+            click.echo(f"{name} will be closed by the next round")

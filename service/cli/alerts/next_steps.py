@@ -1,4 +1,4 @@
-"""What to type next about an alert: where to observation, and what to do with the alert itself."""
+"""The next commands for an alert: those that show its cause, then those that change the alert."""
 
 from __future__ import annotations
 
@@ -38,12 +38,10 @@ TRANSACTIONS: Final = (
 
 
 def next_steps(alert: Row, server: str) -> Sequence[str]:
-    """Return commands that can be copied, in the order in which they help."""
+    """Return commands to copy, the most useful first."""
     at = "" if server == DEFAULT else f" --server {shlex.quote(server)}"
-    observations = list(_observations(alert, at)) or [
-        f"curl -s {shlex.quote(server)}/api/v1/status"
-    ]
-    return [*_repair(alert), *observations, *_acts(alert, at)]
+    queries = list(_list_queries(alert, at)) or [f"curl -s {shlex.quote(server)}/api/v1/status"]
+    return [*_repair(alert), *queries, *_list_actions(alert, at)]
 
 
 def _repair(alert: Row) -> Iterator[str]:
@@ -52,12 +50,12 @@ def _repair(alert: Row) -> Iterator[str]:
         yield repair
 
 
-def _observations(alert: Row, at: str) -> Iterator[str]:
+def _list_queries(alert: Row, at: str) -> Iterator[str]:
     rule, labels = alert.get("rule"), alert.get("labels") or {}
     topic, partition = labels.get("topic"), labels.get("partition")
     place = shlex.quote(f"{topic}-{partition}") if topic and partition else None
-    told = alert.get("evidence") or {}
-    group, transaction = labels.get("group"), _transaction(labels) or _transaction(told)
+    evidence = alert.get("evidence") or {}
+    group, transaction = labels.get("group"), _transaction(labels) or _transaction(evidence)
     if rule in LOSSES and place:
         yield f"tidemark loss show {place}{at}"
     elif rule in SEQUENCES and place:
@@ -67,8 +65,8 @@ def _observations(alert: Row, at: str) -> Iterator[str]:
     elif rule in TRANSACTIONS and topic:
         yield f"tidemark tx ls --topic {_pattern(topic)} {BROKERS}"
     elif group and topic:
-        wanted = f"--groups {_pattern(group)} --topics {_pattern(topic)}"
-        yield f"tidemark collect --once {wanted} -o table {BROKERS}"
+        filters = f"--groups {_pattern(group)} --topics {_pattern(topic)}"
+        yield f"tidemark collect --once {filters} -o table {BROKERS}"
     elif group:
         yield f"tidemark collect --once --groups {_pattern(group)} -o table {BROKERS}"
     elif topic and place:
@@ -77,7 +75,7 @@ def _observations(alert: Row, at: str) -> Iterator[str]:
         yield f"tidemark sequence ls --topic {shlex.quote(topic)}{at}"
 
 
-def _acts(alert: Row, at: str) -> Iterator[str]:
+def _list_actions(alert: Row, at: str) -> Iterator[str]:
     if alert.get("state") != "firing":
         return
     name = alert.get("fingerprint")
@@ -87,8 +85,8 @@ def _acts(alert: Row, at: str) -> Iterator[str]:
         yield f"tidemark alerts close {name} --why 'WHAT WAS DONE'{at}"
 
 
-def _transaction(told: Row) -> str | None:
-    name = told.get("transactional_id")
+def _transaction(row: Row) -> str | None:
+    name = row.get("transactional_id")
     return name if isinstance(name, str) and name else None
 
 

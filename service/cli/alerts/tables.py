@@ -1,4 +1,4 @@
-"""Alerts for a person at 3 a.m.: what it is, who was told, what to type next."""
+"""Alerts for a person at 3 a.m.: what is wrong, who was notified, which command comes next."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from service.cli.terminal.values import in_words
 
 RULE_PAGES: Final = "docs/rules"  # of the repository
 LONGEST: Final = 1000  # characters of one value of the evidence
-SAID: Final = ("alertname", "severity", "topic_id", "incident")  # labels that stand elsewhere
+SAID: Final = ("alertname", "severity", "topic_id", "incident")  # labels that are shown elsewhere
 STYLES: Final = {"critical": "bold red", "warning": "bold yellow"}
 STATES: Final = ("firing", "pending", "resolved")
 # Column -> whether its cells are short and never folded.
@@ -29,42 +29,42 @@ COLUMNS: Final = {
     "alert": False,
     "about": False,
     "since (UTC)": True,
-    "told": False,
+    "notified": False,
     "fingerprint": True,
 }
 
 
-def head(found: Listed) -> Text:
-    """Return the line above the list: of when it is, and how much there is."""
-    counts = Counter(str(row.get("state")) for row in found.rows)
-    told = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
-    age = found.page.get("age_seconds")
+def head(alerts: Listed) -> Text:
+    """Return the line above the list: its time, and the number of alerts by state."""
+    counts = Counter(str(row.get("state")) for row in alerts.rows)
+    summary = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
+    age = alerts.page.get("age_seconds")
     ago = f" ({age:.0f} s ago)" if isinstance(age, (int, float)) else ""
     return Text.assemble(
-        (f"as of {time(found.as_of) or 'never'}{ago}", "bold"),
-        f"  {told or 'no alert'}  ",
-        ("current", "green") if found.is_current else ("NOT CURRENT", "bold yellow"),
+        (f"as of {time(alerts.as_of) or 'never'}{ago}", "bold"),
+        f"  {summary or 'no alert'}  ",
+        ("current", "green") if alerts.is_current else ("NOT CURRENT", "bold yellow"),
     )
 
 
-def listed(found: Listed) -> Iterator[RenderableType]:
-    """Give a list, and what to type next."""
-    yield head(found)
-    if found.rows:
-        yield table(found.rows)
-        yield Text("What it is, and what to do: tidemark alerts show FINGERPRINT")
+def render_list(alerts: Listed) -> Iterator[RenderableType]:
+    """Yield a list, and the next command."""
+    yield head(alerts)
+    if alerts.rows:
+        yield table(alerts.rows)
+        yield Text("Details and next steps: tidemark alerts show FINGERPRINT")
 
 
 def table(rows: Sequence[Row]) -> Rows:
     """Return one line per alert."""
-    found = Rows(COLUMNS, caption=more(rows))
+    grid = Rows(COLUMNS, caption=more(rows))
     for row in rows[:SHOWN]:
-        found.add(_cells(row), style=_style(row))
-    return found
+        grid.add(_cells(row), style=_style(row))
+    return grid
 
 
-def in_full(document: Row, server: str) -> Iterator[RenderableType]:
-    """Give everything about one alert: what it is, what became of it, who was told, what is next."""
+def render_details(document: Row, server: str) -> Iterator[RenderableType]:
+    """Yield all details of one alert: facts, next commands, history, notifications."""
     alert = document["alert"]
     about = labels_text(alert.get("labels"), without=SAID)
     head_ = (
@@ -77,13 +77,13 @@ def in_full(document: Row, server: str) -> Iterator[RenderableType]:
         yield Text("NEXT", style="bold")
         yield Text("\n".join(f"  {printable(step)}" for step in steps))
     if document.get("steps"):
-        yield Text("WHAT BECAME OF IT", style="bold")
+        yield Text("HISTORY", style="bold")
         yield lines([(utc(step.get("at")), _step(step)) for step in document["steps"]])
     if document.get("notified"):
-        yield Text("WHO WAS TOLD, newest first", style="bold")
+        yield Text("NOTIFICATIONS, newest first", style="bold")
         yield deliveries_table(document["notified"])
     else:
-        yield Text("Nobody was told of it.")
+        yield Text("No notification was sent.")
 
 
 def _cells(row: Row) -> list[str]:
@@ -93,13 +93,13 @@ def _cells(row: Row) -> list[str]:
         text(row.get("rule")),
         labels_text(row.get("labels"), without=SAID),
         utc(row.get("fired_at") or row.get("active_at")),
-        _told(row),
+        _notified(row),
         text(row.get("fingerprint")),
     ]
 
 
-def _told(row: Row) -> str:
-    """Return who is told, or why nobody is."""
+def _notified(row: Row) -> str:
+    """Return the receivers, or why they are not notified."""
     parts = []
     if row.get("acknowledged"):
         parts.append(f"acknowledged by {row['acknowledged'].get('by')}")
@@ -116,20 +116,20 @@ def _facts(document: Row) -> list[tuple[str, str | None]]:
     rule = alert.get("rule")
     page = document.get("runbook_url") or f"{RULE_PAGES}/{rule}.md"
     return [
-        ("what", _said(alert.get("summary"))),
-        ("reason", _said(alert.get("reason"))),
+        ("what", _string(alert.get("summary"))),
+        ("reason", _string(alert.get("reason"))),
         ("breach since", time(alert.get("active_at"))),
         ("firing since", time(alert.get("fired_at"))),
         ("ended", _ended(alert)),
         *((f"  {name}", _value(value)) for name, value in (alert.get("evidence") or {}).items()),
         ("rule page", page),
-        ("receivers", ", ".join(alert.get("receivers") or ()) or "none: nobody is told"),
+        ("receivers", ", ".join(alert.get("receivers") or ()) or "none: nobody is notified"),
         ("silenced by", ", ".join(alert.get("silenced_by") or ()) or None),
-        ("explained by", _said(alert.get("inhibited_by"))),
+        ("explained by", _string(alert.get("inhibited_by"))),
         ("acknowledged", _remark(alert.get("acknowledged"), "comment")),
         ("closing", _closing(document.get("closing"))),
-        ("finding", _said(alert.get("finding_id"))),
-        ("fingerprint", _said(alert.get("fingerprint"))),
+        ("finding", _string(alert.get("finding_id"))),
+        ("fingerprint", _string(alert.get("fingerprint"))),
         ("seen last", time(alert.get("updated_at"))),
     ]
 
@@ -147,11 +147,11 @@ def _remark(row: Row | None, words: str) -> str | None:
 
 
 def _closing(row: Row | None) -> str | None:
-    told = _remark(row, "why")
-    if row is None or told is None:
+    remark = _remark(row, "why")
+    if row is None or remark is None:
         return None
     done = time(row.get("done_at"))
-    return f"{told}; {'the next round does it' if done is None else f'done {done}'}"
+    return f"{remark}; {'the next round does it' if done is None else f'done {done}'}"
 
 
 def _step(step: Row) -> str:
@@ -159,13 +159,13 @@ def _step(step: Row) -> str:
 
 
 def _value(value: object) -> str | None:
-    told = in_words(value)
-    if told is None:
+    words = in_words(value)
+    if words is None:
         return None
-    return told if len(told) <= LONGEST else f"{told[:LONGEST]}… (-o json)"
+    return words if len(words) <= LONGEST else f"{words[:LONGEST]}… (-o json)"
 
 
-def _said(value: object) -> str | None:
+def _string(value: object) -> str | None:
     return None if value is None else str(value)
 
 

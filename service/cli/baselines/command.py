@@ -1,4 +1,4 @@
-"""`tidemark baselines`: what is usual for a series, by the night that is in force."""
+"""`tidemark baselines`: the usual values of each series, by the baseline run in force."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def _filters(function: Command) -> Command:
 
 @click.group("baselines")
 def command() -> None:
-    """Show what is usual for each series at each time, and go back to another night.
+    """Show the usual values of each series at each time, and go back to another baseline run.
 
-    Asks a running `tidemark serve`. docs/baselines.md says how it is learnt.
+    Queries a running `tidemark serve`. docs/baselines.md says how baselines are learnt.
 
     \b
     Examples:
@@ -74,17 +74,17 @@ def command() -> None:
 @output_option
 @server_options
 def ls(**options: Any) -> int:
-    """List the nights that are kept; with a filter, series and what is usual for them.
+    """List the stored baseline runs; with a filter, series and their usual values.
 
-    Of the run that is in force; times of the day are those of its zone. Ends with 6 if a filter
-    matches no series.
+    Series are those of the run in force, and times of day are in its time zone. Exits with 6 if a
+    filter matches no series.
 
     \b
-    banded    enough was seen
+    banded    enough data: it has a band
     young     known for less than a day
     sparse    mostly zero: no band
-    no_data   nothing was measured that day: the band of before stays
-    vanished  nothing was measured for a week: no band
+    no_data   not measured that day: the previous band stays
+    vanished  not measured for a week: no band
 
     \b
     Examples:
@@ -93,20 +93,20 @@ def ls(**options: Any) -> int:
       tidemark baselines ls --group billing --at 2026-01-31T03:00:00Z
       tidemark baselines ls -o json | jq '.runs[] | select(.is_current) | .outcomes'
     """  # noqa: D301 - see above
-    asked = _asked(options)
+    filters = _read_filters(options)
     with client_of(options) as api:
-        if not asked:
+        if not filters:
             return _list_runs(api, options["output"])
-        found = _series(api, asked)
-    _require(found)
+        series = _series(api, filters)
+    _require(series)
     if options["output"] == "json":
-        told = {"at": found.page["at"], "run": found.page["run"]}
-        listing.print_json({**found.document("series"), **told})
+        run = {"at": series.page["at"], "run": series.page["run"]}
+        listing.print_json({**series.document("series"), **run})
     else:
         from service.cli.baselines import tables  # noqa: PLC0415 - keeps `--help` fast
 
-        head = tables.run_line(found.page["run"], found.page["at"])
-        listing.print_parts([head, tables.series_table(sorted(found.rows, key=_order))])
+        head = tables.run_line(series.page["run"], series.page["at"])
+        listing.print_parts([head, tables.series_table(sorted(series.rows, key=_order))])
     return ExitCode.OK
 
 
@@ -117,10 +117,10 @@ def ls(**options: Any) -> int:
 @output_option
 @server_options
 def show(series: str | None, **options: Any) -> int:
-    """Show what is usual for a series: now, in every half hour, and why.
+    """Show the usual values of a series: now, in every half hour, and why.
 
-    SERIES is the number that `baselines ls` shows; filters name it by its labels. Ends with 6 if
-    there is no such series.
+    SERIES is the number that `baselines ls` shows; filters select it by its labels. Exits with 6
+    if there is no such series.
 
     \b
     Examples:
@@ -129,25 +129,27 @@ def show(series: str | None, **options: Any) -> int:
       tidemark baselines show --metric abort_ratio --at 2026-01-31T03:00:00Z
       tidemark baselines show --metric abort_ratio -o json | jq '.series[0].slots[0]'
     """  # noqa: D301 - see above
-    asked = _asked(options)
-    labels = {name for name in asked if name != "at"}
+    filters = _read_filters(options)
+    labels = {name for name in filters if name != "at"}
     if (series is None) == (not labels):
-        raise click.UsageError("Give a series by its number, or labels that name it.")
+        raise click.UsageError("Give either the number of a series, or labels that select it.")
     if series is not None and not series.isdecimal():
-        raise click.UsageError(f"{series!r} is no number of a series; `baselines ls` shows them.")
+        raise click.UsageError(
+            f"{series!r} is not the number of a series; `baselines ls` shows them."
+        )
     with client_of(options) as api:
-        names = [series] if series is not None else _names(_series(api, asked))
-        at = {name: asked[name] for name in ("at",) if name in asked}
+        names = [series] if series is not None else _names(_series(api, filters))
+        at = {name: filters[name] for name in ("at",) if name in filters}
         documents = [_one(api, name, at) for name in names]
     if options["output"] == "json":
         last = documents[-1]
         rows = [{**document["series"], "slots": document["slots"]} for document in documents]
-        told = {name: last[name] for name in ("as_of", "is_current", "at", "run")}
-        listing.print_json({"server": api.server, **told, "series": rows})
+        stamp = {name: last[name] for name in ("as_of", "is_current", "at", "run")}
+        listing.print_json({"server": api.server, **stamp, "series": rows})
     else:
         from service.cli.baselines import tables  # noqa: PLC0415 - keeps `--help` fast
 
-        listing.print_parts(tables.in_full(documents))
+        listing.print_parts(tables.render_details(documents))
     return ExitCode.OK
 
 
@@ -156,9 +158,9 @@ def show(series: str | None, **options: Any) -> int:
 @click.option("--reason", required=True, metavar="TEXT", help="Why; the audit keeps it.")
 @server_options_for("admin")
 def rollback(*, to: str | None, reason: str, **options: Any) -> None:
-    """Put another night's run in force, at once and for everybody; the next night's follows.
+    """Put another baseline run in force, at once and for everybody, until the next nightly run.
 
-    Ends with 6 if that run is not kept, with 14 if there is none before or it is in force already.
+    Exits with 6 if that run is not stored, with 14 if there is no earlier one or it is in force.
 
     \b
     Examples:
@@ -166,8 +168,8 @@ def rollback(*, to: str | None, reason: str, **options: Any) -> None:
       tidemark baselines rollback --to 0a1b2c3d4e5f60718293 --reason 'it was right'
     """  # noqa: D301 - see above
     with client_of(options, scope="admin") as api:
-        made = api.change("POST", "baselines/rollback", {"to": to, "reason": reason})
-    done = made.document
+        answer = api.change("POST", "baselines/rollback", {"to": to, "reason": reason})
+    done = answer.document
     click.echo(
         f"run {done['run_id']} of {done['day']} is in force, instead of {done['left']} "
         f"of {done['left_day']}"
@@ -175,48 +177,48 @@ def rollback(*, to: str | None, reason: str, **options: Any) -> None:
 
 
 def _list_runs(api: ApiClient, output: str) -> int:
-    found = listing.listed(api, "baselines", {})
+    runs = listing.fetch_list(api, "baselines", {})
     if output == "json":
-        listing.print_json(found.document("runs"))
-    elif found.rows:
+        listing.print_json(runs.document("runs"))
+    elif runs.rows:
         from service.cli.baselines import tables  # noqa: PLC0415 - keeps `--help` fast
 
-        listing.print_parts([tables.runs_table(found.rows)])
+        listing.print_parts([tables.runs_table(runs.rows)])
     else:
-        click.echo("no night was published yet; `tidemark nightly run` makes one")
+        click.echo("no baseline run is published yet; start one by `tidemark nightly run`")
     return ExitCode.OK
 
 
-def _asked(options: Mapping[str, Any]) -> dict[str, Any]:
-    asked = {name: options[name] for name in FILTERS if options[name] is not None}
-    return asked if options["at"] is None else {**asked, "at": options["at"].isoformat()}
+def _read_filters(options: Mapping[str, Any]) -> dict[str, Any]:
+    filters = {name: options[name] for name in FILTERS if options[name] is not None}
+    return filters if options["at"] is None else {**filters, "at": options["at"].isoformat()}
 
 
-def _series(api: ApiClient, asked: Mapping[str, Any]) -> listing.Listed:
-    return listing.listed(api, "baselines/series", asked)
+def _series(api: ApiClient, filters: Mapping[str, Any]) -> listing.Listed:
+    return listing.fetch_list(api, "baselines/series", filters)
 
 
-def _require(found: listing.Listed) -> None:
-    if found.page["run"] is None:
-        raise NotThereError("no night was published yet; `tidemark nightly run` makes one")
-    if not found.rows:
-        raise NotThereError("the night in force has no such series")
+def _require(series: listing.Listed) -> None:
+    if series.page["run"] is None:
+        raise NotThereError("no baseline run is published yet; start one by `tidemark nightly run`")
+    if not series.rows:
+        raise NotThereError("the baseline run in force has no such series")
 
 
-def _names(found: listing.Listed) -> list[str]:
-    _require(found)
-    if len(found.rows) > MOST:
+def _names(series: listing.Listed) -> list[str]:
+    _require(series)
+    if len(series.rows) > MOST:
         raise click.UsageError(
-            f"{len(found.rows)} series match, and {MOST} are shown at most: name more labels, "
+            f"{len(series.rows)} series match, and {MOST} are shown at most: name more labels, "
             "or list them with `baselines ls`."
         )
-    return [str(row["series_id"]) for row in sorted(found.rows, key=_order)]
+    return [str(row["series_id"]) for row in sorted(series.rows, key=_order)]
 
 
 def _one(api: ApiClient, name: str, at: Mapping[str, str]) -> listing.Row:
     document = api.find(f"baselines/series/{name}", **at)
     if document is None:
-        raise NotThereError(f"the night in force has no series {name}")
+        raise NotThereError(f"the baseline run in force has no series {name}")
     return document
 
 

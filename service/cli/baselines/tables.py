@@ -1,4 +1,4 @@
-"""Runs of nights, and what is usual for series, for a person."""
+"""Baseline runs, and the usual values of series, for a person."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ SLOTS: Final = {"time": True, "expected": True, "usual": True, "unusual": True}
 
 
 def runs_table(rows: Sequence[Row]) -> Rows:
-    """Return one line per run, the newest night first."""
-    found = Rows(RUNS)
+    """Return one line per run, the newest first."""
+    grid = Rows(RUNS)
     for row in rows:
         is_current = bool(row.get("is_current"))
-        told = (text(row.get("day")), "yes" if is_current else "", words.number(row.get("series")))
-        found.add(
+        cells = (text(row.get("day")), "yes" if is_current else "", words.number(row.get("series")))
+        grid.add(
             [
-                *told,
+                *cells,
                 outcomes(row),
                 text(row.get("time_zone")),
                 utc(row.get("loaded_at")),
@@ -54,29 +54,31 @@ def runs_table(rows: Sequence[Row]) -> Rows:
             ],
             style="bold" if is_current else None,
         )
-    return found
+    return grid
 
 
 def series_table(rows: Sequence[Row]) -> Rows:
     """Return one line per series."""
-    found = Rows(SERIES, caption=more(rows))
+    grid = Rows(SERIES, caption=more(rows))
     for row in rows[:SHOWN]:
         usual, metric = row.get("usual") or {}, row.get("metric")
         labels = [text(row.get(name)) for name in ("metric", "topic", "partition", "group")]
-        told = words.usual_range(usual, metric) if usual else words.sentence(row)
+        usual_text = words.usual_range(usual, metric) if usual else words.sentence(row)
         limits = text(words.beyond(usual, metric))
-        found.add([*labels, told, limits, text(row.get("outcome")), text(row.get("series_id"))])
-    return found
+        grid.add(
+            [*labels, usual_text, limits, text(row.get("outcome")), text(row.get("series_id"))]
+        )
+    return grid
 
 
 def run_line(run: Row, at: object) -> Text:
-    """Say which night is in force, and for which time the rest is told."""
-    told = f"run of {text(run.get('day'))} in {text(run.get('time_zone'))}, usual at {time(at)}"
-    return Text(printable(told), style="dim")
+    """Return the line that names the run in force, and the time for which values are shown."""
+    line = f"run of {text(run.get('day'))} in {text(run.get('time_zone'))}, usual at {time(at)}"
+    return Text(printable(line), style="dim")
 
 
-def in_full(documents: Sequence[Row]) -> Iterator[RenderableType]:
-    """Give all about some series; every half hour of the day, if it is one series."""
+def render_details(documents: Sequence[Row]) -> Iterator[RenderableType]:
+    """Yield all details of series; if it is one series, also every half hour of the day."""
     for document in documents:
         series = document["series"]
         yield Text(printable(title(series)), style="bold")
@@ -89,14 +91,14 @@ def in_full(documents: Sequence[Row]) -> Iterator[RenderableType]:
 def title(series: Row) -> str:
     """Return the labels of a series in a line."""
     labels = ((name, series.get(name)) for name in ("group", "topic", "partition"))
-    told = ", ".join(f"{name} {value}" for name, value in labels if value is not None)
-    return f"{text(series.get('metric'))}  {told or 'whole cluster'}"
+    subject = ", ".join(f"{name} {value}" for name, value in labels if value is not None)
+    return f"{text(series.get('metric'))}  {subject or 'whole cluster'}"
 
 
 def outcomes(run: Row) -> str:
-    """Return how many series have which outcome, the most first."""
+    """Return the number of series by outcome, the most frequent first."""
     counts: dict[str, Any] = run.get("outcomes") or {}
-    ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{count:,} {name}" for name, count in ordered) or "-"
 
 
@@ -129,14 +131,14 @@ def _change(series: Row) -> str | None:
 
 
 def _slots(document: Row) -> Rows:
-    """Return the half hours of the day that was asked for."""
+    """Return the half hours of the requested day."""
     series = document["series"]
     weekday = (series.get("usual") or {}).get("weekday")
-    rows = [one for one in document["slots"] if one.get("weekday") == weekday]
-    found = Rows(SLOTS, caption=weekday and "other days: --at, or -o json")
+    rows = [slot for slot in document["slots"] if slot.get("weekday") == weekday]
+    grid = Rows(SLOTS, caption=weekday and "other days: --at, or -o json")
     for row in rows:
         metric = series.get("metric")
-        told = (words.amount(row.get("expected"), metric), words.usual_range(row, metric))
+        cells = (words.amount(row.get("expected"), metric), words.usual_range(row, metric))
         style = "bold" if row == series.get("usual") else None
-        found.add([words.slot(row), *told, text(words.beyond(row, metric))], style=style)
-    return found
+        grid.add([words.slot(row), *cells, text(words.beyond(row, metric))], style=style)
+    return grid

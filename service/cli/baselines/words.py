@@ -1,4 +1,4 @@
-"""How numbers, times of the week and reasons of baselines are told to a person."""
+"""Numbers, times of the week and reasons of baselines as text for a person."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 from service.cli.server.listing import text
 from service.cli.terminal.showing import ABSENT
 
-UNITS: Final = {  # of a metric's values; one that is not here has none
+UNITS: Final = {  # of a metric's values; other metrics have none
     "read_committed_lag": "offsets",
     "read_uncommitted_lag": "offsets",
     "read_committed_lag_seconds": "s",
@@ -21,19 +21,19 @@ UNITS: Final = {  # of a metric's values; one that is not here has none
     "record_error_rate": "records/s",
 }
 NO_BAND: Final = {
-    "few_hours": "less than two hours were seen so far",
-    "mostly_zero": "it is mostly zero, and rules that count tell more",
-    "silent_week": "nothing was measured for a week",
+    "few_hours": "less than two hours of data so far",
+    "mostly_zero": "it is mostly zero: rules that count are more useful",
+    "silent_week": "not measured for a week",
 }
 BESIDE: Final = {
     "first_weeks": "too young for a weekly profile",
-    "first_day": "known for less than a day: one level for all of it, on which nothing opens",
-    "silent_day": "nothing was measured that day: the band of before stays",
+    "first_day": "known for less than a day: one level for the whole day, and no finding opens on it",
+    "silent_day": "not measured that day: the previous band stays",
 }
 THRESHOLD_BY: Final = {
-    "least": "the least there is",
-    "own_history": "it is often that far out: raised by its own last 28 days",
-    "limit": "its own last 28 days would raise it further, and that is the limit",
+    "least": "the minimum",
+    "own_history": "raised, because the last 28 days often deviated that far",
+    "limit": "the upper limit: the last 28 days would raise it further",
 }
 DAYS_PER_WEEK: Final = 7
 TO: Final = "\N{EN DASH}"
@@ -42,7 +42,7 @@ Row = Mapping[str, Any]
 
 
 def number(value: object) -> str:
-    """Return a number with three digits that count, or all before the point."""
+    """Return a number with three significant digits, or with all digits before the point."""
     if not isinstance(value, int | float):
         return ABSENT
     if abs(value) >= 100:
@@ -53,24 +53,24 @@ def number(value: object) -> str:
 def amount(value: object, metric: object) -> str:
     """Return a number with the unit of its metric."""
     unit = UNITS.get(str(metric), "")
-    told = number(value)
-    return told if told == ABSENT or not unit else f"{told} {unit}"
+    digits = number(value)
+    return digits if digits == ABSENT or not unit else f"{digits} {unit}"
 
 
 def usual_range(usual: Row, metric: object) -> str:
-    """Return what is usual: from the least to the most."""
+    """Return the usual range: from the least to the most."""
     return f"{number(usual.get('least'))}{TO}{amount(usual.get('most'), metric)}"
 
 
 def slot(usual: Row) -> str:
-    """Return a half hour with its weekday, without one where every day is alike."""
+    """Return a half hour with its weekday; without it if the profile is the same on every day."""
     weekday = usual.get("weekday")
-    told = f"{text(usual.get('begins'))}{TO}{text(usual.get('ends'))}"
-    return f"{weekday} {told}" if weekday else told
+    span = f"{text(usual.get('begins'))}{TO}{text(usual.get('ends'))}"
+    return f"{weekday} {span}" if weekday else span
 
 
 def learnt_from(days: object) -> str:
-    """Return from how much something was learnt, in weeks where these are whole."""
+    """Return the length of the data that was used, in weeks if they are whole."""
     if not isinstance(days, int):
         return ABSENT
     if days > DAYS_PER_WEEK and days % DAYS_PER_WEEK == 0:
@@ -79,7 +79,7 @@ def learnt_from(days: object) -> str:
 
 
 def sentence(series: Row) -> str:
-    """Return what is usual for a series, or why nobody can tell."""
+    """Return the usual range of a series, or why there is none."""
     usual = series.get("usual")
     reason = str(series.get("reason"))
     if not usual:
@@ -89,7 +89,7 @@ def sentence(series: Row) -> str:
 
 
 def beyond(usual: Row, metric: object) -> str | None:
-    """Return which values are unusual; None where nobody can tell. No metric is ever below zero."""
+    """Return which values are unusual; None if there are no limits. No metric is ever below zero."""
     below, above = usual.get("unusual_below") or None, usual.get("unusual_above")
     parts = [
         f"{word} {amount(value, metric)}"
@@ -100,7 +100,7 @@ def beyond(usual: Row, metric: object) -> str | None:
 
 
 def threshold(series: Row) -> str | None:
-    """Return the threshold and what made it."""
+    """Return the threshold and its origin."""
     if series.get("threshold") is None:
         return None
     by = str(series.get("threshold_by"))
@@ -108,7 +108,7 @@ def threshold(series: Row) -> str | None:
 
 
 def trend(series: Row) -> str | None:
-    """Return how the level moves."""
+    """Return the trend of the level."""
     slope = series.get("slope_per_day")
     if slope is None:
         return None

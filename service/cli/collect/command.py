@@ -1,4 +1,4 @@
-"""`tidemark collect`: read a cluster's true offsets, once or again and again."""
+"""`tidemark collect`: read a cluster's offsets, once or repeatedly."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="collect")
-@click.option("--once", is_flag=True, help="Make one round and end.")
+@click.option("--once", is_flag=True, help="Make one round and exit.")
 @click.option(
     "--interval", type=FiniteRange(0.1, DAY_SECONDS), default=5.0, show_default=True,
     metavar="SECONDS",
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 def command(**options: Any) -> int:
     """Read log start, last stable offset, high watermark and log end offset of every partition.
 
-    Shows for every group what it committed and both lags. A value that could not be read is "-"
-    in a table and null in JSON, and is named among the gaps with its cause; then the exit code
-    is 1. Lags count offsets, not records.
+    Shows the committed offsets and both lags of every group. A value that could not be read is "-"
+    in a table and null in JSON, and is listed among the gaps with its cause; then the exit code is
+    1. Lags count offsets, not records.
 
     \b
     Examples:
@@ -65,7 +65,7 @@ def command(**options: Any) -> int:
     try:
         if options["once"]:
             return _once(reader, scope, options)
-        return _again_and_again(reader, scope, options)
+        return _repeat(reader, scope, options)
     finally:
         reader.close()
 
@@ -84,24 +84,24 @@ def _once(reader: ClusterReader, scope: Scope, options: dict[str, Any]) -> int:
 
 
 def verdict(snapshot: Snapshot, scope: Scope) -> ExitCode:
-    """Say on stderr what a script should not overlook, and choose the exit code."""
-    unmatched = _unmatched(snapshot, scope)
+    """Print to stderr that a filter matches nothing, and return the exit code."""
+    unmatched = _find_unmatched(snapshot, scope)
     if unmatched is None:
         return ExitCode.INCOMPLETE if snapshot.gaps else ExitCode.OK
-    kind, wanted = unmatched
+    kind, pattern = unmatched
     if not snapshot.gaps:
-        click.echo(f"tidemark: no {kind} matches {wanted.pattern!r}", err=True)
+        click.echo(f"tidemark: no {kind} matches {pattern.pattern!r}", err=True)
         return ExitCode.NOTHING_MATCHED
-    # What was not seen may well match: only a complete observation can say that nothing does.
+    # A name that was not seen may match: only a complete round can show that none does.
     click.echo(
-        f"tidemark: no {kind} that matches {wanted.pattern!r} was seen; "
-        f"{_told(snapshot.gaps, scope)}",
+        f"tidemark: no {kind} that matches {pattern.pattern!r} was seen; "
+        f"{_summarise(snapshot.gaps, scope)}",
         err=True,
     )
     return ExitCode.INCOMPLETE
 
 
-def _unmatched(snapshot: Snapshot, scope: Scope) -> tuple[str, re.Pattern[str]] | None:
+def _find_unmatched(snapshot: Snapshot, scope: Scope) -> tuple[str, re.Pattern[str]] | None:
     if scope.topics is not None and not snapshot.partitions.index.topics:
         return "topic", scope.topics
     if scope.groups is not None and not snapshot.groups:
@@ -109,8 +109,8 @@ def _unmatched(snapshot: Snapshot, scope: Scope) -> tuple[str, re.Pattern[str]] 
     return None
 
 
-def _told(gaps: Sequence[Gap], scope: Scope) -> str:
-    """Count the gaps and tell the first: one about what was asked for, where there is one."""
+def _summarise(gaps: Sequence[Gap], scope: Scope) -> str:
+    """Return the number of gaps and the first one, preferably one about the filters."""
     first = next((gap for gap in gaps if _is_about(gap, scope)), gaps[0])
     count = "1 gap" if len(gaps) == 1 else f"{len(gaps)} gaps, the first"
     return f"the round has {count}: {printable(f'{first.what}: {first.why}')}"
@@ -118,11 +118,11 @@ def _told(gaps: Sequence[Gap], scope: Scope) -> str:
 
 def _is_about(gap: Gap, scope: Scope) -> bool:
     pairs = ((scope.topics, gap.topic), (scope.groups, gap.group))
-    return any(wanted and name and wanted.fullmatch(name) for wanted, name in pairs)
+    return any(pattern and name and pattern.fullmatch(name) for pattern, name in pairs)
 
 
-def _again_and_again(reader: ClusterReader, scope: Scope, options: dict[str, Any]) -> int:
-    """Make rounds until Ctrl-C; a cluster that is away is told and tried again."""
+def _repeat(reader: ClusterReader, scope: Scope, options: dict[str, Any]) -> int:
+    """Make rounds until Ctrl-C; if the cluster is unreachable, show that and try again."""
     from service.cli.collect.live import LiveView  # noqa: PLC0415
 
     as_json = options["output"] == "json"

@@ -1,4 +1,4 @@
-"""Rounds again and again: a table that redraws itself, or one JSON line per round."""
+"""Repeated rounds: a table that is redrawn in place, or one JSON line per round."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from service.runtime import clock
 
 
 class LiveView:
-    """Shows snapshots as they come; ends with Ctrl-C, by a round limit or a time limit."""
+    """Shows each new snapshot; ends with Ctrl-C, by a round limit or a time limit."""
 
     def __init__(self, *, as_json: bool, all_rows: bool) -> None:
         self._as_json = as_json
@@ -46,7 +46,7 @@ class LiveView:
 
     @property
     def is_live(self) -> bool:
-        """Whether a table redraws itself in place."""
+        """Whether a table is redrawn in place."""
         return not self._as_json and self._console.is_terminal
 
     def run(
@@ -58,20 +58,20 @@ class LiveView:
     ) -> None:
         """Make a round every `interval_seconds`, counted from start to start, never overlapping."""
         due = clock.monotonic()
-        was_let_in = False
+        is_authenticated = False
         while unfinished():
             try:
                 self.show(read())
-                was_let_in = True
+                is_authenticated = True
             except CollectError as exc:
-                if isinstance(exc, AuthenticationError) and not was_let_in:
+                if isinstance(exc, AuthenticationError) and not is_authenticated:
                     raise
-                self._tell(str(exc))
+                self._show_error(str(exc))
             due = max(due + interval_seconds, clock.monotonic())
             clock.pause(max(due - clock.monotonic(), 0.0))
 
     def show(self, snapshot: Snapshot) -> None:
-        """Show one round, to its last line: Ctrl-C waits until it is drawn."""
+        """Show one round completely: Ctrl-C waits until it is drawn."""
         with interrupt_afterwards():
             self._draw(snapshot)
 
@@ -88,7 +88,7 @@ class LiveView:
             self._console.print(tables)
 
     def _time_lags(self, snapshot: Snapshot) -> TimeLags:
-        """Tell for how long offsets wait, as far as the rounds so far show it."""
+        """Return for how long offsets have waited, as far as the rounds so far show it."""
         self._ends = advance(
             self._ends,
             cluster_id=snapshot.cluster_id,
@@ -99,11 +99,11 @@ class LiveView:
         return time_lags(self._ends, snapshot)
 
     def _redraw(self, content: RenderableType) -> None:
-        # Starting hides the cursor, so that it belongs inside of the block that shows it again.
+        # Starting hides the cursor: it has to be inside the block that shows it again.
         self._live.start()
         self._live.update(content, refresh=True)
 
-    def _tell(self, error: str) -> None:
+    def _show_error(self, error: str) -> None:
         with interrupt_afterwards():
             if self.is_live:
                 self._redraw(Text(f"no round: {error}", style="bold yellow"))

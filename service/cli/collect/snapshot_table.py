@@ -1,4 +1,4 @@
-"""A snapshot as tables for a person: partitions, groups, and what could not be seen."""
+"""A snapshot as tables for a person: partitions, groups, and gaps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from service.views.snapshot_rows import Row, group_rows, partition_rows
 
 PIPED_WIDTH: Final = 240  # nobody folds the lines of a pipe
 WARNING: Final = "bold yellow"
-WIDE: Final = 100  # columns of a screen on which everything has its place
+WIDE: Final = 100  # columns of a screen that has room for every column
 BEHIND: Final = "behind"  # for how long the oldest unread offset has been below the LSO
 LEAST: Final = frozenset({"epoch", "log start", "type", BEHIND})
 # Column -> whether it holds numbers.
@@ -67,9 +67,9 @@ def snapshot_tables(
 ) -> RenderableType:
     """Return header, partitions, groups and gaps of one round.
 
-    Without `lags`, which only rounds before this one can tell, no column shows them.
+    Without `lags`, which need earlier rounds, no column shows them.
     Internal topics whose offsets all agree are counted instead of listed, unless `all_rows`.
-    On a screen narrower than `WIDE` the columns that are observed least are left out.
+    On a screen narrower than `WIDE` the least important columns are left out.
     """
     gaps = [_gaps(snapshot)] if snapshot.gaps else []  # first: a short screen cuts from below
     return Group(
@@ -109,16 +109,16 @@ def _partitions(snapshot: Snapshot, *, all_rows: bool, width: int) -> Table:
             shown.append(row)
     cut = 0 if all_rows else max(len(shown) - SHOWN, 0)
     cells = [_partition_cells(row) for row in (shown[:SHOWN] if cut else shown)]
-    return _filled(
+    return _build_table(
         "PARTITIONS", PARTITION_COLUMNS, cells, caption=_caption(quiet, cut), width=width
     )
 
 
 def _caption(quiet: int, cut: int) -> str | None:
-    told = [f"{quiet} internal partitions in order (--all lists them)"] if quiet else []
+    parts = [f"{quiet} internal partitions in order (--all lists them)"] if quiet else []
     if cut:
-        told.append(f"{cut} more rows (--all, or -o json)")
-    return ", ".join(told) or None
+        parts.append(f"{cut} more rows (--all, or -o json)")
+    return ", ".join(parts) or None
 
 
 def _is_quiet(row: Row) -> bool:
@@ -137,7 +137,7 @@ def _partition_cells(row: Row) -> list[str | Text]:
         f"{row['topic']}-{row['partition']}",
         _cell(row["leader"]),
         _cell(row["leader_epoch"]),
-        _marked(f"{_ids(isr)} / {_ids(replicas)}", warn=len(isr or ()) < len(replicas or ())),
+        _mark(f"{_ids(isr)} / {_ids(replicas)}", warn=len(isr or ()) < len(replicas or ())),
         _cell(row["log_start_offset"]),
         _cell(stable),
         _cell(watermark),
@@ -153,12 +153,12 @@ def _groups(snapshot: Snapshot, lags: TimeLag | None, *, all_rows: bool, width: 
     columns = GROUP_COLUMNS if lags is None else GROUP_COLUMNS | {BEHIND: True}
     rows = [
         [*cells, *more]
-        for group, told in zip(group_rows(snapshot), behind, strict=True)
-        for cells, more in zip_longest(_group_cells(group), told, fillvalue=nothing)
+        for group, lag_cells in zip(group_rows(snapshot), behind, strict=True)
+        for cells, more in zip_longest(_group_cells(group), lag_cells, fillvalue=nothing)
     ]
     cut = 0 if all_rows else max(len(rows) - SHOWN, 0)
     shown = rows[:SHOWN] if cut else rows
-    return _filled("GROUPS", columns, shown, caption=_caption(0, cut), width=width)
+    return _build_table("GROUPS", columns, shown, caption=_caption(0, cut), width=width)
 
 
 def _behind(snapshot: Snapshot, lags: TimeLag) -> list[list[list[str | Text]]]:
@@ -167,10 +167,10 @@ def _behind(snapshot: Snapshot, lags: TimeLag) -> list[list[list[str | Text]]]:
     for place, group in enumerate(snapshot.commits.group.tolist()):
         lag_us, at_least_us = lags.lag_us[place], lags.at_least_us[place]
         if at_least_us is not None:
-            told = f"> {at_least_us / SECOND_US:.1f} s"
+            lag = f"> {at_least_us / SECOND_US:.1f} s"
         else:
-            told = ABSENT if lag_us is None else f"{lag_us / SECOND_US:.1f} s"
-        cells[group].append([told])
+            lag = ABSENT if lag_us is None else f"{lag_us / SECOND_US:.1f} s"
+        cells[group].append([lag])
     return cells
 
 
@@ -205,7 +205,7 @@ def _gaps(snapshot: Snapshot) -> Table:
     return table
 
 
-def _filled(
+def _build_table(
     title: str,
     columns: Mapping[str, bool],
     rows: Sequence[Sequence[str | Text]],
@@ -216,9 +216,9 @@ def _filled(
     """Return a table in which numbers are never shortened: on a narrow screen names fold."""
     rows = [[printable(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
     table = _table(title)
-    kept = [place for place, name in enumerate(columns) if width >= WIDE or name not in LEAST]
+    places = [place for place, name in enumerate(columns) if width >= WIDE or name not in LEAST]
     names = list(columns)
-    for position in kept:
+    for position in places:
         name, is_number = names[position], columns[names[position]]
         widest = max((len(row[position]) for row in rows), default=0)
         table.add_column(
@@ -229,7 +229,7 @@ def _filled(
             min_width=max(widest, len(name)) if is_number else None,
         )
     for row in rows:
-        table.add_row(*(row[position] for position in kept))
+        table.add_row(*(row[position] for position in places))
     table.caption = caption
     return table
 
@@ -257,8 +257,8 @@ def _ids(brokers: list[int] | None) -> str:
 def _span(end: int | None, start: int | None) -> str | Text:
     if end is None or start is None:
         return ABSENT
-    return _marked(str(end - start), warn=end > start)
+    return _mark(str(end - start), warn=end > start)
 
 
-def _marked(text: str, *, warn: bool) -> Text:
+def _mark(text: str, *, warn: bool) -> Text:
     return Text(text, style=WARNING if warn else "")

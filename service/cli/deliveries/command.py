@@ -1,4 +1,4 @@
-"""`tidemark deliveries`: what was sent to receivers, attempt by attempt, and sending it again."""
+"""`tidemark deliveries`: notifications sent to receivers, with each attempt, and their replay."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ NUMBER: Final = click.argument("number", metavar="ID", type=click.IntRange(1, 2*
 
 @click.group("deliveries")
 def command() -> None:
-    """Show what was sent to receivers, what waits and what was given up; send it again.
+    """Show deliveries to receivers: sent, waiting and given up; send one again.
 
-    Asks a running `tidemark serve`. docs/alerts.md says what is promised and what is not.
+    Queries a running `tidemark serve`. docs/alerts.md says what is guaranteed and what is not.
 
     \b
     Examples:
@@ -32,7 +32,7 @@ def command() -> None:
 
 @command.command("ls")
 @click.option("--receiver", metavar="NAME", help="Only to this receiver.")
-@click.option("--state", type=click.Choice(STATES), help="Only what is so.")
+@click.option("--state", type=click.Choice(STATES), help="Only in this state.")
 @output_option
 @server_options
 def ls(**options: Any) -> int:
@@ -40,10 +40,10 @@ def ls(**options: Any) -> int:
 
     \b
     waiting     not sent yet, or to be sent again
-    sending     under way
-    delivered   the receiver has taken it
+    sending     an attempt is in progress
+    delivered   the receiver has accepted it
     superseded  a newer one of the same group was sent instead
-    dead        given up: the receiver will never take it; it can be replayed
+    dead        given up: the receiver will never accept it; it can be replayed
 
     \b
     Examples:
@@ -52,15 +52,15 @@ def ls(**options: Any) -> int:
       tidemark deliveries ls -o json | jq '.deliveries[] | {webhook_id, state, attempts}'
     """  # noqa: D301 - see above
     with client_of(options) as api:
-        asked = {name: options[name] for name in ("receiver", "state")}
-        found = listing.listed(api, "deliveries", asked)
-        listing.require_receiver(api, found, options["receiver"])
+        filters = {name: options[name] for name in ("receiver", "state")}
+        deliveries = listing.fetch_list(api, "deliveries", filters)
+        listing.require_receiver(api, deliveries, options["receiver"])
     if options["output"] == "json":
-        listing.print_json(found.document("deliveries"))
-    elif found.rows:
+        listing.print_json(deliveries.document("deliveries"))
+    elif deliveries.rows:
         from service.cli.deliveries import tables  # noqa: PLC0415 - keeps `--help` fast
 
-        listing.print_parts([tables.table(found.rows)])
+        listing.print_parts([tables.table(deliveries.rows)])
     else:
         click.echo("no delivery")
     return ExitCode.OK
@@ -71,7 +71,7 @@ def ls(**options: Any) -> int:
 @output_option
 @server_options
 def show(number: int, **options: Any) -> int:
-    """Show a delivery with its attempts, and what is sent; secrets are not in it.
+    """Show a delivery with its attempts and its body, which holds no secrets.
 
     \b
     Examples:
@@ -79,13 +79,13 @@ def show(number: int, **options: Any) -> int:
       tidemark deliveries show 7 -o json | jq '.body.alerts[].labels'
     """  # noqa: D301 - see above
     with client_of(options) as api:
-        document = listing.one(api, f"deliveries/{number}", f"delivery {number}")
+        document = listing.fetch(api, f"deliveries/{number}", f"delivery {number}")
     if options["output"] == "json":
         listing.print_json(document)
     else:
         from service.cli.deliveries import tables  # noqa: PLC0415 - keeps `--help` fast
 
-        listing.print_parts(tables.in_full(document))
+        listing.print_parts(tables.render_details(document))
     return ExitCode.OK
 
 
@@ -95,9 +95,9 @@ def show(number: int, **options: Any) -> int:
 @output_option
 @server_options_for("admin")
 def replay(number: int, *, wait: float, **options: Any) -> int:
-    """Send again what was given up, as a new delivery with a webhook-id of its own.
+    """Send a dead delivery again, as a new delivery with a webhook-id of its own.
 
-    Ends with 1 if it was not delivered in the time that is waited.
+    Exits with 1 if it was not delivered within --wait.
 
     \b
     Examples:

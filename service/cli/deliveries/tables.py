@@ -1,4 +1,4 @@
-"""What is sent, for a person: what arrived, what waits, what was given up, and why."""
+"""Deliveries for a person: which arrived, which wait, which were given up, and why."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ COLUMNS: Final = {
     "id": True,
     "state": True,
     "receiver": False,
-    "tells": True,
+    "about": True,
     "why": False,
     "attempts": True,
-    "made (UTC)": True,
+    "created (UTC)": True,
     "next or done (UTC)": True,
     "group": False,
 }
@@ -40,14 +40,14 @@ ATTEMPTS: Final = {
 
 def table(rows: Sequence[Row]) -> Rows:
     """Return one line per delivery."""
-    found = Rows(COLUMNS, caption=more(rows))
+    grid = Rows(COLUMNS, caption=more(rows))
     for row in rows[:SHOWN]:
-        found.add(_cells(row), style=STYLES.get(str(row.get("state"))))
-    return found
+        grid.add(_cells(row), style=STYLES.get(str(row.get("state"))))
+    return grid
 
 
-def in_full(document: Row) -> Iterator[RenderableType]:
-    """Give everything about one delivery."""
+def render_details(document: Row) -> Iterator[RenderableType]:
+    """Yield all details of one delivery."""
     row = document["delivery"]
     head = f"{text(row.get('state')).upper()}  delivery {row.get('id')} to {row.get('receiver')}"
     yield Text(printable(head), style=STYLES.get(str(row.get("state")), "bold"))
@@ -57,7 +57,7 @@ def in_full(document: Row) -> Iterator[RenderableType]:
         yield attempts_table(document["attempts"])
         yield lines([("last answer", document["attempts"][-1].get("reply") or None)])
     if document.get("body") is None:
-        yield Text("Its body is not kept any more.")
+        yield Text("Its body is no longer stored.")
         return
     yield Text("BODY", style="bold")
     for line in json.dumps(document["body"], indent=2, ensure_ascii=False).splitlines():
@@ -66,16 +66,16 @@ def in_full(document: Row) -> Iterator[RenderableType]:
 
 def attempts_table(attempts: Sequence[Row]) -> Rows:
     """Return one line per attempt."""
-    found = Rows(ATTEMPTS)
+    grid = Rows(ATTEMPTS)
     for attempt in attempts:
-        found.add(
+        grid.add(
             [
                 utc(attempt.get("at")),
                 f"{text(attempt.get('took_ms'))} ms",
                 *(text(attempt.get(name)) for name in ("outcome", "status", "failure", "detail")),
             ]
         )
-    return found
+    return grid
 
 
 def _cells(row: Row) -> list[str]:
@@ -83,7 +83,7 @@ def _cells(row: Row) -> list[str]:
         text(row.get("id")),
         text(row.get("state")),
         text(row.get("receiver")),
-        _tells(row),
+        _content(row),
         text(row.get("reason")),
         text(row.get("attempts")),
         utc(row.get("created_at")),
@@ -92,7 +92,7 @@ def _cells(row: Row) -> list[str]:
     ]
 
 
-def _tells(row: Row) -> str:
+def _content(row: Row) -> str:
     what, count = "firing" if row.get("is_firing") else "resolved", row.get("alerts")
     return what if count is None else f"{what}, {counted(count, 'alert')}"
 
@@ -103,14 +103,14 @@ def _facts(row: Row) -> list[tuple[str, str | None]]:
     fallback = row.get("fallback_of")
     return [
         ("webhook-id", text(row.get("webhook_id"))),
-        ("tells", f"{_tells(row)}: {text(row.get('reason'))}"),
+        ("about", f"{_content(row)}: {text(row.get('reason'))}"),
         ("group", text(row.get("group_key"))),
-        ("made", time(row.get("created_at"))),
+        ("created", time(row.get("created_at"))),
         ("attempts", text(row.get("attempts"))),
         ("next attempt", time(row.get("next_attempt_at"))),
         ("done", time(row.get("done_at"))),
         ("given up", row.get("dead_reason")),
-        ("instead sent", None if superseded is None else f"delivery {superseded}, which is newer"),
-        ("repeats", None if replay is None else f"delivery {replay}, by hand"),
+        ("replaced by", None if superseded is None else f"delivery {superseded}, which is newer"),
+        ("replay of", None if replay is None else f"delivery {replay}, by hand"),
         ("instead of", None if fallback is None else f"delivery {fallback}, which was late"),
     ]

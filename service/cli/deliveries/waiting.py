@@ -1,4 +1,4 @@
-"""Makes a delivery by hand, waits until it has come to something, and says what."""
+"""Start a delivery by hand, wait until it is done, and print the result."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ POLL_SECONDS: Final = 0.5
 
 
 def send(api: ApiClient, path: str, *, seconds: float, output: str) -> int:
-    """Ask for a delivery, wait so long for what comes of it, and print that; return the exit code."""
-    made = api.change("POST", path).document["delivery"]
-    found = awaited(api, made, seconds=seconds)
-    return tell(found, output, was_awaited=seconds > 0)
+    """Start a delivery, wait up to `seconds` for its result, print it, and return the exit code."""
+    delivery = api.change("POST", path).document["delivery"]
+    document = wait_for(api, delivery, seconds=seconds)
+    return report(document, output, was_awaited=seconds > 0)
 
 
-def awaited(api: ApiClient, delivery: listing.Row, *, seconds: float) -> listing.Row:
-    """Return a delivery with its attempts once it is done, or as it is after so many seconds."""
+def wait_for(api: ApiClient, delivery: listing.Row, *, seconds: float) -> listing.Row:
+    """Return a delivery with its attempts once it is done, or as it is after `seconds`."""
     path = f"deliveries/{delivery['id']}"
     newest: listing.Row = {"delivery": delivery, "attempts": []}
 
@@ -40,8 +40,8 @@ def awaited(api: ApiClient, delivery: listing.Row, *, seconds: float) -> listing
     return newest
 
 
-def tell(document: listing.Row, output: str, *, was_awaited: bool) -> int:
-    """Print what came of it; 0 if it was delivered, or nobody waited."""
+def report(document: listing.Row, output: str, *, was_awaited: bool) -> int:
+    """Print the result; return 0 if it was delivered, or if `was_awaited` is false."""
     row = document["delivery"]
     if output == "json":
         listing.print_json(document)
@@ -51,9 +51,11 @@ def tell(document: listing.Row, output: str, *, was_awaited: bool) -> int:
         if document.get("attempts"):
             listing.print_parts([tables.attempts_table(document["attempts"])])
         tried = f", attempts: {row['attempts']}" if row.get("attempts") else ""
-        told = f"delivery {row['id']} to {row['receiver']}: {row['state']}{tried}"
-        click.echo(printable(told))
+        message = f"delivery {row['id']} to {row['receiver']}: {row['state']}{tried}"
+        click.echo(printable(message))
     if row["state"] == "delivered" or not was_awaited:
         return ExitCode.OK
-    click.echo(f"tidemark: not delivered; later: tidemark deliveries show {row['id']}", err=True)
+    click.echo(
+        f"tidemark: not delivered; check later: tidemark deliveries show {row['id']}", err=True
+    )
     return ExitCode.INCOMPLETE

@@ -1,4 +1,4 @@
-"""`tidemark jobs`: what is done at set times beside the rounds, and running it now."""
+"""`tidemark jobs`: the scheduled jobs of the service, and starting one now."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ NAME: Final = click.argument("name")
 
 @click.group("jobs")
 def command() -> None:
-    """Show what is done at set times, how it went, and run it now.
+    """Show scheduled jobs and their runs; run one now.
 
-    Asks a running `tidemark serve`. docs/jobs.md says what each job does.
+    Queries a running `tidemark serve`. docs/jobs.md says what each job does.
 
     \b
     Examples:
@@ -43,15 +43,15 @@ def ls(**options: Any) -> int:
       tidemark jobs ls -o json | jq '.jobs[] | {name, outcome: .last_run.outcome}'
     """  # noqa: D301 - see above
     with client_of(options) as api:
-        found = listing.listed(api, "jobs", {})
+        jobs = listing.fetch_list(api, "jobs", {})
     if options["output"] == "json":
-        listing.print_json(found.document("jobs"))
-    elif found.rows:
+        listing.print_json(jobs.document("jobs"))
+    elif jobs.rows:
         from service.cli.jobs import tables  # noqa: PLC0415 - keeps `--help` fast
 
-        listing.print_parts([tables.table(found.rows)])
+        listing.print_parts([tables.table(jobs.rows)])
     else:
-        click.echo("no job is set")
+        click.echo("no job is configured")
     return ExitCode.OK
 
 
@@ -63,11 +63,11 @@ def show(name: str, **options: Any) -> int:
     """Show a job with its runs, newest first.
 
     \b
-    succeeded    it did what it is for
+    succeeded    it did its work
     failed       it could not; the detail says why
-    timed_out    it took too long and was ended
-    interrupted  the service ended meanwhile
-    missed       it was due while the service did not run, and was not caught up
+    timed_out    it took too long and was stopped
+    interrupted  the service stopped meanwhile
+    missed       it was due while the service did not run, and was not made up for
 
     \b
     Examples:
@@ -76,14 +76,14 @@ def show(name: str, **options: Any) -> int:
     """  # noqa: D301 - see above
     path = f"jobs/{quote(name, safe='')}"
     with client_of(options) as api:
-        document = listing.one(api, path, f"job {printable(name)}")
-        found = listing.listed(api, path, {})
+        document = listing.fetch(api, path, f"job {printable(name)}")
+        runs = listing.fetch_list(api, path, {})
     if options["output"] == "json":
-        listing.print_json({**found.document("runs"), "job": document["job"]})
+        listing.print_json({**runs.document("runs"), "job": document["job"]})
     else:
         from service.cli.jobs import tables  # noqa: PLC0415 - keeps `--help` fast
 
-        listing.print_parts(tables.in_full(document, found.rows))
+        listing.print_parts(tables.render_details(document, runs.rows))
     return ExitCode.OK
 
 
@@ -91,17 +91,17 @@ def show(name: str, **options: Any) -> int:
 @NAME
 @server_options_for("admin")
 def run(name: str, **options: Any) -> None:
-    """Run a job now, beside its set times; ends with 14 if it runs already.
+    """Run a job now, besides its schedule; exits with 14 if it is running already.
 
     \b
     Examples:
       tidemark jobs run retention
     """  # noqa: D301 - see above
     with client_of(options, scope="admin") as api:
-        asked = api.change("POST", f"jobs/{quote(name, safe='')}/run").document
-    waits_for = asked.get("waits_for")
+        answer = api.change("POST", f"jobs/{quote(name, safe='')}/run").document
+    waits_for = answer.get("waits_for")
     waits = f"; it waits for {printable(waits_for)}" if waits_for else ""
     click.echo(
-        f"job {printable(name)} was asked to run{waits}\n"
-        f"what comes of it: tidemark jobs show {shlex.quote(printable(name))}"
+        f"job {printable(name)} is requested to run{waits}\n"
+        f"result: tidemark jobs show {shlex.quote(printable(name))}"
     )

@@ -38,20 +38,20 @@ RUNS: Final = {
 
 def table(rows: Sequence[Row]) -> Rows:
     """Return one line per job."""
-    found = Rows(JOBS)
+    grid = Rows(JOBS)
     for row in rows:
         run = row.get("last_run") or {}
         names, nexts = (
             (text(row.get("name")), text(row.get("trigger"))),
             utc(row.get("next_due_at")),
         )
-        told = (utc(run.get("due_at")), _outcome(row, run), _took(run), text(run.get("detail")))
-        found.add([*names, nexts, *told], style=_style(run))
-    return found
+        cells = (utc(run.get("due_at")), _outcome(row, run), _took(run), text(run.get("detail")))
+        grid.add([*names, nexts, *cells], style=_style(run))
+    return grid
 
 
-def in_full(document: Row, runs: Sequence[Row]) -> Iterator[RenderableType]:
-    """Give a job with its runs."""
+def render_details(document: Row, runs: Sequence[Row]) -> Iterator[RenderableType]:
+    """Yield a job with its runs."""
     job = document["job"]
     yield Text(printable(f"{job.get('name')}  {text(job.get('trigger'))}"), style="bold")
     now = "it runs now" if job.get("is_running") else None
@@ -62,13 +62,13 @@ def in_full(document: Row, runs: Sequence[Row]) -> Iterator[RenderableType]:
     if not runs:
         yield Text("It has not run yet.")
         return
-    found = Rows(RUNS, caption=more(runs))
+    grid = Rows(RUNS, caption=more(runs))
     for run in runs[:SHOWN]:
         stats = in_words(run.get("stats"))
         times = (utc(run.get("due_at")), utc(run.get("started_at")))
-        told = (text(run.get("outcome")), _took(run), text(run.get("detail")), text(stats))
-        found.add([*times, *told], style=_style(run))
-    yield found
+        cells = (text(run.get("outcome")), _took(run), text(run.get("detail")), text(stats))
+        grid.add([*times, *cells], style=_style(run))
+    yield grid
 
 
 def _outcome(row: Row, run: Row) -> str:

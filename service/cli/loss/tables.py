@@ -1,6 +1,6 @@
-"""Losses as a table, and one of them in full, for a person at 3 a.m.
+"""Losses as a table, and one loss with all details, for a person at 3 a.m.
 
-Rows are JSON of a Tidemark that may be newer: what it does not tell is left out.
+Rows are JSON of a Tidemark that may be newer: absent fields are left out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rules.loss.summary import offsets
-from service.cli.loss.asking import HARMLESS, RESTORED, Known
+from service.cli.loss.queries import HARMLESS, RESTORED, LossReport
 from service.cli.terminal.printable import printable
 from service.cli.terminal.showing import ABSENT, SHOWN
 from service.cli.terminal.values import in_words
@@ -44,22 +44,22 @@ COLUMNS: Final = {
 GROUP_COLUMNS: Final = ("group", "committed", "read beyond", "may skip")
 
 
-def head(known: Known) -> Text:
-    """Return the line above the list: the cluster, the time, how much, and whether that is all."""
-    many, partitions = len(known.incidents or ()), len(known.losses)
+def head(report: LossReport) -> Text:
+    """Return the line above the list: cluster, time, counts, and whether the list is complete."""
+    many, partitions = len(report.incidents or ()), len(report.losses)
     counts = (
         f"{many} incident{'' if many == 1 else 's'}, "
         f"{partitions} partition{'' if partitions == 1 else 's'}"
     )
     return Text.assemble(
-        (f"cluster {known.cluster}", "bold"),
-        f"  as of {_time(known.as_of)}  {counts if partitions else 'no loss is known'}  ",
-        ("not complete", "bold yellow") if known.errors else ("complete", "green"),
+        (f"cluster {report.cluster}", "bold"),
+        f"  as of {_time(report.as_of)}  {counts if partitions else 'no loss is known'}  ",
+        ("not complete", "bold yellow") if report.errors else ("complete", "green"),
     )
 
 
 def incidents_in_order(incidents: Sequence[Row]) -> Iterator[RenderableType]:
-    """Give each incident with one line per partition, as many lines as a person reads."""
+    """Yield each incident with one line per partition, up to `SHOWN` lines."""
     left = SHOWN
     for incident in incidents:
         shown = visible(incident)
@@ -74,7 +74,7 @@ def incidents_in_order(incidents: Sequence[Row]) -> Iterator[RenderableType]:
 
 
 def losses_table(losses: Sequence[Row], hidden: int = 0) -> Table:
-    """Return one line per partition; `*` marks one that happened again since."""
+    """Return one line per partition; `*` marks a loss that has happened again since."""
     table = Table(box=None, pad_edge=False, header_style="dim", caption_justify="left")
     for name, is_short in COLUMNS.items():
         table.add_column(name, overflow="fold", no_wrap=is_short)
@@ -85,8 +85,8 @@ def losses_table(losses: Sequence[Row], hidden: int = 0) -> Table:
     return table
 
 
-def in_full(loss: Row) -> Iterator[RenderableType]:
-    """Give everything about one loss: what to do first, then what is known."""
+def render_details(loss: Row) -> Iterator[RenderableType]:
+    """Yield all details of one loss: first what to do, then the facts."""
     loss = visible(loss)
     class_, word, state = str(loss.get("class")), _word(loss), loss.get("state")
     what = class_ if word == class_ else f"{word}, was {class_}"
@@ -105,24 +105,24 @@ def in_full(loss: Row) -> Iterator[RenderableType]:
 
 
 def visible(value: Any) -> Any:
-    """Return JSON whose texts show each control character as its number.
+    """Return JSON with each control character of its texts replaced by its number.
 
-    A group may be called anything: an escape sequence would clear the screen, a line feed would
-    fake a line of advice.
+    A group may have any name: an escape sequence would clear the screen, a line feed would fake a
+    line of advice.
     """
     match value:
         case str():
             return printable(value)
         case list():
-            return [visible(one) for one in value]
+            return [visible(item) for item in value]
         case dict():
-            return {visible(name): visible(one) for name, one in value.items()}
+            return {visible(name): visible(item) for name, item in value.items()}
         case _:
             return value
 
 
 def place(loss: Row) -> str:
-    """Return where a loss is."""
+    """Return the topic-partition of a loss."""
     return f"{loss.get('topic') or '?'}-{_or_absent(loss.get('partition'))}"
 
 
@@ -139,7 +139,7 @@ def _many(count: object) -> str:
 
 
 def _cells(loss: Row) -> list[str]:
-    """Return what has a place on a narrow screen; counts are of offsets."""
+    """Return the cells that fit on a narrow screen; counts are of offsets."""
     never = span(loss, "uncommitted") if loss.get("class") in HARMLESS else None
     may_be = f"{never}, not committed" if never else possible(loss)
     return [
@@ -152,11 +152,11 @@ def _cells(loss: Row) -> list[str]:
     ]
 
 
-def _short(told: str | None) -> str:
-    if told is None:
+def _short(text: str | None) -> str:
+    if text is None:
         return ABSENT
     return (
-        re.sub(" offsets?", "", told)
+        re.sub(" offsets?", "", text)
         .replace(" in all", ", all")
         .replace(" and what came after", ", after")
         .replace("what came after", "after")
@@ -164,32 +164,32 @@ def _short(told: str | None) -> str:
 
 
 def _word(loss: Row) -> str:
-    """Return what a line says first: its class, and that its records are back."""
+    """Return the first word of a line: its class, or that its records are back."""
     return RESTORED if loss.get("reason") == RESTORED else str(loss.get("class"))
 
 
 def _count(incident: Row) -> int:
-    told = incident.get("partition_count")
-    return told if isinstance(told, int) else len(incident.get("partitions") or ())
+    count = incident.get("partition_count")
+    return count if isinstance(count, int) else len(incident.get("partitions") or ())
 
 
 def _began(loss: Row) -> str:
     """Return when it began, with a star if it happened again since."""
     began = _timestamp(loss.get("since"))
-    told = ABSENT if began is None else f"{began:%m-%d %H:%M:%S}"
-    return told if loss.get("last_happened_at") in (None, loss.get("since")) else f"{told}*"
+    text = ABSENT if began is None else f"{began:%m-%d %H:%M:%S}"
+    return text if loss.get("last_happened_at") in (None, loss.get("since")) else f"{text}*"
 
 
 def certain(loss: Row) -> str | None:
-    """Return what is gone for certain: a range, or what a commit or a transaction proves.
+    """Return what is lost for certain: a range, or what a commit or a transaction proves.
 
-    What is there again is not gone.
+    None for records that are back.
     """
     if loss.get("reason") == RESTORED:
         return None
-    found = _proven(loss) or span(loss, "certain")
-    if found is not None:
-        return found
+    proven = _proven(loss) or span(loss, "certain")
+    if proven is not None:
+        return proven
     if loss.get("at_least_offsets") is not None:
         return f"at least {_many(loss['at_least_offsets'])}"
     count = loss.get("lost_transaction_count")
@@ -197,7 +197,7 @@ def certain(loss: Row) -> str | None:
 
 
 def possible(loss: Row) -> str | None:
-    """Return what may be gone, seen and unseen; all of it, once the old leader has told."""
+    """Return what may be lost, observed or not; the exact range once the old leader is back."""
     if loss.get("reason") == RESTORED:
         return None
     if loss.get("exact_to") is not None:
@@ -208,7 +208,7 @@ def possible(loss: Row) -> str | None:
 
 
 def _proven(loss: Row) -> str | None:
-    """Return what the old leader's own log lines prove to have been committed."""
+    """Return the range that the old leader's log lines prove to have been committed."""
     start, count = loss.get("exact_from"), loss.get("proven_committed_offsets")
     if start is None or count is None:
         return None
@@ -224,15 +224,15 @@ def _since(loss: Row) -> str:
 def _groups(loss: Row) -> str:
     if loss.get("group") is not None:
         return f"{loss['group']} ({_or_absent(loss.get('beyond_by'))} beyond)"
-    beyond = [str(one.get("group")) for one in loss.get("groups_beyond") or ()]
-    others = [str(one["group"]) for one in loss.get("also") or () if one.get("group")]
+    beyond = [str(row.get("group")) for row in loss.get("groups_beyond") or ()]
+    others = [str(row["group"]) for row in loss.get("also") or () if row.get("group")]
     names = list(dict.fromkeys([*beyond, *others]))
     hidden = (loss.get("group_count") or len(beyond)) - len(beyond)
     return few([*names, *["?"] * hidden]) or ABSENT
 
 
 def _facts(loss: Row) -> list[tuple[str, object]]:
-    """Return labels and values; an absent value is left out."""
+    """Return labels and values; None is left out."""
     began = "" if loss.get("epoch_end") is None else f"offset {loss['epoch_end']}"
     return [
         ("reason", loss.get("reason")),
@@ -249,7 +249,7 @@ def _facts(loss: Row) -> list[tuple[str, object]]:
         ("older epoch ends at", began or None),
         ("old leader itself had", _end(loss.get("former_leader_end"))),
         ("old leader came back", _came_back(loss)),
-        ("it was alone since", _time_or_none(loss.get("sole_in_sync_since"))),
+        ("sole in-sync since", _time_or_none(loss.get("sole_in_sync_since"))),
         ("group", loss.get("group")),
         ("committed", _commit(loss)),
         ("high watermark", loss.get("high_watermark")),
@@ -273,7 +273,7 @@ def _leader(broker: int | None, epoch: int | None) -> str | None:
 
 
 def _end(offset: int | None) -> str | None:
-    return None if offset is None else f"what lies before offset {offset}"
+    return None if offset is None else f"the records before offset {offset}"
 
 
 def _came_back(loss: Row) -> str | None:
@@ -309,19 +309,19 @@ def _groups_table(loss: Row) -> Table:
 
 
 def _also(loss: Row) -> Iterator[Text]:
-    """Give what the other rules say of the same partition in the same incident."""
+    """Yield the findings of other rules about the same partition in the same incident."""
     lines = []
-    for one in loss.get("also") or ():
-        group = f" {one['group']}" if one.get("group") else ""
-        lines.append(f"  {one.get('class')}{group}: {one.get('reason')}  {one.get('id')}")
+    for other in loss.get("also") or ():
+        group = f" {other['group']}" if other.get("group") else ""
+        lines.append(f"  {other.get('class')}{group}: {other.get('reason')}  {other.get('id')}")
     if lines:
         yield Text("\n".join(["ALSO FOUND", *lines]))
 
 
 def _events(loss: Row) -> Iterator[Text]:
-    """Give each time that it happened, where that says more than the facts above."""
+    """Yield each occurrence, if that says more than the facts above."""
     if loss.get("error"):
-        yield Text(f"Whether it happened before is not known: {loss['error']}")
+        yield Text(f"Earlier occurrences are not known: {loss['error']}")
     events = loss.get("events") or []
     if len(events) > 1:
         lines = (
@@ -333,9 +333,9 @@ def _events(loss: Row) -> Iterator[Text]:
 
 
 def _lines(pairs: Sequence[tuple[str, object]]) -> Text:
-    known = [(name, value) for name, value in pairs if value is not None]
-    width = max((len(name) for name, _ in known), default=0)
-    return Text("\n".join(f"  {name:<{width}}  {value}" for name, value in known))
+    present = [(name, value) for name, value in pairs if value is not None]
+    width = max((len(name) for name, _ in present), default=0)
+    return Text("\n".join(f"  {name:<{width}}  {value}" for name, value in present))
 
 
 def _timestamp(text: object) -> datetime | None:
@@ -354,8 +354,8 @@ def _time_or_none(text: object) -> str | None:
 
 
 def _clock(text: object) -> str:
-    found = _timestamp(text)
-    return str(text) if found is None else f"{found:%H:%M:%S}"
+    at = _timestamp(text)
+    return str(text) if at is None else f"{at:%H:%M:%S}"
 
 
 def _or_absent(value: object) -> str:

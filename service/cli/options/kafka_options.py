@@ -1,7 +1,7 @@
-"""Options that several commands share: how to reach a cluster, and which file of settings to read.
+"""Options that several commands share: how to reach a cluster, and which settings file to read.
 
-The commands hand what was given to `read_settings` as flags, so that a flag wins over the
-environment and the file.
+The commands pass the options to `read_settings` as flags, so that a flag overrides the environment
+and the file.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ KAFKA_OPTIONS: Final = (
         "--sees-all-transactional-ids",
         is_flag=True,
         default=None,
-        help="We may describe every transactional id, where that cannot be found out.",
+        help="Declare that we may describe every transactional id, if it cannot be determined.",
     ),
 )
 
@@ -80,7 +80,7 @@ def output_option(function: Command) -> Command:
         type=click.Choice(["table", "json"]),
         default="table",
         show_default=True,
-        help="For people or for programs.",
+        help="table for people, json for programs.",
     )(function)
 
 
@@ -92,7 +92,7 @@ def kafka_options(function: Command) -> Command:
 
 
 def kafka_flags(options: Mapping[str, Any]) -> dict[str, object]:
-    """Return the flags of the group kafka among a command's options; None is not given.
+    """Return the flags of the settings group kafka from a command's options; None: not set.
 
     Raises:
         SettingsError: the password's file cannot be read.

@@ -1,4 +1,4 @@
-"""The options of `tidemark serve`, shared with the commands that tell what it would do."""
+"""The options of `tidemark serve`, shared with `tidemark config check`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SERVE_OPTIONS: Final = (
     click.option("--port", type=int, metavar="PORT", help="TCP port, 0 for any  [default: 8780]"),
     click.option(
         "--log-format", type=click.Choice(["auto", "json", "console"]),
-        help="How log lines observation  [default: auto]",
+        help="Format of log lines  [default: auto]",
     ),
 )  # fmt: skip
 
@@ -32,7 +32,7 @@ def serve_options(function: Command) -> Command:
 
 
 def serve_flags(options: Mapping[str, Any]) -> dict[str, dict[str, object]]:
-    """Return the flags among a command's options, by group of settings; None is not given.
+    """Return the flags from a command's options, by settings group; None: not set.
 
     Raises:
         SettingsError: the password's file cannot be read.

@@ -1,4 +1,4 @@
-"""`tidemark receivers`: who is told of alerts, whether it takes them, and a test message."""
+"""`tidemark receivers`: the receivers of alerts, whether they accept them, and a test message."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from service.cli.terminal.parameters import wait_option
 
 @click.group("receivers")
 def command() -> None:
-    """Show who is told of alerts, and whether it takes them; send a test message.
+    """Show the receivers of alerts and whether deliveries succeed; send a test message.
 
-    Asks a running `tidemark serve`. Receivers are settings: docs/alerts.md.
+    Queries a running `tidemark serve`. Receivers are configured in its settings: docs/alerts.md.
 
     \b
     Examples:
@@ -31,12 +31,12 @@ def command() -> None:
 @output_option
 @server_options
 def ls(**options: Any) -> int:
-    """List receivers by name, with what waits for them; no secret is shown.
+    """List receivers by name, with their waiting deliveries; no secret is shown.
 
     \b
-    ok       the last attempt was taken
+    ok       the last attempt succeeded
     failing  the last attempt failed
-    unused   there was none lately
+    unused   there was no attempt lately
 
     \b
     Examples:
@@ -44,15 +44,15 @@ def ls(**options: Any) -> int:
       tidemark receivers ls -o json | jq -r '.receivers[] | select(.state == "failing") | .name'
     """  # noqa: D301 - see above
     with client_of(options) as api:
-        found = listing.listed(api, "receivers", {})
+        receivers = listing.fetch_list(api, "receivers", {})
     if options["output"] == "json":
-        listing.print_json(found.document("receivers"))
-    elif found.rows:
+        listing.print_json(receivers.document("receivers"))
+    elif receivers.rows:
         from service.cli.receivers import tables  # noqa: PLC0415 - keeps `--help` fast
 
-        listing.print_parts([tables.table(found.rows)])
+        listing.print_parts([tables.table(receivers.rows)])
     else:
-        click.echo("no receiver is set: nobody is told of alerts (docs/alerts.md)")
+        click.echo("no receiver is configured: nobody is notified of alerts (docs/alerts.md)")
     return ExitCode.OK
 
 
@@ -62,9 +62,9 @@ def ls(**options: Any) -> int:
 @output_option
 @server_options_for("admin")
 def send_test(name: str, *, wait: float, **options: Any) -> int:
-    """Send a test message to a receiver, the way alerts go, and say what it answered.
+    """Send a test message to a receiver, in the same way as alerts, and show its answer.
 
-    Ends with 1 if it was not delivered in the time that is waited.
+    Exits with 1 if it was not delivered within --wait.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""Receivers for a person: who takes what it is sent, and who does not."""
+"""Receivers for a person: which of them accept deliveries, and which do not."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ COLUMNS: Final = {
 
 def table(rows: Sequence[Row]) -> Rows:
     """Return one line per receiver."""
-    found = Rows(COLUMNS)
+    grid = Rows(COLUMNS)
     for row in rows:
-        found.add(_cells(row), style="bold red" if row.get("state") == "failing" else None)
-    return found
+        grid.add(_cells(row), style="bold red" if row.get("state") == "failing" else None)
+    return grid
 
 
 def _cells(row: Row) -> list[str]:
@@ -47,8 +47,8 @@ def _cells(row: Row) -> list[str]:
 
 def _name(row: Row) -> str:
     roles = ("default", row.get("is_default")), ("fallback", row.get("is_fallback"))
-    told = ", ".join(role for role, is_so in roles if is_so)
-    return f"{row.get('name')} ({told})" if told else text(row.get("name"))
+    suffix = ", ".join(role for role, is_so in roles if is_so)
+    return f"{row.get('name')} ({suffix})" if suffix else text(row.get("name"))
 
 
 def _waiting(row: Row) -> str:

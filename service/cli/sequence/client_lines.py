@@ -1,6 +1,6 @@
-"""Lines of a client about a rejected sequence: they tell that it was rejected, and not by which numbers.
+"""Lines of clients' logs about a rejected sequence: they say that it was rejected, but not the numbers.
 
-Only the broker that rejected a batch writes the numbers. A client's line often tells where that was.
+Only the broker that rejected a batch logs the numbers. A client's line often names that broker.
 Source: texts of the Java client 4.1, librdkafka 2.16, and of `Errors` and `kerr` in other clients.
 """
 
@@ -20,7 +20,7 @@ MARKS: Final = (
     b"skipped sequence numbers",
     b"sequence desynchronization",
 )
-# What a broker's own lines have: those are read, or counted as unreadable.
+# The words of brokers' lines, which are parsed or counted as unreadable.
 BROKERS: Final = re.compile(rb"equence number for (?:producer|new epoch)|incoming seq\. number")
 _BROKERS_CUT: Final = re.compile(rb"OutOfOrderSequenceException: ?(?:(?:Out|Inv)[a-z ]{0,30})?$")
 _WHERE: Final = re.compile(
@@ -33,14 +33,14 @@ SHOWN: Final = 5
 
 
 class ClientLines:
-    """Counts them, and keeps where their batches were rejected."""
+    """Counts clients' lines, and stores where their batches were rejected."""
 
     def __init__(self) -> None:
         self.count = 0
-        self._places: dict[str, str | None] = {}  # partition -> broker, None: not told
+        self._places: dict[str, str | None] = {}  # partition -> broker, None: not known
 
     def see(self, lines: Sequence[bytes]) -> None:
-        """Observe some lines; nearly always none of them has such words."""
+        """Count the clients' lines among these; nearly always there is none."""
         text = b"\n".join(lines)
         if not any(mark in text for mark in MARKS):
             return
@@ -50,12 +50,12 @@ class ClientLines:
                 self._keep_place(line)
 
     def remarks(self) -> Iterator[str]:
-        """Give what to do, a line each; nothing where there were none."""
+        """Yield the advice, line by line; nothing if there was no client's line."""
         if not self.count:
             return
         of = "is a client's" if self.count == 1 else "are a client's"
         yield (
-            f"{counted(self.count, 'line')} {of}: what was rejected is in the log of the broker "
+            f"{counted(self.count, 'line')} {of}: the sequence numbers are in the log of the broker "
             "that led the partition then, as"
         )
         yield (
@@ -67,16 +67,16 @@ class ClientLines:
             yield f"  {place}: grep -B1 'sequence number for .*{place}' server.log on {where}"
 
     def _keep_place(self, line: bytes) -> None:
-        found, broker = _WHERE.search(line), _BROKER.search(line)
-        if found is None or len(self._places) == PLACES:
+        match, broker = _WHERE.search(line), _BROKER.search(line)
+        if match is None or len(self._places) == PLACES:
             return
-        place = found["java"] or found["topic"] + b"-" + found["partition"]
-        known = None if broker is None else broker["broker"].decode()
-        self._places[place.decode()] = known or self._places.get(place.decode())
+        place = match["java"] or match["topic"] + b"-" + match["partition"]
+        broker_id = None if broker is None else broker["broker"].decode()
+        self._places[place.decode()] = broker_id or self._places.get(place.decode())
 
 
 def is_clients(line: bytes) -> bool:
-    """Whether a line tells of a rejected sequence in words that no broker's log has."""
+    """Whether a line reports a rejected sequence in words that no broker's log has."""
     if not any(mark in line for mark in MARKS):
         return False
     return BROKERS.search(line) is None and _BROKERS_CUT.search(line) is None

@@ -1,4 +1,4 @@
-"""`tidemark sequence`: what became of records that were missing before a rejected batch.
+"""`tidemark sequence`: whether records that were missing before a rejected batch are lost.
 
 `explain` needs no cluster and no service; only click is imported at the top, so that the help
 answers at once.
@@ -30,16 +30,16 @@ from service.cli.terminal.printable import printable
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from service.cli.sequence.asking import Known
-    from service.cli.sequence.beside import Answers
     from service.cli.sequence.explaining import Read
+    from service.cli.sequence.queries import SequenceReport
+    from service.cli.sequence.verdicts import Answers
 
-CLASSES: Final = tuple(str(one) for one in SequenceClass)
+CLASSES: Final = tuple(str(class_) for class_ in SequenceClass)
 MAX_PRODUCER: Final = 2**63 - 1
 MAX_BROKER: Final = 2**31 - 1
-HOW_TO: Final = """nothing is given to explain.
+HOW_TO: Final = """no log lines to explain.
 
-A file, a pipe, or what is pasted up to Ctrl-D:
+Give a file, a pipe, or paste lines and end with Ctrl-D:
   tidemark sequence explain /var/log/kafka/server.log
   kubectl logs kafka-1 | tidemark sequence explain
   tidemark sequence explain -"""
@@ -47,7 +47,7 @@ A file, a pipe, or what is pasted up to Ctrl-D:
 
 @click.group("sequence")
 def command() -> None:
-    """Tell whether a gap in a producer's sequence is a reordering or a loss.
+    """Find whether a gap in a producer's sequence is a reordering or a loss.
 
     docs/sequence.md says what the classes mean and what proves them.
 
@@ -66,36 +66,36 @@ def command() -> None:
 )  # fmt: skip
 @click.option(
     "--broker-id", type=click.IntRange(0, MAX_BROKER), metavar="N",
-    help="Which broker wrote lines that do not tell; of one FILE.",
+    help="Broker that wrote the lines without a broker id; for one FILE.",
 )  # fmt: skip
 @click.option(
     "--time-zone", type=TimeZone(), default="UTC", show_default=True,
-    help="Zone of times without one, as Europe/Berlin or +02:00: that of the brokers' machines.",
+    help="Time zone of lines without one, as Europe/Berlin or +02:00: that of the brokers.",
 )  # fmt: skip
 @output_option
 @optional_server_options
 @kafka_options
 def explain(files: tuple[str, ...], **options: Any) -> int:
-    """Explain lines of brokers' logs: no cluster and no service is needed.
+    """Explain lines of brokers' logs; needs no cluster and no service.
 
     Takes a whole log, or two pasted lines: those with OutOfOrderSequenceException or "Invalid
-    sequence number", from Kafka 1.1 on, and the line before each. One event is what one producer met
-    on one partition. The numbers alone prove nothing: their class is suspected, and it is said what
-    would decide. Give the logs of several brokers at once, and a controller's: they tell how the
-    leader changed, and what the one before lost.
+    sequence number", from Kafka 1.1 on, and the line before each. One event is all rejections of one
+    producer on one partition. The numbers alone prove nothing: their class is suspected, and the
+    output says what would decide. Give the logs of several brokers together, and a controller's:
+    they show how the leader changed, and what the former leader lost.
 
     \b
     reordering           arrived out of order; the retry heals it
-    loss                 acknowledged records may be gone
+    loss                 acknowledged records may be lost
     stale_retry          sent again although it is in the log
-    sequence_restart     a client that does not begin anew after its epoch was raised
+    sequence_restart     a client that does not restart its sequence after its epoch was raised
 
-    With --server a running Tidemark is asked what it has found out about the same producers; with
-    --bootstrap-servers, or --config, the brokers themselves are: in which leader epoch the last
-    accepted batch was appended, what came after it, what the leader remembers. What is proven
-    is, and the numbers are told beside.
+    With --server, a running Tidemark is queried for the same producers; with --bootstrap-servers or
+    --config, the brokers are: in which leader epoch the last accepted batch was appended, what came
+    after it, what the leader remembers. Their verdict then replaces the one by numbers, which is
+    shown too.
 
-    Ends with 13 if no line is about sequences, with 1 if lines that are could not be read.
+    Exits with 13 if no line is about sequences, with 1 if such lines could not be read.
 
     \b
     Examples:
@@ -111,17 +111,19 @@ def explain(files: tuple[str, ...], **options: Any) -> int:
 
     zone: tzinfo = options["time_zone"]
     number: int | None = options["broker_id"]
-    names = _given(files)
+    names = _list_sources(files)
     if number is not None and len(names) > 1:
-        raise click.UsageError("--broker-id says who wrote one FILE; give the others by themselves")
-    found = explaining.Reading(zone, None if number is None else BrokerId(number))
+        raise click.UsageError(
+            "--broker-id is for one FILE only; explain the other files separately"
+        )
+    logs = explaining.Reading(zone, None if number is None else BrokerId(number))
     try:
         for name in names:
-            with _opened(name) as stream, Progress() as progress:
-                found.add(name, progress.over(reading.batches(stream, name)))
+            with _open_source(name) as stream, Progress() as progress:
+                logs.add(name, progress.over(reading.batches(stream, name)))
     except reading.UnusableInputError as exc:
         raise click.BadParameter(str(exc), param_hint="FILE") from exc
-    return _told(found.explained(), options)
+    return _report(logs.conclude(), options)
 
 
 @command.command("ls")
@@ -132,24 +134,24 @@ def explain(files: tuple[str, ...], **options: Any) -> int:
 )  # fmt: skip
 @click.option(
     "--state", type=click.Choice(["open", "ended", "all"]), default="open", show_default=True,
-    help="Ended: nothing more is rejected; kept for a day.",
+    help="ended: no more rejections; stored for a day.",
 )  # fmt: skip
 @output_option
 @server_options
 def ls(**options: Any) -> int:
-    """List what producers met whose batches were rejected, newest first.
+    """List the events of producers whose batches were rejected, newest first.
 
     \b
-    loss                 acknowledged records are gone, or may be
+    loss                 acknowledged records are lost, or may be
     reordering           arrived out of order; the retry heals it
-    client_failure       the client gave them up and told its application
+    client_failure       the client gave the records up and reported that to its application
     stale_retry          sent again although it is in the log
-    sequence_restart     a client that does not begin anew after its epoch was raised
-    producer_state_lost  the broker knows the producer no more
+    sequence_restart     a client that does not restart its sequence after its epoch was raised
+    producer_state_lost  the broker no longer knows the producer
     undetermined         evidence is missing; `sequence show` says which
 
-    Only what is confirmed has a proof. Ends with 12 if records are lost or may be, with 1 if it
-    cannot be told, with 0 only if nothing is and the service reads the brokers' logs.
+    Only confirmed events have a proof. Exits with 12 if records are lost or may be, with 1 if that
+    cannot be determined, with 0 only if none are and the service reads the brokers' logs.
 
     \b
     Examples:
@@ -157,18 +159,18 @@ def ls(**options: Any) -> int:
       tidemark sequence ls --topic 'orders*' --state all
       tidemark sequence ls -o json | jq '.sequences[] | {topic, partition, gap, class, phase}'
     """  # noqa: D301 - see above
-    from service.cli.sequence import asking  # noqa: PLC0415 - keeps `--help` fast
+    from service.cli.sequence import queries  # noqa: PLC0415 - keeps `--help` fast
 
     names = {"class": "class_", "topic": "topic", "producer_id": "producer_id"}
-    given = {name: options[key] for name, key in names.items() if options[key] is not None}
+    filters = {name: options[key] for name, key in names.items() if options[key] is not None}
     with client_of(options) as api:
-        known = asking.ask(api, {"state": options["state"], **given})
+        report = queries.list_sequences(api, {"state": options["state"], **filters})
         missing = None
-        if not known.sequences and not known.errors:
-            missing = asking.is_there(api, options["topic"])
-    _print_known(known, options["output"], in_full=False)
+        if not report.sequences and not report.errors:
+            missing = queries.find_missing(api, options["topic"])
+    _print_known(report, options["output"], in_full=False)
     if missing is None:
-        return known.exit_code
+        return report.exit_code
     click.echo(f"tidemark: {missing}", err=True)
     return ExitCode.NOTHING_MATCHED
 
@@ -178,10 +180,10 @@ def ls(**options: Any) -> int:
 @output_option
 @server_options
 def show(name: str, **options: Any) -> int:
-    """Show all about one event, or about all events of a partition: what it is, and what to do.
+    """Show one event, or all events of a partition: what it is, and what to do.
 
-    Of a partition the open events are shown; those that ended, if none is open. Ends with 6 if no
-    such event is known, with 1 if there may be one all the same.
+    For a partition the open events are shown, or the ended ones if none is open. Exits with 6 if
+    there is no such event, with 1 if there may be one that the service does not know of.
 
     \b
     Examples:
@@ -189,21 +191,21 @@ def show(name: str, **options: Any) -> int:
       tidemark sequence show 0123456789ab
       tidemark sequence show orders-3 -o json | jq '.sequences[].evidence'
     """  # noqa: D301 - see above
-    from service.cli.sequence import asking  # noqa: PLC0415 - keeps `--help` fast
+    from service.cli.sequence import queries  # noqa: PLC0415 - keeps `--help` fast
 
     with client_of(options) as api:
-        known = asking.fetch(api, name)
-    if known is None:
+        report = queries.fetch_sequences(api, name)
+    if report is None:
         raise click.BadParameter(f"{name!r} is neither the id of an event nor TOPIC-PARTITION")
-    _print_known(known, options["output"], in_full=True)
-    if known.sequences:
+    _print_known(report, options["output"], in_full=True)
+    if report.sequences:
         return ExitCode.OK
-    click.echo(f"tidemark: nothing is known of {name}", err=True)
-    return ExitCode.INCOMPLETE if known.errors else ExitCode.NOTHING_MATCHED
+    click.echo(f"tidemark: no event is known of {name}", err=True)
+    return ExitCode.INCOMPLETE if report.errors else ExitCode.NOTHING_MATCHED
 
 
-def _given(files: Sequence[str]) -> list[str]:
-    """Return what to read, each once; without a file a pipe, but no terminal nobody has told to."""
+def _list_sources(files: Sequence[str]) -> list[str]:
+    """Return the inputs, each once; without a file stdin, unless it is a terminal."""
     if files:
         return list({_place(name): name for name in files}.values())
     if sys.stdin is None or sys.stdin.isatty():
@@ -216,50 +218,50 @@ def _place(name: str) -> str:
 
 
 @contextmanager
-def _opened(name: str) -> Iterator[BinaryIO]:
-    """Open a file, or what is piped or pasted; an error is that of whoever reads."""
+def _open_source(name: str) -> Iterator[BinaryIO]:
+    """Open a file, or stdin."""
     if name != STANDARD_INPUT:
-        from service.cli.sequence.reading import opened  # noqa: PLC0415 - keeps `--help` fast
+        from service.cli.sequence.reading import open_log  # noqa: PLC0415 - keeps `--help` fast
 
-        with opened(Path(name)) as stream:
+        with open_log(Path(name)) as stream:
             yield stream
         return
     if sys.stdin is None:
         raise click.UsageError(HOW_TO)
     if sys.stdin.isatty():
-        click.echo("paste the lines, then Ctrl-D", err=True)
+        click.echo("paste the lines, then press Ctrl-D", err=True)
     yield sys.stdin.buffer
 
 
-def _told(found: Read, options: Mapping[str, Any]) -> int:
-    """Print what was read, with what a service or the brokers know of it, where one is given."""
-    from service.cli.sequence import beside  # noqa: PLC0415 - keeps `--help` fast
+def _report(content: Read, options: Mapping[str, Any]) -> int:
+    """Print the events, with the verdicts of a service or the brokers if options name one."""
+    from service.cli.sequence import verdicts  # noqa: PLC0415 - keeps `--help` fast
 
-    answers = beside.Answers()
+    answers = verdicts.Answers()
     try:
-        if found.events and options["server"] is not None:
-            _ask_service(found, options, answers)
-        if found.events and _asks_brokers(options):
-            _ask_brokers(found, options, answers)
-    finally:  # what the lines say is told also where nobody answers
-        _print(found, beside.beside(found.events, answers.rows), options["output"])
+        if content.events and options["server"] is not None:
+            _ask_service(content, options, answers)
+        if content.events and _asks_brokers(options):
+            _ask_brokers(content, options, answers)
+    finally:  # the explanation by lines is printed even if nothing answers
+        _print(content, verdicts.add_verdicts(content.events, answers.rows), options["output"])
     for line in answers.errors:
         click.echo(f"tidemark: {printable(line)}", err=True)
-    return ExitCode.INCOMPLETE if answers.errors else found.exit_code
+    return ExitCode.INCOMPLETE if answers.errors else content.exit_code
 
 
-def _ask_service(found: Read, options: Mapping[str, Any], answers: Answers) -> None:
-    """Ask a running Tidemark; what it does not see matters where it does not know an event."""
-    from service.cli.sequence import beside  # noqa: PLC0415 - keeps `--help` fast
+def _ask_service(content: Read, options: Mapping[str, Any], answers: Answers) -> None:
+    """Query a running Tidemark; its blind spots are errors if it does not know an event."""
+    from service.cli.sequence import verdicts  # noqa: PLC0415 - keeps `--help` fast
 
     with client_of(options) as api:
-        known = beside.known_to(api, found.events)
-    answers.take("service", known.sequences)
-    rows = beside.beside(found.events, answers.rows)
-    unknown = sum(row[beside.BY] in beside.ALONE for row in rows)
+        report = verdicts.fetch_report(api, content.events)
+    answers.take("service", report.sequences)
+    rows = verdicts.add_verdicts(content.events, answers.rows)
+    unknown = sum(row[verdicts.BY] in verdicts.ALONE for row in rows)
     if unknown:
-        told = f"{known.server} does not know {counted(unknown, 'event')} of these"
-        answers.errors += [told, *(f"  {line}" for line in known.errors)]
+        message = f"{report.server} does not know {counted(unknown, 'event')} of these"
+        answers.errors += [message, *(f"  {line}" for line in report.errors)]
 
 
 def _asks_brokers(options: Mapping[str, Any]) -> bool:
@@ -269,13 +271,13 @@ def _asks_brokers(options: Mapping[str, Any]) -> bool:
     )
 
 
-def _is_told(option: str) -> bool:
-    """Whether an option was given, and is not only what means it."""
+def _is_set(option: str) -> bool:
+    """Whether an option was set, on the command line or by its environment variable."""
     source = click.get_current_context().get_parameter_source(option)
     return source is not ParameterSource.DEFAULT
 
 
-def _ask_brokers(found: Read, options: Mapping[str, Any], answers: Answers) -> None:
+def _ask_brokers(content: Read, options: Mapping[str, Any], answers: Answers) -> None:
     """Make a few rounds over a cluster."""
     from service.app import cluster_reader  # noqa: PLC0415 - keeps `--help` fast
     from service.cli.sequence import observing  # noqa: PLC0415 - same
@@ -286,37 +288,37 @@ def _ask_brokers(found: Read, options: Mapping[str, Any], answers: Answers) -> N
     )
     reader = cluster_reader(settings.kafka)
     try:
-        observed = observing.observe(reader, found.events, is_zone_given=_is_told("time_zone"))
+        observed = observing.observe(reader, content.events, is_zone_given=_is_set("time_zone"))
     finally:
         reader.close()
     answers.take("brokers", observed.rows)
     answers.errors += [f"not seen: {gap.what}: {gap.why}" for gap in observed.gaps]
 
 
-def _print(found: Read, rows: list[dict[str, Any]], output: str) -> None:
+def _print(content: Read, rows: list[dict[str, Any]], output: str) -> None:
     from service.cli.sequence import explaining  # noqa: PLC0415 - keeps `--help` fast
 
     if output == "json":
         click.echo(json.dumps(rows, separators=(",", ":")))
     else:
-        _print_parts(explaining.told(found, rows))
-    for line in explaining.remarks(found):
+        _print_parts(explaining.render(content, rows))
+    for line in explaining.remarks(content):
         click.echo(f"tidemark: {line}", err=True)
 
 
-def _print_known(known: Known, output: str, *, in_full: bool) -> None:
+def _print_known(report: SequenceReport, output: str, *, in_full: bool) -> None:
     if output == "json":
-        click.echo(json.dumps(known.document, separators=(",", ":")))
+        click.echo(json.dumps(report.document, separators=(",", ":")))
         return
     from service.cli.sequence import tables  # noqa: PLC0415 - keeps `--help` fast
 
-    rows = known.sequences
+    rows = report.sequences
     if in_full:
-        _print_parts(tables.all_in_full(rows))
+        _print_parts(tables.render_all_details(rows))
     else:
-        _print_parts(tables.listed(known))
-    if known.errors:
-        lines = (f"  {printable(line)}" for line in known.errors)
+        _print_parts(tables.render_list(report))
+    if report.errors:
+        lines = (f"  {printable(line)}" for line in report.errors)
         click.echo("\n".join(["NOT SEEN", *lines]))
 
 

@@ -1,4 +1,4 @@
-"""What `tidemark sequence explain` concludes from lines alone, of however many logs."""
+"""What `tidemark sequence explain` concludes from log lines alone, of one or several logs."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from rules.facts.sequence_verdicts import (
     SequenceReason,
     SequenceVerdict,
 )
-from rules.sequence.explained import Explained, explain
+from rules.sequence.explained import Explanation, explain
 from rules.sequence.numbers import gap_of
 from rules.sequence.words import COMPARE
 from service.cli.sequence import tables
 from service.cli.sequence.client_lines import ClientLines
-from service.cli.sequence.given_changes import bad_between, check_after, describe_changes
+from service.cli.sequence.given_changes import check_after, describe_changes, find_bad_change
 from service.cli.sequence.given_logs import (
     GivenLog,
     LogReading,
@@ -38,7 +38,7 @@ from service.cli.sequence.given_logs import (
 )
 from service.cli.sequence.other_lines import other_line_rows
 from service.cli.sequence.pasted import Pasted, PastedEvent
-from service.cli.sequence.wrapped import unwrapped
+from service.cli.sequence.wrapped import unwrap
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.printable import printable
 from service.runtime import clock
@@ -52,32 +52,32 @@ BROKERS_OF_KAFKA: Final = "--bootstrap-server HOST:PORT"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadEvent:
-    """One event: what was read of it, what its numbers say, and what all lines together do."""
+    """One event: its lines, the verdict by its numbers, and the verdict by all lines together."""
 
     pasted: PastedEvent
-    by_numbers: Explained
-    explained: Explained
+    by_numbers: Explanation
+    explained: Explanation
     others: tuple[LogEvent, ...]  # lines about the same partition
-    changes: tuple[LeaderChange, ...]  # that were not clean, as those lines tell
-    controllers_log: GivenLog | None  # that covers its last line, or tells of its partition
+    changes: tuple[LeaderChange, ...]  # unclean ones, by those lines
+    controllers_log: GivenLog | None  # that covers its last line, or names its partition
     next_command: str | None
 
     @property
     def is_by_lines(self) -> bool:
-        """Whether other lines say something else of it than its numbers."""
+        """Whether other lines lead to another verdict than the numbers."""
         return self.explained is not self.by_numbers
 
     @property
     def row(self) -> Row:
-        """Return it for programs: keys may be added, never renamed."""
+        """Return its JSON document: keys may be added, never renamed."""
         first, last = self.pasted.first_at, self.pasted.last_at
-        found = explained_row(self.explained)
-        if self.controllers_log is not None and not self.changes and found["check"] == COMPARE:
-            found["check"] = without_change(self.controllers_log)
-        found["check"] = check_after(found["check"], self.changes)
+        explained = explained_row(self.explained)
+        if self.controllers_log is not None and not self.changes and explained["check"] == COMPARE:
+            explained["check"] = without_change(self.controllers_log)
+        explained["check"] = check_after(explained["check"], self.changes)
         return {
-            **found,
-            "rejections": found["rejections"] + self.pasted.not_kept,
+            **explained,
+            "rejections": explained["rejections"] + self.pasted.not_kept,
             "first_seen": time_text(first),
             "last_seen": time_text(last),
             "brokers": self.pasted.brokers,
@@ -89,14 +89,14 @@ class ReadEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
-    """What came of one text, or of several."""
+    """The result of reading one text, or several."""
 
     lines: int
     joined: int  # lines that held several records
-    wrapped: int  # records that stood over several lines
+    wrapped: int  # records that were wrapped over several lines
     unparsed: int
     unreadable: tuple[str, ...]
-    old_epochs: int  # lines that refuse an older producer epoch
+    old_epochs: int  # lines that reject an older producer epoch
     not_kept: int  # rejections for which there was no space
     events: tuple[ReadEvent, ...]  # in the order of their first lines
     logs: tuple[GivenLog, ...]
@@ -104,17 +104,17 @@ class Read:
 
     @property
     def exit_code(self) -> ExitCode:
-        """Return what a script learns."""
+        """Return the exit code."""
         if self.unparsed or self.not_kept:
             return ExitCode.INCOMPLETE
         return ExitCode.OK if self.events else ExitCode.NO_SEQUENCES
 
 
 class Reading:
-    """Reads logs one after the other; their events are put together where they belong together."""
+    """Reads logs one after the other, and merges the lines of each event."""
 
     def __init__(self, zone: tzinfo, broker_id: BrokerId | None = None) -> None:
-        """`zone` holds for times that name none, `broker_id` for lines that name none."""
+        """`zone` is used for times without one, `broker_id` for lines without one."""
         self._zone = zone
         self._broker_id = broker_id
         self._pasted = Pasted()
@@ -124,11 +124,11 @@ class Reading:
         self._unreadable: tuple[str, ...] = ()
 
     def add(self, name: str, batches: Iterable[list[bytes]]) -> None:
-        """Read all lines of a log; `name` is how it is named in a command."""
+        """Read all lines of a log; `name` is its name on the command line."""
         parser = LineParser(name, self._broker_id, self._zone)
         log = LogReading(name, self._zone)
         for batch in batches:
-            whole = unwrapped(batch)
+            whole = unwrap(batch)
             self._lines += len(batch)
             self._wrapped += whole.records
             log.see(whole.lines)
@@ -139,8 +139,8 @@ class Reading:
         self._unreadable = (*self._unreadable, *parser.unreadable)[-KEPT:]
         self._logs.append(log.given)
 
-    def explained(self) -> Read:
-        """Return what all that was read tells."""
+    def conclude(self) -> Read:
+        """Return the result of all lines that were read."""
         return Read(
             lines=self._lines,
             joined=self._joined,
@@ -156,72 +156,72 @@ class Reading:
 
 
 def events_of(pasted: Pasted, logs: Sequence[GivenLog]) -> tuple[ReadEvent, ...]:
-    """Return what was put together, each event explained by all lines about its partition."""
-    return tuple(_event(event, pasted, logs) for event in pasted.events)
+    """Return the events, each explained by all lines about its partition."""
+    return tuple(_explain_event(event, pasted, logs) for event in pasted.events)
 
 
-def _event(event: PastedEvent, pasted: Pasted, logs: Sequence[GivenLog]) -> ReadEvent:
+def _explain_event(event: PastedEvent, pasted: Pasted, logs: Sequence[GivenLog]) -> ReadEvent:
     others = tuple(pasted.beside(event))
     changes = describe_changes(others, microseconds(clock.utc_now()))
-    found = explain(event.rejections)
+    by_numbers = explain(event.rejections)
     return ReadEvent(
         pasted=event,
-        by_numbers=found,
-        explained=_with_changes(found, event, changes),
+        by_numbers=by_numbers,
+        explained=_with_changes(by_numbers, event, changes),
         others=others,
         changes=changes,
         controllers_log=controllers_of(logs, others, event.last_at),
-        next_command=next_command(found, [log.name for log in logs]),
+        next_command=next_command(by_numbers, [log.name for log in logs]),
     )
 
 
-def told(found: Read, rows: Sequence[Row]) -> Iterator[RenderableType]:
-    """Give what was read for a person, the worst first; `rows` are its events."""
+def render(content: Read, rows: Sequence[Row]) -> Iterator[RenderableType]:
+    """Yield the events for a person, the worst first; `rows` are the events as JSON."""
     if not rows:
         return
-    logs = f" of {len(found.logs)} logs" if len(found.logs) > 1 else ""
-    of = f"{counted(found.lines, 'line')}{logs}, {counted(len(rows), 'event')}"
+    logs = f" of {len(content.logs)} logs" if len(content.logs) > 1 else ""
+    of = f"{counted(content.lines, 'line')}{logs}, {counted(len(rows), 'event')}"
     yield Text(f"{of}: {tables.counts(rows)}", style="bold")
-    yield from tables.all_in_full(rows)
+    yield from tables.render_all_details(rows)
 
 
-def remarks(found: Read) -> Iterator[str]:
-    """Give what a reader should not overlook, a line each."""
-    if not found.events:
-        yield f"no line about sequences among {counted(found.lines, 'line')}"
-    yield from found.clients.remarks()
-    if found.joined:
-        yield f"{counted(found.joined, 'line')} held several records, which were read apart"
-    if found.wrapped:
-        yield f"{counted(found.wrapped, 'record')} stood over several lines, which were joined"
-    if found.unparsed:
-        yield f"{counted(found.unparsed, 'line')} could not be read, the last of them:"
-        yield from (f"  {printable(line)}" for line in found.unreadable)
-    if found.not_kept:
-        yield f"{counted(found.not_kept, 'rejection')} of more events found no space: split the file"
-    if found.old_epochs:
+def remarks(content: Read) -> Iterator[str]:
+    """Yield the remarks for stderr, line by line."""
+    if not content.events:
+        yield f"no line about sequences among {counted(content.lines, 'line')}"
+    yield from content.clients.remarks()
+    if content.joined:
+        yield f"{counted(content.joined, 'line')} held several records, which were split"
+    if content.wrapped:
+        yield f"{counted(content.wrapped, 'record')} wrapped over several lines, which were joined"
+    if content.unparsed:
+        yield f"{counted(content.unparsed, 'line')} could not be read, the last of them:"
+        yield from (f"  {printable(line)}" for line in content.unreadable)
+    if content.not_kept:
+        yield f"{counted(content.not_kept, 'rejection')} exceeded the limit of events: split the file"
+    if content.old_epochs:
         yield (
-            f"{counted(found.old_epochs, 'line')} rejected an older producer epoch "
+            f"{counted(content.old_epochs, 'line')} rejected an older producer epoch "
             "(INVALID_PRODUCER_EPOCH): ordinary once, after a client gave up a batch"
         )
 
 
 def _with_changes(
-    found: Explained, event: PastedEvent, changes: Sequence[LeaderChange]
-) -> Explained:
-    """Return what is said of an event where lines tell of a bad change of leader before it."""
+    by_numbers: Explanation, event: PastedEvent, changes: Sequence[LeaderChange]
+) -> Explanation:
+    """Return the verdict on an event if lines show an unclean leader change before it."""
     rejections = distinct(rejection_of(rejection) for rejection in event.rejections)
-    decisive = bad_between(changes, rejections)
+    decisive = find_bad_change(changes, rejections)
     if decisive is None:
-        return found
+        return by_numbers
     verdict = SequenceVerdict(
         class_=SequenceClass.LOSS,
-        phase=Phase.SUSPECTED,  # what is missing may still have come
+        phase=Phase.SUSPECTED,  # missing records may still have arrived
         reason=SequenceReason.UNCLEAN_CHANGE,
         at_most_records=gap_of(decisive),
     )
     return replace(
-        found,
+        by_numbers,
         offset=decisive.offset,
         incoming_sequence=decisive.incoming_sequence,
         current_sequence=decisive.current_sequence,
@@ -232,18 +232,18 @@ def _with_changes(
 
 
 def without_change(log: GivenLog) -> str:
-    """Return what to check where a controller's log was given, and has no unclean change."""
+    """Return what to check if the controller's log has no unclean leader change."""
     return (
-        f"{describe_no_change(log)}: observation whether the leader changed before that, or whether the "
-        "producer gave up batches of its own."
+        f"{describe_no_change(log)}: check whether the leader changed before that, or whether the "
+        "producer gave up batches by itself."
     )
 
 
-def next_command(found: Explained, sources: Sequence[str]) -> str | None:
-    """Return what to type next, what is to be filled in in capital letters; None: nothing helps."""
-    if found.topic is None:
+def next_command(event: Explanation, sources: Sequence[str]) -> str | None:
+    """Return the next command, with capital letters for what to fill in; None: no command helps."""
+    if event.topic is None:
         return None
-    if found.reason in (SequenceReason.BEHIND, SequenceReason.EPOCHS_ABOVE_ZERO):
-        place = f"--topic {found.topic} --partition {found.partition}"
+    if event.reason in (SequenceReason.BEHIND, SequenceReason.EPOCHS_ABOVE_ZERO):
+        place = f"--topic {event.topic} --partition {event.partition}"
         return f"kafka-transactions.sh {BROKERS_OF_KAFKA} describe-producers {place}"
     return f"tidemark sequence explain {shlex.join(sources)} {BROKERS}"

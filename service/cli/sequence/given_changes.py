@@ -1,7 +1,7 @@
-"""Changes of leader that were not clean, as given lines tell them: those of a controller, and those of
-a leader that came back and cut its log.
+"""Unclean leader changes, read from pasted lines: of a controller, and of a former leader that came
+back and truncated its log.
 
-Nobody watched: what such a change left is known only as far as the lines say it.
+No service observed the change: its consequences are known only as far as the lines state them.
 Source: the brokers' log lines after 14 losses on Kafka 4.1; KIP-101.
 """
 
@@ -27,16 +27,16 @@ from rules.sequence.between import lies_between
 from rules.sequence.numbers import is_behind
 from rules.sequence.words import COPY_DISK, KEEP_DISK
 
-# What to do instead of keeping a broker down that has come back already.
+# The advice if the broker, which should have stayed down, has come back already.
 CAME_BACK: Final = (
-    "The broker that led before has come back and has cut away what it alone had: its disk has no copy "
-    "any more. Have the producer write the records again only when its `delivery.timeout.ms` (120 s by "
+    "The former leader has come back and has truncated the records that it alone had: its disk has no "
+    "copy any more. Have the producer write the records again only when its `delivery.timeout.ms` (120 s by "
     "default) has passed since the last rejection: until then it may still send them itself, and they "
-    "would be there twice."
+    "would be duplicated."
 )
 CUT_AWAY: Final = (
-    "The broker that led before has come back and has cut away what its new leader does not have: its "
-    "disk has no copy any more. Whether any of it was acknowledged is not proven: have nothing written "
+    "The former leader has come back and has truncated the records that the new leader does not have: "
+    "its disk has no copy any more. It is not proven that any of them were acknowledged: write nothing "
     "again until it is (`tidemark loss ls`)."
 )
 AFTER_RETURN: Final = {KEEP_DISK: CAME_BACK, COPY_DISK: CUT_AWAY}
@@ -47,44 +47,46 @@ _ByReplica: TypeAlias = FollowerStarted | IsrUpdated | WatermarkWentBack
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Cut:
-    """What a replica that came back had beyond its new leader, [start, end), and cut away."""
+    """Records [start, end) that a returned replica had beyond its new leader, and truncated."""
 
     start: int
     end: int
-    epoch: int  # in which its log had gone on alone
+    epoch: int  # in which it had appended alone
     followed: FollowerStarted
-    is_committed: bool  # it sets back its own high watermark
-    alone: IsrUpdated | None  # since when what it alone had was acknowledged, as it wrote itself
+    is_committed: bool  # its own high watermark went back
+    alone: IsrUpdated | None  # its own line that it was the only in-sync replica
 
 
 def describe_changes(lines: Sequence[LogEvent], now_us: int) -> tuple[LeaderChange, ...]:
-    """Return what lines about one partition tell, ascending by leader epoch.
+    """Return the leader changes that lines about one partition show, by ascending leader epoch.
 
-    `now_us` means the time of a line that tells none.
+    `now_us` is used for lines without a time.
     """
     changes: dict[int, LeaderChange] = {}
     for event in lines:
         change = _of_controller(event, now_us) if isinstance(event, UncleanChange) else None
         if change is not None:
-            known = changes.get(change.leader_epoch)
-            changes[change.leader_epoch] = change if known is None else _joined(known, change)
+            earlier = changes.get(change.leader_epoch)
+            changes[change.leader_epoch] = (
+                change if earlier is None else _merge_lines(earlier, change)
+            )
     for cut in _cuts(lines):
-        settled = _settled(_before(changes.values(), cut), cut, now_us)
+        settled = _apply_cut(_before(changes.values(), cut), cut, now_us)
         if settled is not None:
             changes[settled.leader_epoch] = settled
     return tuple(changes[epoch] for epoch in sorted(changes))
 
 
 def check_after(check: str, changes: Iterable[LeaderChange]) -> str:
-    """Return what to do, where lines tell that the leader before has come back."""
+    """Return the advice, changed if lines show that the former leader has come back."""
     is_back = any(change.lost_to is not None for change in changes)
     return AFTER_RETURN.get(check, check) if is_back else check
 
 
-def bad_between(
+def find_bad_change(
     changes: Iterable[LeaderChange], rejections: Iterable[Rejection]
 ) -> Rejection | None:
-    """Return the first rejection before which a change is known to lie that may have lost records."""
+    """Return the first rejection that follows a leader change that may have lost records."""
     bad = [change for change in changes if change.kind in BAD]
     return next(
         (
@@ -98,7 +100,7 @@ def bad_between(
 
 # ------------------------------------------------------------------ the controller's lines
 def _of_controller(event: UncleanChange, now_us: int) -> LeaderChange | None:
-    """Return what one of its lines tells; None: not of which leader epoch it is."""
+    """Return the leader change of one line; None if the line has no leader epoch."""
     if event.leader_epoch is None:
         return None
     is_after_leader = event.leader_before is not None
@@ -118,29 +120,29 @@ def _of_controller(event: UncleanChange, now_us: int) -> LeaderChange | None:
     )
 
 
-def _joined(one: LeaderChange, other: LeaderChange) -> LeaderChange:
-    """Return two lines about one election as one: a controller that starts tells it again, later."""
-    first, later = sorted((one, other), key=lambda change: change.seen_us)
-    is_of_last_known = ChangeKind.NOT_KNOWN in (one.kind, other.kind)
-    told = first if first.leader_before is not None else later
+def _merge_lines(line: LeaderChange, other: LeaderChange) -> LeaderChange:
+    """Merge two lines about one election: a controller that starts logs it again, later."""
+    first, later = sorted((line, other), key=lambda change: change.seen_us)
+    is_of_last_known = ChangeKind.NOT_KNOWN in (line.kind, other.kind)
+    source = first if first.leader_before is not None else later
     return replace(
         first,
         kind=ChangeKind.NOT_KNOWN if is_of_last_known else ChangeKind.UNCLEAN,
-        leader_before=told.leader_before,
-        leader_epoch_before=told.leader_epoch_before,
+        leader_before=source.leader_before,
+        leader_epoch_before=source.leader_epoch_before,
     )
 
 
 # ------------------------------------------------------------------ those of a leader that came back
-def _settled(change: LeaderChange | None, cut: _Cut, now_us: int) -> LeaderChange | None:
-    """Return a change with what the cut tells of it; None: the cut of a clean change.
+def _apply_cut(change: LeaderChange | None, cut: _Cut, now_us: int) -> LeaderChange | None:
+    """Return a change with the facts of the cut; None: the cut belongs to a clean change.
 
-    A clean one leaves what was committed; what else a replica had nobody was told of.
+    A clean change keeps committed records; other records of the replica were never acknowledged.
     """
     if change is None:
         if not cut.is_committed and cut.alone is None:
             return None
-        change = _unheard(cut, now_us)
+        change = _infer_change(cut, now_us)
     alone = cut.alone
     return replace(
         change,
@@ -154,14 +156,14 @@ def _settled(change: LeaderChange | None, cut: _Cut, now_us: int) -> LeaderChang
 
 
 def _leader_before(change: LeaderChange, cut: _Cut) -> BrokerId | None:
-    """Return who led before: whoever was alone in sync."""
+    """Return the former leader: the replica that was alone in sync."""
     if change.leader_before is not None or cut.alone is None:
         return change.leader_before
     return cut.alone.origin.broker_id
 
 
-def _unheard(cut: _Cut, now_us: int) -> LeaderChange:
-    """Return a change of which no controller's line was given."""
+def _infer_change(cut: _Cut, now_us: int) -> LeaderChange:
+    """Return a change for which there is no controller's line."""
     return LeaderChange(
         leader_epoch=cut.followed.leader_epoch,
         kind=ChangeKind.NOT_KNOWN,
@@ -177,11 +179,11 @@ def _unheard(cut: _Cut, now_us: int) -> LeaderChange:
 
 
 def _before(changes: Iterable[LeaderChange], cut: _Cut) -> LeaderChange | None:
-    """Return the latest change between the epoch that was cut and the one that is followed."""
+    """Return the latest change between the epoch of the cut and the epoch that is followed."""
     fitting = [
         change for change in changes if cut.epoch < change.leader_epoch <= cut.followed.leader_epoch
     ]
-    return max(fitting, key=lambda one: one.leader_epoch, default=None)
+    return max(fitting, key=lambda candidate: candidate.leader_epoch, default=None)
 
 
 def _cuts(lines: Sequence[LogEvent]) -> Iterator[_Cut]:
@@ -195,13 +197,13 @@ def _cuts(lines: Sequence[LogEvent]) -> Iterator[_Cut]:
             and _is_same_replica(line, event)
         ]
         starts = [
-            one
-            for one in own
-            if isinstance(one, FollowerStarted)
-            and one.leader_epoch > event.epoch
-            and _precedes(one, event)
+            own_line
+            for own_line in own
+            if isinstance(own_line, FollowerStarted)
+            and own_line.leader_epoch > event.epoch
+            and _precedes(own_line, event)
         ]
-        followed = max(starts, key=lambda one: _time(one, 0), default=None)
+        followed = max(starts, key=lambda own_line: _time(own_line, 0), default=None)
         is_cut = followed is not None and followed.log_end_offset > event.offset
         if followed is not None and is_cut and event.epoch_end == event.offset:
             yield _cut(event, event.epoch, followed, own)
@@ -211,12 +213,12 @@ def _cut(
     event: LogTruncated, epoch: int, followed: FollowerStarted, own: Iterable[_ByReplica]
 ) -> _Cut:
     watermarks, updates = list[int](), list[IsrUpdated]()
-    for one in own:
-        if isinstance(one, WatermarkWentBack) and one.offset == event.offset < one.offset_before:
-            watermarks.append(one.offset_before)
-        if isinstance(one, IsrUpdated) and _precedes(one, followed):
-            updates.append(one)
-    last = max(updates, key=lambda one: _time(one, 0), default=None)
+    for line in own:
+        if isinstance(line, WatermarkWentBack) and line.offset == event.offset < line.offset_before:
+            watermarks.append(line.offset_before)
+        if isinstance(line, IsrUpdated) and _precedes(line, followed):
+            updates.append(line)
+    last = max(updates, key=lambda line: _time(line, 0), default=None)
     return _Cut(
         start=event.offset,
         end=followed.log_end_offset,
@@ -227,15 +229,15 @@ def _cut(
     )
 
 
-def _is_same_replica(one: LogEvent, other: LogEvent) -> bool:
-    """Whether two lines are of one broker; a log line that does not tell is of its file."""
-    first, second = one.origin.broker_id, other.origin.broker_id
-    return one.origin.source == other.origin.source if None in (first, second) else first == second
+def _is_same_replica(line: LogEvent, other: LogEvent) -> bool:
+    """Whether two lines are of one broker; without a broker id they are compared by file."""
+    first, second = line.origin.broker_id, other.origin.broker_id
+    return line.origin.source == other.origin.source if None in (first, second) else first == second
 
 
-def _precedes(one: LogEvent, other: LogEvent) -> bool:
-    """Whether a line is not later; where no time is told, it is taken to be so."""
-    at, other_at = one.origin.at, other.origin.at
+def _precedes(line: LogEvent, other: LogEvent) -> bool:
+    """Whether a line is not later than another; True if one of them has no time."""
+    at, other_at = line.origin.at, other.origin.at
     return at is None or other_at is None or at <= other_at
 
 

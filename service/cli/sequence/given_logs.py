@@ -1,4 +1,6 @@
-"""Which logs were given: a controller's, and of which time, so that nobody is asked for it again."""
+"""The logs on the command line: whether one is a controller's and its time span, so that the advice
+does not ask for it again.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,12 @@ from typing import Final
 from collectors.broker_log.wording.times import HEAD, time_of
 from rules.facts.broker_log import LogEvent, UncleanChange
 
-CONTROLLER: Final = b"[QuorumController id="  # standby ones tell the same changes
+CONTROLLER: Final = b"[QuorumController id="  # standby controllers log the same changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenLog:
-    """One file, or what was piped; `first_at` and `last_at` are None where no line tells a time."""
+    """One file, or stdin; `first_at` and `last_at` are None if no line has a time."""
 
     name: str
     is_controllers: bool
@@ -30,14 +32,14 @@ class GivenLog:
 
 
 def describe_no_change(log: GivenLog) -> str:
-    """Return what a controller's log says of a partition of which it has no line."""
+    """Return the sentence that a controller's log shows no unclean change of a partition."""
     times = [at for at in (log.first_at, log.last_at) if at is not None]
     span = " to ".join(f"{at:%Y-%m-%d %H:%M:%S}" for at in times)
-    return f"That of the controller, {log.name}, tells of no unclean change from {span} UTC"
+    return f"The controller's log, {log.name}, shows no unclean change from {span} UTC"
 
 
 class LogReading:
-    """Watches the lines of one log go by."""
+    """Collects the facts about one log while its lines are read."""
 
     def __init__(self, name: str, zone: tzinfo) -> None:
         self._name = name
@@ -47,7 +49,7 @@ class LogReading:
         self._last_at: datetime | None = None
 
     def see(self, lines: list[bytes]) -> None:
-        """Observe some lines, in their order."""
+        """Take the next lines, in order."""
         if not self._is_controllers:
             self._is_controllers = any(CONTROLLER in line for line in lines)
         if self._first_at is None:
@@ -56,7 +58,7 @@ class LogReading:
 
     @property
     def given(self) -> GivenLog:
-        """Return what was seen of it."""
+        """Return the log with its facts so far."""
         return GivenLog(
             name=self._name,
             is_controllers=self._is_controllers,
@@ -65,7 +67,7 @@ class LogReading:
         )
 
     def _time(self, lines: Iterable[bytes]) -> datetime | None:
-        """Return the first time that lines tell."""
+        """Return the first time in the lines."""
         times = (time_of(line[:HEAD].decode(errors="replace"), self._zone) for line in lines)
         return next((at for at in times if at is not None), None)
 
@@ -73,13 +75,13 @@ class LogReading:
 def controllers_of(
     logs: Iterable[GivenLog], others: Iterable[LogEvent], timestamp: datetime | None
 ) -> GivenLog | None:
-    """Return a controller's log of that time, or one that tells of the partition; None: none."""
-    telling = {other.origin.source for other in others if isinstance(other, UncleanChange)}
+    """Return a controller's log that covers that time or names the partition; None if there is none."""
+    sources = {other.origin.source for other in others if isinstance(other, UncleanChange)}
     return next(
         (
             log
             for log in logs
-            if log.name in telling or (log.is_controllers and log.covers(timestamp))
+            if log.name in sources or (log.is_controllers and log.covers(timestamp))
         ),
         None,
     )

@@ -1,8 +1,8 @@
-"""The rounds that `tidemark sequence explain` makes where it may ask the brokers.
+"""The rounds that `tidemark sequence explain` makes if it may query the brokers.
 
-The pasted lines stand in the first round as if they had just been read; the rounds after it answer
-what they leave open. Nothing is known of the time before, so that only what the logs of the
-partitions still show can be proven, and what other given lines tell of leaders that changed.
+The first round takes the pasted lines as if they had just been read; later rounds answer the questions
+that are left. Nothing is known of the time before, so that a proof can only use what the logs of the
+partitions still hold, and what other pasted lines show of leader changes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from rules.facts.broker_log import BrokerLog, LogEvent, partition_of
-from rules.facts.episodes import ChangeKind, Episode, EpisodeKey, LeaderChange, joined_changes
+from rules.facts.episodes import ChangeKind, Episode, EpisodeKey, LeaderChange, merge_changes
 from rules.facts.gap import Gap, GapScope
 from rules.facts.identity import TopicPartition
 from rules.facts.memory import Memory
@@ -29,7 +29,7 @@ from rules.sequence.requests import questions_of
 from rules.transactions.listing import gaps_about
 from rules.view import View
 from service.cli.sequence.explaining import ReadEvent, without_change
-from service.cli.sequence.given_changes import bad_between, check_after
+from service.cli.sequence.given_changes import check_after, find_bad_change
 from service.cli.sequence.given_logs import GivenLog, describe_no_change
 from service.observe.cluster_reader import Scope
 from service.observe.watch import SnapshotSource
@@ -39,10 +39,10 @@ Row = dict[str, Any]
 Ends = dict[tuple[TopicPartition, int], int]  # partition and leader epoch -> where it ended
 
 AT_MOST: Final = 4  # rounds: two decide, and one may fail
-ZONES_APART: Final = timedelta(hours=12)  # so far west of UTC a line may have been written at most
+ZONES_APART: Final = timedelta(hours=12)  # the farthest a time zone lies west of UTC
 ZONE_SETTLES: Final = (
-    "How old the lines are: a client tries again for 120 s. Say in which zone their times are "
-    "(`--time-zone`), or ask again when these have passed."
+    "The age of the lines: a client tries again for 120 s. Give the time zone of their times "
+    "(`--time-zone`), or run this again after 120 s."
 )
 NO_GROUP: Final = re.compile(r"(?!)")
 CONCERNED: Final = frozenset({
@@ -53,7 +53,7 @@ CONCERNED: Final = frozenset({
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedRounds:
-    """What the rounds found out."""
+    """The result of the rounds."""
 
     rows: list[Row]  # of the events, each with its lines
     gaps: tuple[Gap, ...]
@@ -62,15 +62,17 @@ class ObservedRounds:
 def observe(
     source: SnapshotSource, events: Sequence[ReadEvent], *, is_zone_given: bool = False
 ) -> ObservedRounds:
-    """Ask the brokers what given lines leave open.
+    """Query the brokers for what pasted lines leave open.
 
-    `is_zone_given`: the zone of the lines' times was given, and not taken for granted.
+    `is_zone_given`: the time zone of the lines was set by an option, and is not the default.
 
     Raises:
-        CollectError: the cluster cannot be asked at all.
+        CollectError: the cluster cannot be read at all.
     """
     rejections = [line for event in events for line in event.pasted.rejections]
-    rounds = _Rounds(source, _topics_of(rejections), _Given(events, is_zone_given=is_zone_given))
+    rounds = _Rounds(
+        source, _topics_of(rejections), _PastedEvents(events, is_zone_given=is_zone_given)
+    )
     view = rounds.make(rejections)
     for _ in range(AT_MOST - 1):
         if not rounds.questions:
@@ -82,18 +84,20 @@ def observe(
 
 
 class _Rounds:
-    """Makes rounds that answer what the ones before left open."""
+    """Makes rounds, each with the questions that the one before left open."""
 
-    def __init__(self, source: SnapshotSource, topics: re.Pattern[str], given: _Given) -> None:
+    def __init__(
+        self, source: SnapshotSource, topics: re.Pattern[str], lines: _PastedEvents
+    ) -> None:
         self._source = source
         self._topics = topics
-        self.given = given
+        self.given = lines
         self._memory: Memory | None = None
         self.questions: tuple[Question, ...] = ()
         self.ends: Ends = {}
 
     def make(self, events: Iterable[LogEvent] = ()) -> View:
-        """Make one round in which these lines are read."""
+        """Make one round that takes these lines."""
         scope = Scope(topics=self._topics, groups=NO_GROUP, questions=self.questions)
         snapshot = self._source.read(scope)
         log = BrokerLog(is_read=True, events=tuple(_written_before(snapshot.taken_at, events)))
@@ -103,8 +107,8 @@ class _Rounds:
         is_open = any(
             not episode.verdict.is_confirmed for episode in view.memory.sequences.episodes
         )
-        asked = questions_of(view) if is_open else ()  # nobody waits for a client here
-        self.questions = (*asked, *_of_epochs(view, self.ends))
+        questions = questions_of(view) if is_open else ()  # confirmed verdicts need no more
+        self.questions = (*questions, *_of_epochs(view, self.ends))
         return view
 
 
@@ -114,9 +118,9 @@ def _topics_of(events: Iterable[LogEvent]) -> re.Pattern[str]:
 
 
 def _written_before(now: datetime, events: Iterable[LogEvent]) -> Iterable[LogEvent]:
-    """Give events without times that are still to come: they are of another zone than was said.
+    """Yield events, without their times if these are in the future: the time zone must be wrong.
 
-    A line that seems younger than the present leader epoch would be held for a part of it.
+    A line that seems younger than the current leader epoch would be taken for a part of it.
     """
     for event in events:
         at = event.origin.at
@@ -125,12 +129,12 @@ def _written_before(now: datetime, events: Iterable[LogEvent]) -> Iterable[LogEv
 
 
 # ------------------------------------------------------------------ where older epochs ended
-def _of_epochs(view: View, known: Ends) -> Iterable[EpochEndQuestion]:
-    """Ask where the epochs ended in which the last accepted batches were appended."""
-    appended = (_appended(view, one) for one in view.memory.sequences.open.values())
-    wanted = {place for place in appended if place is not None and place not in known}
-    if wanted:
-        names, epochs = zip(*sorted(wanted), strict=True)
+def _of_epochs(view: View, ends: Ends) -> Iterable[EpochEndQuestion]:
+    """Yield the question where the epochs ended in which the last accepted batches were appended."""
+    appended = (_appended(view, episode) for episode in view.memory.sequences.open.values())
+    places = {place for place in appended if place is not None and place not in ends}
+    if places:
+        names, epochs = zip(*sorted(places), strict=True)
         rows = [row_of(view.snapshot, name) for name in names]
         yield EpochEndQuestion(
             view.snapshot.partitions, np.array(rows, np.int64), np.array(epochs, np.int64)
@@ -148,16 +152,21 @@ def _appended(view: View, episode: Episode) -> tuple[TopicPartition, int] | None
 
 
 def _ends(view: View) -> Ends:
-    told, index = view.snapshot.epoch_ends, view.snapshot.partitions.index
-    answers = zip(told.row.tolist(), told.epoch.tolist(), told.end_offset.to_list(), strict=True)
+    epoch_ends, index = view.snapshot.epoch_ends, view.snapshot.partitions.index
+    answers = zip(
+        epoch_ends.row.tolist(),
+        epoch_ends.epoch.tolist(),
+        epoch_ends.end_offset.to_list(),
+        strict=True,
+    )
     return {
         (index.topic_partition(row), epoch): end for row, epoch, end in answers if end is not None
     }
 
 
-# ------------------------------------------------------------------ what other lines tell
-class _Given:
-    """What is known of the time of the lines, by partition and producer."""
+# ------------------------------------------------------------------ what other lines show
+class _PastedEvents:
+    """The pasted events, by partition and producer, and whether their time zone is known."""
 
     def __init__(self, events: Iterable[ReadEvent], *, is_zone_given: bool) -> None:
         self._events: dict[EpisodeKey, list[ReadEvent]] = {}
@@ -165,79 +174,79 @@ class _Given:
             first = event.pasted.rejections[0]
             key = partition_of(first), first.producer_id
             self._events.setdefault(key, []).append(event)
-        self._is_zone_told = is_zone_given
+        self._is_zone_given = is_zone_given
 
     def of(self, episode: Episode) -> Sequence[ReadEvent]:
-        """Return what was read of an episode."""
+        """Return the pasted events of an episode."""
         return self._events.get(episode.key, ())
 
     def put_into(self, memory: Memory) -> Memory:
-        """Return a memory whose episodes know it; after the round that began them."""
-        known = memory.sequences
-        told = {key: self._put_into(episode) for key, episode in known.open.items()}
-        return replace(memory, sequences=replace(known, open=told))
+        """Return the memory with the pasted leader changes added to its episodes."""
+        sequences = memory.sequences
+        open_episodes = {key: self._put_into(episode) for key, episode in sequences.open.items()}
+        return replace(memory, sequences=replace(sequences, open=open_episodes))
 
     def _put_into(self, episode: Episode) -> Episode:
         changes = _changes(self.of(episode))
         if not changes:
             return episode
-        episode = replace(episode, changes=joined_changes(episode.changes, changes))
-        if bad_between(changes, episode.rejections) is None:
+        episode = replace(episode, changes=merge_changes(episode.changes, changes))
+        if find_bad_change(changes, episode.rejections) is None:
             return episode
         return replace(episode, last_seen_us=self._last_us(episode))
 
     def _last_us(self, episode: Episode) -> int:
-        """Return when it was rejected last, or a later time: its client had at least so long."""
+        """Return an upper bound of the time of the last rejection."""
         times = [rejection.last_us for rejection in episode.rejections]
-        known = [time for time in times if time is not None]
-        if len(known) < len(times):
+        stamped = [time for time in times if time is not None]
+        if len(stamped) < len(times):
             return episode.last_seen_us
-        late = 0 if self._is_zone_told else ZONES_APART // MICROSECOND
-        return min(episode.last_seen_us, max(known) + late)
+        late = 0 if self._is_zone_given else ZONES_APART // MICROSECOND
+        return min(episode.last_seen_us, max(stamped) + late)
 
     def has_doubtful_time(self, episode: Episode) -> bool:
-        """Whether it would be told what became of it if the zone of its lines were known."""
+        """Whether the verdict only waits for the time zone of the lines."""
         is_waiting = episode.verdict.reason is SequenceReason.UNCLEAN_CHANGE
-        return is_waiting and not self._is_zone_told
+        return is_waiting and not self._is_zone_given
 
 
 def _changes(events: Iterable[ReadEvent]) -> tuple[LeaderChange, ...]:
-    found = {change.leader_epoch: change for event in events for change in event.changes}
-    return tuple(found[epoch] for epoch in sorted(found))
+    by_epoch = {change.leader_epoch: change for event in events for change in event.changes}
+    return tuple(by_epoch[epoch] for epoch in sorted(by_epoch))
 
 
-# ------------------------------------------------------------------ what is told
+# ------------------------------------------------------------------ the answer
 def _row(view: View, episode: Episode, rounds: _Rounds) -> Row:
-    """Return an event as a service would tell it, with what the brokers say now."""
-    ended, given = rounds.ends, rounds.given.of(episode)
+    """Return an event as the API of a service shows it, with the current state of the brokers."""
+    ended, read_events = rounds.ends, rounds.given.of(episode)
     row = row_of(view.snapshot, episode.name)
-    found, appended = episode_row(episode), _appended(view, episode)
+    own_row, appended = episode_row(episode), _appended(view, episode)
     offsets = view.snapshot.offsets
     now = {
         "leader_epoch_now": None if row is None else offsets.leader_epoch[row],
         "log_end_offset_now": None if row is None else offsets.log_end_offset[row],
         "appended_epoch_end": None if appended is None else ended.get(appended),
     }
-    told = {
-        **found,
-        "id": None,  # nobody else knows it
-        "check": check_after(found["check"], _changes(given)),
-        "evidence": {**found["evidence"], **now},
+    document = {
+        **own_row,
+        "id": None,  # no service has it
+        "check": check_after(own_row["check"], _changes(read_events)),
+        "evidence": {**own_row["evidence"], **now},
         "lines": [line_row(rejection) for rejection in episode.rejections],
         "changes": [change_row(change) for change in episode.changes],
-        "next_command": next_command(episode, given),
+        "next_command": next_command(episode, read_events),
     }
     if rounds.given.has_doubtful_time(episode):
-        return {**told, "needed_evidence": ZONE_SETTLES}
-    log = _controllers_log(given)
+        return {**document, "needed_evidence": ZONE_SETTLES}
+    log = _controllers_log(read_events)
     if log is None or episode.changes or not _is_open(episode):
-        return told
-    needed_evidence = f"The log of the broker that led before. {describe_no_change(log)}."
-    return {**told, "needed_evidence": needed_evidence, "check": without_change(log)}
+        return document
+    needed_evidence = f"The log of the former leader. {describe_no_change(log)}."
+    return {**document, "needed_evidence": needed_evidence, "check": without_change(log)}
 
 
-def _controllers_log(given: Sequence[ReadEvent]) -> GivenLog | None:
-    logs = (event.controllers_log for event in given)
+def _controllers_log(read_events: Sequence[ReadEvent]) -> GivenLog | None:
+    logs = (event.controllers_log for event in read_events)
     return next((log for log in logs if log is not None), None)
 
 
@@ -246,18 +255,18 @@ def _is_open(episode: Episode) -> bool:
     return is_bad and not episode.verdict.is_confirmed
 
 
-def next_command(episode: Episode, given: Sequence[ReadEvent] = ()) -> str | None:
-    """Return what to type next; capital letters are to be filled in. None: nothing is left to read.
+def next_command(episode: Episode, read_events: Sequence[ReadEvent] = ()) -> str | None:
+    """Return the next command, with capital letters for what to fill in; None: nothing is left to read.
 
-    The controller's log says whether a change was unclean; that of the broker that led before, when
-    it came back, how much it cut away.
+    The controller's log shows whether a change was unclean; that of the former leader, once it is
+    back, how much it truncated.
     """
     name = episode.name
     if name is None or not _is_open(episode):
         return None
     if any(change.epoch_end is not None for change in episode.changes):
         return None  # that log was given
-    if _controllers_log(given) is not None or any(
+    if _controllers_log(read_events) is not None or any(
         change.kind is ChangeKind.UNCLEAN for change in episode.changes
     ):
         return f"grep -e 'Follower {name} starts' -e 'Truncating partition {name} ' OLD_LEADER_LOGS"

@@ -1,4 +1,4 @@
-"""Lines about a partition beside those that refuse a sequence: they often settle what it was."""
+"""Other lines about a partition than rejections of sequences: they often decide the cause."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ WORDS: Final = {
 
 
 def other_line_rows(lines: Iterable[LogEvent]) -> list[Row]:
-    """Return lines about one partition for programs, in the order of their times.
+    """Return lines about one partition as JSON rows, ordered by time.
 
-    One broker tells in several files what belongs together.
+    One broker writes lines that belong together into several files.
     """
     events = sorted(lines, key=_time)
     return [_row(event, _end_before(events[:place], event)) for place, event in enumerate(events)]
@@ -50,7 +50,7 @@ def _time(event: LogEvent) -> tuple[bool, float]:
 
 
 def _end_before(earlier: Sequence[LogEvent], event: LogEvent) -> int | None:
-    """Return where the log of the broker of an event had ended, as its lines before tell."""
+    """Return the log end offset of the event's broker, by the lines before it."""
     for other in reversed(earlier):
         is_its_own = other.origin.broker_id == event.origin.broker_id is not None
         if is_its_own and isinstance(other, (FollowerStarted, LogLoaded)):
@@ -68,55 +68,59 @@ def _row(event: LogEvent, end: int | None) -> Row:
 
 
 def explanation(event: LogEvent, end: int | None = None) -> str:
-    """Return what a line tells, in a sentence; `end` is where the log of its broker had ended."""
+    """Return the meaning of a line as a sentence; `end` is its broker's log end offset before it."""
     match event:
         case SequenceRejected():
-            told = "a batch was rejected because of its sequence"
+            sentence = "a batch was rejected because of its sequence"
         case EpochRejected():
-            told = (
+            sentence = (
                 f"a batch of the older producer epoch {event.producer_epoch} was rejected: ordinary "
                 "once, after a client gave up a batch"
             )
         case IsrShrunk():
             left = ", ".join(map(str, event.isr))
-            told = f"a leader asks for an ISR of {left}, which the controller may refuse"
+            sentence = f"a leader requests an ISR of {left}, which the controller may reject"
         case IsrUpdated():
             left = ", ".join(map(str, event.isr)) or "nobody"
-            told = f"the ISR is {left}: what all of these have is acknowledged from then on"
+            sentence = (
+                f"the ISR is {left}: from then on records that all of these have are acknowledged"
+            )
         case UncleanChange():
-            told = _unclean(event)
+            sentence = _describe_unclean(event)
         case LogLoaded():
-            told = f"a broker has started, and its log ends at {event.log_end_offset}"
+            sentence = f"a broker has started, and its log ends at {event.log_end_offset}"
         case FollowerStarted():
             end, epoch = event.log_end_offset, event.leader_epoch
-            told = f"a broker follows in leader epoch {epoch}, and its own log ends at {end}"
+            sentence = f"a broker follows in leader epoch {epoch}, and its own log ends at {end}"
         case LogTruncated():
-            told = _truncated(event, end)
+            sentence = _describe_truncation(event, end)
         case WatermarkWentBack():
             gone = event.offset_before - event.offset
-            told = (
+            sentence = (
                 f"the high watermark of a replica went back from {event.offset_before} to "
-                f"{event.offset}: it cut {offsets(gone)} that it took for committed"
+                f"{event.offset}: it truncated {offsets(gone)} that it took for committed"
             )
         case _:
             assert_never(event)
-    return told
+    return sentence
 
 
-def _unclean(event: UncleanChange) -> str:
+def _describe_unclean(event: UncleanChange) -> str:
     leader = "a broker" if event.leader is None else f"broker {event.leader}"
     before = "" if event.leader_before is None else f" after broker {event.leader_before}"
-    return f"{leader} became leader{before} by an unclean election: records may be gone"
+    return f"{leader} became leader{before} by an unclean election: records may be lost"
 
 
-def _truncated(event: LogTruncated, end: int | None) -> str:
-    told = f"a replica cut its log at {event.offset}"
+def _describe_truncation(event: LogTruncated, end: int | None) -> str:
+    sentence = f"a replica truncated its log to {event.offset}"
     if event.epoch is None:
-        return f"{told}, which is ordinary when it starts"
-    told = f"{told}, where leader epoch {event.epoch} ends for its leader"
+        return f"{sentence}, which is usual when it starts"
+    sentence = f"{sentence}, where leader epoch {event.epoch} ends for its leader"
     if end is None:
-        return told
+        return sentence
     if end <= event.offset:
-        return f"{told}: nothing, its own log ended at {end}"
+        return f"{sentence}: nothing, its own log ended at {end}"
     many = offsets(end - event.offset)
-    return f"{told}: [{event.offset}, {end}) was cut there, {many} that its leader does not have"
+    return (
+        f"{sentence}: [{event.offset}, {end}) is gone there, {many} that its leader does not have"
+    )

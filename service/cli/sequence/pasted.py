@@ -1,7 +1,7 @@
-"""What pasted lines tell, put together: the rejections of one producer on one partition are one event.
+"""Group pasted lines into events: the rejections of one producer on one partition.
 
-A log may hold days, and a producer more than one error: what lies further apart than a client
-tries again is another event. What is kept is bounded; what finds no space is counted.
+A log may cover days, and a producer may have several errors: rejections further apart than a client's
+retries are separate events. Memory is bounded; what exceeds the limits is counted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Numbers: TypeAlias = tuple[str, int, int | None, int | None]
 
 @dataclass(slots=True, kw_only=True)
 class PastedEvent:
-    """Rejections that belong together, as far as they are kept."""
+    """Rejections of one event, up to `REJECTIONS` of them."""
 
     rejections: list[SequenceRejected] = field(default_factory=list)
     not_kept: int = 0
@@ -53,7 +53,7 @@ class PastedEvent:
         return self.first_at - TOGETHER <= at <= self.last_at + TOGETHER
 
     def add(self, rejection: SequenceRejected) -> None:
-        """Take a rejection, or count it where there is no space."""
+        """Add a rejection, or count it if there are too many."""
         at = rejection.origin.at
         if at is not None:
             self.first_at = at if self.first_at is None else min(self.first_at, at)
@@ -66,45 +66,48 @@ class PastedEvent:
 
     @property
     def brokers(self) -> list[int]:
-        """Return the brokers that rejected, as far as the lines tell."""
-        known = {rejection.origin.broker_id for rejection in self.rejections}
-        return sorted(broker for broker in known if broker is not None)
+        """Return the brokers that rejected, as far as the lines name them."""
+        broker_ids = {rejection.origin.broker_id for rejection in self.rejections}
+        return sorted(broker for broker in broker_ids if broker is not None)
 
 
 class Pasted:
-    """Collects what lines tell, in the order in which they are read."""
+    """Collects the events of lines, in the order in which they are read."""
 
     def __init__(self) -> None:
         self.events: list[PastedEvent] = []  # in the order of their first lines
         self._of_place: dict[Place, deque[PastedEvent]] = {}
         # By topic, else by its id, and partition; then by kind, so that none crowds out another.
         self._beside: dict[tuple[str, int], dict[type, deque[LogEvent]]] = {}
-        self.old_epochs = 0  # lines that refuse an older producer epoch
-        self.not_kept = 0  # rejections that found no space
+        self.old_epochs = 0  # lines that reject an older producer epoch
+        self.not_kept = 0  # rejections beyond the limits
 
-    def add(self, found: Iterable[LogEvent]) -> None:
-        """Take what some lines tell."""
-        for event in found:
+    def add(self, events: Iterable[LogEvent]) -> None:
+        """Take the events of some lines."""
+        for event in events:
             if isinstance(event, SequenceRejected):
-                self._rejected(event)
+                self._add_rejection(event)
                 continue
             self.old_epochs += isinstance(event, EpochRejected)
             self._keep_beside(event)
 
     def beside(self, event: PastedEvent) -> list[LogEvent]:
-        """Return the last other lines about the partition of an event; an older topic is another."""
+        """Return the last other lines about the partition of an event, without those of a deleted topic."""
         first = event.rejections[0]
         topic_ids = {rejection.topic_id for rejection in event.rejections} - {None}
         return [
             other
-            for topic in (first.topic, *sorted(one for one in topic_ids if one is not None))
+            for topic in (
+                first.topic,
+                *sorted(topic_id for topic_id in topic_ids if topic_id is not None),
+            )
             if topic is not None and first.partition is not None
             for kind in self._beside.get((topic, first.partition), {}).values()
             for other in kind
             if not (topic_ids and _is_of_another_topic(other, topic_ids))
         ]
 
-    def _rejected(self, rejection: SequenceRejected) -> None:
+    def _add_rejection(self, rejection: SequenceRejected) -> None:
         place = (rejection.topic, rejection.partition, rejection.producer_id)
         lately = self._of_place.get(place, ())
         event = next((event for event in reversed(lately) if event.takes(rejection)), None)
@@ -128,9 +131,9 @@ class Pasted:
 
 
 def _is_of_another_topic(event: LogEvent, topic_ids: Container[TopicId | None]) -> bool:
-    """Whether a line tells a topic id, and not that of the rejections."""
-    told = event.topic_id if isinstance(event, (LogLoaded, UncleanChange)) else None
-    return told is not None and told not in topic_ids
+    """Whether a line has a topic id, and not that of the rejections."""
+    topic_id = event.topic_id if isinstance(event, (LogLoaded, UncleanChange)) else None
+    return topic_id is not None and topic_id not in topic_ids
 
 
 def _numbers(rejection: SequenceRejected) -> Numbers:

@@ -1,4 +1,4 @@
-"""How far a long text is read, for whoever waits at a terminal."""
+"""The progress of reading a long text, for a person at a terminal."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ CLEAR: Final = "\r\x1b[K"
 
 
 class Progress:
-    """Counts lines and bytes on a line of stderr that is gone in the end; elsewhere nothing."""
+    """Shows counts of lines and bytes on stderr while it is a terminal, and clears them at the end."""
 
     def __init__(self) -> None:
         self._is_shown = sys.stderr is not None and sys.stderr.isatty()
-        self._told_at = clock.monotonic()  # what is done soon needs no count
-        self._has_told = False
+        self._printed_at = clock.monotonic()  # a short text shows no count
+        self._has_printed = False
 
     def __enter__(self) -> Self:
         return self
@@ -33,11 +33,11 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._has_told:
+        if self._has_printed:
             click.echo(CLEAR, err=True, nl=False)
 
     def over(self, batches: Iterator[list[bytes]]) -> Iterator[list[bytes]]:
-        """Give what is given, and tell now and then how much that was."""
+        """Yield the batches, and print now and then how much was read."""
         if not self._is_shown:
             yield from batches
             return
@@ -46,12 +46,12 @@ class Progress:
             yield batch
             lines += len(batch)
             size += sum(map(len, batch)) + len(batch)
-            self._tell(lines, size)
+            self._print(lines, size)
 
-    def _tell(self, lines: int, size: int) -> None:
+    def _print(self, lines: int, size: int) -> None:
         now = clock.monotonic()
-        if now - self._told_at < EVERY_SECONDS:
+        if now - self._printed_at < EVERY_SECONDS:
             return
-        told = f"{lines:,} lines, {size / MEGABYTE:,.0f} MB"
-        click.echo(f"{CLEAR}{told}", err=True, nl=False)
-        self._told_at, self._has_told = now, True
+        count = f"{lines:,} lines, {size / MEGABYTE:,.0f} MB"
+        click.echo(f"{CLEAR}{count}", err=True, nl=False)
+        self._printed_at, self._has_printed = now, True

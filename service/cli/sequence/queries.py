@@ -1,5 +1,5 @@
-"""What is asked of a running Tidemark about sequences, and what its answers mean: a list of nothing
-means something only if the service reads the brokers' logs and sees.
+"""Query a running Tidemark for sequence events, and judge its answers: an empty list means that there
+are none only if the service reads the brokers' logs and observes everything.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from rules.facts.sequence_verdicts import SequenceClass
-from service.cli.loss.asking import PLACE, Api, Row, blind_spots
+from service.cli.loss.queries import PLACE, Api, Row, blind_spots
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.gaps import gaps_of
 
 EPISODE_ID: Final = re.compile(r"[0-9a-f]{12}")
-IN_FULL: Final = 50  # events, each asked for by itself
-SEEING: Final = ("sequence_gap_loss",)  # what it cannot judge may be lost
+IN_FULL: Final = 50  # events, each fetched by itself
+SEEING: Final = ("sequence_gap_loss",)  # records may be lost where it cannot judge
 NO_SOURCE: Final = (
-    "no log of a broker is read, and nobody sends lines: what was rejected is not known "
+    "rejected batches are not known: the service reads no broker's log, and no lines are sent to it "
     "(docs/broker-log.md)"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """Events, and what keeps the service from knowing all of them."""
+class SequenceReport:
+    """Events, and the errors because of which there may be more."""
 
     server: str
     cluster: str
@@ -36,7 +36,7 @@ class Known:
 
     @property
     def exit_code(self) -> ExitCode:
-        """Return what a script learns from a list."""
+        """Return the exit code for a list."""
         losses = [row for row in self.sequences if row.get("class") == SequenceClass.LOSS]
         if any(not row.get("is_investigating") for row in losses):
             return ExitCode.LOST
@@ -56,54 +56,54 @@ class Known:
         }
 
 
-def ask(api: Api, asked: Mapping[str, str | int]) -> Known:
-    """Return the events that match; `asked` are parameters of `/sequences`."""
-    pages = list(api.pages("sequences", **asked))
-    return _known(api, [row for page in pages for row in page["items"]], pages[-1])
+def list_sequences(api: Api, parameters: Mapping[str, str | int]) -> SequenceReport:
+    """Return the events that match; `parameters` are those of `/sequences`."""
+    pages = list(api.pages("sequences", **parameters))
+    return _build_report(api, [row for page in pages for row in page["items"]], pages[-1])
 
 
-def fetch(api: Api, name: str) -> Known | None:
-    """Return an event by its id, or all of a partition; of that the open ones, if there are any.
+def fetch_sequences(api: Api, name: str) -> SequenceReport | None:
+    """Return an event by its id, or those of a partition: the open ones, or all if none is open.
 
-    None: the name is neither.
+    None: the name is neither an id nor a partition.
     """
     if EPISODE_ID.fullmatch(name):
-        found = api.find(f"sequences/{name}")
-        page = found or api.get("sequences", limit=1)  # an older Tidemark has none at all
-        return _known(api, [] if found is None else [_told(found)], page)
+        detail = api.find(f"sequences/{name}")
+        page = detail or api.get("sequences", limit=1)  # an older Tidemark has none at all
+        return _build_report(api, [] if detail is None else [_merge_details(detail)], page)
     place = PLACE.fullmatch(name)
     if place is None:
         return None
     of_place = {"topic": place[1], "partition": int(place[2])}
-    known = ask(api, of_place)
-    return known if known.sequences else ask(api, {**of_place, "state": "all"})
+    report = list_sequences(api, of_place)
+    return report if report.sequences else list_sequences(api, {**of_place, "state": "all"})
 
 
-def with_lines(api: Api, known: Known, is_wanted: Callable[[Row], bool]) -> Known:
-    """Return the events that are wanted, each with its distinct rejections; the newest of many."""
-    wanted = [row for row in known.sequences if is_wanted(row)][:IN_FULL]
-    details = (api.find(f"sequences/{row['id']}") for row in wanted)
-    rows = tuple(_told(detail) for detail in details if detail is not None)
-    return replace(known, sequences=rows)
+def add_lines(api: Api, report: SequenceReport, accepts: Callable[[Row], bool]) -> SequenceReport:
+    """Return the accepted events, each with its distinct rejections; at most `IN_FULL`."""
+    chosen = [row for row in report.sequences if accepts(row)][:IN_FULL]
+    details = (api.find(f"sequences/{row['id']}") for row in chosen)
+    rows = tuple(_merge_details(detail) for detail in details if detail is not None)
+    return replace(report, sequences=rows)
 
 
-def is_there(api: Api, topic: str | None) -> str | None:
-    """Return what a filter names that the cluster does not have, None if it has it."""
+def find_missing(api: Api, topic: str | None) -> str | None:
+    """Return which filter matches nothing in the cluster, None if it matches."""
     if topic is None or api.get("partitions", topic=topic, limit=1)["items"]:
         return None
     return f"no topic matches {topic!r}"
 
 
-def _told(detail: Row) -> Row:
-    """Return an event with what only its own page tells."""
+def _merge_details(detail: Row) -> Row:
+    """Return an event with the fields that only its own document has."""
     more = {name: detail.get(name) for name in ("lines", "changes")}
     return {**detail["sequence"], **more}
 
 
-def _known(api: Api, rows: Sequence[Row], page: Row) -> Known:
+def _build_report(api: Api, rows: Sequence[Row], page: Row) -> SequenceReport:
     status = api.get("status")
     gaps = gaps_of(api, status)
-    return Known(
+    return SequenceReport(
         server=api.server,
         cluster=str(status.get("cluster")),
         as_of=page["as_of"],

@@ -1,4 +1,4 @@
-"""Log lines from a file or a pipe, as a stream: what is pasted may be three lines or a day's log.
+"""Log lines from a file or a pipe, as a stream: it may have three lines or a day's log.
 
 Only bytes are read here: a log may be in any encoding, and a file may be anything.
 """
@@ -13,10 +13,10 @@ from typing import BinaryIO, Final
 from collectors.broker_log.files import packing_of
 
 MAX_LINE: Final = 1_000_000  # bytes; the rest of a longer line is read and left out
-BATCH: Final = 10_000  # lines that are given at a time
+BATCH: Final = 10_000  # lines per batch
 STANDARD_INPUT: Final = "-"
 
-# How the text of a file of another kind is had.
+# The command that prints the text of a file of another kind.
 TOOLS: Final = {
     "compressed with gzip": "zcat",
     "compressed with zstd": "zstdcat",
@@ -30,10 +30,10 @@ TOOLS: Final = {
 
 
 class UnusableInputError(Exception):
-    """What was given is no text of lines; it says what to do. It never leaves the command."""
+    """The input is no text of lines; the message says what to do. It never leaves the command."""
 
 
-def opened(path: Path) -> BinaryIO:
+def open_log(path: Path) -> BinaryIO:
     """Open a file.
 
     Raises:
@@ -46,7 +46,7 @@ def opened(path: Path) -> BinaryIO:
 
 
 def batches(stream: BinaryIO, name: str) -> Iterator[list[bytes]]:
-    """Give the lines of a stream without their ends, many at a time.
+    """Yield the lines of a stream in batches, without line ends.
 
     Raises:
         UnusableInputError: it is of another kind, or cannot be read to its end.
@@ -90,5 +90,5 @@ def _check(line: bytes, name: str) -> None:
     kind = packing_of(line)
     if kind is not None:
         file = "" if name == STANDARD_INPUT else f" {shlex.quote(name)}"
-        told = f"{name} is {kind}: {TOOLS[kind]}{file} | tidemark sequence explain -"
-        raise UnusableInputError(told)
+        message = f"{name} is {kind}: {TOOLS[kind]}{file} | tidemark sequence explain -"
+        raise UnusableInputError(message)

@@ -1,6 +1,6 @@
-"""Events of sequences for a person at 3 a.m.: what it is, what would decide, what to do.
+"""Sequence events for a person at 3 a.m.: what is wrong, what would decide, what to do.
 
-Rows are JSON, some of a Tidemark that may be newer: what it does not tell is left out.
+Rows are JSON of a Tidemark that may be newer: absent fields are left out.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from rich.text import Text
 from rules.facts.rejections import SEQUENCES
 from rules.facts.sequence_verdicts import Phase, SequenceClass
 from rules.sequence.numbers import RANK
-from rules.sequence.words import counted
-from service.cli.sequence.asking import Known
+from rules.sequence.words import format_count
+from service.cli.sequence.queries import SequenceReport
 from service.cli.terminal.columns import Rows, lines
 from service.cli.terminal.printable import printable
 from service.cli.terminal.showing import ABSENT, SHOWN
@@ -47,56 +47,56 @@ COLUMNS: Final = {
 
 
 def worst_first(rows: Sequence[Row]) -> list[Row]:
-    """Return rows by their class, the worst first; of one class those that are sure."""
+    """Sort rows by class, the worst first; within a class confirmed rows first."""
     order = {str(class_): place for place, class_ in enumerate(RANK)}
     return sorted(rows, key=lambda row: (order.get(row.get("class", ""), -1), row.get("phase", "")))
 
 
 def counts(rows: Sequence[Row]) -> str:
-    """Return how many there are of each class, the worst first."""
-    found = Counter(said(row) for row in worst_first(rows))
-    return ", ".join(f"{count} {what}" for what, count in found.items())
+    """Return the number of rows by class, the worst first."""
+    by_class = Counter(said(row) for row in worst_first(rows))
+    return ", ".join(f"{count} {what}" for what, count in by_class.items())
 
 
 def said(row: Row) -> str:
-    """Return the class and how sure it is."""
+    """Return the class and its phase."""
     sure = "" if row.get("phase") is None else f" ({row['phase']})"
     return printable(f"{row.get('class')}{sure}")
 
 
-def listed(known: Known) -> Iterator[RenderableType]:
-    """Give a list: the cluster, the time, how much of each class, whether that is all, the rows."""
-    rows = known.sequences
+def render_list(report: SequenceReport) -> Iterator[RenderableType]:
+    """Yield a list: cluster, time, counts by class, whether the list is complete, the rows."""
+    rows = report.sequences
     yield Text.assemble(
-        (f"cluster {printable(known.cluster)}", "bold"),
-        f"  as of {timestamp(_timestamp(known.as_of))}  {counts(rows) or 'nothing is known'}  ",
-        ("not complete", "bold yellow") if known.errors else ("complete", "green"),
+        (f"cluster {printable(report.cluster)}", "bold"),
+        f"  as of {timestamp(_timestamp(report.as_of))}  {counts(rows) or 'no event is known'}  ",
+        ("not complete", "bold yellow") if report.errors else ("complete", "green"),
     )
     if rows:
         yield table(rows)
-        yield Text("What it is, and what to do: tidemark sequence show ID")
+        yield Text("Details and next steps: tidemark sequence show ID")
 
 
 def table(rows: Sequence[Row]) -> Rows:
     """Return one line per event."""
     more = f"{len(rows) - SHOWN} more (-o json)" if len(rows) > SHOWN else None
-    found = Rows(COLUMNS, caption=more)
+    grid = Rows(COLUMNS, caption=more)
     for row in rows[:SHOWN]:
-        found.add(_cells(row), style=_style(row))
-    return found
+        grid.add(_cells(row), style=_style(row))
+    return grid
 
 
-def all_in_full(rows: Sequence[Row]) -> Iterator[RenderableType]:
-    """Give everything about events, the worst first."""
+def render_all_details(rows: Sequence[Row]) -> Iterator[RenderableType]:
+    """Yield all details of events, the worst first."""
     worst = worst_first(rows)
     for row in worst[:IN_FULL]:
-        yield from in_full(row)
+        yield from render_details(row)
     if len(worst) > IN_FULL:
         yield Text(f"{len(worst) - IN_FULL} more (-o json)")
 
 
-def in_full(row: Row) -> Iterator[RenderableType]:
-    """Give everything about one event: what it is, and what to do."""
+def render_details(row: Row) -> Iterator[RenderableType]:
+    """Yield all details of one event: what is wrong, and what to do."""
     head = f"{said(row)}  {place(row)}  producer {_producer(row)}"
     yield Text(printable(head), style=_style(row) or "bold")
     yield lines(_facts(row))
@@ -108,7 +108,7 @@ def place(row: Row) -> str:
 
 
 def lost(row: Row) -> str | None:
-    """Return what is gone, as far as it is proven."""
+    """Return the lost range, as far as it is proven, or an upper bound."""
     start, end = row.get("lost_from"), row.get("lost_to")
     if start is not None and end is not None:
         return f"[{start}, {end}) {_counted(row.get('lost_offsets'), 'offset')}"
@@ -118,11 +118,11 @@ def lost(row: Row) -> str | None:
 
 
 def _counted(count: object, what: str) -> str:
-    return counted(count, what) if isinstance(count, int) else f"{_text(count)} {what}s"
+    return format_count(count, what) if isinstance(count, int) else f"{_text(count)} {what}s"
 
 
 def _facts(row: Row) -> list[tuple[str, str | None]]:
-    """Return labels and values; an absent value is left out."""
+    """Return labels and values; None is left out."""
     return [
         ("sequence", _sequence(row)),
         ("offset", _text(row.get("offset"))),
@@ -130,8 +130,8 @@ def _facts(row: Row) -> list[tuple[str, str | None]]:
         ("lost", lost(row)),
         ("explanation", row.get("explanation")),
         ("by", _by(row)),
-        *_facts_told(row, "for", "evidence_for"),
-        *_facts_told(row, "against", "evidence_against"),
+        *_list_evidence(row, "for", "evidence_for"),
+        *_list_evidence(row, "against", "evidence_against"),
         ("would decide", row.get("needed_evidence")),
         ("check", row.get("check")),
         ("next", row.get("next_command")),
@@ -144,13 +144,13 @@ def _facts(row: Row) -> list[tuple[str, str | None]]:
     ]
 
 
-def _facts_told(row: Row, label: str, name: str) -> list[tuple[str, str | None]]:
+def _list_evidence(row: Row, label: str, name: str) -> list[tuple[str, str | None]]:
     facts = (row.get("evidence") or {}).get(name) or ()
     return [(label, _text(fact.get("fact"))) for fact in facts]
 
 
 def _by(row: Row) -> str | None:
-    """Return what is beside the numbers, or that there is nothing."""
+    """Return the source of the verdict, and the class by the numbers alone."""
     by = row.get("verdict_by")
     if by is None:
         return None
@@ -161,9 +161,11 @@ def _by(row: Row) -> str | None:
 def _state(row: Row) -> str | None:
     if row.get("state") is None:
         return None
-    looking = ", and the next rounds search for more" if row.get("is_investigating") else ""
+    investigating = (
+        ", and the next rounds search for evidence" if row.get("is_investigating") else ""
+    )
     ended = f" {timestamp(_timestamp(row['ended_at']))}" if row.get("ended_at") else ""
-    return f"{row['state']}{ended}{looking}"
+    return f"{row['state']}{ended}{investigating}"
 
 
 def _batch(line: Row) -> str:
@@ -205,7 +207,7 @@ def _sequence(row: Row) -> str | None:
         return None
     if expected is None:
         last = row.get("current_sequence")
-        return f"got {got}, and {last} is the last one: it is not a new one"
+        return f"got {got}, which is not new: {last} is the last accepted one"
     missing = "1 record is" if gap == 1 else f"{gap:,} records are"
     return f"expected {expected}, got {got}: {missing} missing before it"
 
@@ -219,13 +221,13 @@ def _rejected(row: Row) -> str | None:
     count, first, last = row.get("rejections"), row.get("first_seen"), row.get("last_seen")
     if count is None:
         return None
-    told = "1 time" if count == 1 else f"{count} times"
+    count_text = "1 time" if count == 1 else f"{count} times"
     brokers = ", ".join(str(broker) for broker in row.get("brokers") or ())
     by = f", by broker {brokers}" if brokers else ""
     if first is None:
-        return f"{told}{by}"
+        return f"{count_text}{by}"
     until = "" if last in (None, first) else f" to {timestamp(_timestamp(last))}"
-    return f"{told}, {timestamp(_timestamp(first))}{until}{by}"
+    return f"{count_text}, {timestamp(_timestamp(first))}{until}{by}"
 
 
 def _other(line: Row) -> str:
@@ -235,7 +237,7 @@ def _other(line: Row) -> str:
 
 def _producer(row: Row) -> str:
     if row.get("producer_id") is None:
-        return "not told"
+        return "not known"
     epoch = row.get("producer_epoch")
     return str(row["producer_id"]) if epoch is None else f"{row['producer_id']}/{epoch}"
 

@@ -1,7 +1,7 @@
-"""What a service or the brokers know of pasted events: their verdict is where there is one.
+"""Add to pasted events the verdicts of a service or of the brokers, where they know the event.
 
 An event is recognised by its producer, its partition and the numbers of one of its rejections; the
-numbers of a producer id come once.
+numbers of a producer id do not repeat.
 """
 
 from __future__ import annotations
@@ -11,65 +11,65 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rules.facts.broker_log import SequenceRejected
-from service.cli.loss.asking import Api
-from service.cli.sequence.asking import Known, ask, with_lines
+from service.cli.loss.queries import Api
 from service.cli.sequence.explaining import ReadEvent
+from service.cli.sequence.queries import SequenceReport, add_lines, list_sequences
 from service.views.sequence_rows import explained_row
 
 Row = dict[str, Any]
 
-# What is told of an event by whoever knows most of it.
+# The fields that are taken from the source that knows most of an event.
 VERDICT: Final = (
     "class", "phase", "reason", "evidence", "lost_from", "lost_to", "lost_offsets",
     "at_most_records", "explanation", "needed_evidence", "check", "next_command",
 )  # fmt: skip
 BY: Final = "verdict_by"
 NUMBERS: Final = "numbers"
-LINES: Final = "lines"  # other ones about the same partition
-ALONE: Final = (NUMBERS, LINES)  # nobody was asked, or nobody knew
+LINES: Final = "lines"  # other lines about the same partition
+ALONE: Final = (NUMBERS, LINES)  # no verdict of a service or of brokers
 NUMBERS_SAY: Final = ("class", "phase", "reason")
 MORE: Final = ("producer_epoch", "leader_epoch", "id")
 
 
 @dataclass(slots=True)
 class Answers:
-    """What was told of events by those who were asked, and what they could not tell."""
+    """Rows of events from the service and the brokers, and the errors of those queries."""
 
     rows: list[Row] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
     def take(self, who: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Take what somebody knows."""
+        """Add the rows of one source."""
         self.rows += [{**row, BY: who} for row in rows]
 
 
-def known_to(api: Api, events: Sequence[ReadEvent]) -> Known:
-    """Return what a service knows of these producers, each with its lines."""
-    known = ask(api, {"state": "all"})
-    wanted = {_key_of(event) for event in events}
-    return with_lines(api, known, lambda row: _key(row) in wanted)
+def fetch_report(api: Api, events: Sequence[ReadEvent]) -> SequenceReport:
+    """Return the events that a service knows of these producers, each with its lines."""
+    report = list_sequences(api, {"state": "all"})
+    keys = {_key_of(event) for event in events}
+    return add_lines(api, report, lambda row: _key(row) in keys)
 
 
-def beside(events: Iterable[ReadEvent], known: Sequence[Row] = ()) -> list[Row]:
-    """Return the events as rows, each with the verdict of whoever knows most of it."""
-    return [_judged(event, _same(event, known)) for event in events]
+def add_verdicts(events: Iterable[ReadEvent], rows: Sequence[Row] = ()) -> list[Row]:
+    """Return the events as rows, each with the verdict of the source that knows most of it."""
+    return [_add_verdict(event, _find_match(event, rows)) for event in events]
 
 
-def _judged(event: ReadEvent, known: Mapping[str, Any] | None) -> Row:
+def _add_verdict(event: ReadEvent, answer: Mapping[str, Any] | None) -> Row:
     row, numbers = event.row, explained_row(event.by_numbers)
     numbers = {name: numbers[name] for name in NUMBERS_SAY}
-    if known is None:
+    if answer is None:
         return {**row, BY: LINES if event.is_by_lines else NUMBERS, "by_numbers": numbers}
-    told = {name: known.get(name) for name in VERDICT}
-    more = {name: known.get(name) for name in MORE if known.get(name) is not None}
-    return {**row, **told, **more, BY: known[BY], "by_numbers": numbers}
+    verdict = {name: answer.get(name) for name in VERDICT}
+    more = {name: answer.get(name) for name in MORE if answer.get(name) is not None}
+    return {**row, **verdict, **more, BY: answer[BY], "by_numbers": numbers}
 
 
-def _same(event: ReadEvent, known: Sequence[Row]) -> Row | None:
-    """Return what is known of an event: what is proven first, then what came first."""
+def _find_match(event: ReadEvent, rows: Sequence[Row]) -> Row | None:
+    """Return the row of the same event: a confirmed one before others, then the first one."""
     numbers = {_numbers(rejection) for rejection in event.pasted.rejections}
-    found = [row for row in known if _key(row) == _key_of(event) and numbers & set(_lines(row))]
-    return min(found, key=lambda row: str(row.get("phase")), default=None)
+    matches = [row for row in rows if _key(row) == _key_of(event) and numbers & set(_lines(row))]
+    return min(matches, key=lambda row: str(row.get("phase")), default=None)
 
 
 def _lines(row: Mapping[str, Any]) -> Iterator[tuple[object, object]]:

@@ -1,7 +1,7 @@
-"""What a running Tidemark says over HTTP, asked by commands as by any other client.
+"""A client of the HTTP API of a running Tidemark, for the commands.
 
-Everything that can go wrong is an error whose text names the server and what to do; a token is
-never part of it. What answers in another form than Tidemark does is none, whatever its status.
+Each error's text names the server and what to do; a token is never part of it. A server whose answers
+do not have Tidemark's format is not taken for one, whatever the status.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ UNREADABLE: Final = (
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     HTTPStatus.UNPROCESSABLE_ENTITY,
 )
-NOT_AS_THINGS_STAND: Final = (HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED)
+CONFLICTS: Final = (HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED)
 
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back of a request."""
+    """The answer to a request."""
 
-    document: Row  # empty where nothing had to be said
-    etag: str | None  # of what can be edited
+    document: Row  # empty if the answer has no content
+    etag: str | None  # of a resource that can be edited
 
 
 class ApiClient:
@@ -63,7 +63,7 @@ class ApiClient:
         seconds: float = TIMEOUT_SECONDS,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
-        """`server` is the address, without the path of the API; `scope` is what is needed there."""
+        """`server` is the address, without the path of the API; `scope` is the one that is needed there."""
         self.server = server.rstrip("/")
         self._scope = scope
         self._has_token = token is not None
@@ -88,62 +88,62 @@ class ApiClient:
         self.close()
 
     def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         self._client.close()
 
     def get(self, path: str, **query: str | int) -> Row:
-        """Return what is at a path.
+        """Return the document at a path.
 
         Raises:
-            UnreachableError: nobody answers, or what answers is no Tidemark that has this path.
-            AuthenticationError: it denies us.
-            CollectError: it cannot tell soon like this.
+            UnreachableError: no answer, or the server is not a Tidemark that has this path.
+            AuthenticationError: the server denies us.
+            CollectError: the server reports another error.
         """
-        found = self.find(path, **query)
-        if found is None:
-            told = f"{self.server} has no {PREFIX}/{path}: an older Tidemark?"
-            raise UnreachableError(told)
-        return found
+        document = self.find(path, **query)
+        if document is None:
+            message = f"{self.server} has no {PREFIX}/{path}: an older Tidemark?"
+            raise UnreachableError(message)
+        return document
 
     def find(self, path: str, **query: str | int) -> Row | None:
-        """Return what is at a path, None if it says that there is nothing; else as `get`."""
+        """Return the document at a path, None if there is none; errors are those of `get`."""
         try:
-            return self._answered(self._sent("GET", path, params=query)).document
+            return self._check_answer(self._send("GET", path, params=query)).document
         except NotThereError:
             return None
 
     def observe(self, path: str) -> Answer:
-        """Return what is at a path with its ETag.
+        """Return the document at a path with its ETag.
 
         Raises:
-            NotThereError: there is nothing; other errors are those of `get`.
+            NotThereError: there is none; other errors are those of `get`.
         """
-        return self._answered(self._sent("GET", path))
+        return self._check_answer(self._send("GET", path))
 
     def change(
         self, method: str, path: str, body: Row | None = None, *, etag: str | None = None
     ) -> Answer:
-        """Change what is at a path; a POST is done once, however often it has to be sent.
+        """Change the resource at a path; a POST takes effect once, even if it is sent twice.
 
         Raises:
-            NotThereError: there is nothing.
-            ConflictError: not as things stand; `etag` is not that of now.
-            RequestError: the body cannot be read.
-            UnreachableError: nobody answers; it may have been done all the same.
+            NotThereError: there is no such resource.
+            ConflictError: the current state does not allow it, or `etag` is out of date.
+            RequestError: the server rejects the body.
+            UnreachableError: no answer; the change may have been made all the same.
         """
         headers = {} if etag is None else {"If-Match": etag}
         content = {} if body is None else {"json": dict(body)}
         if method != "POST":
-            return self._answered(self._sent(method, path, headers=headers, **content))
+            return self._check_answer(self._send(method, path, headers=headers, **content))
         headers["Idempotency-Key"] = uuid.uuid4().hex
         try:
-            answer = self._sent(method, path, headers=headers, **content)
+            answer = self._send(method, path, headers=headers, **content)
         except UnreachableError:
-            answer = self._sent(method, path, headers=headers, **content)
-        return self._answered(answer)
+            answer = self._send(method, path, headers=headers, **content)
+        return self._check_answer(answer)
 
     def pages(self, path: str, **query: str | int) -> Iterator[Row]:
-        """Give all pages of a list; errors are those of `get`."""
+        """Yield all pages of a list; errors are those of `get`."""
         cursor: dict[str, str] = {}
         for _ in range(MAX_PAGES):
             page = self.get(path, **{"limit": LIMIT, **query, **cursor})
@@ -153,7 +153,7 @@ class ApiClient:
             cursor = {"cursor": page["next"]}
         raise CollectError(f"{self.server} has more than {MAX_PAGES} pages of {path}")
 
-    def _answered(self, answer: httpx2.Response) -> Answer:
+    def _check_answer(self, answer: httpx2.Response) -> Answer:
         if answer.is_success:
             is_empty = answer.status_code == HTTPStatus.NO_CONTENT
             is_done = is_empty and answer.request.method == "DELETE"
@@ -163,38 +163,38 @@ class ApiClient:
             raise self._denied(problem)
         if answer.status_code == HTTPStatus.NOT_FOUND:
             raise NotThereError(problem)
-        if answer.status_code in NOT_AS_THINGS_STAND:
+        if answer.status_code in CONFLICTS:
             raise ConflictError(problem)
         if answer.status_code in UNREADABLE:
             raise RequestError(problem)
-        raise CollectError(f"{self.server} cannot tell: {problem}")
+        raise CollectError(f"{self.server} cannot answer: {problem}")
 
-    def _sent(self, method: str, path: str, **sent: Any) -> httpx2.Response:
+    def _send(self, method: str, path: str, **sent: Any) -> httpx2.Response:
         try:
             return self._client.request(method, path, **sent)
         except httpx2.TimeoutException as exc:
-            raise UnreachableError(f"{self.server} gives no answer in time") from exc
+            raise UnreachableError(f"{self.server} did not answer in time") from exc
         except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
             why = str(exc) or type(exc).__name__
             raise UnreachableError(
                 f"{self.server} cannot be reached: {why}; is `tidemark serve` running there? "
-                "--server says where to ask"
+                "--server sets the address"
             ) from exc
 
     def _document(self, answer: httpx2.Response) -> Row:
-        found = _json(answer)
-        if isinstance(found, dict) and found.keys() >= STAMP:
-            return found
-        raise self._stranger(answer)
+        document = _json(answer)
+        if isinstance(document, dict) and document.keys() >= STAMP:
+            return document
+        raise self._not_tidemark(answer)
 
     def _problem(self, answer: httpx2.Response) -> str:
-        """Return what Tidemark says about an error of its own."""
-        found = _json(answer) if _media_type(answer) == PROBLEM else None
-        if isinstance(found, dict) and isinstance(found.get("detail"), str):
-            return str(found["detail"])
+        """Return the detail of Tidemark's problem document."""
+        document = _json(answer) if _media_type(answer) == PROBLEM else None
+        if isinstance(document, dict) and isinstance(document.get("detail"), str):
+            return str(document["detail"])
         if answer.status_code in DENIED:
             return _phrase(answer)  # of a proxy before it: a token may still help
-        raise self._stranger(answer)
+        raise self._not_tidemark(answer)
 
     def _denied(self, detail: str) -> AuthenticationError:
         what = "another token" if self._has_token else "--token-file with a token"
@@ -203,10 +203,10 @@ class ApiClient:
             f"(`tidemark token create NAME --scope {self._scope}`)."
         )
 
-    def _stranger(self, answer: httpx2.Response) -> UnreachableError:
+    def _not_tidemark(self, answer: httpx2.Response) -> UnreachableError:
         kind = _media_type(answer) or "no content type"
         return UnreachableError(
-            f"{self.server} is no Tidemark: it answers {_phrase(answer)}, {kind}"
+            f"{self.server} is not a Tidemark: it answers {_phrase(answer)}, {kind}"
         )
 
 

@@ -1,5 +1,5 @@
-"""Lists and single things of the HTTP API as commands print them: tables for people, JSON for
-programs. Rows are JSON of a Tidemark that may be newer: what it does not tell is absent.
+"""Fetch lists and single resources of the HTTP API, and print them: tables for people, JSON for
+programs. Rows are JSON of a Tidemark of any version: fields may be absent.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ class Listed:
     """All pages of a list."""
 
     server: str
-    page: Row  # the last one, for what it says beside its rows
+    page: Row  # the last one, for its fields besides the rows
     rows: Sequence[Row]
 
     @property
     def as_of(self) -> str | None:
-        """Return of when the list is, None where nothing is known yet."""
+        """Return the time of the list, None if nothing is known yet."""
         as_of: str | None = self.page["as_of"]
         return as_of
 
     @property
     def is_current(self) -> bool:
-        """Whether it is of now."""
+        """Whether the list is current."""
         return bool(self.page["is_current"])
 
     @property
     def exit_code(self) -> ExitCode:
-        """Return what a script learns: whether the list is of now."""
+        """Return the exit code: INCOMPLETE if the list is not current."""
         return ExitCode.OK if self.is_current else ExitCode.INCOMPLETE
 
     def document(self, name: str) -> dict[str, Any]:
@@ -62,43 +62,43 @@ class Listed:
         }
 
 
-def listed(api: ApiClient, path: str, asked: Mapping[str, str | int | None]) -> Listed:
-    """Return a list; what is asked for with None is not asked for."""
-    given = {name: value for name, value in asked.items() if value is not None}
-    pages = list(api.pages(path, **given))
+def fetch_list(api: ApiClient, path: str, filters: Mapping[str, str | int | None]) -> Listed:
+    """Return a list; a filter whose value is None is left out."""
+    query = {name: value for name, value in filters.items() if value is not None}
+    pages = list(api.pages(path, **query))
     rows = [row for page in pages for row in page["items"]]
     return Listed(server=api.server, page=pages[-1], rows=rows)
 
 
-def require_receiver(api: ApiClient, found: Listed, name: str | None) -> None:
-    """Refuse a list of nothing about a receiver that is not set: it would be a wrong comfort.
+def require_receiver(api: ApiClient, page: Listed, name: str | None) -> None:
+    """Reject an empty list of an unknown receiver: it would suggest that all is well.
 
     Raises:
         NotThereError: there is no such receiver.
     """
-    if name is None or found.rows:
+    if name is None or page.rows:
         return
-    if name not in {row.get("name") for row in listed(api, "receivers", {}).rows}:
-        raise NotThereError(f"there is no receiver {name!r}; `tidemark receivers ls` has all")
+    if name not in {row.get("name") for row in fetch_list(api, "receivers", {}).rows}:
+        raise NotThereError(f"there is no receiver {name!r}; `tidemark receivers ls` lists all")
 
 
-def one(api: ApiClient, path: str, what: str) -> Row:
-    """Return what is at "list/name"; `what` names it for a person.
+def fetch(api: ApiClient, path: str, what: str) -> Row:
+    """Return the document at "list/name"; `what` names it for a person.
 
     Raises:
-        NotThereError: there is no such thing.
+        NotThereError: there is no such resource.
         UnreachableError: an older Tidemark, which has no such list at all.
     """
-    found = api.find(path)
-    if found is None:
+    document = api.find(path)
+    if document is None:
         api.get(path.partition("/")[0], limit=1)
         raise NotThereError(f"there is no {what}")
-    return found
+    return document
 
 
 @contextmanager
 def about(name: str) -> Iterator[None]:
-    """Name the thing that cannot be changed: a command may be given several."""
+    """Add the name of a resource to the error of its change: a command may change several."""
     try:
         yield
     except RequestError as exc:
@@ -111,7 +111,7 @@ def print_json(document: Mapping[str, Any]) -> None:
 
 
 def print_parts(parts: Iterable[RenderableType]) -> None:
-    """Print texts and tables; what may be copied into a shell is never folded."""
+    """Print texts and tables; only tables are folded, so that commands can be copied."""
     from service.cli.collect.snapshot_table import console  # noqa: PLC0415 - keeps `--help` fast
     from service.cli.tx.tables import print_all  # noqa: PLC0415 - same
 
@@ -119,23 +119,23 @@ def print_parts(parts: Iterable[RenderableType]) -> None:
 
 
 def more(rows: Sequence[Row]) -> str | None:
-    """Return what is below a table that does not have all rows."""
+    """Return the caption of a table that does not have all rows."""
     return f"{len(rows) - SHOWN} more (-o json)" if len(rows) > SHOWN else None
 
 
 def text(value: object) -> str:
-    """Return a value, and a dash where there is none."""
+    """Return a value as text, a dash if there is none."""
     return ABSENT if value is None or value == "" else str(value)
 
 
 def utc(value: object) -> str:
-    """Return a time to the second, under a heading that says that it is UTC."""
+    """Return a time to the second, for a column whose heading says UTC."""
     timestamp = timestamp_of(value)
     return ABSENT if timestamp is None else f"{timestamp:%Y-%m-%d %H:%M:%S}"
 
 
 def time(value: object) -> str | None:
-    """Return a time with its zone, None where there is none."""
+    """Return a time with its zone, None if there is none."""
     return None if timestamp_of(value) is None else f"{utc(value)} UTC"
 
 
@@ -153,5 +153,5 @@ def labels_text(labels: object, *, without: Collection[str] = ()) -> str:
         return ABSENT
     others = (name for name in labels if name not in (*FIRST, *LAST, *without))
     order = (name for name in (*FIRST, *others, *LAST) if name not in without)
-    told = (f"{name} {labels[name]}" for name in order if labels.get(name))
-    return ", ".join(told) or ABSENT
+    pairs = (f"{name} {labels[name]}" for name in order if labels.get(name))
+    return ", ".join(pairs) or ABSENT

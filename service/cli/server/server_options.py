@@ -1,4 +1,4 @@
-"""Options of the commands that ask a running Tidemark, and their check; imports nothing heavy."""
+"""Options of the commands that query a running Tidemark, and their check; imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -26,28 +26,30 @@ def _server(ctx: click.Context, param: click.Parameter, value: str | None) -> st
         return None
     try:
         parts = urlsplit(value)
-        is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        is_one = False
+        is_address = False
         parts = urlsplit("")
-    if not is_one or parts.query or parts.fragment or not value.isprintable() or " " in value:
-        raise click.BadParameter(f"{value!r} is no address like {DEFAULT}")
+    if not is_address or parts.query or parts.fragment or not value.isprintable() or " " in value:
+        raise click.BadParameter(f"{value!r} is not an address like {DEFAULT}")
     if parts.username is not None or parts.password is not None:
-        raise click.BadParameter("a secret has no place in an address: give --token-file")
+        raise click.BadParameter(
+            "an address must not hold a user name or password: use --token-file"
+        )
     return value
 
 
 SERVER: Final = click.option(
     "--server", default=DEFAULT, envvar=VARIABLE, show_envvar=True, show_default=True,
-    metavar="URL", callback=_server, help="The Tidemark to ask.",
+    metavar="URL", callback=_server, help="Address of the running Tidemark.",
 )  # fmt: skip
 SERVER_IF_ANY: Final = click.option(
     "--server", envvar=VARIABLE, show_envvar=True, metavar="URL", callback=_server,
-    help="A Tidemark to ask too, by default none.",
+    help="Address of a running Tidemark to query too; default: none.",
 )  # fmt: skip
 TOKEN_FILE: Final = click.option(
     "--token-file", type=click.Path(path_type=Path), metavar="FILE",
-    help="File that holds a token of scope read; on loopback none is needed.",
+    help="File with a token of scope read; on loopback none is needed.",
 )  # fmt: skip
 
 
@@ -57,22 +59,22 @@ def server_options(function: Command) -> Command:
 
 
 def server_options_for(scope: str) -> Callable[[Command], Command]:
-    """Return what adds the same to a command that needs more than to read."""
+    """Return a decorator that adds the same options to a command that needs this scope."""
     token_file = click.option(
         "--token-file", type=click.Path(path_type=Path), metavar="FILE",
-        help=f"File that holds a token of scope {scope}; on loopback none is needed, and the one "
-        "that is given says who you are.",
+        help=f"File with a token of scope {scope}; its name is recorded as the author. On loopback "
+        "none is needed.",
     )  # fmt: skip
     return lambda function: SERVER(token_file(function))
 
 
 def optional_server_options(function: Command) -> Command:
-    """Add the same for a command that needs no server: without an address it is None."""
+    """Add the same options to a command that needs no server: without an address it is None."""
     return SERVER_IF_ANY(TOKEN_FILE(function))
 
 
 def client_of(options: Mapping[str, Any], *, scope: str = "read") -> ApiClient:
-    """Return a client of the Tidemark that a command's options name, for what needs this scope.
+    """Return a client of the Tidemark that a command's options name; errors name the scope.
 
     Raises:
         SettingsError: the token's file cannot be read, or holds no token.
@@ -89,5 +91,5 @@ def _token(path: Path | None) -> str | None:
 
     secret = secret_from("--token-file", path).strip()
     if not secret or not secret.isascii() or not secret.isprintable() or " " in secret:
-        raise SettingsError(f"--token-file names a file that holds no token: {path}")
+        raise SettingsError(f"the file of --token-file holds no token: {path}")
     return secret

@@ -1,4 +1,4 @@
-"""`tidemark silences`: what persons do not want to be told for a while."""
+"""`tidemark silences`: hold back the notifications of alerts for a while."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ SCOPE: Final = "silence"
 
 @click.group("silences")
 def command() -> None:
-    """Hold back what is told of alerts for a while; they fire and end all the same.
+    """Hold back notifications of alerts for a while; the alerts still fire and end.
 
-    Asks a running `tidemark serve`. Matchers are written as Alertmanager's amtool does:
+    Queries a running `tidemark serve`. Matchers are written as Alertmanager's amtool does:
     topic=orders, severity!=critical, topic=~"orders|payments", group!~"test-.*".
 
     \b
@@ -36,17 +36,17 @@ def command() -> None:
 
 
 class SilenceId(click.ParamType[str]):
-    """What a silence is called."""
+    """The id of a silence."""
 
     name = "ID"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Write it in the usual form."""
+        """Return the id in its canonical form."""
         try:
             return str(uuid.UUID(value))
         except ValueError:
             self.fail(
-                f"{value!r} is no id of a silence, as `tidemark silences ls` shows", param, ctx
+                f"{value!r} is not the id of a silence, as `tidemark silences ls` shows", param, ctx
             )
 
 
@@ -57,10 +57,10 @@ TIMES: Final = (
         "--for", "duration", type=Duration(), help="How long, like 2h, 90m or 1d12h; or --until."
     ),
     click.option("--until", type=Timestamp(), help="Its end, like 2026-01-31T03:00:00Z."),
-    click.option("--from", "start", type=Timestamp(), help="Its begin, if not now."),
+    click.option("--from", "start", type=Timestamp(), help="Its start, if not now."),
 )
 ALL: Final = click.option(
-    "--all", "is_all", is_flag=True, help="I mean to hold back every alert, if the matchers do."
+    "--all", "is_all", is_flag=True, help="Confirm that the matchers may hold back every alert."
 )
 
 
@@ -73,12 +73,12 @@ def _with_times(function: Callable[..., Any]) -> Callable[..., Any]:
 @command.command("ls")
 @click.option(
     "--state", type=click.Choice(STATES), default="current", show_default=True,
-    help="current is what is active or will be.",
+    help="current: active or pending.",
 )  # fmt: skip
 @output_option
 @server_options
 def ls(*, state: str, **options: Any) -> int:
-    """List silences, those that end last first.
+    """List silences, the latest end first.
 
     \b
     Examples:
@@ -87,15 +87,15 @@ def ls(*, state: str, **options: Any) -> int:
       tidemark silences ls -o json | jq -r '.silences[] | "\\(.ends_at) \\(.matchers)"'
     """  # noqa: D301 - see above
     with client_of(options) as api:
-        found = listing.listed(api, "silences", {"state": state})
+        silences = listing.fetch_list(api, "silences", {"state": state})
     if options["output"] == "json":
-        listing.print_json(found.document("silences"))
-    elif found.rows:
+        listing.print_json(silences.document("silences"))
+    elif silences.rows:
         from service.cli.silences import tables  # noqa: PLC0415 - keeps `--help` fast
 
-        listing.print_parts([tables.table(found.rows)])
+        listing.print_parts([tables.table(silences.rows)])
     else:
-        click.echo("no silence" if state == "all" else f"no silence is {_said(state)}")
+        click.echo("no silence" if state == "all" else f"no silence is {_describe_state(state)}")
     return ExitCode.OK
 
 
@@ -104,14 +104,14 @@ def ls(*, state: str, **options: Any) -> int:
 @output_option
 @server_options
 def show(name: str, **options: Any) -> int:
-    """Show one silence, also when it is over.
+    """Show one silence, even if it has expired.
 
     \b
     Examples:
       tidemark silences show 6f1c2b1e-8c4d-4a0e-9f57-3d1f0f0c9a11
     """  # noqa: D301 - see above
     with client_of(options) as api:
-        document = listing.one(api, f"silences/{name}", f"silence {name}")
+        document = listing.fetch(api, f"silences/{name}", f"silence {name}")
     _print(document, options["output"])
     return ExitCode.OK
 
@@ -119,7 +119,7 @@ def show(name: str, **options: Any) -> int:
 @command.command()
 @MATCHERS
 @_with_times
-@click.option("--comment", required=True, metavar="TEXT", help="Why; the others will read it.")
+@click.option("--comment", required=True, metavar="TEXT", help="Why; your colleagues will read it.")
 @ALL
 @output_option
 @server_options_for(SCOPE)
@@ -174,9 +174,9 @@ def edit(
     start: datetime | None,
     **options: Any,
 ) -> None:
-    """Change a silence that is not over: what is not given stays; --for counts from now.
+    """Change a silence that has not expired: other fields stay; --for counts from now.
 
-    Ends with 14 if somebody else changed it meanwhile.
+    Exits with 14 if somebody else changed it meanwhile.
 
     \b
     Examples:
@@ -204,7 +204,7 @@ def edit(
 @click.argument("names", metavar="ID...", nargs=-1, required=True, type=SilenceId())
 @server_options_for(SCOPE)
 def expire(names: Sequence[str], **options: Any) -> None:
-    """End silences now; they stay on record.
+    """End silences now; their record stays.
 
     \b
     Examples:
@@ -214,13 +214,13 @@ def expire(names: Sequence[str], **options: Any) -> None:
         for name in names:
             with listing.about(name):
                 api.change("DELETE", f"silences/{name}", etag=api.observe(f"silences/{name}").etag)
-            click.echo(f"silence {name} is over")
+            click.echo(f"silence {name} has expired")
 
 
 def _end(
     duration: timedelta | None, until: datetime | None, start: datetime | None
 ) -> datetime | None:
-    """Return the end that is meant, None if none is given."""
+    """Return the end of a silence, None if the options have none."""
     if duration is None:
         return until
     if until is not None:
@@ -239,8 +239,8 @@ def _print(document: listing.Row, output: str) -> None:
         return
     from service.cli.silences import tables  # noqa: PLC0415 - keeps `--help` fast
 
-    listing.print_parts(tables.in_full(document["silence"]))
+    listing.print_parts(tables.render_details(document["silence"]))
 
 
-def _said(state: str) -> str:
+def _describe_state(state: str) -> str:
     return "active or pending" if state == "current" else printable(state)

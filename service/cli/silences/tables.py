@@ -27,16 +27,16 @@ COLUMNS: Final = {
 
 def table(rows: Sequence[Row]) -> Rows:
     """Return one line per silence."""
-    found = Rows(COLUMNS, caption=more(rows))
+    grid = Rows(COLUMNS, caption=more(rows))
     for row in rows[:SHOWN]:
         times = (utc(row.get(name)) for name in ("starts_at", "ends_at"))
         words = (text(row.get(name)) for name in ("created_by", "comment", "id"))
-        found.add([text(row.get("state")), text(row.get("matchers")), *times, *words])
-    return found
+        grid.add([text(row.get("state")), text(row.get("matchers")), *times, *words])
+    return grid
 
 
-def in_full(row: Row) -> Iterator[RenderableType]:
-    """Give everything about one silence."""
+def render_details(row: Row) -> Iterator[RenderableType]:
+    """Yield all details of one silence."""
     yield Text(printable(f"{text(row.get('state')).upper()}  {row.get('matchers')}"), style="bold")
     yield lines(
         [
@@ -44,7 +44,7 @@ def in_full(row: Row) -> Iterator[RenderableType]:
             ("until", time(row.get("ends_at"))),
             ("by", text(row.get("created_by"))),
             ("comment", text(row.get("comment"))),
-            ("made", time(row.get("created_at"))),
+            ("created", time(row.get("created_at"))),
             ("changed", time(row.get("updated_at"))),
             ("version", text(row.get("version"))),
             ("id", text(row.get("id"))),

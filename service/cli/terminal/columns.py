@@ -1,4 +1,4 @@
-"""Rows of a table, and labelled lines; where a screen is too narrow for the one, the other.
+"""Rows as a table, or as labelled lines on a screen that is too narrow for the table.
 
 Every cell is made printable here.
 """
@@ -15,19 +15,19 @@ from rich.text import Text
 
 from service.cli.terminal.printable import printable
 
-NAME_WIDTH: Final = 20  # columns that a name gets at least, or its whole length: else it is a rope
+NAME_WIDTH: Final = 20  # the least width of a column of names, if its names are longer
 GAP: Final = 2  # between two columns
 LABEL_WIDTH: Final = 12
 
 
 class Rows:
-    """Rows under the names of their columns; none is ever left out.
+    """Rows under the names of their columns; no column is ever left out.
 
-    On a screen on which they would be folded to ropes each row is a block of lines instead.
+    On a screen that is too narrow for the table each row is a block of lines instead.
     """
 
     def __init__(self, columns: Mapping[str, bool], *, caption: str | None = None) -> None:
-        """Take the columns; True: its cells are short and never folded."""
+        """Set the columns; True: its cells are short and never folded."""
         self._columns = columns
         self._caption = caption
         self._rows: list[tuple[list[str], str | None]] = []
@@ -37,7 +37,7 @@ class Rows:
         self._rows.append(([printable(cell) for cell in cells], style))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Give what fits."""
+        """Yield a table if it fits, else blocks of lines."""
         if self._least_width() <= options.max_width:
             yield self._table()
             return
@@ -65,7 +65,7 @@ class Rows:
 
 
 def lines(pairs: Sequence[tuple[str, str | None]]) -> Text:
-    """Return labels and values, those that are absent left out."""
+    """Return labels and values in lines; None is left out."""
     shown = [(name, printable(value)) for name, value in pairs if value is not None]
     width = max([LABEL_WIDTH, *(len(name) + 1 for name, _ in shown)])
     return Text("\n".join(f"  {name:<{width}} {value}" for name, value in shown))

@@ -1,5 +1,5 @@
-"""What the last round of a service did not see, each gap by itself: what, why, since when, and what it
-makes unknown. An older Tidemark tells less of it.
+"""The gaps of a service's last round: what was not observed, why, since when, and what that makes
+unknown. An older Tidemark gives fewer fields.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ SHOWN: Final = 10  # the others are counted
 
 
 class Api(Protocol):
-    """Whoever asks a Tidemark."""
+    """A client of the HTTP API of a Tidemark."""
 
     def find(self, path: str, **query: str | int) -> Row | None:
-        """Return what is at a path, None if there is nothing."""
+        """Return the document at a path, None if there is none."""
 
 
 def gaps_of(api: Api, status: Row) -> list[Row]:
-    """Return the gaps of the last round, `SHOWN` at most; `status` is what the service told."""
+    """Return the gaps of the last round, `SHOWN` at most; `status` is the document of /status."""
     if not status["gaps_by_cause"]:
         return []
-    found = api.find(f"clusters/{quote(str(status['cluster']), safe='')}", limit=SHOWN)
-    return [] if found is None else list(found["items"])
+    page = api.find(f"clusters/{quote(str(status['cluster']), safe='')}", limit=SHOWN)
+    return [] if page is None else list(page["items"])
 
 
 def gap_lines(status: Row, gaps: list[Row]) -> Iterator[str]:
-    """Give each gap on lines of its own."""
+    """Yield the lines of each gap."""
     for gap in gaps:
         yield f"  {gap['what']}: {gap['why']}"
         since = _timestamp(gap.get("since"))
-        told = [
+        parts = [
             None if since is None else f"since {timestamp(since)}",
             gap.get("explanation"),
             _unknown(gap.get("makes_unknown")),
         ]
-        said = "; ".join(part for part in told if part)
-        if said:
-            yield f"    {said}"
+        remark = "; ".join(part for part in parts if part)
+        if remark:
+            yield f"    {remark}"
     more = sum((status["gaps_by_cause"] or {}).values()) - len(gaps)
     if gaps and more > 0:
         yield f"  and {more} more: GET /api/v1/clusters/{status['cluster']}"

@@ -1,7 +1,7 @@
-"""Standard output and error whose failures cannot be mistaken for anything else.
+"""Standard output and error whose failures cannot be confused with other errors.
 
 click and rich turn a closed pipe into exit code 1, which means "has gaps" here, and a full disk
-into a traceback. Both search for an OSError; the streams made here raise errors of their own.
+into a traceback. Both catch OSError; the streams of this module raise errors of their own.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Any, TextIO
 
 
 class OutputError(Exception):
-    """What we had to say could not be written; its text is the system's reason."""
+    """The output could not be written; the text is the system's reason."""
 
 
 class OutputClosedError(OutputError):
-    """Whoever read our output went away, as `head` does when it has enough."""
+    """The reader of our output closed the pipe, as `head` does."""
 
 
 class _Guarded:
-    """A text stream that tells its own failures from those of files and sockets.
+    """A text stream whose failures are distinct from those of files and sockets.
 
-    Once it failed it fails for good: click tries a stream out and ignores what comes of that.
+    After a failure every call fails: click probes a stream and ignores the error.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -36,16 +36,16 @@ class _Guarded:
 
     def write(self, text: str) -> int:
         """Write as the stream does."""
-        with self._translated():
+        with self._translate_errors():
             return self._stream.write(text)
 
     def flush(self) -> None:
         """Flush as the stream does."""
-        with self._translated():
+        with self._translate_errors():
             self._stream.flush()
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         if self._failure is not None:
             raise self._failure
         try:
@@ -57,7 +57,7 @@ class _Guarded:
             raise self._failure from exc
 
     def _abandon(self) -> None:
-        """Let what is still buffered go nowhere: the interpreter flushes it once more at its end."""
+        """Discard what is still buffered: the interpreter flushes the stream once more at exit."""
         try:
             number = self._stream.fileno()
         except (OSError, ValueError):
@@ -69,9 +69,9 @@ class _Guarded:
 
 @contextmanager
 def guarded_streams() -> Iterator[None]:
-    """Let stdout and stderr raise OutputError; on leaving they are as before, and flushed."""
+    """Let stdout and stderr raise OutputError; on exit they are flushed and restored."""
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = _guarded(sys.stdout), _guarded(sys.stderr)
+    sys.stdout, sys.stderr = _guard(sys.stdout), _guard(sys.stderr)
     try:
         yield
         for stream in (sys.stdout, sys.stderr):
@@ -81,6 +81,6 @@ def guarded_streams() -> Iterator[None]:
         sys.stdout, sys.stderr = before
 
 
-def _guarded(stream: TextIO | None) -> Any:
+def _guard(stream: TextIO | None) -> Any:
     # A stream that the caller closed (`>&-`) is None, and click and rich know that.
     return None if stream is None else _Guarded(stream)

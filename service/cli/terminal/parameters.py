@@ -1,4 +1,4 @@
-"""Kinds of option values that click does not have, or does not check to the end."""
+"""Types of option values that click lacks, or does not check completely."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Regex(click.ParamType[re.Pattern[str]]):
 
 
 class FiniteRange(click.FloatRange):
-    """A range of numbers; "nan" and "inf" are none, though they pass every comparison."""
+    """A range of numbers that rejects "nan" and "inf", which click accepts."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -50,7 +50,7 @@ class FiniteRange(click.FloatRange):
 
 
 class TimeZone(click.ParamType[tzinfo]):
-    """A zone of time by its name, or an offset like +02:00."""
+    """A time zone by its name, or an offset like +02:00."""
 
     name = "ZONE"
 
@@ -67,20 +67,20 @@ class TimeZone(click.ParamType[tzinfo]):
 
 
 class Duration(click.ParamType[timedelta]):
-    """How long: numbers with units, as amtool takes them, like 2h or 1d12h."""
+    """A duration: numbers with units, as amtool takes them, like 2h or 1d12h."""
 
     name = "DURATION"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> timedelta:
-        """Add up the parts; no time at all is a usage error."""
+        """Add up the parts; zero is a usage error."""
         if isinstance(value, timedelta):
             return value
         parts = _PART.findall(value)
         seconds = sum(int(count) * UNITS[unit] for count, unit in parts)
         if "".join(count + unit for count, unit in parts) != value or not seconds:
-            self.fail(f"{value!r} is no duration like 2h, 90m or 1d12h.", param, ctx)
+            self.fail(f"{value!r} is not a duration like 2h, 90m or 1d12h.", param, ctx)
         if seconds > MOST_SECONDS:
             self.fail(f"{value!r} is longer than 10 years.", param, ctx)
         return timedelta(seconds=seconds)
@@ -94,7 +94,7 @@ class Timestamp(click.ParamType[datetime]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> datetime:
-        """Read it; one without a zone is a usage error, because nobody knows when it is."""
+        """Parse a time; one without a zone is a usage error, because it is ambiguous."""
         if isinstance(value, datetime):
             return value
         try:
@@ -102,7 +102,7 @@ class Timestamp(click.ParamType[datetime]):
         except ValueError:
             timestamp = None
         if timestamp is None or timestamp.tzinfo is None:
-            self.fail(f"{value!r} is no time with a zone like 2026-01-31T03:00:00Z.", param, ctx)
+            self.fail(f"{value!r} is not a time with a zone like 2026-01-31T03:00:00Z.", param, ctx)
         return timestamp
 
 
@@ -112,5 +112,5 @@ wait_option: Final = click.option(
     default=30.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long to wait for what comes of it.",
+    help="How long to wait for the result.",
 )

@@ -1,7 +1,7 @@
-"""Names of others on a person's terminal: what is no visible character is shown as its number.
+"""Names of others on a person's terminal: an invisible character is shown as its number.
 
 A transactional id, a group or an error text may hold anything: an escape sequence would clear the
-screen, a line feed would fake a row, a right-to-left mark would turn a line around.
+screen, a line feed would fake a row, a right-to-left mark would reverse a line.
 """
 
 from __future__ import annotations

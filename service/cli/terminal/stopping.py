@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM for commands that clean up after themselves or finish what they draw."""
+"""Ctrl-C and SIGTERM for commands that clean up after themselves or finish drawing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import FrameType
 
 @contextlib.contextmanager
 def stop_signals() -> Iterator[threading.Event]:
-    """Give an event that the first Ctrl-C or SIGTERM sets; a second one interrupts as usual."""
+    """Yield an event that the first Ctrl-C or SIGTERM sets; a second one interrupts as usual."""
     stop = threading.Event()
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
@@ -53,7 +53,7 @@ def interrupt_afterwards() -> Iterator[None]:
 
 @contextlib.contextmanager
 def ended_in_order() -> Iterator[None]:
-    """Let the first SIGTERM interrupt as Ctrl-C does, so that what is open is closed."""
+    """Let the first SIGTERM interrupt as Ctrl-C does, so that open resources are closed."""
     before = signal.getsignal(signal.SIGTERM)
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:

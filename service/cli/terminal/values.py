@@ -11,10 +11,10 @@ def in_words(value: Any) -> str | None:
         return None
     match value:
         case dict():
-            pairs = ((name, in_words(one)) for name, one in value.items())
+            pairs = ((name, in_words(item)) for name, item in value.items())
             return ", ".join(f"{name} {text}" for name, text in pairs if text is not None)
         case list():
-            return "; ".join(text for one in value if (text := in_words(one)) is not None)
+            return "; ".join(text for item in value if (text := in_words(item)) is not None)
         case bool():
             return "yes" if value else "no"
         case _:

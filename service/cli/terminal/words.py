@@ -1,4 +1,4 @@
-"""How durations, times and groups are told to a person."""
+"""Durations, times and groups as text for a person."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMED: Final = 3
 def duration(value: timedelta | None) -> str:
     """Return a duration in its two largest units, "3 h 5 min"; milliseconds below a second.
 
-    One that is negative is none: two clocks differ.
+    A negative one is shown as absent: two clocks differ.
     """
     if value is None or value < timedelta(0):
         return ABSENT
@@ -35,7 +35,7 @@ def duration(value: timedelta | None) -> str:
 
 
 def ago(value: timedelta) -> str:
-    """Return how long ago a time is that others wrote down."""
+    """Return how long ago a time is that another clock recorded."""
     return "in the future" if value < timedelta(0) else f"{duration(value)} ago"
 
 
@@ -51,18 +51,18 @@ def timestamp(value: datetime | None) -> str:
 
 def few(names: Sequence[str]) -> str:
     """Return the first names, and how many more there are."""
-    told = ", ".join(names[:NAMED])
-    return told if len(names) <= NAMED else f"{told} and {len(names) - NAMED} more"
+    first = ", ".join(names[:NAMED])
+    return first if len(names) <= NAMED else f"{first} and {len(names) - NAMED} more"
 
 
-def groups(found: Sequence[BlockedGroup] | None) -> str:
-    """Return whom a transaction holds up: those that wait for it, then those that will."""
-    if found is None:
-        return "cannot be told"
-    return few([_group(one) for one in found]) or "no group"
+def groups(blocked: Sequence[BlockedGroup] | None) -> str:
+    """Return the groups that a transaction blocks: those that wait for it, then those that will."""
+    if blocked is None:
+        return "not known"
+    return few([_group(group) for group in blocked]) or "no group"
 
 
-def _group(one: BlockedGroup) -> str:
-    if one.is_waiting:
-        return f"{one.group_id} (waits)"
-    return f"{one.group_id} ({offsets(one.lag_before_transaction)} before it)"
+def _group(group: BlockedGroup) -> str:
+    if group.is_waiting:
+        return f"{group.group_id} (waits)"
+    return f"{group.group_id} ({offsets(group.lag_before_transaction)} before it)"

@@ -1,4 +1,4 @@
-"""Which transactions `tidemark tx ls` shows, and what a script learns from its end."""
+"""Choose the transactions that `tidemark tx ls` shows, and its exit code."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from service.views.transaction_rows import completeness_row, transaction_row
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What was asked for; a pattern has to match a whole name, None takes everything."""
+    """The filters; a pattern has to match a whole name, None matches everything."""
 
     classes: frozenset[str] = frozenset()  # none: all
     topic: re.Pattern[str] | None = None
@@ -40,57 +40,59 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """What is shown of the list."""
+    """The transactions that match the filters."""
 
     listing: Listing
     entries: tuple[ListedTransaction, ...]
 
     @property
     def missing(self) -> list[str]:
-        """Return what the list lacks, for a person."""
+        """Return what the list lacks, as lines for a person."""
         return list(not_seen(self.listing))
 
     @property
     def unknown_reasons(self) -> list[str]:
-        """Return what to do about each kind of doubt that is shown, for a person."""
-        found = {entry.unknown_reason for entry in self.entries}
+        """Return the advice for each unknown reason that is shown."""
+        reasons = {entry.unknown_reason for entry in self.entries}
         return [
             f"{unknown_reason}: {OF_DOUBT[unknown_reason]}"
             for unknown_reason in UnknownReason
-            if unknown_reason in found
+            if unknown_reason in reasons
         ]
 
 
 def choose(observed: ObservedRounds, choice: Choice) -> Chosen:
-    """Return the transactions that are known to match."""
+    """Return the transactions that match."""
     gaps = observed.gaps(HOLDING_SCOPES | BLOCKING_SCOPES)
-    found = replace(listing(observed.view), gaps=gaps)
-    entries = (one for one in _holding_up(found, choice.group) if _is_queried(one, choice))
-    return Chosen(listing=found, entries=tuple(entries))
+    open_transactions = replace(listing(observed.view), gaps=gaps)
+    entries = (
+        entry for entry in _holding_up(open_transactions, choice.group) if _matches(entry, choice)
+    )
+    return Chosen(listing=open_transactions, entries=tuple(entries))
 
 
-def told(found: Chosen) -> Iterator[RenderableType]:
-    """Give the list for a person."""
-    yield head(found.listing, found.entries)
-    if found.entries:
-        yield transactions_table(found.listing, found.entries)
-    for entry in found.entries:
+def render(chosen: Chosen) -> Iterator[RenderableType]:
+    """Yield the list for a person."""
+    yield head(chosen.listing, chosen.entries)
+    if chosen.entries:
+        yield transactions_table(chosen.listing, chosen.entries)
+    for entry in chosen.entries:
         if entry.repair is not None:
             yield Text(f"repair: {printable(entry.repair)}")
-    yield from map(Text, found.unknown_reasons)
+    yield from map(Text, chosen.unknown_reasons)
 
 
-def document(view: View, found: Chosen) -> Row:
+def document(view: View, chosen: Chosen) -> Row:
     """Return the JSON document of `tx ls`: keys may be added, never renamed."""
     return {
         **cluster_row(view),
-        **completeness_row(found.listing),
-        "transactions": [transaction_row(found.listing, entry) for entry in found.entries],
+        **completeness_row(chosen.listing),
+        "transactions": [transaction_row(chosen.listing, entry) for entry in chosen.entries],
     }
 
 
 def cluster_row(view: View) -> Row:
-    """Return of which cluster a document is, and of when."""
+    """Return the fields of a document that name its cluster and time."""
     return {
         "cluster": view.snapshot.cluster,
         "cluster_id": view.snapshot.cluster_id,
@@ -98,8 +100,8 @@ def cluster_row(view: View) -> Row:
     }
 
 
-def exit_code(view: View, choice: Choice, found: Chosen) -> ExitCode:
-    """Say on stderr that a filter names nothing there is, and choose the exit code."""
+def exit_code(view: View, choice: Choice, chosen: Chosen) -> ExitCode:
+    """Print to stderr that a filter matches nothing, and return the exit code."""
     snapshot = view.snapshot
     scopes = {gap.scope for gap in snapshot.gaps}
     for kind, pattern, names, scope in (
@@ -113,20 +115,22 @@ def exit_code(view: View, choice: Choice, found: Chosen) -> ExitCode:
             return ExitCode.INCOMPLETE
         click.echo(f"tidemark: no {kind} matches {pattern.pattern!r}", err=True)
         return ExitCode.NOTHING_MATCHED
-    return ExitCode.OK if found.listing.is_complete else ExitCode.INCOMPLETE
+    return ExitCode.OK if chosen.listing.is_complete else ExitCode.INCOMPLETE
 
 
 def _any_matches(pattern: re.Pattern[str], names: Iterable[str]) -> bool:
     return any(pattern.fullmatch(name) for name in names)
 
 
-def _holding_up(found: Listing, group: re.Pattern[str] | None) -> Iterable[ListedTransaction]:
+def _holding_up(
+    open_transactions: Listing, group: re.Pattern[str] | None
+) -> Iterable[ListedTransaction]:
     if group is None:
-        return found.transactions
-    return found.holding_up(lambda name: group.fullmatch(name) is not None)
+        return open_transactions.transactions
+    return open_transactions.holding_up(lambda name: group.fullmatch(name) is not None)
 
 
-def _is_queried(entry: ListedTransaction, choice: Choice) -> bool:
+def _matches(entry: ListedTransaction, choice: Choice) -> bool:
     if choice.classes and str(entry.class_) not in choice.classes:
         return False
     topics = (place.name.topic for place in entry.places)

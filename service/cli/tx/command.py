@@ -1,6 +1,6 @@
-"""`tidemark tx`: who has a transaction open, whom it holds up, and what to do about it.
+"""`tidemark tx`: which producers have transactions open, which groups they block, and what to do.
 
-Asks the cluster, never the database. Only click is imported at the top: the help answers at once.
+It queries the cluster, never the database. Only click is imported at the top: the help answers at once.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from service.settings import KafkaSettings
     from service.views.snapshot_rows import Row
 
-# A partition counts as held when its last stable offset stood for 1.5 s: two rounds have to be
-# further apart.
+# A partition counts as held when its last stable offset was unchanged for 1.5 s: two rounds have to
+# be further apart.
 LEAST_INTERVAL: Final = 2.0
 
 
 @click.group("tx")
 def command() -> None:
-    """Show open transactions, whom they hold up, and what to do about them.
+    """Show open transactions, which groups they block, and what to do about them.
 
     \b
     Examples:
@@ -45,15 +45,19 @@ def command() -> None:
 
 @command.command("ls")
 @click.option(
-    "--class", "classes", type=click.Choice([str(one) for one in TransactionClass]), multiple=True,
-    help="Only of this class; give it again for more.",
+    "--class", "classes", type=click.Choice([str(class_) for class_ in TransactionClass]), multiple=True,
+    help="Only of this class; repeat it for more.",
 )  # fmt: skip
-@click.option("--topic", type=Regex(), help="Only those on a topic whose whole name matches.")
-@click.option("--group", type=Regex(), help="Only those that hold up a group that matches.")
+@click.option(
+    "--topic", type=Regex(), help="Only transactions on a topic whose whole name matches."
+)
+@click.option(
+    "--group", type=Regex(), help="Only transactions that block a group whose whole name matches."
+)
 @output_option
 @kafka_options
 def ls(**options: Any) -> int:
-    """List open transactions: those that hang first, then by class, the oldest first.
+    """List open transactions: hanging ones first, then by class, the oldest first.
 
     \b
     open                   within its timeout
@@ -61,10 +65,11 @@ def ls(**options: Any) -> int:
     prepare_commit/_abort  decided: the markers are being written
     marker_not_replicated  the marker is written, and too few replicas have it
     two_phase_commit       open without a limit, by design
-    hanging                nobody will ever end it
-    unknown                it cannot be told; the doubt says why (confirming: `tx hanging` decides)
+    hanging                no coordinator will ever end it
+    unknown                not determined; the reason is shown (confirming: `tx hanging` decides)
 
-    A partition with * is held at this transaction. Ends with 1 if something could not be seen.
+    * at a partition: this transaction holds its last stable offset. Exits with 1 if something could
+    not be observed.
 
     \b
     Examples:
@@ -81,13 +86,13 @@ def ls(**options: Any) -> int:
     chosen = choosing.Choice(
         classes=frozenset(options["classes"]), topic=options["topic"], group=options["group"]
     )
-    found = choosing.choose(observed, chosen)
+    transactions = choosing.choose(observed, chosen)
     if options["output"] == "json":
-        _print_json(choosing.document(view, found))
+        _print_json(choosing.document(view, transactions))
     else:
-        _print_parts(choosing.told(found))
-        _print_missing(found.missing)
-    return choosing.exit_code(view, chosen, found)
+        _print_parts(choosing.render(transactions))
+        _print_missing(transactions.missing)
+    return choosing.exit_code(view, chosen, transactions)
 
 
 @command.command()
@@ -95,11 +100,11 @@ def ls(**options: Any) -> int:
 @output_option
 @kafka_options
 def show(transactional_id: str, **options: Any) -> int:
-    """Show all about one transactional id, also when nothing of it is open.
+    """Show one transactional id, even if it has no open transaction.
 
-    Tells per partition where its transaction begins, the last stable offset, the high watermark and
-    which groups it holds up; then what becomes of it and what to do. An id that no coordinator
-    knows ends with 6, one that could not be asked for with 1.
+    Shows per partition where its transaction begins, the last stable offset, the high watermark and
+    which groups it blocks; then what will happen and what to do. Exits with 6 if no coordinator
+    knows the id, with 1 if it could not be described.
 
     \b
     Examples:
@@ -109,15 +114,15 @@ def show(transactional_id: str, **options: Any) -> int:
     from service.cli.tx import showing  # noqa: PLC0415 - keeps `--help` fast
 
     with _reader(options) as (reader, _settings):
-        found = showing.fetch(reader, transactional_id)
+        shown = showing.fetch(reader, transactional_id)
     if options["output"] == "json":
-        _print_json(showing.document(found))
+        _print_json(showing.document(shown))
     else:
-        _print_parts(showing.told(found))
-        _print_missing([f"{gap.what}: {gap.why}" for gap in found.gaps])
-    for line in showing.error(found):
+        _print_parts(showing.render(shown))
+        _print_missing([f"{gap.what}: {gap.why}" for gap in shown.gaps])
+    for line in showing.error(shown):
         click.echo(f"tidemark: {printable(line)}", err=True)
-    return showing.exit_code(found)
+    return showing.exit_code(shown)
 
 
 @command.command()
@@ -129,15 +134,15 @@ def show(transactional_id: str, **options: Any) -> int:
 @output_option
 @kafka_options
 def hanging(**options: Any) -> int:
-    """Find transactions that nobody will ever end, with proof and with the command that repairs.
+    """Find transactions that no coordinator will ever end, with proof and the command for repair.
 
     Makes three rounds: a partition is held, its leader has a transaction open that no coordinator
-    lists, and so it is in the round after; two are enough where nothing is held, more are made
-    while a coordinator moves. It aborts nothing. Needs READ on the topics (to ask who holds them)
-    and DESCRIBE on every transactional id; what it cannot tell it says, with what to do about it.
+    lists, and so it is in the next round. Two are enough if nothing is held, and more are made while
+    a coordinator moves. It aborts nothing. Needs READ on the topics (to describe their producers)
+    and DESCRIBE on every transactional id; it reports what it cannot determine, and what to do.
 
-    Ends with 11 if a transaction hangs, with 1 if not everything could be seen, with 0 only if all
-    was seen and nothing hangs.
+    Exits with 11 if a transaction hangs, with 1 if not everything could be observed, with 0 only if
+    everything was observed and nothing hangs.
 
     \b
     Examples:
@@ -151,17 +156,17 @@ def hanging(**options: Any) -> int:
     began = _Pace(options["interval"], clock.monotonic, clock.pause)
     with _reader(options) as (reader, settings):
         observed = find_hanging(ClusterObserver(reader), begin=began)
-    found = proof.conclude(observed)
+    conclusion = proof.conclude(observed)
     if options["output"] == "json":
-        _print_json(proof.document(found))
+        _print_json(proof.document(conclusion))
     else:
         is_secured = settings.security_protocol != "PLAINTEXT"
-        _print_parts(proof.told(found, is_secured=is_secured))
-    return found.exit_code
+        _print_parts(proof.render(conclusion, is_secured=is_secured))
+    return conclusion.exit_code
 
 
 class _Pace:
-    """Tells each round on stderr, and waits until it is due."""
+    """Prints each round to stderr, and waits until it is due."""
 
     def __init__(
         self, interval: float, monotonic: Callable[[], float], pause: Callable[[float], None]

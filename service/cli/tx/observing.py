@@ -1,7 +1,7 @@
-"""The rounds that `tidemark tx` makes: as few as it takes to say who holds back what.
+"""The rounds of `tidemark tx`: as few as needed to determine which transaction holds which offset.
 
-One round shows what coordinators list and which offsets are held; who holds them is asked in the
-next one, and that nobody will ever end it is confirmed by the one after.
+The first round shows what coordinators list and which offsets are held; the next one describes the
+producers that hold them, and the third confirms that no coordinator will ever end a transaction.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from service.observe.cluster_reader import Scope
 from service.observe.watch import SnapshotSource
 
 AT_ONCE: Final = 4  # rounds at most, one right after the other
-NEEDED: Final = 3  # rounds that confirm what hangs: held, seen unlisted, seen so again
-AT_MOST: Final = 6  # rounds, where a broker has just died or something new is seen meanwhile
+NEEDED: Final = 3  # rounds that confirm a hanging transaction: held, seen unlisted, unlisted again
+AT_MOST: Final = 6  # rounds, if a broker has just died or a new transaction appears meanwhile
 TRANSIENT_CAUSES: Final = frozenset(
     {
         GapCause.TIMEOUT,
@@ -44,7 +44,7 @@ _NO_ROWS: Final[Int64s] = np.zeros(0, np.int64)
 
 
 class ClusterObserver:
-    """Makes rounds over one cluster and remembers what they showed."""
+    """Makes rounds over one cluster, with the memory that rules need."""
 
     def __init__(self, source: SnapshotSource) -> None:
         self._source = source
@@ -53,36 +53,36 @@ class ClusterObserver:
     def observe(self, *questions: ProducersQuestion) -> View:
         """Make one round."""
         snapshot = self._source.read(Scope(questions=questions))
-        known = self._memory
-        before = known if known and known.cluster_id == snapshot.cluster_id else None
+        memory = self._memory
+        before = memory if memory and memory.cluster_id == snapshot.cluster_id else None
         self._memory = advance(snapshot, before)
         return View(snapshot=snapshot, memory=self._memory, before=before, now=snapshot.taken_at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedRounds:
-    """The last of some rounds, and the partitions whose leaders never told who holds them."""
+    """The last of several rounds, and the partitions whose producers were never described."""
 
     view: View
     overlooked: tuple[TopicPartition, ...] = ()
 
     def gaps(self, scopes: Iterable[GapScope]) -> tuple[Gap, ...]:
-        """Return the gaps of these scopes, with one more for what was overlooked."""
-        found = gaps_about(self.view.snapshot, scopes)
+        """Return the gaps of these scopes, with one more for the overlooked partitions."""
+        own_gaps = gaps_about(self.view.snapshot, scopes)
         if not self.overlooked:
-            return found
+            return own_gaps
         names = listed([str(name) for name in self.overlooked])
         own = Gap(
             what=f"open transactions of {counted(len(self.overlooked), 'partition')} ({names})",
-            why="they moved on, have a new leader, or were not seen before: observation again",
+            why="they moved on, have a new leader, or were not seen before: run the command again",
             cause=GapCause.LEADER_CHANGING,
             scope=GapScope.PRODUCERS,
         )
-        return (*found, own)
+        return (*own_gaps, own)
 
 
 def observe_at_once(observer: ClusterObserver) -> ObservedRounds:
-    """Return what is open now, each partition asked whose transactions these are."""
+    """Make rounds at once, until every partition with an open span has its producers described."""
     view, rows = observer.observe(), _NO_ROWS
     unclear = _unclear(view)
     for _ in range(AT_ONCE - 1):
@@ -98,31 +98,31 @@ def observe_at_once(observer: ClusterObserver) -> ObservedRounds:
 
 
 def find_hanging(observer: ClusterObserver, *, begin: Callable[[int, int], None]) -> ObservedRounds:
-    """Make rounds until it is certain what hangs, or that it cannot be told.
+    """Make rounds until it is certain what hangs, or that it cannot be determined.
 
-    `begin` is called before each round with its number and how many there will be at least; it
-    waits until the round is due. Partitions that are held from round to round are asked about
-    anyway. The third round asks about those that moved on and were open all the time: what hangs
-    may lie behind what has just ended. What began after the first round is no riddle.
+    `begin` is called before each round with its number and the least number of rounds; it waits until
+    the round is due. Partitions that are held from round to round are always described. The third
+    round also describes those that moved on and were open all the time: a hanging transaction may
+    follow one that has just ended. Transactions that began after the first round need no check.
     """
     begin(1, NEEDED)
     view, number = observer.observe(), 1
-    rows = wanted = _NO_ROWS
+    rows = queried = _NO_ROWS
     unclear = _unclear(view)
     while number < AT_MOST:
         number += 1
         begin(number, max(number, NEEDED))
-        before, view = view, observer.observe(*([_about(view, wanted)] if len(wanted) else []))
+        before, view = view, observer.observe(*([_about(view, queried)] if len(queried) else []))
         unclear = _still_unclear(view, before, unclear)
         rows = _overlooked(view, before, unclear)
         if not len(rows) and not _may_pass(view):
             break
-        wanted = np.union1d(rows, _behind(view))
+        queried = np.union1d(rows, _behind(view))
     return ObservedRounds(view=view, overlooked=_names(view, rows))
 
 
 def _may_pass(view: View) -> bool:
-    """Whether what keeps us from telling is over soon, as after a broker's death."""
+    """Whether the cause of an unknown verdict is transient, as after a broker's death."""
     gaps = gaps_about(view.snapshot, HOLDING_SCOPES)
     return _has(view, TRANSIENT) or any(gap.cause in TRANSIENT_CAUSES for gap in gaps)
 
@@ -137,7 +137,7 @@ def _about(view: View, rows: Int64s) -> ProducersQuestion:
 
 
 def _unclear(view: View) -> Bools:
-    """Mark what may be open, and whose leader did not tell in this round who has it open."""
+    """Mark partitions that may have an open span, and whose producers were not described now."""
     span = view.snapshot.offsets.open_span
     may_be_open: Bools = ~span.valid | (span.values > 0)
     mask: Bools = may_be_open & ~view.snapshot.producers.observed
@@ -145,7 +145,7 @@ def _unclear(view: View) -> Bools:
 
 
 def _still_unclear(view: View, before: View, unclear: Bools) -> Bools:
-    """Mark what is unclear now and was so in each round before, as far as it was seen."""
+    """Mark partitions that are unclear now and were so in each round before, as far as observed."""
     places = matching_rows(view.snapshot.partitions, before.snapshot.partitions, needs_id=False)
     was = Column.known(unclear.astype(np.int64)).take(places)
     mask: Bools = _unclear(view) & ~(was.valid & (was.values == 0))
@@ -153,9 +153,9 @@ def _still_unclear(view: View, before: View, unclear: Bools) -> Bools:
 
 
 def _behind(view: View) -> Int64s:
-    """Return the rows on which something in doubt lies behind the one that holds the offset.
+    """Return the rows with an uncertain transaction after the one that holds the last stable offset.
 
-    The collector asks of its own accord who holds an offset that is.
+    The collector describes producers by itself only where an offset is held.
     """
     stable = view.snapshot.offsets.last_stable_offset
     rows = {
@@ -169,11 +169,11 @@ def _behind(view: View) -> Int64s:
 
 
 def _overlooked(view: View, before: View, unclear: Bools) -> Int64s:
-    """Return the rows that may be held and whose leader was not asked who does it.
+    """Return the rows that may be held and whose producers were not described.
 
-    What was not open in the round before is no riddle, nor is what has moved since, unless it was
-    `unclear` in every round. What a leader rejected to tell is a gap already, and asking again is of
-    no use.
+    Rows that were not open in the round before need no check, nor do rows that have moved since, unless
+    they were `unclear` in every round. If a leader rejected the request there is a gap already, and
+    repeating it is of no use.
     """
     if any(gap.scope is GapScope.PRODUCERS for gap in view.snapshot.gaps):
         return _NO_ROWS
@@ -184,8 +184,8 @@ def _overlooked(view: View, before: View, unclear: Bools) -> Int64s:
     moved = stable.valid & (snapshot.offsets.last_stable_offset.values > stable.values)
     is_new = span.valid & (span.values == 0)
     rows = _open_rows(view)
-    found: Int64s = rows[~(snapshot.producers.observed | (moved & ~unclear) | is_new)[rows]]
-    return found
+    overlooked: Int64s = rows[~(snapshot.producers.observed | (moved & ~unclear) | is_new)[rows]]
+    return overlooked
 
 
 def _names(view: View, rows: Int64s) -> tuple[TopicPartition, ...]:

@@ -1,4 +1,4 @@
-"""What `tidemark tx hanging` concludes, and with which proof."""
+"""The conclusion of `tidemark tx hanging`, with its proof."""
 
 from __future__ import annotations
 
@@ -30,83 +30,83 @@ from service.views.transaction_rows import transaction_row
 SEES_ALL: Final = {
     IdVisibility.NO_AUTHORIZER: "the brokers have no authorizer, so no transactional id is hidden",
     IdVisibility.ACLS: "the ACLs let us see every transactional id",
-    IdVisibility.DECLARED: "it is declared that we see every transactional id",
+    IdVisibility.DECLARED: "it is declared that we see every transactional id (--sees-all-transactional-ids)",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conclusion:
-    """What hangs, what may hang, and what was not seen."""
+    """The transactions that hang, those that may, and the gaps."""
 
     listing: Listing
     hanging: tuple[ListedTransaction, ...]
     doubtful: tuple[ListedTransaction, ...]
     gaps: tuple[Gap, ...]
-    open_ones: int  # that a coordinator will end
+    ordinary: int  # transactions that a coordinator will end
 
     @property
     def exit_code(self) -> ExitCode:
-        """Return what a script learns: what hangs counts more than what was not seen."""
+        """Return the exit code: a hanging transaction outranks a gap."""
         if self.hanging:
             return ExitCode.HANGING
         return ExitCode.INCOMPLETE if self.doubtful or self.gaps else ExitCode.OK
 
 
 def conclude(observed: ObservedRounds) -> Conclusion:
-    """Return what the rounds prove."""
-    found = listing(observed.view)
-    entries = found.transactions
+    """Return the conclusion that the rounds prove."""
+    transactions = listing(observed.view)
+    entries = transactions.transactions
     hanging = tuple(entry for entry in entries if entry.class_ is TransactionClass.HANGING)
     doubtful = tuple(entry for entry in entries if entry.unknown_reason is not None)
     return Conclusion(
-        listing=found,
+        listing=transactions,
         hanging=hanging,
         doubtful=doubtful,
         gaps=observed.gaps(HOLDING_SCOPES),
-        open_ones=len(entries) - len(hanging) - len(doubtful),
+        ordinary=len(entries) - len(hanging) - len(doubtful),
     )
 
 
-def document(found: Conclusion) -> Row:
+def document(conclusion: Conclusion) -> Row:
     """Return the JSON document of `tx hanging`: keys may be added, never renamed."""
     return {
-        **cluster_row(found.listing.view),
-        "complete": not found.doubtful and not found.gaps,
-        "transactional_id_visibility": str(found.listing.visibility),
-        "hanging": [transaction_row(found.listing, entry) for entry in found.hanging],
-        "unknown": [transaction_row(found.listing, entry) for entry in found.doubtful],
-        "gaps": [gap_row(gap) for gap in found.gaps],
+        **cluster_row(conclusion.listing.view),
+        "complete": not conclusion.doubtful and not conclusion.gaps,
+        "transactional_id_visibility": str(conclusion.listing.visibility),
+        "hanging": [transaction_row(conclusion.listing, entry) for entry in conclusion.hanging],
+        "unknown": [transaction_row(conclusion.listing, entry) for entry in conclusion.doubtful],
+        "gaps": [gap_row(gap) for gap in conclusion.gaps],
     }
 
 
-def told(found: Conclusion, *, is_secured: bool) -> Iterator[RenderableType]:
-    """Give the conclusion for a person; `is_secured`: the repair needs credentials too."""
-    for entry in found.hanging:
+def render(conclusion: Conclusion, *, is_secured: bool) -> Iterator[RenderableType]:
+    """Yield the conclusion for a person; `is_secured`: the repair needs credentials too."""
+    for entry in conclusion.hanging:
         yield Text(f"HANGING  {_where(entry)}", style=STYLES[TransactionClass.HANGING])
-        yield lines(list(_proof(found.listing, entry)))
+        yield lines(list(_proof(conclusion.listing, entry)))
         if entry.repair is not None:
             suffix = " --command-config client.properties" if is_secured else ""
             yield lines([("repair", f"{entry.repair}{suffix}")])
-    for entry in found.doubtful:
+    for entry in conclusion.doubtful:
         yield Text(f"UNKNOWN  {_where(entry)}", style=STYLES[TransactionClass.UNKNOWN])
-        yield lines(list(_doubt(found.listing, entry)))
-    if found.gaps:
+        yield lines(list(_explain_unknown(conclusion.listing, entry)))
+    if conclusion.gaps:
         yield Text("NOT SEEN", style="bold yellow")
-        yield Text("\n".join(f"  {printable(f'{gap.what}: {gap.why}')}" for gap in found.gaps))
-    yield Text(_sum(found), style="" if found.exit_code is ExitCode.OK else "bold")
+        yield Text("\n".join(f"  {printable(f'{gap.what}: {gap.why}')}" for gap in conclusion.gaps))
+    yield Text(_summarise(conclusion), style="" if conclusion.exit_code is ExitCode.OK else "bold")
 
 
-def _sum(found: Conclusion) -> str:
-    seen = f"{counted(len(found.listing.view.snapshot.partitions), 'partition')} seen"
-    if found.open_ones:
-        seen += f", {counted(found.open_ones, 'open transaction')} that will end"
-    if found.hanging:
-        doubtful = f", {len(found.doubtful)} more may" if found.doubtful else ""
-        count = len(found.hanging)
-        told = "1 transaction hangs" if count == 1 else f"{count:,} transactions hang"
-        return f"{told}{doubtful} ({seen})."
-    if found.doubtful or found.gaps:
-        return f"It cannot be told whether anything hangs: what is missing is above ({seen})."
+def _summarise(conclusion: Conclusion) -> str:
+    seen = f"{counted(len(conclusion.listing.view.snapshot.partitions), 'partition')} seen"
+    if conclusion.ordinary:
+        seen += f", {counted(conclusion.ordinary, 'open transaction')} that will end"
+    if conclusion.hanging:
+        doubtful = f", {len(conclusion.doubtful)} more may" if conclusion.doubtful else ""
+        count = len(conclusion.hanging)
+        verdict = "1 transaction hangs" if count == 1 else f"{count:,} transactions hang"
+        return f"{verdict}{doubtful} ({seen})."
+    if conclusion.doubtful or conclusion.gaps:
+        return f"It is unknown whether a transaction hangs: see above what is missing ({seen})."
     return f"Nothing hangs ({seen})."
 
 
@@ -115,14 +115,14 @@ def _where(entry: ListedTransaction) -> str:
     return printable(f"{names}  {entry.transactional_id or 'transactional id not known'}")
 
 
-def _proof(found: Listing, entry: ListedTransaction) -> Iterator[tuple[str, str]]:
+def _proof(transactions: Listing, entry: ListedTransaction) -> Iterator[tuple[str, str]]:
     [place] = entry.places
-    now = found.view.now
+    now = transactions.view.now
     since = timestamp(entry.first_seen_at)
     yield "producer", producer(entry)
     opened = f"broker {place.leader} has it open from offset {place.start_offset} on"
     yield "leader", f"{opened}, from {since} until now ({timestamp(now)})"
-    yield "coordinator", _coordinators(found, entry)
+    yield "coordinator", _coordinators(transactions, entry)
     last = None if place.producer is None else place.producer.last_record_at
     if last is not None:
         yield "last record", f"{timestamp(last)}, {ago(now - last)} by its own timestamp"
@@ -130,7 +130,7 @@ def _proof(found: Listing, entry: ListedTransaction) -> Iterator[tuple[str, str]
         "held back",
         f"{_span(place)} (LSO {place.last_stable_offset}, HWM {place.high_watermark})",
     )
-    yield "holds up", groups(found.blocked_by(place))
+    yield "blocks", groups(transactions.blocked_by(place))
     yield "next", next_step(entry.class_, entry.unknown_reason)
 
 
@@ -138,16 +138,16 @@ def _span(place: Place) -> str:
     return f"{ABSENT} offsets" if place.open_span is None else offsets(place.open_span)
 
 
-def _coordinators(found: Listing, entry: ListedTransaction) -> str:
+def _coordinators(transactions: Listing, entry: ListedTransaction) -> str:
     if entry.coordinator is not None:
         return coordinator(entry)
-    why = SEES_ALL[found.visibility]
-    return f"every one answered, none lists producer {entry.producer_id}; {why}"
+    why = SEES_ALL[transactions.visibility]
+    return f"all answered, none lists producer {entry.producer_id}; {why}"
 
 
-def _doubt(found: Listing, entry: ListedTransaction) -> Iterator[tuple[str, str]]:
+def _explain_unknown(transactions: Listing, entry: ListedTransaction) -> Iterator[tuple[str, str]]:
     yield "producer", producer(entry)
     for place in entry.places:
         yield "held back", f"{_span(place)} of {place.name}"
-        yield "holds up", groups(found.blocked_by(place))
+        yield "blocks", groups(transactions.blocked_by(place))
     yield "next", next_step(entry.class_, entry.unknown_reason)

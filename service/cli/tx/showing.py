@@ -1,4 +1,4 @@
-"""What `tidemark tx show` finds out about one transactional id."""
+"""The facts about one transactional id, for `tidemark tx show`."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from rules.view import View
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.tx.choosing import cluster_row
 from service.cli.tx.observing import ClusterObserver, ObservedRounds, observe_at_once
-from service.cli.tx.tables import described, in_full
+from service.cli.tx.tables import render_description, render_details
 from service.observe.watch import SnapshotSource
 from service.views.snapshot_rows import Row, gap_row
 from service.views.transaction_rows import described_row, transaction_row
 
 OBSERVATIONS: Final = (
-    2  # a transaction may begin or end between the rounds and the question for its id
+    2  # a transaction may begin or end between the rounds and the description of its id
 )
 
 
 class Source(SnapshotSource, Protocol):
-    """Whatever makes rounds over a cluster and can be asked for one transactional id."""
+    """A source of snapshots that can also describe one transactional id."""
 
     def describe(self, transactional_id: str) -> Transaction | Failure | None:
-        """Return what its coordinator says, None if no such id exists."""
+        """Return the state at its coordinator, None if there is no such id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """One transactional id: what its coordinator says, and what partitions show of it."""
+    """One transactional id: its state at the coordinator, and its transactions on partitions."""
 
     transactional_id: str
     observed: ObservedRounds
@@ -52,7 +52,7 @@ class Shown:
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
-        """Return what was not seen and may belong to it."""
+        """Return the gaps that may hide a part of it."""
         return self.observed.gaps(HOLDING_SCOPES | BLOCKING_SCOPES)
 
     @property
@@ -62,13 +62,13 @@ class Shown:
 
 
 def fetch(reader: Source, transactional_id: str) -> Shown:
-    """Ask for the id, and observe the cluster until both agree whether it is open."""
+    """Describe the id, and observe the cluster until both agree whether it is open."""
     observer = ClusterObserver(reader)
     for _ in range(OBSERVATIONS - 1):
-        found = _observe(reader, observer, transactional_id)
-        is_open = isinstance(found.says, Transaction) and found.says.is_open
-        if is_open == any(entry.is_listed for entry in found.entries):
-            return found
+        shown = _observe(reader, observer, transactional_id)
+        is_open = isinstance(shown.says, Transaction) and shown.says.is_open
+        if is_open == any(entry.is_listed for entry in shown.entries):
+            return shown
     return _observe(reader, observer, transactional_id)
 
 
@@ -91,44 +91,44 @@ def _observe(reader: Source, observer: ClusterObserver, transactional_id: str) -
     )
 
 
-def told(found: Shown) -> Iterator[RenderableType]:
-    """Give all about the id for a person."""
-    for entry in found.entries:
-        yield from in_full(found.listing, entry)
-    if isinstance(found.says, Transaction) and not found.entries:
-        yield from described(found.says, found.view.now)
+def render(shown: Shown) -> Iterator[RenderableType]:
+    """Yield all details of the id for a person."""
+    for entry in shown.entries:
+        yield from render_details(shown.listing, entry)
+    if isinstance(shown.says, Transaction) and not shown.entries:
+        yield from render_description(shown.says, shown.view.now)
 
 
-def error(found: Shown) -> Iterator[str]:
-    """Give what keeps us from telling."""
-    name = found.transactional_id
-    if isinstance(found.says, Failure):
-        yield f"transactional id {name!r}: {found.says.why}"
-    elif found.says is None and not found.entries:
-        known = [entry.transactional_id or "" for entry in found.listing.transactions]
-        near = difflib.get_close_matches(name, known, n=3)
-        meant = f"; open ones with a name like it: {', '.join(near)}" if near else ""
+def error(shown: Shown) -> Iterator[str]:
+    """Yield the errors because of which the id cannot be shown."""
+    name = shown.transactional_id
+    if isinstance(shown.says, Failure):
+        yield f"transactional id {name!r}: {shown.says.why}"
+    elif shown.says is None and not shown.entries:
+        names = [entry.transactional_id or "" for entry in shown.listing.transactions]
+        near = difflib.get_close_matches(name, names, n=3)
+        meant = f"; open transactions have similar ids: {', '.join(near)}" if near else ""
         yield f"no coordinator knows transactional id {name!r}{meant}"
 
 
-def exit_code(found: Shown) -> ExitCode:
-    """Return what a script learns from the end of `tx show`."""
-    if isinstance(found.says, Failure):
+def exit_code(shown: Shown) -> ExitCode:
+    """Return the exit code of `tx show`."""
+    if isinstance(shown.says, Failure):
         return ExitCode.INCOMPLETE
-    if found.says is None and not found.entries:
+    if shown.says is None and not shown.entries:
         return ExitCode.NOTHING_MATCHED
-    is_sure = not found.gaps and all(entry.unknown_reason is None for entry in found.entries)
+    is_sure = not shown.gaps and all(entry.unknown_reason is None for entry in shown.entries)
     return ExitCode.OK if is_sure else ExitCode.INCOMPLETE
 
 
-def document(found: Shown) -> Row:
+def document(shown: Shown) -> Row:
     """Return the JSON document of `tx show`: keys may be added, never renamed."""
-    says, view = found.says, found.view
+    says, view = shown.says, shown.view
     return {
         **cluster_row(view),
-        "transactional_id": found.transactional_id,
+        "transactional_id": shown.transactional_id,
         "described": described_row(says) if isinstance(says, Transaction) else None,
-        "error": list(error(found)),
-        "transactions": [transaction_row(found.listing, entry) for entry in found.entries],
-        "gaps": [gap_row(gap) for gap in found.gaps],
+        "error": list(error(shown)),
+        "transactions": [transaction_row(shown.listing, entry) for entry in shown.entries],
+        "gaps": [gap_row(gap) for gap in shown.gaps],
     }

@@ -1,4 +1,4 @@
-"""Open transactions as a table, and one of them in full, for a person at 3 a.m."""
+"""Open transactions as a table, and one of them with all details, for a person at 3 a.m."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ STYLES: Final = {
     TransactionClass.OVERDUE: "yellow",
 }
 HIDDEN: Final = (
-    "transactional ids that we may not see are left out: grant DESCRIBE on every TransactionalId "
-    "and on Cluster, or give --sees-all-transactional-ids if that is certain"
+    "transactional ids may be missing, because ACLs may hide them: grant DESCRIBE on every "
+    "TransactionalId and on Cluster, or set --sees-all-transactional-ids if you are certain"
 )
 UNHEARD: Final = (
-    "it is not known whether every coordinator was asked (needs DESCRIBE on Topic "
-    "__transaction_state, and every broker in reach)"
+    "transactions may be missing, because not every coordinator is known to have answered: grant "
+    "DESCRIBE on Topic __transaction_state, and make every broker reachable"
 )
 ENDED: Final = {
-    TransactionState.EMPTY: "Nothing is open: its producer has begun nothing since it started.",
-    TransactionState.COMPLETE_COMMIT: "Nothing is open: its last transaction is committed.",
-    TransactionState.COMPLETE_ABORT: "Nothing is open: its last transaction was aborted.",
-    TransactionState.DEAD: "Nothing is open: its coordinator is about to forget it.",
+    TransactionState.EMPTY: "No transaction is open: its producer has begun none since it started.",
+    TransactionState.COMPLETE_COMMIT: "No transaction is open: the last one was committed.",
+    TransactionState.COMPLETE_ABORT: "No transaction is open: the last one was aborted.",
+    TransactionState.DEAD: "No transaction is open: the coordinator is about to forget the id.",
 }
 # Column -> whether its cells are short and never folded.
 COLUMNS: Final = {
@@ -56,7 +56,7 @@ COLUMNS: Final = {
     "coordinator": True,
     "running / timeout": True,
     "partitions": False,
-    "holds up": False,
+    "blocks": False,
 }
 PLACE_COLUMNS: Final = {
     "topic-partition": False,
@@ -66,48 +66,50 @@ PLACE_COLUMNS: Final = {
     "HWM": True,
     "held back": True,
     "LSO held": True,
-    "holds up": False,
+    "blocks": False,
 }
 
 
-def head(found: Listing, entries: Sequence[ListedTransaction]) -> Text:
-    """Return the line above the table: the cluster, the time, and how much of each class."""
-    snapshot = found.view.snapshot
+def head(transactions: Listing, entries: Sequence[ListedTransaction]) -> Text:
+    """Return the line above the table: cluster, time, and counts by class."""
+    snapshot = transactions.view.snapshot
     counts = Counter(entry.class_ for entry in entries)
-    told = ", ".join(f"{counts[one]} {one}" for one in WORST_FIRST if counts[one])
+    summary = ", ".join(f"{counts[class_]} {class_}" for class_ in WORST_FIRST if counts[class_])
     return Text.assemble(
         (f"cluster {snapshot.cluster}", "bold"),
-        f" ({printable(snapshot.cluster_id)})  {snapshot.taken_at:%H:%M:%S} UTC  {told or 'nothing open'}  ",
-        ("complete", "green") if found.is_complete else ("not complete", "bold yellow"),
+        f" ({printable(snapshot.cluster_id)})  {snapshot.taken_at:%H:%M:%S} UTC  "
+        f"{summary or 'nothing open'}  ",
+        ("complete", "green") if transactions.is_complete else ("not complete", "bold yellow"),
     )
 
 
-def transactions_table(found: Listing, entries: Sequence[ListedTransaction]) -> Rows:
+def transactions_table(transactions: Listing, entries: Sequence[ListedTransaction]) -> Rows:
     """Return one row per transaction; `*` marks a partition whose last stable offset it holds."""
     rows = Rows(COLUMNS, caption=_more(entries))
     for entry in entries[:SHOWN]:
-        rows.add(_cells(found, entry), style=STYLES.get(entry.class_))
+        rows.add(_cells(transactions, entry), style=STYLES.get(entry.class_))
     return rows
 
 
-def not_seen(found: Listing) -> Iterator[str]:
-    """Give what the list lacks, a line each."""
-    # A broker that is silent proves nothing either: then its gap says what is wrong.
-    if all(gap.scope is not GapScope.TRANSACTIONS for gap in found.gaps):
-        if not found.all_coordinators_answered:
+def not_seen(transactions: Listing) -> Iterator[str]:
+    """Yield what the list lacks, line by line."""
+    # If a broker does not answer, its gap says already what is wrong.
+    if all(gap.scope is not GapScope.TRANSACTIONS for gap in transactions.gaps):
+        if not transactions.all_coordinators_answered:
             yield UNHEARD
-        if found.visibility is IdVisibility.UNPROVEN and found.was_ever_used:
+        if transactions.visibility is IdVisibility.UNPROVEN and transactions.was_ever_used:
             yield HIDDEN
-    if found.partitions_not_queried and all(
-        gap.scope is not GapScope.PRODUCERS for gap in found.gaps
+    if transactions.partitions_not_queried and all(
+        gap.scope is not GapScope.PRODUCERS for gap in transactions.gaps
     ):
-        yield f"who holds {counted(found.partitions_not_queried, 'partition')}: observation again"
-    for gap in found.gaps:
+        count = counted(transactions.partitions_not_queried, "partition")
+        yield f"who holds {count} is not known: run the command again"
+    for gap in transactions.gaps:
         yield f"{gap.what}: {gap.why}"
 
 
-def in_full(found: Listing, entry: ListedTransaction) -> Iterator[RenderableType]:
-    """Give everything about one transaction."""
+def render_details(transactions: Listing, entry: ListedTransaction) -> Iterator[RenderableType]:
+    """Yield all details of one transaction."""
     yield Text(
         f"{entry.class_}  {printable(entry.transactional_id or 'transactional id not known')}",
         style=STYLES.get(entry.class_, "bold"),
@@ -116,15 +118,15 @@ def in_full(found: Listing, entry: ListedTransaction) -> Iterator[RenderableType
         ("producer", producer(entry)),
         ("coordinator", coordinator(entry)),
         ("began", timestamp(entry.started_at)),
-        ("running", age(found, entry)),
+        ("running", age(transactions, entry)),
         ("timeout", timeout(entry.timeout)),
     ])  # fmt: skip
-    yield places_table(found, entry.places)
+    yield places_table(transactions, entry.places)
     yield lines([("next", next_step(entry.class_, entry.unknown_reason)), ("repair", entry.repair)])
 
 
-def described(entry: Transaction, now: datetime) -> Iterator[RenderableType]:
-    """Give what a coordinator says of a transactional id."""
+def render_description(entry: Transaction, now: datetime) -> Iterator[RenderableType]:
+    """Yield the state of a transactional id at its coordinator."""
     yield Text(f"{entry.state}  {printable(entry.transactional_id)}", style="bold")
     begun = entry.started_at if entry.is_open else None
     yield lines([
@@ -136,47 +138,51 @@ def described(entry: Transaction, now: datetime) -> Iterator[RenderableType]:
     ])  # fmt: skip
 
 
-def places_table(found: Listing, places: Sequence[Place]) -> Rows:
+def places_table(transactions: Listing, places: Sequence[Place]) -> Rows:
     """Return one row per partition of a transaction."""
     rows = Rows(PLACE_COLUMNS, caption=_more(places))
     for place in places[:SHOWN]:
-        rows.add(_place_cells(found, place))
+        rows.add(_place_cells(transactions, place))
     return rows
 
 
 def producer(entry: ListedTransaction) -> str:
     """Return the producer of a transaction."""
     if entry.producer_id is None:
-        return "nobody has it open any more"
+        return "no producer has it open any more"
     return f"{entry.producer_id}, epoch {_or_absent(entry.producer_epoch)}"
 
 
-def age(found: Listing, entry: ListedTransaction) -> str:
-    """Return for how long it has been open; of what no coordinator lists only its writes tell."""
+def age(transactions: Listing, entry: ListedTransaction) -> str:
+    """Return for how long it has been open; if no coordinator lists it, since its last write."""
     if entry.started_at is not None:
-        return duration(entry.running(found.view.now))
-    known = (place.producer for place in entry.places)
-    writes = [one.last_record_at for one in known if one is not None and one.last_record_at]
+        return duration(entry.running(transactions.view.now))
+    producers = (place.producer for place in entry.places)
+    writes = [
+        last_producer.last_record_at
+        for last_producer in producers
+        if last_producer is not None and last_producer.last_record_at
+    ]
     if not writes:
         return ABSENT
-    return f"written {ago(found.view.now - max(writes))}"
+    return f"written {ago(transactions.view.now - max(writes))}"
 
 
 def coordinator(entry: ListedTransaction) -> str:
-    """Return what the coordinator of a transaction's id says of it."""
+    """Return the state of a transaction at its coordinator."""
     if entry.coordinator is None:
         return "no broker lists its producer"
-    told = f"broker {entry.coordinator} says {entry.state}"
-    return told if entry.is_listed else f"{told}, and does not list this partition"
+    state = f"broker {entry.coordinator} says {entry.state}"
+    return state if entry.is_listed else f"{state}, and does not list this partition"
 
 
 def print_all(screen: Console, parts: Iterable[RenderableType]) -> None:
-    """Print parts one under the other; what may be copied into a shell is never folded."""
+    """Print parts below each other; only tables are folded, so that commands can be copied."""
     for part in parts:
         screen.print(part, soft_wrap=not isinstance(part, Table))
 
 
-def _cells(found: Listing, entry: ListedTransaction) -> list[str]:
+def _cells(transactions: Listing, entry: ListedTransaction) -> list[str]:
     number = ABSENT if entry.producer_id is None else f"{entry.producer_id}"
     epoch = "" if entry.producer_epoch is None else f"/{entry.producer_epoch}"
     unknown_reason = "" if entry.unknown_reason is None else f" ({entry.unknown_reason})"
@@ -185,9 +191,11 @@ def _cells(found: Listing, entry: ListedTransaction) -> list[str]:
         entry.transactional_id or ABSENT,
         f"{number}{epoch}",
         _or_absent(entry.coordinator),
-        f"{age(found, entry)} / {timeout(entry.timeout)}" if entry.is_listed else age(found, entry),
+        f"{age(transactions, entry)} / {timeout(entry.timeout)}"
+        if entry.is_listed
+        else age(transactions, entry),
         few([_place_name(place) for place in entry.places]) or ABSENT,
-        _held_up(found, entry),
+        _held_up(transactions, entry),
     ]
 
 
@@ -196,14 +204,21 @@ def _place_name(place: Place) -> str:
 
 
 def _held_up(listed: Listing, entry: ListedTransaction) -> str:
-    found = [listed.blocked_by(place) for place in entry.places]
-    waiting = sorted({one.group_id for known in found for one in known or () if one.is_waiting})
+    groups_by_place = [listed.blocked_by(place) for place in entry.places]
+    waiting = sorted(
+        {
+            group.group_id
+            for blocked in groups_by_place
+            for group in blocked or ()
+            if group.is_waiting
+        }
+    )
     if waiting:
         return few(waiting)
-    return "?" if None in found or not found else ABSENT
+    return "?" if None in groups_by_place or not groups_by_place else ABSENT
 
 
-def _place_cells(found: Listing, place: Place) -> list[str]:
+def _place_cells(transactions: Listing, place: Place) -> list[str]:
     return [
         str(place.name),
         _or_absent(place.leader),
@@ -212,7 +227,7 @@ def _place_cells(found: Listing, place: Place) -> list[str]:
         _or_absent(place.high_watermark),
         _or_absent(place.open_span),
         {True: "yes", False: "no", None: ABSENT}[place.holds_last_stable_offset],
-        groups(found.blocked_by(place)),
+        groups(transactions.blocked_by(place)),
     ]
 
 

@@ -1,4 +1,4 @@
-"""A transactional id as it is typed."""
+"""A transactional id as a parameter of a command."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ import click
 
 from service.cli.terminal.printable import printable
 
-MAX_BYTES: Final = 32_767  # of a string in Kafka's protocol: a broker hangs up at a longer one
+MAX_BYTES: Final = (
+    32_767  # of a string in Kafka's protocol: a broker closes the connection at a longer one
+)
 
 
 class TransactionalId(click.ParamType[str]):
-    """An id that a broker can be asked for."""
+    """An id that a broker can describe."""
 
     name = "ID"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Check the id; a broker has never heard of one that is empty, too long or no UTF-8."""
+        """Check the id; it must not be empty, too long or invalid UTF-8."""
         text = str(value)
         try:
             size = len(text.encode())

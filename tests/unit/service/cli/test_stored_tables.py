@@ -38,7 +38,9 @@ def test_a_silence_is_one_line_with_its_times_in_utc() -> None:
         "broker 2 is being replaced",
         SILENCE_ID,
     ]
-    assert re.search(r"until +2025-06-02 14:00:00 UTC\n", printed(silences.in_full(silence())))
+    assert re.search(
+        r"until +2025-06-02 14:00:00 UTC\n", printed(silences.render_details(silence()))
+    )
 
 
 def test_a_receiver_that_takes_nothing_says_why_and_since_when() -> None:
@@ -78,14 +80,14 @@ def test_a_delivery_in_full_has_its_attempts_and_its_body() -> None:
         "attempts": [attempt(), attempt(status=410, failure="gone", reply="no\x1b[2J more")],
         "body": {"alerts": [{"labels": {"topic": "a\x1bb"}}]},
     }
-    told = printed(deliveries.in_full(document))
+    told = printed(deliveries.render_details(document))
     assert told.startswith("DEAD  delivery 7 to pager\n")
     assert re.search(r"given up +it is gone\n", told)
-    assert re.search(r"repeats +delivery 3, by hand\n", told)
+    assert re.search(r"replay of +delivery 3, by hand\n", told)
     assert re.search(r"12:00:01 +12 ms +retry +410 +gone", told)
     assert re.search(r"last answer +no\\u001b\[2J more\n", told)
     assert '"topic": "a\\u001bb"' in told
-    assert "not kept any more" in printed(deliveries.in_full({**document, "body": None}))
+    assert "no longer stored" in printed(deliveries.render_details({**document, "body": None}))
 
 
 def test_a_job_tells_its_last_run_and_all_of_them() -> None:
@@ -99,11 +101,11 @@ def test_a_job_tells_its_last_run_and_all_of_them() -> None:
         "3 s",
         "database away",
     ]
-    full = printed(jobs.in_full({"job": job()}, [run()]))
+    full = printed(jobs.render_details({"job": job()}, [run()]))
     assert re.search(r"succeeded +3 s +- +removed 12", full)
-    waiting = printed(jobs.in_full({"job": job(waits_for="the database")}, []))
+    waiting = printed(jobs.render_details({"job": job(waits_for="the database")}, []))
     assert re.search(r"waits for +the database\n", waiting)
-    assert "It has not run yet." in printed(jobs.in_full({"job": job()}, []))
+    assert "It has not run yet." in printed(jobs.render_details({"job": job()}, []))
 
 
 def test_a_change_tells_who_and_why() -> None:

@@ -13,7 +13,7 @@ from tests.factories import at
 
 
 def alert(**evidence: Any) -> Alert:
-    return Alert.begun(
+    return Alert.begin(
         (identity_of("orders-0"), Severity.CRITICAL),
         reason="no_leader",
         evidence=evidence,

@@ -44,7 +44,7 @@ def test_nothing_is_restored_as_nothing() -> None:
 
 @pytest.mark.parametrize("version", [None, 0, 2, "1"])
 def test_another_version_is_rejected(version: object) -> None:
-    with pytest.raises(StoreError, match="were stored in form"):
+    with pytest.raises(StoreError, match="are stored in format"):
         decode({**encode(AlertingState()), "version": version})
 
 

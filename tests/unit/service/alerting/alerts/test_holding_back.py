@@ -1,4 +1,4 @@
-"""Steps that cannot be stored: nothing is told by them, and nothing is lost by that."""
+"""Steps that cannot be stored: nothing is sent by them, and nothing is lost by that."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_what_is_due_waits_until_it_can_be_stored() -> None:
     life.round(0, {A: BREACH, C: BREACH})
     life.wait(30)
     life.round(60, {A: OK, C: BREACH})
-    held = step(life.state, None, at(400), life.config, tells=False)
+    held = step(life.state, None, at(400), life.config, may_flush=False)
     assert (held.notifications, held.state) == ((), life.state)
     life.state = replace(held.state)
     life.round(415, {A: OK, C: OK})

@@ -170,7 +170,7 @@ def test_an_alert_of_an_older_version_has_no_incident() -> None:
     entry = finding(LOST, 0, "lost")
     identity: Identity = entry.identity
     older = replace(entry, evidence={"certain_offsets": 1})
-    alert = Alert.begun(
+    alert = Alert.begin(
         (identity, Severity.CRITICAL), reason="lost", evidence=older.evidence, active_at=at(0)
     )
     assert "incident" not in alert.labels

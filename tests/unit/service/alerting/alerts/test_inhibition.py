@@ -13,7 +13,7 @@ from tests.factories import at
 
 
 def alert(rule_id: str, **labels: str) -> Alert:
-    return Alert.begun(
+    return Alert.begin(
         ((rule_id, tuple(sorted(labels.items()))), Severity.CRITICAL),
         reason="said",
         evidence={},

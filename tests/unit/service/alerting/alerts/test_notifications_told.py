@@ -187,7 +187,7 @@ def test_two_routes_to_one_group_tell_all_of_it() -> None:
     ]
     labels: dict[str, str] = {"topic": "orders"}
     alerts = [
-        Alert.begun(
+        Alert.begin(
             (("some_rule", tuple({**labels, **more}.items())), Severity.CRITICAL),
             reason="said",
             evidence={},

@@ -24,7 +24,7 @@ from service.alerting.notifications.slack import (
     LONGEST_SECTION,
     LONGEST_TOGETHER,
     MOST_ALERTS,
-    escaped,
+    escape,
     slack_body,
 )
 from service.alerting.receivers.receivers import Receiver
@@ -157,7 +157,7 @@ def test_a_title_that_is_longer_than_slacks_header_is_shown_whole_below_it() -> 
 def test_text_is_escaped_and_never_cut_inside_an_escape(
     text: str, longest: int, expected: str
 ) -> None:
-    assert escaped(text, longest) == expected
+    assert escape(text, longest) == expected
 
 
 def test_nobody_is_called_by_what_a_topic_is_named() -> None:

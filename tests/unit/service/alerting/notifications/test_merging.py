@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from service.alerting.notifications.channels import body_of
-from service.alerting.notifications.merging import merged
+from service.alerting.notifications.merging import merge_bodies
 from service.alerting.receivers.receivers import Receiver
 from tests.unit.service.alerting.notifications.given import (
     alert,
@@ -40,7 +40,7 @@ def test_ends_of_older_bodies_come_with_the_newest(receiver: Receiver) -> None:
         body_of(receiver, notification(alert(1), alert(2))),  # it fires again
     ]
     newest = body_of(receiver, notification(alert(1, ended=90), alert(2), alert(3)))
-    made = merged(receiver, older, newest)
+    made = merge_bodies(receiver, older, newest)
     assert made is not None
     assert made.alerts == 4
     assert told(receiver, made.body) == {"0": False, "1": False, "2": True, "3": True}
@@ -50,7 +50,7 @@ def test_what_all_alerts_share_is_said_anew() -> None:
     receiver = webhook()
     older = [body_of(receiver, notification(alert(0, ended=60)))]
     newest = body_of(receiver, notification(alert(1)))
-    made = merged(receiver, older, newest)
+    made = merge_bodies(receiver, older, newest)
     assert made is not None
     document = json.loads(made.body)
     assert "partition" not in document["commonLabels"]
@@ -61,7 +61,7 @@ def test_what_all_alerts_share_is_said_anew() -> None:
 def test_no_more_alerts_are_told_than_a_receiver_takes() -> None:
     receiver = webhook(max_alerts=2)
     older = [body_of(receiver, notification(alert(0, ended=60), alert(1, ended=60)))]
-    made = merged(receiver, older, body_of(receiver, notification(alert(2))))
+    made = merge_bodies(receiver, older, body_of(receiver, notification(alert(2))))
     assert made is not None
     document = json.loads(made.body)
     assert [one["status"] for one in document["alerts"]] == ["firing", "resolved"]
@@ -80,4 +80,4 @@ def test_no_more_alerts_are_told_than_a_receiver_takes() -> None:
     ],
 )
 def test_the_newest_is_enough(receiver: Receiver, older: bytes) -> None:
-    assert merged(receiver, [older], body_of(receiver, notification(alert(1)))) is None
+    assert merge_bodies(receiver, [older], body_of(receiver, notification(alert(1)))) is None

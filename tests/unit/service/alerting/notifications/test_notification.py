@@ -31,7 +31,7 @@ def test_only_what_all_alerts_share_is_common() -> None:
 
 
 def test_a_notification_without_alerts_is_rejected() -> None:
-    with pytest.raises(ValueError, match="tells nothing"):
+    with pytest.raises(ValueError, match="at least one alert"):
         notification(alerts=())
 
 

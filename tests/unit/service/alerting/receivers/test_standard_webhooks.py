@@ -11,7 +11,7 @@ import standardwebhooks.webhooks
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from rules.errors import SettingsError
-from service.alerting.receivers.standard_webhooks import SigningSecret, signed_headers
+from service.alerting.receivers.standard_webhooks import SigningSecret, sign_headers
 from tests.factories import at
 from tests.unit.service.alerting.notifications.given import KEY_TEXT, OTHER_KEY_TEXT, WEBHOOK_ID
 
@@ -32,7 +32,7 @@ def noon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def headers(*texts: str, seconds: float = 0) -> dict[str, str]:
     secrets = [SigningSecret(text) for text in texts or (KEY_TEXT,)]
-    return signed_headers(WEBHOOK_ID, BODY, at=at(seconds), secrets=secrets)
+    return sign_headers(WEBHOOK_ID, BODY, at=at(seconds), secrets=secrets)
 
 
 def verify(text: str, body: bytes, told: dict[str, str]) -> None:
@@ -40,7 +40,7 @@ def verify(text: str, body: bytes, told: dict[str, str]) -> None:
 
 
 def test_the_published_vector_is_met() -> None:
-    told = signed_headers(
+    told = sign_headers(
         "msg_p5jXN8AQM9LWM0D4loKWxJek",
         b'{"test": 2432232314}',
         at=datetime.fromtimestamp(1614265330, UTC),
@@ -95,12 +95,12 @@ def test_an_attempt_has_its_own_time_and_the_same_id() -> None:
 
 def test_the_time_zone_of_the_clock_does_not_matter() -> None:
     timestamp = at(0).astimezone(timezone(timedelta(hours=-7)))
-    told = signed_headers(WEBHOOK_ID, BODY, at=timestamp, secrets=[SigningSecret(KEY_TEXT)])
+    told = sign_headers(WEBHOOK_ID, BODY, at=timestamp, secrets=[SigningSecret(KEY_TEXT)])
     assert told == headers()
 
 
 def test_without_a_secret_nothing_is_signed() -> None:
-    told = signed_headers(WEBHOOK_ID, BODY, at=at(0), secrets=())
+    told = sign_headers(WEBHOOK_ID, BODY, at=at(0), secrets=())
     assert told.keys() == {"webhook-id", "webhook-timestamp"}
 
 

@@ -73,9 +73,9 @@ CLOSED = AddressGuard()
     ],
 )
 def test_an_address_that_is_not_public_is_denied(address: str, kind: Kind) -> None:
-    assert CLOSED.denied(ip_address(address)) is kind
+    assert CLOSED.deny_reason(ip_address(address)) is kind
     with pytest.raises(AddressDeniedError, match="may not be called"):
-        CLOSED.checked(address)
+        CLOSED.check(address)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_an_address_that_is_not_public_is_denied(address: str, kind: Kind) -> No
     ],
 )
 def test_a_public_address_may_be_called(address: str) -> None:
-    assert CLOSED.checked(address) == address.removeprefix("::ffff:")
+    assert CLOSED.check(address) == address.removeprefix("::ffff:")
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_public_address_may_be_called(address: str) -> None:
     ],
 )
 def test_a_range_is_opened_by_settings(opened: str, address: str) -> None:
-    AddressGuard.of([opened]).checked(address)
+    AddressGuard.of([opened]).check(address)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_range_is_opened_by_settings(opened: str, address: str) -> None:
 )
 def test_a_range_opens_no_more_than_it_says_and_never_metadata(opened: str, address: str) -> None:
     with pytest.raises(AddressDeniedError):
-        AddressGuard.of([opened]).checked(address)
+        AddressGuard.of([opened]).check(address)
 
 
 @pytest.mark.parametrize("text", ["", "10.0.0.0/33", "10.0.0.1/8", "internal", "fd00::/129"])

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from service.alerting.sending.answers import SLOW, Failure, Outcome, failure_of, outcome_of
-from service.alerting.sending.backoff import GIVE_UP_AFTER, Tried, next_attempt_at
+from service.alerting.sending.backoff import GIVE_UP_AFTER, FailedDelivery, next_attempt_at
 from service.alerting.sending.retry_after import not_before
 from tests.factories import at
 
 ALMOST_ONE = 1 - 2**-53
 
 
-def tried(failures: int = 1, **overrides: Any) -> Tried:
-    return replace(Tried(created_at=at(0), failures=failures), **overrides)
+def tried(failures: int = 1, **overrides: Any) -> FailedDelivery:
+    return replace(FailedDelivery(created_at=at(0), failures=failures), **overrides)
 
 
 @pytest.mark.parametrize(

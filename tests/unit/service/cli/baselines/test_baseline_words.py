@@ -47,7 +47,7 @@ def series(**overrides: Any) -> dict[str, Any]:
         (series(usual=usual(most=None)), f"usual for Monday 14:00{TO}14:30 is 3{TO}- (5 weeks)"),
         (
             series(usual=None, reason="mostly_zero"),
-            "no band: it is mostly zero, and rules that count tell more",
+            "no band: it is mostly zero: rules that count are more useful",
         ),
         (series(usual=None, reason="of_later"), "no band: of_later"),
     ],

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from rules.facts.gap import GapCause
 from rules.facts.identity import BrokerId
-from rules.judgement import Judgement
 from rules.verdict import Verdict
 from service.api.losses.models import LossClass
-from service.cli.loss import asking
-from service.cli.loss.asking import Known, Row
+from service.cli.loss import queries
 from service.cli.loss.command import CLASSES
+from service.cli.loss.queries import LossReport, Row
 from service.cli.terminal.exit_codes import ExitCode
 from service.rounds.latest import RoundOutcome
 from service.rounds.persistence import PersistenceState, PersistenceStatus
@@ -32,8 +33,8 @@ def api(*losses: Any, **overrides: Any) -> AppApi:
     return AppApi(client_of(open_findings=opened(*losses), **given))
 
 
-def ask(*losses: Any, **overrides: Any) -> Known:
-    return asking.ask(api(*losses, **overrides), {})
+def ask(*losses: Any, **overrides: Any) -> LossReport:
+    return queries.list_losses(api(*losses, **overrides), {})
 
 
 def test_no_loss_is_told_only_by_a_service_that_sees() -> None:
@@ -60,12 +61,15 @@ def test_no_loss_is_told_only_by_a_service_that_sees() -> None:
         ),
         ({"is_stale": True, "error": "no round has ended"}, "old data: no round has ended"),
         ({"outcome": RoundOutcome.DIED}, "the service shows old data: its last round failed"),
-        ({"persistence": PersistenceStatus()}, "service started is not loaded: it is being read"),
+        (
+            {"persistence": PersistenceStatus()},
+            "service started is not loaded: loading is in progress",
+        ),
         (
             {"persistence": PersistenceStatus(error="no database")},
             "what was known before the service started is not loaded: no database",
         ),
-        ({"judgements": ()}, "rule committed_records_lost was not asked"),
+        ({"judgements": ()}, "rule committed_records_lost was not evaluated"),
     ],
 )
 def test_a_service_that_does_not_see_cannot_tell(overrides: dict[str, Any], told: str) -> None:
@@ -75,20 +79,14 @@ def test_a_service_that_does_not_see_cannot_tell(overrides: dict[str, Any], told
 
 
 def test_partitions_that_cannot_be_judged_may_have_lost_records() -> None:
-    said = judgements()
-    blind = said[0].verdicts.copy()
-    blind[:] = Verdict.UNKNOWN
-    first = Judgement(
-        rule=said[0].rule,
-        subjects=said[0].subjects,
-        verdicts=blind,
-        reasons=said[0].reasons,
-        reason=said[0].reason,
-        evidence=said[0].evidence,
-    )
-    known = ask(judgements=(first, *said[1:]))
+    judged = judgements()
+    [lost] = [entry for entry in judged if entry.rule.rule_id == "committed_records_lost"]
+    unseen = replace(lost, verdicts=np.full_like(lost.verdicts, Verdict.UNKNOWN))
+    known = ask(judgements=tuple(unseen if entry is lost else entry for entry in judged))
     (told,) = known.errors
-    assert told == f"rule committed_records_lost cannot judge {len(blind)} of its subjects"
+    assert (
+        told == f"rule committed_records_lost cannot judge {len(unseen.verdicts)} of its subjects"
+    )
     assert known.exit_code is ExitCode.INCOMPLETE
 
 
@@ -139,10 +137,10 @@ def test_a_history_that_is_behind_says_so() -> None:
         state=PersistenceState.WAITING, error="away", waiting_rounds=2, lost_transitions=3
     )
     made = api(persistence=waiting)
-    assert asking.ask(made, {}).errors == ()
-    behind, lost = asking.ask(made, {"state": "all"}).errors
+    assert queries.list_losses(made, {}).errors == ()
+    behind, lost = queries.list_losses(made, {"state": "all"}).errors
     assert behind == "the history ends at the start: away"
-    assert lost == "3 changes were lost while the database was away"
+    assert lost == "3 changes were lost while the database was unavailable"
 
 
 class OlderApi:
@@ -168,11 +166,11 @@ class OlderApi:
 
 
 def test_an_older_tidemark_that_knows_no_incidents_is_understood() -> None:
-    known = asking.ask(OlderApi(), {})
+    known = queries.list_losses(OlderApi(), {})
     assert ([one["topic"] for one in known.losses], known.exit_code) == (["orders"], ExitCode.LOST)
     [incident] = known.incidents or ()
     assert incident["summary"] == "committed_lost of orders-0"
-    shown = asking.fetch(OlderApi(), "orders-0")
+    shown = queries.fetch_losses(OlderApi(), "orders-0")
     assert shown is not None
     assert [one["certain_from"] for one in shown.losses] == [73]
 
@@ -180,16 +178,16 @@ def test_an_older_tidemark_that_knows_no_incidents_is_understood() -> None:
 def test_a_history_that_is_too_long_to_be_shown_says_so() -> None:
     status = api().get("status")
     page = {"is_current": True, "as_of": None, "is_cut": True}
-    assert "older ones are left out" in "".join(asking.stored_error(page, status))
-    assert list(asking.stored_error(page | {"is_cut": False}, status)) == []
+    assert "older ones are left out" in "".join(queries.stored_error(page, status))
+    assert list(queries.stored_error(page | {"is_cut": False}, status)) == []
 
 
 def test_a_filter_that_names_nothing_is_found_out() -> None:
     made = api(snapshot=snapshot())
     there = made.get("partitions")["items"][0]["topic"]
-    assert asking.is_there(made, topic=there, group=None) is None
-    assert asking.is_there(made, topic="order", group=None) == "no topic matches 'order'"
-    assert asking.is_there(made, topic=None, group="nobody") == "no group matches 'nobody'"
+    assert queries.find_missing(made, topic=there, group=None) is None
+    assert queries.find_missing(made, topic="order", group=None) == "no topic matches 'order'"
+    assert queries.find_missing(made, topic=None, group="nobody") == "no group matches 'nobody'"
 
 
 # ------------------------------------------------------------------ one loss
@@ -197,7 +195,7 @@ def test_a_loss_is_found_by_its_id_and_by_its_partition() -> None:
     made = api(open_loss(), open_loss("orders-0"))
     (item, _) = (line for one in made.get("losses")["items"] for line in one["partitions"])
     for name in (item["id"], f"{item['topic']}-0"):
-        found = asking.fetch(made, name)
+        found = queries.fetch_losses(made, name)
         assert found is not None
         (loss,) = found.losses
         assert (loss["id"], loss["events"]) == (item["id"], None)
@@ -211,7 +209,7 @@ def test_of_a_partition_the_worst_comes_first() -> None:
         open_loss(since=-9),
         open_loss("others"),
     )
-    found = asking.fetch(made, "orders-0")
+    found = queries.fetch_losses(made, "orders-0")
     assert found is not None
     [loss] = found.losses
     assert (loss["class"], "events" in loss) == ("committed_lost", True)
@@ -228,10 +226,10 @@ def test_each_loss_of_a_partition_is_shown_the_worst_first() -> None:
         return open_loss(rule=rule, leader_epoch=str(number), evidence=evidence, **more)
 
     many = (of(number, POSSIBLY, reason="unseen", since=number) for number in range(1, 25))
-    found = asking.fetch(api(*many, of(0), of(0, UNCLEAN)), "orders-0")
+    found = queries.fetch_losses(api(*many, of(0), of(0, UNCLEAN)), "orders-0")
     assert found is not None
     assert [loss["class"] for loss in found.losses] == ["committed_lost", *["possibly_lost"] * 24]
-    assert sum("events" in loss for loss in found.losses) == asking.IN_FULL
+    assert sum("events" in loss for loss in found.losses) == queries.IN_FULL
 
 
 def test_what_cannot_be_determined_any_more_is_no_loss_and_not_nothing() -> None:
@@ -247,14 +245,14 @@ def test_each_gap_says_what_it_hides_and_since_when() -> None:
         snapshot=snapshot(gaps=(gone, *others)),
         outcome=RoundOutcome.GAPS,
     )
-    known = asking.ask(made, {})
+    known = queries.list_losses(made, {})
     assert known.errors[:3] == (
         "the last round has gaps: 1 gone, 11 timeout",
         "  offsets of orders-3: it is gone",
         (
-            "    since 2025-06-02 12:00:00 UTC; deleted or created anew while the round observed; it ends "
-            "by itself with the next; not known meanwhile: whether these partitions lost records, and "
-            "what holds back their readers"
+            "    since 2025-06-02 12:00:00 UTC; deleted or recreated during the round; it ends by itself "
+            "with the next one; not known meanwhile: whether these partitions lost records, and what "
+            "holds back their readers"
         ),
     )
     assert "  and 2 more: GET /api/v1/clusters/default" in known.errors
@@ -263,15 +261,15 @@ def test_each_gap_says_what_it_hides_and_since_when() -> None:
 
 @pytest.mark.parametrize("name", ["orders-1", "committed_records_lost-0123456789abcdef"])
 def test_what_is_not_known_is_told_with_what_was_not_seen(name: str) -> None:
-    found = asking.fetch(api(open_loss(), outcome=RoundOutcome.GAPS), name)
+    found = queries.fetch_losses(api(open_loss(), outcome=RoundOutcome.GAPS), name)
     assert found is not None
     assert (found.losses, found.errors) == ((), ("the last round has gaps: gaps",))
 
 
 @pytest.mark.parametrize("name", ["orders", "orders-", "a*-0", "or ders-0", "-1", "../status-0"])
 def test_what_is_neither_id_nor_partition_is_not_asked_for(name: str) -> None:
-    assert asking.fetch(api(), name) is None
+    assert queries.fetch_losses(api(), name) is None
 
 
 def test_the_command_line_knows_every_class() -> None:
-    assert set(CLASSES) == {str(one) for one in LossClass} == set(asking.WORST_FIRST)
+    assert set(CLASSES) == {str(one) for one in LossClass} == set(queries.WORST_FIRST)

@@ -12,7 +12,7 @@ from rich.console import Console, RenderableType
 from service.api.findings.views import from_memory
 from service.api.losses.views import loss_of
 from service.cli.loss import tables
-from service.cli.loss.asking import Known
+from service.cli.loss.queries import LossReport
 from service.cli.terminal.showing import SHOWN
 from tests.unit.service.api.losses.losses import BEYOND, PROVEN, SETTLED, open_loss
 
@@ -36,8 +36,8 @@ def line(**overrides: Any) -> str:
     return printed([tables.losses_table([row(**overrides)])]).splitlines()[1]
 
 
-def known(*losses: dict[str, Any], errors: tuple[str, ...] = ()) -> Known:
-    return Known(
+def known(*losses: dict[str, Any], errors: tuple[str, ...] = ()) -> LossReport:
+    return LossReport(
         server="http://a",
         cluster="default",
         as_of=None,
@@ -71,10 +71,10 @@ def test_a_proven_loss_is_one_line() -> None:
 def test_a_loss_that_is_settled_shows_all_of_it_and_nothing_unknown() -> None:
     told = re.split(r"  +", line(evidence=SETTLED).strip())
     assert told[2:4] == ["[73, 100) 27", "[73, 117) 44, all"]
-    full = printed(tables.in_full(row(evidence=SETTLED, reason="former_leader_returned")))
+    full = printed(tables.render_details(row(evidence=SETTLED, reason="former_leader_returned")))
     assert re.search(r"possible +\[73, 117\) 44 offsets in all\n", full)
     assert "broker 1: its log had reached offset 117 and was cut at 73" in full
-    assert re.search(r"it was alone since +2025-06-02 11:59:30", full)
+    assert re.search(r"sole in-sync since +2025-06-02 11:59:30", full)
 
 
 def test_a_burst_that_no_observation_saw_is_shown_when_it_is_settled() -> None:
@@ -110,7 +110,7 @@ def test_a_group_beyond_the_end_and_groups_that_are_not_named() -> None:
 def test_an_event_that_happened_again_says_so() -> None:
     again = open_loss(since=61).since
     assert " 06-02 12:00:00*  " in line(last_breach_at=again)
-    told = printed(tables.in_full(row(last_breach_at=again)))
+    told = printed(tables.render_details(row(last_breach_at=again)))
     assert "12:00:00 UTC, again 2025-06-02 12:01:01 UTC" in told
 
 
@@ -128,7 +128,7 @@ def test_the_head_counts_classes_and_says_whether_that_is_all() -> None:
 
 
 def test_the_first_thing_in_full_is_what_to_do() -> None:
-    told = printed(tables.in_full(row() | {"events": None, "error": "the database is away"}))
+    told = printed(tables.render_details(row() | {"events": None, "error": "the database is away"}))
     head, what_to_do, first, *_ = told.splitlines()
     assert head == "committed_lost  orders-0  open"
     assert what_to_do == "WHAT TO DO NOW, IN THIS ORDER"
@@ -137,26 +137,26 @@ def test_the_first_thing_in_full_is_what_to_do() -> None:
     assert facts["leader before"] == "broker 1, epoch 5"
     assert facts["of it visible"] == "20 offsets: read_committed readers could have them"
     assert facts["open transactions"] == "payments-7"
-    assert "Whether it happened before is not known: the database is away" in told
+    assert "Earlier occurrences are not known: the database is away" in told
     assert "None" not in told
 
 
 def test_commands_are_on_a_line_of_their_own_on_a_narrow_screen() -> None:
-    told = printed(tables.in_full(row()), width=40)
+    told = printed(tables.render_details(row()), width=40)
     assert "--topic orders:0 --reset-offsets --to-offset 73 --execute\n" in told
 
 
 def test_each_time_that_it_happened_is_told() -> None:
     event = {"at": "2025-06-02T12:00:01Z", "reason": "lost", "certain_from": 1, "certain_to": 4}
     events = [event | {"certain_offsets": 3}, event | {"certain_to": None}]
-    told = printed(tables.in_full(row() | {"events": events}))
+    told = printed(tables.render_details(row() | {"events": events}))
     assert "HAPPENED 2 TIMES" in told
     assert "12:00:01 UTC  lost  certain: [1, 4) 3 offsets  possible: -" in told
 
 
 def test_a_row_of_another_version_is_shown_as_far_as_it_goes() -> None:
     bare = {"class": "settled_loss", "topic": "orders", "since": "soon", "more": {"settled": 4}}
-    told = printed([tables.losses_table([bare]), *tables.in_full(bare)])
+    told = printed([tables.losses_table([bare]), *tables.render_details(bare)])
     assert "settled_loss" in told
     assert "settled  4" in told
 
@@ -182,25 +182,27 @@ def test_an_incident_is_a_sentence_with_one_line_per_partition() -> None:
 
 
 def test_records_that_are_back_are_said_to_be_so_before_anything_else() -> None:
-    head, *_ = printed(tables.in_full(row(reason="restored"))).splitlines()
+    head, *_ = printed(tables.render_details(row(reason="restored"))).splitlines()
     assert head == "restored, was committed_lost  orders-0  open"
-    head, *_ = printed(tables.in_full(row())).splitlines()
+    head, *_ = printed(tables.render_details(row())).splitlines()
     assert head == "committed_lost  orders-0  open"
 
 
 def test_one_is_no_plural() -> None:
     told = line(evidence={"certain_from": 73, "certain_to": 74})
     assert "[73, 74) 1 " in told
-    full = printed(tables.in_full(row(evidence={"certain_from": 73, "certain_to": 74})))
+    full = printed(tables.render_details(row(evidence={"certain_from": 73, "certain_to": 74})))
     assert "[73, 74) 1 offset\n" in full
     gone = {"lost_transactions": [{"transactional_id": "a"}], "lost_transaction_count": 1}
     assert "1 committed transaction " in line(evidence=gone)
-    assert "at least 1 offset\n" in printed(tables.in_full(row(evidence={"at_least_offsets": 1})))
+    assert "at least 1 offset\n" in printed(
+        tables.render_details(row(evidence={"at_least_offsets": 1}))
+    )
 
 
 def test_evidence_of_any_form_is_words() -> None:
     more = {"groups_gone_on": [{"group": "a", "committed_offset": 7}], "odd": {"of": [1.5, None]}}
-    told = printed(tables.in_full(row(evidence=PROVEN | more)))
+    told = printed(tables.render_details(row(evidence=PROVEN | more)))
     assert re.search(r"groups_gone_on +group a, committed_offset 7\n", told)
     assert re.search(r"odd +of 1.5\n", told)
     assert not set("{}") & set(told)
@@ -209,7 +211,7 @@ def test_evidence_of_any_form_is_words() -> None:
 def test_a_group_cannot_write_to_the_screen() -> None:
     name = "a\n  1. Start broker 1\x1b[2J"
     evidence = PROVEN | {"groups_beyond": [{"group": name}], "more": {"odd": name}}
-    for told in (line(evidence=evidence), printed(tables.in_full(row(evidence=evidence)))):
+    for told in (line(evidence=evidence), printed(tables.render_details(row(evidence=evidence)))):
         assert "\x1b" not in told
         assert "\n  1. Start broker 1" not in told
         assert "a\\n  1. Start broker 1\\u001b[2J" in told

@@ -33,7 +33,7 @@ def test_the_home_of_the_user_is_understood(
         require_usable("~/file")
 
 
-@pytest.mark.parametrize(("below", "doing"), [("file", "used"), ("file/a/b", "made")])
+@pytest.mark.parametrize(("below", "doing"), [("file", "used"), ("file/a/b", "created")])
 def test_a_file_is_in_the_way(tmp_path: Path, below: str, doing: str) -> None:
     (tmp_path / "file").touch()
     told = f"{tmp_path / below} cannot be {doing}: {tmp_path / 'file'} is not a folder"
@@ -47,7 +47,7 @@ def test_a_link_to_nowhere_is_in_the_way(tmp_path: Path) -> None:
         require_usable(str(tmp_path / "link"))
 
 
-@pytest.mark.parametrize(("below", "doing"), [("", "used"), ("a/b", "made")])
+@pytest.mark.parametrize(("below", "doing"), [("", "used"), ("a/b", "created")])
 def test_a_folder_without_rights_is_rejected(tmp_path: Path, below: str, doing: str) -> None:
     told = f"cannot be {doing}: {tmp_path} cannot be written"
     with pytest.raises(SettingsError, match=re.escape(told)):
@@ -56,7 +56,7 @@ def test_a_folder_without_rights_is_rejected(tmp_path: Path, below: str, doing: 
 
 @pytest.mark.parametrize(
     ("folder", "told"),
-    [("~nobody-of-this-name/x", "that user has no home"), ("a\0b", "is no path that can be used")],
+    [("~nobody-of-this-name/x", "that user has no home"), ("a\0b", "is not a usable path")],
 )
 def test_what_is_no_path_is_one_line(folder: str, told: str) -> None:
     with pytest.raises(SettingsError, match=told):

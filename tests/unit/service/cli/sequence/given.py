@@ -67,7 +67,7 @@ def reading_all(logs: Mapping[str, Sequence[str]]) -> Read:
     found = Reading(UTC)
     for name, lines in logs.items():
         found.add(name, [[line.encode() for line in lines]])
-    return found.explained()
+    return found.conclude()
 
 
 def read_events(events: Iterable[LogEvent], *logs: GivenLog) -> tuple[ReadEvent, ...]:

@@ -55,7 +55,7 @@ def test_it_is_said_which_log_tells_more() -> None:
     assert list(remarks(found)) == [
         "no line about sequences among 3 lines",
         (
-            "3 lines are a client's: what was rejected is in the log of the broker that led the "
+            "3 lines are a client's: the sequence numbers are in the log of the broker that led the "
             "partition then, as"
         ),
         (

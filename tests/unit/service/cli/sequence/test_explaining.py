@@ -174,7 +174,7 @@ def test_a_closed_input_shows_how_to(
     monkeypatch.setattr(sys, "stdin", None)
     for arguments in ([], ["-"]):
         assert run(["sequence", "explain", *arguments]) == ExitCode.USAGE
-        assert "nothing is given to explain" in capsys.readouterr().err
+        assert "no log lines to explain" in capsys.readouterr().err
 
 
 def test_a_person_reads_what_it_is_and_what_to_do(
@@ -194,7 +194,7 @@ def test_a_person_reads_what_it_is_and_what_to_do(
     assert "expected 4, got 5: 1 record is missing before it" in text
     assert (
         "2026-11-21 12:00:01 UTC  broker 100: broker 2 became leader after broker 1 by an unclean "
-        "election: records may be gone"
+        "election: records may be lost"
     ) in text
     for label in ("would decide", "check", "next"):
         assert text.count(f"\n  {label} ") == 2

@@ -107,8 +107,8 @@ def test_a_controller_s_log_without_a_change_is_not_asked_for() -> None:
     ]
     (event,) = reading_all(REJECTED | {"c.log": around}).events
     assert event.row["check"].startswith(
-        "That of the controller, c.log, tells of no unclean change from 2026-11-21 11:00:00 to "
-        "2026-11-21 13:00:00 UTC: observation whether"
+        "The controller's log, c.log, shows no unclean change from 2026-11-21 11:00:00 to "
+        "2026-11-21 13:00:00 UTC: check whether"
     )
     (later,) = reading_all(REJECTED | {"c.log": around[1:]}).events
     assert "UNCLEAN partition change" in later.row["check"]

@@ -174,7 +174,7 @@ def test_the_old_leader_s_lines_tell_the_exact_range() -> None:
     assert said(row) == ("loss", "confirmed", "loss_proven")
     assert (row["lost_from"], row["lost_to"], row["lost_offsets"]) == (100, 124, 24)
     assert (row["needed_evidence"], row["next_command"]) == (None, None)
-    assert row["check"].startswith("The broker that led before has come back")
+    assert row["check"].startswith("The former leader has come back")
 
 
 def test_of_two_events_of_a_producer_the_change_is_held_against_the_one_after_it() -> None:
@@ -189,7 +189,7 @@ def test_a_controller_s_log_that_was_given_is_not_asked_for() -> None:
     brokers = Brokers([BY_BROKER_2, AFTERWARDS])
     (row,) = observe(brokers, read_events([LATE], log)).rows
     assert (row["class"], row["phase"]) == ("loss", "suspected")
-    assert "c.log, tells of no unclean change" in row["needed_evidence"]
+    assert "c.log, shows no unclean change" in row["needed_evidence"]
     assert row["next_command"].endswith("OLD_LEADER_LOGS")
 
 

@@ -68,11 +68,15 @@ def beside(*lines: str) -> list[dict[str, Any]]:
     ("line", "kind", "explanation"),
     [
         (STARTS, "follower_started", "a broker follows in leader epoch 1, and its own log ends"),
-        (CUT, "log_truncated", "a replica cut its log at 10, where leader epoch 0 ends for its"),
-        (ORDINARY_CUT, "log_truncated", "a replica cut its log at 10, which is ordinary"),
-        (BACK, "high_watermark_went_back", "went back from 37 to 10: it cut 27 offsets"),
-        (SHRUNK, "isr_shrunk", "a leader asks for an ISR of 1, which the controller may refuse"),
-        (UPDATED, "isr_updated", "the ISR is 1: what all of these have is acknowledged"),
+        (
+            CUT,
+            "log_truncated",
+            "a replica truncated its log to 10, where leader epoch 0 ends for its",
+        ),
+        (ORDINARY_CUT, "log_truncated", "a replica truncated its log to 10, which is usual"),
+        (BACK, "high_watermark_went_back", "went back from 37 to 10: it truncated 27 offsets"),
+        (SHRUNK, "isr_shrunk", "a leader requests an ISR of 1, which the controller may reject"),
+        (UPDATED, "isr_updated", "the ISR is 1: from then on records that all of these have"),
         (LOADED, "log_loaded", "a broker has started, and its log ends at 37"),
         (OLD_EPOCH, "epoch_rejected", "a batch of the older producer epoch 0 was rejected"),
         (UNCLEAN, "unclean_change", "broker 2 became leader after broker 1 by an unclean"),
@@ -92,7 +96,7 @@ def test_every_kind_has_a_word() -> None:
 def test_what_a_returning_leader_cut_away_is_a_range(end: str) -> None:
     *_, row = beside(end, CUT)
     assert row["explanation"].endswith(
-        ": [10, 37) was cut there, 27 offsets that its leader does not have"
+        ": [10, 37) is gone there, 27 offsets that its leader does not have"
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rules.view import View
-from service.cli.sequence import asking
+from service.cli.sequence import queries
 from service.cli.terminal.exit_codes import ExitCode
 from service.rounds.latest import RoundOutcome
 from service.rounds.persistence import PersistenceStatus
@@ -34,7 +34,7 @@ def quiet() -> View:
 
 
 def test_nothing_is_told_only_by_a_service_that_reads_logs() -> None:
-    known = asking.ask(api(quiet()), {})
+    known = queries.list_sequences(api(quiet()), {})
     assert (known.exit_code, known.errors) == (ExitCode.OK, ())
     assert known.document == {
         "server": "http://localhost:8780",
@@ -45,8 +45,8 @@ def test_nothing_is_told_only_by_a_service_that_reads_logs() -> None:
         "gaps": [],
         "sequences": [],
     }
-    deaf = asking.ask(api(quiet(), is_read=False), {})
-    assert (deaf.exit_code, deaf.errors) == (ExitCode.INCOMPLETE, (asking.NO_SOURCE,))
+    deaf = queries.list_sequences(api(quiet(), is_read=False), {})
+    assert (deaf.exit_code, deaf.errors) == (ExitCode.INCOMPLETE, (queries.NO_SOURCE,))
 
 
 @pytest.mark.parametrize(
@@ -55,11 +55,11 @@ def test_nothing_is_told_only_by_a_service_that_reads_logs() -> None:
         ({"outcome": RoundOutcome.GAPS}, "the last round has gaps"),
         ({"outcome": RoundOutcome.FAILED, "error": "no broker"}, "old data: no broker"),
         ({"persistence": PersistenceStatus()}, "service started is not loaded"),
-        ({"judgements": ()}, "rule sequence_gap_loss was not asked"),
+        ({"judgements": ()}, "rule sequence_gap_loss was not evaluated"),
     ],
 )
 def test_a_service_that_does_not_see_cannot_tell(overrides: dict[str, Any], told: str) -> None:
-    known = asking.ask(api(quiet(), **overrides), {})
+    known = queries.list_sequences(api(quiet(), **overrides), {})
     assert known.exit_code is ExitCode.INCOMPLETE
     assert told in "\n".join(known.errors)
 
@@ -75,13 +75,13 @@ def test_a_service_that_does_not_see_cannot_tell(overrides: dict[str, Any], told
 )
 def test_records_that_are_or_may_be_lost_have_a_code(observations: Any, code: ExitCode) -> None:
     view = after(*observations)
-    assert asking.ask(api(view, judgements=judgements(view)), {}).exit_code is code
+    assert queries.list_sequences(api(view, judgements=judgements(view)), {}).exit_code is code
 
 
 def test_a_suspected_loss_has_the_code_of_one_when_nothing_more_is_awaited() -> None:
     view = after(*SUSPECTED)
     over = {"is_querying": False, "is_waiting": False, "is_investigated": False}
-    told = asking.ask(api(holding(view, [episode_of(*SUSPECTED, **over)])), {})
+    told = queries.list_sequences(api(holding(view, [episode_of(*SUSPECTED, **over)])), {})
     assert ([row["is_investigating"] for row in told.sequences], told.exit_code) == (
         [False],
         ExitCode.LOST,
@@ -90,15 +90,15 @@ def test_a_suspected_loss_has_the_code_of_one_when_nothing_more_is_awaited() -> 
 
 def test_a_filter_that_names_nothing_there_is_told() -> None:
     made = api(quiet())
-    assert asking.is_there(made, "no-such*") == "no topic matches 'no-such*'"
-    assert asking.is_there(made, "ord*") is None
-    assert asking.is_there(made, None) is None
+    assert queries.find_missing(made, "no-such*") == "no topic matches 'no-such*'"
+    assert queries.find_missing(made, "ord*") is None
+    assert queries.find_missing(made, None) is None
 
 
 def test_an_event_is_shown_by_its_id_with_its_lines() -> None:
     view = after(*LOSS)
     (episode,) = view.memory.sequences.episodes
-    known = asking.fetch(api(view), episode.id)
+    known = queries.fetch_sequences(api(view), episode.id)
     assert known is not None
     (row,) = known.sequences
     assert (row["id"], row["lost_offsets"]) == (episode.id, 24)
@@ -107,7 +107,7 @@ def test_an_event_is_shown_by_its_id_with_its_lines() -> None:
 
 
 def test_an_id_of_nothing_is_no_event() -> None:
-    known = asking.fetch(api(quiet()), "0123456789ab")
+    known = queries.fetch_sequences(api(quiet()), "0123456789ab")
     assert known is not None
     assert (known.sequences, known.errors) == ((), ())
 
@@ -116,11 +116,11 @@ def test_of_a_partition_the_open_events_are_shown_or_else_those_that_ended() -> 
     ended = episode_of(*LOSS, id="d", ended_us=4)
     both = holding(after(*LOSS), [ended, replace(ended, id="e", ended_us=None)])
     for view, expected in ((both, "e"), (holding(both, [ended]), "d"), (quiet(), "")):
-        known = asking.fetch(api(view), "orders-0")
+        known = queries.fetch_sequences(api(view), "orders-0")
         assert known is not None
         assert "".join(row["id"] for row in known.sequences) == expected
 
 
 @pytest.mark.parametrize("name", ["orders", "0123", "0123456789AB", "a/b-0", ""])
 def test_what_is_neither_an_id_nor_a_partition_is_rejected(name: str) -> None:
-    assert asking.fetch(api(quiet()), name) is None
+    assert queries.fetch_sequences(api(quiet()), name) is None

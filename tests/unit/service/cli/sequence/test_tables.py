@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console, RenderableType
 
 from service.cli.sequence import tables
-from service.cli.sequence.asking import Known
+from service.cli.sequence.queries import SequenceReport
 from service.cli.terminal.showing import SHOWN
 from service.cli.tx.tables import print_all
 from service.views.sequence_rows import change_row, episode_row, line_row
@@ -28,8 +28,10 @@ def printed(parts: Iterable[RenderableType], width: int = 240) -> str:
     return screen.file.getvalue()
 
 
-def known(*rows: dict[str, Any], errors: tuple[str, ...] = ()) -> Known:
-    return Known(server="http://a", cluster="default", as_of=None, sequences=rows, errors=errors)
+def known(*rows: dict[str, Any], errors: tuple[str, ...] = ()) -> SequenceReport:
+    return SequenceReport(
+        server="http://a", cluster="default", as_of=None, sequences=rows, errors=errors
+    )
 
 
 def test_a_proven_loss_is_one_line() -> None:
@@ -54,8 +56,8 @@ def test_what_is_harmless_has_lost_nothing() -> None:
 
 
 def test_the_list_counts_the_worst_first_and_says_whether_that_is_all() -> None:
-    assert "nothing is known  complete" in printed(tables.listed(known()))
-    told = printed(tables.listed(known(row(REORDERING), row(), row(), errors=("deaf",))))
+    assert "no event is known  complete" in printed(tables.render_list(known()))
+    told = printed(tables.render_list(known(row(REORDERING), row(), row(), errors=("deaf",))))
     assert "as of -  2 loss (confirmed), 1 reordering (confirmed)  not complete" in told
     assert "tidemark sequence show ID" in told
 
@@ -66,7 +68,7 @@ def test_one_in_full_says_what_speaks_for_it_and_what_to_do() -> None:
         "lines": [line_row(one) for one in episode.rejections],
         "changes": [change_row(one) for one in episode.changes],
     }
-    told = printed(tables.in_full(row() | more))
+    told = printed(tables.render_details(row() | more))
     assert told.splitlines()[0] == "loss (confirmed)  orders-0  producer 7/0"
     facts = re.findall(r"(?m)^  (\w[^\n]*?)  +(.+)$", told)
     labels = [label for label, _ in facts]
@@ -87,28 +89,30 @@ def test_one_is_no_plural() -> None:
     one = row() | {"lost_from": 100, "lost_to": 101, "lost_offsets": 1}
     assert tables.lost(one) == "[100, 101) 1 offset"
     assert tables.lost({"class": "loss", "at_most_records": 1}) == "at most 1 record"
-    told = printed(tables.in_full(row() | {"lines": [{"incoming_sequence": 4, "rejections": 1}]}))
+    told = printed(
+        tables.render_details(row() | {"lines": [{"incoming_sequence": 4, "rejections": 1}]})
+    )
     assert "sequence 4 after -, 1 time\n" in told
 
 
 def test_one_that_is_not_settled_says_what_would_decide() -> None:
-    told = printed(tables.in_full(row(SUSPECTED)))
+    told = printed(tables.render_details(row(SUSPECTED)))
     assert "\n  would decide " in told
-    assert "open, and the next rounds search for more" in told
+    assert "open, and the next rounds search for evidence" in told
 
 
 def test_a_verdict_says_whose_it_is_where_numbers_say_less() -> None:
     numbers = {"class": "loss", "phase": "suspected", "reason": "large_gap"}
-    told = printed(tables.in_full(row(verdict_by="service", by_numbers=numbers)))
+    told = printed(tables.render_details(row(verdict_by="service", by_numbers=numbers)))
     assert "the service; by the numbers: loss (suspected)" in told
-    told = printed(tables.in_full(row(verdict_by="numbers", by_numbers=numbers)))
+    told = printed(tables.render_details(row(verdict_by="numbers", by_numbers=numbers)))
     assert re.search(r"\n  by +the numbers alone\n", told)
 
 
 def test_a_row_of_another_version_is_shown_as_far_as_it_goes() -> None:
     bare = {"class": "settled", "topic": "orders", "partition": 0, "first_seen": "soon"}
     bare["lines"] = [{}]
-    told = printed([*tables.listed(known(bare, bare)), *tables.in_full(bare)])
+    told = printed([*tables.render_list(known(bare, bare)), *tables.render_details(bare)])
     assert "\nsettled  orders-" in told
     assert told.count("None") == 0
 
@@ -116,12 +120,14 @@ def test_a_row_of_another_version_is_shown_as_far_as_it_goes() -> None:
 def test_more_events_than_a_person_reads_are_counted() -> None:
     rows = [row()] * (SHOWN + 1)
     assert "1 more (-o json)" in printed([tables.table(rows)])
-    assert f"{SHOWN + 1 - tables.IN_FULL} more (-o json)" in printed(tables.all_in_full(rows))
+    assert f"{SHOWN + 1 - tables.IN_FULL} more (-o json)" in printed(
+        tables.render_all_details(rows)
+    )
 
 
 def test_a_name_cannot_write_to_the_screen() -> None:
     name = "a\n  1. Start broker 1\x1b[2J"
     odd = row(topic=name, next_command=name, lines=[{"proof": name}])
-    for told in (printed([tables.table([odd])]), printed(tables.in_full(odd))):
+    for told in (printed([tables.table([odd])]), printed(tables.render_details(odd))):
         assert "\x1b" not in told
         assert "\n  1. Start broker 1" not in told

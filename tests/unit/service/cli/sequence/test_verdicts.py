@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from service.cli.sequence.beside import Answers, beside, known_to
 from service.cli.sequence.explaining import ReadEvent
+from service.cli.sequence.verdicts import Answers, add_verdicts, fetch_report
 from tests.unit.service.api.sequences.sequences import LOSS, after, client_for
 from tests.unit.service.cli.app_api import AppApi, judgements
 from tests.unit.service.cli.sequence.given import reading, rejected
@@ -21,8 +21,8 @@ def row(events: list[ReadEvent]) -> dict[str, Any]:
     """Return the only event, held against a service that has proven the textbook loss."""
     client = client_for(after(*LOSS), judgements=judgements())
     answers = Answers()
-    answers.take("service", known_to(AppApi(client), events).sequences)
-    (found,) = beside(events, answers.rows)
+    answers.take("service", fetch_report(AppApi(client), events).sequences)
+    (found,) = add_verdicts(events, answers.rows)
     return found
 
 
@@ -46,5 +46,5 @@ def test_what_the_service_does_not_know_is_judged_by_its_numbers(events: list[Re
 def test_of_two_that_fit_the_proven_one_unchanged() -> None:
     base = row(pasted()) | {"lines": [{"incoming_sequence": 27, "current_sequence": 2}]}
     known = [base | {"phase": "suspected", "reason": "looking"}, base]
-    (found,) = beside(pasted(), known)
+    (found,) = add_verdicts(pasted(), known)
     assert found["reason"] == "loss_proven"

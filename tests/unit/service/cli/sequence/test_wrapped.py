@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from service.cli.sequence.wrapped import unwrapped
+from service.cli.sequence.wrapped import unwrap
 from tests.unit.service.cli.sequence.given import OUT_OF_ORDER, reading, rejected
 
 UNCLEAN = (
@@ -51,7 +51,7 @@ def test_a_wrapped_rejection_is_read_with_its_time_and_broker(wrap: object, widt
 
 def test_what_is_not_wrapped_stays_as_it_is() -> None:
     lines = [line.encode() for line in [ORDINARY, *rejected(27, 2), UNCLEAN, *rejected(28, 2)]]
-    assert (unwrapped(lines).lines, unwrapped(lines).records) == (lines, 0)
+    assert (unwrap(lines).lines, unwrap(lines).records) == (lines, 0)
 
 
 def test_a_line_that_was_cut_takes_nothing_from_the_next_one() -> None:
@@ -62,8 +62,8 @@ def test_a_line_that_was_cut_takes_nothing_from_the_next_one() -> None:
 
 def test_a_long_text_is_left_as_it_is() -> None:
     lines = [b"x" * 600_000] * 2 + [line.encode() for line in cut_at(60, rejected(27, 2))]
-    assert unwrapped(lines).records == 0
+    assert unwrap(lines).records == 0
 
 
 def test_hostile_text_ends_soon() -> None:
-    assert unwrapped([b"Truncating"] * 90_000).records == 0
+    assert unwrap([b"Truncating"] * 90_000).records == 0

@@ -93,7 +93,7 @@ def test_a_list_without_end_is_an_error() -> None:
     ],
 )
 def test_what_answers_in_another_form_is_no_tidemark(answer: dict[str, Any]) -> None:
-    with pytest.raises(UnreachableError, match=r"is no Tidemark: it answers \d{3}") as found:
+    with pytest.raises(UnreachableError, match=r"is not a Tidemark: it answers \d{3}") as found:
         client(lambda _: httpx2.Response(**answer)).find("losses/x")
     assert exit_code_of(found.value) is ExitCode.UNREACHABLE
 
@@ -126,7 +126,7 @@ def test_a_proxy_that_refuses_may_want_a_token_too() -> None:
 
 
 def test_a_tidemark_that_cannot_tell_now_is_no_unreachable_one() -> None:
-    with pytest.raises(CollectError, match="cannot tell: no round has been made yet") as found:
+    with pytest.raises(CollectError, match="cannot answer: no round has been made yet") as found:
         answering(503, **problem(503, "no round has been made yet")).get("losses")
     assert exit_code_of(found.value) is ExitCode.INCOMPLETE
 
@@ -139,7 +139,7 @@ def test_a_tidemark_that_cannot_tell_now_is_no_unreachable_one() -> None:
             "cannot be reached: rejected; is `tidemark serve` running",
         ),
         (httpx2.RemoteProtocolError("illegal line"), "cannot be reached: illegal line"),
-        (httpx2.ReadTimeout("slow"), "gives no answer in time"),
+        (httpx2.ReadTimeout("slow"), "did not answer in time"),
         (httpx2.ReadError(""), "cannot be reached: ReadError"),
     ],
 )
@@ -252,12 +252,12 @@ def test_a_flag_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> No
     ],
 )
 def test_what_is_no_address_is_wrong_usage(server: str) -> None:
-    with pytest.raises(click.BadParameter, match="is no address like"):
+    with pytest.raises(click.BadParameter, match="is not an address like"):
         server_of("--server", server)
 
 
 def test_a_secret_in_an_address_is_rejected_and_not_told() -> None:
-    with pytest.raises(click.BadParameter, match="no place in an address") as found:
+    with pytest.raises(click.BadParameter, match="must not hold a user name or password") as found:
         server_of("--server", f"http://me:{SECRET}@a")
     assert SECRET not in str(found.value)
 

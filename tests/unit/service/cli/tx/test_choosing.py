@@ -13,7 +13,7 @@ from rules.facts.transactions import IdVisibility
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.showing import SHOWN
 from service.cli.tx import tables
-from service.cli.tx.choosing import Choice, choose, document, exit_code, told
+from service.cli.tx.choosing import Choice, choose, document, exit_code, render
 from service.cli.tx.observing import ObservedRounds
 from tests.factories import (
     at,
@@ -72,7 +72,7 @@ def test_what_was_not_seen_may_match(choice: Choice, scope: GapScope) -> None:
     ("observation", "told"),
     [
         (UNSEEN, ["coordinated by broker 2: 127.0.0.1"]),
-        ({**UNSEEN, "gaps": ()}, ["whether every coordinator was asked"]),
+        ({**UNSEEN, "gaps": ()}, ["not every coordinator is known to have answered"]),
         ({**RUNS, "transactions": transactions(visibility=IdVisibility.UNPROVEN)}, ["--sees-all"]),
     ],
 )
@@ -145,7 +145,9 @@ def test_a_wide_screen_has_a_table_with_every_column(width: int) -> None:
 @pytest.mark.parametrize("width", [60, 240])
 def test_names_of_others_cannot_steer_the_terminal(width: int) -> None:
     found = choose(twice(**undescribed("evil\n\x1b[31mX\rY\0\u202e\x7f")), Choice())
-    said = text([*told(found), *tables.in_full(found.listing, found.entries[0])], width=width)
+    said = text(
+        [*render(found), *tables.render_details(found.listing, found.entries[0])], width=width
+    )
     shown = r"evil\n\u001b[31mX\rY\u0000\u202e\u007f"
     assert said.count(shown) == 2
     assert said.replace("\n", "").isprintable()
@@ -157,7 +159,7 @@ def test_what_is_confirming_says_which_command_decides() -> None:
     [line] = found.unknown_reasons
     assert line.startswith("confirming: ")
     assert "`tidemark tx hanging`" in line
-    assert line in text(told(found))
+    assert line in text(render(found))
 
 
 def test_a_table_ends_somewhere_and_says_how_many_more_there_are() -> None:

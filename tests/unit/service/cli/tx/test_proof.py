@@ -27,7 +27,7 @@ from tests.unit.service.cli.tx.given import (
 def test_what_hangs_is_told_with_proof_and_repair() -> None:
     observed = twice(**HANGS)
     found = proof.conclude(observed)
-    said = text(proof.told(found, is_secured=False))
+    said = text(proof.render(found, is_secured=False))
     assert found.exit_code is ExitCode.HANGING
     for piece in (
         "HANGING  orders-0  payments",
@@ -44,7 +44,7 @@ def test_what_hangs_is_told_with_proof_and_repair() -> None:
 def test_a_producer_that_nobody_lists_hangs_because_no_id_is_hidden() -> None:
     known = transactions(resolved=frozenset({7}), visibility=IdVisibility.ACLS)
     observed = twice(**{**HANGS, "transactions": known})
-    said = text(proof.told(proof.conclude(observed), is_secured=True))
+    said = text(proof.render(proof.conclude(observed), is_secured=True))
     assert "none lists producer 7; the ACLs let us see every transactional id" in said
     assert "--start-offset 90 --command-config client.properties" in said
 
@@ -52,10 +52,10 @@ def test_a_producer_that_nobody_lists_hangs_because_no_id_is_hidden() -> None:
 @pytest.mark.parametrize(
     ("observation", "told"),
     [
-        (UNSEEN, "observation again when that broker is back"),
+        (UNSEEN, "again when that broker is back"),
         (
             {**HANGS, "transactions": transactions(visibility=IdVisibility.UNPROVEN)},
-            "grant us DESCRIBE on every TransactionalId",
+            "grant Tidemark DESCRIBE on every TransactionalId",
         ),
         (
             {**QUIET, "gaps": (gap(what="open transactions of orders-0", scope=GapScope.PRODUCERS),)},
@@ -68,10 +68,10 @@ def test_what_cannot_be_told_is_never_said_to_be_well(
 ) -> None:
     observed = twice(**observation)
     found = proof.conclude(observed)
-    said = text(proof.told(found, is_secured=False))
+    said = text(proof.render(found, is_secured=False))
     assert found.exit_code is ExitCode.INCOMPLETE
     assert told in said
-    assert "It cannot be told whether anything hangs" in said
+    assert "It is unknown whether a transaction hangs" in said
     assert "abort --topic" not in said
     assert proof.document(found)["complete"] is False
 
@@ -81,7 +81,7 @@ def test_nothing_hangs_only_where_all_was_seen(observation: dict[str, Any]) -> N
     observed = twice(**observation)
     found = proof.conclude(observed)
     assert found.exit_code is ExitCode.OK
-    assert text(proof.told(found, is_secured=False)).startswith("Nothing hangs (4 partitions")
+    assert text(proof.render(found, is_secured=False)).startswith("Nothing hangs (4 partitions")
 
 
 def test_what_hangs_counts_more_than_what_was_not_seen() -> None:

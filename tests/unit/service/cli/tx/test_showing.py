@@ -32,18 +32,18 @@ def shown(source: Rounds, name: str = "payments") -> showing.Shown:
 
 def test_an_open_transaction_is_shown_by_partition_with_what_happens_next() -> None:
     found = shown(Rounds(RUNS, says=transaction()))
-    said = text(showing.told(found))
+    said = text(showing.render(found))
     assert showing.exit_code(found) is ExitCode.OK
     assert "broker 2 says Ongoing" in said
     assert re.search(r"orders-0 +1 +90 +90 +100 +10 +yes +billing \(waits\), audit", said)
-    assert "its coordinator aborts it when its timeout is over" in said
+    assert "its coordinator aborts it when its timeout has passed" in said
 
 
 @pytest.mark.parametrize("state", list(tables.ENDED))
 def test_one_that_is_not_open_is_shown_too(state: TransactionState) -> None:
     ended = transaction(state=state, partitions=frozenset[TopicPartition]())
     found = shown(Rounds(QUIET, says=ended))
-    said = text(showing.told(found))
+    said = text(showing.render(found))
     assert showing.exit_code(found) is ExitCode.OK
     assert said.startswith(f"{state}  payments")
     assert tables.ENDED[state] in said
@@ -65,7 +65,7 @@ def test_an_id_that_nobody_knows_is_named_with_those_like_it() -> None:
     assert showing.exit_code(found) is ExitCode.NOTHING_MATCHED
     [line] = showing.error(found)
     assert line == (
-        "no coordinator knows transactional id 'paymnts'; open ones with a name like it: payments"
+        "no coordinator knows transactional id 'paymnts'; open transactions have similar ids: payments"
     )
 
 
@@ -80,7 +80,7 @@ def test_an_id_that_could_not_be_asked_for_is_not_said_to_be_absent() -> None:
 
 def test_what_hangs_is_shown_under_its_idle_id() -> None:
     found = shown(Rounds(HELD, HANGS, says=EMPTY))
-    said = text(showing.told(found))
+    said = text(showing.render(found))
     assert said.startswith("hanging  payments")
-    assert "Nothing is open" not in said
+    assert "No transaction is open" not in said
     assert showing.document(found)["described"]["state"] == "Empty"

@@ -1,7 +1,7 @@
 """Change the running cluster: topics, settings, users, permissions.
 
-Everything is asked over the PLAINTEXT listener, where anybody is a super user. Each method
-returns when the brokers have answered; rejections are SandboxError with Kafka's own words.
+All requests go over the PLAINTEXT listener, where every client is a super user. Each method
+returns when the brokers have answered; a rejection is a SandboxError with Kafka's own message.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ class SandboxAdmin:
         )
         topic = NewTopic(name, config=dict(configs or {}), **placement)
         _ask(self._client.create_topics([topic], request_timeout=ANSWER_SECONDS))
-        wanted = partitions if assignment is None else len(assignment)
-        self._settle(lambda: self._led_partitions(name) == wanted, f"topic {name} has no leaders")
+        expected = partitions if assignment is None else len(assignment)
+        self._settle(lambda: self._led_partitions(name) == expected, f"topic {name} has no leaders")
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic and wait until the brokers no longer list it."""
@@ -111,11 +111,11 @@ class SandboxAdmin:
         _ask(self._client.delete_consumer_groups([name], request_timeout=ANSWER_SECONDS))
 
     def set_topic_config(self, topic: str, configs: Mapping[str, str | None]) -> None:
-        """Set a topic's settings at run time; None returns one to its default."""
+        """Set a topic's settings at run time; None resets a setting to its default."""
         self._alter(ConfigResource.Type.TOPIC, topic, configs)
 
     def set_broker_config(self, broker_id: int, configs: Mapping[str, str | None]) -> None:
-        """Set one broker's dynamic settings at run time; None returns one to its default."""
+        """Set one broker's dynamic settings at run time; None resets a setting to its default."""
         if broker_id not in self._metadata().brokers:
             raise SandboxError(f"broker {broker_id} is not there to take a setting")
         self._alter(ConfigResource.Type.BROKER, str(broker_id), configs)
@@ -167,8 +167,8 @@ class SandboxAdmin:
             raise SandboxError(f"the brokers do not answer: {exc.args[0].str()}") from exc
 
     def _led_partitions(self, topic: str) -> int:
-        found = self._topics().get(topic)
-        return 0 if found is None else sum(p.leader >= 0 for p in found.partitions.values())
+        metadata = self._topics().get(topic)
+        return 0 if metadata is None else sum(p.leader >= 0 for p in metadata.partitions.values())
 
     def _settle(self, condition: Any, otherwise: str) -> None:
         if not wait_until(condition, timeout_seconds=SETTLE_SECONDS):

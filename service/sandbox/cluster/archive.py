@@ -31,7 +31,7 @@ DUMP_SECONDS = 60.0
 
 
 def ensure_archive(state: SandboxState, *, progress: Callable[[str], None]) -> None:
-    """Make the archive when it is absent; a failure is told and costs only speed."""
+    """Make the archive when it is absent; a failure is reported and costs only speed."""
     cache, path = Path(state.cache), archive_path(Path(state.cache) / "jars", Path(state.java))
     if is_sound(path):
         return
@@ -52,7 +52,7 @@ def ensure_archive(state: SandboxState, *, progress: Callable[[str], None]) -> N
 
 
 def is_sound(path: Path) -> bool:
-    """Tell whether the archive is what was written: Java would crash on a damaged one."""
+    """Return whether the archive is unchanged since it was written: Java would crash on a damaged one."""
     seal = _seal(path)
     return path.exists() and seal.exists() and seal.read_text(encoding="ascii") == sha256(path)
 
@@ -82,7 +82,7 @@ def _spawn(
     undo: contextlib.ExitStack, work: Path, state: SandboxState, node: Node, *options: str
 ) -> ProcessId:
     java, *rest = node_command(work, state, node)
-    # An archive made beside a Java agent is rejected in earnest use.
+    # Java rejects an archive that was made with a Java agent loaded.
     arguments = [argument for argument in rest if not argument.startswith("-javaagent:")]
     output = node_layout(work, node.id).output
     process = processes.spawn([java, *options, *arguments], output=output)

@@ -51,7 +51,7 @@ class NodeStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpReport:
-    """What `up` found and did, by node id."""
+    """Which nodes `up` started, and which it left paused, by node id."""
 
     started: tuple[int, ...]
     paused: tuple[int, ...]
@@ -68,7 +68,7 @@ class DownReport:
 
 
 def _silent(_line: str) -> None:
-    """Tell nobody: the default of a library call."""
+    """Print nothing: the default of a library call."""
 
 
 class Sandbox:
@@ -94,7 +94,7 @@ class Sandbox:
 
     @property
     def state(self) -> SandboxState:
-        """What is remembered; raises SandboxError when there is no sandbox."""
+        """The stored state; raises SandboxError when there is no sandbox."""
         state = read_state(self.directory)
         if state is None:
             raise SandboxError(NO_SANDBOX.format(self.directory))

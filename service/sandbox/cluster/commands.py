@@ -37,7 +37,7 @@ def archive_flags(jars: Path, java: Path) -> list[str]:
 
 
 def marker(directory: Path) -> str:
-    """Return the argument by which the processes of this sandbox are known."""
+    """Return the argument that identifies the processes of this sandbox."""
     return f"-Dtidemark.sandbox={directory}"
 
 

@@ -1,4 +1,4 @@
-"""Lay a node's files: configuration, identity of its storage, the cluster's first metadata."""
+"""Write a node's files: configuration, identity of its storage, the cluster's first metadata."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FORMAT_SECONDS = 60.0
 
 
 def new_cluster_id() -> str:
-    """Return a random id in Kafka's form; one that begins with a dash would resembles an option."""
+    """Return a random id in Kafka's form; one that begins with a dash would be read as an option."""
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if not text.startswith("-"):

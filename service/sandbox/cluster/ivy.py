@@ -51,10 +51,10 @@ def find_ivy() -> Path:
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise SandboxError("PySpark is not installed, and with it Ivy is missing: run `make setup`")
-    found = sorted((Path(spec.origin).parent / "jars").glob("ivy-*.jar"))
-    if not found:
+    jars = sorted((Path(spec.origin).parent / "jars").glob("ivy-*.jar"))
+    if not jars:
         raise SandboxError("PySpark's jars folder holds no Ivy: run `make clean setup`")
-    return found[-1]
+    return jars[-1]
 
 
 def retrieve(
@@ -85,24 +85,29 @@ def explain(output: str) -> str:
         r"No space left[^\n]*",
         r"(?:not found|FAILED)[^\n]*",
     ):
-        found = re.search(pattern, output)
-        if found:
-            return found[0].strip()
+        match = re.search(pattern, output)
+        if match:
+            return match[0].strip()
     return (output.strip().splitlines() or ["Ivy said nothing"])[-1].strip()
 
 
 class _Progress:
-    """Counts the finished jars in Ivy's output and tells it every few of them."""
+    """Counts the finished jars in Ivy's output, and reports progress every few jars."""
 
-    def __init__(self, output: Path, total: int, tell: Callable[[str], None]) -> None:
-        self._output, self._total, self._tell, self._told = output, total, tell, -PROGRESS_STEP
+    def __init__(self, output: Path, total: int, progress: Callable[[str], None]) -> None:
+        self._output, self._total, self._progress, self._reported = (
+            output,
+            total,
+            progress,
+            -PROGRESS_STEP,
+        )
 
     def ended(self, process: subprocess.Popen[bytes]) -> bool:
-        """Tell the progress that was made; return whether the process has ended."""
+        """Report new progress; return whether the process has ended."""
         done = self._output.read_text(errors="replace").count("[SUCCESSFUL ]")
-        if done >= self._told + PROGRESS_STEP:
-            self._told = done
-            self._tell(f"Downloading Kafka's jars: {done} of {self._total}")
+        if done >= self._reported + PROGRESS_STEP:
+            self._reported = done
+            self._progress(f"Downloading Kafka's jars: {done} of {self._total}")
         return process.poll() is not None
 
 

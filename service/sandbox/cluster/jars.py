@@ -143,7 +143,7 @@ def _clear_disk_errors(cache: Path) -> Iterator[None]:
         raise SandboxError(f"cannot write the jar cache {cache}: {exc.strerror}") from exc
 
 
-def _tell(line: str) -> None:
+def _print_line(line: str) -> None:
     sys.stderr.write(f"{line}\n")
 
 
@@ -152,7 +152,7 @@ def pin(lock_file: Path) -> None:
     jars = read_lock(lock_file)
     with tempfile.TemporaryDirectory() as name:
         coordinates = [(jar.organisation, jar.name, jar.revision) for jar in jars]
-        ivy.retrieve(coordinates, Path(name), java=find_java(), progress=_tell)
+        ivy.retrieve(coordinates, Path(name), java=find_java(), progress=_print_line)
         folder = Path(name) / "jars"
         pinned = [replace(jar, sha256=sha256(folder / jar.file_name)) for jar in jars]
     if missing := [jar.file_name for jar in pinned if not jar.sha256]:
@@ -163,7 +163,7 @@ def pin(lock_file: Path) -> None:
 def main() -> None:
     """Pin the lock files that are named."""
     for name in sys.argv[1:]:
-        _tell(name)
+        _print_line(name)
         pin(Path(name))
 
 

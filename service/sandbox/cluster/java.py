@@ -16,12 +16,12 @@ INSTALL = "install one: apt-get install openjdk-17-jre-headless (or set JAVA_HOM
 
 def parse_major(version_output: str) -> int | None:
     """Return the major version out of `java -version`; 1.8 counts as 8."""
-    found = re.search(r'version "(?:1\.)?(\d+)', version_output)
-    return int(found[1]) if found else None
+    match = re.search(r'version "(?:1\.)?(\d+)', version_output)
+    return int(match[1]) if match else None
 
 
 def find_java() -> Path:
-    """Return the Java of JAVA_HOME, else of PATH, once its version is known to do."""
+    """Return the Java of JAVA_HOME, else of PATH, once its version is new enough."""
     java = _locate()
     try:
         done = subprocess.run(
@@ -31,7 +31,7 @@ def find_java() -> Path:
         raise SandboxError(f"{java} does not run ({exc}); {INSTALL}") from exc
     major = parse_major(done.stderr + done.stdout)
     if major is None:
-        raise SandboxError(f"{java} does not tell its version; Kafka needs {OLDEST}+: {INSTALL}")
+        raise SandboxError(f"{java} does not print its version; Kafka needs {OLDEST}+: {INSTALL}")
     if major < OLDEST:
         raise SandboxError(f"{java} is Java {major}, and Kafka needs {OLDEST} or newer: {INSTALL}")
     return java
@@ -41,7 +41,7 @@ def _locate() -> Path:
     home = os.environ.get("JAVA_HOME")  # Java's own convention, not a setting of Tidemark
     if home and (Path(home) / "bin/java").is_file():
         return Path(home) / "bin/java"
-    found = shutil.which("java")
-    if found is None:
+    path = shutil.which("java")
+    if path is None:
         raise SandboxError(f"Java is not installed, and Kafka needs {OLDEST} or newer: {INSTALL}")
-    return Path(found)
+    return Path(path)

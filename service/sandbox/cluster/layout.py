@@ -80,7 +80,7 @@ def node_layout(directory: Path, node_id: int) -> NodeLayout:
 
 
 def is_ours(relative: PurePath) -> bool:
-    """Tell whether a file below the sandbox folder was made by the sandbox or by its brokers."""
+    """Return whether the sandbox or its brokers made a file below the sandbox folder."""
     match relative.parts:
         case (name,):
             return name.startswith(STATE_FILE)

@@ -23,7 +23,7 @@ ATTEMPTS = 2_000
 
 
 def is_free(port: int) -> bool:
-    """Tell whether a server could listen on this loopback port now."""
+    """Return whether a server could listen on this loopback port now."""
     with socket.socket() as probe:
         return _listen(probe, port)
 
@@ -59,7 +59,7 @@ def require_free(ports: Iterable[int]) -> None:
 
 
 def accepts(port: int) -> bool:
-    """Tell whether something listens on this port."""
+    """Return whether something listens on this port."""
     try:
         socket.create_connection((HOST, port), timeout=1).close()
     except OSError:

@@ -1,6 +1,6 @@
 """Start, observe and signal processes that outlive the command that started them.
 
-A process is known by its pid and its start time together: a pid that was given to a stranger
+A process is identified by its pid and its start time together: a pid that the system has reused
 since is never signalled.
 """
 
@@ -51,23 +51,23 @@ def spawn(command: Sequence[str], *, output: Path) -> ProcessId:
 
 
 def liveness(process: ProcessId | None) -> Liveness:
-    """Tell what a remembered process is doing."""
+    """Return what a remembered process is doing."""
     if process is None:
         return Liveness.STOPPED
-    found = _find(process)
-    if found is None:
+    handle = _find(process)
+    if handle is None:
         return Liveness.DEAD
-    paused = found.status() == psutil.STATUS_STOPPED
+    paused = handle.status() == psutil.STATUS_STOPPED
     return Liveness.PAUSED if paused else Liveness.RUNNING
 
 
 def usage(process: ProcessId | None) -> tuple[int, float] | None:
     """Return resident bytes and start time of a live process."""
-    found = None if process is None else _find(process)
-    if found is None:
+    handle = None if process is None else _find(process)
+    if handle is None:
         return None
     try:
-        return found.memory_info().rss, found.create_time()
+        return handle.memory_info().rss, handle.create_time()
     except psutil.NoSuchProcess:
         return None
 
@@ -103,26 +103,26 @@ def find_marked(marker: str) -> list[ProcessId]:
 
     This finds brokers whose state file was lost or was never written.
     """
-    found = []
+    marked = []
     for candidate in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             if marker in candidate.cmdline():
-                found.append(ProcessId(pid=candidate.pid, started=candidate.create_time()))
-    return found
+                marked.append(ProcessId(pid=candidate.pid, started=candidate.create_time()))
+    return marked
 
 
 def _find(process: ProcessId) -> psutil.Process | None:
     try:
-        found = psutil.Process(process.pid)
-        if abs(found.create_time() - process.started) >= SAME_START_SECONDS:
+        handle = psutil.Process(process.pid)
+        if abs(handle.create_time() - process.started) >= SAME_START_SECONDS:
             return None
         # Its main thread dies first; the ports are free only when the last thread is gone.
-        if found.status() == psutil.STATUS_ZOMBIE and found.num_threads() <= 1:
+        if handle.status() == psutil.STATUS_ZOMBIE and handle.num_threads() <= 1:
             _reap(process.pid)
             return None
     except psutil.NoSuchProcess:
         return None
-    return found
+    return handle
 
 
 def _reap(pid: int) -> None:
@@ -131,12 +131,12 @@ def _reap(pid: int) -> None:
 
 
 def _signal(process: ProcessId, number: signal.Signals) -> None:
-    found = _find(process)
-    if found is not None:
+    handle = _find(process)
+    if handle is not None:
         with contextlib.suppress(psutil.NoSuchProcess):
-            found.send_signal(number)
+            handle.send_signal(number)
 
 
-def _await(process: ProcessId, wanted: Liveness, verb: str) -> None:
-    if not wait_until(lambda: liveness(process) is wanted, timeout_seconds=END_SECONDS):
+def _await(process: ProcessId, expected: Liveness, verb: str) -> None:
+    if not wait_until(lambda: liveness(process) is expected, timeout_seconds=END_SECONDS):
         raise SandboxError(f"process {process.pid} did not {verb} within {END_SECONDS:.0f} s")

@@ -22,7 +22,7 @@ ERROR_LINE = re.compile(r"\b(ERROR|FATAL|Invalid|\w*(Error|Exception))\b")
 
 
 def last_error_line(text: str) -> str | None:
-    """Return the last line of a log that tells of an error."""
+    """Return the last line of a log that reports an error."""
     lines = [line.strip() for line in text.splitlines() if ERROR_LINE.search(line)]
     return lines[-1] if lines else None
 
@@ -81,10 +81,10 @@ def _serves(node: Node) -> bool:
 
 def _wait_for_each_other(state: SandboxState) -> None:
     running = [b for b in state.brokers if liveness(b.process) is Liveness.RUNNING]
-    wanted = {broker.id for broker in running}
+    expected = {broker.id for broker in running}
     complete = wait_until(
-        lambda: all(wanted <= listed_brokers(broker.address) for broker in running),
+        lambda: all(expected <= listed_brokers(broker.address) for broker in running),
         timeout_seconds=READY_SECONDS,
     )
     if not complete:
-        raise SandboxError(f"brokers {sorted(wanted)} run but do not all list each other")
+        raise SandboxError(f"brokers {sorted(expected)} run but do not all list each other")

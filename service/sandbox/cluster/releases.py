@@ -77,8 +77,8 @@ class Release:
 
 def supported() -> tuple[str, ...]:
     """Return the versions that have a lock, the oldest first."""
-    found = [path.stem.removeprefix(_STEM) for path in LOCKS.glob(f"{_STEM}*.lock")]
-    return tuple(sorted(found, key=lambda version: [int(part) for part in version.split(".")]))
+    versions = [path.stem.removeprefix(_STEM) for path in LOCKS.glob(f"{_STEM}*.lock")]
+    return tuple(sorted(versions, key=lambda version: [int(part) for part in version.split(".")]))
 
 
 def find_release(version: str) -> Release:

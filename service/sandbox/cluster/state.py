@@ -29,10 +29,10 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessId:
-    """A process for certain: its pid alone may have been given to a stranger since."""
+    """A process for certain: its pid alone may have been reused since."""
 
     pid: int
-    started: float  # seconds since 1970, as the system tells for that pid
+    started: float  # seconds since 1970, as the system reports for that pid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ class SandboxOptions:
     kafka_version: str = DEFAULT_VERSION  # what those have that were made before there was a choice
 
     def __post_init__(self) -> None:
-        """Refuse a heap that Java would not understand, and a release that we do not have."""
+        """Reject a heap size that Java would not accept, and an unsupported release."""
         find_release(self.kafka_version)
         if not re.fullmatch(r"[1-9]\d*[kKmMgG]", self.heap):
             raise SandboxError(f"--heap {self.heap!r} is no size: write 256m or 1g")
@@ -101,9 +101,9 @@ class SandboxState:
         for node in self.nodes:
             if node.id == node_id:
                 return node
-        known = ", ".join(str(i) for i in BROKER_IDS)
+        ids = ", ".join(str(i) for i in BROKER_IDS)
         raise SandboxError(
-            f"there is no node {node_id}: brokers are {known}, the controller is {CONTROLLER_ID}"
+            f"there is no node {node_id}: brokers are {ids}, the controller is {CONTROLLER_ID}"
         )
 
     @property

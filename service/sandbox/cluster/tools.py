@@ -30,7 +30,7 @@ _TOOLS: Final = "org.apache.kafka.tools"
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One of Kafka's scripts: the class that it runs, and how that learns of the brokers."""
+    """One of Kafka's scripts: the class that it runs, and how it gets the brokers' addresses."""
 
     main_class: str
     asks_brokers: bool = True  # by --bootstrap-server
@@ -77,14 +77,14 @@ def find_tool(name: str) -> Tool | None:
 
 
 def with_servers(tool: Tool, arguments: Sequence[str], servers: str) -> list[str]:
-    """Fill in the brokers' addresses where the tool wants them and the caller gave none."""
-    given = list(arguments)
-    is_given = any(one.split("=")[0] in {SERVERS, CONTROLLERS} for one in given)
-    if not tool.asks_brokers or is_given:
-        return given
+    """Add the brokers' addresses where the tool needs them and the caller passed none."""
+    words = list(arguments)
+    has_servers = any(word.split("=")[0] in {SERVERS, CONTROLLERS} for word in words)
+    if not tool.asks_brokers or has_servers:
+        return words
     if tool.has_late_option:
-        return [*given, SERVERS, servers] if given else given
-    return [SERVERS, servers, *given]
+        return [*words, SERVERS, servers] if words else words
+    return [SERVERS, servers, *words]
 
 
 def run(sandbox: Sandbox, name: str, arguments: Sequence[str]) -> int:
@@ -102,7 +102,7 @@ def run(sandbox: Sandbox, name: str, arguments: Sequence[str]) -> int:
 
 
 def run_quietly(sandbox: Sandbox, name: str, arguments: Sequence[str]) -> str:
-    """Run a tool without input; return what it printed, or raise with its words."""
+    """Run a tool without input; return what it printed, or raise with its last line."""
     with _command(sandbox, name, arguments) as command:
         try:
             done = subprocess.run(
@@ -124,7 +124,7 @@ def run_quietly(sandbox: Sandbox, name: str, arguments: Sequence[str]) -> str:
 
 @contextlib.contextmanager
 def _command(sandbox: Sandbox, name: str, arguments: Sequence[str]) -> Iterator[list[str]]:
-    """Give the whole command line, for as long as its scratch folder is there."""
+    """Yield the whole command line while its scratch folder exists."""
     tool, state = find_tool(name), sandbox.state
     if tool is None:
         raise SandboxError(f"there is no tool {name!r}: tidemark sandbox tool --list")
@@ -140,8 +140,8 @@ def _command(sandbox: Sandbox, name: str, arguments: Sequence[str]) -> Iterator[
 
 def _running_servers(sandbox: Sandbox) -> str:
     """Return the brokers that answer: Java's clients wait 30 s for a paused one among them."""
-    found = [one for one in sandbox.status() if one.node.role is Role.BROKER]
-    running = [one.node.address for one in found if one.liveness is Liveness.RUNNING]
+    brokers = [status for status in sandbox.status() if status.node.role is Role.BROKER]
+    running = [status.node.address for status in brokers if status.liveness is Liveness.RUNNING]
     return ",".join(running) or sandbox.bootstrap_servers
 
 

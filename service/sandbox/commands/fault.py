@@ -1,4 +1,4 @@
-"""`tidemark sandbox fault`: break something on purpose, and say what a watcher has to find.
+"""`tidemark sandbox fault`: cause a fault on purpose, and print what a monitor has to find.
 
 Only click is imported here at the top: the help has to answer at once.
 """
@@ -18,7 +18,7 @@ from service.cli.terminal.stopping import stop_signals
 from service.sandbox.commands.sandbox_directory import open_sandbox, with_directory
 
 if TYPE_CHECKING:
-    from service.sandbox.faults import AnyTruth, Fault, FaultOptions, Made
+    from service.sandbox.faults import ActiveFault, AnyTruth, Fault, FaultOptions
 
 WIDTH = 22
 MOST_RECORDS = 10_000  # their batches are laid out in plain Python
@@ -122,7 +122,7 @@ MOST_PARTITIONS = 100
 def command(
     *, name: str | None, is_listing: bool, directory: Path | None, output: str, **choices: Any
 ) -> None:
-    """Make a fault on the sandbox's brokers, and print the truth that a watcher should find.
+    """Make a fault on the sandbox's brokers, and print the truth that a monitor should find.
 
     The truth names the partition, the offsets, the producers and groups concerned, the rule that
     has to find it, how the fault ends and the command that undoes it.
@@ -157,14 +157,14 @@ def command(
     is_left = seconds is None and not FAULTS[name].needs_hold
     click.echo(f"Making {name} ...", err=True)
     with stop_signals() as stop:  # before the first step: each one has to be undone
-        made = begin_fault(name, sandbox, options)
+        fault = begin_fault(name, sandbox, options)
         if stop.is_set():
-            _give_up(made)
+            _give_up(fault)
         elif is_left:
-            made.leave()
-            _print_truth(made.truth, output)
+            fault.leave()
+            _print_truth(fault.truth, output)
         else:
-            _hold(made, stop, seconds, output)
+            _hold(fault, stop, seconds, output)
 
 
 def _options(
@@ -183,22 +183,22 @@ def _options(
     )
 
 
-def _give_up(made: Made) -> None:
-    """Undo a fault that nobody wants any more: a signal came while it was made."""
+def _give_up(fault: ActiveFault) -> None:
+    """Undo a fault that is no longer needed: a signal arrived while it was made."""
     click.echo("Undoing it ...", err=True)
-    made.undo()
+    fault.undo()
     click.echo("Undone.", err=True)
     raise click.Abort
 
 
-def _hold(made: Made, stop: Event, seconds: float | None, output: str) -> None:
+def _hold(fault: ActiveFault, stop: Event, seconds: float | None, output: str) -> None:
     try:
-        _print_truth(made.truth, output)
+        _print_truth(fault.truth, output)
         until = "until Ctrl-C" if seconds is None else f"for {seconds:g} s"
         click.echo(f"Held {until}, and undone then.", err=True)
         stop.wait(seconds)
     finally:
-        made.undo()
+        fault.undo()
     click.echo("Undone.", err=True)
 
 
@@ -238,8 +238,8 @@ def _print_fields(document: dict[str, Any], *, indent: int) -> None:
         inner = [value] if isinstance(value, dict) else value
         if isinstance(inner, list) and inner and isinstance(inner[0], dict):
             click.echo(name)
-            for one in inner:
-                _print_fields(one, indent=indent + 2)
+            for nested in inner:
+                _print_fields(nested, indent=indent + 2)
         else:
             click.echo(f"{name:<{WIDTH + indent}}{_as_text(value)}")
 
@@ -247,4 +247,4 @@ def _print_fields(document: dict[str, Any], *, indent: int) -> None:
 def _as_text(value: Any) -> str:
     if value is None or value in ([], ()):
         return "-"
-    return ", ".join(str(one) for one in value) if isinstance(value, list | tuple) else str(value)
+    return ", ".join(str(item) for item in value) if isinstance(value, list | tuple) else str(value)

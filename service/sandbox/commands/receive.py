@@ -92,10 +92,10 @@ def command(
             utc_now=clock.utc_now, hand_on=received.put, secrets=secrets, fail=fail, sink=sink
         )
         with receiving(recorder, port) as address:
-            _tell(f"Receiving at {address}; Ctrl-C ends it. Settings that send there:")
-            _tell(settings_for(address, is_signed=bool(secrets)))
+            _print_line(f"Receiving at {address}; Ctrl-C ends it. Settings that send there:")
+            _print_line(settings_for(address, is_signed=bool(secrets)))
             _print_until(stop, received, tally)
-    _tell(tally.summary())
+    _print_line(tally.summary())
 
 
 def settings_for(address: str, *, is_signed: bool) -> str:
@@ -115,43 +115,49 @@ def settings_for(address: str, *, is_signed: bool) -> str:
 class _Tally:
     """Prints what comes and counts it."""
 
-    def __init__(self, shown: Callable[[Received], str]) -> None:
-        self._shown = shown
+    def __init__(self, format_line: Callable[[Received], str]) -> None:
+        self._format = format_line
         self._requests = 0
         self._taken = 0
         self._repeats = 0
 
-    def take(self, one: Received) -> None:
+    def take(self, request: Received) -> None:
         self._requests += 1
-        self._taken += one.is_taken
-        self._repeats += one.is_repeat
-        click.echo(self._shown(one))
+        self._taken += request.is_taken
+        self._repeats += request.is_repeat
+        click.echo(self._format(request))
 
     def summary(self) -> str:
         """Return what came in all."""
         rejected = self._requests - self._taken
-        told = counted(self._taken - self._repeats, "notification")
+        notifications = counted(self._taken - self._repeats, "notification")
         return (
-            f"{told} in {counted(self._requests, 'request')}; rejected: {rejected}; "
+            f"{notifications} in {counted(self._requests, 'request')}; rejected: {rejected}; "
             f"came again after they had been taken: {self._repeats}"
         )
 
 
-def line_of(one: Received) -> str:
+def line_of(request: Received) -> str:
     """Return a request as one line: number, time, webhook-id, signature, answer, what it says."""
     from service.sandbox.receiving.bodies import document_of, parse_body  # noqa: PLC0415 - see above
 
-    told = parse_body(document_of(one.body))
-    again = "AGAIN " if one.is_repeat else f"attempt {one.attempt} " if one.attempt > 1 else ""
-    why = "" if told.reason is None else f" ({told.reason})"
+    parsed = parse_body(document_of(request.body))
+    again = (
+        "AGAIN "
+        if request.is_repeat
+        else f"attempt {request.attempt} "
+        if request.attempt > 1
+        else ""
+    )
+    why = "" if parsed.reason is None else f" ({parsed.reason})"
     return printable(
-        f"{one.number:>3}  {one.at:%Y-%m-%d %H:%M:%S} UTC  {one.webhook_id or 'no webhook-id'}  "
-        f"signature {one.signature}  {int(one.answered)}  {again}{told.title}{why}"
+        f"{request.number:>3}  {request.at:%Y-%m-%d %H:%M:%S} UTC  {request.webhook_id or 'no webhook-id'}  "
+        f"signature {request.signature}  {int(request.answered)}  {again}{parsed.title}{why}"
     )
 
 
-def _as_json(one: Received) -> str:
-    return json.dumps(one.row(), separators=(",", ":"))
+def _as_json(request: Received) -> str:
+    return json.dumps(request.row(), separators=(",", ":"))
 
 
 def _print_until(
@@ -180,5 +186,5 @@ def _opened(path: Path | None) -> Iterator[TextIO | None]:
         yield file
 
 
-def _tell(line: str) -> None:
+def _print_line(line: str) -> None:
     click.echo(line, err=True)

@@ -120,11 +120,11 @@ def up(*, directory: Path | None, output: str, cache: Path | None, **choices: An
     from service.sandbox.cluster.cluster import SandboxOptions  # noqa: PLC0415 - help stays fast
 
     options = SandboxOptions(**choices)
-    sandbox = _open(directory, options=options, cache=cache, progress=_tell)
+    sandbox = _open(directory, options=options, cache=cache, progress=_print_line)
     try:
         report = sandbox.up()
     except KeyboardInterrupt:
-        _tell(
+        _print_line(
             f"ended what had been started; logs, if any: {sandbox.directory}/node-*/logs; "
             "`tidemark sandbox down` removes them"
         )
@@ -244,7 +244,7 @@ def _parse_settings(settings: tuple[str, ...]) -> dict[str, str | None]:
     return {key: value or None for key, _, value in pairs}
 
 
-def _tell(line: str) -> None:
+def _print_line(line: str) -> None:
     click.echo(line, err=True)
 
 

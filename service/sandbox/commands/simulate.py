@@ -57,7 +57,7 @@ MEGA: Final = 1e6
     "zones",
     multiple=True,
     metavar="ZONE",
-    help="IANA zones of the people whose doings are seen; days are those of the first one, where "
+    help="IANA zones of the people who cause the traffic; days are those of the first one, where "
     f"most live. May be repeated.  [default: {', '.join(ZONES)}]",
 )
 @click.option(
@@ -77,7 +77,7 @@ MEGA: Final = 1e6
     "--cluster",
     default=CLUSTER,
     show_default=True,
-    help="Its name: a service whose kafka.name is the same shows what nights have learnt from it.",
+    help="Its name: a service whose kafka.name is the same shows what baseline runs have learnt from it.",
 )
 @click.option("--replace", is_flag=True, help="Remove simulated weeks that are there already.")
 @click.option(
@@ -87,10 +87,10 @@ MEGA: Final = 1e6
 def command(*, zones: tuple[str, ...], end: datetime | None, output: str, **options: Any) -> int:
     """Write weeks of history of a cluster that does not exist, with the truth about its incidents.
 
-    Pipelines with days and weeks of several zones, jobs at night, deploys, rebalances, growth and
+    Pipelines with days and weeks of several zones, nightly jobs, deploys, rebalances, growth and
     shifts of level; and incidents, each with its exact time: slow consumers, dead partitions,
     poison pills, producers that stop or write three times as much, errors, stuck transactions, and
-    outages of the collector. All of it is told in simulation/labels.json below the folder.
+    outages of the collector. simulation/labels.json below the folder lists all of it.
 
     \b
     Examples:
@@ -103,16 +103,16 @@ def command(*, zones: tuple[str, ...], end: datetime | None, output: str, **opti
 
     begin = clock.monotonic()
     chosen = zones or ZONES
-    wanted = SimulationRequest(
+    request = SimulationRequest(
         seed=options["seed"],
         cluster=options["cluster"],
         series=options["series"],
         weeks=options["weeks"],
         end=_last_day(end) if end else _yesterday(chosen[0]),
         step_seconds=int(options["step"]),
-        zones=_known(chosen),
+        zones=_check_zones(chosen),
     )
-    simulation = Simulation(wanted)
+    simulation = Simulation(request)
     url = options["url"] or str(_default_folder())
     written = None
     if not options["dry_run"]:
@@ -125,7 +125,7 @@ def command(*, zones: tuple[str, ...], end: datetime | None, output: str, **opti
     return ExitCode.OK
 
 
-def _known(zones: tuple[str, ...]) -> tuple[str, ...]:
+def _check_zones(zones: tuple[str, ...]) -> tuple[str, ...]:
     from rules.baseline.civil import civil_day  # noqa: PLC0415 - help stays fast
 
     for zone in zones:
@@ -147,8 +147,8 @@ def _yesterday(zone: str) -> date:
 
     from service.runtime import clock  # noqa: PLC0415 - same
 
-    (known,) = _known((zone,))
-    return clock.utc_now().astimezone(ZoneInfo(known)).date() - timedelta(days=1)
+    (name,) = _check_zones((zone,))
+    return clock.utc_now().astimezone(ZoneInfo(name)).date() - timedelta(days=1)
 
 
 def _default_folder() -> Path:
@@ -165,13 +165,13 @@ def _write(simulation: Simulation, url: str, *, replace: bool) -> Written:
 
     if was_broken_off(url):
         click.echo(f"{url} was not finished: its weeks are made from the start", err=True)
-    last = simulation.requests.end
+    last = simulation.request.end
 
     def progress(day: date, samples: int) -> None:
-        done = simulation.requests.days.index(day) + 1
+        done = simulation.request.days.index(day) + 1
         if done % 7 == 0 or day == last:
-            told = f"{done} of {len(simulation.requests.days)} days, {samples / MEGA:.1f} M samples"
-            click.echo(told, err=True)
+            line = f"{done} of {len(simulation.request.days)} days, {samples / MEGA:.1f} M samples"
+            click.echo(line, err=True)
 
     return write_history(simulation, url, replace=replace, progress=progress)
 
@@ -194,17 +194,17 @@ def _document(
 def _print(simulation: Simulation, url: str, written: Written | None, seconds: float) -> None:
     from collectors.naming import counted  # noqa: PLC0415 - help stays fast
 
-    wanted = simulation.requests
-    days = wanted.days
+    request = simulation.request
+    days = request.days
     done = "Would simulate" if written is None else "Simulated"
     click.echo(
-        f"{done} {counted(wanted.weeks, 'week')}, {days[0]} to {days[-1]}, every {wanted.step_seconds} s: "
+        f"{done} {counted(request.weeks, 'week')}, {days[0]} to {days[-1]}, every {request.step_seconds} s: "
         f"{len(simulation.series)} series of {counted(len(simulation.pipelines), 'pipeline')}"
     )
-    click.echo(f"  incidents  {_counted(simulation, are_incidents=True)}")
-    click.echo(f"  ordinary   {_counted(simulation, are_incidents=False)}")
+    click.echo(f"  incidents  {_count_kinds(simulation, are_incidents=True)}")
+    click.echo(f"  ordinary   {_count_kinds(simulation, are_incidents=False)}")
     click.echo(f"  not seen   {counted(len(simulation.outages), 'outage')} of the collector")
-    click.echo(f"  clocks     {_clocks(simulation)}")
+    click.echo(f"  clocks     {_describe_clocks(simulation)}")
     if written is not None:
         from service.sandbox.simulator.labels import LABELS_FILE  # noqa: PLC0415 - help stays fast
 
@@ -214,21 +214,21 @@ def _print(simulation: Simulation, url: str, written: Written | None, seconds: f
         )
         click.echo(
             f"\nTry:\n  tidemark nightly run --history {url} --date {days[-1]}\n"
-            f"  tidemark baselines ls --topic 'orders*'   asks a running `tidemark serve --cluster {wanted.cluster}`"
+            f"  tidemark baselines ls --topic 'orders*'   asks a running `tidemark serve --cluster {request.cluster}`"
         )
 
 
-def _counted(simulation: Simulation, *, are_incidents: bool) -> str:
-    found = Counter(
+def _count_kinds(simulation: Simulation, *, are_incidents: bool) -> str:
+    counts = Counter(
         occasion.kind.value
         for occasion in simulation.occasions
         if occasion.is_incident is are_incidents
     )
-    told = [f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(found.items())]
-    return ", ".join(told) or "none"
+    parts = [f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(counts.items())]
+    return ", ".join(parts) or "none"
 
 
-def _clocks(simulation: Simulation) -> str:
+def _describe_clocks(simulation: Simulation) -> str:
     changes = simulation.clock_changes()
-    told = [f"{zone} on {datetime.fromtimestamp(at / 1000, UTC).date()}" for zone, at in changes]
-    return "are changed in " + ", ".join(told) if told else "not changed in these weeks"
+    dates = [f"{zone} on {datetime.fromtimestamp(at / 1000, UTC).date()}" for zone, at in changes]
+    return "are changed in " + ", ".join(dates) if dates else "not changed in these weeks"

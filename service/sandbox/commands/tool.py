@@ -39,8 +39,8 @@ def command(
     from service.sandbox.cluster import tools  # noqa: PLC0415 - help stays fast
 
     if is_listing:
-        for known in tools.TOOLS:
-            click.echo(known)
+        for tool_name in tools.TOOLS:
+            click.echo(tool_name)
         return 0
     if name is None or tools.find_tool(name) is None:
         what = "which tool?" if name is None else f"there is no tool {name!r}:"

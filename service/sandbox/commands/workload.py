@@ -121,7 +121,7 @@ def command(
     plan = WorkloadPlan(slow_rate=slow_rate or None, **choices)
     sandbox = Sandbox(directory or default_directory())
     load = standard_workload(sandbox, plan)
-    _tell("Started; Ctrl-C ends it." if seconds is None else f"Started for {seconds:g} s.")
+    _print_line("Started; Ctrl-C ends it." if seconds is None else f"Started for {seconds:g} s.")
     began = monotonic()
     try:
         with stop_signals() as stop, load:
@@ -146,7 +146,7 @@ def _watch(load: WorkloadSet, stop: threading.Event, seconds: float | None) -> N
 
 def running_line(elapsed_seconds: float, counts: Mapping[str, Counts]) -> str:
     """Return one line for all workloads; failures show only when there are any."""
-    parts = [f"{name} {_brief(found)}" for name, found in counts.items()]
+    parts = [f"{name} {_brief(totals)}" for name, totals in counts.items()]
     return f"{elapsed_seconds:5.0f} s  " + " | ".join(parts)
 
 
@@ -166,7 +166,7 @@ def _show(line: str) -> None:
         columns = shutil.get_terminal_size().columns
         click.echo(f"\r\x1b[K{line[: columns - 1]}", err=True, nl=False)
     else:
-        _tell(line)
+        _print_line(line)
 
 
 def _end_line() -> None:
@@ -174,22 +174,22 @@ def _end_line() -> None:
         click.echo(err=True)
 
 
-def _tell(line: str) -> None:
+def _print_line(line: str) -> None:
     click.echo(line, err=True)
 
 
 def _summarise(counts: Mapping[str, Counts], *, elapsed_seconds: float, output: str) -> None:
     if output == "json":
-        workloads = {name: asdict(found) for name, found in counts.items()}
+        workloads = {name: asdict(totals) for name, totals in counts.items()}
         document = {"seconds": round(elapsed_seconds, 1), "workloads": workloads}
         click.echo(json.dumps(document, indent=2))
         return
     row = "{:<14} {:>9} {:>12} {:>7} {:>9} {:>10} {:>8} {:>9}"
     click.echo(row.format("workload", *COLUMNS))
-    for name, found in counts.items():
-        click.echo(row.format(name, *_cells(found)))
-    for name, found in counts.items():
-        error = found.last_error or found.last_connection_error
+    for name, totals in counts.items():
+        click.echo(row.format(name, *_cells(totals)))
+    for name, totals in counts.items():
+        error = totals.last_error or totals.last_connection_error
         if error is not None:
             click.echo(f"last error of {name}: {error}")
 

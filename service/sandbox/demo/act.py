@@ -17,7 +17,7 @@ class Step:
 
     did: str
     do: Callable[[Stage], None] | None  # None: it goes on from the step before
-    # Given the rounds since it was done, oldest first: a sentence, or None so far.
+    # Called with the rounds since it was done, oldest first: a sentence, or None so far.
     seen: Seen | None = None
     # The same, where it has to be held against what the stage knows to be true; it decides.
     check: Callable[[Stage, Sequence[RoundStatus]], str | None] | None = None
@@ -62,8 +62,10 @@ def whole_again(rounds: Sequence[RoundStatus]) -> str | None:
     """See that all replicas are in sync again, and that only events are left."""
     rows = rounds[-1].partitions
     whole = [row for row in rows if row["isr"] and set(row["isr"]) == set(row["replicas"] or ())]
-    states = [found for found in rounds[-1].findings if found["kind"] == "state"]
-    events = {found["rule"] for found in rounds[-1].findings} - {state["rule"] for state in states}
+    states = [finding for finding in rounds[-1].findings if finding["kind"] == "state"]
+    events = {finding["rule"] for finding in rounds[-1].findings} - {
+        state["rule"] for state in states
+    }
     if len(whole) < len(rows) or not rounds[-1].is_complete or states:
         return None
     return (

@@ -33,7 +33,7 @@ ROUNDS: Final = 3  # in a row, for whatever one round could show by chance
 # ------------------------------------------------------------------ 1
 def _healthy(rounds: Sequence[RoundStatus]) -> str | None:
     last = rounds[-ROUNDS:]
-    quiet = [one for one in last if one.is_complete and not one.findings]
+    quiet = [status for status in last if status.is_complete and not status.findings]
     lag = last[-1].lag(FAST_GROUP)
     if len(quiet) < ROUNDS or lag is None:
         return None
@@ -45,16 +45,16 @@ def _healthy(rounds: Sequence[RoundStatus]) -> str | None:
 
 # ------------------------------------------------------------------ 2
 def _falls_behind(rounds: Sequence[RoundStatus]) -> str | None:
-    lags = [lag for one in rounds if (lag := one.lag(SLOW_GROUP)) is not None][-ROUNDS:]
+    lags = [lag for status in rounds if (lag := status.lag(SLOW_GROUP)) is not None][-ROUNDS:]
     if len(lags) < ROUNDS or any(late <= early for early, late in pairwise(lags)):
         return None
-    told = " → ".join(map(str, lags))
-    return f"{SLOW_GROUP} lags {told} offsets, round by round; {FAST_GROUP} {rounds[-1].lag(FAST_GROUP)}"
+    values = " → ".join(map(str, lags))
+    return f"{SLOW_GROUP} lags {values} offsets, round by round; {FAST_GROUP} {rounds[-1].lag(FAST_GROUP)}"
 
 
 # ------------------------------------------------------------------ 3
 def _blocks(rounds: Sequence[RoundStatus]) -> str | None:
-    last = [one.partition(PAYMENTS) for one in rounds[-ROUNDS:]]
+    last = [status.partition(PAYMENTS) for status in rounds[-ROUNDS:]]
     stable = {row.get("last_stable_offset") for row in last}
     spans = [row.get("open_span") or 0 for row in last]
     if len(last) < ROUNDS or len(stable) > 1 or spans != sorted(set(spans)) or not spans[0]:
@@ -90,18 +90,18 @@ def _flows_again(rounds: Sequence[RoundStatus]) -> str | None:
 
 # ------------------------------------------------------------------ 4
 def _hangs(rounds: Sequence[RoundStatus]) -> str | None:
-    found = rounds[-1].finding("transaction_hanging", PAYMENTS)
-    if found is None or found["verdict"] != "breach":
+    finding = rounds[-1].finding("transaction_hanging", PAYMENTS)
+    if finding is None or finding["verdict"] != "breach":
         return None
-    told = found["evidence"]
-    waiting = [one["group"] for one in told["blocked_groups"] if one["is_waiting"]]
+    evidence = finding["evidence"]
+    waiting = [group["group"] for group in evidence["blocked_groups"] if group["is_waiting"]]
     if BILLING not in waiting:
         return None
     return (
-        f"{found['severity']} transaction_hanging on {PAYMENTS}: producer {told['producer_id']} "
-        f"({told['transactional_id']}, {told['state']} to its coordinator) from offset "
-        f"{told['start_offset']} on; {told['open_span']} offsets held back; "
-        f"blocked: {', '.join(waiting)}\n        repair: {told['repair']}"
+        f"{finding['severity']} transaction_hanging on {PAYMENTS}: producer {evidence['producer_id']} "
+        f"({evidence['transactional_id']}, {evidence['state']} to its coordinator) from offset "
+        f"{evidence['start_offset']} on; {evidence['open_span']} offsets held back; "
+        f"blocked: {', '.join(waiting)}\n        repair: {evidence['repair']}"
     )
 
 
@@ -124,11 +124,11 @@ def _runs_ahead(rounds: Sequence[RoundStatus]) -> str | None:
 
 def _is_found(rule: str, topic: str) -> Seen:
     def seen(rounds: Sequence[RoundStatus]) -> str | None:
-        found = rounds[-1].finding(rule, topic)
-        if found is None or found["verdict"] != "breach":
+        finding = rounds[-1].finding(rule, topic)
+        if finding is None or finding["verdict"] != "breach":
             return None
-        evidence = ", ".join(f"{k} {v}" for k, v in found["evidence"].items() if v is not None)
-        return f"{found['severity']} {rule} on {topic}: {found['reason']} ({evidence})"
+        evidence = ", ".join(f"{k} {v}" for k, v in finding["evidence"].items() if v is not None)
+        return f"{finding['severity']} {rule} on {topic}: {finding['reason']} ({evidence})"
 
     return seen
 
@@ -159,7 +159,7 @@ def _moved_from(broker: int) -> Seen:
         epochs = {row["leader_epoch"] for row in rows if row["topic"] == READ}
         return (
             f"no partition is led by broker {broker} any more, and {len(left)} have one replica less "
-            f"in sync; leader epochs of {READ}: {_told(epochs)}"
+            f"in sync; leader epochs of {READ}: {_join_epochs(epochs)}"
         )
 
     return seen
@@ -169,7 +169,7 @@ def _back(broker: int) -> Seen:
     def seen(rounds: Sequence[RoundStatus]) -> str | None:
         rows = [row for row in rounds[-1].partitions if broker in (row["replicas"] or ())]
         whole = [row for row in rows if set(row["isr"] or ()) == set(row["replicas"])]
-        states = [found for found in rounds[-1].findings if found["kind"] == "state"]
+        states = [finding for finding in rounds[-1].findings if finding["kind"] == "state"]
         if len(whole) < len(rows) or not rounds[-1].is_complete or states:
             return (
                 None  # the pipeline may have lost a transaction to the crash: an event, which stays
@@ -183,31 +183,31 @@ def _back(broker: int) -> Seen:
 
 # ------------------------------------------------------------------ 7
 def _is_lost(rounds: Sequence[RoundStatus]) -> str | None:
-    found = rounds[-1].finding("committed_records_lost", INVOICES)
-    return None if found is None else _told_loss(found["evidence"])
+    finding = rounds[-1].finding("committed_records_lost", INVOICES)
+    return None if finding is None else _describe_loss(finding["evidence"])
 
 
 def _is_truly_lost(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
-    """Hold what was told against what reading the log before and after has shown."""
-    saw, found = _is_lost(rounds), rounds[-1].finding("committed_records_lost", INVOICES)
-    if saw is None or found is None or stage.truth is None:
+    """Compare the reported loss with what reading the log before and after has shown."""
+    saw, finding = _is_lost(rounds), rounds[-1].finding("committed_records_lost", INVOICES)
+    if saw is None or finding is None or stage.truth is None:
         return None
     [truth] = stage.truth.partitions
-    told = found["evidence"]
-    if (told["certain_from"], told["certain_to"]) != (truth.lost_from, truth.committed_to):
+    evidence = finding["evidence"]
+    if (evidence["certain_from"], evidence["certain_to"]) != (truth.lost_from, truth.committed_to):
         return None
     return f"{saw}\n        read from the log before and after: exactly these are gone"
 
 
-def _told_loss(told: Row) -> str:
+def _describe_loss(evidence: Row) -> str:
     return (
-        f"critical committed_records_lost on {INVOICES}: {told['certain_offsets']} committed offsets, "
-        f"{told['certain_from']} to {told['certain_to'] - 1}, are gone for certain; what was appended "
-        f"after {told['unknown_since']} is unknown\n        advice: {told['advice']}"
+        f"critical committed_records_lost on {INVOICES}: {evidence['certain_offsets']} committed offsets, "
+        f"{evidence['certain_from']} to {evidence['certain_to'] - 1}, are gone for certain; what was appended "
+        f"after {evidence['unknown_since']} is unknown\n        advice: {evidence['advice']}"
     )
 
 
-def _told(values: set[int | None]) -> str:
+def _join_epochs(values: set[int | None]) -> str:
     return ", ".join(sorted("unknown" if value is None else str(value) for value in values))
 
 

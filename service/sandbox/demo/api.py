@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundStatus:
-    """What the API showed of one round."""
+    """What the API reported for one round."""
 
     status: Row
     partitions: Sequence[Row]
@@ -37,20 +37,22 @@ class RoundStatus:
 
     def partition(self, topic: str, number: int = 0) -> Row:
         """Return a partition's row; an empty one if it was not shown."""
-        found = (p for p in self.partitions if (p["topic"], p["partition"]) == (topic, number))
-        return next(found, {})
+        rows = (p for p in self.partitions if (p["topic"], p["partition"]) == (topic, number))
+        return next(rows, {})
 
     def lag(self, group: str) -> int | None:
         """Return a group's read_committed lag in offsets, None if a part of it is unknown."""
-        lags = [one["read_committed_lag"] for one in self.groups.get(group, {}).get("items", ())]
+        lags = [
+            commit["read_committed_lag"] for commit in self.groups.get(group, {}).get("items", ())
+        ]
         return sum(lags) if lags and None not in lags else None
 
     def finding(self, rule: str, topic: str) -> Row | None:
         """Return the open finding of a rule on a topic."""
-        found = (
+        matches = (
             f for f in self.findings if f["rule"] == rule and f["labels"].get("topic") == topic
         )
-        return next(found, None)
+        return next(matches, None)
 
 
 class Api:
@@ -85,7 +87,7 @@ class Api:
                 status=self._client.get("status"),
                 partitions=self._client.get("partitions", limit=LIMIT)["items"],
                 groups={
-                    name: found for name in groups if (found := self._client.find(f"groups/{name}"))
+                    name: group for name in groups if (group := self._client.find(f"groups/{name}"))
                 },
                 findings=self._client.get("findings", limit=LIMIT)["items"],
             )
@@ -105,16 +107,16 @@ class Api:
         Raises:
             RequestError: there is none.
         """
-        found = (
+        matches = (
             row for row in self.rows("alerts", rule=rule) or () if row["labels"]["topic"] == topic
         )
-        for row in found:
+        for row in matches:
             self._client.change("POST", f"alerts/{row['fingerprint']}/close", {"why": why})
             return
         raise NotThereError(f"there is no alert {rule} on {topic}")
 
     def repair_command(self, topic: str) -> str | None:
-        """Return the command that ends a hanging transaction, as its finding tells it."""
+        """Return the command that ends a hanging transaction, as its finding's evidence gives it."""
         status = self.observe(())
-        found = None if status is None else status.finding("transaction_hanging", topic)
-        return None if found is None else str(found["evidence"]["repair"])
+        finding = None if status is None else status.finding("transaction_hanging", topic)
+        return None if finding is None else str(finding["evidence"]["repair"])

@@ -1,4 +1,4 @@
-"""The pager of the story: a receiver of notifications, in a process of its own."""
+"""The pager of the demo: a receiver of notifications, in a process of its own."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ class Pager:
     def settings(self) -> str:
         """Return the settings of a Tidemark that sends here; JSON's strings are TOML's.
 
-        Groups are told at once and observed often: the story is short. It takes mere information too,
-        which nobody is sent who does not ask for it.
+        Short group intervals, because the demo is short. `send_info` because receivers get no alerts of
+        severity info unless they set it.
         """
         return f"""
 [alerting]
@@ -84,6 +84,6 @@ send_info = true
 
 def _address_in(log: Path) -> str:
     with contextlib.suppress(OSError):
-        found = ADDRESS.search(log.read_text(encoding="utf-8", errors="replace"))
-        return "" if found is None else found[1]
+        match = ADDRESS.search(log.read_text(encoding="utf-8", errors="replace"))
+        return "" if match is None else match[1]
     return ""

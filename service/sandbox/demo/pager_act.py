@@ -1,4 +1,4 @@
-"""What the pager got, held against what Tidemark says that it sent, and what fires."""
+"""What the pager got, compared with what Tidemark says that it sent, and what fires."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ CLOSED: Final = "closed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagerRecord:
-    """What arrived, what was sent, and what holds now."""
+    """What arrived, what was sent, and what fires now."""
 
     got: Sequence[Row]  # requests, in the order of their arrival
     deliveries: Sequence[Row]
-    alerts: Sequence[Row]  # all that are kept
+    alerts: Sequence[Row]  # all that are stored
 
     @property
     def taken(self) -> list[Row]:
@@ -33,7 +33,7 @@ class PagerRecord:
         return [row for row in self.got if row["answered"] == TAKEN]
 
     def errors(self) -> Iterator[str]:
-        """Give what keeps this from being the whole story, told once and in order."""
+        """Yield what keeps this from being every notification, once and in order."""
         open_ = [row for row in self.deliveries if row["state"] not in DONE]
         if open_:
             yield f"{counted(len(open_), 'notification')} not done yet"
@@ -43,17 +43,17 @@ class PagerRecord:
             yield "something is not signed"
         if _by_group(self.taken) != self._sent():
             yield "what arrived is not what was sent, in its order"
-        if self._known() != self._firing():
-            yield "what the pager knows is not what holds now"
+        if self._notified_as_firing() != self._firing():
+            yield "what the pager was notified of is not what fires now"
 
     def ends(self, fingerprint: str) -> Row | None:
-        """Return the request that told an alert's end, None if that was not told last."""
-        told = [(row, alert) for row in self.taken for alert in _alerts(row)]
-        mine = [(row, one) for row, one in told if one["fingerprint"] == fingerprint]
+        """Return the request that reported an alert resolved; None if it was not the last one about it."""
+        pairs = [(row, alert) for row in self.taken for alert in _alerts(row)]
+        mine = [(row, alert) for row, alert in pairs if alert["fingerprint"] == fingerprint]
         return mine[-1][0] if mine and mine[-1][1]["status"] == "resolved" else None
 
     def lines(self) -> Iterator[str]:
-        """Give one line per request."""
+        """Yield one line per request."""
         for row in self.got:
             answered = "" if row["answered"] == TAKEN else f", answered {row['answered']}"
             again = "" if row["attempt"] == 1 else f", attempt {row['attempt']}"
@@ -66,8 +66,8 @@ class PagerRecord:
         done = [row for row in self.deliveries if row["state"] == "delivered"]
         return _by_group(sorted(done, key=lambda row: row["id"]))
 
-    def _known(self) -> set[str]:
-        """Return what the pager knows as firing; what is muted now may be known or not."""
+    def _notified_as_firing(self) -> set[str]:
+        """Return what the pager was last notified of as firing, without what is muted now."""
         last = {
             alert["fingerprint"]: alert["status"] for row in self.taken for alert in _alerts(row)
         }
@@ -80,7 +80,7 @@ class PagerRecord:
 
 
 def read_pager(stage: Stage) -> PagerRecord | None:
-    """Return what is known now; None while Tidemark cannot tell."""
+    """Return what arrived and what was sent; None while Tidemark does not answer."""
     with Api(stage.address) as api:
         alerts = api.rows("alerts", state="all")
         deliveries = api.rows("deliveries")
@@ -94,13 +94,13 @@ def _is_closed(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
     if pager_record is None or rounds[-1].finding(REORDERING, PARCELS) is not None:
         return None
     closed = (row for row in pager_record.alerts if row["end_reason"] == CLOSED)
-    told = [
+    notified = [
         (row, end) for row in closed if (end := pager_record.ends(row["fingerprint"])) is not None
     ]
-    if not told:
+    if not notified:
         return None
-    row, end = told[0]
-    return f"{row['rule']} ended, and the pager was told: {end['webhook_id']} {end['title']}"
+    row, end = notified[0]
+    return f"{row['rule']} ended, and the pager was notified: {end['webhook_id']} {end['title']}"
 
 
 def _all_arrived(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
@@ -108,10 +108,10 @@ def _all_arrived(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
     pager_record = read_pager(stage)
     if pager_record is None or not pager_record.taken or list(pager_record.errors()):
         return None
-    return describe_action(pager_record)
+    return describe_arrivals(pager_record)
 
 
-def describe_action(pager_record: PagerRecord) -> str:
+def describe_arrivals(pager_record: PagerRecord) -> str:
     """Return all that arrived, in order."""
     groups, rejected = (
         len(_by_group(pager_record.taken)),
@@ -129,10 +129,10 @@ def describe_action(pager_record: PagerRecord) -> str:
 
 
 def _by_group(rows: Sequence[Row]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = defaultdict(list)
+    groups: dict[str, list[str]] = defaultdict(list)
     for row in rows:
-        found[row["group_key"]].append(row["webhook_id"])
-    return dict(found)
+        groups[row["group_key"]].append(row["webhook_id"])
+    return dict(groups)
 
 
 def _alerts(row: Row) -> Sequence[Row]:
@@ -141,7 +141,7 @@ def _alerts(row: Row) -> Sequence[Row]:
 
 
 def _about(row: Row) -> str:
-    """Return the subjects that a request tells of."""
+    """Return the subjects of a request's alerts."""
     labels = [alert["labels"] for alert in _alerts(row)]
     return few(sorted({_subject(label) for label in labels}))
 

@@ -20,7 +20,7 @@ from service.sandbox.cluster.state import ProcessId
 from service.sandbox.demo.stage import ORDERS, Stage, end_in_order
 
 STATE_FILE: Final = "demo.json"
-ASKED: Final = (
+QUERIES: Final = (
     "alerts ls",
     "deliveries ls",
     "loss show invoices-0",
@@ -31,22 +31,22 @@ ASKED: Final = (
 )
 
 
-def kept_folder() -> Path:
-    """Return the folder of a kept demo; the sandbox's own folder has nothing to do with it."""
+def demo_folder() -> Path:
+    """Return the folder of a demo that --keep left running; it is not the sandbox's folder."""
     home = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
     return Path(home) / "tidemark/demo"
 
 
-def require_none_kept() -> None:
-    """Refuse to start a second one.
+def require_none_running() -> None:
+    """Raise when a demo is running already.
 
     Raises:
-        SandboxError: one runs.
+        SandboxError: a demo runs.
     """
-    kept = _kept()
-    if any(processes.liveness(one) is Liveness.RUNNING for one in kept):
+    left_running = _read_processes()
+    if any(processes.liveness(process) is Liveness.RUNNING for process in left_running):
         raise SandboxError(
-            f"a demo runs in {kept_folder()}; end it first: tidemark sandbox demo --end"
+            f"a demo runs in {demo_folder()}; end it first: tidemark sandbox demo --end"
         )
 
 
@@ -54,15 +54,19 @@ def leave_running(stage: Stage) -> None:
     """Hand the load over to a process that outlives this one, and print where everything is."""
     stage.loads.close()
     stage.stop_runs()
-    for group in stage.temporary_groups:  # nobody reads for it any more: it would be found to stand
+    for group in stage.temporary_groups:  # without a reader it would be found stalled
         stage.admin.delete_group(group)
     load = [sys.executable, "-m", "service", "sandbox", "workload", "--abort-every", "5"]
     load += ["--dir", str(stage.sandbox.directory), "--rate", str(ORDERS.rate)]
     workload = processes.spawn(load, output=stage.folder / "workload.log")
-    left = [one for one in (stage.tidemark, workload, stage.pager.process) if one is not None]
-    text = json.dumps([asdict(one) for one in left])
+    left = [
+        process
+        for process in (stage.tidemark, workload, stage.pager.process)
+        if process is not None
+    ]
+    text = json.dumps([asdict(process) for process in left])
     (stage.folder / STATE_FILE).write_text(text, encoding="utf-8")
-    stage.is_kept = True
+    stage.is_left_running = True
     click.echo("\nLeft running:")
     for what, where in (
         ("brokers", stage.servers),
@@ -78,9 +82,9 @@ def leave_running(stage: Stage) -> None:
         click.echo(f"  {what:9} {where}")
     where, command = f"--dir {stage.sandbox.directory}", _command()
     click.echo("Ask it:")
-    for asked in ASKED:
-        click.echo(f"  {command} {asked} --server {stage.address}")
-    click.echo("Break it, and observe the addresses above:")
+    for query in QUERIES:
+        click.echo(f"  {command} {query} --server {stage.address}")
+    click.echo("Break it, and watch the addresses above:")
     for broken, seen in (
         ("kill 3", "partitions at risk; no finding: two replicas do"),
         ("kill 2", "partition_under_min_isr is found within seconds"),
@@ -95,14 +99,14 @@ def _command() -> str:
     return "tidemark" if shutil.which("tidemark") else str(Path(sys.executable).parent / "tidemark")
 
 
-def end_kept() -> bool:
-    """End a kept demo and remove its files; False if there is none."""
-    folder = kept_folder()
+def end_running_demo() -> bool:
+    """End a demo that was left running and remove its files; False if there is none."""
+    folder = demo_folder()
     if not (folder / STATE_FILE).exists():
         click.echo(f"No demo was left running in {folder}.", err=True)
         return False
     click.echo("Ending Tidemark, the load and the cluster ...")
-    for process in _kept():
+    for process in _read_processes():
         end_in_order(process)
     report = Sandbox(folder / "kafka").down()
     shutil.rmtree(folder, ignore_errors=True)
@@ -110,11 +114,11 @@ def end_kept() -> bool:
     return True
 
 
-def _kept() -> list[ProcessId]:
+def _read_processes() -> list[ProcessId]:
     try:
-        text = (kept_folder() / STATE_FILE).read_text(encoding="utf-8")
+        text = (demo_folder() / STATE_FILE).read_text(encoding="utf-8")
         return [ProcessId(**load) for load in json.loads(text)]
     except FileNotFoundError:
         return []
     except (OSError, ValueError, TypeError) as exc:
-        raise SandboxError(f"{kept_folder() / STATE_FILE} cannot be read: {exc}") from exc
+        raise SandboxError(f"{demo_folder() / STATE_FILE} cannot be read: {exc}") from exc

@@ -25,11 +25,11 @@ def screen(round_status: RoundStatus) -> RenderableType:
 
 def _header(round_status: RoundStatus) -> Text:
     status = round_status.status
-    made = status["round"]
+    round_row = status["round"]
     gaps = sum((status["gaps_by_cause"] or {}).values())
-    took = made["took_seconds"] or 0.0
+    took = round_row["took_seconds"] or 0.0
     return Text.assemble(
-        (f"round {made['number']}", "bold"),
+        (f"round {round_row['number']}", "bold"),
         f"  {took * 1000:.0f} ms  storage {status['storage']['state']}  ",
         (f"{gaps} gaps" if gaps else "no gaps", WARNING if gaps else "green"),
         "  ",
@@ -63,20 +63,22 @@ OFFSETS: Final = ("last_stable_offset", "high_watermark", "log_end_offset")
 def _groups(round_status: RoundStatus) -> Table:
     names = ("group", "state", "lag to LSO", "lag to HWM")
     table = _table(names, numbers=names[2:])
-    for name, found in round_status.groups.items():
+    for name, group in round_status.groups.items():
         lags = ("read_committed_lag", "read_uncommitted_lag")
-        sums = [_total(found["items"], lag) for lag in lags]
-        table.add_row(name, _cell(found["group"]["state"]), *map(_cell, sums))
+        sums = [_total(group["items"], lag) for lag in lags]
+        table.add_row(name, _cell(group["group"]["state"]), *map(_cell, sums))
     return table
 
 
 def _findings(findings: Sequence[Row]) -> Table:
     table = _table(("finding", "verdict", "about", "reason"), numbers=())
-    for found in findings[:MAX_FINDINGS]:
-        labels = {k: v for k, v in found["labels"].items() if k != "cluster"}
-        style = "bold red" if found["verdict"] == "breach" else WARNING
+    for finding in findings[:MAX_FINDINGS]:
+        labels = {k: v for k, v in finding["labels"].items() if k != "cluster"}
+        style = "bold red" if finding["verdict"] == "breach" else WARNING
         about = " ".join(labels.values())
-        table.add_row(Text(found["rule"], style=style), found["verdict"], about, found["reason"])
+        table.add_row(
+            Text(finding["rule"], style=style), finding["verdict"], about, finding["reason"]
+        )
     if len(findings) > MAX_FINDINGS:
         table.add_row(f"and {len(findings) - MAX_FINDINGS} more", "", "", "")
     return table

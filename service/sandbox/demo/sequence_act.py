@@ -13,46 +13,46 @@ REORDERING: Final = "sequence_gap_reordering"
 LOSS: Final = "sequence_gap_loss"
 
 
-def _told(status: RoundStatus, rule: str, topic: str) -> Row | None:
-    """Return the evidence of what is said of a topic."""
-    found = status.finding(rule, topic)
-    return None if found is None else found["evidence"]
+def _evidence_of(status: RoundStatus, rule: str, topic: str) -> Row | None:
+    """Return the evidence of a rule's open finding on a topic; None without one."""
+    finding = status.finding(rule, topic)
+    return None if finding is None else finding["evidence"]
 
 
-def _gap(told: Row) -> str:
-    expected = told["incoming_sequence"] - told["gap"]
-    return f"expected {expected}, got {told['incoming_sequence']}"
+def _gap(evidence: Row) -> str:
+    expected = evidence["incoming_sequence"] - evidence["gap"]
+    return f"expected {expected}, got {evidence['incoming_sequence']}"
 
 
 def _is_harmless(rounds: Sequence[RoundStatus]) -> str | None:
-    told = _told(rounds[-1], REORDERING, PARCELS)
-    if told is None or told["phase"] != "confirmed":
+    evidence = _evidence_of(rounds[-1], REORDERING, PARCELS)
+    if evidence is None or evidence["phase"] != "confirmed":
         return None
     return (
-        f"info {REORDERING} on {PARCELS}: {_gap(told)}; confirmed harmless ({told['why']})"
-        f"\n        {told['explanation']}"
+        f"info {REORDERING} on {PARCELS}: {_gap(evidence)}; confirmed harmless ({evidence['why']})"
+        f"\n        {evidence['explanation']}"
     )
 
 
 def _is_loss(rounds: Sequence[RoundStatus]) -> str | None:
-    told = _told(rounds[-1], LOSS, REFUNDS)
-    if told is None or told["phase"] != "confirmed":
+    evidence = _evidence_of(rounds[-1], LOSS, REFUNDS)
+    if evidence is None or evidence["phase"] != "confirmed":
         return None
-    last = told["lost_to"] - 1
+    last = evidence["lost_to"] - 1
     return (
-        f"critical {LOSS} on {REFUNDS}: {_gap(told)}; {told['lost_offsets']} offsets, "
-        f"{told['lost_from']} to {last}, are gone\n        {told['explanation']}"
+        f"critical {LOSS} on {REFUNDS}: {_gap(evidence)}; {evidence['lost_offsets']} offsets, "
+        f"{evidence['lost_from']} to {last}, are gone\n        {evidence['explanation']}"
     )
 
 
 def _is_true_loss(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
-    """Hold what was told against what reading the log before and after has shown."""
-    saw, told = _is_loss(rounds), _told(rounds[-1], LOSS, REFUNDS)
-    if saw is None or told is None or stage.sequence_truth is None:
+    """Compare the reported loss with what reading the log before and after has shown."""
+    saw, evidence = _is_loss(rounds), _evidence_of(rounds[-1], LOSS, REFUNDS)
+    if saw is None or evidence is None or stage.sequence_truth is None:
         return None
     [truth], [episode] = stage.sequence_truth.lost, stage.sequence_truth.episodes
-    ranges = (told["lost_from"], told["lost_to"]), (truth.lost_from, truth.committed_to)
-    if ranges[0] != ranges[1] or told["gap"] != episode.gap:
+    ranges = (evidence["lost_from"], evidence["lost_to"]), (truth.lost_from, truth.committed_to)
+    if ranges[0] != ranges[1] or evidence["gap"] != episode.gap:
         return None
     return f"{saw}\n        read from the log before and after: exactly these are gone"
 

@@ -1,4 +1,4 @@
-"""The weeks that the story makes up, and the nights that learn from them, in a process of its own."""
+"""The simulated weeks of the demo, and the baseline runs that learn from them, in a process of its own."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SLOT_MINUTES: Final = 24 * 60 // SLOTS_PER_DAY
 
 @dataclass(slots=True)
 class SimulatedRuns:
-    """Simulated weeks below a folder, and their nights."""
+    """Simulated weeks below a folder, and their baseline runs."""
 
     folder: Path
     simulation: Simulation | None = None  # set when its weeks are written
@@ -49,12 +49,12 @@ class SimulatedRuns:
     def simulate(self, cluster: str, weeks: int = WEEKS) -> None:
         """Write the weeks up to yesterday, as those of a cluster."""
         yesterday = clock.utc_now().astimezone(ZoneInfo(ZONES[0])).date() - timedelta(days=1)
-        wanted = SimulationRequest(
+        request = SimulationRequest(
             seed=SEED, cluster=cluster, series=SERIES, weeks=weeks, end=yesterday, zones=ZONES
         )
-        made = Simulation(wanted)
-        self.written = write_history(made, str(self.history), replace=True, progress=_ignore)
-        self.simulation = made
+        simulation = Simulation(request)
+        self.written = write_history(simulation, str(self.history), replace=True, progress=_ignore)
+        self.simulation = simulation
 
     def start(self, serve_config: Path, without: Sequence[str]) -> None:
         """Start `tidemark nightly run` with the settings of a service, to publish where that reads."""
@@ -62,16 +62,16 @@ class SimulatedRuns:
         run += ["--history", str(self.history), "--config", str(serve_config)]
         self.process = processes.spawn(["/usr/bin/env", *without, *run], output=self._log)
 
-    def reported(self, event: str) -> list[dict[str, Any]]:
-        """Return what the nights have told so far of a kind."""
-        found = []
+    def list_events(self, event: str) -> list[dict[str, Any]]:
+        """Return the events of a kind that the baseline runs have printed so far."""
+        events = []
         with contextlib.suppress(OSError):
             for line in self._log.read_text(encoding="utf-8", errors="replace").splitlines():
                 with contextlib.suppress(ValueError):  # half written, or Java's
-                    told = json.loads(line)
-                    if isinstance(told, dict) and told.get("event") == event:
-                        found.append(told)
-        return found
+                    entry = json.loads(line)
+                    if isinstance(entry, dict) and entry.get("event") == event:
+                        events.append(entry)
+        return events
 
     def samples_at(self, series_id: int, at: datetime, *, every_day: bool) -> NDArray[np.float32]:
         """Return what a series was in the half hour of a time, on all days or on that weekday."""
@@ -80,19 +80,19 @@ class SimulatedRuns:
         local = at.astimezone(ZoneInfo(zone))
         slot = (60 * local.hour + local.minute) // SLOT_MINUTES
         bucket = int(bucket_of(np.array([series_id]), folder.buckets)[0])
-        found = [np.zeros(0, np.float32)]
+        parts = [np.zeros(0, np.float32)]
         alike = [day for day in days_of(folder) if every_day or day.weekday() == local.weekday()]
         for day in alike:
             for block in DayReader(folder, day).blocks(bucket):
                 rows = block.values[block.series_id == series_id]
-                found += [row[civil_day(day, zone).slots(block.step_ms) == slot] for row in rows]
-        samples = np.concatenate(found)
-        known: NDArray[np.float32] = samples[~np.isnan(samples)]
-        return known
+                parts += [row[civil_day(day, zone).slots(block.step_ms) == slot] for row in rows]
+        samples = np.concatenate(parts)
+        measured: NDArray[np.float32] = samples[~np.isnan(samples)]
+        return measured
 
     @property
     def _log(self) -> Path:
-        return self.folder / "nights.log"
+        return self.folder / "nightly.log"
 
 
 def _ignore(day: date, samples: int) -> None:

@@ -69,10 +69,10 @@ class Stage:
     folder: Path
     sandbox: Sandbox
     pager: Pager
-    nights: SimulatedRuns
+    baseline_runs: SimulatedRuns
     address: str = ""  # of Tidemark's API
     tidemark: ProcessId | None = None
-    is_kept: bool = False  # it goes on after the story
+    is_left_running: bool = False  # it goes on after the story
     temporary_groups: list[str] = field(default_factory=list)  # that only a step needs
     prepared: Prepared[LossTruth] | None = None  # records that are to be lost
     truth: LossTruth | None = None  # what was lost, verified by reading the log
@@ -120,8 +120,8 @@ class Stage:
 
     def hang_transaction(self) -> None:
         """Open a transaction on payments that its coordinator does not know of."""
-        made = begin_fault("hanging-transaction", self.sandbox, FaultOptions(topic=PAYMENTS))
-        self.open_transaction.callback(made.undo)
+        fault = begin_fault("hanging-transaction", self.sandbox, FaultOptions(topic=PAYMENTS))
+        self.open_transaction.callback(fault.undo)
 
     def run_repair(self) -> None:
         """Run the command that Tidemark printed, with Kafka's own tool."""
@@ -147,10 +147,10 @@ class Stage:
 
     def reorder_batches(self) -> None:
         """Let a producer's batches arrive in another order; its client sends them again."""
-        made = make_fault(
+        fault = make_fault(
             "sequence-reordering", self.sandbox, topic=PARCELS, client=Client.LIBRDKAFKA
         )
-        self.loss.enter_context(made)
+        self.loss.enter_context(fault)
 
     def prepare_sequence_loss(self) -> None:
         """Let one broker alone hold acknowledged records of a producer."""
@@ -196,12 +196,12 @@ class Stage:
             api.close_event("sequence_gap_reordering", PARCELS, "proven harmless: it healed")
 
     def simulate_weeks(self) -> None:
-        """Make weeks up, as if the cluster had been watched so long."""
-        self.nights.simulate(CLUSTER)
+        """Simulate weeks, as if the cluster had been observed for so long."""
+        self.baseline_runs.simulate(CLUSTER)
 
     def start_runs(self) -> None:
-        """Let nights learn from them, and publish the last one where Tidemark reads."""
-        self.nights.start(self._settings_file, _without_own_settings())
+        """Let baseline runs learn from them, and publish the last one where Tidemark reads."""
+        self.baseline_runs.start(self._settings_file, _without_own_settings())
 
     # -------------------------------------------------------------- Tidemark
     def start_tidemark(self) -> None:
@@ -209,8 +209,10 @@ class Stage:
         log = self.folder / "tidemark.log"
         self.tidemark = processes.spawn(self._command(), output=log)
         if not clock.wait_until(lambda: bool(_address_in(log)), timeout_seconds=START_SECONDS):
-            told = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-            raise SandboxError(f"tidemark serve did not start: {(told or ['it said nothing'])[-1]}")
+            lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            raise SandboxError(
+                f"tidemark serve did not start: {(lines or ['it said nothing'])[-1]}"
+            )
         self.address = _address_in(log) or ""
 
     def errors(self) -> list[str]:
@@ -245,7 +247,7 @@ class Stage:
 
     def stop_runs(self) -> None:
         """End them, where they still learn."""
-        process, self.nights.process = self.nights.process, None
+        process, self.baseline_runs.process = self.baseline_runs.process, None
         if process is not None:
             end_in_order(process)
 
@@ -255,9 +257,9 @@ class Stage:
 
     def _command(self) -> list[str]:
         settings = self._settings_file
-        told = _settings(self.servers, self.folder / "tidemark") + self.pager.settings()
-        told += _log_files(self.sandbox)
-        settings.write_text(told, encoding="utf-8")
+        content = _settings(self.servers, self.folder / "tidemark") + self.pager.settings()
+        content += _log_files(self.sandbox)
+        settings.write_text(content, encoding="utf-8")
         serve = [sys.executable, "-m", "service", "serve", "--config", str(settings)]
         return ["/usr/bin/env", *_without_own_settings(), *serve]
 
@@ -285,7 +287,7 @@ def open_stage(folder: Path, say: Callable[[str], None]) -> Iterator[Stage]:
         stage.start_tidemark()
         yield stage
     finally:
-        if not stage.is_kept:
+        if not stage.is_left_running:
             close_stage(stage, say)
 
 
@@ -353,10 +355,10 @@ name = "node {node.id}"
 
 
 def _address_in(log: Path) -> str | None:
-    """Return the address that a service's log tells."""
+    """Return the address in a service's log, once it is there."""
     with contextlib.suppress(OSError, ValueError):  # a line may be half written
         for line in log.read_text(encoding="utf-8").splitlines():
-            told = json.loads(line)
-            if told.get("event") == Event.STARTED:
-                return str(told["address"])
+            entry = json.loads(line)
+            if entry.get("event") == Event.STARTED:
+                return str(entry["address"])
     return None

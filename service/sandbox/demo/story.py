@@ -1,4 +1,4 @@
-"""Tells the story: does each step, waits until Tidemark's answers show it, and sums up."""
+"""Plays the story: does each step, waits until Tidemark's answers show it, and sums up."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from service.runtime import clock
 from service.sandbox.demo.act import Act, Step
 from service.sandbox.demo.acts import ACTS, GROUPS
 from service.sandbox.demo.api import Api, RoundStatus
-from service.sandbox.demo.kept import kept_folder, leave_running, require_none_kept
+from service.sandbox.demo.running_demo import demo_folder, leave_running, require_none_running
 from service.sandbox.demo.screen import screen
 from service.sandbox.demo.stage import Stage, open_stage
 
@@ -36,8 +36,8 @@ class Outcome:
     seconds: float
 
 
-def tell(stop: threading.Event, acts: Sequence[Act] = ACTS, *, keep: bool) -> bool:
-    """Tell the story; True if every step was seen. `stop` ends it early."""
+def run_story(stop: threading.Event, acts: Sequence[Act] = ACTS, *, keep: bool) -> bool:
+    """Play the story; True if every step was seen. `stop` ends it early."""
     began = clock.monotonic()
     with _folder(keep=keep) as folder:
         click.echo("Starting a controller, three brokers, a load and Tidemark ...")
@@ -100,11 +100,11 @@ class Story:
         self._print("\nSummary", "bold")
         for number, (act, outcomes) in enumerate(self._outcomes, 1):
             was_seen = len(outcomes) == len(act.steps) and all(outcome.saw for outcome in outcomes)
-            style, told = ("green", "seen") if was_seen else ("bold red", "NOT SEEN")
+            style, result = ("green", "seen") if was_seen else ("bold red", "NOT SEEN")
             seconds = sum(outcome.seconds for outcome in outcomes)
-            self._print(f"  {told:8}  {number}. {act.title}, {seconds:.0f} s", style)
+            self._print(f"  {result:8}  {number}. {act.title}, {seconds:.0f} s", style)
         for act in self._acts[len(self._outcomes) :]:
-            self._print(f"  not told  {act.title}", "bold red")
+            self._print(f"  not run   {act.title}", "bold red")
 
     def _play_step(self, step: Step) -> Outcome:
         began = clock.monotonic()
@@ -172,22 +172,22 @@ class Story:
 
 @contextlib.contextmanager
 def _stderr_in(path: Path) -> Iterator[None]:
-    """Let stderr go to a file: Kafka's C client tells there what the faults do to it."""
-    kept = os.dup(2)
+    """Redirect stderr to a file: Kafka's C client logs there what the faults do to it."""
+    saved = os.dup(2)
     try:
         with path.open("ab") as file:
             os.dup2(file.fileno(), 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(saved, 2)
+        os.close(saved)
 
 
 @contextlib.contextmanager
 def _folder(*, keep: bool) -> Iterator[Path]:
     if keep:
-        require_none_kept()
-        folder = kept_folder()
+        require_none_running()
+        folder = demo_folder()
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as exc:

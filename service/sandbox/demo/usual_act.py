@@ -1,4 +1,4 @@
-"""The last act: nights learn from weeks that were made up, and Tidemark tells what is usual now."""
+"""The last act: baseline runs learn from simulated weeks, and Tidemark reports what is usual now."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ SHOWN: Final = (Metric.READ_COMMITTED_LAG_SECONDS.value, Metric.PRODUCE_RATE.val
 
 def _is_made(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
     del rounds
-    made, written = stage.nights.simulation, stage.nights.written
-    if made is None or written is None:
+    simulation, written = stage.baseline_runs.simulation, stage.baseline_runs.written
+    if simulation is None or written is None:
         return None
-    days = made.requests.days
-    incidents = sum(occasion.is_incident for occasion in made.occasions)
+    days = simulation.request.days
+    incidents = sum(occasion.is_incident for occasion in simulation.occasions)
     return (
         f"{written.samples / 1e6:.1f} million samples, {days[0]} to {days[-1]}, "
         f"{written.bytes / 1e6:.1f} MB of Parquet, with {counted(incidents, 'incident')} in them"
@@ -33,12 +33,12 @@ def _is_made(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
 
 def _is_learnt(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
     del rounds
-    published = stage.nights.reported("published")
-    nights = [one for one in stage.nights.reported("night") if one["is_new"]]
-    if not published or not nights:
+    published = stage.baseline_runs.list_events("published")
+    runs = [run for run in stage.baseline_runs.list_events("night") if run["is_new"]]
+    if not published or not runs:
         return None
     return (
-        f"{counted(len(nights), 'night')} of {nights[-1]['series']} series, each from the one "
+        f"{counted(len(runs), 'baseline run')} of {runs[-1]['series']} series, each from the one "
         f"before; run {published[-1]['run']} is in PostgreSQL"
     )
 
@@ -51,26 +51,26 @@ def _is_usual(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
     shown = shown_of(rows)
     if shown is None:
         return None
-    return "\n        ".join(line_of(stage.nights, row, now) for row in shown)
+    return "\n        ".join(line_of(stage.baseline_runs, row, now) for row in shown)
 
 
 def shown_of(rows: Sequence[Row]) -> list[Row] | None:
     """Return both series of one topic; None: there is none. One whose level has just moved comes last."""
-    found: dict[str, dict[str, Row]] = {}
+    by_topic: dict[str, dict[str, Row]] = {}
     for row in rows:
         if row["usual"] and row["metric"] in SHOWN:
-            found.setdefault(row["topic"], {}).setdefault(row["metric"], row)
-    whole = [[of[metric] for metric in SHOWN] for of in found.values() if len(of) == len(SHOWN)]
+            by_topic.setdefault(row["topic"], {}).setdefault(row["metric"], row)
+    whole = [[of[metric] for metric in SHOWN] for of in by_topic.values() if len(of) == len(SHOWN)]
     return min(
         whole, key=lambda shown: sum(bool(row.get("level_change")) for row in shown), default=None
     )
 
 
-def line_of(nights: SimulatedRuns, row: Row, now: datetime) -> str:
+def line_of(runs: SimulatedRuns, row: Row, now: datetime) -> str:
     """Say what is usual, and how often that was so at this time of day."""
     usual, metric = row["usual"], row["metric"]
     every_day = usual["weekday"] is None
-    samples = nights.samples_at(int(row["series_id"]), now, every_day=every_day)
+    samples = runs.samples_at(int(row["series_id"]), now, every_day=every_day)
     inside = (samples >= usual["least"]) & (samples <= usual["most"])
     change = row.get("level_change")
     moved = f"; its level is new since {change['at'][:10]}" if change else ""
@@ -99,7 +99,7 @@ USUAL: Final = Act(
             limit_seconds=150,
         ),
         Step(
-            did="Tidemark was asked what is usual at this time of the week",
+            did="Tidemark was queried for what is usual at this time of the week",
             do=None,
             check=_is_usual,
             limit_seconds=30,

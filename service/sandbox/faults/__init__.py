@@ -1,9 +1,10 @@
-"""Faults by name on the sandbox's brokers, each with the truth that a watcher has to find."""
+"""Faults by name on the sandbox's brokers, each with the truth that a monitor has to find."""
 
+from service.sandbox.faults.fault_run import FaultOptions
 from service.sandbox.faults.loss_truth import LossTruth
 from service.sandbox.faults.making import (
+    ActiveFault,
     LossName,
-    Made,
     SequenceName,
     begin_fault,
     make_fault,
@@ -14,18 +15,17 @@ from service.sandbox.faults.prepared import Prepared
 from service.sandbox.faults.registry import FAULTS, AnyTruth, Fault
 from service.sandbox.faults.sequence_names import Client
 from service.sandbox.faults.sequence_truth import SequenceEpisode, SequenceTruth
-from service.sandbox.faults.stage import FaultOptions
 from service.sandbox.faults.truth import Truth
 
 __all__ = [
     "FAULTS",
+    "ActiveFault",
     "AnyTruth",
     "Client",
     "Fault",
     "FaultOptions",
     "LossName",
     "LossTruth",
-    "Made",
     "Prepared",
     "SequenceEpisode",
     "SequenceName",

@@ -1,4 +1,4 @@
-"""A dynamic setting of one broker that is another one for a while, and then what it was before."""
+"""A dynamic setting of one broker that is changed for a while, and then restored."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collectors.wire.api import DESCRIBE_CONFIGS
 from rules.errors import SandboxError
 from rules.facts.identity import BrokerId
 from service.runtime.clock import wait_until
-from service.sandbox.faults.stage import SETTLE_SECONDS, Stage
+from service.sandbox.faults.fault_run import SETTLE_SECONDS, FaultRun
 from service.sandbox.workloads.raw_cluster import RawCluster, require
 
 OF_BROKER: Final = 4  # ConfigResource.Type of the protocol
@@ -19,25 +19,25 @@ SET_FOR_ONE: Final = 2  # ConfigSource of the protocol: DYNAMIC_BROKER_CONFIG
 
 
 @contextlib.contextmanager
-def changed_setting(stage: Stage, broker: BrokerId, name: str, value: str) -> Iterator[None]:
-    """Set one broker's setting for the length of a block; then its own one is back."""
-    before = _own_setting(stage.cluster, broker, name)
+def changed_setting(run: FaultRun, broker: BrokerId, name: str, value: str) -> Iterator[None]:
+    """Set one broker's setting for the length of a block; then restore it."""
+    before = _own_setting(run.cluster, broker, name)
     try:
-        stage.admin.set_broker_config(broker, {name: value})
+        run.admin.set_broker_config(broker, {name: value})
         yield
     finally:
-        _restore(stage, broker, name, before)
+        _restore(run, broker, name, before)
 
 
-def _restore(stage: Stage, broker: BrokerId, name: str, value: str | None) -> None:
-    """Set it back, and await that the broker has heard: it may be asked for its setting next."""
-    stage.admin.set_broker_config(broker, {name: value})
+def _restore(run: FaultRun, broker: BrokerId, name: str, value: str | None) -> None:
+    """Restore it, and wait until the broker reports it: the next request may read the setting."""
+    run.admin.set_broker_config(broker, {name: value})
 
     def is_back() -> bool:
-        return _own_setting(stage.cluster, broker, name) == value
+        return _own_setting(run.cluster, broker, name) == value
 
     if not wait_until(is_back, timeout_seconds=SETTLE_SECONDS):
-        raise SandboxError(f"broker {broker} has not heard that {name} is back")
+        raise SandboxError(f"broker {broker} does not report {name} as restored")
 
 
 def _own_setting(cluster: RawCluster, broker: BrokerId, name: str) -> str | None:
@@ -51,7 +51,7 @@ def _own_setting(cluster: RawCluster, broker: BrokerId, name: str) -> str | None
             resources=(resource,), include_synonyms=False, include_documentation=False
         )
 
-    found = cluster.ask(broker, DESCRIBE_CONFIGS, build).results[0]
-    require(f"settings of broker {broker}", found.error_code)
-    own = [entry.value for entry in found.configs if int(entry.config_source) == SET_FOR_ONE]
+    result = cluster.ask(broker, DESCRIBE_CONFIGS, build).results[0]
+    require(f"settings of broker {broker}", result.error_code)
+    own = [entry.value for entry in result.configs if int(entry.config_source) == SET_FOR_ONE]
     return own[0] if own else None

@@ -13,6 +13,7 @@ from service.sandbox.faults.fault_context import (
     epochs,
     make_context,
 )
+from service.sandbox.faults.fault_run import FaultRun
 from service.sandbox.faults.loss_truth import LossTruth
 from service.sandbox.faults.replicas import (
     await_condition,
@@ -21,31 +22,30 @@ from service.sandbox.faults.replicas import (
     revive,
 )
 from service.sandbox.faults.rule_names import EVERY_LOSS_RULE, UNREPLICATED_LOST
-from service.sandbox.faults.stage import Stage
 from service.sandbox.workloads.producer import IdempotentProducer
 
 
-def prepare_clean_failover(stage: Stage) -> Injection:
+def prepare_clean_failover(run: FaultRun) -> Injection:
     """Begin a load, and wait until the brokers have acknowledged some of it."""
-    context = make_context(stage, min_isr=2, has_bystander=True)
-    load = IdempotentProducer(stage.sandbox.bootstrap_servers, topic=context.topic)
-    stage.undo.callback(load.stop)
+    context = make_context(run, min_isr=2, has_bystander=True)
+    load = IdempotentProducer(run.sandbox.bootstrap_servers, topic=context.topic)
+    run.undo.callback(load.stop)
     load.start()
-    _await_more(load, stage.options.records)
+    _await_more(load, run.options.records)
     return partial(_inject, context, load)
 
 
 def _inject(context: FaultContext, load: IdempotentProducer) -> LossTruth:
-    stage, pair, before = context.stage, context.pair, context.before()
-    stage.sandbox.kill(pair.leader)
-    others = [broker for broker in stage.cluster.running() if broker != pair.leader]
-    await_leader(stage, context.partitions, others, above=epochs(before))
-    _await_more(load, stage.options.records)
+    run, pair, before = context.run, context.pair, context.before()
+    run.sandbox.kill(pair.leader)
+    others = [broker for broker in run.cluster.running() if broker != pair.leader]
+    await_leader(run, context.partitions, others, above=epochs(before))
+    _await_more(load, run.options.records)
     load.stop()
-    if stage.options.old_leader_returns:
-        revive(stage, pair.leader)
-        await_in_sync(stage, context.partitions, [pair.leader])
-    # What was written and not replicated at the last observation may be gone: nobody was told otherwise.
+    if run.options.old_leader_returns:
+        revive(run, pair.leader)
+        await_in_sync(run, context.partitions, [pair.leader])
+    # What was written and not replicated at the last observation may be gone: it was not acknowledged.
     silent = tuple(rule for rule in EVERY_LOSS_RULE if rule != UNREPLICATED_LOST)
     truth = context.truth(before, Verdict(silent=silent), ends="it is over: another broker leads")
     _require_all(context, load)
@@ -53,9 +53,9 @@ def _inject(context: FaultContext, load: IdempotentProducer) -> LossTruth:
 
 
 def _await_more(load: IdempotentProducer, records: int) -> None:
-    wanted = load.counts.acknowledged + records
+    target = load.counts.acknowledged + records
     await_condition(
-        lambda: load.counts.acknowledged >= wanted, f"{load.label} is not acknowledged any more"
+        lambda: load.counts.acknowledged >= target, f"{load.label} is not acknowledged any more"
     )
 
 

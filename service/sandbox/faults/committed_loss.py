@@ -19,6 +19,7 @@ from service.sandbox.faults.fault_context import (
     epochs,
     make_context,
 )
+from service.sandbox.faults.fault_run import FaultRun
 from service.sandbox.faults.loss_truth import LossTruth, LostTransaction
 from service.sandbox.faults.replicas import (
     ask_for_unclean,
@@ -34,19 +35,18 @@ from service.sandbox.faults.rule_names import (
     UNCLEAN_ELECTION,
     UNREPLICATED_LOST,
 )
-from service.sandbox.faults.stage import Stage
 from service.sandbox.workloads.raw_producer import Protocol, RawProducer
 
 
-def prepare_committed_loss(stage: Stage) -> Injection:
+def prepare_committed_loss(run: FaultRun) -> Injection:
     """Let only the leader hold acknowledged records."""
-    context = make_context(stage, is_unclean=True)
-    if stage.options.transactional:
+    context = make_context(run, is_unclean=True)
+    if run.options.transactional:
         _lose_transactions(context)
     else:
         leave_alone(context)
-        context.write(stage.options.records)
-    if stage.options.readers:
+        context.write(run.options.records)
+    if run.options.readers:
         commit_as_reader(context)
     return partial(_inject, context)
 
@@ -57,8 +57,8 @@ def leave_alone(context: FaultContext) -> None:
     That takes seconds, and so the follower's last fetch is answered, which the leader keeps for
     `replica.fetch.wait.max.ms` (500 ms): it carries nothing of what is written afterwards.
     """
-    freeze_follower(context.stage, context.pair, context.partitions)
-    await_alone(context.stage, context.pair, context.partitions)
+    freeze_follower(context.run, context.pair, context.partitions)
+    await_alone(context.run, context.pair, context.partitions)
 
 
 def elect_stale(context: FaultContext, noted: Before | None = None) -> Before:
@@ -66,21 +66,21 @@ def elect_stale(context: FaultContext, noted: Before | None = None) -> Before:
 
     `noted` is what was before, where the caller has observed already.
     """
-    stage, pair, before = context.stage, context.pair, noted or context.before()
-    stage.sandbox.kill(pair.leader)  # first: a follower that goes on earlier would catch up
-    revive(stage, pair.follower)
-    if context.is_unclean and not stage.sandbox.state.release.elects_unclean:
-        ask_for_unclean(stage.cluster, context.partitions)
-    await_leader(stage, context.partitions, [pair.follower], above=epochs(before))
+    run, pair, before = context.run, context.pair, noted or context.before()
+    run.sandbox.kill(pair.leader)  # first: a follower that goes on earlier would catch up
+    revive(run, pair.follower)
+    if context.is_unclean and not run.sandbox.state.release.elects_unclean:
+        ask_for_unclean(run.cluster, context.partitions)
+    await_leader(run, context.partitions, [pair.follower], above=epochs(before))
     return before
 
 
 def _inject(context: FaultContext) -> LossTruth:
     before = elect_stale(context)
     ends = "never: the records are on the old leader's disk until it comes back and truncates"
-    if context.stage.options.old_leader_returns:
-        revive(context.stage, context.pair.leader)
-        await_in_sync(context.stage, context.partitions, [context.pair.leader])
+    if context.run.options.old_leader_returns:
+        revive(context.run, context.pair.leader)
+        await_in_sync(context.run, context.partitions, [context.pair.leader])
         ends = "never: the old leader has come back and truncated its log"
     beyond = (COMMITTED_BEYOND_END,) if context.groups else ()
     silent = (UNREPLICATED_LOST, *(() if context.groups else (COMMITTED_BEYOND_END,)))
@@ -90,7 +90,7 @@ def _inject(context: FaultContext) -> LossTruth:
 
 def _lose_transactions(context: FaultContext) -> None:
     """Commit one transaction per batch, of which the leader alone has anything."""
-    if context.stage.protocol is Protocol.V2:
+    if context.run.protocol is Protocol.V2:
         _as_one_producer(context)
     else:
         _as_many_producers(context)
@@ -98,27 +98,27 @@ def _lose_transactions(context: FaultContext) -> None:
 
 def _as_one_producer(context: FaultContext) -> None:
     """Let the first transaction survive: the producer is known wherever its later ones are gone."""
-    stage = context.stage
-    producer = stage.producer(protocol=Protocol.V2)
+    run = context.run
+    producer = run.producer(protocol=Protocol.V2)
     producer.begin()
     _commit(context, producer, 1)
     leave_alone(context)
-    for size in context.batches(stage.options.records):
+    for size in context.batches(run.options.records):
         _note(context, _commit(context, producer, size))
 
 
 def _as_many_producers(context: FaultContext) -> None:
     """Take a transactional id for each: with one alone its next batch would be rejected."""
     leave_alone(context)
-    for number, size in enumerate(context.batches(context.stage.options.records)):
-        name = f"{context.stage.new_name}-{number}"
-        producer = context.stage.producer(transactional_id=name, protocol=Protocol.V1)
+    for number, size in enumerate(context.batches(context.run.options.records)):
+        name = f"{context.run.new_name}-{number}"
+        producer = context.run.producer(transactional_id=name, protocol=Protocol.V1)
         producer.begin()
         _note(context, _commit(context, producer, size))
 
 
-def _note(context: FaultContext, made: dict[TopicPartition, LostTransaction]) -> None:
-    for where, transaction in made.items():
+def _note(context: FaultContext, transactions: dict[TopicPartition, LostTransaction]) -> None:
+    for where, transaction in transactions.items():
         context.transactions.setdefault(where, []).append(transaction)
 
 
@@ -126,10 +126,10 @@ def _commit(
     context: FaultContext, producer: RawProducer, records: int
 ) -> dict[TopicPartition, LostTransaction]:
     """Commit a transaction over all partitions, and wait for its markers."""
-    made = {}
+    transactions = {}
     for where in context.partitions:
         producer.add(where)
-        made[where] = LostTransaction(
+        transactions[where] = LostTransaction(
             transactional_id=producer.transactional_id,
             producer_id=producer.producer_id,
             producer_epoch=producer.producer_epoch,
@@ -137,6 +137,6 @@ def _commit(
             records=records,
         )
     producer.end(commit=True)
-    for where, transaction in made.items():
-        context.stage.await_release(where, producer, transaction.start_offset)
-    return made
+    for where, transaction in transactions.items():
+        context.run.await_release(where, producer, transaction.start_offset)
+    return transactions

@@ -1,4 +1,4 @@
-"""Batches as they lie in a broker's files, told by Kafka's own kafka-dump-log.sh."""
+"""Batches as they lie in a broker's files, as Kafka's own kafka-dump-log.sh prints them."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def batches_on_disk(
     files = sorted(node_layout(sandbox.directory, broker_id).data.glob(f"{where}/*.log"))
     if not files:
         raise SandboxError(f"broker {broker_id} has no files of {where}")
-    told = run_quietly(
+    dump = run_quietly(
         sandbox, "kafka-dump-log.sh", ["--files", ",".join(str(path) for path in files)]
     )
-    return parse_dump(told)
+    return parse_dump(dump)
 
 
 def parse_dump(text: str) -> dict[int, list[BatchSeen]]:
-    """Return the batches that the tool has told of; those of no producer id are left out."""
-    seens: dict[int, list[BatchSeen]] = {}
+    """Return the batches that the tool printed, without those that have no producer id."""
+    batches: dict[int, list[BatchSeen]] = {}
     for line in _BATCH.finditer(text):
         numbers = {name: int(value) for name, value in line.groupdict().items()}
         producer_id, count = numbers.pop("producer_id"), numbers.pop("count")
         if producer_id >= 0:
-            seens.setdefault(producer_id, []).append(BatchSeen(record_count=count, **numbers))
-    return seens
+            batches.setdefault(producer_id, []).append(BatchSeen(record_count=count, **numbers))
+    return batches

@@ -1,6 +1,6 @@
-"""The topic that suffers: written, observed before the blow, and told of afterwards.
+"""The topic of a fault: written, observed before the fault, and described afterwards.
 
-What is told is verified here: the end of the old leader epoch, as the new leader has it, against
+The truth is verified here: the end of the old leader epoch, as the new leader has it, against
 the records that can be read before and after.
 """
 
@@ -13,6 +13,7 @@ from typing import Final
 from rules.errors import SandboxError
 from rules.facts.identity import BrokerId, TopicId, TopicPartition
 from service.sandbox.cluster.processes import Liveness
+from service.sandbox.faults.fault_run import FaultRun
 from service.sandbox.faults.loss_check import require_agreement, require_expected
 from service.sandbox.faults.loss_truth import (
     GroupTruth,
@@ -30,7 +31,6 @@ from service.sandbox.faults.replicas import (
     heal,
     unclean_changes,
 )
-from service.sandbox.faults.stage import Stage
 from service.sandbox.workloads.log_reading import read_records
 from service.sandbox.workloads.log_requests import epoch_end, log_end, log_start
 from service.sandbox.workloads.raw_cluster import RawCluster, patiently
@@ -45,7 +45,7 @@ Injection = Callable[[], LossTruth]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What a watcher has to make of it."""
+    """The rules that a monitor has to fire, and those that would be wrong."""
 
     rule: str | None = None
     also: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class Verdict:
 
 @dataclass(slots=True, kw_only=True)
 class Before:
-    """The topic just before the blow; one entry per partition."""
+    """The topic just before the fault; one entry per partition."""
 
     topic_id: TopicId
     states: list[PartitionState]
@@ -65,7 +65,7 @@ class Before:
 class FaultContext:
     """One topic, its two brokers, and who had read and written what is to be lost."""
 
-    stage: Stage
+    run: FaultRun
     pair: Pair
     partitions: tuple[TopicPartition, ...]
     replicas: tuple[BrokerId, ...]  # of each partition, the leader first
@@ -89,19 +89,19 @@ class FaultContext:
         for where in self.partitions:
             for size in self.batches(count):
                 first = self._state(where).log_end_offset
-                append_plain(self.stage.cluster, where, size, first=first, acks=acks)
+                append_plain(self.run.cluster, where, size, first=first, acks=acks)
 
     def batches(self, count: int) -> Iterator[int]:
         """Cut a number of records into batches."""
-        whole, rest = divmod(count, self.stage.options.batch)
-        yield from [self.stage.options.batch] * whole
+        whole, rest = divmod(count, self.run.options.batch)
+        yield from [self.run.options.batch] * whole
         if rest:
             yield rest
 
     def read(self) -> list[dict[int, bytes]]:
         """Return the values on each partition by offset, as far as readers may see them."""
-        running = self.stage.cluster.running()  # a paused one would never answer
-        servers = ",".join(self.stage.sandbox.broker_address(broker) for broker in running)
+        running = self.run.cluster.running()  # a paused one would never answer
+        servers = ",".join(self.run.sandbox.broker_address(broker) for broker in running)
         return [read_records(servers, where) for where in self.partitions]
 
     def observe(self) -> list[PartitionState]:
@@ -115,34 +115,34 @@ class FaultContext:
 
     def topic_id(self) -> TopicId:
         """Return the id that the topic has now."""
-        found = self.stage.cluster.topic_id(self.topic)
-        if found is None:
+        topic_id = self.run.cluster.topic_id(self.topic)
+        if topic_id is None:
             raise SandboxError(f"topic {self.topic} is gone")
-        return found
+        return topic_id
 
     # -------------------------------------------------------------- afterwards
     def truth(self, before: Before, verdict: Verdict, *, ends: str) -> LossTruth:
-        """Observation, read and compare; return what is certain, or raise when it does not agree."""
+        """Observe, read and compare; return what is certain, or raise when it does not agree."""
         self._await_replicated()
         topic_id = self.topic_id()
         is_same = topic_id == before.topic_id
         records = self.read()
         partitions = [
-            self._told(where, state, is_same_topic=is_same)
+            self._build_partition(where, state, is_same_topic=is_same)
             for where, state in zip(self.partitions, before.states, strict=True)
         ]
         if is_same:
-            for told, old, new in zip(partitions, before.records, records, strict=True):
-                require_agreement(told, old, new)
+            for partition, old, new in zip(partitions, before.records, records, strict=True):
+                require_agreement(partition, old, new)
         truth = LossTruth(
-            fault=self.stage.fault,
+            fault=self.run.fault,
             topic=self.topic,
             topic_id=before.topic_id,
             new_topic_id=topic_id,
             rule=verdict.rule,
             also=verdict.also,
             silent=verdict.silent,
-            was_unclean=unclean_changes(self.stage, self.topic) > 0,
+            was_unclean=unclean_changes(self.run, self.topic) > 0,
             partitions=tuple(partitions),
             ends=ends,
             undo=self._start_commands(),
@@ -152,14 +152,14 @@ class FaultContext:
 
     def _start_commands(self) -> tuple[str, ...]:
         """Return what starts the brokers that are down."""
-        found = self.stage.sandbox.status()
-        down = [one.node.id for one in found if one.liveness is Liveness.DEAD]
-        return tuple(self.stage.command("start", str(broker)) for broker in down)
+        nodes = self.run.sandbox.status()
+        down = [status.node.id for status in nodes if status.liveness is Liveness.DEAD]
+        return tuple(self.run.command("start", str(broker)) for broker in down)
 
-    def _told(
+    def _build_partition(
         self, where: TopicPartition, before: PartitionState, *, is_same_topic: bool
     ) -> PartitionTruth:
-        end = epoch_end(self.stage.cluster, where, before.leader_epoch)
+        end = epoch_end(self.run.cluster, where, before.leader_epoch)
         is_cut = is_same_topic and end < before.log_end_offset
         return PartitionTruth(
             partition=where.partition,
@@ -173,53 +173,53 @@ class FaultContext:
         )
 
     def _state(self, where: TopicPartition) -> PartitionState:
-        """Ask the leader; one that was just elected may refuse at first."""
-        return patiently(lambda: _state_of(self.stage.cluster, where))
+        """Ask the leader; one that was just elected may reject the request at first."""
+        return patiently(lambda: _state_of(self.run.cluster, where))
 
     def _await_replicated(self) -> None:
         """Wait until readers may see the whole log, which a new leader lets them only then."""
         await_condition(
-            lambda: all(one.high_watermark == one.log_end_offset for one in self.observe()),
+            lambda: all(state.high_watermark == state.log_end_offset for state in self.observe()),
             f"{self.topic} is not replicated",
         )
 
 
 def make_context(
-    stage: Stage, *, is_unclean: bool = False, min_isr: int = 1, has_bystander: bool = False
+    run: FaultRun, *, is_unclean: bool = False, min_isr: int = 1, has_bystander: bool = False
 ) -> FaultContext:
     """Create the topic on a leader and a follower, with some records that all replicas have.
 
     `has_bystander` puts a third replica on the other broker.
     """
-    pair, topic = choose_pair(stage), stage.where.topic
-    if stage.cluster.topic(topic):
-        raise SandboxError(f"topic {topic} is there already: {stage.fault} makes one of its own")
+    pair, topic = choose_pair(run), run.where.topic
+    if run.cluster.topic(topic):
+        raise SandboxError(f"topic {topic} is there already: {run.fault} makes one of its own")
     both = (pair.leader, pair.follower)
-    others = [one for one in stage.cluster.running() if one not in both]
+    others = [broker for broker in run.cluster.running() if broker not in both]
     context = FaultContext(
-        stage=stage,
+        run=run,
         pair=pair,
-        partitions=tuple(TopicPartition(topic, n) for n in range(stage.options.partitions)),
+        partitions=tuple(TopicPartition(topic, n) for n in range(run.options.partitions)),
         replicas=(*both, *(others if has_bystander else ())),
         settings={
             "min.insync.replicas": str(min_isr),
             UNCLEAN_ALLOWED: str(is_unclean).lower(),
         },
     )
-    if stage.options.topic is None:
-        stage.undo.callback(await_gone, stage, topic)
-        stage.undo.callback(stage.remove_topic, topic)
-    stage.undo.callback(heal, stage, both)
+    if run.options.topic is None:
+        run.undo.callback(await_gone, run, topic)
+        run.undo.callback(run.remove_topic, topic)
+    run.undo.callback(heal, run, both)
     create_topic(context)
     context.write(KEPT)
     return context
 
 
 def create_topic(context: FaultContext) -> None:
-    """Create the scene's topic, and wait until it is known where it lives."""
+    """Create the topic of the fault, and wait until each partition has a leader."""
     assignment = [context.replicas for _ in context.partitions]
-    context.stage.admin.create_topic(context.topic, assignment=assignment, configs=context.settings)
-    await_led(context.stage, context.partitions)
+    context.run.admin.create_topic(context.topic, assignment=assignment, configs=context.settings)
+    await_led(context.run, context.partitions)
 
 
 def _state_of(cluster: RawCluster, where: TopicPartition) -> PartitionState:
@@ -237,27 +237,30 @@ def _state_of(cluster: RawCluster, where: TopicPartition) -> PartitionState:
 
 
 def epochs(before: Before) -> list[int]:
-    """Return the leader epoch of each partition before the blow."""
+    """Return the leader epoch of each partition before the fault."""
     return [state.leader_epoch for state in before.states]
 
 
 def commit_as_reader(context: FaultContext) -> None:
     """Let a group have read every partition to its end, and commit that with the leader epoch."""
-    stage = context.stage
-    group = f"{stage.new_name}-readers"
-    if group not in stage.groups:
-        stage.undo.callback(stage.admin.delete_group, group)
-        stage.groups.append(group)
+    run = context.run
+    group = f"{run.new_name}-readers"
+    if group not in run.groups:
+        run.undo.callback(run.admin.delete_group, group)
+        run.groups.append(group)
     for where, state in zip(context.partitions, context.observe(), strict=True):
-        made = GroupTruth(
+        group_truth = GroupTruth(
             group=group, committed_offset=state.high_watermark, leader_epoch=state.leader_epoch
         )
-        commit(context, where, made)
-        context.groups[where] = [made]
+        commit(context, where, group_truth)
+        context.groups[where] = [group_truth]
 
 
-def commit(context: FaultContext, where: TopicPartition, made: GroupTruth) -> None:
-    """Commit what is told of a group."""
-    context.stage.cluster.commit(
-        made.group, where, made.committed_offset, leader_epoch=made.leader_epoch
+def commit(context: FaultContext, where: TopicPartition, group_truth: GroupTruth) -> None:
+    """Commit the offset and leader epoch of a group's truth."""
+    context.run.cluster.commit(
+        group_truth.group,
+        where,
+        group_truth.committed_offset,
+        leader_epoch=group_truth.leader_epoch,
     )

@@ -1,4 +1,4 @@
-"""What each fault is given, and what it leaves behind: the undoing of every step it took."""
+"""One run of a fault: its options, and the undo steps that it leaves behind."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class FaultOptions:
 
 
 @dataclass(slots=True, kw_only=True)
-class Stage:
+class FaultRun:
     """The sandbox, the options, and the undoing so far: last step first."""
 
     sandbox: Sandbox

@@ -8,8 +8,8 @@ from typing import Final
 from rules.errors import SandboxError
 from rules.facts.transaction_log import Cut
 from rules.facts.transactions import TransactionState
+from service.sandbox.faults.fault_run import FaultRun
 from service.sandbox.faults.open_transaction import begin_open
-from service.sandbox.faults.stage import Stage
 from service.sandbox.faults.truth import Truth
 from service.sandbox.workloads.raw_cluster import RejectedError
 from service.sandbox.workloads.raw_producer import RawProducer
@@ -17,38 +17,38 @@ from service.sandbox.workloads.raw_producer import RawProducer
 FENCED: Final = frozenset({"INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED"})
 
 
-def make_second_instance(stage: Stage) -> Truth:
+def make_second_instance(run: FaultRun) -> Truth:
     """Begin a second producer of the same transactional id in the first one's transaction."""
-    where = stage.prepare_topic()
-    first, second = stage.producer(), stage.producer()
-    start = begin_open(stage, first, where)
+    where = run.prepare_topic()
+    first, second = run.producer(), run.producer()
+    start = begin_open(run, first, where)
     second.begin()
-    stage.await_release(where, first, start)
-    return _truth(stage, first, start, cut=Cut.SECOND_INSTANCE, new_epoch=second.producer_epoch)
+    run.await_release(where, first, start)
+    return _truth(run, first, start, cut=Cut.SECOND_INSTANCE, new_epoch=second.producer_epoch)
 
 
-def make_timeout_fence(stage: Stage) -> Truth:
+def make_timeout_fence(run: FaultRun) -> Truth:
     """Let a living owner exceed its timeout, and then go on as if nothing had happened."""
-    where = stage.prepare_topic()
-    owner = stage.producer()
-    start = begin_open(stage, owner, where)
-    stage.await_release(where, owner, start)
-    known = {producer.producer_id: producer for producer in stage.cluster.producers(where)}
-    epoch = known[owner.producer_id].producer_epoch  # of the abort marker
-    return _truth(stage, owner, start, cut=Cut.TIMEOUT, new_epoch=epoch)
+    where = run.prepare_topic()
+    owner = run.producer()
+    start = begin_open(run, owner, where)
+    run.await_release(where, owner, start)
+    producers = {producer.producer_id: producer for producer in run.cluster.producers(where)}
+    epoch = producers[owner.producer_id].producer_epoch  # of the abort marker
+    return _truth(run, owner, start, cut=Cut.TIMEOUT, new_epoch=epoch)
 
 
-def _truth(stage: Stage, owner: RawProducer, start: int, *, cut: Cut, new_epoch: int) -> Truth:
-    _require_fenced(stage, owner)
-    listed = stage.cluster.listed(owner.transactional_id)
-    seen = stage.cluster.ends(stage.where)
+def _truth(run: FaultRun, owner: RawProducer, start: int, *, cut: Cut, new_epoch: int) -> Truth:
+    _require_fenced(run, owner)
+    listed = run.cluster.listed(owner.transactional_id)
+    seen = run.cluster.ends(run.where)
     return Truth(
-        fault=stage.fault,
-        where=stage.where,
+        fault=run.fault,
+        where=run.where,
         rule="producer_fenced",
         transactional_id=owner.transactional_id,
-        coordinator=stage.cluster.coordinator(owner.transactional_id),
-        coordinator_epoch=stage.cluster.coordinator_epoch(owner.transactional_id),
+        coordinator=run.cluster.coordinator(owner.transactional_id),
+        coordinator_epoch=run.cluster.coordinator_epoch(owner.transactional_id),
         state=None if listed is None else TransactionState(listed.state),
         timeout=owner.timeout,
         producer_id=owner.producer_id,
@@ -62,10 +62,10 @@ def _truth(stage: Stage, owner: RawProducer, start: int, *, cut: Cut, new_epoch:
     )
 
 
-def _require_fenced(stage: Stage, owner: RawProducer) -> None:
+def _require_fenced(run: FaultRun, owner: RawProducer) -> None:
     """Let the old owner try all it can; a broker that takes anything of it is no fault at all."""
     attempts: dict[str, Callable[[], object]] = {
-        "write": lambda: owner.produce(stage.where, 1),
+        "write": lambda: owner.produce(run.where, 1),
         "commit": lambda: owner.end(commit=True),
     }
     for what, attempt in attempts.items():

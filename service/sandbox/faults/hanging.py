@@ -19,38 +19,38 @@ from rules.transactions.classes import TransactionClass
 from service.runtime.clock import wait_until
 from service.sandbox.cluster.tools import run_quietly
 from service.sandbox.faults.broker_settings import changed_setting
+from service.sandbox.faults.fault_run import RECORDS, SETTLE_SECONDS, FaultRun
 from service.sandbox.faults.open_transaction import HELD, Expected, open_truth
-from service.sandbox.faults.stage import RECORDS, SETTLE_SECONDS, Stage
 from service.sandbox.faults.truth import Truth
 from service.sandbox.workloads.raw_cluster import RejectedError
 from service.sandbox.workloads.raw_producer import RawProducer
 
 OFFSETS: Final = "__consumer_offsets"
 VERIFICATION: Final = "transaction.partition.verification.enable"
-# What a leader answers that still asks the coordinator, or asked one that knows nothing.
+# Errors of a leader that still verifies with the coordinator, which does not know the transaction.
 NOT_YET: Final = frozenset(
     {"TRANSACTION_ABORTABLE", "INVALID_TXN_STATE", "INVALID_PRODUCER_ID_MAPPING"}
 )
 TOOL: Final = "kafka-transactions.sh"
 
 
-def make_hanging(stage: Stage) -> Truth:
+def make_hanging(run: FaultRun) -> Truth:
     """Open a transaction on the partition that its coordinator does not know of."""
-    where = _offsets_partition(stage) if stage.options.offsets else stage.prepare_topic()
-    producer = stage.producer()
-    if stage.options.unlisted:
+    where = _offsets_partition(run) if run.options.offsets else run.prepare_topic()
+    producer = run.producer()
+    if run.options.unlisted:
         producer.begin_unknown()
     else:
         producer.begin()
-    leader = stage.cluster.placed(where).leader
-    asks = stage.sandbox.state.release.verifies_transactions
-    with changed_setting(stage, leader, VERIFICATION, "false") if asks else nullcontext():
-        start = _write_outside(stage, producer, where)
+    leader = run.cluster.placed(where).leader
+    asks = run.sandbox.state.release.verifies_transactions
+    with changed_setting(run, leader, VERIFICATION, "false") if asks else nullcontext():
+        start = _write_outside(run, producer, where)
     repair = (*_place(where), "--start-offset", str(start))
-    stage.undo.callback(_repair, stage, producer, where, repair)
-    stage.block_group(where, start)
+    run.undo.callback(_repair, run, producer, where, repair)
+    run.block_group(where, start)
     truth = open_truth(
-        stage,
+        run,
         producer,
         start,
         Expected(
@@ -58,14 +58,14 @@ def make_hanging(stage: Stage) -> Truth:
             rule="transaction_hanging",
             also=HELD,
             ends="never by itself",
-            undo=stage.command("tool", TOOL, "abort", *repair),
+            undo=run.command("tool", TOOL, "abort", *repair),
         ),
     )
-    return _unknown(truth) if stage.options.unlisted else truth
+    return _unknown(truth) if run.options.unlisted else truth
 
 
 def _unknown(truth: Truth) -> Truth:
-    """Leave out what belongs to a transactional id: the producer's is nowhere written."""
+    """Leave out what belongs to a transactional id: the producer's id is recorded nowhere."""
     return replace(
         truth,
         transactional_id=None,
@@ -76,26 +76,26 @@ def _unknown(truth: Truth) -> Truth:
     )
 
 
-def _offsets_partition(stage: Stage) -> TopicPartition:
+def _offsets_partition(run: FaultRun) -> TopicPartition:
     """Return where the offsets of the fault's own group are kept; that is what suffers then."""
-    count = len(stage.cluster.topic(OFFSETS))
+    count = len(run.cluster.topic(OFFSETS))
     if not count:
         raise SandboxError(f"there is no {OFFSETS} yet: let a group commit something first")
-    stage.options = replace(
-        stage.options, topic=OFFSETS, partition=partition_of(stage.new_name, count)
-    )
-    return stage.where
+    run.options = replace(run.options, topic=OFFSETS, partition=partition_of(run.new_name, count))
+    return run.where
 
 
-def _write_outside(stage: Stage, producer: RawProducer, where: TopicPartition) -> int:
-    """Write as soon as the leader has heard that it need not ask; return where that begins."""
+def _write_outside(run: FaultRun, producer: RawProducer, where: TopicPartition) -> int:
+    """Write as soon as the leader no longer verifies; return the first offset."""
 
     def append() -> int:
-        if not stage.options.offsets:
+        if not run.options.offsets:
             return producer.produce(where, RECORDS)
-        producer.commit_offsets(stage.new_name, where, 0)
+        producer.commit_offsets(run.new_name, where, 0)
         [opened] = [
-            one for one in stage.cluster.producers(where) if one.producer_id == producer.producer_id
+            candidate
+            for candidate in run.cluster.producers(where)
+            if candidate.producer_id == producer.producer_id
         ]
         if opened.start_offset is None:
             raise SandboxError(f"nothing is open on {where}")
@@ -125,7 +125,7 @@ def _place(where: TopicPartition) -> tuple[str, ...]:
 
 
 def _repair(
-    stage: Stage, producer: RawProducer, where: TopicPartition, repair: tuple[str, ...]
+    run: FaultRun, producer: RawProducer, where: TopicPartition, repair: tuple[str, ...]
 ) -> None:
-    if stage.is_open(where, producer.producer_id):  # unless somebody did it already
-        run_quietly(stage.sandbox, TOOL, ["abort", *repair])
+    if run.is_open(where, producer.producer_id):  # unless somebody did it already
+        run_quietly(run.sandbox, TOOL, ["abort", *repair])

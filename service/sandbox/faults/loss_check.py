@@ -8,22 +8,22 @@ from service.sandbox.faults.rule_names import COMMITTED_LOST, UNCLEAN_ELECTION, 
 
 
 def require_agreement(
-    told: PartitionTruth, before: dict[int, bytes], after: dict[int, bytes]
+    truth: PartitionTruth, before: dict[int, bytes], after: dict[int, bytes]
 ) -> None:
     """Compare the claim with the records: what could be read before, and cannot be now."""
-    kept = told.after.log_start_offset  # what was deleted on purpose is not lost
-    gone = sorted(at for at, value in before.items() if at >= kept and after.get(at) != value)
-    claim = range(told.lost_from or 0, told.lost_to or 0)
+    log_start = truth.after.log_start_offset  # what was deleted on purpose is not lost
+    gone = sorted(at for at, value in before.items() if at >= log_start and after.get(at) != value)
+    claim = range(truth.lost_from or 0, truth.lost_to or 0)
     claimed = sorted(at for at in before if at in claim)
     if gone != claimed:
         raise SandboxError(
-            f"partition {told.partition}: the epoch's end tells of {claimed or 'no'} lost offsets, "
-            f"and reading of {gone or 'none'}"
+            f"partition {truth.partition}: the epoch's end shows {claimed or 'no'} lost offsets, "
+            f"and reading shows {gone or 'none'}"
         )
 
 
 def require_expected(truth: LossTruth) -> None:
-    """Refuse a truth that is not the one that the fault was to make."""
+    """Raise for a truth that is not the one that the fault was to make."""
     has_committed_loss = any(partition.committed_to is not None for partition in truth.partitions)
     happened = {
         COMMITTED_LOST: has_committed_loss,
@@ -31,9 +31,9 @@ def require_expected(truth: LossTruth) -> None:
         # With the same leader again only the controller knows: its log is its own.
         UNCLEAN_ELECTION: truth.was_unclean and _has_another_leader(truth),
     }
-    wanted = {truth.rule, *truth.also}
+    expected = {truth.rule, *truth.also}
     for rule, has_happened in happened.items():
-        if rule in (truth.silent if has_happened else wanted):
+        if rule in (truth.silent if has_happened else expected):
             negation = "" if has_happened else "not "
             raise SandboxError(f"{truth.fault} came otherwise: {rule} would {negation}be right")
     if truth.lost_offsets and not all(partition.lost_offsets for partition in truth.partitions):

@@ -13,7 +13,7 @@ from rules.facts.identity import BrokerId, TopicId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionState:
-    """A partition as its leader told it at one time."""
+    """A partition as its leader reported it at one time."""
 
     leader: BrokerId
     leader_epoch: int
@@ -46,7 +46,7 @@ class LostTransaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionTruth:
-    """What happened to one partition, from just before the blow until all is done."""
+    """What happened to one partition, from just before the fault until all is done."""
 
     partition: int
     before: PartitionState
@@ -102,7 +102,7 @@ class PartitionTruth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossTruth:
-    """What a fault did to a topic; the rules are those of a watcher that observed before the blow."""
+    """What a fault did to a topic; the rules are those of a monitor that observed before the fault."""
 
     fault: str
     topic: str
@@ -111,7 +111,7 @@ class LossTruth:
     rule: str | None  # that has to find it; None: nothing is to be found
     also: tuple[str, ...] = ()  # further rules that have to find it
     silent: tuple[str, ...] = ()  # rules that would be wrong; those nowhere named may speak
-    was_unclean: bool  # whether the controller's log tells of an unclean change
+    was_unclean: bool  # whether the controller's log reports an unclean change
     partitions: tuple[PartitionTruth, ...]
     ends: str  # when it is over, for a person
     undo: tuple[str, ...] = ()  # commands that bring the brokers back; none: they all run

@@ -11,13 +11,13 @@ from typing import Any, Literal, TypeVar, overload
 from rules.errors import SandboxError
 from rules.facts.broker_log import SequenceForm
 from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.faults.fault_run import FaultOptions, FaultRun
 from service.sandbox.faults.loss_truth import LossTruth
 from service.sandbox.faults.needed_release import require_release
 from service.sandbox.faults.prepared import Prepared
 from service.sandbox.faults.registry import DEFAULT_TIMEOUT, FAULTS, AnyInjection, AnyTruth, Fault
 from service.sandbox.faults.sequence_names import Client
 from service.sandbox.faults.sequence_truth import SequenceTruth
-from service.sandbox.faults.stage import FaultOptions, Stage
 from service.sandbox.faults.truth import Truth
 from service.sandbox.workloads.raw_cluster import RawCluster
 
@@ -45,25 +45,25 @@ SequenceName = Literal[
 
 
 @dataclass(slots=True, kw_only=True)
-class Made:
-    """A fault that is there: to be undone, or left as it is."""
+class ActiveFault:
+    """A fault that is in effect: to be undone, or left as it is."""
 
     truth: AnyTruth
-    stage: Stage
+    run: FaultRun
 
     def undo(self) -> None:
         """Take back every step, the last one first, as far as that is possible."""
-        self.stage.take_back()
+        self.run.take_back()
 
     def leave(self) -> None:
         """Keep the fault and give back the connections."""
-        self.stage.cluster.close()
+        self.run.cluster.close()
 
 
-def begin_fault(name: str, sandbox: Sandbox, options: FaultOptions) -> Made:
+def begin_fault(name: str, sandbox: Sandbox, options: FaultOptions) -> ActiveFault:
     """Make a fault completely, or undo what was done of it and raise."""
-    stage, truth = _begin(name, sandbox, options, lambda fault: fault.make)
-    return Made(truth=truth, stage=stage)
+    run, truth = _begin(name, sandbox, options, lambda fault: fault.make)
+    return ActiveFault(truth=truth, run=run)
 
 
 @overload  # a literal name tells mypy which truth it is; the runtime does not care
@@ -78,47 +78,47 @@ def make_fault(
 def make_fault(name: str, sandbox: Sandbox, **options: Any) -> AbstractContextManager[Truth]: ...
 def make_fault(name: str, sandbox: Sandbox, **options: Any) -> AbstractContextManager[Any]:
     """Make a fault for the length of a block; `options` are those of FaultOptions."""
-    return _made(name, sandbox, FaultOptions(**options))
+    return _make(name, sandbox, FaultOptions(**options))
 
 
 def prepare_loss(
     name: LossName, sandbox: Sandbox, **options: Any
 ) -> AbstractContextManager[Prepared[LossTruth]]:
-    """Prepare a fault about losses for the length of a block, which decides when to strike."""
+    """Prepare a fault about losses for the length of a block, which decides when to inject it."""
     return _prepared(name, sandbox, FaultOptions(**options))
 
 
 def prepare_sequence(
     name: SequenceName, sandbox: Sandbox, **options: Any
 ) -> AbstractContextManager[Prepared[SequenceTruth]]:
-    """Prepare a fault about sequences for the length of a block, which decides when to strike."""
+    """Prepare a fault about sequences for the length of a block, which decides when to inject it."""
     return _prepared(name, sandbox, FaultOptions(**options))
 
 
 @contextlib.contextmanager
 def _prepared(name: str, sandbox: Sandbox, options: FaultOptions) -> Iterator[Any]:
-    stage, inject = _begin(name, sandbox, options, _prepare_of)
+    run, inject = _begin(name, sandbox, options, _prepare_of)
     try:
-        yield Prepared(stage=stage, inject_once=inject)
+        yield Prepared(run=run, inject_once=inject)
     finally:
-        stage.take_back()
+        run.take_back()
 
 
 @contextlib.contextmanager
-def _made(name: str, sandbox: Sandbox, options: FaultOptions) -> Iterator[AnyTruth]:
-    made = begin_fault(name, sandbox, options)
+def _make(name: str, sandbox: Sandbox, options: FaultOptions) -> Iterator[AnyTruth]:
+    fault = begin_fault(name, sandbox, options)
     try:
-        yield made.truth
+        yield fault.truth
     finally:
-        made.undo()
+        fault.undo()
 
 
 def _begin(
     name: str,
     sandbox: Sandbox,
     options: FaultOptions,
-    step_of: Callable[[Fault], Callable[[Stage], T]],
-) -> tuple[Stage, T]:
+    step_of: Callable[[Fault], Callable[[FaultRun], T]],
+) -> tuple[FaultRun, T]:
     """Take the first step of a fault; undo what was done of it when that fails."""
     fault = FAULTS.get(name)
     if fault is None:
@@ -129,27 +129,27 @@ def _begin(
     step = step_of(fault)
     require_release(name, options, sandbox.state.release)
     with contextlib.ExitStack() as undo:
-        stage = Stage(
+        run = FaultRun(
             sandbox=sandbox,
             options=options,
             cluster=undo.enter_context(RawCluster(sandbox)),
             fault=name,
             timeout=options.timeout or fault.timeout or DEFAULT_TIMEOUT,
         )
-        undo.callback(stage.undo.close)
-        made = step(stage)
+        undo.callback(run.undo.close)
+        result = step(run)
         undo.pop_all()
-    return stage, made
+    return run, result
 
 
-def _prepare_of(fault: Fault) -> Callable[[Stage], AnyInjection]:
+def _prepare_of(fault: Fault) -> Callable[[FaultRun], AnyInjection]:
     if fault.prepare is None:
         raise SandboxError(f"{fault.name} is made in one step")
     return fault.prepare
 
 
 def _require_taken(fault: Fault, options: FaultOptions) -> None:
-    """Refuse options that the fault would not heed, and counts that leave nothing to do."""
+    """Reject options that the fault would ignore, and counts that leave nothing to do."""
     plain = FaultOptions(topic=options.topic)
     for option in fields(options):
         name = option.name
@@ -163,7 +163,7 @@ def _require_taken(fault: Fault, options: FaultOptions) -> None:
 
 
 def _require_fitting(fault: Fault, options: FaultOptions) -> None:
-    """Refuse a form that the fault cannot lead to, or that the chosen client cannot make."""
+    """Reject a form that the fault cannot lead to, or that the chosen client cannot make."""
     is_raw, form = options.client is Client.RAW, options.form.replace("_", "-")
     if options.form not in fault.forms:
         raise SandboxError(f"{fault.name} never leads to --form {form}")

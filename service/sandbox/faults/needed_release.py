@@ -9,7 +9,7 @@ from typing import Final
 from rules.errors import SandboxError
 from rules.facts.broker_log import SequenceForm
 from service.sandbox.cluster.releases import Release
-from service.sandbox.faults.stage import FaultOptions
+from service.sandbox.faults.fault_run import FaultOptions
 from service.sandbox.workloads.raw_producer import Protocol
 
 ELIGIBLE_REPLICAS: Final = "4.1"  # where a new cluster has them (KIP-966)
@@ -35,8 +35,8 @@ OF_FORMS: Final[Mapping[SequenceForm, str]] = MappingProxyType(
 def needed_release(fault: str, options: FaultOptions) -> str | None:
     """Return the oldest release that a fault with these options can be made on; None: any."""
     of_protocol = TRANSACTIONS_V2 if options.protocol is Protocol.V2 else None
-    found = (OF_FAULTS.get(fault), OF_FORMS.get(options.form), of_protocol)
-    return max((one for one in found if one is not None), default=None, key=_numbers)
+    releases = (OF_FAULTS.get(fault), OF_FORMS.get(options.form), of_protocol)
+    return max((release for release in releases if release is not None), default=None, key=_numbers)
 
 
 def require_release(fault: str, options: FaultOptions, release: Release) -> None:

@@ -4,7 +4,7 @@ How one stays open beyond it, on Kafka 4.1: a coordinator searches for such tran
 interval (`transaction.abort.timed.out.transaction.cleanup.interval.ms`, not to be changed at run
 time) and writes its decision to `__transaction_state` before it acts. A batch above the topic's
 `max.message.bytes` is rejected there; the transaction then stays open, and the coordinator tries
-again at its next observation. The limit is set so that it stops a transactional id of unusual length and
+again at its next search. The limit is set so that it stops a transactional id of unusual length and
 no other one.
 """
 
@@ -18,7 +18,7 @@ from rules.facts.identity import TopicPartition
 from rules.facts.transactions import TransactionState
 from rules.transactions.classes import TransactionClass
 from service.runtime.clock import monotonic, wait_until
-from service.sandbox.faults.stage import RECORDS, Stage
+from service.sandbox.faults.fault_run import RECORDS, FaultRun
 from service.sandbox.faults.truth import Truth
 from service.sandbox.workloads.raw_cluster import TRANSACTION_LOG, RejectedError
 from service.sandbox.workloads.raw_producer import RawProducer
@@ -31,7 +31,7 @@ LONG_NAME: Final = 300  # letters; with what a batch adds (120 bytes and more), 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What a watcher should make of a transaction that holds back a partition, and its end."""
+    """What a monitor should find for a transaction that holds back a partition, and how it ends."""
 
     hold_class: TransactionClass
     rule: str
@@ -40,29 +40,29 @@ class Expected:
     undo: str
 
 
-def begin_open(stage: Stage, producer: RawProducer, where: TopicPartition) -> int:
+def begin_open(run: FaultRun, producer: RawProducer, where: TopicPartition) -> int:
     """Begin a transaction on the partition; return where its records begin."""
     producer.begin()
-    stage.undo.callback(_abort, stage, producer, where)
+    run.undo.callback(_abort, run, producer, where)
     producer.add(where)
     return producer.produce(where, RECORDS)
 
 
-def begin_held(stage: Stage, producer: RawProducer, where: TopicPartition) -> int:
+def begin_held(run: FaultRun, producer: RawProducer, where: TopicPartition) -> int:
     """Begin a transaction that will last, and a group that waits for it."""
-    start = begin_open(stage, producer, where)
-    stage.block_group(where, start)
+    start = begin_open(run, producer, where)
+    run.block_group(where, start)
     return start
 
 
-def make_open(stage: Stage) -> Truth:
+def make_open(run: FaultRun) -> Truth:
     """Leave a transaction open, well within its timeout."""
-    where = stage.prepare_topic()
-    producer = stage.producer()
-    start = begin_held(stage, producer, where)
-    seconds = stage.timeout.total_seconds()
+    where = run.prepare_topic()
+    producer = run.producer()
+    start = begin_held(run, producer, where)
+    seconds = run.timeout.total_seconds()
     return open_truth(
-        stage,
+        run,
         producer,
         start,
         Expected(
@@ -70,26 +70,26 @@ def make_open(stage: Stage) -> Truth:
             rule="last_stable_offset_stuck",  # in time; a group that waits is no breach meanwhile
             also=(),
             ends=f"by itself: the coordinator aborts it {seconds:g} s after it began, or soon after",
-            undo=_terminate_command(stage, producer, where, start),
+            undo=_terminate_command(run, producer, where, start),
         ),
     )
 
 
-def make_overdue(stage: Stage) -> Truth:
+def make_overdue(run: FaultRun) -> Truth:
     """Keep the coordinator from aborting a transaction whose timeout is over."""
-    where = stage.prepare_topic()
-    producer = stage.producer(transactional_id=stage.new_name.ljust(LONG_NAME, "x"))
-    start = begin_held(stage, producer, where)
+    where = run.prepare_topic()
+    producer = run.producer(transactional_id=run.new_name.ljust(LONG_NAME, "x"))
+    start = begin_held(run, producer, where)
     began = monotonic()
-    stage.admin.set_topic_config(TRANSACTION_LOG, {LIMIT: str(LIMIT_BYTES)})
-    stage.undo.callback(stage.await_release, where, producer, start)
-    stage.undo.callback(stage.admin.set_topic_config, TRANSACTION_LOG, {LIMIT: None})
-    over = began + stage.timeout.total_seconds()
+    run.admin.set_topic_config(TRANSACTION_LOG, {LIMIT: str(LIMIT_BYTES)})
+    run.undo.callback(run.await_release, where, producer, start)
+    run.undo.callback(run.admin.set_topic_config, TRANSACTION_LOG, {LIMIT: None})
+    over = began + run.timeout.total_seconds()
     wait_until(lambda: monotonic() > over, timeout_seconds=over - monotonic() + 1)
-    if not stage.is_open(where, producer.producer_id):
+    if not run.is_open(where, producer.producer_id):
         raise SandboxError("the coordinator aborted the transaction too early: give it more time")
     return open_truth(
-        stage,
+        run,
         producer,
         start,
         Expected(
@@ -97,25 +97,25 @@ def make_overdue(stage: Stage) -> Truth:
             rule="transaction_overdue",
             also=HELD,
             ends=f"when {LIMIT} of {TRANSACTION_LOG} is back: the coordinator then aborts it",
-            undo=stage.command("config", "topic", TRANSACTION_LOG, f"{LIMIT}="),
+            undo=run.command("config", "topic", TRANSACTION_LOG, f"{LIMIT}="),
         ),
     )
 
 
-def open_truth(stage: Stage, producer: RawProducer, start: int, expected: Expected) -> Truth:
+def open_truth(run: FaultRun, producer: RawProducer, start: int, expected: Expected) -> Truth:
     """Return the truth of a transaction that holds back a partition."""
-    where = stage.where
-    listed = stage.cluster.listed(producer.transactional_id)
-    seen = stage.cluster.ends(where)
+    where = run.where
+    listed = run.cluster.listed(producer.transactional_id)
+    seen = run.cluster.ends(where)
     return Truth(
-        fault=stage.fault,
+        fault=run.fault,
         where=where,
         rule=expected.rule,
         also=expected.also,
         hold_class=expected.hold_class,
         transactional_id=producer.transactional_id,
-        coordinator=stage.cluster.coordinator(producer.transactional_id),
-        coordinator_epoch=stage.cluster.coordinator_epoch(producer.transactional_id),
+        coordinator=run.cluster.coordinator(producer.transactional_id),
+        coordinator_epoch=run.cluster.coordinator_epoch(producer.transactional_id),
         state=None if listed is None else TransactionState(listed.state),
         timeout=producer.timeout,
         producer_id=producer.producer_id,
@@ -123,26 +123,26 @@ def open_truth(stage: Stage, producer: RawProducer, start: int, expected: Expect
         start_offset=start,
         last_stable_offset=seen.last_stable_offset,
         high_watermark=seen.high_watermark,
-        blocked_groups=tuple(stage.groups),
+        blocked_groups=tuple(run.groups),
         ends=expected.ends,
         undo=(expected.undo,),
     )
 
 
 def _terminate_command(
-    stage: Stage, producer: RawProducer, where: TopicPartition, start: int
+    run: FaultRun, producer: RawProducer, where: TopicPartition, start: int
 ) -> str:
     """Return what aborts an open transaction: by its name, or on its partition in older tools."""
     by_name = ("forceTerminateTransaction", "--transactionalId", producer.transactional_id)
     place = ("--topic", where.topic, "--partition", str(where.partition))
     on_partition = ("abort", *place, "--start-offset", str(start))
-    words = by_name if stage.sandbox.state.release.terminates_by_name else on_partition
-    return stage.command("tool", "kafka-transactions.sh", *words)
+    words = by_name if run.sandbox.state.release.terminates_by_name else on_partition
+    return run.command("tool", "kafka-transactions.sh", *words)
 
 
-def _abort(stage: Stage, producer: RawProducer, where: TopicPartition) -> None:
+def _abort(run: FaultRun, producer: RawProducer, where: TopicPartition) -> None:
     """End it as its owner would, unless somebody else did."""
-    if stage.is_open(where, producer.producer_id):
+    if run.is_open(where, producer.producer_id):
         try:
             producer.end(commit=False)
         except RejectedError:  # decided meanwhile: only the markers are missing

@@ -6,16 +6,16 @@ from functools import partial
 
 from rules.errors import SandboxError
 from service.sandbox.faults.fault_context import FaultContext, Injection, Verdict, make_context
+from service.sandbox.faults.fault_run import FaultRun
 from service.sandbox.faults.loss_truth import LossTruth
 from service.sandbox.faults.rule_names import EVERY_LOSS_RULE
-from service.sandbox.faults.stage import Stage
 from service.sandbox.workloads.log_requests import delete_before
 
 
-def prepare_records_deleted(stage: Stage) -> Injection:
+def prepare_records_deleted(run: FaultRun) -> Injection:
     """Write the records of which half will go."""
-    context = make_context(stage)
-    context.write(stage.options.records)
+    context = make_context(run)
+    context.write(run.options.records)
     return partial(_inject, context)
 
 
@@ -23,7 +23,7 @@ def _inject(context: FaultContext) -> LossTruth:
     before = context.before()
     middles = [state.high_watermark // 2 for state in before.states]
     for where, middle in zip(context.partitions, middles, strict=True):
-        delete_before(context.stage.cluster, where, middle)
+        delete_before(context.run.cluster, where, middle)
     truth = context.truth(
         before, Verdict(silent=EVERY_LOSS_RULE), ends="it is over: the logs begin in their middle"
     )

@@ -13,6 +13,7 @@ from service.sandbox.faults.clean_failover import prepare_clean_failover
 from service.sandbox.faults.committed_loss import prepare_committed_loss
 from service.sandbox.faults.double_failover import prepare_double_failover
 from service.sandbox.faults.fault_context import Injection
+from service.sandbox.faults.fault_run import FaultRun
 from service.sandbox.faults.fenced import make_second_instance, make_timeout_fence
 from service.sandbox.faults.hanging import make_hanging
 from service.sandbox.faults.loss_truth import LossTruth
@@ -30,7 +31,6 @@ from service.sandbox.faults.sequence_state import prepare_state_expired
 from service.sandbox.faults.sequence_timeout import prepare_delivery_timeout
 from service.sandbox.faults.sequence_truth import SequenceTruth
 from service.sandbox.faults.sequence_two_producers import prepare_two_producers
-from service.sandbox.faults.stage import Stage
 from service.sandbox.faults.stuck_marker import make_stuck_marker
 from service.sandbox.faults.topic_recreated import prepare_topic_recreated
 from service.sandbox.faults.truth import Truth
@@ -52,13 +52,13 @@ class Fault:
 
     name: str
     summary: str
-    make: Callable[[Stage], AnyTruth]
-    prepare: Callable[[Stage], AnyInjection] | None = (
+    make: Callable[[FaultRun], AnyTruth]
+    prepare: Callable[[FaultRun], AnyInjection] | None = (
         None  # the first of two steps, where there are two
     )
     timeout: timedelta | None = None  # of its transaction, unless the caller gives another
     needs_hold: bool = False  # whether somebody has to undo it, so that the sandbox stays usable
-    takes: frozenset[str] = OF_TRANSACTIONS  # the options that it heeds
+    takes: frozenset[str] = OF_TRANSACTIONS  # the options that it accepts
     least_records: int = 1
     forms: frozenset[SequenceForm] = frozenset(SequenceForm)  # that it can lead to
 
@@ -66,7 +66,7 @@ class Fault:
 def _in_two_steps(
     name: str,
     summary: str,
-    prepare: Callable[[Stage], AnyInjection],
+    prepare: Callable[[FaultRun], AnyInjection],
     *,
     takes: frozenset[str] = OF_LOSSES,
     least_records: int = 1,
@@ -74,7 +74,7 @@ def _in_two_steps(
     return Fault(
         name=name,
         summary=summary,
-        make=lambda stage: prepare(stage)(),
+        make=lambda run: prepare(run)(),
         prepare=prepare,
         takes=takes,
         least_records=least_records,

@@ -17,7 +17,7 @@ from service.runtime.clock import wait_until
 from service.sandbox.cluster.processes import Liveness
 from service.sandbox.cluster.readiness import listed_brokers
 from service.sandbox.cluster.state import CONTROLLER_ID
-from service.sandbox.faults.stage import Stage
+from service.sandbox.faults.fault_run import FaultRun
 from service.sandbox.workloads.log_requests import elect_unclean, log_end
 from service.sandbox.workloads.raw_cluster import (
     Placed,
@@ -41,54 +41,54 @@ class Pair:
     follower: BrokerId
 
 
-def choose_pair(stage: Stage) -> Pair:
+def choose_pair(run: FaultRun) -> Pair:
     """Choose two brokers that do not coordinate what has the fault's own name."""
-    running = stage.cluster.running()
+    running = run.cluster.running()
     if len(running) < BROKERS_NEEDED:
-        raise SandboxError(f"{stage.fault} needs three running brokers: tidemark sandbox status")
-    bystander = stage.cluster.coordinator(stage.new_name)
+        raise SandboxError(f"{run.fault} needs three running brokers: tidemark sandbox status")
+    bystander = run.cluster.coordinator(run.new_name)
     leader, follower, *_ = (broker for broker in running if broker != bystander)
     return Pair(leader, follower)
 
 
-def freeze_follower(stage: Stage, pair: Pair, partitions: Sequence[TopicPartition]) -> None:
+def freeze_follower(run: FaultRun, pair: Pair, partitions: Sequence[TopicPartition]) -> None:
     """Pause the follower (SIGSTOP) at a time when it holds all that its leader does."""
     for where in partitions:
         await_condition(
-            partial(patiently, partial(_is_level, stage, pair, where)),
+            partial(patiently, partial(_is_level, run, pair, where)),
             f"broker {pair.follower} is not level on {where}",
         )
-    stage.sandbox.pause(pair.follower)
+    run.sandbox.pause(pair.follower)
 
 
-def await_alone(stage: Stage, pair: Pair, partitions: Sequence[TopicPartition]) -> None:
+def await_alone(run: FaultRun, pair: Pair, partitions: Sequence[TopicPartition]) -> None:
     """Wait until the leader is the only one in sync, and no broker lists the follower."""
     await_everywhere(
-        stage,
+        run,
         partitions,
-        lambda placed: all(one.isr == {pair.leader} for one in placed),
+        lambda placed: all(partition.isr == {pair.leader} for partition in placed),
         f"broker {pair.follower} is still in sync on {partitions[0].topic}",
     )
     await_condition(  # what it led, coordinators too, is led by others from here on
-        lambda: not any(pair.follower in brokers for brokers in _listings(stage)),
+        lambda: not any(pair.follower in brokers for brokers in _listings(run)),
         f"broker {pair.follower} is still registered",
     )
 
 
 def await_leader(
-    stage: Stage,
+    run: FaultRun,
     partitions: Sequence[TopicPartition],
     leaders: Collection[BrokerId],
     *,
     above: Sequence[int],
 ) -> None:
-    """Wait until one of `leaders` leads each partition, in an epoch above the one given for it."""
+    """Wait until one of `leaders` leads each partition, in an epoch above the one in `above`."""
     await_everywhere(
-        stage,
+        run,
         partitions,
         lambda placed: all(
-            one.leader in leaders and one.leader_epoch > epoch
-            for one, epoch in zip(placed, above, strict=True)
+            partition.leader in leaders and partition.leader_epoch > epoch
+            for partition, epoch in zip(placed, above, strict=True)
         ),
         f"none of the brokers {sorted(leaders)} became leader of {partitions[0].topic}",
     )
@@ -98,7 +98,7 @@ def ask_for_unclean(cluster: RawCluster, partitions: Sequence[TopicPartition]) -
     """Ask for an unclean election as soon as there is no leader, until there is one."""
 
     def has_leader() -> bool:
-        leaders = [one.leader for one in cluster.topic(partitions[0].topic)]
+        leaders = [partition.leader for partition in cluster.topic(partitions[0].topic)]
         if NO_LEADER not in leaders:
             return False  # the controller has not noticed yet that the old one died
         try:
@@ -112,92 +112,92 @@ def ask_for_unclean(cluster: RawCluster, partitions: Sequence[TopicPartition]) -
     await_condition(has_leader, f"nobody was elected for {partitions[0].topic}")
 
 
-def await_leaderless(stage: Stage, partitions: Sequence[TopicPartition]) -> None:
+def await_leaderless(run: FaultRun, partitions: Sequence[TopicPartition]) -> None:
     """Wait until the controller has noticed that the leader died."""
     await_everywhere(
-        stage,
+        run,
         partitions,
-        lambda placed: all(one.leader == NO_LEADER for one in placed),
+        lambda placed: all(partition.leader == NO_LEADER for partition in placed),
         f"{partitions[0].topic} has a leader still",
     )
 
 
 def await_in_sync(
-    stage: Stage, partitions: Sequence[TopicPartition], brokers: Collection[BrokerId]
+    run: FaultRun, partitions: Sequence[TopicPartition], brokers: Collection[BrokerId]
 ) -> None:
     """Wait until these brokers are in sync on every partition."""
     await_everywhere(
-        stage,
+        run,
         partitions,
-        lambda placed: all(one.isr.issuperset(brokers) for one in placed),
+        lambda placed: all(partition.isr.issuperset(brokers) for partition in placed),
         f"brokers {sorted(brokers)} are not all in sync on {partitions[0].topic}",
     )
 
 
-def await_led(stage: Stage, partitions: Sequence[TopicPartition]) -> None:
+def await_led(run: FaultRun, partitions: Sequence[TopicPartition]) -> None:
     """Wait until every partition of a new topic has a leader."""
     await_everywhere(
-        stage,
+        run,
         partitions,
-        lambda placed: all(one.leader != NO_LEADER for one in placed),
+        lambda placed: all(partition.leader != NO_LEADER for partition in placed),
         f"topic {partitions[0].topic} has no leaders",
     )
 
 
-def await_gone(stage: Stage, topic: str) -> None:
+def await_gone(run: FaultRun, topic: str) -> None:
     """Wait until no broker has a deleted topic any more."""
     await_condition(
         lambda: (
-            not any(
-                stage.cluster.topic(topic, parse_body=broker) for broker in stage.cluster.running()
-            )
+            not any(run.cluster.topic(topic, broker=broker) for broker in run.cluster.running())
         ),
         f"topic {topic} is still listed",
     )
 
 
 def await_everywhere(
-    stage: Stage,
+    run: FaultRun,
     partitions: Sequence[TopicPartition],
     condition: Callable[[Sequence[Placed]], bool],
     otherwise: str,
 ) -> None:
-    """Wait until a condition holds for the partitions of a topic as every running broker tells it.
+    """Wait until a condition holds for the partitions of a topic as every running broker reports them.
 
-    One that was paused until now still tells what was before, and would be believed alone.
+    A broker that was paused until now still reports old metadata, so one broker alone is not enough.
     """
 
     def holds() -> bool:
-        told = (
-            stage.cluster.topic(partitions[0].topic, parse_body=broker)
-            for broker in stage.cluster.running()
+        views = (
+            run.cluster.topic(partitions[0].topic, broker=broker)
+            for broker in run.cluster.running()
         )
-        return all(len(placed) == len(partitions) and condition(placed) for placed in told)
+        return all(len(placed) == len(partitions) and condition(placed) for placed in views)
 
     await_condition(holds, otherwise)
 
 
-def revive(stage: Stage, broker: BrokerId) -> None:
+def revive(run: FaultRun, broker: BrokerId) -> None:
     """Resume a paused broker or start a dead one; a running one stays as it is."""
-    [status] = [one for one in stage.sandbox.status() if one.node.id == broker]
+    [status] = [
+        node_status for node_status in run.sandbox.status() if node_status.node.id == broker
+    ]
     if status.liveness is Liveness.PAUSED:
-        stage.sandbox.resume(broker)
+        run.sandbox.resume(broker)
     elif status.liveness is not Liveness.RUNNING:
-        stage.sandbox.start(broker)
+        run.sandbox.start(broker)
 
 
-def heal(stage: Stage, brokers: Collection[BrokerId]) -> None:
+def heal(run: FaultRun, brokers: Collection[BrokerId]) -> None:
     """Bring brokers back, and wait until all that run are in sync wherever they have a replica."""
     for broker in brokers:
-        revive(stage, broker)
-    await_condition(lambda: _is_whole(stage), f"brokers {sorted(brokers)} are not back in sync")
+        revive(run, broker)
+    await_condition(lambda: _is_whole(run), f"brokers {sorted(brokers)} are not back in sync")
 
 
-def unclean_changes(stage: Stage, topic: str) -> int:
+def unclean_changes(run: FaultRun, topic: str) -> int:
     """Count the controller's log lines of unclean changes of a topic."""
-    log = stage.sandbox.log_directory(CONTROLLER_ID) / "controller.log"
-    told = f"UNCLEAN partition change for {topic}-"
-    return log.read_text(encoding="utf-8", errors="replace").count(told)
+    log = run.sandbox.log_directory(CONTROLLER_ID) / "controller.log"
+    marker = f"UNCLEAN partition change for {topic}-"
+    return log.read_text(encoding="utf-8", errors="replace").count(marker)
 
 
 def await_condition(condition: Callable[[], bool], otherwise: str) -> None:
@@ -206,24 +206,24 @@ def await_condition(condition: Callable[[], bool], otherwise: str) -> None:
         raise SandboxError(f"{otherwise} after {MOVE_SECONDS:.0f} s")
 
 
-def _is_whole(stage: Stage) -> bool:
-    """Whether every running broker tells that all of them are in sync."""
-    running = stage.cluster.running()
+def _is_whole(run: FaultRun) -> bool:
+    """Whether every running broker reports all of them in sync."""
+    running = run.cluster.running()
     return all(
         partition.leader != NO_LEADER
         and partition.isr.issuperset(set(partition.replicas).intersection(running))
-        for teller in running
-        for partitions in stage.cluster.topics(parse_body=teller).values()
+        for broker in running
+        for partitions in run.cluster.topics(broker=broker).values()
         for partition in partitions
     )
 
 
-def _is_level(stage: Stage, pair: Pair, where: TopicPartition) -> bool:
-    ends = [log_end(stage.cluster, where, broker) for broker in (pair.follower, pair.leader)]
-    watermark = stage.cluster.ends(where).high_watermark
+def _is_level(run: FaultRun, pair: Pair, where: TopicPartition) -> bool:
+    ends = [log_end(run.cluster, where, broker) for broker in (pair.follower, pair.leader)]
+    watermark = run.cluster.ends(where).high_watermark
     return ends == [watermark, watermark]
 
 
-def _listings(stage: Stage) -> list[frozenset[int]]:
-    running = stage.cluster.running()
-    return [listed_brokers(stage.sandbox.broker_address(broker)) for broker in running]
+def _listings(run: FaultRun) -> list[frozenset[int]]:
+    running = run.cluster.running()
+    return [listed_brokers(run.sandbox.broker_address(broker)) for broker in running]

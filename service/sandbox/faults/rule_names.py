@@ -1,4 +1,4 @@
-"""The rules that tell of lost records, as the truths name them."""
+"""The rules about lost records, as the truths name them."""
 
 from __future__ import annotations
 

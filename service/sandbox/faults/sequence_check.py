@@ -31,7 +31,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What brokers tell of one producer on one partition, when all is done."""
+    """What brokers logged and stored of one producer on one partition, when all is done."""
 
     rejections: Sequence[Rejection]  # in their order
     batches: Sequence[BatchSeen]  # in the leader's log, ascending by offset
@@ -47,7 +47,7 @@ def episode(where: TopicPartition, expected: Expected, seen: Seen) -> SequenceEp
     if not seen.rejections:
         raise SandboxError(f"no broker wrote that it rejected a batch for {where}")
     first = seen.rejections[0]
-    told = SequenceEpisode(
+    outcome = SequenceEpisode(
         sequence_class=expected.sequence_class,
         partition=where.partition,
         client=expected.client,
@@ -65,8 +65,8 @@ def episode(where: TopicPartition, expected: Expected, seen: Seen) -> SequenceEp
         is_healed=_is_healed(seen.batches, seen.rejections, expected.producer_epoch),
         last_epoch=max((batch.producer_epoch for batch in seen.batches), default=None),
     )
-    _require(where, told, expected, seen)
-    return told
+    _require(where, outcome, expected, seen)
+    return outcome
 
 
 def gap_of(rejection: Rejection) -> int | None:
@@ -90,12 +90,12 @@ def _appended_epoch(
 ) -> int | None:
     if first.current_sequence is None or first.form is not SequenceForm.OUT_OF_ORDER:
         return None
-    found = [
+    epochs = [
         batch.leader_epoch
         for batch in batches
         if batch.producer_epoch == producer_epoch and _holds(batch, first.current_sequence)
     ]
-    return found[0] if found else None
+    return epochs[0] if epochs else None
 
 
 def _is_healed(
@@ -113,9 +113,11 @@ def _is_healed(
     )
 
 
-def _require(where: TopicPartition, told: SequenceEpisode, expected: Expected, seen: Seen) -> None:
+def _require(
+    where: TopicPartition, outcome: SequenceEpisode, expected: Expected, seen: Seen
+) -> None:
     incoming = tuple(rejection.incoming_sequence for rejection in seen.rejections)
-    wanted = {
+    checks = {
         "form": (
             expected.form,
             {rejection.form for rejection in seen.rejections} == {expected.form},
@@ -123,10 +125,10 @@ def _require(where: TopicPartition, told: SequenceEpisode, expected: Expected, s
         "rejected sequences": (expected.rejected, expected.rejected in (None, incoming)),
         "sequence before": (
             expected.current_sequence,
-            expected.current_sequence in (None, told.current_sequence),
+            expected.current_sequence in (None, outcome.current_sequence),
         ),
-        "healing": (expected.is_healed, expected.is_healed in (None, told.is_healed)),
+        "healing": (expected.is_healed, expected.is_healed in (None, outcome.is_healed)),
     }
-    for what, (value, is_so) in wanted.items():
+    for what, (value, is_so) in checks.items():
         if not is_so:
-            raise SandboxError(f"{where}: {what} came otherwise, expected {value}: {told}")
+            raise SandboxError(f"{where}: {what} came otherwise, expected {value}: {outcome}")

@@ -1,4 +1,4 @@
-"""What faults about sequences share: who writes, what brokers wrote of it, and the truth."""
+"""What faults about sequences share: the client, what brokers logged about it, and the truth."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ def open_client(
     delivery_ms: int = DELIVERY_MS,
 ) -> StepwiseProducer:
     """Return the client library that the caller chose; undoing the fault ends it."""
-    stage, batch = context.stage, batch or context.stage.options.batch
-    servers = bootstrap_servers or stage.sandbox.bootstrap_servers
-    name = stage.new_name if stage.options.transactional else None
+    run, batch = context.run, batch or context.run.options.batch
+    servers = bootstrap_servers or run.sandbox.bootstrap_servers
+    name = run.new_name if run.options.transactional else None
     client: StepwiseProducer
-    if stage.options.client is Client.LIBRDKAFKA:
+    if run.options.client is Client.LIBRDKAFKA:
         client = StepwiseLibrdkafka(
             servers, context.topic, batch=batch, transactional_id=name, delivery_ms=delivery_ms
         )
     elif name is None:
         client = JavaConsoleProducer(
-            sandbox=stage.sandbox,
+            sandbox=run.sandbox,
             bootstrap_servers=servers,
             topic=context.topic,
             batch=batch,
@@ -68,38 +68,38 @@ def open_client(
         )
     else:
         client = JavaTransactionalProducer(
-            sandbox=stage.sandbox,
+            sandbox=run.sandbox,
             bootstrap_servers=servers,
             topic=context.topic,
             batch=batch,
             transactional_id=name,
         )
-    stage.undo.callback(client.close)
+    run.undo.callback(client.close)
     return client
 
 
 def end_of(context: FaultContext) -> int:
     """Return the log end of the first partition."""
-    return patiently(partial(log_end, context.stage.cluster, context.partitions[0]))
+    return patiently(partial(log_end, context.run.cluster, context.partitions[0]))
 
 
 def write_all(context: FaultContext, client: StepwiseProducer, count: int) -> None:
     """Hand records over and wait until as many are appended and replicated."""
-    wanted = end_of(context) + count
+    target = end_of(context) + count
     client.hand_over(count)
     await_condition(
-        lambda: context.observe()[0].high_watermark >= wanted,
-        f"{context.topic} does not take the records of the {context.stage.options.client} client",
+        lambda: context.observe()[0].high_watermark >= target,
+        f"{context.topic} does not take the records of the {context.run.options.client} client",
     )
     client.hold()
 
 
 def only_producer(context: FaultContext) -> tuple[int, int]:
     """Return the id and the epoch of the one producer that the leader remembers."""
-    found = patiently(partial(context.stage.cluster.producers, context.partitions[0]))
-    if len(found) != 1:
-        raise SandboxError(f"{context.topic} has {len(found)} producers, and was to have one")
-    return found[0].producer_id, found[0].producer_epoch
+    producers = patiently(partial(context.run.cluster.producers, context.partitions[0]))
+    if len(producers) != 1:
+        raise SandboxError(f"{context.topic} has {len(producers)} producers, and was to have one")
+    return producers[0].producer_id, producers[0].producer_epoch
 
 
 # ---------------------------------------------------------------------- what became of it
@@ -107,17 +107,22 @@ def await_rejection(context: FaultContext, where: TopicPartition, producer_id: i
     """Wait until a broker has written that it rejected a batch."""
     await_condition(
         lambda: any(
-            one.producer_id == producer_id for one in rejections_on(context.stage.sandbox, where)
+            rejection.producer_id == producer_id
+            for rejection in rejections_on(context.run.sandbox, where)
         ),
         f"no broker rejected a batch of {context.topic}",
     )
 
 
 def seen_of(context: FaultContext, where: TopicPartition, producer_id: int) -> Seen:
-    """Observe the brokers' logs, and at the leader's files, for one producer."""
-    sandbox, placed = context.stage.sandbox, patiently(partial(context.stage.cluster.placed, where))
+    """Read the brokers' logs and the leader's files for one producer."""
+    sandbox, placed = context.run.sandbox, patiently(partial(context.run.cluster.placed, where))
     return Seen(
-        rejections=[one for one in rejections_on(sandbox, where) if one.producer_id == producer_id],
+        rejections=[
+            rejection
+            for rejection in rejections_on(sandbox, where)
+            if rejection.producer_id == producer_id
+        ],
         batches=batches_on_disk(sandbox, placed.leader, where).get(producer_id, []),
         leader_epoch=placed.leader_epoch,
     )
@@ -132,32 +137,30 @@ def episode_of(
 
 def sequence_truth(
     context: FaultContext,
-    told: ExpectedRules,
+    expected: ExpectedRules,
     episodes: Sequence[SequenceEpisode],
     *,
     loss: LossTruth | None = None,
     expected_application: bool = False,
 ) -> SequenceTruth:
     """Put the truth together; a line of another producer on the topic is none of it."""
-    sandbox = context.stage.sandbox
-    found = [line for where in context.partitions for line in rejections_on(sandbox, where)]
-    strangers = {line.producer_id for line in found} - {one.producer_id for one in episodes}
+    sandbox = context.run.sandbox
+    lines = [line for where in context.partitions for line in rejections_on(sandbox, where)]
+    strangers = {line.producer_id for line in lines} - {episode.producer_id for episode in episodes}
     # A Java client goes on sending what was in flight: there may be more lines by now, never less.
-    if strangers or len(found) < sum(one.lines for one in episodes):
-        raise SandboxError(
-            f"{context.stage.fault} came otherwise: {len(found)} lines for {episodes}"
-        )
+    if strangers or len(lines) < sum(episode.lines for episode in episodes):
+        raise SandboxError(f"{context.run.fault} came otherwise: {len(lines)} lines for {episodes}")
     return SequenceTruth(
-        fault=context.stage.fault,
+        fault=context.run.fault,
         topic=context.topic,
         topic_id=context.topic_id() if loss is None else loss.topic_id,
-        rule=told.rule,
-        also=told.also,
-        silent=told.silent,
+        rule=expected.rule,
+        also=expected.also,
+        silent=expected.silent,
         episodes=tuple(episodes),
         old_epoch_lines=sum(len(old_epochs_on(sandbox, where)) for where in context.partitions),
         expected_application=expected_application,
         loss=loss,
-        ends=told.ends,
+        ends=expected.ends,
         undo=() if loss is None else loss.undo,
     )

@@ -1,4 +1,4 @@
-"""What the sandbox's brokers wrote of rejected batches, read by its own words.
+"""What the sandbox's brokers wrote of rejected batches, parsed here.
 
 Not by the product's parser: a truth that is read as the product reads it would prove nothing. Only
 the words of the Kafka version that the sandbox runs are known here.
@@ -58,39 +58,39 @@ class Rejection:
     producer_id: int
     offset: int  # that the batch would have got
     incoming_sequence: int
-    current_sequence: int | None  # None: the form does not tell it
+    current_sequence: int | None  # None: the form does not contain it
     producer_epoch: int | None  # of the request, likewise
 
 
 def rejections_on(sandbox: Sandbox, where: TopicPartition) -> list[Rejection]:
     """Return what all brokers wrote about a partition, each broker's in its order."""
-    told = (rejection_in(line, broker, where) for broker, line in _lines(sandbox, str(where)))
-    return [one for one in told if one is not None]
+    rejections = (rejection_in(line, broker, where) for broker, line in _lines(sandbox, str(where)))
+    return [rejection for rejection in rejections if rejection is not None]
 
 
 def old_epochs_on(sandbox: Sandbox, where: TopicPartition) -> list[int]:
     """Return the producer ids of batches that came too late, with an older epoch."""
-    told = (old_epoch_in(line, where) for _, line in _lines(sandbox, str(where)))
-    return [one for one in told if one is not None]
+    producer_ids = (old_epoch_in(line, where) for _, line in _lines(sandbox, str(where)))
+    return [producer_id for producer_id in producer_ids if producer_id is not None]
 
 
 def rejection_in(line: str, broker_id: BrokerId, where: TopicPartition) -> Rejection | None:
-    """Return what the second physical line of a record tells, if it tells of this partition."""
+    """Return the rejection in the second physical line of a record, if it is about this partition."""
     for form, pattern in _PATTERNS.items():
-        told = pattern.fullmatch(line)
-        if told is not None and told["where"] == str(where):
-            return _rejection(broker_id, form, told)
+        match = pattern.fullmatch(line)
+        if match is not None and match["where"] == str(where):
+            return _rejection(broker_id, form, match)
     return None
 
 
 def old_epoch_in(line: str, where: TopicPartition) -> int | None:
     """Return the producer id of a batch that came with an older epoch to this partition."""
-    told = _OLD_EPOCH.fullmatch(line)
-    return int(told["id"]) if told is not None and told["where"] == str(where) else None
+    match = _OLD_EPOCH.fullmatch(line)
+    return int(match["id"]) if match is not None and match["where"] == str(where) else None
 
 
 def _lines(sandbox: Sandbox, word: str) -> Iterator[tuple[BrokerId, str]]:
-    """Give the lines with a word out of every broker's server.log, also of earlier hours."""
+    """Yield the lines with a word of every broker's server.log, rotated files first."""
     for broker in sandbox.state.brokers:
         folder = sandbox.log_directory(broker.id)
         for path in (*sorted(folder.glob("server.log.*")), folder / "server.log"):
@@ -100,15 +100,15 @@ def _lines(sandbox: Sandbox, word: str) -> Iterator[tuple[BrokerId, str]]:
                         yield BrokerId(broker.id), line.rstrip("\n")
 
 
-def _rejection(broker_id: BrokerId, form: SequenceForm, told: re.Match[str]) -> Rejection:
-    groups = told.groupdict()
+def _rejection(broker_id: BrokerId, form: SequenceForm, match: re.Match[str]) -> Rejection:
+    groups = match.groupdict()
     current, epoch = groups.get("current"), groups.get("epoch")
     return Rejection(
         broker_id=broker_id,
         form=form,
-        producer_id=int(told["id"]),
-        offset=int(told["offset"]),
-        incoming_sequence=int(told["incoming"]),
+        producer_id=int(match["id"]),
+        offset=int(match["offset"]),
+        incoming_sequence=int(match["incoming"]),
         current_sequence=None if current is None else int(current),
         producer_epoch=None if epoch is None else int(epoch),
     )

@@ -15,6 +15,7 @@ from rules.facts.broker_log import SequenceForm
 from rules.facts.sequence_verdicts import SequenceClass
 from service.sandbox.faults.committed_loss import elect_stale, leave_alone
 from service.sandbox.faults.fault_context import KEPT, Before, FaultContext, Verdict, make_context
+from service.sandbox.faults.fault_run import FaultRun
 from service.sandbox.faults.loss_truth import LossTruth
 from service.sandbox.faults.replicas import await_condition, await_in_sync, revive
 from service.sandbox.faults.rule_names import (
@@ -38,7 +39,6 @@ from service.sandbox.faults.sequence_context import (
 from service.sandbox.faults.sequence_names import GAP_LOSS, GAP_REORDERING, Client
 from service.sandbox.faults.sequence_truth import SequenceEpisode, SequenceTruth
 from service.sandbox.faults.sequence_writer import TRIES, RawWriter
-from service.sandbox.faults.stage import Stage
 from service.sandbox.workloads.java_stepwise import JavaTransactionalProducer
 from service.sandbox.workloads.producer import value_of
 from service.sandbox.workloads.raw_producer import VALUE_BYTES
@@ -51,23 +51,23 @@ LOST: Final = Verdict(
     also=(UNCLEAN_ELECTION,),
     silent=(UNREPLICATED_LOST, COMMITTED_BEYOND_END),
 )
-TOLD: Final = ExpectedRules(
+RULES: Final = ExpectedRules(
     rule=GAP_LOSS,
     also=(COMMITTED_LOST, UNCLEAN_ELECTION),
     silent=(GAP_REORDERING, *LOST.silent),
     ends="never",
 )
-# Nobody has seen the burst: from offsets alone the election is all that can be told.
+# Nobody has seen the burst: from offsets alone nothing but the election can be found.
 UNSEEN: Final = replace(
-    TOLD, also=(UNCLEAN_ELECTION,), silent=(GAP_REORDERING, COMMITTED_BEYOND_END)
+    RULES, also=(UNCLEAN_ELECTION,), silent=(GAP_REORDERING, COMMITTED_BEYOND_END)
 )
 
 
-def prepare_sequence_loss(stage: Stage) -> SequenceInjection:
+def prepare_sequence_loss(run: FaultRun) -> SequenceInjection:
     """Let only the leader hold the last acknowledged records of a producer."""
-    options = stage.options
-    context = make_context(stage, is_unclean=True)
-    writer = RawWriter.begun(context) if options.client is Client.RAW else open_client(context)
+    options = run.options
+    context = make_context(run, is_unclean=True)
+    writer = RawWriter.open(context) if options.client is Client.RAW else open_client(context)
     if options.form is not SequenceForm.EXPECTED_ZERO:
         write_all(context, writer, REPLICATED)
     leave_alone(context)
@@ -79,21 +79,21 @@ def prepare_sequence_loss(stage: Stage) -> SequenceInjection:
 
 
 def _inject(context: FaultContext, writer: StepwiseProducer) -> SequenceTruth:
-    stage, where = context.stage, context.partitions[0]
-    noted = _write_burst(context, writer) if stage.options.burst else None
+    run, where = context.run, context.partitions[0]
+    noted = _write_burst(context, writer) if run.options.burst else None
     producer_id, epoch = only_producer(context)
     before = elect_stale(context, noted)
     _go_on(context, writer, producer_id)
     ends = return_leader(context)
     loss = context.truth(before, LOST, ends=ends)
-    found = episode_of(context, where, producer_id, _expected(context, epoch))
-    _require_gap(found, loss)
+    episode = episode_of(context, where, producer_id, _expected(context, epoch))
+    _require_gap(episode, loss)
     expected_application = writer.has_given_up()
     writer.close()
     return sequence_truth(
         context,
-        replace(UNSEEN if stage.options.burst else TOLD, ends=ends),
-        [found],
+        replace(UNSEEN if run.options.burst else RULES, ends=ends),
+        [episode],
         loss=loss,
         expected_application=expected_application,
     )
@@ -101,23 +101,23 @@ def _inject(context: FaultContext, writer: StepwiseProducer) -> SequenceTruth:
 
 def return_leader(context: FaultContext) -> str:
     """Bring the old leader back, if the caller wants it; return when the fault is over."""
-    if not context.stage.options.old_leader_returns:
+    if not context.run.options.old_leader_returns:
         return "never: the records are on the old leader's disk until it comes back and truncates"
-    revive(context.stage, context.pair.leader)
-    await_in_sync(context.stage, context.partitions, [context.pair.leader])
+    revive(context.run, context.pair.leader)
+    await_in_sync(context.run, context.partitions, [context.pair.leader])
     return "never: the old leader has come back and truncated its log"
 
 
 def _write_burst(context: FaultContext, writer: StepwiseProducer) -> Before:
-    """Observation, write what is to be lost, and leave no time: nobody else has observed since."""
+    """Observe, then write what is to be lost without delay, so that nobody else observes it."""
     before = context.before()
     [state], [records] = before.states, before.records
-    write_all(context, writer, context.stage.options.records)
+    write_all(context, writer, context.run.options.records)
     before.states = context.observe()
     if not isinstance(writer, JavaTransactionalProducer):  # its records are random letters
         first = state.high_watermark - KEPT  # as many records as it has sent before
         if isinstance(writer, RawWriter):  # whose records are named by their sequences
-            first = writer.next_sequence - context.stage.options.records
+            first = writer.next_sequence - context.run.options.records
         for number, offset in enumerate(
             range(state.high_watermark, before.states[0].high_watermark), start=first
         ):
@@ -133,7 +133,7 @@ def _go_on(context: FaultContext, writer: StepwiseProducer, producer_id: int) ->
         return
     writer.hand_over(NEXT)
     await_rejection(context, context.partitions[0], producer_id)
-    options = context.stage.options
+    options = context.run.options
     if options.client is Client.JAVA and not options.transactional:
         await_condition(  # under a new epoch, and its application never knows
             lambda: end_of(context) >= end + NEXT,
@@ -142,7 +142,7 @@ def _go_on(context: FaultContext, writer: StepwiseProducer, producer_id: int) ->
 
 
 def _expected(context: FaultContext, epoch: int) -> Expected:
-    options = context.stage.options
+    options = context.run.options
     is_raw, is_plain = options.client is Client.RAW, options.form is SequenceForm.OUT_OF_ORDER
     is_counted = is_raw or not (options.client is Client.JAVA and options.transactional)
     incoming = options.records + (REPLICATED if is_plain else 0)
@@ -157,7 +157,7 @@ def _expected(context: FaultContext, epoch: int) -> Expected:
     )
 
 
-def _require_gap(found: SequenceEpisode, loss: LossTruth) -> None:
-    """Hold two ways to count against each other: missing sequences, and offsets that are gone."""
-    if found.gap != loss.lost_offsets:
-        raise SandboxError(f"{loss.fault} came otherwise: {loss.lost_offsets} are gone, {found}")
+def _require_gap(episode: SequenceEpisode, loss: LossTruth) -> None:
+    """Compare two ways to count: missing sequences, and offsets that are gone."""
+    if episode.gap != loss.lost_offsets:
+        raise SandboxError(f"{loss.fault} came otherwise: {loss.lost_offsets} are gone, {episode}")

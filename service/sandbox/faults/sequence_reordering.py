@@ -14,6 +14,7 @@ from rules.facts.broker_log import SequenceForm
 from rules.facts.identity import TopicPartition
 from rules.facts.sequence_verdicts import SequenceClass
 from service.sandbox.faults.fault_context import FaultContext, make_context
+from service.sandbox.faults.fault_run import FaultRun
 from service.sandbox.faults.replicas import await_condition
 from service.sandbox.faults.sequence_check import Expected
 from service.sandbox.faults.sequence_context import (
@@ -37,7 +38,6 @@ from service.sandbox.faults.sequence_names import (
 from service.sandbox.faults.sequence_truth import SequenceTruth
 from service.sandbox.faults.sequence_verification import overtake
 from service.sandbox.faults.sequence_writer import in_transaction
-from service.sandbox.faults.stage import Stage
 from service.sandbox.workloads.corrupting_proxy import CorruptingProxy
 from service.sandbox.workloads.raw_producer import Protocol
 from service.sandbox.workloads.sequenced_producer import SequencedProducer, after, new_producer
@@ -47,24 +47,24 @@ from service.sandbox.workloads.stepwise_producer import (
     StepwiseProducer,
 )
 
-TOLD: Final = ExpectedRules(
+RULES: Final = ExpectedRules(
     rule=GAP_REORDERING,
     silent=(*NOTHING_LOST, DUPLICATES, SEQUENCE_BUG),
     ends="it is over: the retries were taken",
 )
 
 
-def prepare_reordering(stage: Stage) -> SequenceInjection:
+def prepare_reordering(run: FaultRun) -> SequenceInjection:
     """Let a producer write its first batch, as far as the form leaves it one."""
-    options = stage.options
+    options = run.options
     if options.client is not Client.RAW:
-        return _prepare_live(stage)
-    context = make_context(stage)
+        return _prepare_live(run)
+    context = make_context(run)
     if options.form is SequenceForm.EXPECTED_ZERO:
         return partial(_inject_transaction, context)
     if options.form is SequenceForm.EARLIEST_SEEN:
-        return partial(overtake, context, TOLD)
-    producer = new_producer(stage.cluster, stage.new_name)
+        return partial(overtake, context, RULES)
+    producer = new_producer(run.cluster, run.new_name)
     producer.send(context.partitions[0], 0, options.batch)
     return partial(_inject, context, producer)
 
@@ -74,7 +74,7 @@ def swap(
     context: FaultContext, where: TopicPartition, producer: SequencedProducer, first: int
 ) -> int:
     """Send a batch before the records that belong in front of it; return its sequence."""
-    options = context.stage.options
+    options = context.run.options
     early, late = after(first, options.records), first
     producer.expect_rejection(where, early, options.batch)
     for size in context.batches(options.records):
@@ -86,24 +86,24 @@ def swap(
 
 def _inject(context: FaultContext, producer: SequencedProducer) -> SequenceTruth:
     """Swap batches within an epoch, or at the beginning of a new one."""
-    form, batch = context.stage.options.form, context.stage.options.batch
+    form, batch = context.run.options.form, context.run.options.batch
     if form is SequenceForm.NEW_EPOCH:
         producer.producer_epoch += 1
-    return _told(context, producer, batch if form is SequenceForm.OUT_OF_ORDER else 0)
+    return _build_truth(context, producer, batch if form is SequenceForm.OUT_OF_ORDER else 0)
 
 
 def _inject_transaction(context: FaultContext) -> SequenceTruth:
     """Swap the first batches of a transaction: its leader knows nothing of the producer yet."""
-    owner = context.stage.producer(protocol=Protocol.V2)
+    owner = context.run.producer(protocol=Protocol.V2)
     owner.begin()
-    truth = _told(context, in_transaction(owner), 0)
+    truth = _build_truth(context, in_transaction(owner), 0)
     owner.end(commit=True)
-    context.stage.await_release(context.partitions[0], owner, truth.episodes[0].offset)
+    context.run.await_release(context.partitions[0], owner, truth.episodes[0].offset)
     return truth
 
 
-def _told(context: FaultContext, producer: SequencedProducer, first: int) -> SequenceTruth:
-    where, form = context.partitions[0], context.stage.options.form
+def _build_truth(context: FaultContext, producer: SequencedProducer, first: int) -> SequenceTruth:
+    where, form = context.partitions[0], context.run.options.form
     rejected = swap(context, where, producer, first)
     expected = Expected(
         sequence_class=SequenceClass.REORDERING,
@@ -114,31 +114,31 @@ def _told(context: FaultContext, producer: SequencedProducer, first: int) -> Seq
         current_sequence=first - 1 if form is SequenceForm.OUT_OF_ORDER else None,
         is_healed=True,
     )
-    found = episode_of(context, where, producer.producer_id, expected)
-    return sequence_truth(context, TOLD, [found])
+    episode = episode_of(context, where, producer.producer_id, expected)
+    return sequence_truth(context, RULES, [episode])
 
 
 # ---------------------------------------------------------------------- by client libraries
-def _prepare_live(stage: Stage) -> SequenceInjection:
-    context = make_context(stage)
-    ports = {node.id: node.port for node in stage.sandbox.state.brokers}
-    proxy = stage.undo.enter_context(CorruptingProxy(ports))
-    batch = _batch(stage)
+def _prepare_live(run: FaultRun) -> SequenceInjection:
+    context = make_context(run)
+    ports = {node.id: node.port for node in run.sandbox.state.brokers}
+    proxy = run.undo.enter_context(CorruptingProxy(ports))
+    batch = _batch(run)
     client = open_client(context, bootstrap_servers=proxy.bootstrap_servers, batch=batch)
     write_all(context, client, batch)
     return partial(_inject_live, context, proxy, client)
 
 
-def _batch(stage: Stage) -> int:
+def _batch(run: FaultRun) -> int:
     """Return how many records go in one batch, so that at least two of them are under way."""
-    is_limited = stage.options.client is Client.LIBRDKAFKA
-    return min(stage.options.batch, MOST_UNDER_WAY // 2 if is_limited else stage.options.batch)
+    is_limited = run.options.client is Client.LIBRDKAFKA
+    return min(run.options.batch, MOST_UNDER_WAY // 2 if is_limited else run.options.batch)
 
 
 def _inject_live(
     context: FaultContext, proxy: CorruptingProxy, client: StepwiseProducer
 ) -> SequenceTruth:
-    where, options = context.partitions[0], context.stage.options
+    where, options = context.partitions[0], context.run.options
     producer_id, epoch = only_producer(context)
     end = end_of(context)
     proxy.spoil_next()
@@ -155,7 +155,7 @@ def _inject_live(
     expected = Expected(
         sequence_class=SequenceClass.REORDERING, client=options.client, producer_epoch=epoch
     )
-    found = episode_of(context, where, producer_id, expected)
-    if proxy.spoiled != 1 or found.appended_epoch != found.leader_epoch:
-        raise SandboxError(f"{context.stage.fault} came otherwise: {found}")
-    return sequence_truth(context, TOLD, [found], expected_application=expected_application)
+    episode = episode_of(context, where, producer_id, expected)
+    if proxy.spoiled != 1 or episode.appended_epoch != episode.leader_epoch:
+        raise SandboxError(f"{context.run.fault} came otherwise: {episode}")
+    return sequence_truth(context, RULES, [episode], expected_application=expected_application)

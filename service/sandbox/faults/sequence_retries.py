@@ -13,6 +13,7 @@ from rules.errors import SandboxError
 from rules.facts.broker_log import SequenceForm
 from rules.facts.sequence_verdicts import SequenceClass
 from service.sandbox.faults.fault_context import FaultContext, make_context
+from service.sandbox.faults.fault_run import FaultRun
 from service.sandbox.faults.sequence_check import Expected
 from service.sandbox.faults.sequence_context import (
     ExpectedRules,
@@ -30,7 +31,6 @@ from service.sandbox.faults.sequence_names import (
     Client,
 )
 from service.sandbox.faults.sequence_truth import SequenceTruth
-from service.sandbox.faults.stage import Stage
 from service.sandbox.workloads.sequenced_producer import SequencedProducer, new_producer
 
 REMEMBERED: Final = 5  # batches per producer (ProducerStateEntry of the broker)
@@ -51,30 +51,30 @@ RESTART: Final = ExpectedRules(
 
 
 # ---------------------------------------------------------------------- the same batch again
-def prepare_duplicate(stage: Stage) -> SequenceInjection:
+def prepare_duplicate(run: FaultRun) -> SequenceInjection:
     """Write as many batches as a leader remembers."""
-    return partial(_inject_duplicate, *_written(stage, REMEMBERED))
+    return partial(_inject_duplicate, *_written(run, REMEMBERED))
 
 
 def _inject_duplicate(context: FaultContext, producer: SequencedProducer) -> SequenceTruth:
     where, end = context.partitions[0], end_of(context)
-    first = end - REMEMBERED * context.stage.options.batch
-    offset = producer.send(where, 0, context.stage.options.batch)
+    first = end - REMEMBERED * context.run.options.batch
+    offset = producer.send(where, 0, context.run.options.batch)
     if (offset, end_of(context)) != (first, end):
         raise SandboxError(f"{where} took the duplicate as a new batch at {offset}")
     return sequence_truth(context, DUPLICATE, [])
 
 
-def prepare_stale_retry(stage: Stage) -> SequenceInjection:
+def prepare_stale_retry(run: FaultRun) -> SequenceInjection:
     """Write one batch more than a leader remembers, or two that will come again as one."""
-    batches = 2 if stage.options.other_borders else REMEMBERED + 1
-    return partial(_inject_stale_retry, *_written(stage, batches), batches)
+    batches = 2 if run.options.other_borders else REMEMBERED + 1
+    return partial(_inject_stale_retry, *_written(run, batches), batches)
 
 
 def _inject_stale_retry(
     context: FaultContext, producer: SequencedProducer, batches: int
 ) -> SequenceTruth:
-    options, where = context.stage.options, context.partitions[0]
+    options, where = context.run.options, context.partitions[0]
     count = options.batch * (2 if options.other_borders else 1)
     producer.expect_rejection(where, 0, count)
     expected = Expected(
@@ -88,19 +88,19 @@ def _inject_stale_retry(
     if options.resend:
         producer.producer_epoch += 1
         producer.send(where, 0, count)
-    found = episode_of(context, where, producer.producer_id, expected)
-    return sequence_truth(context, STALE, [found])
+    episode = episode_of(context, where, producer.producer_id, expected)
+    return sequence_truth(context, STALE, [episode])
 
 
 # ---------------------------------------------------------------------- a client's mistake
-def prepare_restart(stage: Stage) -> SequenceInjection:
+def prepare_restart(run: FaultRun) -> SequenceInjection:
     """Write the batch whose sequences the client will not forget."""
-    return partial(_inject_restart, *_written(stage, 1))
+    return partial(_inject_restart, *_written(run, 1))
 
 
 def _inject_restart(context: FaultContext, producer: SequencedProducer) -> SequenceTruth:
     """Go on with the old sequences in two new epochs, again and again."""
-    where, batch = context.partitions[0], context.stage.options.batch
+    where, batch = context.partitions[0], context.run.options.batch
     for _ in range(2):
         producer.producer_epoch += 1
         for _ in range(TRIES):
@@ -113,14 +113,14 @@ def _inject_restart(context: FaultContext, producer: SequencedProducer) -> Seque
         rejected=(batch,) * 2 * TRIES,
         is_healed=False,
     )
-    found = episode_of(context, where, producer.producer_id, expected)
-    return sequence_truth(context, RESTART, [found])
+    episode = episode_of(context, where, producer.producer_id, expected)
+    return sequence_truth(context, RESTART, [episode])
 
 
-def _written(stage: Stage, batches: int) -> tuple[FaultContext, SequencedProducer]:
+def _written(run: FaultRun, batches: int) -> tuple[FaultContext, SequencedProducer]:
     """Return a producer that has written so many batches."""
-    context = make_context(stage)
-    producer, batch = new_producer(stage.cluster, stage.new_name), stage.options.batch
+    context = make_context(run)
+    producer, batch = new_producer(run.cluster, run.new_name), run.options.batch
     for number in range(batches):
         producer.send(context.partitions[0], number * batch, batch)
     return context, producer

@@ -16,6 +16,7 @@ from rules.facts.broker_log import SequenceForm
 from rules.facts.sequence_verdicts import SequenceClass
 from service.sandbox.faults.broker_settings import changed_setting
 from service.sandbox.faults.fault_context import FaultContext, make_context
+from service.sandbox.faults.fault_run import FaultRun
 from service.sandbox.faults.replicas import await_condition
 from service.sandbox.faults.sequence_check import Expected
 from service.sandbox.faults.sequence_context import (
@@ -34,7 +35,6 @@ from service.sandbox.faults.sequence_names import (
 )
 from service.sandbox.faults.sequence_truth import SequenceTruth
 from service.sandbox.faults.sequence_writer import TRIES, in_transaction
-from service.sandbox.faults.stage import Stage
 from service.sandbox.workloads.raw_producer import Protocol, RawProducer
 from service.sandbox.workloads.sequenced_producer import SequencedProducer, new_producer
 
@@ -52,33 +52,33 @@ REJECTED: Final = ExpectedRules(
 )
 
 
-def prepare_state_expired(stage: Stage) -> SequenceInjection:
+def prepare_state_expired(run: FaultRun) -> SequenceInjection:
     """Let a producer write, and its leader forget it."""
-    context = make_context(stage)
+    context = make_context(run)
     where = context.partitions[0]
-    if stage.options.form is SequenceForm.EXPECTED_ZERO:
+    if run.options.form is SequenceForm.EXPECTED_ZERO:
         return partial(_inject_transaction, context, _forgotten_owner(context))
-    producer = new_producer(stage.cluster, stage.new_name)
+    producer = new_producer(run.cluster, run.new_name)
     producer.records_age = OLD
-    producer.send(where, 0, stage.options.batch)
+    producer.send(where, 0, run.options.batch)
     _await_forgotten(context, producer.producer_id)
     return partial(_inject, context, producer)
 
 
 def _inject(context: FaultContext, producer: SequencedProducer) -> SequenceTruth:
-    producer.send(context.partitions[0], FAR_AWAY, context.stage.options.batch)
+    producer.send(context.partitions[0], FAR_AWAY, context.run.options.batch)
     return sequence_truth(context, UNSEEN, [])
 
 
 def _forgotten_owner(context: FaultContext) -> RawProducer:
     """Commit a transaction, whose marker is of now: only a shorter memory forgets it."""
-    stage, where = context.stage, context.partitions[0]
-    owner = stage.producer(protocol=Protocol.V2)
+    run, where = context.run, context.partitions[0]
+    owner = run.producer(protocol=Protocol.V2)
     owner.begin()
-    start = in_transaction(owner).send(where, 0, stage.options.batch)
+    start = in_transaction(owner).send(where, 0, run.options.batch)
     owner.end(commit=True)
-    stage.await_release(where, owner, start)
-    with changed_setting(stage, stage.cluster.placed(where).leader, REMEMBERED_FOR, "1"):
+    run.await_release(where, owner, start)
+    with changed_setting(run, run.cluster.placed(where).leader, REMEMBERED_FOR, "1"):
         _await_forgotten(context, owner.producer_id)
     return owner
 
@@ -87,10 +87,10 @@ def _inject_transaction(context: FaultContext, owner: RawProducer) -> SequenceTr
     """Go on in the next transaction as if it were the same one."""
     where, batch, producer = (
         context.partitions[0],
-        context.stage.options.batch,
+        context.run.options.batch,
         in_transaction(owner),
     )
-    context.stage.undo.callback(owner.end, commit=False)
+    context.run.undo.callback(owner.end, commit=False)
     for _ in range(TRIES):
         producer.expect_rejection(where, batch, batch)
     expected = Expected(
@@ -101,19 +101,17 @@ def _inject_transaction(context: FaultContext, owner: RawProducer) -> SequenceTr
         rejected=(batch,) * TRIES,
         is_healed=False,
     )
-    found = episode_of(context, where, owner.producer_id, expected)
-    return sequence_truth(context, REJECTED, [found])
+    episode = episode_of(context, where, owner.producer_id, expected)
+    return sequence_truth(context, REJECTED, [episode])
 
 
 def _await_forgotten(context: FaultContext, producer_id: int) -> None:
-    if context.stage.sandbox.state.options.realistic:
-        raise SandboxError(
-            f"{context.stage.fault}: brokers forget every ten minutes if --realistic"
-        )
+    if context.run.sandbox.state.options.realistic:
+        raise SandboxError(f"{context.run.fault}: brokers forget every ten minutes if --realistic")
     await_condition(
         lambda: all(
             producer.producer_id != producer_id
-            for producer in context.stage.cluster.producers(context.partitions[0])
+            for producer in context.run.cluster.producers(context.partitions[0])
         ),
         f"the leader of {context.topic} has not forgotten its producer",
     )

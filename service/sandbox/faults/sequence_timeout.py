@@ -1,6 +1,6 @@
 """A clean failover during which a client gives a batch up: no broker finds anything out of order.
 
-The client tells its application, raises its epoch by itself and goes on from sequence 0. What it gave
+The client reports it to its application, raises its epoch by itself and goes on from sequence 0. What it gave
 up may still be on its way: when it arrives it is of an old epoch (INVALID_PRODUCER_EPOCH), which
 resembles a fenced producer and is none.
 """
@@ -12,6 +12,7 @@ from typing import Final
 
 from rules.errors import SandboxError
 from service.sandbox.faults.fault_context import Before, FaultContext, Verdict, epochs, make_context
+from service.sandbox.faults.fault_run import FaultRun
 from service.sandbox.faults.loss_truth import LossTruth
 from service.sandbox.faults.replicas import await_condition, await_in_sync, await_leader, revive
 from service.sandbox.faults.rule_names import EVERY_LOSS_RULE, UNREPLICATED_LOST
@@ -27,7 +28,6 @@ from service.sandbox.faults.sequence_context import (
 from service.sandbox.faults.sequence_lines import old_epochs_on
 from service.sandbox.faults.sequence_names import EVERY_SEQUENCE_RULE, Client
 from service.sandbox.faults.sequence_truth import SequenceTruth
-from service.sandbox.faults.stage import Stage
 from service.sandbox.workloads.sequenced_producer import (
     OLD_EPOCH,
     SequencedProducer,
@@ -40,48 +40,49 @@ DELIVERY_MS: Final = 15_000  # longer than an election takes, also with Kafka's 
 FENCED: Final = "producer_fenced"
 CLEAN: Final = tuple(rule for rule in EVERY_LOSS_RULE if rule != UNREPLICATED_LOST)
 OVER: Final = "it is over: another broker leads, and the client goes on"
-TOLD: Final = ExpectedRules(silent=(*EVERY_SEQUENCE_RULE, *CLEAN, FENCED), ends=OVER)
+RULES: Final = ExpectedRules(silent=(*EVERY_SEQUENCE_RULE, *CLEAN, FENCED), ends=OVER)
 
 
-def prepare_delivery_timeout(stage: Stage) -> SequenceInjection:
+def prepare_delivery_timeout(run: FaultRun) -> SequenceInjection:
     """Let a producer write a batch that every replica has."""
-    context = make_context(stage, min_isr=2, has_bystander=True)
-    if stage.options.client is Client.RAW:
-        producer = new_producer(stage.cluster, stage.new_name)
-        producer.send(context.partitions[0], 0, stage.options.batch)
+    context = make_context(run, min_isr=2, has_bystander=True)
+    if run.options.client is Client.RAW:
+        producer = new_producer(run.cluster, run.new_name)
+        producer.send(context.partitions[0], 0, run.options.batch)
         return partial(_inject, context, producer)
-    ports = {node.id: node.port for node in stage.sandbox.state.brokers}
-    proxy = stage.undo.enter_context(StallingProxy(ports))
+    ports = {node.id: node.port for node in run.sandbox.state.brokers}
+    proxy = run.undo.enter_context(StallingProxy(ports))
     client = open_client(
         context, bootstrap_servers=proxy.bootstrap_servers, delivery_ms=DELIVERY_MS
     )
-    write_all(context, client, stage.options.batch)
+    write_all(context, client, run.options.batch)
     return partial(_inject_live, context, proxy, client)
 
 
 def _inject(context: FaultContext, producer: SequencedProducer) -> SequenceTruth:
-    where, batch = context.partitions[0], context.stage.options.batch
+    where, batch = context.partitions[0], context.run.options.batch
     before = context.before()
     _fail_over(context, before)
     producer.producer_epoch = 1
     producer.send(where, 0, batch)
     producer.producer_epoch = 0  # what was given up, and comes late
     producer.expect_rejection(where, batch, batch, error=OLD_EPOCH)
-    return _told(context, before)
+    return _build_truth(context, before)
 
 
 def _inject_live(
     context: FaultContext, proxy: StallingProxy, client: StepwiseProducer
 ) -> SequenceTruth:
-    batch, before = context.stage.options.batch, context.before()
+    batch, before = context.run.options.batch, context.before()
     end = end_of(context)
     proxy.stall()
     client.hand_over(batch)
     _fail_over(context, before)
-    leader = context.stage.cluster.placed(context.partitions[0]).leader
-    port = context.stage.sandbox.state.node(leader).port
+    leader = context.run.cluster.placed(context.partitions[0]).leader
+    port = context.run.sandbox.state.node(leader).port
     await_condition(
-        lambda: proxy.kept_for(port) > 0, f"the client does not try broker {leader}, the new leader"
+        lambda: proxy.count_held(port) > 0,
+        f"the client does not try broker {leader}, the new leader",
     )
     await_condition(client.has_given_up, "the client does not give up what it cannot deliver")
     proxy.go_on()
@@ -90,27 +91,27 @@ def _inject_live(
         lambda: end_of(context) >= end + batch, f"the client does not go on on {context.topic}"
     )
     proxy.deliver_late()
-    return _told(context, before)
+    return _build_truth(context, before)
 
 
 def _fail_over(context: FaultContext, before: Before) -> None:
-    stage, leader = context.stage, context.pair.leader
-    stage.sandbox.kill(leader)
-    others = [broker for broker in stage.cluster.running() if broker != leader]
-    await_leader(stage, context.partitions, others, above=epochs(before))
+    run, leader = context.run, context.pair.leader
+    run.sandbox.kill(leader)
+    others = [broker for broker in run.cluster.running() if broker != leader]
+    await_leader(run, context.partitions, others, above=epochs(before))
 
 
-def _told(context: FaultContext, before: Before) -> SequenceTruth:
-    stage, where = context.stage, context.partitions[0]
+def _build_truth(context: FaultContext, before: Before) -> SequenceTruth:
+    run, where = context.run, context.partitions[0]
     await_condition(
-        lambda: len(old_epochs_on(stage.sandbox, where)) > 0,
+        lambda: len(old_epochs_on(run.sandbox, where)) > 0,
         f"no broker rejected a batch of an old epoch for {where}",
     )
-    if stage.options.old_leader_returns:
-        revive(stage, context.pair.leader)
-        await_in_sync(stage, context.partitions, [context.pair.leader])
+    if run.options.old_leader_returns:
+        revive(run, context.pair.leader)
+        await_in_sync(run, context.partitions, [context.pair.leader])
     loss: LossTruth = context.truth(before, Verdict(silent=CLEAN), ends=OVER)
     _, epoch = only_producer(context)
     if loss.lost_offsets or loss.was_unclean or epoch != 1:
-        raise SandboxError(f"{stage.fault} came otherwise: {loss}")
-    return sequence_truth(context, TOLD, [], loss=loss, expected_application=True)
+        raise SandboxError(f"{run.fault} came otherwise: {loss}")
+    return sequence_truth(context, RULES, [], loss=loss, expected_application=True)

@@ -26,7 +26,7 @@ class SequenceEpisode:
     producer_id: int
     producer_epoch: int  # of the rejected batches
     incoming_sequence: int
-    current_sequence: int | None  # None: the form does not tell it
+    current_sequence: int | None  # None: the form does not contain it
     gap: int | None  # records that are missing before; None: none, it is behind
     offset: int  # that the rejected batch would have got
     lines: int  # log records of rejections, two physical lines each
@@ -40,7 +40,7 @@ class SequenceEpisode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SequenceTruth:
-    """What a fault did to one topic; the rules are those of a watcher that reads the logs."""
+    """What a fault did to one topic; the rules are those of a monitor that reads the logs."""
 
     fault: str
     topic: str

@@ -12,6 +12,7 @@ from functools import partial
 from rules.facts.sequence_verdicts import SequenceClass
 from service.sandbox.faults.committed_loss import elect_stale, leave_alone
 from service.sandbox.faults.fault_context import FaultContext, make_context
+from service.sandbox.faults.fault_run import FaultRun
 from service.sandbox.faults.sequence_check import Expected
 from service.sandbox.faults.sequence_context import (
     SequenceInjection,
@@ -19,28 +20,27 @@ from service.sandbox.faults.sequence_context import (
     sequence_truth,
     write_all,
 )
-from service.sandbox.faults.sequence_loss import LOST, NEXT, REPLICATED, TOLD, return_leader
+from service.sandbox.faults.sequence_loss import LOST, NEXT, REPLICATED, RULES, return_leader
 from service.sandbox.faults.sequence_names import GAP_REORDERING, Client
 from service.sandbox.faults.sequence_truth import SequenceEpisode, SequenceTruth
 from service.sandbox.faults.sequence_writer import TRIES, RawWriter
-from service.sandbox.faults.stage import Stage
 from service.sandbox.workloads.sequenced_producer import SequencedProducer, new_producer
 
 
-def prepare_two_producers(stage: Stage) -> SequenceInjection:
+def prepare_two_producers(run: FaultRun) -> SequenceInjection:
     """Let only the leader hold the last acknowledged records of the first producer."""
-    context = make_context(stage, is_unclean=True)
-    loser = RawWriter.begun(context)
+    context = make_context(run, is_unclean=True)
+    loser = RawWriter.open(context)
     write_all(context, loser, REPLICATED)
     leave_alone(context)
-    write_all(context, loser, stage.options.records)
+    write_all(context, loser, run.options.records)
     return partial(_inject, context, loser)
 
 
 def _inject(context: FaultContext, loser: RawWriter) -> SequenceTruth:
-    stage, where, batch = context.stage, context.partitions[0], context.stage.options.batch
+    run, where, batch = context.run, context.partitions[0], context.run.options.batch
     before = elect_stale(context)
-    other = new_producer(stage.cluster, stage.new_name)
+    other = new_producer(run.cluster, run.new_name)
     other.send(where, 0, batch)
     other.expect_rejection(where, 2 * batch, batch)
     loser.be_rejected(NEXT)
@@ -50,10 +50,10 @@ def _inject(context: FaultContext, loser: RawWriter) -> SequenceTruth:
     ends = return_leader(context)
     loss = context.truth(before, LOST, ends=ends)
     episodes = [_lost(context, loser), _reordered(context, other)]
-    also = (*TOLD.also, GAP_REORDERING)
-    silent = tuple(rule for rule in TOLD.silent if rule != GAP_REORDERING)
-    told = replace(TOLD, also=also, silent=silent, ends=ends)
-    return sequence_truth(context, told, episodes, loss=loss, expected_application=True)
+    also = (*RULES.also, GAP_REORDERING)
+    silent = tuple(rule for rule in RULES.silent if rule != GAP_REORDERING)
+    rules = replace(RULES, also=also, silent=silent, ends=ends)
+    return sequence_truth(context, rules, episodes, loss=loss, expected_application=True)
 
 
 def _lost(context: FaultContext, loser: RawWriter) -> SequenceEpisode:
@@ -61,7 +61,7 @@ def _lost(context: FaultContext, loser: RawWriter) -> SequenceEpisode:
         sequence_class=SequenceClass.LOSS,
         client=Client.RAW,
         producer_epoch=0,
-        rejected=(REPLICATED + context.stage.options.records,) * TRIES,
+        rejected=(REPLICATED + context.run.options.records,) * TRIES,
         current_sequence=REPLICATED - 1,
         is_healed=False,
     )
@@ -69,7 +69,7 @@ def _lost(context: FaultContext, loser: RawWriter) -> SequenceEpisode:
 
 
 def _reordered(context: FaultContext, other: SequencedProducer) -> SequenceEpisode:
-    batch = context.stage.options.batch
+    batch = context.run.options.batch
     expected = Expected(
         sequence_class=SequenceClass.REORDERING,
         client=Client.RAW,

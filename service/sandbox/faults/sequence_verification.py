@@ -1,4 +1,4 @@
-"""A transaction's second batch overtakes its first one while the coordinator is being asked.
+"""A transaction's second batch overtakes its first one while the leader waits for the coordinator.
 
 Since Kafka 3.6 a leader asks the coordinator before it opens a transaction (KIP-890), and both
 batches wait for the answer. The leader remembers the lower sequence, and rejects the higher one:
@@ -27,13 +27,13 @@ ARRIVAL_SECONDS: Final = (
 )
 
 
-def overtake(context: FaultContext, told: ExpectedRules) -> SequenceTruth:
+def overtake(context: FaultContext, rules: ExpectedRules) -> SequenceTruth:
     """Send both batches while the coordinator is paused, the later one first."""
-    stage, where = context.stage, context.partitions[0]
-    owner = stage.producer(protocol=Protocol.V1)
+    run, where = context.run, context.partitions[0]
+    owner = run.producer(protocol=Protocol.V1)
     owner.begin()
     owner.add(where)
-    with RawCluster(stage.sandbox) as one, RawCluster(stage.sandbox) as other:
+    with RawCluster(run.sandbox) as first, RawCluster(run.sandbox) as second:
         early, late = (
             SequencedProducer(
                 cluster=cluster,
@@ -41,38 +41,38 @@ def overtake(context: FaultContext, told: ExpectedRules) -> SequenceTruth:
                 producer_epoch=owner.producer_epoch,
                 transactional_id=owner.transactional_id,
             )
-            for cluster in (one, other)
+            for cluster in (first, second)
         )
         _send_both(context, early, late)
-        early.send(where, stage.options.records, stage.options.batch)
+        early.send(where, run.options.records, run.options.batch)
     owner.end(commit=True)
-    stage.await_release(where, owner, 0)
+    run.await_release(where, owner, 0)
     expected = Expected(
         sequence_class=SequenceClass.REORDERING,
         client=Client.RAW,
         producer_epoch=owner.producer_epoch,
         form=SequenceForm.EARLIEST_SEEN,
-        rejected=(stage.options.records,),
+        rejected=(run.options.records,),
         current_sequence=0,
         is_healed=True,
     )
-    found = episode_of(context, where, owner.producer_id, expected)
-    return sequence_truth(context, told, [found])
+    episode = episode_of(context, where, owner.producer_id, expected)
+    return sequence_truth(context, rules, [episode])
 
 
 def _send_both(context: FaultContext, early: SequencedProducer, late: SequencedProducer) -> None:
-    stage, where = context.stage, context.partitions[0]
-    records, batch = stage.options.records, stage.options.batch
-    coordinator = stage.cluster.coordinator(stage.new_name)
+    run, where = context.run, context.partitions[0]
+    records, batch = run.options.records, run.options.batch
+    coordinator = run.cluster.coordinator(run.new_name)
     with ThreadPoolExecutor(2) as pool:
-        stage.undo.callback(stage.sandbox.resume, coordinator)
-        stage.sandbox.pause(coordinator)
+        run.undo.callback(run.sandbox.resume, coordinator)
+        run.sandbox.pause(coordinator)
         try:
             rejected = pool.submit(early.expect_rejection, where, records, batch)
             pause(ARRIVAL_SECONDS)
             taken = pool.submit(late.send, where, 0, records)
             pause(ARRIVAL_SECONDS)
         finally:
-            stage.sandbox.resume(coordinator)
+            run.sandbox.resume(coordinator)
         rejected.result()
         taken.result()

@@ -17,7 +17,7 @@ TRIES: Final = 3  # an old client sends a rejected batch again and again
 
 @dataclass(slots=True, kw_only=True)
 class RawWriter:
-    """A stepwise producer of single requests, in batches as the caller of the fault wants them."""
+    """A stepwise producer of single requests, in batches of the size that the options name."""
 
     context: FaultContext
     producer: SequencedProducer
@@ -25,13 +25,13 @@ class RawWriter:
     next_sequence: int = field(default=0, init=False)
 
     @classmethod
-    def begun(cls, context: FaultContext) -> Self:
+    def open(cls, context: FaultContext) -> Self:
         """Return one with a producer id of its own; the form decides whether it has a transaction."""
-        stage = context.stage
-        if stage.options.form is not SequenceForm.EXPECTED_ZERO:
-            producer = new_producer(stage.cluster, stage.new_name)
+        run = context.run
+        if run.options.form is not SequenceForm.EXPECTED_ZERO:
+            producer = new_producer(run.cluster, run.new_name)
             return cls(context=context, producer=producer, owner=None)
-        owner = stage.producer(protocol=Protocol.V2)
+        owner = run.producer(protocol=Protocol.V2)
         owner.begin()
         return cls(context=context, producer=in_transaction(owner), owner=owner)
 
@@ -56,10 +56,10 @@ class RawWriter:
             self.producer.expect_rejection(self.context.partitions[0], self.next_sequence, count)
         if self.owner is not None:
             self.owner.end(commit=False)
-            self.context.stage.await_release(self.context.partitions[0], self.owner, 0)
+            self.context.run.await_release(self.context.partitions[0], self.owner, 0)
 
     def has_given_up(self) -> bool:
-        """Answer what an application would have been told."""
+        """Return True: an application would have got an error."""
         return True
 
     def close(self) -> None:

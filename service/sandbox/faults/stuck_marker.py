@@ -15,38 +15,38 @@ from rules.facts.transactions import TransactionState
 from rules.transactions.classes import TransactionClass
 from service.runtime.clock import wait_until
 from service.sandbox.cluster.readiness import listed_brokers
+from service.sandbox.faults.fault_run import RECORDS_BEFORE, SETTLE_SECONDS, FaultRun
 from service.sandbox.faults.open_transaction import HELD, Expected, begin_held, open_truth
-from service.sandbox.faults.stage import RECORDS_BEFORE, SETTLE_SECONDS, Stage
 from service.sandbox.faults.truth import Truth
 from service.sandbox.workloads.raw_cluster import RejectedError
 from service.sandbox.workloads.raw_producer import RawProducer, append_plain
 
 
-def make_stuck_marker(stage: Stage) -> Truth:
+def make_stuck_marker(run: FaultRun) -> Truth:
     """Commit a transaction while the partition's follower is paused."""
-    producer = stage.producer()
-    leader, follower = _other_brokers(stage, producer.transactional_id)
-    where = _make_topic(stage, leader, follower)
-    start = begin_held(stage, producer, where)
-    stage.undo.callback(stage.await_release, where, producer, start)
-    stage.sandbox.pause(follower)
-    stage.undo.callback(stage.sandbox.resume, follower)
+    producer = run.producer()
+    leader, follower = _other_brokers(run, producer.transactional_id)
+    where = _make_topic(run, leader, follower)
+    start = begin_held(run, producer, where)
+    run.undo.callback(run.await_release, where, producer, start)
+    run.sandbox.pause(follower)
+    run.undo.callback(run.sandbox.resume, follower)
     _await(
-        lambda: stage.cluster.placed(where).isr == {leader},
+        lambda: run.cluster.placed(where).isr == {leader},
         f"broker {follower} is still in sync on {where}",
     )
     _await(  # what it led is led by others from here on
-        lambda: follower not in listed_brokers(stage.sandbox.broker_address(leader)),
+        lambda: follower not in listed_brokers(run.sandbox.broker_address(leader)),
         f"broker {follower} is still registered",
     )
     _decide(producer)
     decided = TransactionState.PREPARE_COMMIT
     _await(
-        lambda: getattr(stage.cluster.listed(producer.transactional_id), "state", None) == decided,
+        lambda: getattr(run.cluster.listed(producer.transactional_id), "state", None) == decided,
         f"{producer.transactional_id} did not become {decided}",
     )
     return open_truth(
-        stage,
+        run,
         producer,
         start,
         Expected(
@@ -54,7 +54,7 @@ def make_stuck_marker(stage: Stage) -> Truth:
             rule="transaction_marker_stuck",
             also=(*HELD, "partition_under_min_isr"),
             ends=f"when broker {follower} goes on, and is in sync again",
-            undo=stage.command("resume", str(follower)),
+            undo=run.command("resume", str(follower)),
         ),
     )
 
@@ -72,27 +72,25 @@ def _decide(producer: RawProducer) -> None:
             raise
 
 
-def _other_brokers(stage: Stage, transactional_id: str) -> tuple[BrokerId, BrokerId]:
-    coordinator = stage.cluster.coordinator(transactional_id)
-    others = [broker for broker in stage.cluster.running() if broker != coordinator]
+def _other_brokers(run: FaultRun, transactional_id: str) -> tuple[BrokerId, BrokerId]:
+    coordinator = run.cluster.coordinator(transactional_id)
+    others = [broker for broker in run.cluster.running() if broker != coordinator]
     if len(others) < 2:
         raise SandboxError("stuck-marker needs three running brokers: tidemark sandbox status")
     return others[0], others[1]
 
 
-def _make_topic(stage: Stage, leader: BrokerId, follower: BrokerId) -> TopicPartition:
-    where = stage.where
-    if stage.cluster.topic(where.topic):
+def _make_topic(run: FaultRun, leader: BrokerId, follower: BrokerId) -> TopicPartition:
+    where = run.where
+    if run.cluster.topic(where.topic):
         raise SandboxError(
             f"topic {where.topic} is there already: stuck-marker makes one with two replicas"
         )
-    if stage.options.topic is None:
-        stage.undo.callback(stage.remove_topic, where.topic)
+    if run.options.topic is None:
+        run.undo.callback(run.remove_topic, where.topic)
     assignment = [[leader, follower]] * (where.partition + 1)
-    stage.admin.create_topic(
-        where.topic, assignment=assignment, configs={"min.insync.replicas": "2"}
-    )
-    append_plain(stage.cluster, where, RECORDS_BEFORE)
+    run.admin.create_topic(where.topic, assignment=assignment, configs={"min.insync.replicas": "2"})
+    append_plain(run.cluster, where, RECORDS_BEFORE)
     return where
 
 

@@ -1,4 +1,4 @@
-"""The truth of a fault: what a watcher that sees well has to find."""
+"""The truth of a fault: what a monitor with full visibility has to find."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Truth:
     rule: str  # that has to find it
     also: tuple[str, ...] = ()  # rules that its consequences lead to, where they last
     hold_class: TransactionClass | None = None  # None: it holds nothing back any more
-    transactional_id: str | None  # None: no coordinator has ever heard of it
+    transactional_id: str | None  # None: no coordinator knows it
     coordinator: BrokerId | None
     coordinator_epoch: int | None
     state: TransactionState | None  # that the coordinator reports

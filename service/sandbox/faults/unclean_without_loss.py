@@ -17,6 +17,7 @@ from service.sandbox.faults.fault_context import (
     epochs,
     make_context,
 )
+from service.sandbox.faults.fault_run import FaultRun
 from service.sandbox.faults.loss_truth import LossTruth
 from service.sandbox.faults.replicas import await_in_sync, await_leader, await_leaderless, revive
 from service.sandbox.faults.rule_names import (
@@ -25,25 +26,24 @@ from service.sandbox.faults.rule_names import (
     UNCLEAN_ELECTION,
     UNREPLICATED_LOST,
 )
-from service.sandbox.faults.stage import Stage
 
 
-def prepare_unclean_without_loss(stage: Stage) -> Injection:
+def prepare_unclean_without_loss(run: FaultRun) -> Injection:
     """Let only the leader hold acknowledged records, on a topic that forbids unclean elections."""
-    context = make_context(stage)
+    context = make_context(run)
     leave_alone(context)
-    context.write(stage.options.records)
+    context.write(run.options.records)
     return partial(_inject, context)
 
 
 def _inject(context: FaultContext) -> LossTruth:
-    stage, pair, before = context.stage, context.pair, context.before()
-    stage.sandbox.kill(pair.leader)
-    await_leaderless(stage, context.partitions)
-    revive(stage, pair.leader)
-    await_leader(stage, context.partitions, [pair.leader], above=epochs(before))
-    revive(stage, pair.follower)
-    await_in_sync(stage, context.partitions, [pair.follower])
+    run, pair, before = context.run, context.pair, context.before()
+    run.sandbox.kill(pair.leader)
+    await_leaderless(run, context.partitions)
+    revive(run, pair.leader)
+    await_leader(run, context.partitions, [pair.leader], above=epochs(before))
+    revive(run, pair.follower)
+    await_in_sync(run, context.partitions, [pair.follower])
     # The same leader as before, with its own log: only the controller knows that it was unclean.
     silent = (COMMITTED_LOST, UNREPLICATED_LOST, COMMITTED_BEYOND_END, UNCLEAN_ELECTION)
     verdict = Verdict(silent=silent)

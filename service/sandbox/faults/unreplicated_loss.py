@@ -12,26 +12,26 @@ from functools import partial
 
 from service.sandbox.faults.committed_loss import elect_stale, leave_alone
 from service.sandbox.faults.fault_context import FaultContext, Injection, Verdict, make_context
+from service.sandbox.faults.fault_run import FaultRun
 from service.sandbox.faults.loss_truth import LossTruth
 from service.sandbox.faults.replicas import await_in_sync, revive
 from service.sandbox.faults.rule_names import EVERY_LOSS_RULE, UNREPLICATED_LOST
-from service.sandbox.faults.stage import Stage
 from service.sandbox.workloads.raw_producer import LEADER_ALONE
 
 
-def prepare_unreplicated_loss(stage: Stage) -> Injection:
+def prepare_unreplicated_loss(run: FaultRun) -> Injection:
     """Let only the leader hold records, above a high watermark that does not move."""
-    context = make_context(stage, min_isr=2)
+    context = make_context(run, min_isr=2)
     leave_alone(context)
-    context.write(stage.options.records, acks=LEADER_ALONE)
+    context.write(run.options.records, acks=LEADER_ALONE)
     return partial(_inject, context)
 
 
 def _inject(context: FaultContext) -> LossTruth:
     before = elect_stale(context)
-    if context.stage.options.old_leader_returns:
-        revive(context.stage, context.pair.leader)
-        await_in_sync(context.stage, context.partitions, [context.pair.leader])
+    if context.run.options.old_leader_returns:
+        revive(context.run, context.pair.leader)
+        await_in_sync(context.run, context.partitions, [context.pair.leader])
     silent = tuple(rule for rule in EVERY_LOSS_RULE if rule != UNREPLICATED_LOST)
     verdict = Verdict(rule=UNREPLICATED_LOST, silent=silent)
     return context.truth(before, verdict, ends="never: nobody but the old leader had the records")

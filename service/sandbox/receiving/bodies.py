@@ -1,4 +1,4 @@
-"""What a notification says, whichever of the channels' forms it has, in one line for a person."""
+"""What a notification says, in whichever channel's format, in one line for a person."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RESOLVED: Final = "resolved"
 
 
 class Kind(StrEnum):
-    """Whose form a body has."""
+    """The format of a body."""
 
     WEBHOOK = "webhook"  # Alertmanager's, version 4
     ALERTMANAGER = "alertmanager"  # alerts that are pushed to one
@@ -31,7 +31,7 @@ class ParsedBody:
 
     kind: Kind
     title: str = ""  # "[FIRING:3] rule cluster=a"
-    reason: str | None = None  # why it was sent now; only webhooks tell
+    reason: str | None = None  # why it was sent now; only webhooks say
     group_key: str | None = None
     alerts: Sequence[Mapping[str, Any]] = field(default=())
 
@@ -45,7 +45,7 @@ def document_of(body: bytes) -> Any:
 
 
 def parse_body(document: Any) -> ParsedBody:
-    """Read a body that was JSON; what has no form that is known is told as such."""
+    """Parse a body that was JSON; one in no known format has the kind OTHER."""
     match document:
         case {"alerts": [*alerts], "groupLabels": {**labels}} if _are_alerts(alerts):
             return ParsedBody(

@@ -1,4 +1,4 @@
-"""Everything that a receiver got, in the order in which it came."""
+"""Everything that a receiver got, in order of arrival."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ class Received:
 
     @property
     def is_repeat(self) -> bool:
-        """Whether it was taken before, too: a receiver that heeds the webhook-id ignores it."""
+        """Whether it was taken before, too: a receiver that deduplicates by webhook-id ignores it."""
         return self.is_taken and self.was_taken
 
     def row(self) -> dict[str, Any]:
         """Return it as JSON's values: keys may be added, never renamed."""
         document = document_of(self.body)
-        told = parse_body(document)
+        parsed = parse_body(document)
         return {
             "number": self.number,
             "at": self.at.isoformat(),
@@ -70,10 +70,10 @@ class Received:
             "is_repeat": self.is_repeat,
             "signature": str(self.signature),
             "answered": int(self.answered),
-            "kind": str(told.kind),
-            "title": told.title,
-            "reason": told.reason,
-            "group_key": told.group_key,
+            "kind": str(parsed.kind),
+            "title": parsed.title,
+            "reason": parsed.reason,
+            "group_key": parsed.group_key,
             "headers": {k: HIDDEN if k == "authorization" else v for k, v in self.headers.items()},
             "body": document,
             "text": self.body.decode("utf-8", "replace") if document is None else None,

@@ -20,16 +20,16 @@ POLL_SECONDS: Final = 0.05
 
 @contextlib.contextmanager
 def receiving(recorder: Recorder, port: int = 0) -> Iterator[str]:
-    """Take requests in threads of their own, and give the address; a port of 0 is any free one.
+    """Take requests in threads of their own, and yield the address; a port of 0 is any free one.
 
     Raises:
-        SandboxError: the port cannot be had.
+        SandboxError: the port is not available.
     """
     handler = type("Handler", (_Handler,), {"recorder": recorder})
     try:
         server = _Server((HOST, port), handler)
     except OSError as exc:
-        raise SandboxError(f"port {port} cannot be had: {exc.strerror or exc}") from exc
+        raise SandboxError(f"port {port} is not available: {exc.strerror or exc}") from exc
     thread = threading.Thread(
         target=server.serve_forever, args=(POLL_SECONDS,), name="receiver", daemon=True
     )
@@ -48,7 +48,7 @@ class _Server(http.server.ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, *_arguments: object) -> None:
-        """Say nothing: whoever sends may break off."""
+        """Log nothing: a sender may break off."""
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -87,4 +87,4 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_arguments: object) -> None:
-        """Say nothing: the recorder tells."""
+        """Log nothing: the recorder does."""

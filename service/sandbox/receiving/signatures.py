@@ -31,15 +31,19 @@ def check(
     headers: Mapping[str, str], body: bytes, *, secrets: Sequence[SigningSecret], now: datetime
 ) -> Signature:
     """Check a request; the headers' names are in small letters, `now` is aware."""
-    given = headers.get("webhook-signature", "").split()
+    signatures = headers.get("webhook-signature", "").split()
     if not secrets:
-        return Signature.UNCHECKED if given else Signature.NONE
-    if not given:
+        return Signature.UNCHECKED if signatures else Signature.NONE
+    if not signatures:
         return Signature.MISSING
     at = headers.get("webhook-timestamp", "")
     message = f"{headers.get('webhook-id', '')}.{at}.".encode() + body
-    made = [secret.signature(message).encode() for secret in secrets]
-    if not any(hmac.compare_digest(one.encode(), mine) for one in given for mine in made):
+    expected = [secret.signature(message).encode() for secret in secrets]
+    if not any(
+        hmac.compare_digest(signature.encode(), mine)
+        for signature in signatures
+        for mine in expected
+    ):
         return Signature.WRONG
     return Signature.VERIFIED if _is_timely(at, now) else Signature.UNTIMELY
 

@@ -32,7 +32,7 @@ RETAINED_BEFORE_SECONDS: Final = 7 * 86_400  # what was written before the first
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Now:
-    """Where all partitions stand at the end of a day; one per row."""
+    """The offsets of all partitions at the end of a day; one row per partition."""
 
     ends: Offsets  # of all samples of the day
     times_ms: NDArray[np.int64]
@@ -84,8 +84,8 @@ class Block:
         effects.held_back(stable, before.stable, rows, occasions, grid)
         grown = traffic.growth(grid.times_ms[:: COARSE_MS // grid.step_ms])
         # Offsets that compaction has removed are passed without being read.
-        room = rows.each(lambda one: one.headroom / (1 - one.holes))
-        most = traffic.busiest * room[_firsts(rows)]
+        headroom = rows.each(lambda pipeline: pipeline.headroom / (1 - pipeline.holes))
+        most = traffic.busiest * headroom[_firsts(rows)]
         capacity = np.repeat(grown * most[:, None], COARSE_MS // grid.step_ms, axis=1)
         capacity = capacity[rows.pipeline] * rows.weights[:, None] * level
         capacity = np.maximum(capacity, LEAST_CAPACITY) * effects.read(rows, occasions, grid)
@@ -109,43 +109,43 @@ class Block:
     def _today(self, grid: DayGrid) -> list[Occasion]:
         """Return what happens on a day, or in the step before it."""
         first = grid.start_ms - grid.step_ms
-        found = [occasion for occasion in self._occasions if occasion.start_ms < grid.end_ms]
-        return [one for one in found if one.end_ms + GIVEN_UP_MS > first]
+        begun = [occasion for occasion in self._occasions if occasion.start_ms < grid.end_ms]
+        return [occasion for occasion in begun if occasion.end_ms + GIVEN_UP_MS > first]
 
     def _stable(
         self, ends: Offsets, meant: Floats, before: _Now, rng: np.random.Generator
     ) -> Offsets:
         """Return the last stable offsets: transactions are open for some seconds."""
-        seconds = np.nan_to_num(self._rows.each(lambda one: one.transaction_seconds))
+        seconds = np.nan_to_num(self._rows.each(lambda pipeline: pipeline.transaction_seconds))
         is_open = (meant * seconds[:, None] * rng.uniform(0.1, 1.0, ends.shape)).astype(np.int64)
         stable = np.maximum(ends - is_open, before.stable[:, None])
         risen: Offsets = np.maximum.accumulate(stable, axis=1)
         return risen
 
     def _seconds_under_way(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-        """Return how long ago the youngest record was written that a commit tells as read."""
-        latency = self._rows.each(lambda one: one.latency_seconds)[:, None]
-        pace = self._rows.each(lambda one: one.commit_seconds)[:, None]
+        """Return the age in seconds of the newest record that a commit covers."""
+        latency = self._rows.each(lambda pipeline: pipeline.latency_seconds)[:, None]
+        pace = self._rows.each(lambda pipeline: pipeline.commit_seconds)[:, None]
         seconds: Floats = latency + pace * rng.uniform(0, 1, shape)
         return seconds
 
     def _retain(self, committed: Offsets, ends: Offsets, before: _Now, grid: DayGrid) -> None:
-        """Let readers go on, in place, where retention has removed what they stand before."""
-        kept = self._rows.each(lambda one: one.retention_seconds)
-        for row in np.flatnonzero(~np.isnan(kept)):
+        """Let readers go on, in place, where retention has removed the records they would read next."""
+        retention = self._rows.each(lambda pipeline: pipeline.retention_seconds)
+        for row in np.flatnonzero(~np.isnan(retention)):
             times = np.concatenate([before.times_ms, grid.times_ms])
             written = np.concatenate([before.ends[row], ends[row]])
-            start = np.interp(grid.times_ms - kept[row] * 1000, times, written)
+            start = np.interp(grid.times_ms - retention[row] * 1000, times, written)
             np.maximum(committed[row], start.astype(np.int64), out=committed[row])
 
     def _note_ends(self, queue: Floats, grid: DayGrid) -> None:
-        """Remember which incidents are over: ended, and nothing waits that they had kept."""
-        for one in [one for one in self._open if one.end_ms < grid.end_ms]:
-            after = slice(grid.taken(one.end_ms, grid.end_ms).start, None)
-            free = np.flatnonzero((queue[self._rows.of(one), after] < 1).all(axis=0))
+        """Remember which incidents are over: ended, and their backlog has been read."""
+        for incident in [incident for incident in self._open if incident.end_ms < grid.end_ms]:
+            after = slice(grid.taken(incident.end_ms, grid.end_ms).start, None)
+            free = np.flatnonzero((queue[self._rows.of(incident), after] < 1).all(axis=0))
             if len(free):
-                self.over_ms[one] = int(grid.times_ms[after][free[0]])
-                self._open.remove(one)
+                self.over_ms[incident] = int(grid.times_ms[after][free[0]])
+                self._open.remove(incident)
 
     def _series(self, day: _Day, rates: Floats, rng: np.random.Generator) -> NDArray[np.float32]:
         columns = _columns(day, rates, rng)
@@ -161,13 +161,17 @@ class Block:
         """Return the records per second that each pipeline's producers give up."""
         grid, rows = day.grid, self._rows
         meant = np.zeros_like(rates)
-        for one in self._today(grid):
-            if one.kind is Kind.ERROR_STEP:
-                where, share = grid.share(one.start_ms, one.end_ms)
-                meant[rows.of(one), where] += rates[rows.of(one), where] * share * one.strength
-            elif one.kind is Kind.DEAD_PARTITION:
-                where, share = grid.share(one.start_ms + GIVEN_UP_MS, one.end_ms + GIVEN_UP_MS)
-                meant[rows.of(one), where] += rates[rows.of(one), where] * share
+        for occasion in self._today(grid):
+            if occasion.kind is Kind.ERROR_STEP:
+                where, share = grid.share(occasion.start_ms, occasion.end_ms)
+                meant[rows.of(occasion), where] += (
+                    rates[rows.of(occasion), where] * share * occasion.strength
+                )
+            elif occasion.kind is Kind.DEAD_PARTITION:
+                where, share = grid.share(
+                    occasion.start_ms + GIVEN_UP_MS, occasion.end_ms + GIVEN_UP_MS
+                )
+                meant[rows.of(occasion), where] += rates[rows.of(occasion), where] * share
         total = rows.total(meant)
         blips = rng.random(total.shape) < ERROR_BLIP
         given_up: Floats = (rng.poisson(total * grid.step_seconds) + blips) / grid.step_seconds
@@ -187,7 +191,7 @@ def _columns(day: _Day, rates: Floats, rng: np.random.Generator) -> Mapping[Metr
     )
     first = before.ends[:, -1:], before.committed[:, None]
     shape = rates.shape
-    found = {
+    columns = {
         Metric.READ_COMMITTED_LAG: day.stable - day.committed,
         Metric.READ_UNCOMMITTED_LAG: day.ends - day.committed,
         Metric.READ_COMMITTED_LAG_SECONDS: np.where(day.stable > day.committed, behind, 0.0),
@@ -198,12 +202,12 @@ def _columns(day: _Day, rates: Floats, rng: np.random.Generator) -> Mapping[Metr
         Metric.UNREPLICATED_SPAN: rng.poisson(rates * REPLICATION_SECONDS),
         Metric.SEQUENCE_ERRORS: (rng.random(shape, np.float32) < SEQUENCE_BLIP) / seconds,
     }
-    return {metric: np.asarray(values, dtype=np.float64) for metric, values in found.items()}
+    return {metric: np.asarray(values, dtype=np.float64) for metric, values in columns.items()}
 
 
 def _counts(meant: Floats, rows: Rows, grid: DayGrid, rng: np.random.Generator) -> Offsets:
     """Return how many records are written in each step."""
-    jitter = rows.each(lambda one: one.jitter)[:, None]
+    jitter = rows.each(lambda pipeline: pipeline.jitter)[:, None]
     uneven = np.maximum(1 + jitter * rng.standard_normal(meant.shape), 0)
     counts: Offsets = rng.poisson(meant * uneven * grid.step_seconds).astype(np.int64)
     return counts
@@ -224,7 +228,7 @@ def _firsts(rows: Rows) -> NDArray[np.int64]:
 
 
 def _first(grid: DayGrid, meant: Floats) -> _Now:
-    """Return how things stand before the first day: an hour at its first pace, all of it read."""
+    """Return the state before the first day: an hour at its first pace, all of it read."""
     steps = HOUR_MS // grid.step_ms
     pace = meant[:, :1] * grid.step_seconds
     base = (meant[:, :1] * RETAINED_BEFORE_SECONDS).astype(np.int64)

@@ -1,4 +1,4 @@
-"""What a simulation is like if nothing else is wanted; light, because the help needs it."""
+"""The defaults of a simulation; imports nothing heavy, because the help needs it."""
 
 from __future__ import annotations
 

@@ -37,14 +37,16 @@ QUIET_AFTER_MS: Final = 4 * HOUR_MS  # ... and after it, so that what is seen ha
 def draw_outages(seed: int, days: Sequence[date], zone: str) -> list[Occasion]:
     """Return when nothing is collected, in order."""
     rng = np.random.default_rng([seed, 3])
-    found = []
+    outages = []
     for day in days:
         happens, minute = rng.random() < OUTAGE_PER_DAY, int(rng.integers(0, 1300))
         lasts = int(rng.uniform(*MINUTES[Kind.COLLECTOR_OUTAGE]) * MINUTE_MS)
         if happens:
             start = civil_ms(day, minute, zone)
-            found.append(Occasion(kind=Kind.COLLECTOR_OUTAGE, start_ms=start, end_ms=start + lasts))
-    return found
+            outages.append(
+                Occasion(kind=Kind.COLLECTOR_OUTAGE, start_ms=start, end_ms=start + lasts)
+            )
+    return outages
 
 
 def draw_occasions(seed: int, pipeline: Pipeline, days: Sequence[date]) -> list[Occasion]:
@@ -52,14 +54,20 @@ def draw_occasions(seed: int, pipeline: Pipeline, days: Sequence[date]) -> list[
     rng = np.random.default_rng([seed, 2, pipeline.index])
     incidents = list(_incidents(rng, pipeline, days))
     ordinary = [*_deploys(rng, pipeline, days), *_rebalances(rng, pipeline, days)]
-    apart = [one for one in ordinary if not any(_is_near(one, other) for other in incidents)]
+    apart = [
+        occasion
+        for occasion in ordinary
+        if not any(_is_near(occasion, other) for other in incidents)
+    ]
     shifts = list(_level_shifts(rng, pipeline, days))
-    return sorted([*incidents, *apart, *shifts], key=lambda one: (one.start_ms, one.kind))
+    return sorted(
+        [*incidents, *apart, *shifts], key=lambda occasion: (occasion.start_ms, occasion.kind)
+    )
 
 
-def _is_near(one: Occasion, incident: Occasion) -> bool:
+def _is_near(occasion: Occasion, incident: Occasion) -> bool:
     before, after = incident.start_ms - QUIET_BEFORE_MS, incident.end_ms + QUIET_AFTER_MS
-    return before < one.end_ms and one.start_ms < after
+    return before < occasion.end_ms and occasion.start_ms < after
 
 
 def _incidents(

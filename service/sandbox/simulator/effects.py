@@ -95,7 +95,7 @@ def held_back(
     occasions: Sequence[Occasion],
     grid: DayGrid,
 ) -> None:
-    """Let last stable offsets stand, in place, while a transaction is stuck.
+    """Hold last stable offsets, in place, while a transaction is stuck.
 
     Args:
         stable: last stable offsets; one row per partition, one column per sample.

@@ -98,7 +98,7 @@ class Pipeline:
 
     def series(self, cluster: str) -> list[Series]:
         """Return its series: by partition and metric, and the topic's one last."""
-        found = [
+        per_partition = [
             Series(
                 cluster=cluster,
                 metric=metric,
@@ -110,7 +110,7 @@ class Pipeline:
             for metric in PER_PARTITION
         ]
         errors = Series(cluster=cluster, metric=Metric.RECORD_ERROR_RATE, topic=self.topic)
-        return [*found, errors]
+        return [*per_partition, errors]
 
 
 _NAMES: Final = (

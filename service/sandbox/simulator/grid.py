@@ -85,8 +85,8 @@ def hours_of_week(times_ms: NDArray[np.int64], zone: str) -> NDArray[np.float64]
 def _offsets_ms(times_ms: NDArray[np.int64], zone: str) -> NDArray[np.int64]:
     """Return how far a zone is ahead of UTC; zones change at full quarters of an hour."""
     quarters, place = np.unique(times_ms // (HOUR_MS // 4), return_inverse=True)
-    found = [_offset_ms(int(quarter) * (HOUR_MS // 4), zone) for quarter in quarters]
-    return np.array(found, dtype=np.int64)[place]
+    offsets = [_offset_ms(int(quarter) * (HOUR_MS // 4), zone) for quarter in quarters]
+    return np.array(offsets, dtype=np.int64)[place]
 
 
 def _offset_ms(at_ms: int, zone: str) -> int:

@@ -21,22 +21,26 @@ def labels_of(simulation: Simulation) -> Mapping[str, Any]:
     Times are ms since 1970-01-01 UTC. `over_ms` is when the backlog of an incident had been read,
     None if that was not within the weeks. What no series shows is left out.
     """
-    wanted = simulation.requests
+    request = simulation.request
     over = simulation.over_ms
     occasions = sorted(
         [*simulation.occasions, *simulation.outages],
-        key=lambda one: (one.start_ms, one.kind, -1 if one.pipeline is None else one.pipeline),
+        key=lambda occasion: (
+            occasion.start_ms,
+            occasion.kind,
+            -1 if occasion.pipeline is None else occasion.pipeline,
+        ),
     )
     pipelines = {pipeline.index: pipeline for pipeline in simulation.pipelines}
     return {
         "format": FORMAT,
-        "cluster": wanted.cluster,
-        "seed": wanted.seed,
-        "series": wanted.series,
-        "first_day": wanted.days[0].isoformat(),
-        "last_day": wanted.days[-1].isoformat(),
-        "step_ms": wanted.step_seconds * 1000,
-        "zones": list(wanted.zones),
+        "cluster": request.cluster,
+        "seed": request.seed,
+        "series": request.series,
+        "first_day": request.days[0].isoformat(),
+        "last_day": request.days[-1].isoformat(),
+        "step_ms": request.step_seconds * 1000,
+        "zones": list(request.zones),
         "clock_changes": [
             {"zone": zone, "at_ms": at, "at": _shown(at)} for zone, at in simulation.clock_changes()
         ],
@@ -49,27 +53,27 @@ def labels_of(simulation: Simulation) -> Mapping[str, Any]:
     }
 
 
-def _pipeline(one: Pipeline) -> dict[str, Any]:
-    told = asdict(one)
-    return {"topic": told.pop("topic"), "group": told.pop("group"), **told}
+def _pipeline(pipeline: Pipeline) -> dict[str, Any]:
+    fields = asdict(pipeline)
+    return {"topic": fields.pop("topic"), "group": fields.pop("group"), **fields}
 
 
 def _occasion(
-    one: Occasion, pipelines: Mapping[int, Pipeline], over: Mapping[Occasion, int]
+    occasion: Occasion, pipelines: Mapping[int, Pipeline], over: Mapping[Occasion, int]
 ) -> dict[str, Any]:
-    pipeline = None if one.pipeline is None else pipelines[one.pipeline]
+    pipeline = None if occasion.pipeline is None else pipelines[occasion.pipeline]
     return {
-        "kind": one.kind,
-        "is_incident": one.is_incident,
+        "kind": occasion.kind,
+        "is_incident": occasion.is_incident,
         "topic": None if pipeline is None else pipeline.topic,
         "group": None if pipeline is None else pipeline.group,
-        "partition": one.partition,
-        "start_ms": one.start_ms,
-        "end_ms": one.end_ms,
-        "over_ms": over.get(one),
-        "start": _shown(one.start_ms),
-        "strength": one.strength,
-        "shows_in": list(SHOWS_IN[one.kind]),
+        "partition": occasion.partition,
+        "start_ms": occasion.start_ms,
+        "end_ms": occasion.end_ms,
+        "over_ms": over.get(occasion),
+        "start": _shown(occasion.start_ms),
+        "strength": occasion.strength,
+        "shows_in": list(SHOWS_IN[occasion.kind]),
     }
 
 

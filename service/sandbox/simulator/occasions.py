@@ -12,7 +12,7 @@ from rules.baseline.series import Metric
 class Kind(StrEnum):
     """What happens."""
 
-    # Incidents: somebody should hear of them.
+    # Incidents: to be alerted on.
     SLOW_CONSUMER = "slow_consumer"  # a record takes 5 % longer every minute
     DEAD_PARTITION = "dead_partition"  # takes no records: its producers give them up
     POISON_PILL = "poison_pill"  # the group stops before one record of one partition
@@ -20,9 +20,9 @@ class Kind(StrEnum):
     SURGE = "surge"  # three times as much is written
     ERROR_STEP = "error_step"  # producers give up a share of their records
     STUCK_TRANSACTION = "stuck_transaction"  # holds back the last stable offset
-    # Nothing of the cluster's: what is not seen must not resembles error.
+    # Nothing of the cluster's: what is not seen must not look like an error.
     COLLECTOR_OUTAGE = "collector_outage"
-    # Ordinary: nobody should hear of them.
+    # Ordinary: not to be alerted on.
     DEPLOY = "deploy"  # the group's members start anew: lag for one to three minutes
     REBALANCE = "rebalance"  # a pause of the whole group
     LEVEL_SHIFT = "level_shift"  # from now on more, or less, is written
@@ -80,5 +80,5 @@ class Occasion:
 
     @property
     def is_incident(self) -> bool:
-        """Whether somebody should hear of it."""
+        """Whether it is to be alerted on."""
         return self.kind in INCIDENTS

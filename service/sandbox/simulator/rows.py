@@ -21,7 +21,9 @@ class Rows:
         self.weights = np.concatenate([pipeline.weights for pipeline in pipelines])
         self.count = len(self.pipeline)
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        self._start = {one.index: int(at) for one, at in zip(pipelines, starts, strict=True)}
+        self._start = {
+            pipeline.index: int(at) for pipeline, at in zip(pipelines, starts, strict=True)
+        }
         self._size = {pipeline.index: pipeline.partitions for pipeline in pipelines}
 
     def of_pipeline(self, index: int) -> slice:
@@ -39,8 +41,8 @@ class Rows:
 
     def each(self, trait: Callable[[Pipeline], float | None]) -> NDArray[np.float64]:
         """Return a trait of each row's pipeline; NaN for None."""
-        found = [trait(pipeline) for pipeline in self.pipelines]
-        values = [np.nan if value is None else value for value in found]
+        traits = [trait(pipeline) for pipeline in self.pipelines]
+        values = [np.nan if value is None else value for value in traits]
         return np.array(values, dtype=np.float64)[self.pipeline]
 
     def total(self, values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -57,37 +57,43 @@ class Samples:
 
 
 class Simulation:
-    """A cluster and all that happens to it; `days` may be asked for once."""
+    """A cluster and all that happens to it; `days` may be called once."""
 
-    def __init__(self, wanted: SimulationRequest) -> None:
+    def __init__(self, request: SimulationRequest) -> None:
         """Draw the cluster and its weeks; nothing is simulated yet."""
-        self.requests = wanted
-        self.pipelines: Sequence[Pipeline] = draw_fleet(wanted.seed, wanted.series, wanted.zones)
-        self.outages = draw_outages(wanted.seed, wanted.days, wanted.zones[0])
-        drawn = [draw_occasions(wanted.seed, pipeline, wanted.days) for pipeline in self.pipelines]
-        self.occasions: list[Occasion] = [one for found in drawn for one in found]
+        self.request = request
+        self.pipelines: Sequence[Pipeline] = draw_fleet(request.seed, request.series, request.zones)
+        self.outages = draw_outages(request.seed, request.days, request.zones[0])
+        drawn = [
+            draw_occasions(request.seed, pipeline, request.days) for pipeline in self.pipelines
+        ]
+        self.occasions: list[Occasion] = [occasion for group in drawn for occasion in group]
         self._blocks = [
             Block(
-                [wanted.seed, 4, first],
+                [request.seed, 4, first],
                 self.pipelines[first : first + BLOCK_PIPELINES],
-                [one for found in drawn[first : first + BLOCK_PIPELINES] for one in found],
+                [
+                    occasion
+                    for group in drawn[first : first + BLOCK_PIPELINES]
+                    for occasion in group
+                ],
             )
             for first in range(0, len(self.pipelines), BLOCK_PIPELINES)
         ]
         self.series: list[Series] = [
-            Series(cluster=wanted.cluster, metric=Metric.ABORT_RATIO),
-            *(series for pipeline in self.pipelines for series in pipeline.series(wanted.cluster)),
+            Series(cluster=request.cluster, metric=Metric.ABORT_RATIO),
+            *(series for pipeline in self.pipelines for series in pipeline.series(request.cluster)),
         ]
-        del self.series[wanted.series :]
-        self._ids = np.array([one.series_id for one in self.series], np.int64)
-        self._metrics = np.array([METRIC_CODES[one.metric] for one in self.series], np.uint8)
-        rates = [one.metric in OF_RATES for one in self.series]
+        del self.series[request.series :]
+        self._ids = np.array([series.series_id for series in self.series], np.int64)
+        self._metrics = np.array([METRIC_CODES[series.metric] for series in self.series], np.uint8)
+        rates = [series.metric in OF_RATES for series in self.series]
         self._is_rate = np.array(rates, np.bool_)
 
     @property
     def over_ms(self) -> dict[Occasion, int]:
         """Return when each incident's backlog had been read, as far as days were made."""
-        return {one: at for block in self._blocks for one, at in block.over_ms.items()}
+        return {occasion: at for block in self._blocks for occasion, at in block.over_ms.items()}
 
     def is_visible(self, occasion: Occasion) -> bool:
         """Whether there is a series that shows it: the last pipeline may have been cut off."""
@@ -95,40 +101,38 @@ class Simulation:
             return True
         topic, metrics = self.pipelines[occasion.pipeline].topic, SHOWS_IN[occasion.kind]
         return any(
-            one.topic == topic
-            and one.metric in metrics
-            and (one.partition is None or occasion.partition in (None, one.partition))
-            for one in self.series
+            series.topic == topic
+            and series.metric in metrics
+            and (series.partition is None or occasion.partition in (None, series.partition))
+            for series in self.series
         )
 
     def clock_changes(self) -> list[tuple[str, int]]:
         """Return zones and when their clocks are changed, in ms since 1970-01-01 UTC."""
-        days = self.requests.days
+        days = self.request.days
         start, end = self._grid(days[0]).start_ms, self._grid(days[-1]).end_ms
-        return [
-            (zone, at) for zone in self.requests.zones for at in clock_changes(start, end, zone)
-        ]
+        return [(zone, at) for zone in self.request.zones for at in clock_changes(start, end, zone)]
 
     def days(self) -> Iterator[tuple[date, list[Samples]]]:
-        """Give the samples of all series, a day at a time, in the days' order."""
-        for day in self.requests.days:
+        """Yield the samples of all series, a day at a time, in the days' order."""
+        for day in self.request.days:
             yield day, list(self._day(self._grid(day)))
 
     def _grid(self, day: date) -> DayGrid:
-        return day_grid(day, self.requests.zones[0], self.requests.step_seconds * 1000)
+        return day_grid(day, self.request.zones[0], self.request.step_seconds * 1000)
 
     def _day(self, grid: DayGrid) -> Iterator[Samples]:
         first = 0
         for values in [
-            _aborts(self.requests.seed, grid),
+            _aborts(self.request.seed, grid),
             *(block.day(grid) for block in self._blocks),
         ]:
             rows = slice(first, min(first + len(values), len(self.series)))
             first = rows.stop
-            kept = values[: rows.stop - rows.start]
-            self._hide(kept, self._is_rate[rows], grid)
+            visible = values[: rows.stop - rows.start]
+            self._hide(visible, self._is_rate[rows], grid)
             yield Samples(
-                series_id=self._ids[rows], metric=self._metrics[rows], grid=grid, values=kept
+                series_id=self._ids[rows], metric=self._metrics[rows], grid=grid, values=visible
             )
 
     def _hide(self, values: NDArray[np.float32], is_rate: NDArray[np.bool_], grid: DayGrid) -> None:

@@ -77,7 +77,7 @@ def _shape(pipeline: Pipeline, hours: Floats) -> Floats:
         for times, (strength, at) in enumerate(pipeline.waves, 1)
     ]
     days = np.array([1, 1, 1, 1, 1, *pipeline.weekend])
-    # A day is like itself from 6 to 22 o'clock, and turns into the next one at night.
+    # The factor of a day holds from 6 to 22 o'clock, and is interpolated to the next day's in between.
     knots = np.add.outer(np.arange(7) * 24, [6, 22]).ravel()
     weekly = np.interp(hours, knots, np.repeat(days, 2), period=WEEK_HOURS)
     shape: Floats = np.exp(waves[0] + waves[1]) * weekly

@@ -51,19 +51,19 @@ def write_history(
     Args:
         simulation: whose days were not made yet.
         url: the folder, as `[history] url`.
-        replace: remove an earlier simulation there, and what nights have learnt from it.
-        progress: told each day that is written, and how many samples it has.
+        replace: remove an earlier simulation there, and what baseline runs have learnt from it.
+        progress: called with each day that is written, and how many samples it has.
 
     Raises:
         SandboxError: the folder holds another history.
         ConflictError: a nightly run, or another simulation, works there.
         StoreError: it cannot be read or written.
     """
-    wanted = simulation.requests
+    request = simulation.request
     described = Described(
-        cluster=wanted.cluster,
-        time_zone=wanted.zones[0],
-        buckets=FEW_BUCKETS if wanted.series < MANY_SERIES else BUCKETS,
+        cluster=request.cluster,
+        time_zone=request.zones[0],
+        buckets=FEW_BUCKETS if request.series < MANY_SERIES else BUCKETS,
         is_whole=False,
     )
     _check(url, replace=replace)  # before anything is written there, be it a lock
@@ -81,8 +81,8 @@ def was_broken_off(url: str) -> bool:
     Raises:
         StoreError: it cannot be read.
     """
-    found = find_folder(url)
-    return found is not None and not found.described.is_whole
+    folder = find_folder(url)
+    return folder is not None and not folder.described.is_whole
 
 
 def _check(url: str, *, replace: bool) -> None:
@@ -92,12 +92,12 @@ def _check(url: str, *, replace: bool) -> None:
         SandboxError: it may not.
         StoreError: it cannot be read.
     """
-    found = find_folder(url)
-    if found is not None and not found.described.is_whole:
+    folder = find_folder(url)
+    if folder is not None and not folder.described.is_whole:
         return
     bare = bare_folder(url, Described(cluster=""))
     if bare.size(LABELS_FILE) is None:
-        if found is not None or any(bare.names(part) for part in PARTS):
+        if folder is not None or any(bare.names(part) for part in PARTS):
             raise SandboxError(
                 f"{bare.url} holds a history that is not simulated: give another --history"
             )
@@ -109,13 +109,13 @@ def _check(url: str, *, replace: bool) -> None:
 
 @contextmanager
 def _alone(folder: Folder) -> Iterator[None]:
-    """Keep nights and other simulations away, where the folder is on this machine."""
+    """Keep baseline runs and other simulations away, where the folder is on this machine."""
     with nullcontext() if folder.local is None else alone(folder.local):
         yield
 
 
 def _emptied(url: str, described: Described) -> Folder:
-    """Return the folder with nothing in it but the word that it is not whole."""
+    """Return the folder with nothing in it but the description, which says that it is not whole."""
     folder = bare_folder(url, described).describe(described)
     for part in PARTS:
         folder.remove_folder(part)
@@ -127,12 +127,12 @@ def _write(
 ) -> Written:
     _write_labels(folder, simulation)
     samples = size = 0
-    for day, made in simulation.days():
+    for day, blocks in simulation.days():
         if not samples:
-            labels = {one.series_id: one for one in simulation.series}
-            Dictionary(folder).add(labels, made[0].grid.start_ms)
-        size += write_day(folder, day, [_block(one) for one in made])
-        samples += sum(one.values.size for one in made)
+            labels = {series.series_id: series for series in simulation.series}
+            Dictionary(folder).add(labels, blocks[0].grid.start_ms)
+        size += write_day(folder, day, [_block(block) for block in blocks])
+        samples += sum(block.values.size for block in blocks)
         progress(day, samples)
     _write_labels(folder, simulation)  # with the ends of what had happened
     return Written(samples=samples, bytes=size)

@@ -1,4 +1,4 @@
-"""A way to the brokers that sees every request: what becomes of it, a kind of proxy decides.
+"""A proxy before the brokers that sees every request; subclasses decide what becomes of it.
 
 Clients stay on it because every answer that names a broker's address is rewritten: the host is the
 same, and a port is four bytes wherever it is.
@@ -20,14 +20,14 @@ from typing import Final, Self
 from service.sandbox.cluster.ports import HOST
 
 PRODUCE: Final = 0  # the API's key
-OBSERVATION_SECONDS: Final = 0.05
+POLL_SECONDS: Final = 0.05
 READ_BYTES: Final = 65_536
 _LENGTH: Final = struct.Struct(">i")
 _KEY: Final = struct.Struct(">h")
 
 
 def addresses(ports: Mapping[int, int]) -> list[tuple[bytes, bytes]]:
-    """Return what answers hold where they name a broker, and what is to stand there instead."""
+    """Return pairs of a broker's address in answers and the proxy's address that replaces it."""
     return [(_address(port), _address(own)) for port, own in ports.items()]
 
 
@@ -43,7 +43,7 @@ def whole_frames(buffer: bytearray) -> Iterator[bytes]:
 
 
 def is_produce(frame: bytes) -> bool:
-    """Tell whether a request is one that writes records."""
+    """Return whether a request is one that writes records."""
     return bool(_KEY.unpack_from(frame, _LENGTH.size)[0] == PRODUCE)
 
 
@@ -126,7 +126,7 @@ class BrokerProxy(ABC):
     # -------------------------------------------------------------- in the thread
     def _run(self) -> None:
         while not self._is_ending.is_set():
-            for key, _ in self._selector.select(OBSERVATION_SECONDS):
+            for key, _ in self._selector.select(POLL_SECONDS):
                 if isinstance(key.fileobj, socket.socket):
                     self._serve(key.fileobj)
             for link in set(self._links.values()):

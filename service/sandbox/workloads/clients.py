@@ -1,4 +1,4 @@
-"""Configuration of the Kafka clients, and how their errors are told apart.
+"""Configuration of the Kafka clients, and how their errors are classified.
 
 Source of the traps: confluent-kafka 2.16 on real brokers. After a fatal error poll() and flush()
 raise KafkaException themselves; when a Python callback runs in that same call, CPython reports
@@ -55,19 +55,19 @@ def kafka_error(error: Exception) -> KafkaError | None:
 
 
 def is_fatal(error: Exception) -> bool:
-    """Tell whether the client is beyond use and has to be made anew."""
+    """Return whether the client is unusable and has to be made anew."""
     inner = kafka_error(error)
     return inner is None or bool(inner.fatal()) or inner.code() == KafkaError._FATAL  # noqa: SLF001 - its public name
 
 
 def is_retriable(error: Exception) -> bool:
-    """Tell whether the same call may be made again."""
+    """Return whether the same call may be made again."""
     inner = kafka_error(error)
     return inner is not None and bool(inner.retriable())
 
 
 def describe(error: Any) -> str:
-    """Return the name and the words that Kafka has for a KafkaError."""
+    """Return the name and the message of a KafkaError."""
     return f"{error.name()}: {error.str()}"
 
 

@@ -11,7 +11,7 @@ class Counts:
     """Totals since the start. Once a workload has stopped, sent == acknowledged + failed.
 
     `consumed` counts a record again when it is read again, as after an aborted transaction.
-    The errors may be of something that healed since; they are kept to be observed.
+    The errors may be of something that healed since; they are kept for the reader.
     """
 
     sent: int = 0  # records handed to the client

@@ -70,7 +70,7 @@ class JavaStepwise(ABC):
         """Return the tool's own arguments."""
 
     def has_given_up(self) -> bool:
-        """Whether the application was told that records failed; what came so far counts."""
+        """Whether the application got an error for records; what came so far counts."""
         # The second file is where the sandbox's log settings put what the client library says.
         said = (self._scratch / name for name in ("output.log", "server.log"))
         texts = [
@@ -172,7 +172,7 @@ class JavaTransactionalProducer(JavaStepwise):
         ]
 
     def hand_over(self, _count: int) -> None:
-        """Let it write; how much, nobody can tell it."""
+        """Let it write; the count cannot be set."""
         self._running().send_signal(signal.SIGCONT)
 
     def hold(self) -> None:

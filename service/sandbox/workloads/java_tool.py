@@ -60,8 +60,8 @@ def _counts_of(event: Mapping[str, Any]) -> Counts:
             return Counts()
 
 
-def is_telling(line: str) -> bool:
-    """Tell whether a line of Java's own output names a cause, and is no frame of a stack trace."""
+def is_cause_line(line: str) -> bool:
+    """Return whether a line of Java's own output names a cause, and is no frame of a stack trace."""
     text = line.strip()
     return bool(text) and not text.startswith(("at ", "... "))
 
@@ -84,7 +84,7 @@ def _quoted(text: str) -> str:
 
 
 class LineReader:
-    """Reads whole lines from a pipe without waiting longer than it is told."""
+    """Reads whole lines from a pipe without waiting longer than a timeout."""
 
     def __init__(self, pipe: IO[bytes]) -> None:
         self._descriptor = pipe.fileno()
@@ -197,7 +197,7 @@ class JavaTool(Workload):
         for line in lines:
             counted = parse_event(line)
             if counted is None:
-                text = line.strip() if is_telling(line) else text
+                text = line.strip() if is_cause_line(line) else text
             else:
                 self.tally.add(counted)
         return text

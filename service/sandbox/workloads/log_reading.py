@@ -35,18 +35,18 @@ def read_records(bootstrap_servers: str, where: Place) -> dict[int, bytes]:
 
 def _read_to(client: Any, end: int, where: Place) -> dict[int, bytes]:
     """Read up to the end of the log, or to where it was at first while others append to it."""
-    found: dict[int, bytes] = {}
+    records: dict[int, bytes] = {}
     deadline = monotonic() + READ_SECONDS
     while monotonic() < deadline:
         message = client.poll(POLL_SECONDS)
         if message is None:
             continue
         if message.error() is None:
-            found[message.offset()] = message.value()
+            records[message.offset()] = message.value()
             if message.offset() >= end - 1:
-                return found
+                return records
         elif message.error().code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
-            return found
+            return records
         elif message.error().fatal():
             raise SandboxError(f"{where} cannot be read: {describe(message.error())}")
     raise SandboxError(f"{where} could not be read to its end within {READ_SECONDS:.0f} s")
@@ -56,14 +56,14 @@ def committed_offset(bootstrap_servers: str, group: str, where: Place) -> int | 
     """Return what a group has committed on a partition; None when nothing."""
     client = _client(bootstrap_servers, group)
     try:
-        [found] = client.committed(
+        [position] = client.committed(
             [TopicPartition(where.topic, where.partition)], timeout=READ_SECONDS
         )
     except CLIENT_ERRORS as exc:
         raise SandboxError(f"commit of {group} on {where}: {text_of(exc)}") from exc
     finally:
         client.close()
-    return found.offset if found.offset >= 0 else None
+    return position.offset if position.offset >= 0 else None
 
 
 def _client(bootstrap_servers: str, group: str) -> Any:

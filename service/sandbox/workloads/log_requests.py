@@ -1,4 +1,4 @@
-"""What a partition's leader tells of its log, and two changes that only it or the controller makes.
+"""What a partition's leader reports of its log, and two changes that only it or the controller makes.
 
 Log start and log end, the end of a leader epoch, deleted records, the election of the preferred
 leader: single requests, as in `raw_cluster`.
@@ -23,7 +23,7 @@ from service.sandbox.workloads.raw_cluster import (
 )
 
 EARLIEST: Final = -2  # ListOffsets: the first offset still retained
-DEBUGGING: Final = -2  # replica id: sees the log end of whichever replica is asked
+DEBUGGING: Final = -2  # replica id: returns the log end of whichever replica gets the request
 PREFERRED: Final = 0  # ElectLeaders: the first replica of the assignment
 UNCLEAN: Final = 1  # likewise: one that is not in sync, where there is no leader
 CHANGE_TIMEOUT: Final = timedelta(seconds=10)
@@ -41,14 +41,14 @@ def log_start(cluster: RawCluster, where: TopicPartition) -> int:
 
 def log_end(cluster: RawCluster, where: TopicPartition, broker_id: BrokerId | None = None) -> int:
     """Return the next offset that the leader writes, or that the replica on one broker writes."""
-    asked = cluster.placed(where).leader if broker_id is None else broker_id
-    return _offset(cluster, where, broker_id=asked, timestamp=LATEST, replica_id=DEBUGGING)
+    target = cluster.placed(where).leader if broker_id is None else broker_id
+    return _offset(cluster, where, broker_id=target, timestamp=LATEST, replica_id=DEBUGGING)
 
 
 def epoch_end(cluster: RawCluster, where: TopicPartition, epoch: int) -> int:
     """Return the offset, exclusive, at which a leader epoch ends in the present leader's log.
 
-    Asked in the leader epoch that metadata tells: a leader of another one rejects.
+    The request carries the leader epoch from metadata: a leader in another epoch rejects it.
     """
 
     def act() -> int:
@@ -67,9 +67,9 @@ def epoch_end(cluster: RawCluster, where: TopicPartition, epoch: int) -> int:
                 replica_id=CONSUMER, topics=(topic,)
             )
 
-        found = cluster.ask(placed.leader, EPOCH_END, build).topics[0].partitions[0]
-        require(f"end of epoch {epoch} of {where}", found.error_code)
-        return int(found.end_offset)
+        result = cluster.ask(placed.leader, EPOCH_END, build).topics[0].partitions[0]
+        require(f"end of epoch {epoch} of {where}", result.error_code)
+        return int(result.end_offset)
 
     return patiently(act)
 
@@ -110,11 +110,11 @@ def _elect(cluster: RawCluster, partitions: Sequence[TopicPartition], kind: int)
     numbers = tuple(where.partition for where in partitions)
 
     def build(version: int) -> Any:
-        wanted = codec.message(ELECT_LEADERS, version, "TopicPartitions")(
+        entry = codec.message(ELECT_LEADERS, version, "TopicPartitions")(
             topic=topic, partitions=numbers
         )
         return codec.message(ELECT_LEADERS, version, "ElectLeadersRequest")(
-            election_type=kind, topic_partitions=(wanted,)
+            election_type=kind, topic_partitions=(entry,)
         )
 
     answer = cluster.ask(cluster.any_running(), ELECT_LEADERS, build)
@@ -143,8 +143,8 @@ def _offset(
         )
 
     answer = cluster.ask(broker_id, LIST_OFFSETS, build)
-    found = answer.topics[0].partitions[0]
-    require(f"offsets of {where} on broker {broker_id}", found.error_code)
-    if found.offset < 0:
+    result = answer.topics[0].partitions[0]
+    require(f"offsets of {where} on broker {broker_id}", result.error_code)
+    if result.offset < 0:
         raise RejectedError(f"offsets of {where} on broker {broker_id}", "UNKNOWN_OFFSET")
-    return int(found.offset)
+    return int(result.offset)

@@ -12,7 +12,7 @@ class Pace:
     """Grants records so that their rate (records/s) holds on average; None grants freely.
 
     After a stall at most one second's worth is caught up: a broker that comes back is not met
-    by a burst that nobody asked for.
+    by an unintended burst.
     """
 
     def __init__(self, rate: float | None) -> None:

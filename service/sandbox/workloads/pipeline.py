@@ -211,11 +211,11 @@ class TransactionalPipeline(Workload):
         partitions = self._consumer.assignment()
         if not partitions:
             return
-        for found in self._consumer.committed(partitions, timeout=TRANSACTION_SECONDS):
-            if found.error is not None:
-                raise KafkaException(found.error)
-            offset = found.offset if found.offset >= 0 else OFFSET_BEGINNING
-            self._seek(TopicPartition(found.topic, found.partition, offset))
+        for position in self._consumer.committed(partitions, timeout=TRANSACTION_SECONDS):
+            if position.error is not None:
+                raise KafkaException(position.error)
+            offset = position.offset if position.offset >= 0 else OFFSET_BEGINNING
+            self._seek(TopicPartition(position.topic, position.partition, offset))
 
     def _seek(self, position: TopicPartition) -> None:
         try:

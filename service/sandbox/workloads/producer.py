@@ -21,7 +21,7 @@ from service.sandbox.workloads.counts import Counts
 from service.sandbox.workloads.pacing import TICK_SECONDS, Pace
 from service.sandbox.workloads.workload import Workload
 
-AT_ONCE = 500  # records between two observes the clock
+AT_ONCE = 500  # records between two readings of the clock
 FLUSH_SECONDS = 10.0
 RESTART_SECONDS = 0.5
 PRODUCER_SETTINGS: dict[str, str | int | bool] = {
@@ -41,8 +41,8 @@ def value_of(number: int, size: int) -> bytes:
 class IdempotentProducer(Workload):
     """Sends numbered records; key `number % keys` decides the partition.
 
-    After a fatal error (say, a leader that lost records) the client is made anew and goes on:
-    `counts.restarts` tells.
+    After a fatal error (say, a leader that lost records) the client is made anew and goes on;
+    `counts.restarts` counts that.
     """
 
     bootstrap_servers: str = field(kw_only=False)

@@ -127,28 +127,28 @@ class RawCluster:
 
     def running(self) -> list[BrokerId]:
         """Return the brokers that are neither dead nor paused."""
-        found = self._sandbox.status()
-        ids = [one.node.id for one in found if one.liveness is Liveness.RUNNING]
+        nodes = self._sandbox.status()
+        ids = [status.node.id for status in nodes if status.liveness is Liveness.RUNNING]
         return [BrokerId(number) for number in ids if number in self._brokers]
 
     def any_running(self) -> BrokerId:
-        """Return a broker to be asked for what each of them knows."""
+        """Return a broker for requests that any of them can answer."""
         running = self.running()
         if not running:
             raise SandboxError("no broker runs: tidemark sandbox status")
         return running[0]
 
     # -------------------------------------------------------------- what there is
-    def topic(self, name: str, *, parse_body: BrokerId | None = None) -> list[Placed]:
+    def topic(self, name: str, *, broker: BrokerId | None = None) -> list[Placed]:
         """Return the partitions of a topic in their order; empty when there is no such topic.
 
-        Each broker tells what it has heard; one that was paused until now tells of long ago.
+        `broker` chooses who answers: one that was paused until now still has old metadata.
         """
-        return _partitions(self._topics(name, parse_body)[0])
+        return _partitions(self._topics(name, broker)[0])
 
-    def topics(self, *, parse_body: BrokerId | None = None) -> dict[str, list[Placed]]:
+    def topics(self, *, broker: BrokerId | None = None) -> dict[str, list[Placed]]:
         """Return the partitions of every topic, Kafka's own among them."""
-        return {str(found.name): _partitions(found) for found in self._topics(None, parse_body)}
+        return {str(topic.name): _partitions(topic) for topic in self._topics(None, broker)}
 
     def topic_id(self, name: str) -> TopicId | None:
         """Return the id of a topic; None when there is no such topic."""
@@ -157,16 +157,16 @@ class RawCluster:
     def placed(self, where: TopicPartition) -> Placed:
         """Return where a partition lives; raise when there is none, or no leader of it."""
         partitions = self.topic(where.topic)
-        if not partitions:  # or the broker that was asked has not heard of it yet
+        if not partitions:  # or the broker that answered has no metadata of it yet
             raise RejectedError(str(where), "UNKNOWN_TOPIC_OR_PARTITION")
         if where.partition >= len(partitions):
             raise SandboxError(
                 f"there is no partition {where}: {where.topic} has {len(partitions)} partitions"
             )
-        found = partitions[where.partition]
-        if found.leader not in self._brokers:
+        partition = partitions[where.partition]
+        if partition.leader not in self._brokers:
             raise RejectedError(str(where), "LEADER_NOT_AVAILABLE")
-        return found
+        return partition
 
     def ends(self, where: TopicPartition) -> Ends:
         """Ask the leader for the last stable offset and the high watermark."""
@@ -179,9 +179,9 @@ class RawCluster:
         """Ask the leader for the producers that it remembers on a partition."""
         request = _one_partition(DESCRIBE_PRODUCERS, "TopicRequest", where)
         answer = self.ask(self.placed(where).leader, DESCRIBE_PRODUCERS, request)
-        found = answer.topics[0].partitions[0]
-        require(f"producers of {where}", found.error_code)
-        return [_producer_on(producer) for producer in found.active_producers]
+        result = answer.topics[0].partitions[0]
+        require(f"producers of {where}", result.error_code)
+        return [_producer_on(producer) for producer in result.active_producers]
 
     # -------------------------------------------------------------- coordinators
     def coordinator(self, key: str, kind: int = OF_TRANSACTION) -> BrokerId:
@@ -202,10 +202,10 @@ class RawCluster:
     def coordinator_epoch(self, transactional_id: str) -> int:
         """Return the leader epoch of the partition that holds the transactional id.
 
-        A coordinator writes it into its markers (TransactionStateManager of the broker). It is asked
-        itself: another broker may not have heard yet of its latest epoch.
+        A coordinator writes it into its markers (TransactionStateManager of the broker). The
+        request goes to it: another broker may not have its latest epoch yet.
         """
-        partitions = self.topic(TRANSACTION_LOG, parse_body=self.coordinator(transactional_id))
+        partitions = self.topic(TRANSACTION_LOG, broker=self.coordinator(transactional_id))
         return partitions[partition_of(transactional_id, len(partitions))].leader_epoch
 
     def listed(self, transactional_id: str) -> Listed | None:
@@ -218,9 +218,9 @@ class RawCluster:
 
         answer = self.ask(self.coordinator(transactional_id), LIST_TRANSACTIONS, build)
         require("transactions", answer.error_code)
-        for found in answer.transaction_states:
-            if found.transactional_id == transactional_id:
-                return Listed(found.transaction_state, int(found.producer_id))
+        for transaction in answer.transaction_states:
+            if transaction.transactional_id == transactional_id:
+                return Listed(transaction.transaction_state, int(transaction.producer_id))
         return None
 
     def commit(
@@ -267,7 +267,7 @@ class RawCluster:
     ) -> None:
         self.close()
 
-    def _topics(self, name: str | None, parse_body: BrokerId | None) -> Any:
+    def _topics(self, name: str | None, broker: BrokerId | None) -> Any:
         """Ask for one topic, or for all of them."""
 
         def build(version: int) -> Any:
@@ -278,8 +278,8 @@ class RawCluster:
                 include_topic_authorized_operations=False,
             )
 
-        asked = self.any_running() if parse_body is None else parse_body
-        return self.ask(asked, METADATA, build).topics
+        target = self.any_running() if broker is None else broker
+        return self.ask(target, METADATA, build).topics
 
     def _end(self, where: TopicPartition, isolation_level: int) -> int:
         def build(version: int) -> Any:
@@ -293,9 +293,9 @@ class RawCluster:
             )
 
         answer = self.ask(self.placed(where).leader, LIST_OFFSETS, build)
-        found = answer.topics[0].partitions[0]
-        require(f"offsets of {where}", found.error_code)
-        return int(found.offset)
+        result = answer.topics[0].partitions[0]
+        require(f"offsets of {where}", result.error_code)
+        return int(result.offset)
 
 
 def require(what: str, code: Any) -> None:
@@ -306,21 +306,21 @@ def require(what: str, code: Any) -> None:
 
 def patiently(act: Callable[[], T], *, seconds: float = SETTLE_SECONDS) -> T:
     """Repeat `act` while it is rejected for a reason that passes; return what it returns."""
-    ts: list[T] = []
+    results: list[T] = []
     rejections: list[RejectedError] = []
 
     def try_once() -> bool:
         try:
-            ts.append(act())
+            results.append(act())
         except RejectedError as rejected:
             if rejected.error not in TRANSIENT:
                 raise
             rejections.append(rejected)
-        return bool(ts)
+        return bool(results)
 
     if not wait_until(try_once, timeout_seconds=seconds):
         raise rejections[-1]
-    return ts[0]
+    return results[0]
 
 
 def _broker(number: int, address: str) -> Broker:
@@ -339,7 +339,7 @@ def _one_partition(api: Api, part: str, where: TopicPartition) -> Callable[[int]
 
 
 def _partitions(topic: Any) -> list[Placed]:
-    return [_placed(one) for one in sorted(topic.partitions, key=lambda one: one.partition_index)]
+    return [_placed(row) for row in sorted(topic.partitions, key=lambda row: row.partition_index)]
 
 
 def _placed(row: Any) -> Placed:

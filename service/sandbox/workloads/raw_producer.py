@@ -25,7 +25,7 @@ PRODUCE: Final = Api(key=0, name="Produce", oldest=9, newest=11, since="2.8")
 INIT_PRODUCER_ID: Final = Api(key=22, name="InitProducerId", oldest=4, newest=4, since="2.7")
 ADD_PARTITIONS: Final = Api(key=24, name="AddPartitionsToTxn", oldest=3, newest=3, since="2.8")
 END_TRANSACTION: Final = Api(key=26, name="EndTxn", oldest=3, newest=3, since="2.8")
-# Of transactions v2: writing adds the partition, and the end tells the next producer epoch.
+# Of transactions v2: writing adds the partition, and EndTxn returns the next producer epoch.
 PRODUCE_V2: Final = Api(key=0, name="Produce", oldest=12, newest=12, since="4.0")
 END_TRANSACTION_V2: Final = Api(key=26, name="EndTxn", oldest=5, newest=5, since="4.0")
 COMMIT_OFFSETS: Final = Api(key=28, name="TxnOffsetCommit", oldest=3, newest=3, since="2.5")
@@ -88,8 +88,8 @@ class RawProducer:
 
         def act() -> None:
             answer = self._ask_coordinator(ADD_PARTITIONS, build)
-            found = answer.results_by_topic_v3_and_below[0].results_by_partition[0]
-            require(f"add {where} to {self.transactional_id}", found.partition_error_code)
+            result = answer.results_by_topic_v3_and_below[0].results_by_partition[0]
+            require(f"add {where} to {self.transactional_id}", result.partition_error_code)
 
         patiently(act)
 
@@ -228,8 +228,8 @@ def _append(  # noqa: PLR0913 - a request's own fields
 
     def act() -> int:
         answer = cluster.ask(cluster.placed(where).leader, api, build)
-        found = answer.responses[0].partition_responses[0]
-        require(f"records on {where}", found.error_code)
-        return int(found.base_offset)
+        result = answer.responses[0].partition_responses[0]
+        require(f"records on {where}", result.error_code)
+        return int(result.base_offset)
 
     return patiently(act)

@@ -1,6 +1,6 @@
 """Record batches as a producer writes them: format v2 (KIP-98), never compressed.
 
-Client libraries refuse to write what a fault needs, such as a transactional batch outside any
+Client libraries do not write what a fault needs, such as a transactional batch outside any
 transaction, so batches are laid out here. Not fast: a checksum in plain Python, for few records.
 """
 

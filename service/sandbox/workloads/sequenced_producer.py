@@ -1,7 +1,7 @@
 """A producer without a client whose sequences and epochs are the caller's choice.
 
 Clients send their batches in the order of the sequences, and hide what a broker rejects. Here each
-batch goes out when the caller says so, with the first sequence that he says, and once.
+batch goes out when the caller says so, with the first sequence that it names, and once.
 """
 
 from __future__ import annotations
@@ -60,16 +60,16 @@ class SequencedProducer:
 
         def act() -> int:
             answer = self.cluster.ask(self.cluster.placed(where).leader, self.api, build)
-            found = answer.responses[0].partition_responses[0]
-            require(f"records on {where}", found.error_code)
-            return int(found.base_offset)
+            result = answer.responses[0].partition_responses[0]
+            require(f"records on {where}", result.error_code)
+            return int(result.base_offset)
 
         return patiently(act)
 
     def expect_rejection(
         self, where: TopicPartition, sequence: int, count: int, *, error: str = OUT_OF_ORDER
     ) -> None:
-        """Send a batch that the leader has to refuse with `error`.
+        """Send a batch that the leader has to reject with `error`.
 
         Raises:
             SandboxError: it took the batch, or rejected it for another reason.

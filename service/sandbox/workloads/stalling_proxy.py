@@ -15,7 +15,7 @@ from service.sandbox.workloads.broker_proxy import BrokerProxy, Link, is_produce
 
 
 class StallingProxy(BrokerProxy):
-    """Forwards everything at once, until it is told to keep the requests that write records."""
+    """Forwards everything at once, until `stall` makes it hold the requests that write records."""
 
     def __init__(self, ports: Mapping[int, int]) -> None:
         """Take the port of each broker by its id, all on the loopback interface."""
@@ -33,9 +33,9 @@ class StallingProxy(BrokerProxy):
         """Let new Produce requests through; those that were kept stay."""
         self._is_stalling.clear()
 
-    def kept_for(self, port: int) -> int:
+    def count_held(self, port: int) -> int:
         """Return how many requests to one broker are kept."""
-        return sum(kept == port for kept, _, _ in self._late)
+        return sum(held_port == port for held_port, _, _ in self._late)
 
     def deliver_late(self) -> None:
         """Send what was kept to the brokers that it was for; nobody waits for the answers."""

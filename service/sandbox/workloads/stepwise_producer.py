@@ -42,13 +42,13 @@ class StepwiseProducer(Protocol):
     """A producer that gets its records step by step."""
 
     def hand_over(self, count: int) -> None:
-        """Give it so many records more; their fate is told later, or never."""
+        """Give it so many records more; their delivery is reported later, or never."""
 
     def hold(self) -> None:
         """Let it send nothing more than what it was given, where it would do so by itself."""
 
     def has_given_up(self) -> bool:
-        """Wait for the fate of all records; whether the application was told that some failed."""
+        """Wait for the fate of all records; return whether the application got an error for some."""
 
     def close(self) -> None:
         """End it; what is not sent by then is dropped."""
@@ -103,7 +103,7 @@ class StepwiseLibrdkafka:
         """Do nothing: it sends what it was given, and no more."""
 
     def has_given_up(self) -> bool:
-        """Wait for the fate of all records; whether the application was told that some failed."""
+        """Wait for the fate of all records; return whether the application got an error for some."""
         # A transaction that can only be aborted keeps its records until it is.
         drain(self._client, seconds=STUCK_SECONDS if self._is_transactional else SETTLE_SECONDS)
         counts = self._tally.read()  # the reports beside a fatal error may be lost, see `clients`

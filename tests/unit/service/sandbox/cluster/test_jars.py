@@ -52,8 +52,8 @@ def test_kafkas_jars_of_another_revision_come_last_and_the_agent_not_at_all() ->
     of_tools = ["one-1.0", "clients-4.3", "two-2.0", "clients-4.4"]
     of_brokers = ["one-1.0", "clients-4.4", "two-2.0", "clients-4.3"]
     for revision, names in (("4.3", of_tools), ("4.4", of_brokers)):
-        wanted = ":".join(f"/jars/{name}.jar" for name in names)
-        assert classpath(FOLDER, pinned, revision) == wanted
+        expected = ":".join(f"/jars/{name}.jar" for name in names)
+        assert classpath(FOLDER, pinned, revision) == expected
 
 
 @pytest.mark.parametrize("version", supported())

@@ -17,6 +17,6 @@ def test_the_last_possible_base_is_allowed() -> None:
 
 
 @pytest.mark.parametrize("base", [0, -1, 65_534, 70_000])
-def test_a_base_without_room_is_rejected(base: int) -> None:
+def test_a_base_without_space_is_rejected(base: int) -> None:
     with pytest.raises(SandboxError, match="no space"):
         fixed(base, 3)

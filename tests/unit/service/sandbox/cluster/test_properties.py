@@ -23,8 +23,8 @@ def state(*, realistic: bool = False) -> SandboxState:
 
 
 def of_node(node_id: int, *, realistic: bool = False) -> dict[str, str]:
-    made = state(realistic=realistic)
-    return node_properties(made, made.node(node_id), data=DATA)
+    sandbox = state(realistic=realistic)
+    return node_properties(sandbox, sandbox.node(node_id), data=DATA)
 
 
 def test_a_broker_listens_on_loopback_only_with_and_without_a_password() -> None:

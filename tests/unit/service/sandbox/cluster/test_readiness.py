@@ -1,4 +1,4 @@
-"""What is told about a node that does not come."""
+"""What is reported about a node that does not start."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def test_the_oldest_comes_first_and_the_default_is_among_them() -> None:
 
 
 def test_the_command_starts_the_default_release() -> None:
-    [option] = [one for one in up.params if one.name == "kafka_version"]
+    [option] = [param for param in up.params if param.name == "kafka_version"]
     assert option.default == DEFAULT_VERSION
 
 

@@ -21,14 +21,14 @@ from service.sandbox.cluster.state import (
 
 
 def state() -> SandboxState:
-    made = SandboxState(
+    stored = SandboxState(
         cluster_id="abc",
         java="/usr/bin/java",
         cache="/cache",
         options=SandboxOptions(heap="300m", realistic=True, port_base=9000),
         nodes=plan_nodes(list(range(9000, 9000 + PORTS_NEEDED))),
     )
-    return made.with_process(2, ProcessId(pid=17, started=1.5))
+    return stored.with_process(2, ProcessId(pid=17, started=1.5))
 
 
 def test_the_state_reads_back_what_was_written() -> None:

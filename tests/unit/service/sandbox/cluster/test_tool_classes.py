@@ -15,15 +15,15 @@ TOPICS = "org.apache.kafka.tools.TopicCommand"
 
 
 def jar(folder: Path, name: str, revision: str, *classes: str) -> Jar:
-    made = Jar(organisation="org.apache.kafka", name=name, revision=revision, sha256="")
-    with zipfile.ZipFile(folder / made.file_name, "w") as content:
-        for one in classes:
-            content.writestr(f"{one.replace('.', '/')}.class", b"")
-    return made
+    pinned = Jar(organisation="org.apache.kafka", name=name, revision=revision, sha256="")
+    with zipfile.ZipFile(folder / pinned.file_name, "w") as content:
+        for class_name in classes:
+            content.writestr(f"{class_name.replace('.', '/')}.class", b"")
+    return pinned
 
 
 @pytest.mark.parametrize(
-    ("core", "tools", "found"),
+    ("core", "tools", "expected"),
     [
         pytest.param([], [TOPICS], ToolClass(TOPICS, "3.1"), id="where it is today"),
         pytest.param(
@@ -47,13 +47,13 @@ def jar(folder: Path, name: str, revision: str, *classes: str) -> Jar:
     ],
 )
 def test_a_tool_is_found_where_a_release_has_it(
-    tmp_path: Path, core: list[str], tools: list[str], found: ToolClass
+    tmp_path: Path, core: list[str], tools: list[str], expected: ToolClass
 ) -> None:
     jars = [
         jar(tmp_path, "kafka_2.13", "3.2", *core),
         jar(tmp_path, "kafka-tools", "3.1", *tools),
     ]
-    assert find_class(tmp_path, jars, TOPICS, "3.2") == found
+    assert find_class(tmp_path, jars, TOPICS, "3.2") == expected
 
 
 def test_a_tool_that_came_later_is_rejected(tmp_path: Path) -> None:
@@ -71,5 +71,5 @@ def test_the_brokers_own_class_comes_before_one_of_another_release(tmp_path: Pat
 def test_a_tool_that_has_moved_since_is_found_by_its_old_name(tmp_path: Path) -> None:
     moved = "org.apache.kafka.tools.DumpLogSegments"
     jars = [jar(tmp_path, "kafka_2.13", "3.2"), jar(tmp_path, "kafka-tools", "3.2", moved)]
-    found = find_class(tmp_path, jars, "kafka.tools.DumpLogSegments", "3.2")
-    assert found == ToolClass(moved, "3.2")
+    tool = find_class(tmp_path, jars, "kafka.tools.DumpLogSegments", "3.2")
+    assert tool == ToolClass(moved, "3.2")

@@ -10,7 +10,7 @@ SERVERS = "a:1,b:2"
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "filled"),
+    ("name", "arguments", "filled"),
     [
         pytest.param(
             "kafka-topics.sh",
@@ -35,7 +35,7 @@ SERVERS = "a:1,b:2"
             "kafka-topics.sh",
             ["--bootstrap-server", "c:3", "--list"],
             ["--bootstrap-server", "c:3", "--list"],
-            id="given",
+            id="arguments",
         ),
         pytest.param(
             "kafka-topics.sh",
@@ -53,9 +53,9 @@ SERVERS = "a:1,b:2"
     ],
 )
 def test_the_brokers_addresses_are_filled_in(
-    name: str, given: list[str], filled: list[str]
+    name: str, arguments: list[str], filled: list[str]
 ) -> None:
-    assert with_servers(TOOLS[name], given, SERVERS) == filled
+    assert with_servers(TOOLS[name], arguments, SERVERS) == filled
 
 
 def test_a_tool_is_found_with_and_without_its_ending() -> None:

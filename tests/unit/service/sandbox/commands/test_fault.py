@@ -37,8 +37,8 @@ def test_the_faults_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_faults_are_listed_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["sandbox", "fault", "--list", "-o", "json"]) == ExitCode.OK
     listed = json.loads(capsys.readouterr().out)
-    assert [one["name"] for one in listed] == list(FAULTS)
-    held = [one["name"] for one in listed if one["needs_hold"]]
+    assert [row["name"] for row in listed] == list(FAULTS)
+    held = [row["name"] for row in listed if row["needs_hold"]]
     assert held == ["overdue-transaction", "stuck-marker"]
 
 
@@ -49,9 +49,9 @@ def test_the_tools_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(("option", "choices"), [("client", Client), ("form", SequenceForm)])
 def test_every_choice_can_be_made(option: str, choices: type[StrEnum]) -> None:
-    [given] = [one for one in fault_command.command.params if one.name == option]
-    assert isinstance(given.type, click.Choice)
-    assert [one.replace("-", "_") for one in given.type.choices] == list(choices)
+    [parameter] = [param for param in fault_command.command.params if param.name == option]
+    assert isinstance(parameter.type, click.Choice)
+    assert [choice.replace("-", "_") for choice in parameter.type.choices] == list(choices)
 
 
 @pytest.mark.parametrize("words", ["sandbox fault", "sandbox tool"])
@@ -138,11 +138,11 @@ def test_a_signal_while_a_fault_is_made_undoes_it(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    made = SignalledMaking()
-    monkeypatch.setattr(faults, "begin_fault", made.begin)
+    making = SignalledMaking()
+    monkeypatch.setattr(faults, "begin_fault", making.begin)
     monkeypatch.setattr(fault_command, "open_sandbox", lambda _: None)
     assert run(["sandbox", "fault", *words.split()]) == ExitCode.INTERRUPTED
-    assert made.fate == ["undone"]
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert "Undone." in told.err
+    assert making.fate == ["undone"]
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "Undone." in captured.err

@@ -16,7 +16,7 @@ from tests.unit.service.alerting.notifications.given import KEY_TEXT, notificati
 
 
 def received(**overrides: Any) -> Received:
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "number": 3,
         "at": at(1),
         "path": "/",
@@ -27,7 +27,7 @@ def received(**overrides: Any) -> Received:
         "was_taken": False,
         "answered": HTTPStatus.OK,
     }
-    return Received(**{**given, **overrides})
+    return Received(**{**fields, **overrides})
 
 
 def test_the_printed_settings_send_there() -> None:
@@ -35,7 +35,7 @@ def test_the_printed_settings_send_there() -> None:
     settings = AlertingSettings(**tomllib.loads(text)["alerting"])
     [receiver] = settings.receivers_by_name().values()
     assert str(receiver.endpoint).startswith("http://127.0.0.1:9000")
-    assert settings.guard().checked("127.0.0.1") == "127.0.0.1"
+    assert settings.guard().check("127.0.0.1") == "127.0.0.1"
 
 
 def test_a_request_is_one_line_with_the_zone_of_its_time() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from service.sandbox.demo.pager_act import PagerRecord, describe_action
+from service.sandbox.demo.pager_act import PagerRecord, describe_arrivals
 from tests.unit.service.cli.api_rows import alert, delivery
 
 A, B = "a" * 16, "b" * 16
@@ -29,10 +29,10 @@ def request(
             "alerts": [
                 {
                     "fingerprint": name,
-                    "status": told,
+                    "status": status,
                     "labels": {"topic": "orders", "partition": "0"},
                 }
-                for name, told in alerts
+                for name, status in alerts
             ]
         },
     }
@@ -53,13 +53,13 @@ ALERTS = (alert(fingerprint=A, state="resolved"), alert(fingerprint=B))
 
 
 def pager(**overrides: Any) -> PagerRecord:
-    given: dict[str, Any] = {"got": GOT, "deliveries": DELIVERIES, "alerts": ALERTS}
-    return PagerRecord(**{**given, **overrides})
+    fields: dict[str, Any] = {"got": GOT, "deliveries": DELIVERIES, "alerts": ALERTS}
+    return PagerRecord(**{**fields, **overrides})
 
 
 def test_all_that_was_sent_is_told_in_order() -> None:
     assert list(pager().errors()) == []
-    lines = describe_action(pager()).splitlines()
+    lines = describe_arrivals(pager()).splitlines()
     assert lines[0] == (
         "2 notifications of 1 group, each taken once, in order, all signed; "
         "1 request rejected on purpose, and sent again"
@@ -80,27 +80,27 @@ def test_all_that_was_sent_is_told_in_order() -> None:
         ({"got": [GOT[2], GOT[1]]}, "in its order"),
         ({"got": [*GOT, GOT[2]]}, "taken twice"),
         ({"got": [*GOT[:2], {**GOT[2], "signature": "wrong"}]}, "not signed"),
-        ({"alerts": ALERTS[:1]}, "what the pager knows is not what holds now"),
-        ({"alerts": [alert(fingerprint=A), ALERTS[1]]}, "not what holds now"),
+        ({"alerts": ALERTS[:1]}, "what the pager was notified of is not what fires now"),
+        ({"alerts": [alert(fingerprint=A), ALERTS[1]]}, "not what fires now"),
     ],
 )
 def test_what_is_missing_keeps_the_act_open(overrides: dict[str, Any], error: str) -> None:
-    assert any(error in told for told in pager(**overrides).errors())
+    assert any(error in message for message in pager(**overrides).errors())
 
 
 def test_what_is_muted_or_superseded_needs_not_arrive() -> None:
     muted = alert(fingerprint="c" * 16, inhibited_by=B)
     newer = sent(3, "z", "superseded")
-    found = pager(alerts=[*ALERTS, muted], deliveries=[*DELIVERIES, newer])
-    assert list(found.errors()) == []
+    record = pager(alerts=[*ALERTS, muted], deliveries=[*DELIVERIES, newer])
+    assert list(record.errors()) == []
 
 
 def test_what_was_rejected_may_be_overtaken_by_its_end() -> None:
     got = (GOT[0], request(2, "y", (A, "resolved"), (B, "firing")))
-    found = pager(got=got, deliveries=[sent(1, "x", "superseded"), sent(2, "y")])
-    assert list(found.errors()) == []
-    assert "1 request rejected on purpose, and overtaken by what was newer" in describe_action(
-        found
+    record = pager(got=got, deliveries=[sent(1, "x", "superseded"), sent(2, "y")])
+    assert list(record.errors()) == []
+    assert "1 request rejected on purpose, and overtaken by what was newer" in describe_arrivals(
+        record
     )
 
 

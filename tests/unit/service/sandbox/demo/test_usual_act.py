@@ -1,4 +1,4 @@
-"""What the last act reads of its nights, and how it says what is usual."""
+"""What the last act reads of its baseline runs, and how it reports what is usual."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ from service.sandbox.demo.usual_act import SHOWN, line_of, shown_of
 
 
 @pytest.fixture(scope="module")
-def nights(tmp_path_factory: pytest.TempPathFactory) -> SimulatedRuns:
-    made = SimulatedRuns(tmp_path_factory.mktemp("demo"))
-    made.simulate("demo", weeks=1)
-    return made
+def runs(tmp_path_factory: pytest.TempPathFactory) -> SimulatedRuns:
+    simulated = SimulatedRuns(tmp_path_factory.mktemp("demo"))
+    simulated.simulate("demo", weeks=1)
+    return simulated
 
 
-def row_of(nights: SimulatedRuns, **usual: Any) -> dict[str, Any]:
-    assert nights.simulation is not None
-    series = next(one for one in nights.simulation.series if one.metric is Metric.PRODUCE_RATE)
+def row_of(runs: SimulatedRuns, **usual: Any) -> dict[str, Any]:
+    assert runs.simulation is not None
+    series = next(
+        candidate for candidate in runs.simulation.series if candidate.metric is Metric.PRODUCE_RATE
+    )
     return {
         "series_id": str(series.series_id),
         "metric": series.metric.value,
@@ -47,32 +49,32 @@ def row_of(nights: SimulatedRuns, **usual: Any) -> dict[str, Any]:
     }
 
 
-def noon(nights: SimulatedRuns) -> datetime:
-    assert nights.simulation is not None
-    day = nights.simulation.requests.end
+def noon(runs: SimulatedRuns) -> datetime:
+    assert runs.simulation is not None
+    day = runs.simulation.request.end
     return datetime(day.year, day.month, day.day, 12, tzinfo=ZoneInfo(ZONES[0])).astimezone(UTC)
 
 
-def test_weeks_are_those_of_the_demos_cluster_up_to_yesterday(nights: SimulatedRuns) -> None:
-    assert nights.simulation is not None
-    assert {one.cluster for one in nights.simulation.series} == {"demo"}
+def test_weeks_are_those_of_the_demos_cluster_up_to_yesterday(runs: SimulatedRuns) -> None:
+    assert runs.simulation is not None
+    assert {series.cluster for series in runs.simulation.series} == {"demo"}
     today = clock.utc_now().astimezone(ZoneInfo(ZONES[0])).date()
-    assert nights.simulation.requests.end in (today - timedelta(days=1), today - timedelta(days=2))
+    assert runs.simulation.request.end in (today - timedelta(days=1), today - timedelta(days=2))
 
 
 def test_samples_of_a_half_hour_are_those_of_all_days_or_of_a_weekday(
-    nights: SimulatedRuns,
+    runs: SimulatedRuns,
 ) -> None:
-    series = int(row_of(nights)["series_id"])
-    every, one = (nights.samples_at(series, noon(nights), every_day=all_) for all_ in (True, False))
+    series = int(row_of(runs)["series_id"])
+    every, weekly = (runs.samples_at(series, noon(runs), every_day=all_) for all_ in (True, False))
     per_day = SLOT_MINUTES * 2
     assert per_day < len(every) <= 7 * per_day  # an outage may have hidden some
-    assert len(one) <= per_day
-    assert set(one.tolist()) <= set(every.tolist())
+    assert len(weekly) <= per_day
+    assert set(weekly.tolist()) <= set(every.tolist())
 
 
 @pytest.mark.parametrize(
-    ("usual", "told"),
+    ("usual", "expected"),
     [
         ({}, "100% of what was seen in this half hour of those days is within"),
         ({"least": 1e9}, "0% of what was seen in this half hour of those days is within"),
@@ -80,19 +82,19 @@ def test_samples_of_a_half_hour_are_those_of_all_days_or_of_a_weekday(
     ],
 )
 def test_a_line_says_what_is_usual_and_how_often_it_was_so(
-    nights: SimulatedRuns, usual: dict[str, Any], told: str
+    runs: SimulatedRuns, usual: dict[str, Any], expected: str
 ) -> None:
-    at = noon(nights)
-    samples = nights.samples_at(int(row_of(nights)["series_id"]), at, every_day=True)
+    at = noon(runs)
+    samples = runs.samples_at(int(row_of(runs)["series_id"]), at, every_day=True)
     assert np.isfinite(samples).all()
-    line = line_of(nights, row_of(nights, **usual), at)
+    line = line_of(runs, row_of(runs, **usual), at)
     assert line.startswith("produce_rate of orders-1-0: usual for ")
-    assert told in line
+    assert expected in line
 
 
-def test_a_line_says_why_days_of_an_older_level_are_not_within(nights: SimulatedRuns) -> None:
-    row = row_of(nights) | {"level_change": {"at": "2026-11-16T15:00:00Z"}}
-    line = line_of(nights, row, noon(nights))
+def test_a_line_says_why_days_of_an_older_level_are_not_within(runs: SimulatedRuns) -> None:
+    row = row_of(runs) | {"level_change": {"at": "2026-11-16T15:00:00Z"}}
+    line = line_of(runs, row, noon(runs))
     assert line.endswith(" is within; its level is new since 2026-11-16")
 
 
@@ -110,8 +112,8 @@ def test_a_topic_is_shown_whose_level_has_not_just_moved() -> None:
 
 
 def test_events_are_read_among_other_lines(tmp_path: Path) -> None:
-    nights = SimulatedRuns(tmp_path)
-    assert nights.reported("night") == []
+    runs = SimulatedRuns(tmp_path)
+    assert runs.list_events("night") == []
     log = ["WARN of Java", json.dumps({"event": "night", "day": "d"}), "7", '{"event": "nig']
-    (tmp_path / "nights.log").write_text("\n".join(log), encoding="utf-8")
-    assert nights.reported("night") == [{"event": "night", "day": "d"}]
+    (tmp_path / "nightly.log").write_text("\n".join(log), encoding="utf-8")
+    assert runs.list_events("night") == [{"event": "night", "day": "d"}]

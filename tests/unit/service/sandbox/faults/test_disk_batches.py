@@ -23,7 +23,7 @@ compresscodec: none crc: 3568271948 isvalid: true
 """
 
 
-def test_the_batches_of_a_producer_are_told_without_markers() -> None:
+def test_the_batches_of_a_producer_are_returned_without_markers() -> None:
     batch = BatchSeen(
         base_offset=10,
         last_offset=12,

@@ -85,14 +85,14 @@ def test_the_truth_is_plain_values() -> None:
         ),
     )
     document = json.loads(json.dumps(replace(TRUTH, partitions=(partition,)).document()))
-    [told] = document["partitions"]
+    [row] = document["partitions"]
     assert (document["topic"], document["rule"]) == ("orders", "committed_records_lost")
-    assert (told["old_leader"], told["old_leader_epoch"]) == (1, 4)
-    assert (told["new_leader"], told["new_leader_epoch"]) == (2, 5)
-    assert (told["lost_from"], told["lost_to"], told["committed_to"]) == (10, 20, 18)
-    assert told["groups"][0]["committed_offset"] == 18
-    assert told["transactions"][0]["transactional_id"] == "billing"
-    assert told["before"]["isr"] == [1]
+    assert (row["old_leader"], row["old_leader_epoch"]) == (1, 4)
+    assert (row["new_leader"], row["new_leader_epoch"]) == (2, 5)
+    assert (row["lost_from"], row["lost_to"], row["committed_to"]) == (10, 20, 18)
+    assert row["groups"][0]["committed_offset"] == 18
+    assert row["transactions"][0]["transactional_id"] == "billing"
+    assert row["before"]["isr"] == [1]
 
 
 # ---------------------------------------------------------------------- against the log

@@ -49,13 +49,13 @@ def test_a_fault_needs_the_release_that_has_what_it_shows(
 def test_an_older_kafka_is_rejected_with_the_one_that_is_needed(
     *, version: str, is_rejected: bool
 ) -> None:
-    told = None
+    message = None
     try:
         require_release("unclean-without-loss", FaultOptions(), Release(version))
     except SandboxError as rejected:
-        told = str(rejected)
-    wanted = f"unclean-without-loss so needs Kafka 4.1 or newer, and this sandbox runs {version}"
-    assert told == (wanted if is_rejected else None)
+        message = str(rejected)
+    expected = f"unclean-without-loss so needs Kafka 4.1 or newer, and this sandbox runs {version}"
+    assert message == (expected if is_rejected else None)
 
 
 def test_what_is_named_is_a_fault() -> None:

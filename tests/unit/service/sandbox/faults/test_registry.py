@@ -52,8 +52,8 @@ TRUTH = Truth(
 
 def test_the_faults_are_those_of_the_documentation() -> None:
     text = (Path(__file__).parents[5] / "docs/sandbox-faults.md").read_text(encoding="utf-8")
-    told = [line.split("`")[1] for line in text.splitlines() if line.startswith("| `")]
-    assert told == list(FAULTS)
+    names = [line.split("`")[1] for line in text.splitlines() if line.startswith("| `")]
+    assert names == list(FAULTS)
 
 
 def test_an_unknown_fault_names_those_there_are() -> None:

@@ -34,7 +34,7 @@ EXPECTED = Expected(
 
 
 def batch(base_sequence: int, count: int, base_offset: int, **changes: Any) -> BatchSeen:
-    made = BatchSeen(
+    seen_batch = BatchSeen(
         base_offset=base_offset,
         last_offset=base_offset + count - 1,
         leader_epoch=4,
@@ -43,7 +43,7 @@ def batch(base_sequence: int, count: int, base_offset: int, **changes: Any) -> B
         last_sequence=(base_sequence + count - 1) % 2**31,
         record_count=count,
     )
-    return replace(made, **changes)
+    return replace(seen_batch, **changes)
 
 
 def seen(*batches: BatchSeen, rejections: tuple[Rejection, ...] = (REJECTION,)) -> Seen:
@@ -66,8 +66,8 @@ def seen(*batches: BatchSeen, rejections: tuple[Rejection, ...] = (REJECTION,)) 
 def test_the_gap_counts_the_records_that_are_missing_before(
     incoming: int, current: int, gap: int | None
 ) -> None:
-    told = replace(REJECTION, incoming_sequence=incoming, current_sequence=current)
-    assert gap_of(told) == gap
+    rejection = replace(REJECTION, incoming_sequence=incoming, current_sequence=current)
+    assert gap_of(rejection) == gap
 
 
 def test_without_a_sequence_before_the_gap_is_counted_from_zero() -> None:
@@ -77,10 +77,10 @@ def test_without_a_sequence_before_the_gap_is_counted_from_zero() -> None:
 # ---------------------------------------------------------------------- what became of it
 def test_a_gap_that_never_healed_tells_where_the_batch_before_lies() -> None:
     expected = replace(EXPECTED, rejected=(27, 27))
-    found = episode(WHERE, expected, seen(batch(0, 3, 10), rejections=(REJECTION, REJECTION)))
-    assert (found.gap, found.lines, found.partition, found.broker_id) == (24, 2, 3, 2)
-    assert (found.appended_epoch, found.leader_epoch) == (4, 5)
-    assert (found.is_healed, found.last_epoch) == (False, 0)
+    outcome = episode(WHERE, expected, seen(batch(0, 3, 10), rejections=(REJECTION, REJECTION)))
+    assert (outcome.gap, outcome.lines, outcome.partition, outcome.broker_id) == (24, 2, 3, 2)
+    assert (outcome.appended_epoch, outcome.leader_epoch) == (4, 5)
+    assert (outcome.is_healed, outcome.last_epoch) == (False, 0)
 
 
 def test_a_gap_heals_when_the_rejected_batch_comes_behind_it_in_the_same_epoch() -> None:
@@ -102,15 +102,15 @@ def test_another_batch_heals_nothing(other: BatchSeen) -> None:
 
 def test_of_a_lost_epoch_nothing_is_left() -> None:
     expected = replace(EXPECTED, form=SequenceForm.NEW_EPOCH, producer_epoch=1)
-    found = episode(WHERE, expected, seen(batch(0, 3, 10), rejections=(NEW_EPOCH,)))
-    assert (found.gap, found.appended_epoch, found.last_epoch) == (27, None, 0)
+    outcome = episode(WHERE, expected, seen(batch(0, 3, 10), rejections=(NEW_EPOCH,)))
+    assert (outcome.gap, outcome.appended_epoch, outcome.last_epoch) == (27, None, 0)
     nothing = episode(WHERE, expected, seen(rejections=(NEW_EPOCH,)))
     assert nothing.last_epoch is None
 
 
 # ---------------------------------------------------------------------- against the plan
 @pytest.mark.parametrize(
-    ("expected", "told"),
+    ("expected", "error"),
     [
         pytest.param(replace(EXPECTED, rejected=(27, 27)), "rejected sequences", id="more lines"),
         pytest.param(replace(EXPECTED, form=SequenceForm.NEW_EPOCH), "form", id="another form"),
@@ -122,8 +122,8 @@ def test_of_a_lost_epoch_nothing_is_left() -> None:
         ),
     ],
 )
-def test_what_was_not_to_be_made_is_rejected(expected: Expected, told: str) -> None:
-    with pytest.raises(SandboxError, match=f"orders-3: {told} came otherwise"):
+def test_what_was_not_to_be_made_is_rejected(expected: Expected, error: str) -> None:
+    with pytest.raises(SandboxError, match=f"orders-3: {error} came otherwise"):
         episode(WHERE, expected, seen(batch(0, 3, 10)))
 
 

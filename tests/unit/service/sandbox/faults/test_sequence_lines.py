@@ -31,7 +31,7 @@ def rejection(**changes: object) -> Rejection:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "expected"),
     [
         pytest.param(TEXTBOOK, rejection(), id="out of order"),
         pytest.param(
@@ -86,9 +86,9 @@ def rejection(**changes: object) -> Rejection:
     ],
 )
 def test_a_line_tells_of_a_rejected_batch_of_its_partition(
-    line: str, told: Rejection | None
+    line: str, expected: Rejection | None
 ) -> None:
-    assert rejection_in(line, BROKER, WHERE) == told
+    assert rejection_in(line, BROKER, WHERE) == expected
 
 
 def test_a_batch_of_an_older_epoch_is_no_gap() -> None:

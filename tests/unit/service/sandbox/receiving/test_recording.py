@@ -40,7 +40,7 @@ def sent(secret: SigningSecret | None = MINE) -> tuple[Mapping[str, str], bytes]
 
 
 @pytest.mark.parametrize(
-    ("signed_with", "secrets", "seconds_later", "found"),
+    ("signed_with", "secrets", "seconds_later", "expected"),
     [
         pytest.param(MINE, [MINE], 0, Signature.VERIFIED, id="its own"),
         pytest.param(MINE, [OTHER, MINE], 0, Signature.VERIFIED, id="one of two"),
@@ -56,20 +56,20 @@ def test_a_signature_is_checked_as_the_standard_says(
     signed_with: SigningSecret | None,
     secrets: list[SigningSecret],
     seconds_later: int,
-    found: Signature,
+    expected: Signature,
 ) -> None:
     headers, body = sent(signed_with)
     now = NOON + timedelta(seconds=seconds_later)
-    assert check(headers, body, secrets=secrets, now=now) is found
+    assert check(headers, body, secrets=secrets, now=now) is expected
 
 
 def test_a_changed_body_or_a_time_that_is_none_is_rejected() -> None:
     headers, body = sent()
     assert check(headers, body + b" ", secrets=[MINE], now=NOON) is Signature.WRONG
     never = {**headers, "webhook-timestamp": "9" * 30}
-    made = MINE.signature(f"{WEBHOOK_ID}.{'9' * 30}.".encode() + body)
-    found = check({**never, "webhook-signature": made}, body, secrets=[MINE], now=NOON)
-    assert found is Signature.UNTIMELY
+    signature = MINE.signature(f"{WEBHOOK_ID}.{'9' * 30}.".encode() + body)
+    result = check({**never, "webhook-signature": signature}, body, secrets=[MINE], now=NOON)
+    assert result is Signature.UNTIMELY
 
 
 def recorded(*, fail: int = 0, secrets: tuple[SigningSecret, ...] = ()) -> tuple[Recorder, Any]:
@@ -82,7 +82,7 @@ def test_the_first_requests_fail_and_the_same_id_comes_again() -> None:
     headers, body = sent()
     answers = [recorder.take("/", headers, body) for _ in range(4)]
     assert answers == [500, 500, 200, 200]
-    assert [(one.number, one.attempt, one.is_repeat) for one in got] == [
+    assert [(request.number, request.attempt, request.is_repeat) for request in got] == [
         (1, 1, False),
         (2, 2, False),
         (3, 3, False),  # it had not been taken
@@ -124,7 +124,7 @@ def test_what_could_not_be_recorded_is_not_taken() -> None:
         recorder.take("/", *sent())
     sink.is_full = False
     assert recorder.take("/", *sent()) == HTTPStatus.OK
-    assert [one.is_repeat for one in got] == [False]
+    assert [request.is_repeat for request in got] == [False]
 
 
 @pytest.mark.parametrize("kind", EVERY)
@@ -132,9 +132,9 @@ def test_every_form_that_is_sent_is_read(kind: str) -> None:
     receiver = EVERY[kind]
     body = body_of(receiver, notification())
     post = post_of(receiver, body, webhook_id=WEBHOOK_ID, at=NOON)
-    told = parse_body(document_of(post.body))
-    assert told.kind is Kind(kind)
-    assert "hanging" in told.title.lower()
+    parsed = parse_body(document_of(post.body))
+    assert parsed.kind is Kind(kind)
+    assert "hanging" in parsed.title.lower()
 
 
 @pytest.mark.parametrize(
@@ -144,15 +144,15 @@ def test_every_form_that_is_sent_is_read(kind: str) -> None:
         ([alert(0, ended=60)], "[RESOLVED:1] hanging_transaction cluster=default"),
     ],
 )
-def test_a_webhook_is_told_in_one_line(alerts: list[Any], title: str) -> None:
-    told = parse_body(document_of(body_of(webhook(), notification(*alerts))))
-    assert told.title == title
-    assert told.reason == "first notification"
+def test_a_webhook_is_one_line(alerts: list[Any], title: str) -> None:
+    parsed = parse_body(document_of(body_of(webhook(), notification(*alerts))))
+    assert parsed.title == title
+    assert parsed.reason == "first notification"
 
 
 @pytest.mark.parametrize(
     "body",
     [b"", b"\xff", b"[]", b"[1]", b'{"alerts": 1}', b'{"alerts": [{}], "groupLabels": {}}', b"[" * 9999],
 )  # fmt: skip
-def test_what_has_no_form_that_is_known_is_told_as_such(body: bytes) -> None:
+def test_an_unknown_format_is_reported_as_such(body: bytes) -> None:
     assert parse_body(document_of(body)).kind is Kind.OTHER

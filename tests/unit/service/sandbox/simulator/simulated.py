@@ -51,7 +51,9 @@ class Days:
         self, pipeline: Pipeline = PIPELINE, *occasions: Occasion, days: int = 1, day: date = DAY
     ) -> None:
         self.pipeline = pipeline
-        self.grids = [day_grid(day + timedelta(days=one), ZONE, STEP_MS) for one in range(days)]
+        self.grids = [
+            day_grid(day + timedelta(days=number), ZONE, STEP_MS) for number in range(days)
+        ]
         self.block = Block([7], [pipeline], occasions)
         self.values: Values = np.concatenate([self.block.day(grid) for grid in self.grids], axis=1)
         self.times_ms = np.concatenate([grid.times_ms for grid in self.grids])
@@ -60,8 +62,8 @@ class Days:
         row = len(PER_PARTITION) * self.pipeline.partitions
         if metric is not Metric.RECORD_ERROR_RATE:
             row = len(PER_PARTITION) * partition + PER_PARTITION.index(metric)
-        found: Values = self.values[row]
-        return found
+        values: Values = self.values[row]
+        return values
 
     def within(self, occasion: Occasion, spare_ms: int = 0) -> NDArray[np.bool_]:
         """Return which samples have their whole step, and so much before it, in an occasion."""

@@ -23,22 +23,22 @@ HOUR_MS = 3_600_000
 
 def simulated(seed: int = 3, series: int = 60) -> dict[int, NDArray[np.float32]]:
     """Return all samples of a week by series."""
-    made = Simulation(SimulationRequest(seed=seed, series=series, weeks=1, end=END))
+    simulation = Simulation(SimulationRequest(seed=seed, series=series, weeks=1, end=END))
     parts: dict[int, list[NDArray[np.float32]]] = {}
-    for _, blocks in made.days():
+    for _, blocks in simulation.days():
         for block in blocks:
-            for one, row in zip(block.series_id.tolist(), block.values, strict=True):
-                parts.setdefault(one, []).append(row)
-    return {one: np.concatenate(rows) for one, rows in parts.items()}
+            for series_id, row in zip(block.series_id.tolist(), block.values, strict=True):
+                parts.setdefault(series_id, []).append(row)
+    return {series_id: np.concatenate(rows) for series_id, rows in parts.items()}
 
 
 def test_the_same_seed_makes_the_same_weeks_and_another_one_others() -> None:
     first, again, other = simulated(), simulated(), simulated(seed=4)
-    assert {one: row.tobytes() for one, row in first.items()} == {
-        one: row.tobytes() for one, row in again.items()
+    assert {series_id: row.tobytes() for series_id, row in first.items()} == {
+        series_id: row.tobytes() for series_id, row in again.items()
     }
     shared = first.keys() & other.keys()
-    assert any(first[one].tobytes() != other[one].tobytes() for one in shared)
+    assert any(first[series_id].tobytes() != other[series_id].tobytes() for series_id in shared)
 
 
 def test_a_simulation_has_as_many_series_as_wanted() -> None:
@@ -46,10 +46,10 @@ def test_a_simulation_has_as_many_series_as_wanted() -> None:
 
 
 def test_more_series_leave_the_first_ones_as_they_are() -> None:
-    wanted = [SimulationRequest(seed=3, series=many, weeks=1, end=END) for many in (60, 200)]
-    few, many = (Simulation(one) for one in wanted)
+    requests = [SimulationRequest(seed=3, series=many, weeks=1, end=END) for many in (60, 200)]
+    few, many = (Simulation(request) for request in requests)
     assert many.series[:60] == few.series
-    assert [one for one in many.occasions if one in few.occasions] == few.occasions
+    assert [occasion for occasion in many.occasions if occasion in few.occasions] == few.occasions
 
 
 def test_offsets_of_a_group_fit_together() -> None:
@@ -124,22 +124,22 @@ def test_what_waits_is_what_step_by_step_waits() -> None:
     for step in range(200):
         queue = np.maximum(queue + arrivals[:, step] - capacity[:, step], 0)
         expected.append(queue)
-    found = waiting(arrivals, capacity, np.array([3.0, 0.0]))
-    np.testing.assert_allclose(found, np.stack(expected, axis=1), atol=1e-9)
+    result = waiting(arrivals, capacity, np.array([3.0, 0.0]))
+    np.testing.assert_allclose(result, np.stack(expected, axis=1), atol=1e-9)
 
 
 def test_seconds_behind_are_by_when_the_next_record_came() -> None:
     ends = np.array([0, 10, 10, 20, 40])
     times = np.arange(5, dtype=np.int64) * 10_000
     committed = np.array([5, 10, 40])  # half of the second step's; the third step's first; all
-    found = seconds_behind(ends, times, committed)
-    np.testing.assert_allclose(found, [20 - 5, 30 - 20, 0])
+    seconds = seconds_behind(ends, times, committed)
+    np.testing.assert_allclose(seconds, [20 - 5, 30 - 20, 0])
 
 
 def test_an_outage_hides_all_and_the_rates_of_the_next_sample() -> None:
-    made = Simulation(SimulationRequest(seed=3, series=40, weeks=2, end=END))
-    outage = made.outages[0]
-    by_day = dict(made.days())
+    simulation = Simulation(SimulationRequest(seed=3, series=40, weeks=2, end=END))
+    outage = simulation.outages[0]
+    by_day = dict(simulation.days())
     at = next(
         day
         for day, (first, *_) in by_day.items()
@@ -150,37 +150,39 @@ def test_an_outage_hides_all_and_the_rates_of_the_next_sample() -> None:
     hidden = (times >= outage.start_ms) & (times < outage.end_ms)
     assert np.isnan(values[:, hidden]).all()
     next_one = np.flatnonzero(hidden)[-1] + 1
-    metrics = [one.metric for one in made.series]
+    metrics = [series.metric for series in simulation.series]
     lag, rate = metrics.index(Metric.READ_COMMITTED_LAG), metrics.index(Metric.PRODUCE_RATE)
     assert np.isnan(values[rate, next_one])
     assert not np.isnan(values[lag, next_one])
 
 
 def test_the_labels_tell_all_that_happens() -> None:
-    made = Simulation(SimulationRequest(seed=3, series=200, weeks=4, end=END))
-    told = labels_of(made)
-    kinds = {one["kind"] for one in told["occasions"]}
-    seen = [one for one in made.occasions if made.is_visible(one)]
-    assert len(told["occasions"]) == len(seen) + len(made.outages)
-    assert {one.pipeline for one in made.occasions if one not in seen} <= {len(made.pipelines) - 1}
+    simulation = Simulation(SimulationRequest(seed=3, series=200, weeks=4, end=END))
+    labels = labels_of(simulation)
+    kinds = {occasion["kind"] for occasion in labels["occasions"]}
+    seen = [occasion for occasion in simulation.occasions if simulation.is_visible(occasion)]
+    assert len(labels["occasions"]) == len(seen) + len(simulation.outages)
+    assert {occasion.pipeline for occasion in simulation.occasions if occasion not in seen} <= {
+        len(simulation.pipelines) - 1
+    }
     assert {Kind.DEPLOY, Kind.REBALANCE, Kind.COLLECTOR_OUTAGE} <= kinds
-    assert [one["at"] for one in told["clock_changes"]] == [
+    assert [occasion["at"] for occasion in labels["clock_changes"]] == [
         "2026-03-29T01:00:00+00:00",
         "2026-03-08T07:00:00+00:00",
     ]
-    starts = [one["start_ms"] for one in told["occasions"]]
+    starts = [occasion["start_ms"] for occasion in labels["occasions"]]
     assert starts == sorted(starts)
-    assert told["first_day"] == (END - timedelta(days=27)).isoformat()
+    assert labels["first_day"] == (END - timedelta(days=27)).isoformat()
 
 
 def test_an_incident_has_no_deploy_near_it() -> None:
-    made = Simulation(SimulationRequest(seed=5, series=300, weeks=8, end=DAY))
-    incidents = [one for one in made.occasions if one.is_incident]
-    assert {one.kind for one in incidents} >= {Kind.SURGE, Kind.POISON_PILL}
-    for one in incidents:
+    simulation = Simulation(SimulationRequest(seed=5, series=300, weeks=8, end=DAY))
+    incidents = [incident for incident in simulation.occasions if incident.is_incident]
+    assert {incident.kind for incident in incidents} >= {Kind.SURGE, Kind.POISON_PILL}
+    for incident in incidents:
         assert not any(
-            other.pipeline == one.pipeline
+            other.pipeline == incident.pipeline
             and other.kind in (Kind.DEPLOY, Kind.REBALANCE)
-            and one.start_ms - HOUR_MS < other.start_ms < one.end_ms + 4 * HOUR_MS
-            for other in made.occasions
+            and incident.start_ms - HOUR_MS < other.start_ms < incident.end_ms + 4 * HOUR_MS
+            for other in simulation.occasions
         )

@@ -1,4 +1,4 @@
-"""Errors are told apart, and a client that is beyond use is made anew."""
+"""Errors are classified, and a client that is unusable is made anew."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_retriable_call_is_repeated() -> None:
 @pytest.mark.parametrize(
     ("retriable", "seconds", "goes_on"),
     [(False, 10, True), (True, 0, True), (True, 10, False)],
-    ids=["not retriable", "time is over", "told to stop"],
+    ids=["not retriable", "time is over", "stopped"],
 )
 def test_a_call_is_given_up(retriable: bool, seconds: float, goes_on: bool) -> None:  # noqa: FBT001 - cases
     calls, call = failing(99, error_of(KafkaError._TIMED_OUT, retriable=retriable))  # noqa: SLF001 - its public name

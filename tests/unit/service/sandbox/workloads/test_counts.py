@@ -8,7 +8,7 @@ from service.sandbox.workloads.counts import Counts, Tally
 
 
 def test_every_total_is_summed() -> None:
-    one = Counts(
+    counts = Counts(
         sent=1,
         acknowledged=2,
         failed=3,
@@ -17,7 +17,7 @@ def test_every_total_is_summed() -> None:
         transactions_aborted=6,
         restarts=7,
     )
-    assert one + one == Counts(
+    assert counts + counts == Counts(
         sent=2,
         acknowledged=4,
         failed=6,

@@ -12,7 +12,7 @@ from rules.errors import SandboxError
 from service.sandbox.workloads.counts import Counts
 from service.sandbox.workloads.java_tool import (
     LineReader,
-    is_telling,
+    is_cause_line,
     java_security,
     parse_event,
 )
@@ -94,10 +94,10 @@ def test_other_text_is_no_event(line: str) -> None:
     assert parse_event(line) is None
 
 
-def test_the_cause_tells_and_a_stack_frame_does_not() -> None:
-    assert is_telling("Caused by: org.apache.kafka.common.config.ConfigException: acks")
+def test_a_cause_line_is_no_stack_frame() -> None:
+    assert is_cause_line("Caused by: org.apache.kafka.common.config.ConfigException: acks")
     frame = "\tat org.apache.kafka.tools.VerifiableProducer.main(VerifiableProducer.java:526)"
-    assert not any(is_telling(line) for line in (frame, "\t... 12 more", "  "))
+    assert not any(is_cause_line(line) for line in (frame, "\t... 12 more", "  "))
 
 
 def test_no_security_stays_no_security() -> None:

@@ -28,13 +28,13 @@ def test_what_passes_is_tried_again() -> None:
     assert codes == []
 
 
-def test_what_does_not_pass_is_told_at_once() -> None:
+def test_a_permanent_rejection_is_raised_at_once() -> None:
     codes = [FENCED, 0]
     with pytest.raises(RejectedError, match="PRODUCER_FENCED"):
         patiently(lambda: require("it", codes.pop(0)))
     assert codes == [0]
 
 
-def test_the_last_rejection_is_told_when_the_time_is_over() -> None:
+def test_the_last_rejection_is_raised_after_the_timeout() -> None:
     with pytest.raises(RejectedError, match="NOT_COORDINATOR"):
         patiently(lambda: require("it", NOT_COORDINATOR), seconds=0)

@@ -1,4 +1,4 @@
-"""A workload ends when told or at its bound, and its thread never dies unseen."""
+"""A workload ends when it is stopped or at its bound, and its thread never dies unseen."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_it_ends_at_its_time() -> None:
         assert load.wait(10)
 
 
-def test_it_ends_when_told_and_leaves_no_thread() -> None:
+def test_it_ends_when_stopped_and_leaves_no_thread() -> None:
     before = set(threading.enumerate())
     with Counting(topic="t") as load:
         assert not load.wait(0)
@@ -87,7 +87,7 @@ def test_the_blocks_own_error_comes_first() -> None:
     assert caught.value.__notes__ == ["and counting: gone"]
 
 
-def test_a_hanging_thread_is_told() -> None:
+def test_a_hanging_thread_is_reported() -> None:
     release = threading.Event()
     load = Counting(topic="t", hangs_until=release)
     load.start()

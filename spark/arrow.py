@@ -1,8 +1,8 @@
 """`DataFrame.mapInArrow` where there is no pandas.
 
-PySpark 4.3 makes the function of `mapInArrow` by `pandas_udf`, which rejects to work without pandas
-although neither side of Arrow's batches ever uses it (the same is left out of `arrow_udf`). What
-follows is that method without the check; pandas would be 60 MB for a line that asks for its version.
+PySpark 4.3 makes the function of `mapInArrow` by `pandas_udf`, which fails without pandas although
+neither side of Arrow's batches ever uses it (`arrow_udf` has no such check). What follows is that method
+without the check; pandas would be 60 MB for a line that reads its version.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def map_in_arrow(
 ) -> DataFrame:
     """Return what the function makes of each partition's batches, as `DataFrame.mapInArrow` does."""
     kind = PythonEvalType.SQL_MAP_ARROW_ITER_UDF
-    made = vectorized_udf(function, returnType=schema, functionType=kind)
-    column = made(*[frame[name] for name in frame.columns])
+    udf = vectorized_udf(function, returnType=schema, functionType=kind)
+    column = udf(*[frame[name] for name in frame.columns])
     mapped = frame._jdf.mapInArrow(column._jc, False, None)  # noqa: SLF001 - as PySpark's own
     return DataFrame(mapped, frame.sparkSession)

@@ -1,8 +1,8 @@
-"""One bucket's night: samples, masks and states of before become the bucket's file of the run.
+"""One bucket of a baseline run: samples, masks and earlier states become the bucket's file of the run.
 
-What a file cannot tell is no reason to lose what is known: where samples or masks are damaged, the
-series of that bucket have a day without data. Where the states themselves are damaged the night
-cannot go on, because nobody knows what they were.
+A damaged file must not lose what was learnt: where samples or masks are damaged, the series of that bucket
+have a day without data. Where the states themselves are damaged the run fails, because they cannot be
+rebuilt from it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ READ, ADVANCE, WRITE = "read", "advance", "write"  # stages; seconds of one core
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BucketOutcome:
-    """What became of a bucket: `run` or why there is none."""
+    """The outcome of a bucket: its `run`, or why there is none."""
 
     run: BucketRun | None = None
     broken: str | None = None
@@ -51,23 +51,23 @@ class BucketOutcome:
         return cls(run=run, broken=read["broken"], seconds=read["seconds"])
 
 
-def make_bucket(night: RunInputs, bucket: int) -> BucketOutcome:
-    """Make a bucket's file; making it again makes the same one.
+def make_bucket(inputs: RunInputs, bucket: int) -> BucketOutcome:
+    """Make a bucket's file; repeated, it makes the same one.
 
     Raises:
-        OSError: a file cannot be read or written now; another time it may.
+        OSError: a file cannot be read or written now; a later try may succeed.
     """
     pa.set_cpu_count(1)  # the other cores have buckets of their own
-    work = _Work(night, bucket)
+    work = _Work(inputs, bucket)
     try:
-        run = _made(work)
+        run = _make(work)
     except BrokenRunError as exc:
         return BucketOutcome(broken=str(exc))
     return BucketOutcome(run=run, seconds=work.seconds)
 
 
-def _made(work: _Work) -> BucketRun:
-    """Make a bucket: what can be read the second time is not damaged, a disk or a store has failed."""
+def _make(work: _Work) -> BucketRun:
+    """Make a bucket; a file that fails once and can be read then is not damaged: a disk or a store failed."""
     with suppress(DamagedError):
         return work.make(damaged=None)
     try:
@@ -80,10 +80,10 @@ def _made(work: _Work) -> BucketRun:
 
 
 class _Work:
-    def __init__(self, night: RunInputs, bucket: int) -> None:
-        self._night, self._bucket = night, bucket
-        self._place = Place(night.history)
-        self._calendar = civil_day(night.day, night.zone)
+    def __init__(self, inputs: RunInputs, bucket: int) -> None:
+        self._inputs, self._bucket = inputs, bucket
+        self._place = Place(inputs.history)
+        self._calendar = civil_day(inputs.day, inputs.zone)
         self._settings = BaselineSettings()
         self._file = bucket_file(bucket)
         self._clock = time.perf_counter()
@@ -93,45 +93,45 @@ class _Work:
         """Make the file; a damaged bucket has no samples."""
         self._clock = time.perf_counter()
         masks = self._masks(damaged)
-        folder = day_folder(self._night.day)
+        folder = day_folder(self._inputs.day)
         samples = Rows(self._place, None if damaged else f"{folder}/{self._file}", SAMPLES)
-        name = f"{run_folder(self._night.day, self._night.id)}/{self._file}"
+        name = f"{run_folder(self._inputs.day, self._inputs.id)}/{self._file}"
         with writing_run(self._place, name) as writer:
             for step in steps(samples, self._states()):
-                self._took(READ)
-                writer.add(self._advanced(step, masks, self._calendar))
-                self._took(WRITE)
-            told = writer.reported(self._bucket, damaged)
-        self._took(WRITE)
-        return told
+                self._add_time(READ)
+                writer.add(self._advance(step, masks, self._calendar))
+                self._add_time(WRITE)
+            run = writer.reported(self._bucket, damaged)
+        self._add_time(WRITE)
+        return run
 
     def confirm(self, damage: DamagedError) -> None:
-        """See that a damaged file is what it was when the run's id was made.
+        """Check that a damaged file is the one that the run's id was computed from.
 
         Raises:
-            OSError: it could be read then; now it cannot, or somebody changes it.
+            OSError: it was changed meanwhile, or cannot be read now.
         """
         for folder in (day_folder, masks_folder):
-            name = f"{folder(self._night.day)}/{self._file}"
-            if not is_as_it_was(self._place, self._night, name):
+            name = f"{folder(self._inputs.day)}/{self._file}"
+            if not is_as_it_was(self._place, self._inputs, name):
                 raise OSError(f"{name} was changed while it was read: {damage}") from damage
 
-    def _advanced(self, step: Step, masks: Masks, calendar: CivilDay) -> pa.Table:
+    def _advance(self, step: Step, masks: Masks, calendar: CivilDay) -> pa.Table:
         tables, places = [], []
         for block in blocks(step, calendar, masks):
-            self._took(READ)
+            self._add_time(READ)
             states, baselines = advance(block.states, block.day, calendar, self._settings)
-            self._took(ADVANCE)
+            self._add_time(ADVANCE)
             tables.append(run_rows(states, baselines))
             places.append(block.place[baselines.is_kept])
-            self._took(WRITE)
+            self._add_time(WRITE)
         order = np.concatenate(places)
         rows = pa.concat_tables(tables)
         is_in_order = bool((np.diff(order) > 0).all())
         return rows if is_in_order else rows.take(pa.array(np.argsort(order)))
 
     def _masks(self, damaged: str | None) -> Masks:
-        name = f"{masks_folder(self._night.day)}/{self._file}"
+        name = f"{masks_folder(self._inputs.day)}/{self._file}"
         rows = Rows(self._place, None if damaged else name, MASKS)
         parts = []
         while not rows.is_empty:
@@ -139,7 +139,7 @@ class _Work:
         return Masks.of(pa.concat_tables([MASKS.empty_table(), *parts]))
 
     def _states(self) -> Rows:
-        before = self._night.previous
+        before = self._inputs.previous
         if before is None:
             return Rows(self._place, None, STATES)
         name = f"{run_folder(before.day, before.id)}/{self._file}"
@@ -149,7 +149,7 @@ class _Work:
             raise BrokenRunError(f"{name}: it has {states.count} rows of {expected}")
         return states
 
-    def _took(self, stage: str) -> None:
+    def _add_time(self, stage: str) -> None:
         now = time.perf_counter()
         self.seconds[stage] += now - self._clock
         self._clock = now

@@ -1,4 +1,4 @@
-"""What Spark's long texts say, in one line."""
+"""Extracts the cause from Spark's long error texts, in one line."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ _NOT_THE_CAUSE: Final = ("PythonException", "SparkException", "Py4JJavaError")
 
 
 def why(exc: BaseException) -> str:
-    """Return what Spark's long text says in one line: what was raised in the task, if anything was."""
+    """Return the cause in one line: the exception raised in the task, if there is one."""
     text = str(exc)
     raised = [
-        f"{kind.rpartition('.')[2]}: {told}"
-        for kind, told in _RAISED.findall(text)
+        f"{kind.rpartition('.')[2]}: {message}"
+        for kind, message in _RAISED.findall(text)
         if not kind.endswith(_NOT_THE_CAUSE)
     ]
     first = next((line for line in text.splitlines() if line.strip()), type(exc).__name__)
     return (raised[0] if raised else first)[:MOST_CHARACTERS]
 
 
-def with_word_of_java(told: str, written: str) -> str:
-    """Return why Spark did not start, with what Java wrote about it where only that tells.
+def with_word_of_java(cause: str, written: str) -> str:
+    """Return why Spark did not start, with Java's own words where only those name the cause.
 
     Args:
-        told: the cause as the job knows it.
+        cause: the cause that the job reported.
         written: standard error of the job, of the launcher and of the JVM.
     """
-    if STOPPED in told and (reason := _GAVE_UP.search(written)):
-        return f"{told} Spark: {reason[1].strip()}"[:MOST_CHARACTERS]
-    if NO_JVM not in told:
-        return told
+    if STOPPED in cause and (reason := _GAVE_UP.search(written)):
+        return f"{cause} Spark: {reason[1].strip()}"[:MOST_CHARACTERS]
+    if NO_JVM not in cause:
+        return cause
     word = next((line for line in written.splitlines() if not _NOISE.search(line)), None)
-    return told if word is None else f"{told} Java: {word.strip()}"[:MOST_CHARACTERS]
+    return cause if word is None else f"{cause} Java: {word.strip()}"[:MOST_CHARACTERS]

@@ -18,14 +18,14 @@ from rules.baseline.baseline_run import DIGEST_BYTES
 
 
 class RowDigest:
-    """Takes batches of some columns, in order."""
+    """A digest of some columns, fed with batches in order."""
 
     def __init__(self, columns: Sequence[str]) -> None:
         self._columns = {str(name): _ColumnDigest() for name in columns}
         self.rows = 0
 
     def add(self, batch: pa.RecordBatch | pa.Table) -> None:
-        """Take the next rows; columns that are not asked for are left out.
+        """Add the next rows; other columns than those of the digest are ignored.
 
         Raises:
             KeyError: a column is missing.

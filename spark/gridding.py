@@ -1,4 +1,4 @@
-"""Puts packed rows on the grid of a civil day, as the night's core takes them.
+"""Puts packed rows on the grid of a civil day, as the core of a baseline run takes them.
 
 Series with the same step go together; where a series has several rows the grid is that of its
 coarsest, and the last sample that was measured in a cell counts. A step that does not divide a
@@ -26,14 +26,14 @@ from spark.reading import BrokenRunError, DamagedError, Step
 SILENT_STEP_MS: Final = 30_000  # of series without a sample
 BLOCK_SERIES: Final = 256
 BLOCK_SAMPLES: Final = BLOCK_SERIES * 2880  # a day at 30 s; with shorter steps fewer series
-METRIC_NAMES: Final = pa.array([one.value for one in METRICS])
+METRIC_NAMES: Final = pa.array([each_metric.value for each_metric in METRICS])
 
 Int64s = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Masks:
-    """Windows of a bucket not to learn from, sorted by series."""
+    """Windows of a bucket that are not learnt from, sorted by series."""
 
     series_id: Int64s
     start_ms: Int64s
@@ -83,7 +83,7 @@ def blocks(step: Step, calendar: CivilDay, masks: Masks) -> Iterator[Block]:
                 metric=metric[place],
                 step_ms=step_ms,
                 values=values,
-                masked=_masked(masks, ids, calendar, step_ms),
+                masked=_mask(masks, ids, calendar, step_ms),
             )
             yield Block(place, states.take(held[place]), day)
 
@@ -126,7 +126,7 @@ def _values(
     begin, end = np.searchsorted(of_series, [place[0], place[-1] + 1]).tolist()
     chosen = np.arange(begin, end)
     to = np.searchsorted(place, of_series[begin:end]).clip(max=len(place) - 1)
-    chosen, to = (one[place[to] == of_series[begin:end]] for one in (chosen, to))
+    chosen, to = (positions[place[to] == of_series[begin:end]] for positions in (chosen, to))
     if len(to) == len(place) and _are_whole_days(rows, chosen, to, calendar, step_ms):
         begin = int(rows.first[chosen[0]])
         return rows.values[begin : begin + len(place) * width].reshape(len(place), width)
@@ -147,7 +147,7 @@ def _values(
 def _are_whole_days(
     rows: _Rows, chosen: Int64s, to: Int64s, calendar: CivilDay, step_ms: int
 ) -> bool:
-    """Whether these rows, one after another as they stand, are the grid: so it is on most days."""
+    """Whether these rows, in this order, are the grid already, as on most days."""
     return (
         np.array_equal(to, np.arange(len(to)))
         and np.array_equal(chosen, chosen[0] + np.arange(len(to)))
@@ -169,9 +169,7 @@ def _put(
     grid[cells[is_kept]] = taken[is_kept]  # of several in one cell the last stays
 
 
-def _masked(
-    masks: Masks, ids: Int64s, calendar: CivilDay, step_ms: int
-) -> NDArray[np.bool_] | None:
+def _mask(masks: Masks, ids: Int64s, calendar: CivilDay, step_ms: int) -> NDArray[np.bool_] | None:
     first = np.searchsorted(masks.series_id, ids)
     last = np.searchsorted(masks.series_id, ids, side="right")
     if not (last > first).any():
@@ -186,7 +184,7 @@ def _masked(
 
 
 def _states(step: Step) -> tuple[StateBlock, Int64s]:
-    """Return the states that there are, and for every series where its own is; -1: it has none."""
+    """Return the states, and for every series the place of its own; -1: it has none."""
     ids = step.states.column(RunColumn.SERIES_ID.value).to_numpy()
     offsets, data = _binary(step.states.column(RunColumn.STATE.value))
     if (np.diff(offsets) != STATE_BYTES).any() or (np.diff(ids) == 0).any():
@@ -202,8 +200,8 @@ def _states(step: Step) -> tuple[StateBlock, Int64s]:
 
 def _metrics(step: Step, rows: _Rows, held: Int64s) -> NDArray[np.uint8]:
     metric = np.zeros(len(step.series_id), np.uint8)
-    known = _codes(step.states.column(RunColumn.METRIC.value))
-    metric[held >= 0] = known[held[held >= 0]]
+    codes = _codes(step.states.column(RunColumn.METRIC.value))
+    metric[held >= 0] = codes[held[held >= 0]]
     metric[np.searchsorted(step.series_id, rows.series_id)] = rows.metric
     return metric
 
@@ -232,4 +230,4 @@ def _binary(column: pa.ChunkedArray) -> tuple[Int64s, memoryview]:
 def _whole_step(step_ms: int) -> int:
     """Return the least step, not shorter than this one, that divides a quarter of an hour."""
     longer = range(min(step_ms, QUARTER_MS), QUARTER_MS + 1)
-    return next(one for one in longer if QUARTER_MS % one == 0)
+    return next(step for step in longer if QUARTER_MS % step == 0)

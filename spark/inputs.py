@@ -1,4 +1,4 @@
-"""What goes into a night, as digests: equal inputs make the same run, so its id is told by them."""
+"""Inputs of a baseline run, as digests: equal inputs make the same run, so its id is derived from them."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ READERS: Final = 4  # hashing lets other threads go on
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInputs:
-    """One night's work: what the tasks have to know."""
+    """One baseline run: what the tasks have to know."""
 
     history: str  # the folder, as `Place` takes it
     day: date  # civil
     zone: str  # IANA
     buckets: int
-    previous: BaselineRun | None  # whose states it goes on from
+    previous: BaselineRun | None  # whose states it continues
     inputs: Mapping[str, str]  # digests of the files of samples and masks, by path
 
     @property
     def id(self) -> str:
-        """Return the id of the run that comes of it."""
+        """Return the id of the run."""
         previous = self.previous
-        told = {
+        content = {
             "day": self.day.isoformat(),
             "zone": self.zone,
             "buckets": self.buckets,
@@ -47,7 +47,7 @@ class RunInputs:
             "previous": None if previous is None else [previous.day.isoformat(), previous.digest],
             "inputs": dict(self.inputs),
         }
-        return digest_of(told, ID_BYTES)
+        return digest_of(content, ID_BYTES)
 
 
 def buckets_of(place: Place) -> int:
@@ -58,15 +58,15 @@ def buckets_of(place: Place) -> int:
     """
     try:
         read = json.loads(place.read(HISTORY_FILE))
-        found, buckets = read["format"], int(read["buckets"])
+        format_, buckets = read["format"], int(read["buckets"])
         is_whole = bool(read.get("is_whole", True))
     except FileNotFoundError as exc:
         raise OSError(f"there is no history in {place.url}: {HISTORY_FILE} is missing") from exc
     except (ValueError, KeyError, TypeError) as exc:
         raise OSError(f"{HISTORY_FILE} in {place.url} cannot be read: {exc}") from exc
-    if found != FORMAT:
-        told = f"history in {place.url} has the format {found}, and {FORMAT} is known here"
-        raise OSError(told)
+    if format_ != FORMAT:
+        message = f"history in {place.url} has the format {format_}, and {FORMAT} is known here"
+        raise OSError(message)
     if not is_whole:
         raise OSError(f"history in {place.url} is still being written, or that was broken off")
     return buckets
@@ -79,20 +79,20 @@ def inputs_of(place: Place, day: date, buckets: int) -> dict[str, str]:
         OSError: a file cannot be read at all.
     """
     names = [
-        f"{folder}/{one.name}"
+        f"{folder}/{file.name}"
         for folder in (day_folder(day), masks_folder(day))
-        for one in place.listed(folder)
-        if one.name in {bucket_file(bucket) for bucket in range(buckets)}
+        for file in place.listed(folder)
+        if file.name in {bucket_file(bucket) for bucket in range(buckets)}
     ]
     with ThreadPoolExecutor(READERS) as readers:
         digests = list(readers.map(lambda name: _digest(place, name), names))
     return dict(zip(names, digests, strict=True))
 
 
-def is_as_it_was(place: Place, night: RunInputs, name: str) -> bool:
-    """Whether a file has the bytes that it had when the night was planned."""
+def is_as_it_was(place: Place, inputs: RunInputs, name: str) -> bool:
+    """Whether a file has the bytes that it had when the run was planned."""
     now = None if place.find(name) is None else _digest(place, name)
-    return now == night.inputs.get(name)
+    return now == inputs.inputs.get(name)
 
 
 def _digest(place: Place, name: str) -> str:

@@ -1,9 +1,9 @@
-"""The folder of history, on a disk or in an object store: the few things that are done to its files.
+"""The folder of history, on a disk or in an object store, and the operations on its files.
 
-All of it goes through `pyarrow.fs`, in the driver as in every task, so that the night needs no Hadoop
-and no connector to reach a store. What is written appears whole or not at all: under another name
-first, flushed to the disk where that is a local one, then renamed. So whatever `run.json` names is
-there, also after a loss of power.
+All of them go through `pyarrow.fs`, in the driver as in every task, so that a baseline run needs neither
+Hadoop nor a connector to reach a store. A file appears whole or not at all: it is written under another
+name, flushed to disk if that is local, then renamed. So every file that `run.json` names exists, also after
+a loss of power.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UNFINISHED: Final = ".unfinished-"  # names that begin so are being written, or 
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Entry:
     """One file or folder."""
 
     name: str
@@ -36,7 +36,7 @@ class Place:
     """A folder in some file system; every path below is relative to it."""
 
     def __init__(self, url: str) -> None:
-        """Open it; nothing is asked yet.
+        """Open it; nothing is read yet.
 
         Args:
             url: a local path, or a URI as `pyarrow.fs.FileSystem.from_uri` takes it.
@@ -59,16 +59,16 @@ class Place:
         """Return a path as the file system takes it."""
         return f"{self.root}/{name}"
 
-    def listed(self, folder: str) -> list[Found]:
-        """Return what is in a folder, by name; nothing if it is not there."""
+    def listed(self, folder: str) -> list[Entry]:
+        """Return the entries of a folder, by name; none if it does not exist."""
         chosen = fs.FileSelector(self.path(folder), allow_not_found=True)
-        found = [_found(one) for one in self.files.get_file_info(chosen)]
-        return sorted(found, key=lambda one: one.name)
+        files = [_entry_of(info) for info in self.files.get_file_info(chosen)]
+        return sorted(files, key=lambda file: file.name)
 
-    def find(self, name: str) -> Found | None:
-        """Return what has a name; None if nothing has."""
+    def find(self, name: str) -> Entry | None:
+        """Return the entry of a name; None if there is none."""
         info = self.files.get_file_info(self.path(name))
-        return None if info.type == fs.FileType.NotFound else _found(info)
+        return None if info.type == fs.FileType.NotFound else _entry_of(info)
 
     def read(self, name: str) -> bytes:
         """Return a whole file.
@@ -80,13 +80,13 @@ class Place:
             return bytes(stream.read())
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file whole, in place of another one."""
+        """Write a file as a whole, in place of an earlier one."""
         with self.writing(name) as stream:
             stream.write(content)
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Any]:
-        """Give a stream whose content gets the name only when all of it is written."""
+        """Give a stream; its content gets the name only when all of it is written."""
         folder, _, last = self.path(name).rpartition("/")
         self.files.create_dir(folder, recursive=True)
         unfinished = f"{folder}/{UNFINISHED}{uuid.uuid4().hex}-{last}"
@@ -112,7 +112,7 @@ class Place:
             os.close(descriptor)
 
     def remove(self, name: str) -> None:
-        """Remove a file, or a folder with all that is in it; nothing happens if it is gone."""
+        """Remove a file, or a folder with its content; do nothing if it does not exist."""
         info = self.files.get_file_info(self.path(name))
         if info.type == fs.FileType.Directory:
             self.files.delete_dir(self.path(name))
@@ -120,9 +120,9 @@ class Place:
             self.files.delete_file(self.path(name))
 
 
-def _found(info: fs.FileInfo) -> Found:
+def _entry_of(info: fs.FileInfo) -> Entry:
     changed = info.mtime or datetime.fromtimestamp(0, UTC)
-    return Found(
+    return Entry(
         name=info.base_name,
         is_folder=info.type == fs.FileType.Directory,
         size=info.size or 0,

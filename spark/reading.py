@@ -28,7 +28,7 @@ class DamagedError(Exception):
 
 
 class BrokenRunError(DamagedError):
-    """The run to go on from is damaged: nobody knows what its states were."""
+    """The previous run is damaged: its states cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Rows:
         """
         self._name, self._schema, self._damage = name, schema, damage
         is_there = name is not None and place.find(name) is not None
-        self._file = self._opened(place, str(name)) if is_there else None
+        self._file = self._open(place, str(name)) if is_there else None
         self.count = 0 if self._file is None else int(self._file.metadata.num_rows)
         self._groups = iter(range(0 if self._file is None else self._file.num_row_groups))
         self._rows = schema.empty_table()
@@ -68,7 +68,7 @@ class Rows:
 
     @property
     def limit(self) -> int:
-        """Return the first series whose rows may not all be here yet."""
+        """Return the first series whose rows may not all be read yet."""
         return END if self._is_done else int(self._ids[-1])
 
     @property
@@ -102,13 +102,15 @@ class Rows:
             self.more()
         return taken
 
-    def _opened(self, place: Place, name: str) -> pq.ParquetFile:
+    def _open(self, place: Place, name: str) -> pq.ParquetFile:
         try:
             opened = pq.ParquetFile(
                 place.files.open_input_file(place.path(name)), page_checksum_verification=True
             )
-            found = opened.schema_arrow
-            wrong = [one.name for one in self._schema if _type(found, one.name) != one.type]
+            schema = opened.schema_arrow
+            wrong = [
+                field.name for field in self._schema if _type(schema, field.name) != field.type
+            ]
         except (OSError, pa.ArrowException, ValueError) as exc:
             raise self._damage(f"{self._name}: {_line(exc)}") from exc
         if wrong:
@@ -133,8 +135,8 @@ def steps(samples: Rows, states: Rows) -> Iterator[Step]:
     """
     while not (samples.is_empty and states.is_empty):
         limit = min(samples.limit, states.limit)
-        taken = [one.take(limit).combine_chunks() for one in (samples, states)]
-        ids = np.union1d(*(_plain(one.column(SERIES)) for one in taken))
+        taken = [rows.take(limit).combine_chunks() for rows in (samples, states)]
+        ids = np.union1d(*(_plain(rows.column(SERIES)) for rows in taken))
         if len(ids):
             yield Step(ids, taken[0], taken[1])
         elif limit == samples.limit and limit < END:

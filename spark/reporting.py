@@ -1,7 +1,7 @@
-"""What the job says: one JSON object per line on stdout, for whoever started it.
+"""Events of the job: one JSON object per line on stdout, for the process that started it.
 
-`{"event": "progress", ...}` while a night is made, `{"event": "night", ...}` for each one that is
-there, `{"event": "failed", "why": ...}` at most once, as the last.
+`{"event": "progress", ...}` during a baseline run, `{"event": "night", ...}` for each complete one,
+`{"event": "failed", "why": ...}` at most once, as the last.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from pyspark import SparkContext
 PROGRESS_SECONDS: Final = 2.0
 
 
-def tell(event: str, **stats: object) -> None:
-    """Say one thing now."""
+def report(event: str, **stats: object) -> None:
+    """Write one event."""
     sys.stdout.write(json.dumps({"event": event} | stats) + "\n")
     sys.stdout.flush()
 
 
 @contextmanager
 def progress(context: SparkContext, day: str) -> Iterator[None]:
-    """Say how many tasks are done, whenever that has changed."""
+    """Report how many tasks are done, whenever that has changed."""
     is_over = threading.Event()
 
     def watch() -> None:
-        told = -1
+        reported = -1
         while not is_over.wait(PROGRESS_SECONDS):
             done, tasks = _tasks(context)
-            if tasks and done != told:
-                told = done
-                tell("progress", day=day, done=done, of=tasks)
+            if tasks and done != reported:
+                reported = done
+                report("progress", day=day, done=done, of=tasks)
 
     watcher = threading.Thread(target=watch, name="progress", daemon=True)
     watcher.start()
@@ -51,5 +51,7 @@ def _tasks(context: SparkContext) -> tuple[int, int]:
     stages = [
         tracker.getStageInfo(getActiveStageId) for getActiveStageId in tracker.getActiveStageIds()
     ]
-    known = [stage for stage in stages if stage is not None]
-    return sum(one.numCompletedTasks for one in known), sum(one.numTasks for one in known)
+    running = [stage for stage in stages if stage is not None]
+    return sum(stage_info.numCompletedTasks for stage_info in running), sum(
+        stage_info.numTasks for stage_info in running
+    )

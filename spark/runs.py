@@ -1,4 +1,4 @@
-"""The runs that there are in a folder of history; a run without its record is none."""
+"""The runs in a folder of history; one without its record does not count."""
 
 from __future__ import annotations
 
@@ -31,40 +31,40 @@ class KeptRun:
 
 
 def days_of(place: Place, folder: str) -> list[date]:
-    """Return the days that a folder has, in order; names that tell none are left out."""
-    found = (_day(one.name) for one in place.listed(folder) if one.is_folder)
-    return sorted(day for day in found if day is not None)
+    """Return the days of a folder, in order; names without a date are left out."""
+    days = (_day(folder_.name) for folder_ in place.listed(folder) if folder_.is_folder)
+    return sorted(day for day in days if day is not None)
 
 
 def run_of(place: Place, day: date) -> KeptRun | None:
-    """Return a day's run: of several the one whose record was written last.
+    """Return a day's run; of several, the one whose record was written last.
 
     Raises:
         OSError: the folder cannot be read.
     """
-    found = []
-    for one in place.listed(runs_folder(day)):
-        if one.is_folder and one.name.startswith(RUN):
-            run = read_run(place, day, one.name.removeprefix(RUN))
-            found += [] if run is None else [run]
-    return max(found, key=lambda one: (one.made_at, one.run.id), default=None)
+    runs = []
+    for file in place.listed(runs_folder(day)):
+        if file.is_folder and file.name.startswith(RUN):
+            run = read_run(place, day, file.name.removeprefix(RUN))
+            runs += [] if run is None else [run]
+    return max(runs, key=lambda stored: (stored.made_at, stored.run.id), default=None)
 
 
 def read_run(place: Place, day: date, run_id: str) -> KeptRun | None:
     """Return a complete run; None if there is none of this id, or its record is torn."""
     name = f"{run_folder(day, run_id)}/{RUN_FILE}"
-    found = place.find(name)
-    if found is None:
+    record = place.find(name)
+    if record is None:
         return None
     try:
         run = BaselineRun.from_json(place.read(name).decode())
     except ValueError:  # torn, or of another format: it is made again
         return None
-    return KeptRun(run=run, made_at=found.changed) if run.id == run_id else None
+    return KeptRun(run=run, made_at=record.changed) if run.id == run_id else None
 
 
 def is_whole(place: Place, run: BaselineRun) -> bool:
-    """Whether all rows of a run can be read and are those of its record: it reads all of them."""
+    """Whether all rows of a run can be read and match the digests of its record."""
     folder = run_folder(run.day, run.id)
     try:
         return all(
@@ -76,21 +76,21 @@ def is_whole(place: Place, run: BaselineRun) -> bool:
 
 
 def _has_its_rows(place: Place, name: str, bucket: BucketRun) -> bool:
-    told, states = RowDigest(PUBLISHED), RowDigest(REMEMBERED)
+    published, states = RowDigest(PUBLISHED), RowDigest(REMEMBERED)
     with (
         place.files.open_input_file(place.path(name)) as source,
         pq.ParquetFile(source, page_checksum_verification=True) as opened,
     ):
         for group in range(opened.num_row_groups):
             rows = opened.read_row_group(group, columns=[*dict.fromkeys([*PUBLISHED, *REMEMBERED])])
-            told.add(rows)
+            published.add(rows)
             states.add(rows)
-    return (told.hex(), states.hex()) == (bucket.digest, bucket.state_digest)
+    return (published.hex(), states.hex()) == (bucket.digest, bucket.state_digest)
 
 
 def last_run(place: Place, before: date) -> KeptRun | None:
     """Return the run of the last day that has one, before a day."""
-    for day in reversed([one for one in days_of(place, RUNS) if one < before]):
+    for day in reversed([candidate for candidate in days_of(place, RUNS) if candidate < before]):
         run = run_of(place, day)
         if run is not None:
             return run
@@ -98,14 +98,14 @@ def last_run(place: Place, before: date) -> KeptRun | None:
 
 
 def keep_only(place: Place, run: BaselineRun) -> None:
-    """Remove what else there is of the run's day: older runs, and what was left behind."""
-    for one in place.listed(runs_folder(run.day)):
-        if one.name != f"{RUN}{run.id}":
-            remove_run(place, f"{runs_folder(run.day)}/{one.name}")
+    """Remove all other files of the run's day: older runs, and unfinished ones."""
+    for file in place.listed(runs_folder(run.day)):
+        if file.name != f"{RUN}{run.id}":
+            remove_run(place, f"{runs_folder(run.day)}/{file.name}")
     folder = run_folder(run.day, run.id)
-    for one in place.listed(folder):
-        if one.name.startswith(UNFINISHED):
-            place.remove(f"{folder}/{one.name}")
+    for file in place.listed(folder):
+        if file.name.startswith(UNFINISHED):
+            place.remove(f"{folder}/{file.name}")
 
 
 def remove_run(place: Place, folder: str) -> None:
@@ -114,9 +114,9 @@ def remove_run(place: Place, folder: str) -> None:
     place.remove(folder)
 
 
-def remove_older(place: Place, days: Sequence[date], kept: int) -> int:
-    """Remove the runs of all but the last days that have some; return how many days went."""
-    gone = sorted(days)[:-kept]
+def remove_older(place: Place, days: Sequence[date], keep: int) -> int:
+    """Remove the runs of all but the last `keep` days; return how many days were removed."""
+    gone = sorted(days)[:-keep]
     for day in gone:
         _remove_day(place, day)
     return len(gone)
@@ -124,15 +124,15 @@ def remove_older(place: Place, days: Sequence[date], kept: int) -> int:
 
 def remove_later(place: Place, day: date) -> list[date]:
     """Remove the runs of all days after one; return those days."""
-    gone = [one for one in days_of(place, RUNS) if one > day]
-    for one in gone:
-        _remove_day(place, one)
+    gone = [later for later in days_of(place, RUNS) if later > day]
+    for later in gone:
+        _remove_day(place, later)
     return gone
 
 
 def _remove_day(place: Place, day: date) -> None:
-    for one in place.listed(runs_folder(day)):
-        remove_run(place, f"{runs_folder(day)}/{one.name}")
+    for file in place.listed(runs_folder(day)):
+        remove_run(place, f"{runs_folder(day)}/{file.name}")
     place.remove(runs_folder(day))
 
 

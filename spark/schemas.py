@@ -1,4 +1,4 @@
-"""The Arrow schemas of history's files and of a run's, and what a task tells of its buckets.
+"""The Arrow schemas of history's files, of a run's files, and of the outcome of a task's buckets.
 
 Grains: samples, one row per series, stretch and day; masks, one row per series and window; a run, one
 row per series. Columns and units are those of `rules.baseline.packed`.
@@ -61,5 +61,7 @@ RUN: Final = pa.schema(
 PUBLISHED: Final = tuple(name for name in RUN.names if name != RunColumn.STATE)  # `digest`
 REMEMBERED: Final = (RunColumn.SERIES_ID.value, RunColumn.STATE.value)  # `state_digest`
 
-TOLD: Final = "bucket int, outcome string"  # one row per bucket: a bucket.BucketOutcome as JSON
+OUTCOME_SCHEMA: Final = (
+    "bucket int, outcome string"  # one row per bucket: a bucket.BucketOutcome as JSON
+)
 OUTCOME_ARROW: Final = pa.schema([("bucket", pa.int32()), ("outcome", pa.string())])

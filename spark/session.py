@@ -1,4 +1,4 @@
-"""The Spark session of the night: small, quiet, in UTC, on this machine unless a master is given."""
+"""The Spark session of a baseline run: small, quiet, in UTC, on this machine unless a master is given."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEFAULTS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
-    # Both are on by default, in this release: another default must not change the night.
+    # Both are the defaults of this release: another default must not change a baseline run.
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.pythonUDF.arrow.enabled": "true",
     # No catalogue and no shuffle: nothing to adapt, nothing to keep in a warehouse.
@@ -21,14 +21,14 @@ DEFAULTS: Final = {
     "spark.sql.adaptive.enabled": "false",
     # A row per bucket: to compile a program of its own for them takes longer than to hand them out.
     "spark.sql.codegen.wholeStage": "false",
-    # A task takes minutes at most; a driver that is gone must not be awaited for long.
+    # A task takes minutes at most; executors must not wait long for a driver that is gone.
     "spark.network.timeout": "120s",
     "spark.python.worker.reuse": "true",
     # A task's arrays come and go by the megabyte: glibc would give each back to the system, and have all
-    # of its pages made anew for the next one. Other libraries of C do not observe these.
+    # of its pages faulted in again for the next one. Other C libraries ignore these.
     "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(32 << 20),  # bytes, the most that it takes
     "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(256 << 20),
-    # The JVM only hands out tasks: the night's memory is that of the Python workers.
+    # The JVM only hands out tasks: the memory of a baseline run is that of the Python workers.
     "spark.driver.memory": "1g",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }

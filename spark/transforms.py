@@ -1,4 +1,4 @@
-"""The night as a DataFrame of buckets: each task makes its buckets' files and tells of each in one row.
+"""A baseline run as a DataFrame of buckets: each task makes its buckets' files, with one row per outcome.
 
 Nothing is shuffled and no series crosses buckets; what comes out depends neither on the number of
 tasks nor on their order. Tasks read and write by themselves: docs/decisions/0004.
@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark.arrow import Batches, map_in_arrow
 from spark.bucket import make_bucket
 from spark.inputs import RunInputs
-from spark.schemas import OUTCOME_ARROW, TOLD
+from spark.schemas import OUTCOME_ARROW, OUTCOME_SCHEMA
 
 
 def buckets(session: SparkSession, count: int, tasks: int) -> DataFrame:
@@ -20,18 +20,18 @@ def buckets(session: SparkSession, count: int, tasks: int) -> DataFrame:
     return session.range(0, count, 1, min(tasks, count)).selectExpr("CAST(id AS int) AS bucket")
 
 
-def made(every: DataFrame, night: RunInputs) -> DataFrame:
+def make_buckets(every: DataFrame, inputs: RunInputs) -> DataFrame:
     """Return one row per bucket: `bucket` int and `outcome` string, a `spark.bucket.BucketOutcome`.
 
-    Taking the rows is what makes the files.
+    Collecting the rows makes the files.
     """
 
     def task(batches: Batches) -> Batches:
         for batch in batches:
             for bucket in batch.column("bucket").to_pylist():
-                told = make_bucket(night, bucket).to_json()
+                outcome = make_bucket(inputs, bucket).to_json()
                 yield pa.RecordBatch.from_pylist(
-                    [{"bucket": bucket, "outcome": told}], schema=OUTCOME_ARROW
+                    [{"bucket": bucket, "outcome": outcome}], schema=OUTCOME_ARROW
                 )
 
-    return map_in_arrow(every, task, TOLD)
+    return map_in_arrow(every, task, OUTCOME_SCHEMA)

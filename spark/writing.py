@@ -21,11 +21,11 @@ from spark.places import Place
 from spark.schemas import PUBLISHED, REMEMBERED, RUN
 
 CODES: Final = {
-    "metric": pa.array([one.value for one in METRICS]),
-    "outcome": pa.array([one.value for one in OUTCOMES]),
-    "reason": pa.array([one.value for one in REASONS]),
-    "profile": pa.array([one.value for one in PROFILES]),
-    "threshold_by": pa.array([one.value for one in THRESHOLDS_BY]),
+    "metric": pa.array([member.value for member in METRICS]),
+    "outcome": pa.array([member.value for member in OUTCOMES]),
+    "reason": pa.array([member.value for member in REASONS]),
+    "profile": pa.array([member.value for member in PROFILES]),
+    "threshold_by": pa.array([member.value for member in THRESHOLDS_BY]),
 }
 BANDS: Final = ("mid", "upper", "lower")
 # States are stored as they are: zstd makes an eighth less of them, and takes as long as all else that is
@@ -50,7 +50,7 @@ class RunWriter:
         self._state_digest.add(rows)
         self._outcomes.update(rows.column(RunColumn.OUTCOME.value).to_pylist())
         self._waiting.append(rows)
-        while sum(one.num_rows for one in self._waiting) >= ROW_GROUP_ROWS:
+        while sum(batch.num_rows for batch in self._waiting) >= ROW_GROUP_ROWS:
             whole = pa.concat_tables(self._waiting)
             self._file.write_table(whole.slice(0, ROW_GROUP_ROWS), ROW_GROUP_ROWS)
             self._waiting = [whole.slice(ROW_GROUP_ROWS)]
@@ -62,7 +62,7 @@ class RunWriter:
             self._file.write_table(left, ROW_GROUP_ROWS)
 
     def reported(self, bucket: int, damaged: str | None) -> BucketRun:
-        """Return what was written."""
+        """Return the record of what was written."""
         return BucketRun(
             bucket=bucket,
             rows=self._digest.rows,
@@ -75,7 +75,7 @@ class RunWriter:
 
 @contextmanager
 def writing_run(place: Place, name: str) -> Iterator[RunWriter]:
-    """Give the writer of a file, which is there only if all went well.
+    """Give the writer of a file, which exists only if all of it was written.
 
     Raises:
         OSError: it cannot be written.
@@ -99,16 +99,16 @@ def writing_run(place: Place, name: str) -> Iterator[RunWriter]:
 
 
 def run_rows(states: StateBlock, baselines: BaselineBlock) -> pa.Table:
-    """Return the rows of some series; those that are not to be kept are left out."""
+    """Return the rows of some series, without those that are not kept."""
     if not baselines.is_kept.all():
-        kept = np.flatnonzero(baselines.is_kept)
-        states, baselines = states.take(kept), baselines.take(kept)
+        rows = np.flatnonzero(baselines.is_kept)
+        states, baselines = states.take(rows), baselines.take(rows)
     return pa.table([_column(name, states, baselines) for name in RUN.names], schema=RUN)
 
 
 def _column(name: str, states: StateBlock, baselines: BaselineBlock) -> pa.Array:
     if name == RunColumn.STATE:
-        return _fixed(states)
+        return _state_rows(states)
     column = getattr(baselines, name)
     if name in CODES:
         return CODES[name].take(_plain(column, pa.uint8()))
@@ -120,12 +120,12 @@ def _column(name: str, states: StateBlock, baselines: BaselineBlock) -> pa.Array
 
 
 def _plain(column: NDArray[np.generic], kind: pa.DataType) -> pa.Array:
-    """Return numbers as they are; `pa.array` searches for pandas each time, longer than all the rest takes."""
+    """Return numbers as they are; `pa.array` searches for pandas each time, which is slow."""
     values = np.ascontiguousarray(column, kind.to_pandas_dtype())
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
 
 
-def _fixed(states: StateBlock) -> pa.Array:
+def _state_rows(states: StateBlock) -> pa.Array:
     offsets = np.arange(len(states) + 1, dtype=np.int32) * STATE_BYTES
     records = np.ascontiguousarray(states.records).view(np.uint8)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(records)]

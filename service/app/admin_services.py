@@ -1,4 +1,4 @@
-"""Builds what the HTTP API answers about alerting with, and changes it with."""
+"""Builds the services by which the HTTP API reads and changes alerting."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def make_admin_services(
     jobs: Jobs,
     wake: Callable[[], None],
 ) -> AdminServices:
-    """Build the admin services of one cluster, by its configured name; `wake` tells who sends of new work."""
+    """Build the admin services of one cluster, by its configured name; `wake` wakes the sender."""
     return AdminServices(
         alerts=AlertList(lambda: store.engine, cluster),
         silences=SilenceList(lambda: store.engine),

@@ -1,4 +1,4 @@
-"""Builds alerting: what rounds step, and what tells between them."""
+"""Builds alerting: the step of the rounds, and the task that flushes groups between them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from service.settings import AlertingSettings
 
 
 def make_alerting(settings: AlertingSettings, supervisor: Supervisor) -> Alerting:
-    """Build it; without receivers alerts live, and nobody is told.
+    """Build it; without receivers alerts are evaluated, and nobody is notified.
 
     Raises:
-        SettingsError: a setting names a rule that there is not.
+        SettingsError: a setting names an unknown rule.
     """
     rules = {rule.meta.rule_id: rule.meta for rule in EVERY}
     return Alerting(
@@ -34,6 +34,6 @@ def make_alerting(settings: AlertingSettings, supervisor: Supervisor) -> Alertin
     )
 
 
-def telling(pipeline: Pipeline, stop: asyncio.Event) -> Task:
-    """Return the task that tells what is due between the rounds."""
+def reporting_task(pipeline: Pipeline, stop: asyncio.Event) -> Task:
+    """Return the task that flushes alert groups between the rounds."""
     return Task(name="alert_groups", run=ReportingLoop(pipeline, stop=stop).run)

@@ -1,4 +1,4 @@
-"""Builds the reader of a cluster: all that a command needs which only observations."""
+"""Builds the reader of a cluster: all that a read-only command needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds what sends notifications, and observations after those that do not arrive."""
+"""Builds the sender of notifications, and the upkeep of those that are not delivered."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from service.storage.rounds.store import PostgresStore
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivering:
-    """The two tasks of sending, and how it goes."""
+    """The two tasks that deliver notifications, and their stats."""
 
     deliverer: Deliverer
     upkeep: Upkeep
@@ -36,17 +36,17 @@ class Delivering:
     counted: Stats
 
     @property
-    def sending(self) -> Task:
+    def sending_task(self) -> Task:
         """Return the task that ends by itself when the service stops."""
         return Task(name="deliveries", run=self._send)
 
     @property
-    def looking_after(self) -> Task:
+    def upkeep_task(self) -> Task:
         """Return the task that is ended when the service stops."""
         return Task(name="delivery_upkeep", run=self.upkeep.run)
 
     def stats(self) -> DeliveryStats:
-        """Return how it goes."""
+        """Return the stats of sending."""
         return self.counted.reported(utc_now())
 
     async def _send(self) -> None:
@@ -56,7 +56,7 @@ class Delivering:
             await self.calls.aclose()
 
 
-def make_delivering(  # noqa: PLR0913 - what it is made of, each by its name
+def make_delivering(  # noqa: PLR0913 - each by its name
     settings: AlertingSettings,
     *,
     cluster: str,
@@ -66,7 +66,7 @@ def make_delivering(  # noqa: PLR0913 - what it is made of, each by its name
     stop: asyncio.Event,
     log: Log,
 ) -> Delivering:
-    """Build it; without receivers nothing is sent, and what was meant for former ones is given up."""
+    """Build it; without receivers nothing is sent, and notifications for former ones are given up."""
     receivers, owner = settings.receivers_by_name(), uuid4()
     most = {receiver.name: receiver.max_concurrent for receiver in settings.receivers}
     stats = Stats(receivers)
@@ -76,7 +76,9 @@ def make_delivering(  # noqa: PLR0913 - what it is made of, each by its name
         claims=Outbox(lambda: store.engine, cluster, owner),
         results=results,
         sender=Sender(calls, utc_now=utc_now, monotonic=monotonic),
-        receiver_states=ReceiverSendStates.of((one, most[name]) for name, one in receivers.items()),
+        receiver_states=ReceiverSendStates.of(
+            (each, most[name]) for name, each in receivers.items()
+        ),
         stats=stats,
         clocks=Clocks(utc_now=utc_now, monotonic=monotonic),
         stop=stop,
@@ -110,7 +112,7 @@ def _duties(settings: AlertingSettings, receivers: dict[str, Receiver], cluster:
 
 
 def _is_watching(latest: Latest) -> bool:
-    """Whether rounds are made; a cluster that cannot be asked is told by other alerts."""
+    """Whether rounds are made; a cluster that cannot be queried has other alerts."""
     observation = latest.state
     return (
         observation.outcome is not None

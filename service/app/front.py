@@ -1,4 +1,4 @@
-"""Builds what answers HTTP requests."""
+"""Builds the HTTP server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from service.storage.rounds.store import PostgresStore
 from service.storage.tokens.token_check import StoredTokens
 
 
-def make_front(  # noqa: PLR0913 - what answers are made of, each by its name
+def make_front(  # noqa: PLR0913 - each by its name
     settings: HttpSettings,
     listener: socket.socket,
     *,

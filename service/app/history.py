@@ -1,4 +1,4 @@
-"""Builds what keeps history, and the jobs that observation after it."""
+"""Builds history and its jobs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SETTLED: Final = timedelta(
 
 
 def make_history(settings: Settings, stop: asyncio.Event, log: Log) -> History | None:
-    """Build what keeps history; None where it is turned off. Nothing is opened yet."""
+    """Build the history of a cluster; None where it is turned off. Nothing is opened yet."""
     if not settings.history.enabled:
         return None
     interval = settings.service.interval_seconds
@@ -83,7 +83,7 @@ def history_jobs(settings: Settings, runs: RunsBefore, log: Log) -> list[Job]:
 
 
 def opener(settings: Settings) -> Callable[[], Folder]:
-    """Return what opens the folder of history, and makes it where there is none."""
+    """Return a function that opens the folder of history, and makes it if there is none."""
     history = settings.history
     new = Described(
         cluster=settings.kafka.name, time_zone=history.time_zone, buckets=history.buckets
@@ -114,7 +114,7 @@ def fold_folder(
     now: datetime,
     is_over: Callable[[], bool] = lambda: False,
 ) -> Folded:
-    """Fold the days that are over by `now` of a folder, be it another one than that of the settings.
+    """Fold the days that are over by `now` in a given folder.
 
     Raises:
         StoreError: the folder is away.

@@ -1,4 +1,4 @@
-"""Builds the jobs of the service, and what runs and shows them."""
+"""Builds the jobs of the service, their runner and their API."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from service.scheduling.scheduler import Scheduler
 from service.scheduling.stats import JobState
 from service.scheduling.triggers import Every
 from service.storage.jobs.jobs import StoredRun, StoredRuns
-from service.storage.jobs.retention import Kind, ran_before, remove
+from service.storage.jobs.retention import Kind, last_run_before, remove
 from service.storage.rounds.inbox import StoredInbox, names_of_inboxes
 from service.storage.rounds.store import PostgresStore
 
@@ -37,7 +37,7 @@ class JobParts:
     admin: JobAdmin
 
 
-def make_jobs(  # noqa: PLR0913 - what jobs are given, each by its name
+def make_jobs(  # noqa: PLR0913 - each by its name
     store: PostgresStore,
     *,
     keep_findings: timedelta,
@@ -46,9 +46,9 @@ def make_jobs(  # noqa: PLR0913 - what jobs are given, each by its name
     log: Log,
     more: Callable[[RunsBefore], Sequence[Job]] = lambda _: (),
 ) -> JobParts:
-    """Build the jobs; nothing runs yet. `keep_findings`: for how long findings are observed back on.
+    """Build the jobs; nothing runs yet. `keep_findings`: how long closed findings are kept.
 
-    `more` makes the jobs of other parts, and is given what tells of earlier runs.
+    `more` makes the jobs of other parts, and is given the store of earlier runs.
     """
     runs = StoredRuns(lambda: store.engine)
     runner = Runner(
@@ -110,13 +110,13 @@ def _clocks() -> ClockReading:
 
 
 class _OldRows:
-    """Old rows of whatever database has answered."""
+    """Old rows, in the database that the store is connected to."""
 
     def __init__(self, store: PostgresStore) -> None:
         self._store = store
 
     def ran_before(self, timestamp: datetime) -> datetime | None:
-        return ran_before(self._store.engine, timestamp)
+        return last_run_before(self._store.engine, timestamp)
 
     def remove(self, limits: Mapping[Kind, datetime], is_over: Callable[[], bool]) -> Stats:
         return remove(self._store.engine, limits, is_over)
@@ -136,7 +136,10 @@ class JobAdmin:
         Raises:
             StoreError: the database is away.
         """
-        return [self._view(one) for one in sorted(self._runner.states(), key=lambda one: one.name)]
+        return [
+            self._view(state)
+            for state in sorted(self._runner.states(), key=lambda state: state.name)
+        ]
 
     def runs(self, name: str, before: int | None, limit: int) -> Sequence[RunView]:
         """Return runs of a job, newest first, those that come after a row.
@@ -147,7 +150,7 @@ class JobAdmin:
         return [_run_view(run) for run in self._runs.runs(name, limit, before)]
 
     def run_now(self, name: str) -> None:
-        """Ask for a run beside the due times; the run itself tells what became of it."""
+        """Request a run beside the due times; its outcome is in the run's own record."""
         if self.loop is None:
             self._runner.run_now(name)
         elif not self.loop.is_closed():

@@ -1,4 +1,4 @@
-"""The job that runs the night: a program of its own, so that Spark can be ended."""
+"""The job of the baseline run: a program of its own, so that Spark can be ended."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ PATIENCE_SECONDS: Final = 30.0  # Spark and its workers end first
 
 
 def nightly_jobs(settings: Settings, config_file: Path | None) -> Sequence[Job]:
-    """Return the job, unless the night or history is turned off.
+    """Return the job, unless the baseline run or history is turned off.
 
     Args:
-        settings: of the service; what its flags changed is handed on.
-        config_file: that the service was given; secrets reach the job by it or by the environment.
+        settings: of the service; those that its flags changed are passed on.
+        config_file: of the service; secrets reach the job by it or by the environment.
     """
     if not (settings.nightly.enabled and settings.history.enabled):
         return []

@@ -17,7 +17,7 @@ from rules.facts.scrapes import Scrapes
 from rules.version import VERSION
 from service.api.core.server import bind
 from service.app.admin_services import make_admin_services
-from service.app.alerting import make_alerting, telling
+from service.app.alerting import make_alerting, reporting_task
 from service.app.cluster import cluster_reader
 from service.app.delivering import Delivering, make_delivering
 from service.app.front import address_of, make_front
@@ -58,7 +58,7 @@ from service.storage.rounds.store import PostgresStore
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Base:
-    """What most parts are given."""
+    """Objects that most parts share."""
 
     settings: Settings
     log: Log
@@ -82,12 +82,12 @@ class _Base:
 def open_service(
     settings: Settings, stream: TextIO, config_file: Path | None = None
 ) -> Iterator[Service]:
-    """Take the data directory and the port, and build the service; nothing is asked yet.
+    """Take the data directory and the port, and build the service; nothing is queried yet.
 
     Args:
         settings: all of them.
         stream: the log.
-        config_file: what they were read from, for programs that are run at set times.
+        config_file: the file they were read from, for the programs of jobs.
 
     Raises:
         SettingsError: addresses, security settings or the HTTP address cannot be used.
@@ -139,16 +139,16 @@ def open_service(
                 *_scraping(base.scrapes),
                 *_history_tasks(base.history),
                 Task(name="time_lag", run=base.ends.run),
-                telling(pipeline, base.stop),
-                delivering.looking_after,
+                reporting_task(pipeline, base.stop),
+                delivering.upkeep_task,
             ],
-            finishing=[delivering.sending, base.jobs.task],
+            finishing=[delivering.sending_task, base.jobs.task],
             front=front,
             supervisor=base.supervisor,
             stop=base.stop,
             log=base.log,
             close=lambda: _close(base),
-            started={"address": address_of(listener), **_started(settings)},
+            started={"address": address_of(listener), **_started_fields(settings)},
         )
         for advice in warnings(settings):
             base.log.warning(Event.SETTINGS_ADVICE, advice=advice)
@@ -206,7 +206,7 @@ def _base(settings: Settings, stream: TextIO, config_file: Path | None) -> _Base
 
 
 def _risk(settings: Settings, stop: asyncio.Event) -> RiskWatch:
-    """Build it over connections of its own: a round uses its own at the same time."""
+    """Build it with connections of its own, because rounds use theirs at the same time."""
     return RiskWatch(
         RiskReader(Pool(settings.kafka.security())),
         RiskPace(
@@ -302,7 +302,7 @@ def _history_tasks(history: History | None) -> list[Task]:
 
 
 def _close(base: _Base) -> None:
-    """Close what rounds write to; blocks."""
+    """Close everything that rounds write to; blocks."""
     try:
         base.ends.save()
         if base.history is not None:
@@ -322,7 +322,7 @@ def _library_messages(log: Log) -> Iterator[None]:
         root.removeHandler(handler)
 
 
-def _started(settings: Settings) -> dict[str, object]:
+def _started_fields(settings: Settings) -> dict[str, object]:
     where = "by URL" if settings.database.url else "embedded"
     return {
         "version": VERSION,

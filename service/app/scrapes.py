@@ -1,4 +1,4 @@
-"""Builds the reader of metrics of brokers and clients, where any are set up."""
+"""Builds the scraper of brokers' and clients' metrics, if any endpoint is configured."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from service.settings import ScrapeSettings
 from service.settings.scrapes import parted
 
 
-async def _resolved(host: str, port: int) -> list[str]:
+async def _resolve(host: str, port: int) -> list[str]:
     return await in_thread(lambda: addresses_of(host, port), name="scrape_resolve")
 
 
 def scrape_watch(settings: ScrapeSettings, stop: asyncio.Event, log: Log) -> ScrapeWatch | None:
-    """Build it; None where no endpoint is set up. Nothing is asked yet.
+    """Build it; None where no endpoint is configured. Nothing is scraped yet.
 
     Raises:
         SettingsError: the authority's certificate cannot be used.
     """
     if not settings.is_set:
         return None
-    asking = ScrapeOptions(
+    options = ScrapeOptions(
         limits=Limits(
             seconds=settings.timeout_seconds,
             max_body_bytes=settings.max_body_bytes,
@@ -39,7 +39,7 @@ def scrape_watch(settings: ScrapeSettings, stop: asyncio.Event, log: Log) -> Scr
         },
         matchers=settings.prometheus_matchers,
         tls=tls_context(settings.ssl_ca_location),
-        resolve=_resolved,
+        resolve=_resolve,
     )
     lists = EndpointLists(
         fixed=settings.endpoints(),
@@ -47,7 +47,7 @@ def scrape_watch(settings: ScrapeSettings, stop: asyncio.Event, log: Log) -> Scr
         limit=settings.max_endpoints,
     )
     return ScrapeWatch(
-        asking,
+        options,
         lists.read,
         ScrapePace(
             interval_seconds=settings.interval_seconds,
@@ -58,5 +58,5 @@ def scrape_watch(settings: ScrapeSettings, stop: asyncio.Event, log: Log) -> Scr
         monotonic=monotonic,
         stop=stop,
         log=log,
-        known=lists.unread(),
+        listed=lists.unread(),
     )

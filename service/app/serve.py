@@ -1,10 +1,9 @@
 """The process of `tidemark serve`: starts in dependency order, ends in reverse, each with a limit.
 
-SIGTERM or Ctrl-C: no new round begins, the one that runs is finished and stored, what waits is
-stored once more, notifications under way end, the HTTP server answers to the last, and everything is
-closed. A second signal,
-or the end of the drain limit, leaves the rest undone; what was not stored then is judged again by
-the next start.
+SIGTERM or Ctrl-C: no new round begins, the one under way is finished and stored, storing of waiting
+rounds is tried once more, notifications under way end, the HTTP server answers to the last, and
+everything is closed. A second signal, or the end of the drain limit, skips the rest; what was not stored
+then is judged again after the next start.
 """
 
 from __future__ import annotations
@@ -27,18 +26,18 @@ LAST_SECONDS: Final = 2.0  # to close what is open, also when the drain limit wa
 
 
 class Front(Protocol):
-    """What answers HTTP requests."""
+    """The HTTP server."""
 
     async def run(self) -> None:
         """Answer until `stop` was called."""
 
     def stop(self) -> None:
-        """Finish the requests that are under way, and end."""
+        """Finish the requests under way, and end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What the process is made of."""
+    """The parts of the process."""
 
     pipeline: Pipeline
     rounds: Task
@@ -49,11 +48,11 @@ class Parts:
     stop: asyncio.Event
     log: Log
     close: Callable[[], None]  # whatever is still open; blocks
-    started: dict[str, object]  # what the first event tells
+    started: dict[str, object]  # fields of the first event
 
 
 class Service:
-    """Runs until a signal comes, or a task that it cannot do without dies."""
+    """Runs until a signal comes, or a task dies that it cannot do without."""
 
     def __init__(
         self, parts: Parts, *, drain_seconds: float, last_seconds: float = LAST_SECONDS
@@ -65,15 +64,15 @@ class Service:
         self._deadline: float | None = None  # set when the service begins to stop
 
     async def run(self) -> bool:
-        """Run; True if it ended because it was asked to.
+        """Run until the end; return True if a signal ended it.
 
         Raises:
-            StoreError: at the start: the database rejects, and no later try will mend it.
+            StoreError: at the start: the database rejects us, and no later try can succeed.
         """
         parts = self._parts
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
-            loop.add_signal_handler(number, self._asked_to_stop)
+            loop.add_signal_handler(number, self._request_stop)
         try:
             parts.log.info(Event.STARTED, **parts.started)
             await self._serve()
@@ -85,13 +84,13 @@ class Service:
                     loop.remove_signal_handler(number)
         return parts.supervisor.failed is None
 
-    def _asked_to_stop(self) -> None:
+    def _request_stop(self) -> None:
         if self._parts.stop.is_set():
             self._hurry.set()
         self._parts.stop.set()
 
     async def _load(self) -> None:
-        """Read what is remembered; a signal meanwhile waits for it no longer than for a round."""
+        """Read the stored state; a signal meanwhile waits for it no longer than for a round."""
         parts = self._parts
         load = in_thread(lambda: parts.pipeline.load(is_start=True), name="load")
         loading, stopping = asyncio.ensure_future(load), asyncio.ensure_future(parts.stop.wait())
@@ -101,7 +100,7 @@ class Service:
             parts.log.info(Event.MEMORY_LOADED, open_findings=parts.pipeline.open_findings)
 
     async def _serve(self) -> None:
-        """Answer probes from the start: reading the memory may take a minute."""
+        """Answer probes from the start: reading the stored state may take a minute."""
         http = Task(name="http", run=self._parts.front.run, on_death=OnDeath.STOP)
         front = asyncio.create_task(self._parts.supervisor.keep(http))
         try:
@@ -146,7 +145,7 @@ class Service:
         await front
 
     async def _close(self) -> None:
-        """Close what is open; who hurries waits for that too, but not for long."""
+        """Close everything; a second signal waits for that too, but not for long."""
         closing = asyncio.ensure_future(in_thread(self._parts.close, name="close"))
         limit = self._last_seconds if self._hurry.is_set() else self._seconds_left()
         await asyncio.wait((closing,), timeout=limit)
@@ -164,7 +163,7 @@ class Service:
         return max(self._deadline - now, self._last_seconds)
 
     async def _done_in_time(self, doing: asyncio.Future[Any]) -> bool:
-        """Wait for work until the drain limit or a second signal; whether it is done."""
+        """Wait for work until the drain limit or a second signal; return whether it is done."""
         if doing.done():
             return True
         hurry = asyncio.ensure_future(self._hurry.wait())

@@ -1,1 +1,1 @@
-"""Sends what is in the outbox, and observations after what does not arrive."""
+"""Sends the notifications in the outbox, and follows up on those that are not delivered."""

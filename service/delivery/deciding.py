@@ -1,4 +1,4 @@
-"""What becomes of a notification after an attempt, pure."""
+"""Decides what becomes of a notification after an attempt. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, assert_never
 from service.alerting.alerts.dedup import NotifyReason
 from service.alerting.receivers.receivers import AlertmanagerReceiver, Receiver
 from service.alerting.sending.answers import Outcome
-from service.alerting.sending.backoff import Tried, next_attempt_at
+from service.alerting.sending.backoff import FailedDelivery, next_attempt_at
 from service.alerting.sending.sender import Attempt
 from service.storage.delivery.delivered import DeadReason, Done, RowState
 from service.storage.delivery.outbox import Claimed
@@ -19,7 +19,7 @@ _MS: Final = 1000
 def done_of(
     claimed: Claimed, receiver: Receiver, attempt: Attempt, *, now: datetime, chance: float
 ) -> Done:
-    """Return what is stored of an attempt; `chance` is drawn from [0, 1) for the pause after it."""
+    """Return the row to store after an attempt; `chance`, from [0, 1), varies the pause after it."""
     state, again, why = _next(claimed, attempt, now, chance)
     return Done(
         id=claimed.id,
@@ -38,7 +38,7 @@ def done_of(
 
 
 def unsendable(claimed: Claimed, now: datetime) -> Done:
-    """Return what is stored of a notification that its receiver's settings do not fit any more."""
+    """Return the row to store for a notification that does not fit its receiver's settings any more."""
     return Done(
         id=claimed.id,
         at=now,
@@ -46,7 +46,7 @@ def unsendable(claimed: Claimed, now: datetime) -> Done:
         outcome=str(Outcome.DEAD),
         status=None,
         failure=None,
-        detail="its body does not fit the kind that the receiver has now",
+        detail="the body does not fit the receiver's present kind",
         reply="",
         state=RowState.DEAD,
         dead_reason=DeadReason.UNSENDABLE,
@@ -64,7 +64,7 @@ def _next(
         case Outcome.DISABLED:
             return RowState.DEAD, None, DeadReason.GONE
         case Outcome.RETRY:
-            tried = Tried(
+            tried = FailedDelivery(
                 created_at=claimed.created_at,
                 failures=claimed.attempts + 1,
                 not_before=attempt.not_before,
@@ -79,6 +79,6 @@ def _next(
 
 
 def _is_repetition(claimed: Claimed, receiver: Receiver) -> bool:
-    """Whether it is one of the pushes that an Alertmanager gets every minute: nobody observes them."""
+    """Whether it is one of the pushes that an Alertmanager gets every minute: nobody reads them."""
     is_again = claimed.reason == NotifyReason.REPEAT_INTERVAL
     return is_again and isinstance(receiver, AlertmanagerReceiver)

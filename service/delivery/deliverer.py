@@ -1,9 +1,8 @@
-"""Sends what is due: claims it, sends it, stores what came of it; at least once, in order per group.
+"""Claims due notifications, sends them and stores the results; at least once, in order per group.
 
-One turn stores what is known and claims what there is space for, in one thread after the other; the
-attempts go on beside it on the event loop. Nothing is remembered here that the outbox does not say,
-but answers that could not be stored yet: they are kept until the database is back, so that what was
-delivered is not sent again.
+One turn stores pending results and claims as many rows as there is capacity for, in a thread; the attempts
+go on meanwhile on the event loop. All state is in the outbox, except results that could not be stored yet:
+they are kept until the database is back, so that what was delivered is not sent again.
 """
 
 from __future__ import annotations
@@ -32,59 +31,59 @@ from service.storage.delivery.outbox import LEASE, Claimed, Claims, SendCapacity
 
 T = TypeVar("T")
 
-POLL_SECONDS: Final = 1.0  # the outbox is asked so often when nobody says that there is something
+POLL_SECONDS: Final = 1.0  # between queries of the outbox, unless it is woken earlier
 GRACE_SECONDS: Final = 18.0  # above the longest attempt, below the drain limit
 _LONGEST: Final = timedelta(seconds=GRACE_SECONDS)
 _LAST_TRIES: Final = 3  # to store answers before the process ends
 
 
 class ClaimPort(Protocol):
-    """What is due."""
+    """Claims due notifications."""
 
     def claim(
         self, rooms: Sequence[SendCapacity], now: datetime, busy: Collection[int] = ()
     ) -> Claims:
-        """Lease what there is space for; StoreError: the database is away."""
+        """Lease as many as there is capacity for; StoreError: the database is away."""
 
     def release(self, rows: Sequence[int], now: datetime) -> None:
-        """Give back what was claimed and not sent; StoreError as above."""
+        """Release rows that were claimed and not sent; StoreError as above."""
 
 
 class ResultPort(Protocol):
-    """What came of it; all raise StoreError while the database is away."""
+    """Stores results; all methods raise StoreError while the database is away."""
 
     def complete(self, done: Sequence[Done], now: datetime) -> None:
-        """Store attempts; storing them twice changes nothing."""
+        """Store attempts; idempotent."""
 
     def give_up(self, receiver: str, now: datetime) -> int:
-        """Give up what waits for a receiver that wants nothing any more."""
+        """Give up what waits for a receiver that is gone (410); return how many."""
 
     def hasten(self, receiver: str, now: datetime) -> None:
-        """Have all that waits for a receiver tried at once."""
+        """Make all that waits for a receiver due now."""
 
     def shift(self, step: timedelta) -> None:
-        """Move the times of what is open."""
+        """Move the times of open rows by a step of the clock."""
 
 
 class SendPort(Protocol):
     """Makes attempts."""
 
     async def send(self, receiver: Receiver, body: bytes, headers: Mapping[str, str]) -> Attempt:
-        """Make one; whatever the network does is part of what it returns."""
+        """Make one attempt; network errors are part of the result."""
         ...
 
 
 class AttemptPort(Protocol):
-    """Runs what may fail by a defect of ours; None if it did, and it is logged."""
+    """Runs a function that may fail by a defect of ours; the defect is logged, and the result None."""
 
     def __call__(self, name: str, function: Callable[[], T]) -> T | None:
-        """Call it; `name` is what the log calls it."""
+        """Call it; `name` appears in the log."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clocks:
-    """What time it is."""
+    """The wall clock and the monotonic clock."""
 
     utc_now: Callable[[], datetime]
     monotonic: Callable[[], float]
@@ -95,8 +94,8 @@ class Clocks:
 
 
 @dataclass(slots=True)
-class _Known:
-    """What is to be stored in the next turn."""
+class _Pending:
+    """Results to store in the next turn."""
 
     done: list[Done] = field(default_factory=list)
     unsent: list[int] = field(default_factory=list)  # claimed, and not sent after all
@@ -110,7 +109,7 @@ class _Known:
 
 
 class Deliverer:
-    """A task of the service; when it is to stop it waits for what is under way, but not for long."""
+    """The task that sends; at its end it waits for attempts under way, but not for long."""
 
     def __init__(  # noqa: PLR0913 - its parts, each by its name
         self,
@@ -142,18 +141,18 @@ class Deliverer:
         self._grace_seconds = grace_seconds
         self._woken = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._known = _Known()
+        self._pending = _Pending()
         self._under_way: dict[int, asyncio.Task[None]] = {}
         self._read = clocks.reading()
 
     def wake(self) -> None:
-        """Say that there may be something to send; from any thread."""
+        """Signal that there may be something to send; thread-safe."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._woken.set)
 
     @property
     def under_way(self) -> frozenset[int]:
-        """Return the row ids of what is sent now, or fetched and soon sent."""
+        """Return the ids of rows that are being sent, or claimed and about to be."""
         return frozenset(self._under_way)
 
     async def run(self) -> None:
@@ -174,17 +173,17 @@ class Deliverer:
 
     # -------------------------------------------------------------- turns
     async def _turn(self, *, claims: bool = True) -> None:
-        """Store what is known, and begin what is due; nothing is lost if the database is away."""
+        """Store pending results, and begin what is due; nothing is lost if the database is away."""
         self._note_clock()
-        known, self._known = self._known, _Known()
+        pending, self._pending = self._pending, _Pending()
         now, is_stored = self._clocks.utc_now(), False
         rooms = self._receiver_states.rooms(now) if claims else []
         busy = self.under_way
-        if not rooms and known.is_empty:
+        if not rooms and pending.is_empty:
             return
         try:
-            found = await in_thread(
-                lambda: self._exchange(known, rooms, now, busy), name="deliveries"
+            claims_made = await in_thread(
+                lambda: self._exchange(pending, rooms, now, busy), name="deliveries"
             )
             is_stored = True
         except StoreError as exc:
@@ -192,39 +191,39 @@ class Deliverer:
             return
         finally:
             if not is_stored:
-                self._put_back(known)
+                self._put_back(pending)
         self._note_back()
-        for name in found.superseded:
+        for name in claims_made.superseded:
             self._stats.ended(name, RowState.SUPERSEDED)
-        for claimed in found.claimed:
+        for claimed in claims_made.claimed:
             self._begin(claimed, now)
 
     def _exchange(
-        self, known: _Known, rooms: Sequence[SendCapacity], now: datetime, busy: Collection[int]
+        self, pending: _Pending, rooms: Sequence[SendCapacity], now: datetime, busy: Collection[int]
     ) -> Claims:
         """Store and claim; blocks."""
-        if known.step:
-            self._results.shift(known.step)
-            known.step = timedelta(0)
-        if known.done:
-            self._results.complete(known.done, now)
-        if known.unsent:
-            self._claims.release(known.unsent, now)
-        for name in sorted(known.gone):
+        if pending.step:
+            self._results.shift(pending.step)
+            pending.step = timedelta(0)
+        if pending.done:
+            self._results.complete(pending.done, now)
+        if pending.unsent:
+            self._claims.release(pending.unsent, now)
+        for name in sorted(pending.gone):
             count = self._results.give_up(name, now)
             self._stats.ended(name, RowState.DEAD, count)
             self._log.error(Event.RECEIVER_GONE, receiver=name, given_up=count)
-        for name in sorted(known.back):
+        for name in sorted(pending.back):
             self._results.hasten(name, now)
         return self._claims.claim(rooms, now, busy) if rooms else Claims()
 
-    def _put_back(self, known: _Known) -> None:
-        later = self._known
-        later.done[:0] = known.done
-        later.unsent += known.unsent
-        later.gone |= known.gone
-        later.back |= known.back
-        later.step += known.step
+    def _put_back(self, pending: _Pending) -> None:
+        later = self._pending
+        later.done[:0] = pending.done
+        later.unsent += pending.unsent
+        later.gone |= pending.gone
+        later.back |= pending.back
+        later.step += pending.step
 
     async def _wait(self, stopping: asyncio.Task[bool]) -> None:
         woken = asyncio.create_task(self._woken.wait())
@@ -234,17 +233,17 @@ class Deliverer:
         woken.cancel()
 
     async def _finish(self) -> None:
-        """Wait for what is under way, and store what came of it."""
+        """Wait for attempts under way, and store their results."""
         if self._under_way:
             await asyncio.wait(self._under_way.values(), timeout=self._grace_seconds)
         for _ in range(_LAST_TRIES):
             await self._turn(claims=False)
-            if self._known.is_empty:
+            if self._pending.is_empty:
                 return
             await asyncio.sleep(self._poll_seconds)
 
     async def _abandon(self) -> None:
-        """Break off what is still under way: its leases run out, and it is sent once more."""
+        """Cancel attempts still under way: their leases expire, and they are sent once more."""
         left = list(self._under_way.values())
         for task in left:
             task.cancel()
@@ -255,9 +254,9 @@ class Deliverer:
         self._receiver_states.by_name[claimed.receiver].under_way += 1
         task = asyncio.create_task(self._take_turn(claimed, now))
         self._under_way[claimed.id] = task
-        task.add_done_callback(lambda ended: self._ended(claimed, ended))
+        task.add_done_callback(lambda ended: self._end_attempt(claimed, ended))
 
-    def _ended(self, claimed: Claimed, task: asyncio.Task[None]) -> None:
+    def _end_attempt(self, claimed: Claimed, task: asyncio.Task[None]) -> None:
         self._receiver_states.by_name[claimed.receiver].under_way -= 1
         self._under_way.pop(claimed.id, None)
         self._woken.set()
@@ -265,14 +264,14 @@ class Deliverer:
             self._attempt("delivery", task.result)
 
     async def _take_turn(self, claimed: Claimed, claimed_at: datetime) -> None:
-        """Deliver in this notification's turn; what waited for it too long is given back."""
+        """Deliver in this notification's turn; one that waited too long for it is released."""
         receiver_state = self._receiver_states.by_name[claimed.receiver]
         async with receiver_state.turns:
             waited = self._clocks.utc_now() - claimed_at
             is_held = timedelta(0) <= waited < LEASE - _LONGEST
             is_too_many = receiver_state.is_down and receiver_state.under_way > 1
             if self._stop.is_set() or is_too_many or not is_held:
-                self._known.unsent.append(claimed.id)
+                self._pending.unsent.append(claimed.id)
             else:
                 await self._deliver(claimed, receiver_state)
 
@@ -285,16 +284,16 @@ class Deliverer:
             now = self._clocks.utc_now()
             self._stats.attempted(claimed.receiver, attempt)
             if receiver_state.note(attempt):
-                self._known.back.add(claimed.receiver)
+                self._pending.back.add(claimed.receiver)
             if attempt.outcome is Outcome.DISABLED:
-                self._known.gone.add(claimed.receiver)
+                self._pending.gone.add(claimed.receiver)
             done = done_of(
                 claimed, receiver_state.receiver, attempt, now=now, chance=self._chance()
             )
-        self._known.done.append(done)
+        self._pending.done.append(done)
         if done.state is not RowState.WAITING:
             self._stats.ended(claimed.receiver, done.state)
-        self._tell(claimed, done)
+        self._log_result(claimed, done)
 
     def _post_of(self, claimed: Claimed, receiver: Receiver) -> Post | None:
         now = self._clocks.utc_now()
@@ -303,9 +302,9 @@ class Deliverer:
             lambda: post_of(receiver, claimed.body, webhook_id=claimed.webhook_id, at=now),
         )
 
-    # -------------------------------------------------------------- what is told
-    def _tell(self, claimed: Claimed, done: Done) -> None:
-        what = {
+    # -------------------------------------------------------------- log
+    def _log_result(self, claimed: Claimed, done: Done) -> None:
+        fields = {
             "receiver": claimed.receiver,
             "webhook_id": claimed.webhook_id,
             "group": claimed.group_key,
@@ -314,14 +313,18 @@ class Deliverer:
             "attempt": claimed.attempts + 1,
         }
         if done.state is RowState.DELIVERED:
-            self._log.info(Event.DELIVERED, **what, took_ms=done.took_ms)
+            self._log.info(Event.DELIVERED, **fields, took_ms=done.took_ms)
             return
-        why = {"failure": done.failure, "status": done.status, "detail": done.detail}
+        failure = {"failure": done.failure, "status": done.status, "detail": done.detail}
         if done.next_attempt_at is None:
-            self._log.error(Event.DELIVERY_DEAD, **what, **why, dead_reason=str(done.dead_reason))
+            self._log.error(
+                Event.DELIVERY_DEAD, **fields, **failure, dead_reason=str(done.dead_reason)
+            )
             return
-        tell = self._log.error if done.failure in SLOW else self._log.warning  # a person mends it
-        tell(Event.DELIVERY_FAILED, **what, **why, again_at=done.next_attempt_at.isoformat())
+        log = (
+            self._log.error if done.failure in SLOW else self._log.warning
+        )  # a person has to fix it
+        log(Event.DELIVERY_FAILED, **fields, **failure, again_at=done.next_attempt_at.isoformat())
 
     def _note_away(self, error: StoreError) -> None:
         if self._stats.is_up:
@@ -334,15 +337,15 @@ class Deliverer:
         self._stats.is_up = True
 
     def _note_clock(self) -> None:
-        """Have what is open moved along when the clock was set: nothing is late or early by that."""
+        """Move the times of open rows along when the clock was set, so that nothing becomes late or early."""
         before, self._read = self._read, self._clocks.reading()
         step = step_between(before, self._read)
         if step is not None:
             self._receiver_states.shift(step)
-            self._known.step += step
-            self._known.done = [_shifted(one, step) for one in self._known.done]
+            self._pending.step += step
+            self._pending.done = [_shift_done(done, step) for done in self._pending.done]
 
 
-def _shifted(done: Done, step: timedelta) -> Done:
+def _shift_done(done: Done, step: timedelta) -> Done:
     again = done.next_attempt_at
     return done if again is None else replace(done, next_attempt_at=again + step)

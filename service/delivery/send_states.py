@@ -1,6 +1,6 @@
-"""How one receiver takes notifications just now: what is under way, whether it is down or asks to wait.
+"""Send state of each receiver: attempts under way, whether it is down, until when it asks to wait.
 
-Memory of the process alone: the outbox says when each notification is due.
+It is in memory only: the outbox says when each notification is due.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from service.alerting.notifications.merging import Merged, merged
+from service.alerting.notifications.merging import Merged, merge_bodies
 from service.alerting.receivers.receivers import Receiver
 from service.alerting.sending.answers import Failure, Outcome
 from service.alerting.sending.sender import Attempt
 from service.storage.delivery.outbox import SendCapacity
 
-# So many times as much is fetched as is sent at once, while a receiver answers quickly: an observation of the
-# outbox takes longer than a quick receiver.
+# While a receiver answers quickly, this many times its concurrency is claimed: a query of the outbox takes
+# longer than a quick receiver.
 FETCHED: Final = 8
 QUICK: Final = timedelta(seconds=1)
 DOWN_AFTER: Final = 3  # failures in a row: then one notification alone tries whether it is back
-# What says something of the receiver, and not of one notification.
+# Failures of the receiver, and not of one notification.
 _OF_RECEIVER: Final = frozenset(
     (Failure.TIMEOUT, Failure.CONNECTION, Failure.NAME, Failure.SERVER_ERROR, Failure.TLS)
 )
@@ -39,7 +39,7 @@ class ReceiverSendState:
     under_way: int = 0  # sent now, or fetched and soon sent
     is_quick: bool = False
     failures: int = 0  # in a row
-    not_before: datetime | None = None  # what it asked for, for all that is sent to it
+    not_before: datetime | None = None  # its Retry-After, for all notifications to it
 
     def __post_init__(self) -> None:
         self.turns = asyncio.Semaphore(self.max_concurrent)
@@ -50,7 +50,7 @@ class ReceiverSendState:
         return self.failures >= DOWN_AFTER
 
     def capacity(self, now: datetime) -> SendCapacity | None:
-        """Return how much it may be sent now; None for nothing."""
+        """Return how much may be sent to it now; None for nothing."""
         if self.not_before is not None and now < self.not_before:
             return None
         most = self.max_concurrent * (FETCHED if self.is_quick else 1)
@@ -60,7 +60,7 @@ class ReceiverSendState:
         return SendCapacity(receiver=self.receiver.name, free=free, merge=self._merge)
 
     def note(self, attempt: Attempt) -> bool:
-        """Learn from an attempt; whether the receiver is back after it was down."""
+        """Note an attempt; return whether the receiver is back after it was down."""
         was_down = self.is_down
         self.is_quick = attempt.outcome is Outcome.DELIVERED and attempt.took < QUICK
         if attempt.outcome is Outcome.DELIVERED:
@@ -73,12 +73,12 @@ class ReceiverSendState:
         return False
 
     def shift(self, step: timedelta) -> None:
-        """Move what it asked for along with a clock that was set."""
+        """Move its Retry-After along with a clock that was set."""
         if self.not_before is not None:
             self.not_before += step
 
     def _merge(self, older: Iterable[bytes], newest: bytes) -> Merged | None:
-        return merged(self.receiver, list(older), newest)
+        return merge_bodies(self.receiver, list(older), newest)
 
 
 @dataclass(slots=True)
@@ -89,12 +89,15 @@ class ReceiverSendStates:
 
     @classmethod
     def of(cls, receivers: Iterable[tuple[Receiver, int]]) -> ReceiverSendStates:
-        """Return receiver send states to receivers, each with how many notifications it takes at once."""
-        made = [ReceiverSendState(receiver=one, max_concurrent=most) for one, most in receivers]
-        return cls({receiver_state.receiver.name: receiver_state for receiver_state in made})
+        """Return the send states of receivers, each given with its maximum of concurrent notifications."""
+        states = [
+            ReceiverSendState(receiver=receiver, max_concurrent=most)
+            for receiver, most in receivers
+        ]
+        return cls({state.receiver.name: state for state in states})
 
     def rooms(self, now: datetime) -> list[SendCapacity]:
-        """Return how much may be sent now, and where."""
+        """Return the send capacity of each receiver that has any now."""
         rooms = (receiver_state.capacity(now) for receiver_state in self.by_name.values())
         return [capacity for capacity in rooms if capacity is not None]
 

@@ -1,4 +1,4 @@
-"""What is counted of deliveries since the start of the process, and how much waits."""
+"""Counts of deliveries since the start of the process, and of what waits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Tally:
 
 
 class Stats:
-    """Counts for one process; several threads do."""
+    """Counts of one process; thread-safe."""
 
     def __init__(self, receivers: Mapping[str, object]) -> None:
         self._tallies = {name: _Tally() for name in receivers}
@@ -47,25 +47,25 @@ class Stats:
         tally.seconds += took
 
     def ended(self, receiver: str, state: RowState, count: int = 1) -> None:
-        """Count notifications that are over; for receivers that are no more it tells nothing."""
+        """Count notifications that ended; those of removed receivers are not counted."""
         with self._turn:
             if receiver in self._tallies:
                 self._tallies[receiver].outcomes[str(state)] += count
 
     def fell_back(self, count: int) -> None:
-        """Count what the fallback receiver was told."""
+        """Count notifications to the fallback receiver."""
         self._fallbacks += count
 
     def waiting(self, backlogs: Mapping[str, Backlog]) -> None:
-        """Take what the outbox has."""
+        """Take the backlogs of the outbox."""
         self._backlogs = dict(backlogs)
 
     def reported(self, now: datetime) -> DeliveryStats:
-        """Return everything as it is."""
+        """Return all stats as of now."""
         return DeliveryStats(
             is_up=self.is_up,
             fallbacks=self._fallbacks,
-            receivers={name: self._of(name, one, now) for name, one in self._tallies.items()},
+            receivers={name: self._of(name, tally, now) for name, tally in self._tallies.items()},
         )
 
     def _of(self, name: str, tally: _Tally, now: datetime) -> ReceiverStats:

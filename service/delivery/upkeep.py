@@ -1,6 +1,6 @@
-"""Observations after the outbox every few seconds: what is late, who is no more, and that somebody watches.
+"""Checks the outbox every few seconds: late notifications, removed receivers, and the Watchdog.
 
-Whatever is told here goes into the outbox too, and is delivered like everything else.
+Its own messages go into the outbox too, and are delivered like all others.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ from typing import Final, Protocol
 
 from rules.errors import StoreError
 from service.alerting.notifications.channels import body_of
+from service.alerting.notifications.fallback import (
+    UndeliveredNotification,
+    build_fallback_notification,
+)
 from service.alerting.notifications.notification import Notification
 from service.alerting.notifications.own_messages import watchdog_message
-from service.alerting.notifications.retelling import Kept, retold
 from service.alerting.receivers.receivers import Receiver
 from service.delivery.stats import Stats
 from service.runtime.events import Event
@@ -29,7 +32,7 @@ EVERY_SECONDS: Final = 5.0
 
 
 class BacklogPort(Protocol):
-    """What waits; all raise StoreError while the database is away."""
+    """The backlog of the outbox; all methods raise StoreError while the database is away."""
 
     def counts(self, now: datetime) -> Mapping[str, Backlog]:
         """Return how much waits, by receiver."""
@@ -37,22 +40,22 @@ class BacklogPort(Protocol):
     def late(
         self, fallback: str, *, after: timedelta, now: datetime, without: Collection[str] = ()
     ) -> Sequence[Late]:
-        """Return what the fallback receiver has to be told."""
+        """Return notifications that are late and due for the fallback receiver."""
 
     def post(self, messages: Sequence[Message]) -> int:
         """Put messages into the outbox; return how many are new."""
 
 
 class BuryPort(Protocol):
-    """Gives up what nobody can be sent."""
+    """Gives up notifications that have no receiver any more."""
 
-    def bury(self, known: Collection[str], now: datetime) -> Sequence[str]:
-        """Give up what is for receivers that are not known; return a name for each."""
+    def bury(self, receivers: Collection[str], now: datetime) -> Sequence[str]:
+        """Give up notifications of receivers that are not listed; return a receiver's name for each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Duties:
-    """What operators set."""
+    """Settings of the upkeep."""
 
     receivers: Mapping[str, Receiver]
     external_url: str
@@ -64,7 +67,7 @@ class Duties:
 
 
 class Upkeep:
-    """A task for the supervisor; it ends only with the service."""
+    """The task that keeps the outbox in order; it ends only with the service."""
 
     def __init__(  # noqa: PLR0913 - its parts, each by its name
         self,
@@ -80,7 +83,7 @@ class Upkeep:
         log: Log,
         every_seconds: float = EVERY_SECONDS,
     ) -> None:
-        """`is_watching` tells whether rounds are made: the Watchdog speaks for them too."""
+        """`is_watching` returns whether rounds are made: without them no Watchdog is sent."""
         self._duties = duties
         self._backlogs = backlogs
         self._deliveries = deliveries
@@ -92,56 +95,56 @@ class Upkeep:
         self._log = log
         self._every_seconds = every_seconds
         self._since = utc_now()
-        self._watchdog_at: float | None = None  # when it last spoke
+        self._watchdog_at: float | None = None  # when it was sent last
 
     async def run(self) -> None:
-        """Observation again and again; a database that is away is asked again."""
+        """Check again and again; if the database is away, the next check tries it again."""
         while True:
             await self.observe()
             await asyncio.sleep(self._every_seconds)
 
     async def observe(self) -> None:
-        """Observation once."""
+        """Check once."""
         try:
-            is_new = await in_thread(self._observed, name="delivery_upkeep")
+            is_new = await in_thread(self._do_due, name="delivery_upkeep")
         except StoreError as exc:
             self._log.debug(Event.OUTBOX_AWAY, why=str(exc))
             return
         if is_new:
             self._wake()
 
-    def _observed(self) -> bool:
+    def _do_due(self) -> bool:
         """Do what is due; return whether there is something new to send. Blocks."""
         now = self._utc_now()
         for name in self._deliveries.bury(tuple(self._duties.receivers), now):
             self._stats.ended(name, RowState.DEAD)
             self._log.error(Event.RECEIVER_REMOVED, receiver=name)
-        told = self._fallbacks(now) + self._spoken(now)
+        posted = self._post_fallbacks(now) + self._post_watchdog(now)
         self._stats.waiting(self._backlogs.counts(now))
-        return told > 0
+        return posted > 0
 
-    # -------------------------------------------------------------- who is late
-    def _fallbacks(self, now: datetime) -> int:
+    # -------------------------------------------------------------- late notifications
+    def _post_fallbacks(self, now: datetime) -> int:
         fallback, after = self._duties.fallback, self._duties.fallback_after
         if fallback is None:
             return 0
         late = self._backlogs.late(fallback.name, after=after, now=now)
-        count = self._backlogs.post([self._instead(one, fallback, now) for one in late])
+        count = self._backlogs.post([self._fallback_message(row, fallback, now) for row in late])
         self._stats.fell_back(count)
-        for one in late:
+        for row in late:
             self._log.warning(
                 Event.FALLBACK,
-                receiver=one.receiver,
+                receiver=row.receiver,
                 fallback=fallback.name,
-                group=one.group_key,
-                is_firing=one.is_firing,
-                state=one.state,
-                waiting_seconds=(now - one.created_at).total_seconds(),
+                group=row.group_key,
+                is_firing=row.is_firing,
+                state=row.state,
+                waiting_seconds=(now - row.created_at).total_seconds(),
             )
         return count
 
-    def _instead(self, late: Late, fallback: Receiver, now: datetime) -> Message:
-        kept = Kept(
+    def _fallback_message(self, late: Late, fallback: Receiver, now: datetime) -> Message:
+        stored = UndeliveredNotification(
             receiver=late.receiver,
             group_key=late.group_key,
             is_firing=late.is_firing,
@@ -149,31 +152,33 @@ class Upkeep:
             created_at=late.created_at,
         )
         external_url = self._duties.external_url
-        told = retold(kept, to=fallback.name, external_url=external_url, now=now)
-        return _message(fallback, told, now, cluster=late.cluster, fallback_of=late.id)
+        notification = build_fallback_notification(
+            stored, to=fallback.name, external_url=external_url, now=now
+        )
+        return _message(fallback, notification, now, cluster=late.cluster, fallback_of=late.id)
 
-    # -------------------------------------------------------------- that somebody watches
-    def _spoken(self, now: datetime) -> int:
+    # -------------------------------------------------------------- Watchdog
+    def _post_watchdog(self, now: datetime) -> int:
         watchdog, last = self._duties.watchdog, self._watchdog_at
         if watchdog is None or not self._is_watching():
             return 0
         timestamp, interval = self._monotonic(), self._duties.watchdog_interval.total_seconds()
         if last is not None and timestamp - last < interval:
             return 0
-        told = watchdog_message(
+        notification = watchdog_message(
             watchdog.name,
             cluster=self._duties.cluster,
             since=self._since,
             external_url=self._duties.external_url,
         )
-        count = self._backlogs.post([_message(watchdog, told, now)])
+        count = self._backlogs.post([_message(watchdog, notification, now)])
         self._watchdog_at = timestamp
         return count
 
 
 def _message(
     receiver: Receiver,
-    told: Notification,
+    notification: Notification,
     now: datetime,
     *,
     cluster: int | None = None,
@@ -181,12 +186,12 @@ def _message(
 ) -> Message:
     return Message(
         receiver=receiver.name,
-        group_key=told.group_key,
-        group_hash=group_hash(told.group_key, "fallback" if fallback_of else "watchdog"),
-        reason=told.reason,
-        is_firing=bool(told.firing),
-        alerts=len(told.alerts),
-        body=body_of(receiver, told),
+        group_key=notification.group_key,
+        group_hash=group_hash(notification.group_key, "fallback" if fallback_of else "watchdog"),
+        reason=notification.reason,
+        is_firing=bool(notification.firing),
+        alerts=len(notification.alerts),
+        body=body_of(receiver, notification),
         at=now,
         cluster=cluster,
         fallback_of=fallback_of,

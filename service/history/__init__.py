@@ -1,1 +1,1 @@
-"""History: what every round saw, kept as packed series for the nights that learn from it."""
+"""History: the samples of every round, stored as packed series, which baseline runs learn from."""

@@ -1,9 +1,9 @@
 """The write-ahead of history: rounds appended to a local file, so that a crash loses none of them.
 
-A segment is one file with the rounds of one hour (UTC) on one grid. It is a row of records, each with
-its length and checksum and each written at once: what a crash left half written, or a disk damaged,
-is passed over, and the records around it are read (`segments`). A segment is told by its number: later ones have
-higher numbers, whatever the clock said.
+A segment is one file with the rounds of one hour (UTC) on one grid. It is a sequence of records, each with
+its length and checksum and each written at once: a record that a crash left unfinished, or a disk damaged, is
+skipped, and the records around it are read (`segments`). Segments are ordered by number: later ones have
+higher numbers, whatever the clock was.
 
     head    JSON: format, step_ms, the names of metrics
     index   number, then a series id (int64) and a metric (uint8, place in the names) per series
@@ -41,13 +41,13 @@ NUMBER: Final = struct.Struct("<II")  # number of the index, series
 SIZE: Final = struct.Struct("<I")  # of what was compressed
 NAME: Final = re.compile(r"(\d{12})\.ahead")
 
-LABELS_AT_ONCE: Final = 8_192  # series: whoever reads them holds a hundred bytes times as many
+LABELS_AT_ONCE: Final = 8_192  # series: a reader holds about a hundred bytes for each
 
 _ZSTD: Final = pa.Codec("zstd", compression_level=1)
 
 
 class Kind(IntEnum):
-    """What a record is."""
+    """The kind of a record."""
 
     HEAD = 1
     INDEX = 2
@@ -63,7 +63,7 @@ class Record:
     payload: bytes
 
     def framed(self) -> bytes:
-        """Return it as it is written."""
+        """Return the record as bytes, with its length and checksum."""
         return (
             FRAME.pack(MAGIC, self.kind, len(self.payload), checksum_of(self.kind, self.payload))
             + self.payload
@@ -77,36 +77,40 @@ def checksum_of(kind: int, payload: bytes) -> int:
 
 # ------------------------------------------------------------------ making records
 def head(step_ms: int) -> Record:
-    """Return what a segment begins with."""
-    told = {"format": FORMAT, "step_ms": step_ms, "metrics": [one.value for one in METRICS]}
-    return Record(Kind.HEAD, json.dumps(told).encode())
+    """Return the first record of a segment."""
+    content = {
+        "format": FORMAT,
+        "step_ms": step_ms,
+        "metrics": [metric.value for metric in METRICS],
+    }
+    return Record(Kind.HEAD, json.dumps(content).encode())
 
 
 def index(number: int, ids: Int64s, metric: Codes) -> Record:
-    """Return which series the rounds of this number have."""
+    """Return the record of the series that rounds with this index number have."""
     columns = ids.astype("<i8").tobytes() + metric.astype(np.uint8).tobytes()
     return Record(Kind.INDEX, NUMBER.pack(number, len(ids)) + columns)
 
 
 def labels(texts: Mapping[int, bytes]) -> Iterator[Record]:
-    """Give the labels of series, told by their texts (`Series.text`), some thousand in a record."""
+    """Yield the labels of series from their texts (`Series.text`), some thousand per record."""
     rows = iter(texts.items())
     while some := list(islice(rows, LABELS_AT_ONCE)):
-        told = b",".join([b"[%d,%b" % (series_id, text[1:]) for series_id, text in some])
-        yield Record(Kind.LABELS, _squeezed(b"[" + told + b"]"))
+        rows_json = b",".join([b"[%d,%b" % (series_id, text[1:]) for series_id, text in some])
+        yield Record(Kind.LABELS, _compress(b"[" + rows_json + b"]"))
 
 
 def round_record(at_ms: int, number: int, values: NDArray[np.float64]) -> Record:
     """Return the samples of one round."""
-    return Record(Kind.ROUND, ROUND.pack(at_ms, number, len(values)) + _squeezed(pack(values)))
+    return Record(Kind.ROUND, ROUND.pack(at_ms, number, len(values)) + _compress(pack(values)))
 
 
-def _squeezed(data: bytes) -> bytes:
+def _compress(data: bytes) -> bytes:
     return SIZE.pack(len(data)) + bytes(_ZSTD.compress(data, asbytes=True))
 
 
-def unsqueezed(data: bytes) -> Any:
-    """Return a buffer of what was compressed; raises what pyarrow raises (ValueError, OSError)."""
+def decompress(data: bytes) -> Any:
+    """Decompress into a buffer; raises pyarrow's errors (ValueError, OSError)."""
     (size,) = SIZE.unpack_from(data)
     return _ZSTD.decompress(memoryview(data)[SIZE.size :], decompressed_size=size)
 
@@ -130,10 +134,10 @@ class SegmentWriter:
             raise
 
     def append(self, records: Sequence[Record]) -> int:
-        """Append records and have the disk keep them; return the bytes written.
+        """Append records and flush them to disk; return the bytes written.
 
         Raises:
-            OSError: they could not be written; the next append begins where this one did.
+            OSError: they could not be written; the next append begins at the same place.
         """
         data = b"".join(record.framed() for record in records)
         try:
@@ -152,7 +156,7 @@ class SegmentWriter:
             self._file = -1
 
     def _cut(self) -> None:
-        """Give back the space of what was written in part; where that fails it is passed over."""
+        """Truncate a partly written record; if that fails, readers skip it."""
         try:
             os.ftruncate(self._file, self.written)
         except OSError:
@@ -175,7 +179,7 @@ def _flush_folder(folder: Path) -> None:
 
 
 def segment_paths(folder: Path) -> list[Path]:
-    """Return the segments of a folder in their order; none where there is no folder.
+    """Return the segments of a folder in order; none if there is no folder.
 
     Raises:
         OSError: the folder cannot be listed.
@@ -186,6 +190,6 @@ def segment_paths(folder: Path) -> list[Path]:
 
 
 def next_path(folder: Path) -> Path:
-    """Return the path of a segment after all that are there; OSError if they cannot be listed."""
+    """Return the path of the next segment; OSError if the folder cannot be listed."""
     last = max((int(path.name[:12]) for path in segment_paths(folder)), default=0)
     return folder / f"{last + 1:012d}.ahead"

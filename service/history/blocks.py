@@ -89,7 +89,7 @@ class Block:
         )
 
     def reported(self) -> Block:
-        """Return the rows that have a sample."""
+        """Return the rows that have any sample."""
         has_some = np.flatnonzero(~np.isnan(self.values).all(axis=1))
         return self if len(has_some) == len(self) else self.take(has_some)
 
@@ -120,7 +120,7 @@ def write_blocks(stream: Any, parts: Iterable[Sequence[Block]]) -> None:
 def write_by_bucket(stream: Any, blocks: Sequence[Block], buckets: int) -> None:
     """Write the rows of blocks as one Parquet file; every row group is of one bucket.
 
-    So a bucket is read without the others: the first series of a row group tells which it is. Rows
+    So a bucket is read without the others: the first series of a row group shows its bucket. Rows
     without a sample are left out.
     """
     places = [bucket_of(block.series_id, buckets) for block in blocks]
@@ -133,7 +133,7 @@ def write_by_bucket(stream: Any, blocks: Sequence[Block], buckets: int) -> None:
 
 
 def write_parts(stream: Any, parts: Iterable[Block], buckets: int) -> None:
-    """Write such a file of parts whose rows are in order of (bucket, series), one held at a time."""
+    """Write the same file from parts with rows in order of (bucket, series), one held at a time."""
     with pq.ParquetWriter(stream, SCHEMA, **WRITING) as writer:
         for part in parts:
             place = bucket_of(part.series_id, buckets)
@@ -144,7 +144,7 @@ def write_parts(stream: Any, parts: Iterable[Block], buckets: int) -> None:
 
 
 def tables_of(blocks: Sequence[Block]) -> Iterator[Any]:
-    """Give the rows of blocks in order of (series, start), a row group at a time."""
+    """Yield the rows of blocks in order of (series, start), a row group at a time."""
     full = [block for block in blocks if len(block) and block.samples]
     if not full:
         return
@@ -172,31 +172,33 @@ def _table(blocks: Sequence[Block], ids: Int64s, source: Int64s, row: Int64s) ->
         pa.array(starts),
         pa.array(steps),
         pa.array(counts),
-        _packed(blocks, source, row, counts),
+        _pack_values(blocks, source, row, counts),
     ]
     return pa.Table.from_arrays(columns, schema=SCHEMA)
 
 
-def _packed(blocks: Sequence[Block], source: Int64s, row: Int64s, counts: NDArray[np.int32]) -> Any:
+def _pack_values(
+    blocks: Sequence[Block], source: Int64s, row: Int64s, counts: NDArray[np.int32]
+) -> Any:
     first = int(source[0])
     if np.all(source == first):
-        data = _in_rows(blocks[first].values, row)
+        data = _pack_rows(blocks[first].values, row)
     else:
         pairs = zip(source.tolist(), row.tolist(), strict=True)
-        data = b"".join(pack(blocks[place].values[one]) for place, one in pairs)
+        data = b"".join(pack(blocks[place].values[line]) for place, line in pairs)
     ends = np.cumsum(counts, dtype=np.int64) * SAMPLE_TYPE.itemsize
     offsets = np.concatenate([np.zeros(1, np.int64), ends]).astype(np.int32)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.binary(), len(row), buffers)
 
 
-def _in_rows(values: NDArray[np.float32], row: Int64s) -> Any:
+def _pack_rows(values: NDArray[np.float32], row: Int64s) -> Any:
     """Return a buffer of the samples of some rows."""
-    found = np.empty((len(row), values.shape[1]), SAMPLE_TYPE)
+    packed = np.empty((len(row), values.shape[1]), SAMPLE_TYPE)
     for low in range(0, len(row), PACKED_AT_ONCE):
         some = slice(low, low + PACKED_AT_ONCE)
-        found[some] = packable(values[row[some]])
-    return found
+        packed[some] = packable(values[row[some]])
+    return packed
 
 
 # ------------------------------------------------------------------ from files
@@ -220,12 +222,12 @@ def blocks_of(table: Any) -> list[Block]:
     codes = _codes(table.column(SampleColumn.METRIC))
     flat, places = _flat(table.column(SampleColumn.VALUES), counts)
     if np.any(steps <= 0) or np.any(starts % np.maximum(steps, 1)):
-        raise ValueError("a row is on no grid")
+        raise ValueError("the start of a row is not a multiple of its step")
     grids, which = _grids(np.stack([starts, steps, counts]))
-    found = []
+    blocks = []
     for place, (start, step, count) in enumerate(grids.T.tolist()):
         rows = np.flatnonzero((which == place) & (codes >= 0))
-        found.append(
+        blocks.append(
             Block(
                 series_id=ids[rows],
                 metric=codes[rows].astype(np.uint8),
@@ -234,7 +236,7 @@ def blocks_of(table: Any) -> list[Block]:
                 values=_matrix(flat, places[rows], count),
             )
         )
-    return [block for block in found if len(block)]
+    return [block for block in blocks if len(block)]
 
 
 def _grids(columns: Int64s) -> tuple[Int64s, Int64s]:
@@ -247,9 +249,9 @@ def _grids(columns: Int64s) -> tuple[Int64s, Int64s]:
 
 def _codes(names: Any) -> Int64s:
     encoded = names.combine_chunks().dictionary_encode()
-    known = [CODE_OF_NAME.get(name, -1) for name in encoded.dictionary.to_pylist()]
+    codes = [CODE_OF_NAME.get(name, -1) for name in encoded.dictionary.to_pylist()]
     places: Int64s = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return np.array(known, np.int64)[places]
+    return np.array(codes, np.int64)[places]
 
 
 def _flat(column: Any, counts: Int64s) -> tuple[NDArray[np.float32], Int64s]:
@@ -260,7 +262,7 @@ def _flat(column: Any, counts: Int64s) -> tuple[NDArray[np.float32], Int64s]:
     first, last = array.offset, array.offset + len(array) + 1
     offsets: Int64s = np.frombuffer(offsets_buffer, np.int32)[first:last].astype(np.int64)
     if np.any(np.diff(offsets) != counts * SAMPLE_TYPE.itemsize) or offsets[0] % 4:
-        raise ValueError("a row has another number of samples than it says")
+        raise ValueError("a row has another number of samples than its count")
     length = offsets[-1] // SAMPLE_TYPE.itemsize
     flat: NDArray[np.float32] = (
         np.frombuffer(data, SAMPLE_TYPE, count=length) if length else np.zeros(0, np.float32)
@@ -279,26 +281,26 @@ def _matrix(flat: NDArray[np.float32], places: Int64s, count: int) -> NDArray[np
 
 # ------------------------------------------------------------------ joining
 def joined(blocks: Iterable[Block], span_ms: tuple[int, int] | None = None) -> list[Block]:
-    """Join the samples of each series on one grid per step; a later block's samples count.
+    """Join the samples of each series on one grid per step; a later block's samples win.
 
-    What of a later block is a gap leaves what was there. The grid of a step reaches from the first
+    A gap of a later block leaves the earlier sample. The grid of a step reaches from the first
     sample of any series to the last one, or over all of `span_ms` (start, end) if it divides that.
     """
     by_step: dict[int, list[Block]] = {}
     for block in blocks:
         if len(block) and block.samples:
             by_step.setdefault(block.step_ms, []).append(block)
-    return [_laid_over(same, span_ms) for _, same in sorted(by_step.items())]
+    return [_overlay(same, span_ms) for _, same in sorted(by_step.items())]
 
 
-def _laid_over(blocks: Sequence[Block], span_ms: tuple[int, int] | None) -> Block:
+def _overlay(blocks: Sequence[Block], span_ms: tuple[int, int] | None) -> Block:
     step = blocks[0].step_ms
-    start, end = min(one.start_ms for one in blocks), max(one.end_ms for one in blocks)
+    start, end = min(part.start_ms for part in blocks), max(part.end_ms for part in blocks)
     if span_ms is not None and not any(edge % step for edge in span_ms):
         start, end = min(start, span_ms[0]), max(end, span_ms[1])
     if len(blocks) == 1 and (start, end) == (blocks[0].start_ms, blocks[0].end_ms):
         return blocks[0]
-    ids = np.unique(np.concatenate([one.series_id for one in blocks]))
+    ids = np.unique(np.concatenate([part.series_id for part in blocks]))
     metric = np.zeros(len(ids), np.uint8)
     values = np.full((len(ids), (end - start) // step), np.nan, np.float32)
     for block in blocks:

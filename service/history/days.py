@@ -1,4 +1,4 @@
-"""The days of history: every civil day is written whole, one file per bucket, and read again."""
+"""Days of history: writes a civil day as a whole, one file per bucket, and reads it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 # ------------------------------------------------------------------ civil days
 def day_bounds(day: date, time_zone: str) -> tuple[int, int]:
-    """Return from when to when (excluded) a civil day lasts, in ms since 1970-01-01 UTC."""
+    """Return begin and end (excluded) of a civil day, in ms since 1970-01-01 UTC."""
     zone = ZoneInfo(time_zone)
     begin, end = (
-        datetime.combine(one, time(), tzinfo=zone).astimezone(UTC)
-        for one in (day, day + timedelta(days=1))
+        datetime.combine(date_, time(), tzinfo=zone).astimezone(UTC)
+        for date_ in (day, day + timedelta(days=1))
     )
     return (begin - EPOCH) // MILLISECOND, (end - EPOCH) // MILLISECOND
 
@@ -38,13 +38,13 @@ def day_of(timestamp_ms: int, time_zone: str) -> date:
 
 # ------------------------------------------------------------------ writing
 def write_day(folder: Folder, day: date, blocks: Sequence[Block]) -> int:
-    """Write a civil day whole, in place of what it was; return the bytes written.
+    """Write a civil day as a whole, in place of its earlier files; return the bytes written.
 
     The samples are the day's: no block begins or ends outside it. Each file is replaced at once, and
     a bucket without rows has none.
 
     Raises:
-        StoreError: the folder cannot be written; the buckets that were replaced stay so.
+        StoreError: the folder cannot be written; buckets that were replaced stay replaced.
     """
     written = 0
     for bucket in range(folder.buckets):
@@ -57,10 +57,10 @@ def write_day(folder: Folder, day: date, blocks: Sequence[Block]) -> int:
 
 
 def write_bucket(folder: Folder, day: date, bucket: int, blocks: Sequence[Block]) -> int:
-    """Write the rows of one bucket of a day, in place of what it was; return the bytes written.
+    """Write the rows of one bucket of a day, in place of its earlier file; return the bytes written.
 
     Raises:
-        StoreError: the folder cannot be written; what stood there still does.
+        StoreError: the folder cannot be written; the earlier file stays.
     """
     path = f"{day_folder(day)}/{bucket_file(bucket)}"
     if not any(len(block) and block.samples for block in blocks):
@@ -89,9 +89,9 @@ def _date(text: str) -> date | None:
 
 # ------------------------------------------------------------------ reading
 class DayReader:
-    """Reads a day, a row group at a time; a file that is damaged leaves out what it held.
+    """Reads a day, a row group at a time, without the rows of damaged files.
 
-    `damaged` says which could not be read and why, as far as they have been read.
+    `damaged` holds the files that could not be read so far, and why.
     """
 
     def __init__(self, folder: Folder, day: date) -> None:
@@ -106,13 +106,13 @@ class DayReader:
             StoreError: the folder cannot be listed.
         """
         names = set(self._folder.names(day_folder(self.day)))
-        return [one for one in range(self._folder.buckets) if bucket_file(one) in names]
+        return [bucket for bucket in range(self._folder.buckets) if bucket_file(bucket) in names]
 
     def blocks(self, bucket: int) -> Iterator[Block]:
-        """Give the rows of a bucket in order; none where there is no file.
+        """Yield the rows of a bucket in order; none if there is no file.
 
         Raises:
-            StoreError: the folder cannot be asked.
+            StoreError: the folder cannot be read.
         """
         path = f"{day_folder(self.day)}/{bucket_file(bucket)}"
         if self._folder.size(path) is None:
@@ -124,41 +124,45 @@ class DayReader:
 
 
 class RowGroups:
-    """A Parquet file of samples by its row groups; of a damaged one what can be read.
+    """The row groups of a Parquet file of samples; of a damaged file, those that can be read.
 
-    What cannot be read is asked for once more: a disk or a store that fails once is no damage.
+    A read that fails is tried once more: a disk or a store that fails once is no damage.
     """
 
     def __init__(self, folder: Folder, path: str) -> None:
-        """Raise StoreError if the folder cannot be asked."""
+        """Open the file; StoreError if the folder cannot be read."""
         self.path = path
         self.damaged: dict[str, str] = {}
         self._folder = folder
         self._file: Any = None
         with suppress(*READ_ERRORS):
-            self._file = self._opened()
+            self._file = self._open()
             return
         try:
-            self._file = self._opened()
+            self._file = self._open()
         except READ_ERRORS as exc:
-            self._damaged(exc)
+            self._note_damage(exc)
 
     def __len__(self) -> int:
         return 0 if self._file is None else int(self._file.num_row_groups)
 
     def groups_of(self, bucket: int, buckets: int) -> list[int]:
-        """Return the row groups of a bucket, in a file that has each bucket in groups of its own."""
-        found = []
+        """Return the row groups of a bucket, in a file with separate row groups per bucket."""
+        groups = []
         for group in range(len(self)):
             bounds = self.bounds(group)
             if bounds is None or bounds[0] % buckets == bucket:
-                found.append(group)
-        return found
+                groups.append(group)
+        return groups
 
     def bounds(self, group: int) -> tuple[int, int] | None:
-        """Return the least and the greatest series of a row group, None where it does not say."""
-        told = self._file.metadata.row_group(group).column(0).statistics
-        return None if told is None or not told.has_min_max else (told.min, told.max)
+        """Return the least and the greatest series of a row group, None without statistics."""
+        statistics = self._file.metadata.row_group(group).column(0).statistics
+        return (
+            None
+            if statistics is None or not statistics.has_min_max
+            else (statistics.min, statistics.max)
+        )
 
     def blocks(self, group: int) -> list[Block]:
         """Return the rows of a row group; none if it is damaged."""
@@ -166,10 +170,10 @@ class RowGroups:
             return self._read(group)
         try:
             self.close()
-            self._file = self._opened()
+            self._file = self._open()
             return self._read(group)
         except READ_ERRORS as exc:
-            self._damaged(exc)
+            self._note_damage(exc)
             return []
 
     def close(self) -> None:
@@ -177,7 +181,7 @@ class RowGroups:
         if self._file is not None:
             self._file.close()
 
-    def _opened(self) -> Any:
+    def _open(self) -> Any:
         with store_errors(self._folder.url):
             source = self._folder.files.open_input_file(self.path)
         return pq.ParquetFile(
@@ -187,5 +191,5 @@ class RowGroups:
     def _read(self, group: int) -> list[Block]:
         return blocks_of(self._file.read_row_group(group, use_threads=False))
 
-    def _damaged(self, why: Exception) -> None:
+    def _note_damage(self, why: Exception) -> None:
         self.damaged[self.path] = next(iter(str(why).splitlines()), type(why).__name__)

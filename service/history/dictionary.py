@@ -1,7 +1,7 @@
 """The dictionary of series: which labels belong to an id. Parts are only added, never changed.
 
-An id is a hash of its labels, so that the dictionary gives labels alone. Two series with one id are
-told, and the second one is left out of history.
+An id is a hash of its labels, so that the dictionary is needed only to show labels. If two series have the
+same id, that is reported, and the second one is left out of history.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SCHEMA: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Added:
-    """What came of adding series."""
+    """The result of adding series."""
 
     new: int
     collisions: Mapping[int, Series]  # by id: series that another one with the same id keeps out
@@ -52,7 +52,7 @@ class Dictionary:
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
-        self._known: _Known | None = None
+        self._known_series: _KnownSeries | None = None
         self.damaged: dict[str, str] = {}  # parts that were set aside, and why
 
     def add(self, series: Mapping[int, Series], first_seen_ms: int) -> Added:
@@ -61,42 +61,42 @@ class Dictionary:
         Raises:
             StoreError: the folder cannot be read or written; nothing was added.
         """
-        known = self._loaded()
+        loaded = self._load()
         ids = np.fromiter(series, np.int64, len(series))
         hashes = np.fromiter(map(hash, series.values()), np.int64, len(series))
-        is_new, is_other = known.compared(ids, hashes)
+        is_new, is_other = loaded.compared(ids, hashes)
         if is_new.any():
             path = f"{SERIES}/part-{first_seen_ms:014d}-{uuid4().hex[:8]}{SUFFIX}"
             new = compress(series.items(), is_new.tolist())
             self._folder.write(path, lambda stream: _write(stream, new, first_seen_ms))
-            self._known = known.with_more(ids[is_new], hashes[is_new])
+            self._known_series = loaded.with_more(ids[is_new], hashes[is_new])
         collided = compress(series.items(), is_other.tolist())
         return Added(new=int(np.count_nonzero(is_new)), collisions=dict(collided))
 
-    def _loaded(self) -> _Known:
-        while self._known is None:
+    def _load(self) -> _KnownSeries:
+        while self._known_series is None:
             damaged: dict[str, str] = {}
             ids, hashes = array("q"), array("q")
             for series_id, labels, _ in read_series(self._folder, damaged):
                 ids.append(series_id)
                 hashes.append(hash(labels))
             if not damaged:
-                self._known = _Known.none().with_more(np.array(ids), np.array(hashes))
+                self._known_series = _KnownSeries.none().with_more(np.array(ids), np.array(hashes))
             for path in damaged:  # with it goes what could be read of it, which is new again
                 self._folder.set_aside(path)
             self.damaged |= damaged
-        return self._known
+        return self._known_series
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Known:
-    """Which series there are: a dictionary of Python's would hold eight times as much."""
+class _KnownSeries:
+    """The known series, as arrays: a Python dict would take eight times the memory."""
 
     ids: Int64s  # in order
     hashes: Int64s  # of the labels, in this process
 
     @classmethod
-    def none(cls) -> _Known:
+    def none(cls) -> _KnownSeries:
         return cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
     def compared(self, ids: Int64s, hashes: Int64s) -> tuple[Bools, Bools]:
@@ -107,19 +107,19 @@ class _Known:
         is_new = self.ids[places] != ids
         return is_new, ~is_new & (self.hashes[places] != hashes)
 
-    def with_more(self, ids: Int64s, hashes: Int64s) -> _Known:
-        """Return these and more, all of which are new."""
+    def with_more(self, ids: Int64s, hashes: Int64s) -> _KnownSeries:
+        """Return these series and more, all of which are new."""
         both = np.concatenate([self.ids, ids])
         order = np.argsort(both)
-        return _Known(both[order], np.concatenate([self.hashes, hashes])[order])
+        return _KnownSeries(both[order], np.concatenate([self.hashes, hashes])[order])
 
 
 def read_series(
     folder: Folder, damaged: dict[str, str] | None = None
 ) -> Iterator[tuple[int, Series, int]]:
-    """Give id, labels and when it was first seen (ms since 1970-01-01 UTC) of every series, once.
+    """Yield id, labels and time of the first sample (ms since 1970-01-01 UTC) of every series, once.
 
-    A part that cannot be read is left out, and told in `damaged`: path and why.
+    A part that cannot be read is left out, and added to `damaged`: path and why.
 
     Raises:
         StoreError: the folder cannot be read.
@@ -166,7 +166,7 @@ def _write(stream: Any, series: Iterator[tuple[int, Series]], first_seen_ms: int
 
 
 def _table(series: Sequence[tuple[int, Series]], first_seen_ms: int) -> Any:
-    labels = [one for _, one in series]
+    labels = [series_labels for _, series_labels in series]
     columns = [
         pa.array([series_id for series_id, _ in series], pa.int64()),
         pa.array([label.cluster for label in labels], pa.string()),

@@ -1,4 +1,4 @@
-"""What history keeps of a judged round: a value per series, NaN where the round does not tell.
+"""Extracts the samples of a judged round for history: a value per series, NaN where it is unknown.
 
 Nothing here waits, reads or writes. One caller at a time, round after round.
 """
@@ -33,7 +33,7 @@ US_PER_MS: Final = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JudgedRound:
-    """What a round gives to history."""
+    """A judged round, as history takes it."""
 
     snapshot: Snapshot
     before: Memory | None  # what was remembered when it began; None: nothing
@@ -49,7 +49,7 @@ class RoundSamples:
     version: int  # of the series: rounds of the same version have the same ids in the same order
     ids: Int64s
     metric: Codes
-    values: Floats  # NaN: not told
+    values: Floats  # NaN: unknown
     went_back: int  # offsets that went down since the round before
     collided: int  # series that are left out: another one has the same id
 
@@ -58,7 +58,7 @@ class RoundSamples:
 
 
 class Extraction:
-    """Takes the samples of one cluster's rounds."""
+    """Extracts the samples of one cluster's rounds."""
 
     def __init__(self, cluster: str, *, interval_seconds: float) -> None:
         self.ids = SeriesIds(cluster)
@@ -85,7 +85,7 @@ class Extraction:
             now_us,
             longest_us=self._longest_us,
         )
-        consumed = self._consumed(judged, now_us)
+        consumed = self._consumption_rates(judged, now_us)
         values = np.concatenate(
             [
                 *_commit_values(judged, places, consumed),
@@ -98,13 +98,13 @@ class Extraction:
             ]
         )
         self._last_us = now_us
-        collided = int(np.count_nonzero(~columns.kept))
+        collided = int(np.count_nonzero(~columns.is_kept))
         return RoundSamples(
             at_ms=now_us // US_PER_MS,
             version=self.ids.version,
-            ids=columns.ids[columns.kept] if collided else columns.ids,
-            metric=columns.metric[columns.kept] if collided else columns.metric,
-            values=values[columns.kept] if collided else values,
+            ids=columns.ids[columns.is_kept] if collided else columns.ids,
+            metric=columns.metric[columns.is_kept] if collided else columns.metric,
+            values=values[columns.is_kept] if collided else values,
             went_back=produced.went_back + consumed.went_back,
             collided=collided,
         )
@@ -127,7 +127,11 @@ class Extraction:
         self, snapshot: Snapshot, places: Int64s, errors: Mapping[str, float]
     ) -> Subjects:
         index = snapshot.partitions.index
-        listed = (one for one in self._rejected if index.row(one.topic, one.partition) is not None)
+        listed = (
+            partition
+            for partition in self._rejected
+            if index.row(partition.topic, partition.partition) is not None
+        )
         return Subjects(
             commits=CommitKeys(
                 partitions=snapshot.partitions,
@@ -139,18 +143,18 @@ class Extraction:
             error_topics=tuple(sorted(errors)),
         )
 
-    def _consumed(self, judged: JudgedRound, now_us: int) -> Rates:
-        """Return how fast each group read, by commit: committed offsets per second."""
+    def _consumption_rates(self, judged: JudgedRound, now_us: int) -> Rates:
+        """Return the consumption rates, by commit: committed offsets per second."""
         commits, before = judged.snapshot.commits, judged.before
         if before is None or before.cluster_id != judged.snapshot.cluster_id:
             return Rates(np.full(len(commits), np.nan), 0)
-        known = before.commits
-        places = known.keys.find(judged.snapshot.partitions, judged.snapshot.groups, commits)
+        memory = before.commits
+        places = memory.keys.find(judged.snapshot.partitions, judged.snapshot.groups, commits)
         return rates_between(
             Column.known(commits.committed_offset),
             now_us,
-            known.unchanged.values.take(places),
-            Column.known(known.seen_us).take(places),
+            memory.unchanged.values.take(places),
+            Column.known(memory.seen_us).take(places),
             longest_us=self._longest_us,
         )
 
@@ -201,32 +205,34 @@ def _rejections(snapshot: Snapshot) -> Counter[TopicPartition]:
 
 
 def abort_ratio(snapshot: Snapshot) -> float:
-    """Return how many of the transactions that ended since the last round were aborted, 0 to 1.
+    """Return the share of aborts among the transactions that ended since the last round, 0 to 1.
 
     NaN where none ended or the coordinators' log is not read.
     """
     ended = snapshot.transaction_log.ended
     if not snapshot.transaction_log.is_read or not ended:
         return float("nan")
-    return sum(one.outcome is Outcome.ABORTED for one in ended) / len(ended)
+    return sum(transaction.outcome is Outcome.ABORTED for transaction in ended) / len(ended)
 
 
 def record_error_rates(scrapes: Scrapes) -> dict[str, float]:
-    """Return records per second that failed for good, by topic, of the producers that tell of it.
+    """Return records per second that failed for good, by topic, of the producers that report it.
 
-    A producer that several endpoints tell of counts once. NaN where none of them tells now.
+    A producer that several endpoints report counts once. NaN where none of them has a fresh answer.
     """
-    told: dict[str, dict[ProducerName, float]] = {}
+    rates_of: dict[str, dict[ProducerName, float]] = {}
     fresh = scrapes.fresh
     for client in scrapes.clients:
         if client.topic is None or client.errors is None or client.is_gone:
             continue
-        mine = told.setdefault(client.topic, {})
+        mine = rates_of.setdefault(client.topic, {})
         rate = _rate(client) if client.endpoint in fresh else None
         if rate is not None:
             name = ProducerName(client.address, client.client_id)
             mine[name] = max(mine.get(name, 0.0), rate)
-    return {topic: sum(rates.values()) if rates else float("nan") for topic, rates in told.items()}
+    return {
+        topic: sum(rates.values()) if rates else float("nan") for topic, rates in rates_of.items()
+    }
 
 
 def _rate(reading: ClientReading) -> float | None:

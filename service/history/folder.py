@@ -1,8 +1,8 @@
 """The folder of history: on a local disk, or in an object store that pyarrow knows by its address.
 
 All paths are names below the folder, as `rules.baseline.layout` gives them. A file is written under
-another name, flushed to the disk where that is a local one, and renamed: a reader finds it whole or
-not at all. What cannot be read is set aside under `aside/`, where nobody reads it again.
+another name, flushed to disk if that is local, and renamed: a reader finds it whole or not at all. Damaged
+files are set aside under `aside/`, where nothing reads them.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ ASIDE: Final = "aside"
 TEMPORARY: Final = ".part-"  # begins the name of a file that is being written
 BUCKETS: Final = 32  # of a new folder
 NOT_WHOLE: Final = (
-    "is not whole: `tidemark sandbox history` is still writing it, or was broken off; wait for its "
+    "is not whole: `tidemark sandbox history` is still writing it, or was interrupted; wait for its "
     "end, run it again, or remove the folder"
 )
 
-# What pyarrow raises: for files OSError, for what is in them ArrowException, which is a ValueError
-# or an OSError or its own.
+# Errors of pyarrow: OSError for files, ArrowException for their content, which is a ValueError, an
+# OSError or a class of its own.
 READ_ERRORS: Final = (OSError, pa.ArrowException, ValueError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """What a folder says of itself; it never changes, but for being made whole once."""
+    """The description of a folder; it never changes, except that it becomes whole once."""
 
     cluster: str  # the configured name; a folder holds one cluster
     time_zone: str = "UTC"  # IANA: in which its days are cut
@@ -49,10 +49,10 @@ class Described:
 
 
 class Folder:
-    """A folder of history that exists and is understood."""
+    """A folder of history that exists and has a known format."""
 
     def __init__(self, url: str, files: Any, described: Described, local: Path | None) -> None:
-        """`files` is a file system of pyarrow whose root is the folder; `local`: where that is."""
+        """`files` is a pyarrow file system with the folder as root; `local`: its path, if on a local disk."""
         self.url = url
         self.files = files
         self.described = described
@@ -63,32 +63,32 @@ class Folder:
         """Return into how many files a day is divided."""
         return self.described.buckets
 
-    # -------------------------------------------------------------- looking
+    # -------------------------------------------------------------- reading
     def names(self, folder: str) -> list[str]:
-        """Return the names in a folder in their order, without files that are being written.
+        """Return the names in a folder in order, without files that are being written.
 
         Raises:
             StoreError: the folder cannot be listed; one that does not exist is empty.
         """
         with store_errors(self.url):
-            found = self.files.get_file_info(
+            infos = self.files.get_file_info(
                 pa_fs.FileSelector(folder, recursive=False, allow_not_found=True)
             )
-        names = (str(one.base_name) for one in found)
+        names = (str(info.base_name) for info in infos)
         return sorted(name for name in names if not name.startswith(TEMPORARY))
 
     def size(self, path: str) -> int | None:
-        """Return how long a file is, None if there is none.
+        """Return the size of a file, None if there is none.
 
         Raises:
-            StoreError: the folder cannot be asked.
+            StoreError: the folder cannot be read.
         """
         with store_errors(self.url):
-            found = self.files.get_file_info(path)
-        return int(found.size) if found.type == pa_fs.FileType.File else None
+            info = self.files.get_file_info(path)
+        return int(info.size) if info.type == pa_fs.FileType.File else None
 
     def read(self, path: str) -> bytes:
-        """Return what a file holds.
+        """Return the content of a file.
 
         Raises:
             StoreError: it cannot be read.
@@ -98,7 +98,7 @@ class Folder:
 
     # -------------------------------------------------------------- changing
     def describe(self, described: Described) -> Folder:
-        """Let the folder, which is made if need be, say this of itself; return it so.
+        """Write the folder's description, and make the folder if it does not exist; return it with that.
 
         Raises:
             StoreError: it cannot be written.
@@ -111,10 +111,10 @@ class Folder:
         return Folder(self.url, self.files, described, self.local)
 
     def write(self, path: str, fill: Callable[[Any], None]) -> None:
-        """Write a file whole: `fill` is given the stream. What stood there before is replaced.
+        """Write a file as a whole, in place of an earlier one: `fill` is called with the stream.
 
         Raises:
-            StoreError: it cannot be written; what stood there still does.
+            StoreError: it cannot be written; the earlier file stays.
         """
         folder, slash, name = path.rpartition("/")
         part = f"{folder}{slash}{TEMPORARY}{name}-{uuid4().hex[:8]}"
@@ -133,7 +133,7 @@ class Folder:
             self._flush(folder)
 
     def remove(self, path: str) -> None:
-        """Remove a file; one that is not there is removed already.
+        """Remove a file; do nothing if there is none.
 
         Raises:
             StoreError: it cannot be removed.
@@ -142,7 +142,7 @@ class Folder:
             self.files.delete_file(path)
 
     def remove_folder(self, path: str) -> None:
-        """Remove a folder with all that is in it; one that is not there is removed already.
+        """Remove a folder with its content; do nothing if there is none.
 
         Raises:
             StoreError: it cannot be removed.
@@ -151,19 +151,19 @@ class Folder:
             self.files.delete_dir(path)
 
     def clear_parts(self, folder: str) -> None:
-        """Remove what earlier processes left half written in a folder that only one writes to.
+        """Remove unfinished files of earlier processes, in a folder that only one process writes to.
 
         Raises:
             StoreError: it cannot be removed.
         """
         with store_errors(self.url):
             selector = pa_fs.FileSelector(folder, recursive=False, allow_not_found=True)
-            for one in self.files.get_file_info(selector):
-                if one.base_name.startswith(TEMPORARY):
-                    self.files.delete_file(one.path)
+            for info in self.files.get_file_info(selector):
+                if info.base_name.startswith(TEMPORARY):
+                    self.files.delete_file(info.path)
 
     def set_aside(self, path: str) -> str:
-        """Move a damaged file to where nobody reads it; return its new name.
+        """Move a damaged file to `aside/`; return its new name.
 
         Raises:
             StoreError: it cannot be moved.
@@ -188,20 +188,20 @@ class Folder:
 def open_folder(url: str, new: Described | None = None) -> Folder:
     """Open a folder of history: a local path, or an address such as s3://bucket/folder.
 
-    With `new` the folder is made if there is none, and has to be of that cluster and time zone; its
-    number of buckets stays what it is.
+    With `new` the folder is made if there is none, and must belong to that cluster and time zone; an
+    existing one keeps its number of buckets.
 
     Raises:
-        StoreError: there is no such folder, it is away, it is another one's, or it is not whole.
+        StoreError: there is no such folder, it is away, it belongs to another cluster, or it is not whole.
     """
-    found = find_folder(url)
-    if found is None:
-        return _wanted(url, new)
+    folder = find_folder(url)
+    if folder is None:
+        return _create(url, new)
     if new is not None:
-        _check(found.url, found.described, new)
-    if not found.described.is_whole:
-        raise StoreError(f"history at {found.url} {NOT_WHOLE}", retryable=False)
-    return found
+        _check(folder.url, folder.described, new)
+    if not folder.described.is_whole:
+        raise StoreError(f"history at {folder.url} {NOT_WHOLE}", retryable=False)
+    return folder
 
 
 def find_folder(url: str) -> Folder | None:
@@ -213,15 +213,15 @@ def find_folder(url: str) -> Folder | None:
     bare = bare_folder(url, Described(cluster=""))
     if bare.size(HISTORY_FILE) is None:
         return None
-    described = _described(bare.url, bare.read(HISTORY_FILE))
+    described = _parse_description(bare.url, bare.read(HISTORY_FILE))
     return Folder(bare.url, bare.files, described, bare.local)
 
 
 def bare_folder(url: str, described: Described) -> Folder:
-    """Return what may become a folder of history: nothing is asked of it, and nothing written.
+    """Return a folder that may become one of history: nothing is read, and nothing written.
 
     Raises:
-        StoreError: the address names no file system that is known here.
+        StoreError: the address names no known file system.
     """
     with store_errors(shown_url(url)):
         files, local = _file_system(url)
@@ -229,7 +229,7 @@ def bare_folder(url: str, described: Described) -> Folder:
 
 
 def shown_url(url: str) -> str:
-    """Return an address without what may be a secret in it."""
+    """Return an address without the parts that may be secret."""
     if "://" not in url:
         return url
     parts = urlsplit(url)
@@ -238,7 +238,7 @@ def shown_url(url: str) -> str:
 
 @contextmanager
 def store_errors(url: str) -> Iterator[None]:
-    """Turn what pyarrow and the system raise into an error of ours.
+    """Translate errors of pyarrow and the system into ours.
 
     Raises:
         StoreError: with the folder's address.
@@ -259,7 +259,7 @@ def _file_system(url: str) -> tuple[Any, Path | None]:
     return pa_fs.SubTreeFileSystem(path, base), local
 
 
-def _wanted(url: str, new: Described | None) -> Folder:
+def _create(url: str, new: Described | None) -> Folder:
     if new is None:
         raise StoreError(
             f"history at {shown_url(url)}: there is none: its {HISTORY_FILE} is missing",
@@ -268,15 +268,15 @@ def _wanted(url: str, new: Described | None) -> Folder:
     return bare_folder(url, new).describe(new)
 
 
-def _described(url: str, text: bytes) -> Described:
+def _parse_description(url: str, text: bytes) -> Described:
     try:
-        told = json.loads(text)
+        content = json.loads(text)
         described = Described(
-            cluster=str(told["cluster"]),
-            time_zone=str(told.get("time_zone", "UTC")),
-            buckets=int(told["buckets"]),
-            format=int(told["format"]),
-            is_whole=bool(told.get("is_whole", True)),
+            cluster=str(content["cluster"]),
+            time_zone=str(content.get("time_zone", "UTC")),
+            buckets=int(content["buckets"]),
+            format=int(content["format"]),
+            is_whole=bool(content.get("is_whole", True)),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as exc:
         raise StoreError(f"history at {url}: {HISTORY_FILE} is damaged", retryable=False) from exc
@@ -288,10 +288,10 @@ def _described(url: str, text: bytes) -> Described:
     return described
 
 
-def _check(url: str, found: Described, wanted: Described) -> None:
+def _check(url: str, stored: Described, expected: Described) -> None:
     for what, setting, theirs, ours in (
-        ("is of the cluster", "kafka.name", found.cluster, wanted.cluster),
-        ("has days of the time zone", "history.time_zone", found.time_zone, wanted.time_zone),
+        ("is of the cluster", "kafka.name", stored.cluster, expected.cluster),
+        ("has days of the time zone", "history.time_zone", stored.time_zone, expected.time_zone),
     ):
         if theirs != ours:
             raise StoreError(

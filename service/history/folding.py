@@ -1,7 +1,7 @@
-"""Folding: the hours of a civil day that is over become its day, once or as often as one likes.
+"""Folding: the hours of a civil day that is over become its day. Idempotent.
 
-What is folded twice is the same as once: an hour's samples are laid over those of the day. So a
-crash in between loses nothing, and an hour that comes late is added to its day.
+An hour's samples replace those of the day. So a crash in between loses nothing, and an hour that arrives
+late is added to its day.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MILLISECOND: Final = timedelta(milliseconds=1)
 
 @dataclass(slots=True)
 class Folded:
-    """What came of folding."""
+    """The result of folding."""
 
     days: list[date] = field(default_factory=list)
     hours: int = 0  # files
@@ -51,9 +51,9 @@ def fold_due(
     lock: Path,
     is_over: Callable[[], bool] = lambda: False,
 ) -> Folded:
-    """Fold the hours of all civil days before `before`; wait while another process does.
+    """Fold the hours of all civil days before `before`; wait while another process folds.
 
-    Where it is over before its end, what is left is folded the next time.
+    If the time is over before the end, the rest is folded the next time.
 
     Raises:
         StoreError: the folder cannot be read or written; no sample is lost.
@@ -81,7 +81,7 @@ def fold_due(
 
 
 def days_of_hours(folder: Folder) -> list[date]:
-    """Return the civil days that hours wait for which are not folded, in order.
+    """Return the civil days of hours that are not folded yet, in order.
 
     Raises:
         StoreError: the folder cannot be listed.
@@ -91,7 +91,7 @@ def days_of_hours(folder: Folder) -> list[date]:
 
 def _hours(folder: Folder) -> list[_Hour]:
     zone = folder.described.time_zone
-    found = []
+    hours = []
     for name in folder.names(HOURS):
         begin = _hour(name)
         if begin is None:
@@ -100,8 +100,8 @@ def _hours(folder: Folder) -> list[_Hour]:
         last = day_of((begin + HOUR - EPOCH) // MILLISECOND - 1, zone)
         days = (first,) if first == last else (first, last)
         parts = folder.names(f"{HOURS}/{name}")
-        found += [_Hour(f"{HOURS}/{name}/{part}", days) for part in parts if part.endswith(SUFFIX)]
-    return found
+        hours += [_Hour(f"{HOURS}/{name}/{part}", days) for part in parts if part.endswith(SUFFIX)]
+    return hours
 
 
 def _hour(name: str) -> datetime | None:
@@ -118,7 +118,7 @@ def _fold_day(
     folded: Folded,
     is_over: Callable[[], bool],
 ) -> bool:
-    """Fold one day; whether it was done to its end."""
+    """Fold one day; return whether it was finished."""
     files = [RowGroups(folder, path) for path in hours]
     try:
         for bucket in range(folder.buckets):
@@ -139,7 +139,7 @@ def _fold_day(
 def _fold_bucket(
     folder: Folder, day: date, bucket: int, files: Sequence[RowGroups], folded: Folded
 ) -> None:
-    """Lay the hours of a bucket over what the day has already."""
+    """Merge the hours of a bucket over the samples that the day has already."""
     span = day_bounds(day, folder.described.time_zone)
     new = [BucketRows(file, bucket, folder.buckets, span) for file in files]
     if not any(map(len, new)):
@@ -147,11 +147,11 @@ def _fold_bucket(
     path = f"{day_folder(day)}/{bucket_file(bucket)}"
     there = [RowGroups(folder, path)] if folder.size(path) is not None else []
     rows = [*(BucketRows(file, bucket, folder.buckets, span) for file in there), *new]
-    parts = _joined(rows, span)
+    parts = _join_parts(rows, span)
     begun = list(islice(parts, 1))
 
     def fill(stream: Any) -> None:
-        write_blocks(stream, _resumed(begun, parts))
+        write_blocks(stream, _resume(begun, parts))
         for file in there:
             file.close()
             if file.damaged:  # what of it can be read is written anew
@@ -163,8 +163,8 @@ def _fold_bucket(
         folded.bytes += folder.size(path) or 0
 
 
-def _joined(rows: Sequence[BucketRows], span: tuple[int, int]) -> Iterator[list[Block]]:
-    """Give the rows of a bucket part by part; a part is not held while the next one is made."""
+def _join_parts(rows: Sequence[BucketRows], span: tuple[int, int]) -> Iterator[list[Block]]:
+    """Yield the rows of a bucket part by part; a part is not held while the next one is made."""
     for part in in_parts(rows):
         whole = joined(part, span)
         part.clear()
@@ -172,8 +172,8 @@ def _joined(rows: Sequence[BucketRows], span: tuple[int, int]) -> Iterator[list[
         del whole
 
 
-def _resumed(begun: list[list[Block]], later: Iterator[list[Block]]) -> Iterator[list[Block]]:
-    """Give what was taken already, which is let go, and then the rest."""
+def _resume(begun: list[list[Block]], later: Iterator[list[Block]]) -> Iterator[list[Block]]:
+    """Yield the parts taken already, without holding them, and then the rest."""
     while begun:
         yield begun.pop(0)
     yield from later
@@ -187,7 +187,7 @@ def _remove_empty(folder: Folder, hours: Sequence[_Hour]) -> None:
 
 @contextmanager
 def _alone(lock: Path) -> Iterator[None]:
-    """Hold a lock that goes with the process.
+    """Hold a lock that ends with the process.
 
     Raises:
         StoreError: it cannot be taken: its folder is away or read-only.

@@ -1,7 +1,7 @@
-"""Hours of history: the rounds of a segment as one packed file, until its day is over.
+"""Hours of history: the rounds of a segment as one packed file, until its day is folded.
 
-A segment has its rounds one after another, and the file its series. So the rounds are gone through
-several times, each time for as many series as may be held at once.
+A segment is ordered by round, and the file by series. So the rounds are read several times, each time for
+as many series as may be held at once.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from service.history.segments import Segment
 
 HOUR_MS: Final = 3_600_000
 HOUR: Final = timedelta(hours=1)
-# Samples that are held at once. Measured with 188,000 series and 240 rounds: each time through the
-# rounds takes half a second, of five in all.
+# Samples held at once. Measured with 188,000 series and 240 rounds: each pass over the rounds takes half a
+# second, of five in all.
 PART_BYTES: Final = 64 * 2**20
 
 
@@ -45,9 +45,9 @@ class PackedHour:
     metric: Codes
 
     def parts(self, most_bytes: int = PART_BYTES) -> Iterator[Block]:
-        """Give the rows in their order, as many at once as `most_bytes` of samples.
+        """Yield the rows in order, as many at once as `most_bytes` of samples.
 
-        Of two rounds at one place of the grid the later one counts where it tells something.
+        Of two rounds in one cell of the grid, samples of the later one win.
 
         Raises:
             OSError: the segment cannot be read any more.
@@ -67,11 +67,11 @@ class PackedHour:
         """Return the samples of some series, shape (samples, series)."""
         step = self.segment.step_ms
         values = np.full((self.samples, len(ids)), np.nan, np.float32)
-        for index, rounds in groupby(self.segment.rounds, lambda one: one.index):
+        for index, rounds in groupby(self.segment.rounds, lambda round_: round_.index):
             mine, theirs = _same(ids, index.ids)
-            for one in rounds:
-                row, told = values[(one.at_ms - self.start_ms) // step], one.values[theirs]
-                row[mine] = np.where(np.isnan(told), row[mine], told)
+            for round_ in rounds:
+                row, new = values[(round_.at_ms - self.start_ms) // step], round_.values[theirs]
+                row[mine] = np.where(np.isnan(new), row[mine], new)
         return values
 
 
@@ -86,9 +86,9 @@ def packed_hour(
         OSError: the segment cannot be read any more.
     """
     step = segment.step_ms
-    if step <= 0 or all(np.isnan(one.values).all() for one in segment.rounds):
+    if step <= 0 or all(np.isnan(round_.values).all() for round_ in segment.rounds):
         return None
-    slots = [one.at_ms // step for one in segment.rounds]
+    slots = [round_.at_ms // step for round_ in segment.rounds]
     ids, metric = _all_series(segment)
     order = np.lexsort((ids, bucket_of(ids, buckets)))
     if left_out:
@@ -121,21 +121,21 @@ def _all_series(segment: Segment) -> tuple[Int64s, Codes]:
     """Return all series of a segment, each once."""
     ids: Int64s = np.zeros(0, np.int64)
     metric: Codes = np.zeros(0, np.uint8)
-    for index in dict.fromkeys(one.index for one in segment.rounds):
+    for index in dict.fromkeys(round_.index for round_ in segment.rounds):
         both = np.concatenate([ids, index.ids])
         ids, place = np.unique(both, return_index=True)
         metric = np.concatenate([metric, index.metric])[place]
     return ids, metric
 
 
-def _same(wanted: Int64s, there: Int64s) -> tuple[Int64s | slice, Int64s]:
-    """Return where the series that are in both stand in either."""
+def _same(ids: Int64s, there: Int64s) -> tuple[Int64s | slice, Int64s]:
+    """Return the places, in both arrays, of the series that both have."""
     if not len(there):
         nothing: Int64s = np.zeros(0, np.int64)
         return nothing, nothing
     order = np.argsort(there)
-    places = order[np.searchsorted(there, wanted, sorter=order).clip(max=len(there) - 1)]
-    is_there = there[places] == wanted
+    places = order[np.searchsorted(there, ids, sorter=order).clip(max=len(there) - 1)]
+    is_there = there[places] == ids
     if is_there.all():
         return slice(None), places
     return np.flatnonzero(is_there), places[is_there]

@@ -1,7 +1,7 @@
-"""Keeps what is remembered of ends over a restart: one file in the data directory, replaced whole.
+"""Stores the remembered end offsets over a restart: one file in the data directory, replaced as a whole.
 
-It is written every few minutes and when the service stops. After a kill the observations since the last time
-are missing, so that a lag of that time is told less exactly, and says so.
+It is written every few minutes and when the service stops. After a kill the observations since then are
+missing, so that time lags over that time are less exact, and marked so.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SAVING_SECONDS: Final = 300.0
 
 
 class KeptEnds:
-    """The file, and what it was last given."""
+    """The file of remembered ends, and its latest content."""
 
     def __init__(self, path: Path, *, stop: asyncio.Event, log: Log) -> None:
         self._path = path
@@ -35,7 +35,7 @@ class KeptEnds:
         self.current: Callable[[], EndHistory | None] = lambda: None
 
     def load(self) -> EndHistory | None:
-        """Return what an earlier process left; a file that cannot be used is set aside, and told."""
+        """Return the stored ends of an earlier process; an unusable file is logged and set aside."""
         try:
             with self._path.open("rb") as file:
                 self._saved = read_ends(file, DEFAULT)
@@ -47,7 +47,7 @@ class KeptEnds:
         return self._saved
 
     def save(self) -> None:
-        """Write what is remembered now, if it is news; what cannot be written is told once."""
+        """Write the current ends, if they changed; a failure is logged once."""
         current = self.current()
         if current is None or current is self._saved:
             return
@@ -66,7 +66,7 @@ class KeptEnds:
         self._saved, self._is_failing = current, False
 
     async def run(self) -> None:
-        """Save again and again until the service stops; what comes last is saved by `save`."""
+        """Save again and again until the service stops; the caller saves the last state by `save`."""
         while not self._stop.is_set():
             try:
                 async with asyncio.timeout(SAVING_SECONDS):

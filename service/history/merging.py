@@ -1,4 +1,4 @@
-"""Goes through the rows of one bucket in many files at once, some series at a time.
+"""Reads the rows of one bucket from many files at once, some series at a time.
 
 Rows are in order of series in every file, so that no more of a bucket is held than the row groups that
 begin with the same series. A file that is not in order is read whole.
@@ -15,12 +15,12 @@ from service.history.days import RowGroups
 
 
 class BucketRows:
-    """The rows of one bucket in one file, as far as they lie within a time."""
+    """The rows of one bucket in one file, cut to a time span."""
 
     def __init__(
         self, file: RowGroups, bucket: int, buckets: int, span_ms: tuple[int, int]
     ) -> None:
-        """`span_ms`: from when to when (excluded)."""
+        """`span_ms`: begin and end (excluded)."""
         self._file = file
         self._bucket = (bucket, buckets)
         self._span_ms = span_ms
@@ -30,17 +30,17 @@ class BucketRows:
         self._held: list[Block] = []  # rows that were read too early
 
     def __len__(self) -> int:
-        """Return how many row groups it has."""
+        """Return the number of row groups."""
         return len(self._groups)
 
     @property
     def edges(self) -> list[int] | None:
-        """Return the last series of every row group; None: it is not in order, or does not say."""
-        known = [bound for bound in self._bounds if bound is not None]
-        pairs = pairwise(known)
-        if len(known) < len(self) or any(one[1] > later[0] for one, later in pairs):
+        """Return the last series of every row group; None: they are not in order, or have no statistics."""
+        bounds = [bound for bound in self._bounds if bound is not None]
+        pairs = pairwise(bounds)
+        if len(bounds) < len(self) or any(earlier[1] > later[0] for earlier, later in pairs):
             return None
-        return [last for _, last in known]
+        return [last for _, last in bounds]
 
     def take(self, last: int | None) -> list[Block]:
         """Return the rows up to a series that were not taken before; None: all of them."""
@@ -74,14 +74,14 @@ class BucketRows:
 
 
 def in_parts(files: Sequence[BucketRows]) -> Iterator[list[Block]]:
-    """Give the rows of all files, series by series in order, those of later files last.
+    """Yield the rows of all files, series by series in order, those of later files last.
 
     All rows of a series are in one part. Parts are as large as the row groups of the file that has the
-    most of them.
+    most row groups.
     """
     edges = [file.edges for file in files]
-    known = [one for one in edges if one is not None]
-    inner = max(known, key=len)[:-1] if known and len(known) == len(edges) else []
+    known_edges = [bounds for bounds in edges if bounds is not None]
+    inner = max(known_edges, key=len)[:-1] if known_edges and len(known_edges) == len(edges) else []
     for edge in [*dict.fromkeys(inner), None]:
         part = [block for file in files for block in file.take(edge)]
         if part:

@@ -1,4 +1,4 @@
-"""Rates of offsets between rounds, over the time that truly passed."""
+"""Rates of offsets between rounds, by elapsed time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_ROUNDS: Final = 3  # a rate over a longer gap says nothing of any time in it
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rates:
-    """Offsets per second, NaN where there is none, and how many offsets went back."""
+    """Offsets per second, NaN where unknown, and how many offsets went back."""
 
     values: Floats
     went_back: int  # counters that went down: rewinds, truncations, topics that were made anew
@@ -30,18 +30,18 @@ class Rates:
 def rates_between(
     now: Column, now_us: int, before: Column, before_us: Column, *, longest_us: int
 ) -> Rates:
-    """Return the rates of columns of offsets from one observation to the next, by rows."""
+    """Return the rates of a column of offsets between two observations, row by row."""
     elapsed = now_us - before_us.values
-    known = now.valid & before.valid & before_us.valid
+    is_known = now.valid & before.valid & before_us.valid
     moved = now.values - before.values
-    back = known & (moved < 0)
-    told = known & ~back & (elapsed > 0) & (elapsed <= longest_us)
-    seconds = np.where(told, elapsed, 1) / SECOND_US
-    return Rates(np.where(told, moved / seconds, np.nan), int(np.count_nonzero(back)))
+    back = is_known & (moved < 0)
+    has_rate = is_known & ~back & (elapsed > 0) & (elapsed <= longest_us)
+    seconds = np.where(has_rate, elapsed, 1) / SECOND_US
+    return Rates(np.where(has_rate, moved / seconds, np.nan), int(np.count_nonzero(back)))
 
 
 class LogEnds:
-    """Where logs ended when each was last seen; of one cluster."""
+    """The end offset of each log when it was last observed; of one cluster."""
 
     def __init__(self) -> None:
         self._partitions = Partitions.none()
@@ -54,19 +54,19 @@ class LogEnds:
         self._seen_us = Column(np.where(times.valid, times.values + by_us, 0), times.valid)
 
     def rates(self, partitions: Partitions, ends: Column, now_us: int, *, longest_us: int) -> Rates:
-        """Return how fast each log grew since it was last seen, and remember this observation."""
+        """Return the growth rate of each log since it was last observed, and remember this observation."""
         rows = matching_rows(partitions, self._partitions, needs_id=False)
         before, seen_us = self._ends.take(rows), self._seen_us.take(rows)
-        found = rates_between(ends, now_us, before, seen_us, longest_us=longest_us)
-        anew = _made_anew(partitions, self._partitions)
+        grown = rates_between(ends, now_us, before, seen_us, longest_us=longest_us)
+        anew = _count_recreated(partitions, self._partitions)
         now = Column(np.full(len(ends), now_us, np.int64), ends.valid)
         self._partitions = partitions
         self._ends = either(ends.valid, ends, before)
         self._seen_us = either(ends.valid, now, seen_us)
-        return Rates(found.values, found.went_back + anew)
+        return Rates(grown.values, grown.went_back + anew)
 
 
-def _made_anew(new: Partitions, old: Partitions) -> int:
+def _count_recreated(new: Partitions, old: Partitions) -> int:
     """Count the partitions of topics that were deleted and created again."""
     if new is old:
         return 0

@@ -1,7 +1,7 @@
-"""Writes rounds ahead, in their order, in a thread of its own: no round waits for a disk.
+"""Writes rounds ahead, in order, in a thread of its own: no round waits for a disk.
 
-A round that cannot be written (a disk that is full, or read-only) is lost, told and counted; the next
-one is tried again.
+A round that cannot be written (the disk is full, or read-only) is lost, logged and counted; the next one is
+tried again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_WAITING: Final = 8  # rounds: more than a slow disk is behind, and few enou
 
 
 class Recorder:
-    """Keeps the rounds of one cluster; `take` by any thread, the rest by one at a time."""
+    """Writes the rounds of one cluster; `take` may be called by any thread, the rest by one at a time."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Recorder:
         monotonic: Callable[[], float],
         log: Log,
     ) -> None:
-        """`folder` holds the segments; it is made when the first round comes."""
+        """`folder` holds the segments; it is made with the first round."""
         self._folder = folder
         self._extraction = extraction
         self._step_ms = round(interval_seconds * 1000)
@@ -53,13 +53,13 @@ class Recorder:
 
     @property
     def stats(self) -> HistoryStats:
-        """Return how it goes."""
+        """Return the stats of writing."""
         with self._lock:
             return self._stats
 
     @property
     def current(self) -> Path | None:
-        """Return the segment that is written to."""
+        """Return the segment being written."""
         return self._path
 
     @property
@@ -68,7 +68,7 @@ class Recorder:
         return bool(self._waiting)
 
     def take(self, judged: JudgedRound) -> None:
-        """Take a round; the oldest one that waits is lost where there are too many."""
+        """Take a round; if too many wait, the oldest is lost."""
         with self._lock:
             self._waiting.append(judged)
             if len(self._waiting) > MOST_WAITING:
@@ -76,11 +76,11 @@ class Recorder:
                 self._stats = replace(self._stats, lost_rounds=self._stats.lost_rounds + 1)
 
     def write_labels_again(self) -> None:
-        """Have the next round tell the labels of all its series: a segment that did is lost."""
+        """Write the labels of all series again with the next round: a segment that held them is lost."""
         self._tells_anew = True
 
     def write_waiting(self) -> None:
-        """Write what waits; what cannot be written is told, and is no error."""
+        """Write waiting rounds; a failure is logged, and raises nothing."""
         with self._turn:
             while self.has_waiting:
                 with self._lock:
@@ -88,7 +88,7 @@ class Recorder:
                 self._write(judged)
 
     def close(self) -> None:
-        """Write what waits, and let the segment go."""
+        """Write waiting rounds, and close the segment."""
         self.write_waiting()
         with self._turn:
             self._close_segment()
@@ -100,9 +100,9 @@ class Recorder:
             self._append(samples)
         except OSError as exc:
             self._close_segment()
-            self._failed(exc, samples)
+            self._note_failure(exc, samples)
         else:
-            self._written(judged, samples, self._monotonic() - began)
+            self._note_written(judged, samples, self._monotonic() - began)
 
     def _samples(self, judged: JudgedRound) -> RoundSamples:
         if self._tells_anew:
@@ -136,7 +136,7 @@ class Recorder:
             self._segment.close()
         self._segment, self._path, self._version = None, None, -1
 
-    def _failed(self, why: OSError, samples: RoundSamples) -> None:
+    def _note_failure(self, why: OSError, samples: RoundSamples) -> None:
         with self._lock:
             before = self._stats
             self._stats = replace(
@@ -150,7 +150,7 @@ class Recorder:
                 Event.HISTORY_AWAY, what="rounds", folder=str(self._folder), why=str(why)
             )
 
-    def _written(self, judged: JudgedRound, samples: RoundSamples, took: float) -> None:
+    def _note_written(self, judged: JudgedRound, samples: RoundSamples, took: float) -> None:
         with self._lock:
             before = self._stats
             self._stats = replace(

@@ -1,6 +1,6 @@
-"""Removes days of history, and the windows that went with them, that are old enough.
+"""Removes old days of history, with their masks.
 
-Runs of the nights are not removed here: the next night goes on from the last one.
+Baseline runs are not removed here: the next one continues the last one.
 """
 
 from __future__ import annotations

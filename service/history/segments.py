@@ -1,7 +1,7 @@
-"""Reads segments of the write-ahead, whatever a crash or a disk left of them.
+"""Reads segments of the write-ahead, as far as a crash or a disk left them readable.
 
-A segment is read from its file again and again, record by record: an hour of a large cluster is hundreds
-of megabytes when it is unpacked, and never held at once.
+A segment is read from its file several times, record by record: an hour of a large cluster has hundreds of
+megabytes unpacked, and is never held at once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from service.history.ahead import (
     SIZE,
     Kind,
     checksum_of,
-    unsqueezed,
+    decompress,
 )
 from service.history.blocks import CODE_OF_NAME, Codes, Int64s
 
@@ -35,8 +35,8 @@ WINDOW: Final = 2**20  # bytes that are read at once where no record is known to
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A whole record: its kind, its content, and where that begins in the file."""
+class PlacedRecord:
+    """A whole record: its kind, its content, and where the content begins in the file."""
 
     kind: int
     payload: bytes
@@ -45,12 +45,12 @@ class Found:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SegmentIndex:
-    """Which series rounds have; read when it is asked for: there may be one for every round."""
+    """The series of rounds; read on access, because there may be one index per round."""
 
     file: BinaryIO
     place: int  # of its columns in the file
     count: int
-    codes: Codes  # places in `METRICS` by the places of metrics that the segment tells
+    codes: Codes  # places in `METRICS`, by the place in the segment's own list
 
     @property
     def ids(self) -> Int64s:
@@ -66,7 +66,7 @@ class SegmentIndex:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SegmentRound:
-    """A round of a segment; its samples are read when they are asked for: an hour has many."""
+    """A round of a segment; its samples are read on access, because an hour has many."""
 
     at_ms: int
     index: SegmentIndex
@@ -77,25 +77,25 @@ class SegmentRound:
     def values(self) -> NDArray[np.float32]:
         """Return a sample per series."""
         packed = _read(self.index.file, self.place, self.length)
-        return np.frombuffer(unsqueezed(packed), SAMPLE_TYPE)
+        return np.frombuffer(decompress(packed), SAMPLE_TYPE)
 
 
 @dataclass(slots=True)
 class Segment:
-    """What a segment holds, as far as it can be read; rounds in the order they were written.
+    """The content of a segment, as far as it can be read; rounds in the order they were written.
 
-    It can be asked for as long as its file is open.
+    It can be used as long as its file is open.
     """
 
     step_ms: int = 0  # 0: not even its head could be read
     rounds: list[SegmentRound] = field(default_factory=list)
-    series: dict[int, Series] = field(default_factory=dict)  # whose labels it tells, by id
+    series: dict[int, Series] = field(default_factory=dict)  # whose labels it has, by id
     lost_bytes: int = 0  # of records that are torn or damaged
     lost_rounds: int = 0  # whole, but which series they are of was lost
 
 
 def read_segment(file: BinaryIO) -> Segment:
-    """Read a segment from whatever is left of it.
+    """Read a segment, as far as it is readable.
 
     Raises:
         OSError: the disk is away.
@@ -111,8 +111,8 @@ def read_segment(file: BinaryIO) -> Segment:
     return reader.found
 
 
-def records_in(file: BinaryIO) -> Iterator[Found]:
-    """Give the whole records of a segment in their order.
+def records_in(file: BinaryIO) -> Iterator[PlacedRecord]:
+    """Yield the whole records of a segment in order.
 
     Raises:
         OSError: the disk is away.
@@ -129,17 +129,17 @@ def records_in(file: BinaryIO) -> Iterator[Found]:
 
 
 def size_of(file: BinaryIO) -> int:
-    """Return how long a file is."""
+    """Return the size of a file."""
     return file.seek(0, 2)
 
 
 def crc_of(file: BinaryIO) -> int:
     """Return the checksum of a whole file."""
     file.seek(0)
-    found = 0
+    checksum = 0
     while data := file.read(WINDOW):
-        found = zlib.crc32(data, found)
-    return found
+        checksum = zlib.crc32(data, checksum)
+    return checksum
 
 
 def _read(file: BinaryIO, place: int, length: int) -> bytes:
@@ -147,7 +147,7 @@ def _read(file: BinaryIO, place: int, length: int) -> bytes:
     return file.read(length)
 
 
-def _record_at(file: BinaryIO, place: int, size: int) -> Found | None:
+def _record_at(file: BinaryIO, place: int, size: int) -> PlacedRecord | None:
     frame = _read(file, place, FRAME.size)
     if len(frame) < FRAME.size:
         return None
@@ -156,15 +156,15 @@ def _record_at(file: BinaryIO, place: int, size: int) -> Found | None:
     if magic != MAGIC or length > size - first:
         return None
     payload = file.read(length)
-    return Found(kind, payload, first) if checksum_of(kind, payload) == checksum else None
+    return PlacedRecord(kind, payload, first) if checksum_of(kind, payload) == checksum else None
 
 
 def _next_magic(file: BinaryIO, place: int) -> int | None:
     """Return where the next record may begin."""
     while data := _read(file, place, WINDOW):
-        found = data.find(MAGIC)
-        if found >= 0:
-            return place + found
+        place_in_data = data.find(MAGIC)
+        if place_in_data >= 0:
+            return place + place_in_data
         if len(data) < len(MAGIC):
             return None
         place += len(data) - len(MAGIC) + 1
@@ -172,17 +172,17 @@ def _next_magic(file: BinaryIO, place: int) -> int | None:
 
 
 class _Reader:
-    """Takes the records of a segment in their order."""
+    """Collects the records of a segment in order."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.found = Segment()
         self._file = file
         self._codes: Codes = np.zeros(0, np.uint8)
         self._indexes: dict[int, SegmentIndex] = {}
-        self._names: dict[str, str] = {}  # a topic is told thousands of times, and held once
+        self._names: dict[str, str] = {}  # a topic occurs thousands of times, and is held once
 
-    def take(self, record: Found) -> None:
-        """Take what a record tells; what it raises says that it is of another version."""
+    def take(self, record: PlacedRecord) -> None:
+        """Take a record; an exception means that another version wrote it."""
         match record.kind:
             case Kind.HEAD:
                 self._take_head(record.payload)
@@ -194,37 +194,35 @@ class _Reader:
                 self._take_round(record)
 
     def _take_head(self, payload: bytes) -> None:
-        told: Any = json.loads(payload)
-        if told["format"] != FORMAT:
+        content: Any = json.loads(payload)
+        if content["format"] != FORMAT:
             raise ValueError("another format")
-        codes = [CODE_OF_NAME[name] for name in told["metrics"]]
-        self.found.step_ms, self._codes = int(told["step_ms"]), np.array(codes, np.uint8)
+        codes = [CODE_OF_NAME[name] for name in content["metrics"]]
+        self.found.step_ms, self._codes = int(content["step_ms"]), np.array(codes, np.uint8)
 
-    def _take_index(self, record: Found) -> None:
+    def _take_index(self, record: PlacedRecord) -> None:
         number, count = NUMBER.unpack_from(record.payload)
         metric = np.frombuffer(record.payload, np.uint8, count, NUMBER.size + 8 * count)
         if count and metric.max() >= len(self._codes):
-            raise ValueError("an index has a metric that the segment does not tell")
+            raise ValueError("an index has a metric that the head of the segment does not list")
         place = record.place + NUMBER.size
         self._indexes[number] = SegmentIndex(self._file, place, count, self._codes)
 
-    def _take_round(self, record: Found) -> None:
+    def _take_round(self, record: PlacedRecord) -> None:
         at_ms, number, count = ROUND.unpack_from(record.payload)
         index = self._indexes.get(number)
         if index is None or index.count != count:
             self.found.lost_rounds += 1
             return
         if SIZE.unpack_from(record.payload, ROUND.size) != (count * SAMPLE_TYPE.itemsize,):
-            raise ValueError("a round has another number of samples than it says")
-        unsqueezed(
-            record.payload[ROUND.size :]
-        )  # what cannot be unpacked is told now, not while it is shipped
+            raise ValueError("a round has another number of samples than its index")
+        decompress(record.payload[ROUND.size :])  # damage is found now, not while it is shipped
         place, length = record.place + ROUND.size, len(record.payload) - ROUND.size
         self.found.rounds.append(SegmentRound(at_ms, index, place, length))
 
 
 def _labels(payload: bytes, names: dict[str, str]) -> Mapping[int, Series]:
-    rows: Sequence[Any] = json.loads(bytes(unsqueezed(payload)))
+    rows: Sequence[Any] = json.loads(bytes(decompress(payload)))
     return {
         int(series_id): Series(
             cluster=names.setdefault(cluster, cluster),

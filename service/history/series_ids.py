@@ -1,8 +1,8 @@
-"""Which series a round has: their ids as columns, kept from round to round.
+"""The series of a round: their ids as columns, kept from round to round.
 
-A series which the round before had keeps its id, and a round with the same partitions and commits as
-the one before has the same columns. New ones are made metric by metric: their texts differ in how they
-begin, and what they end with is made once.
+A series of the round before keeps its id, and a round with the same partitions and commits has the same
+columns. New ids are made metric by metric: the texts of one subject differ only in their heads, and their
+common tail is made once.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ PARTITION_METRICS: Final = (Metric.PRODUCE_RATE, Metric.OPEN_SPAN, Metric.UNREPL
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Subjects:
-    """What a round has series of."""
+    """The subjects that a round has series of."""
 
     commits: CommitKeys  # and all partitions
     rejected: tuple[TopicPartition, ...] = ()  # partitions that had batches rejected
-    error_topics: tuple[str, ...] = ()  # topics whose producers tell of records that failed
+    error_topics: tuple[str, ...] = ()  # topics whose producers report failed records
 
     @property
     def partitions(self) -> Partitions:
@@ -62,14 +62,14 @@ class SeriesColumns:
 
     ids: Int64s
     metric: Codes  # places in `METRICS`
-    kept: Bools  # False: another series has the same id, and this one is left out
+    is_kept: Bools  # False: an earlier series has the same id, and this one is left out
 
     def __len__(self) -> int:
         return len(self.ids)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Made:
+class _RoundSeries:
     """The ids of a round."""
 
     subjects: Subjects
@@ -83,21 +83,21 @@ class SeriesIds:
 
     def __init__(self, cluster: str) -> None:
         self._cluster = cluster
-        self._made: _Made | None = None
+        self._series: _RoundSeries | None = None
         self._new: dict[int, bytes] = {}
         self.version = 0  # changes with the columns
 
     def columns(self, subjects: Subjects) -> SeriesColumns:
         """Return the series: by metric the commits, the partitions, rejections, topics, the cluster."""
-        made = self._made
-        if made is None or not subjects.is_same(made.subjects):
-            made = self._make(subjects, made)
-            self._made = made
+        series = self._series
+        if series is None or not subjects.is_same(series.subjects):
+            series = self._make(subjects, series)
+            self._series = series
             self.version += 1
-        return made.columns
+        return series.columns
 
     def take_new(self) -> dict[int, bytes]:
-        """Return the texts (`Series.text`) of series that were made since the last call, by id.
+        """Return the texts (`Series.text`) of series that are new since the last call, by id.
 
         Some of them may have been returned before.
         """
@@ -105,31 +105,33 @@ class SeriesIds:
         return new
 
     def make_anew(self) -> None:
-        """Forget all ids, so that all labels are told once more."""
-        self._made = None
+        """Forget all ids, so that all labels are returned once more."""
+        self._series = None
 
-    # -------------------------------------------------------------- making
-    def _make(self, subjects: Subjects, before: _Made | None) -> _Made:
+    # -------------------------------------------------------------- ids
+    def _make(self, subjects: Subjects, before: _RoundSeries | None) -> _RoundSeries:
         of_commits = self._of_commits(subjects.commits, before)
         of_partitions = self._of_partitions(subjects.partitions, before)
         parts: list[tuple[Metric, Int64s]] = [
             *zip(COMMIT_METRICS, of_commits, strict=True),
             *zip(PARTITION_METRICS, of_partitions, strict=True),
         ]
-        rejected = [text_tail(one.topic, one.partition, None) for one in subjects.rejected]
+        rejected = [
+            text_tail(partition.topic, partition.partition, None) for partition in subjects.rejected
+        ]
         errors = [text_tail(topic, None, None) for topic in subjects.error_topics]
         parts.append((Metric.SEQUENCE_ERRORS, self._ids(Metric.SEQUENCE_ERRORS, rejected)))
         parts.append((Metric.RECORD_ERROR_RATE, self._ids(Metric.RECORD_ERROR_RATE, errors)))
         whole = [text_tail(None, None, None)]
         parts.append((Metric.ABORT_RATIO, self._ids(Metric.ABORT_RATIO, whole)))
-        return _Made(
+        return _RoundSeries(
             subjects=subjects,
             of_commits=of_commits,
             of_partitions=of_partitions,
             columns=_columns(parts),
         )
 
-    def _of_commits(self, keys: CommitKeys, before: _Made | None) -> Int64s:
+    def _of_commits(self, keys: CommitKeys, before: _RoundSeries | None) -> Int64s:
         ids = np.zeros((len(COMMIT_METRICS), len(keys)), np.int64)
         places = np.full(len(keys), -1, np.int64)
         if before is not None:
@@ -143,7 +145,7 @@ class SeriesIds:
             ids[place, new] = self._ids(metric, tails)
         return ids
 
-    def _of_partitions(self, partitions: Partitions, before: _Made | None) -> Int64s:
+    def _of_partitions(self, partitions: Partitions, before: _RoundSeries | None) -> Int64s:
         ids = np.zeros((len(PARTITION_METRICS), len(partitions)), np.int64)
         rows = np.full(len(partitions), -1, np.int64)
         if before is not None:
@@ -157,7 +159,7 @@ class SeriesIds:
         return ids
 
     def _ids(self, metric: Metric, tails: Sequence[bytes]) -> Int64s:
-        """Make the ids of series of a metric, told by how their texts end."""
+        """Make the ids of series of a metric from the tails of their texts."""
         head = text_head(self._cluster, metric)
         texts = [head + tail for tail in tails]
         ids = series_ids(texts)
@@ -167,16 +169,16 @@ class SeriesIds:
 
 
 def _names(partitions: Partitions, rows: Int64s) -> Iterable[tuple[str, int]]:
-    """Give topic and partition of rows."""
+    """Yield topic and partition of rows."""
     index = partitions.index
     position = index.topic_of_row[rows]
     numbers = (rows - index.starts[position]).tolist()
-    return zip((index.topics[one] for one in position.tolist()), numbers, strict=True)
+    return zip((index.topics[topic] for topic in position.tolist()), numbers, strict=True)
 
 
 def _columns(parts: Sequence[tuple[Metric, Int64s]]) -> SeriesColumns:
     ids = np.concatenate([of_metric for _, of_metric in parts])
     codes = [np.full(len(of_metric), CODE_OF[metric], np.uint8) for metric, of_metric in parts]
-    kept = np.zeros(len(ids), np.bool_)
-    kept[np.unique(ids, return_index=True)[1]] = True  # the first of each
-    return SeriesColumns(ids=ids, metric=np.concatenate(codes), kept=kept)
+    is_first = np.zeros(len(ids), np.bool_)
+    is_first[np.unique(ids, return_index=True)[1]] = True  # the first of each
+    return SeriesColumns(ids=ids, metric=np.concatenate(codes), is_kept=is_first)

@@ -1,6 +1,6 @@
-"""Brings the segments of hours that are over into the folder of history.
+"""Ships the segments of hours that are over to the folder of history.
 
-While the folder is away they wait on the local disk, up to a limit, and the oldest go first. A
+While the folder is away they wait on the local disk, up to a limit; beyond it the oldest are dropped. A
 segment is removed when its hour and the labels of its series are in the folder.
 """
 
@@ -30,7 +30,7 @@ MOST_WAITING_BYTES: Final = (
 class Shipper:
     """Ships the segments of one folder on the local disk; one caller at a time."""
 
-    def __init__(  # noqa: PLR0913 - what shipping needs, each by its name
+    def __init__(  # noqa: PLR0913 - each by its name
         self,
         ahead: Path,
         open_folder: Callable[[], Folder],
@@ -40,7 +40,7 @@ class Shipper:
         log: Log,
         most_waiting_bytes: int = MOST_WAITING_BYTES,
     ) -> None:
-        """`current` tells which segment is written to; `on_labels_lost`: they have to be told anew."""
+        """`current` returns the segment being written; `on_labels_lost` has labels written again."""
         self._ahead = ahead
         self._open = open_folder
         self._current = current
@@ -55,27 +55,29 @@ class Shipper:
 
     @property
     def stats(self) -> HistoryStats:
-        """Return how it goes."""
+        """Return the stats of shipping."""
         with self._lock:
             return self._stats
 
     def ship(self) -> None:
-        """Ship what can be shipped; what cannot waits, which is told, and is no error."""
+        """Ship segments that are over; a failure is logged, and the segments wait."""
         try:
             waiting = self._waiting()
             for path in waiting:
                 self._ship(path)
         except (StoreError, OSError) as exc:
-            self._failed(exc)
+            self._note_failure(exc)
             self._keep_within_limit()
         else:
             if waiting:
-                self._back()
+                self._note_back()
         self._count_waiting()
 
     def _waiting(self) -> list[Path]:
         there = segment_paths(self._ahead)
-        current = self._current()  # asked after the list: a segment is told before it is made
+        current = (
+            self._current()
+        )  # read after the list: a segment is announced before its file is made
         return [path for path in there if path != current]
 
     def _ship(self, path: Path) -> None:
@@ -85,16 +87,16 @@ class Shipper:
                 self._store(segment, file)
             size = size_of(file)
         if not segment.rounds:
-            self._unreadable(path, size, segment)
+            self._set_unreadable_aside(path, size, segment)
             return
         if segment.lost_bytes:
-            self._torn(path, segment)
+            self._set_torn_aside(path, segment)
         path.unlink()
 
     def _store(self, segment: Segment, file: BinaryIO) -> None:
-        folder, dictionary = self._opened()
+        folder, dictionary = self._open_both()
         series, segment.series = segment.series, {}
-        added = dictionary.add(series, min(one.at_ms for one in segment.rounds))
+        added = dictionary.add(series, min(round_.at_ms for round_ in segment.rounds))
         series.clear()
         self._set_aside(dictionary.damaged)
         if new := set(added.collisions) - self._left_out:
@@ -104,15 +106,15 @@ class Shipper:
         if packed is not None:
             write_hour(folder, packed, crc_of(file))
 
-    def _opened(self) -> tuple[Folder, Dictionary]:
+    def _open_both(self) -> tuple[Folder, Dictionary]:
         if self._folder is None or self._dictionary is None:
             self._folder = self._open()
             self._dictionary = Dictionary(self._folder)
         return self._folder, self._dictionary
 
-    # -------------------------------------------------------------- error
-    def _unreadable(self, path: Path, size: int, segment: Segment) -> None:
-        """Put away a segment without one round; where it was only begun there is nothing to lose."""
+    # -------------------------------------------------------------- errors
+    def _set_unreadable_aside(self, path: Path, size: int, segment: Segment) -> None:
+        """Set aside a segment without any readable round; one that was only begun is just removed."""
         if not segment.lost_bytes and not segment.lost_rounds:
             path.unlink()
             return
@@ -123,7 +125,7 @@ class Shipper:
         self._log.warning(Event.HISTORY_DAMAGED, file=str(aside / path.name), bytes=size)
         self._count(damaged=1, lost_rounds=segment.lost_rounds)
 
-    def _torn(self, path: Path, segment: Segment) -> None:
+    def _set_torn_aside(self, path: Path, segment: Segment) -> None:
         self._on_labels_lost()
         self._log.warning(
             Event.HISTORY_DAMAGED,
@@ -143,7 +145,7 @@ class Shipper:
         damaged.clear()
 
     def _keep_within_limit(self) -> None:
-        """Give up the oldest hours where too much waits."""
+        """Drop the oldest hours if too much waits."""
         try:
             sizes = [(path, path.stat().st_size) for path in self._waiting()]
             excess = sum(size for _, size in sizes) - self._most_bytes
@@ -160,9 +162,9 @@ class Shipper:
                     Event.HISTORY_AWAY, what="an hour that waited", file=str(path), lost_rounds=lost
                 )
         except OSError:
-            return  # the disk is away as well, which was told
+            return  # the disk is away as well, which is logged
 
-    def _failed(self, why: Exception) -> None:
+    def _note_failure(self, why: Exception) -> None:
         with self._lock:
             was_stored = self._stats.is_stored
             self._stats = replace(self._stats, is_stored=False)
@@ -170,7 +172,7 @@ class Shipper:
         if was_stored:
             self._log.warning(Event.HISTORY_AWAY, what="hours", why=str(why))
 
-    def _back(self) -> None:
+    def _note_back(self) -> None:
         with self._lock:
             was_stored = self._stats.is_stored
             self._stats = replace(self._stats, is_stored=True)

@@ -8,7 +8,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryStats:
-    """What is told of history; times are aware, UTC."""
+    """Stats of history; times are aware, UTC."""
 
     is_written: bool = True  # the latest round that was tried is in the write-ahead
     is_stored: bool = True  # the folder took the latest hour that was tried

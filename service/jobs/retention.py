@@ -1,9 +1,9 @@
-"""Removes what is old, as a job, and never because of a clock that ran far ahead.
+"""Removes old rows, as a job, and never because of a clock that is far ahead.
 
-The wall clock of a machine that starts, or that is mended, may be years ahead for a while, and by
-such a clock everything is old. So its word is taken only if it agrees with what was written before:
-jobs run every few minutes, and one that ran a day ago, and not long before that, did so by the same
-clock. A database that is young, or that nobody used for long, is left alone until a day has passed.
+The wall clock of a machine that starts, or is repaired, may be years ahead for a while, and by such a
+clock everything is old. So it is trusted only if earlier rows agree with it: jobs run every few minutes,
+and one that ran about a day ago did so by the same clock. In a database that is new, or was unused for
+long, nothing is removed until a day has passed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DAY: Final = timedelta(days=1)
 MOST_IDLE: Final = timedelta(days=8)  # also one that is started once a week
 AGREED_AGO: Final = DAY
 
-# What is not set by operators. Bodies may tell more than the rows, and nobody reads them for long.
+# Not settings. Bodies may contain more than the rows, and are of no use for long.
 KEPT: Final[Mapping[Kind, timedelta]] = {
     Kind.BODIES: DAY,
     Kind.IDEMPOTENCY: DAY,  # as the API promises
@@ -33,41 +33,41 @@ KEPT: Final[Mapping[Kind, timedelta]] = {
     Kind.SILENCES: 90 * DAY,  # since they ended
     Kind.JOB_RUNS: 90 * DAY,
 }
-# For as long as operators want to search back on what was found.
+# For as long as operators search findings.
 WITH_HISTORY: Final = (Kind.TRANSITIONS, Kind.FINDINGS, Kind.LOG_LINES, Kind.ALERT_STEPS)
 
 
 class RunsBefore(Protocol):
-    """What tells of earlier runs of jobs; every call may raise StoreError."""
+    """The record of earlier runs of jobs; every call may raise StoreError."""
 
     def ran_before(self, timestamp: datetime, /) -> datetime | None:
-        """Return when the last run of a job until a time began."""
+        """Return when the last run of any job until a time began."""
 
 
 class OldRows(RunsBefore, Protocol):
-    """Where old rows are; every call may raise StoreError."""
+    """Removes old rows; every call may raise StoreError."""
 
     def remove(self, limits: Mapping[Kind, datetime], is_over: Callable[[], bool], /) -> Stats:
-        """Remove what is older than its limit; return how much that was."""
+        """Remove rows older than the limit of their kind; return how many."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClockError:
-    """Why the word of the clock is not taken."""
+    """Why the clock is not trusted."""
 
     why: str
     is_wrong: bool  # it seems to be far ahead; otherwise there is nothing to hold it against
 
 
 def clock_error(runs: RunsBefore, now: datetime) -> ClockError | None:
-    """Return why nothing may be taken for old by this clock; None: it can be trusted.
+    """Return why this clock cannot be trusted; None: it can.
 
     Raises:
         StoreError: the database is away.
     """
     last = runs.ran_before(now - AGREED_AGO)
     if last is None:
-        why = "no job ran a day ago: there is nothing to hold the clock against"
+        why = "no job ran a day ago: there is nothing to check the clock against"
         return ClockError(why, is_wrong=False)
     if now - last > MOST_IDLE:
         why = f"the clock is {(now - last).days} days ahead of the last job before today"
@@ -79,16 +79,16 @@ class Retention:
     """The work of a job."""
 
     def __init__(self, rows: OldRows, keep_findings: timedelta, log: Log) -> None:
-        """`keep_findings`: for how long is kept what operators set."""
+        """`keep_findings`: how long findings are kept, a setting."""
         self._rows = rows
         self._kept = {**dict.fromkeys(WITH_HISTORY, keep_findings), **KEPT}
         self._log = log
 
     def run(self, context: RunContext) -> Stats:
-        """Remove what is old by a clock that can be trusted; return how much of each kind.
+        """Remove old rows if the clock can be trusted; return how many of each kind.
 
         Raises:
-            StoreError: the database rejected or is away.
+            StoreError: the database is away or rejects the statement.
         """
         now = context.now
         error = clock_error(self._rows, now)

@@ -19,7 +19,7 @@ _OUTCOMES = ("delivered", "superseded", "dead")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiverStats:
-    """How sending to one receiver goes."""
+    """Stats of sending to one receiver."""
 
     outcomes: Mapping[str, int] = field(default_factory=dict)  # of notifications, since the start
     failures: Mapping[str, int] = field(default_factory=dict)  # of attempts, since the start
@@ -32,7 +32,7 @@ class ReceiverStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryStats:
-    """How sending goes."""
+    """Stats of sending."""
 
     is_up: bool
     fallbacks: int = 0  # since the start
@@ -41,7 +41,7 @@ class DeliveryStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertStats:
-    """How alerting goes."""
+    """Stats of alerting."""
 
     alerts: AlertCounts = field(default_factory=dict)
     failures: int = 0  # steps that died of a defect, since the start
@@ -51,7 +51,7 @@ Samples = dict[Metric, bytes]
 
 
 def alert_samples(cluster: str, stats: AlertStats | None) -> Samples:
-    """Write what is known of alerts: those there are, by rule."""
+    """Return the lines of alerts: their number by rule, severity and state."""
     if stats is None:
         return {}
     counts = [
@@ -65,28 +65,28 @@ def alert_samples(cluster: str, stats: AlertStats | None) -> Samples:
 
 
 def delivery_samples(cluster: str, stats: DeliveryStats | None) -> Samples:
-    """Write how sending goes; without a receiver there is nothing to tell."""
+    """Return the lines of sending; none without a receiver."""
     if stats is None or not stats.receivers:
         return {}
-    told = stats.receivers.items()
+    receivers = stats.receivers.items()
     by_outcome = [
-        ({"receiver": name, "outcome": outcome}, one.outcomes.get(outcome, 0))
-        for name, one in told
+        ({"receiver": name, "outcome": outcome}, receiver.outcomes.get(outcome, 0))
+        for name, receiver in receivers
         for outcome in _OUTCOMES
     ]
     by_failure = [
-        ({"receiver": name, "failure": str(failure)}, one.failures.get(failure, 0))
-        for name, one in told
-        for failure in Failure  # also those that never were: a rise from nothing is seen by nobody
+        ({"receiver": name, "failure": str(failure)}, receiver.failures.get(failure, 0))
+        for name, receiver in receivers
+        for failure in Failure  # also those that never occurred: a rise from an absent series goes unnoticed
     ]
     durations = b"".join(
         histogram_lines(
             names.NOTIFICATION_DURATION,
             {"cluster": cluster, "receiver": name},
-            one.durations,
-            one.seconds,
+            receiver.durations,
+            receiver.seconds,
         )
-        for name, one in told
+        for name, receiver in receivers
     )
     return {
         names.OUTBOX_UP: _line(names.OUTBOX_UP, cluster, int(stats.is_up)),
@@ -96,17 +96,17 @@ def delivery_samples(cluster: str, stats: DeliveryStats | None) -> Samples:
         names.NOTIFICATIONS_WAITING: _lines(
             names.NOTIFICATIONS_WAITING,
             cluster,
-            [({"receiver": name}, one.waiting) for name, one in told],
+            [({"receiver": name}, receiver.waiting) for name, receiver in receivers],
         ),
         names.NOTIFICATIONS_OLDEST: _lines(
             names.NOTIFICATIONS_OLDEST,
             cluster,
-            [({"receiver": name}, one.oldest_seconds) for name, one in told],
+            [({"receiver": name}, receiver.oldest_seconds) for name, receiver in receivers],
         ),
         names.NOTIFICATIONS_DEAD: _lines(
             names.NOTIFICATIONS_DEAD,
             cluster,
-            [({"receiver": name}, one.dead) for name, one in told],
+            [({"receiver": name}, receiver.dead) for name, receiver in receivers],
         ),
         names.FALLBACKS: _line(names.FALLBACKS, cluster, stats.fallbacks),
     }

@@ -1,8 +1,7 @@
 """How transactions ended since the start of the process: counters, and durations as a histogram.
 
-Pure: every round makes a new value of the old one. Only the coordinators' log tells how a
-transaction ended, so that nothing is shown while it may not be read; what was counted before is
-shown again afterwards.
+Pure: every round makes a new value from the old one. Only the coordinators' log shows how a transaction
+ended, so that nothing is exposed while it may not be read; the counts go on afterwards.
 """
 
 from __future__ import annotations
@@ -24,25 +23,25 @@ BUCKETS: Final = tuple(timedelta(seconds=bound) for bound in names.TRANSACTION_D
 class Durations:
     """How long transactions of one outcome took."""
 
-    # Of each bucket alone, in the order of their bounds; the last one has no bound.
+    # Per bucket, not cumulative, in the order of their bounds; the last one has no bound.
     counts: tuple[int, ...] = (0,) * (len(BUCKETS) + 1)
     total: timedelta = timedelta(0)
 
     def with_more(self, more: Iterable[timedelta]) -> Durations:
-        """Return it with more durations; a bound belongs to its bucket."""
+        """Return the sum with more durations; a bound belongs to its bucket."""
         took = list(more)
-        found = Counter(bisect_left(BUCKETS, duration) for duration in took)
+        new_counts = Counter(bisect_left(BUCKETS, duration) for duration in took)
         return Durations(
-            counts=tuple(count + found[place] for place, count in enumerate(self.counts)),
+            counts=tuple(count + new_counts[place] for place, count in enumerate(self.counts)),
             total=sum(took, self.total),
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedTransactions:
-    """What was counted so far."""
+    """Counts of ended transactions so far."""
 
-    is_known: bool = False  # whether the log may be read, as far as the latest observation tells
+    is_known: bool = False  # whether the log could be read in the latest round
     durations: Mapping[Outcome, Durations] = field(
         default_factory=lambda: dict.fromkeys(Outcome, Durations())
     )
@@ -50,25 +49,27 @@ class EndedTransactions:
     fencings: Mapping[Cut, int] = field(default_factory=lambda: dict.fromkeys(Cut, 0))
 
     def after(self, log: TransactionLog) -> EndedTransactions:
-        """Return what is counted one round later."""
-        by_outcome: dict[Outcome, list[EndedTransaction]] = {one: [] for one in Outcome}
-        for one in log.ended:
-            by_outcome[one.outcome].append(one)
-        cuts = Counter(one.cut for one in log.ended)
+        """Return the counts one round later."""
+        by_outcome: dict[Outcome, list[EndedTransaction]] = {outcome: [] for outcome in Outcome}
+        for transaction in log.ended:
+            by_outcome[transaction.outcome].append(transaction)
+        cuts = Counter(transaction.cut for transaction in log.ended)
         return EndedTransactions(
             is_known=log.is_read,
             durations={
-                outcome: self.durations[outcome].with_more(_durations(found))
-                for outcome, found in by_outcome.items()
+                outcome: self.durations[outcome].with_more(_durations(transactions))
+                for outcome, transactions in by_outcome.items()
             },
             ended={outcome: n + len(by_outcome[outcome]) for outcome, n in self.ended.items()},
             fencings={cut: n + cuts[cut] for cut, n in self.fencings.items()},
         )
 
 
-def _durations(found: Iterable[EndedTransaction]) -> list[timedelta]:
-    """Return how long each took; one that ended before it began is counted and not measured.
+def _durations(transactions: Iterable[EndedTransaction]) -> list[timedelta]:
+    """Return the durations; a transaction that ended before it began is counted and not measured.
 
     Begin and end are by the clocks of two brokers where the coordinator moved between them.
     """
-    return [one.duration for one in found if one.duration >= timedelta(0)]
+    return [
+        transaction.duration for transaction in transactions if transaction.duration >= timedelta(0)
+    ]

@@ -1,4 +1,4 @@
-"""The metrics text of a round: written once when the round ends, only sent when it is scraped."""
+"""The metrics text of a round: written once when the round ends, and sent at each scrape."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GZIP_WINDOW_BITS: Final = 16 + zlib.MAX_WBITS  # 16: with the header and trailer
 class Exposition:
     """The latest round of one cluster as bytes.
 
-    One thread may update it while others ask for the body: each sees one whole round.
+    One thread may update it while others read the body: each sees one whole round.
     """
 
     def __init__(self, limits: SeriesLimits | None = None) -> None:
@@ -39,32 +39,31 @@ class Exposition:
         self,
         snapshot: Snapshot,
         totals: SelfMetrics,
-        found: OpenTransactions | None = None,
+        transactions: OpenTransactions | None = None,
         lags: TimeLags | None = None,
     ) -> None:
         """Write the samples of a round; about 0.1 s for 200,000 series.
 
-        Without what was `found` of open transactions there are no samples of it, nor without `lags`
-        of time lags.
+        Without open `transactions` there are no samples of them, and without `lags` none of time lags.
         """
         table = self._table
         if table is None or not table.fits(snapshot):
             table = SeriesTable.of(snapshot, self._limits)
         self._table = table
         self._blind_page = _Page(blind_samples(snapshot.cluster, totals))
-        open_ = found or OpenTransactions.unjudged(len(snapshot.partitions))
+        open_ = transactions or OpenTransactions.unjudged(len(snapshot.partitions))
         self._page = _Page(samples_of(snapshot, totals, table, open_, lags))
 
     def update_blind(self, cluster: str, totals: SelfMetrics) -> None:
-        """Write the samples of a round that saw nothing: about Tidemark, and what it counted."""
+        """Write the samples of a round without a snapshot: about Tidemark itself, and counters."""
         self._page = self._blind_page = _Page(blind_samples(cluster, totals))
 
     def body(self, accept: str | None, *, gzip: bool, is_stale: bool = False) -> tuple[bytes, str]:
         """Return the body and its content type; before the first round the body has no samples.
 
-        Of a round that `is_stale` only what a blind one has is shown: its offsets are not news.
+        If the round `is_stale`, the body is that of a round without a snapshot: its offsets are outdated.
 
-        The first call of a round with `gzip` compresses: call it off the event loop.
+        The first call per round with `gzip` compresses: call it off the event loop.
         """
         chosen = choose_format(accept)
         page = self._blind_page if is_stale else self._page
@@ -72,9 +71,9 @@ class Exposition:
 
 
 class _Page:
-    """One round's samples, and the bodies made of them so far.
+    """The samples of one round, and the bodies made from them so far.
 
-    Two threads that ask first at once both make the same bytes: wasteful, never wrong.
+    Two threads that are first at the same time make the same bytes twice: wasteful, never wrong.
     """
 
     def __init__(self, samples: Mapping[Metric, bytes]) -> None:
@@ -82,13 +81,13 @@ class _Page:
         self._bodies: dict[tuple[Syntax, bool], bytes] = {}
 
     def body(self, syntax: Syntax, *, gzip: bool) -> bytes:
-        made = self._bodies.get((syntax, gzip))
-        if made is None:
-            made = self._zipped(syntax) if gzip else b"".join(self._pieces(syntax))
-            self._bodies[syntax, gzip] = made
-        return made
+        content = self._bodies.get((syntax, gzip))
+        if content is None:
+            content = self._compress(syntax) if gzip else b"".join(self._pieces(syntax))
+            self._bodies[syntax, gzip] = content
+        return content
 
-    def _zipped(self, syntax: Syntax) -> bytes:
+    def _compress(self, syntax: Syntax) -> bytes:
         # Level 1: higher levels take several times as long for a page that lives one round. Piece
         # by piece: the whole text may have 25 MB, and scrapers that ask for gzip never need it.
         zipper = zlib.compressobj(level=1, wbits=GZIP_WINDOW_BITS)
@@ -107,7 +106,7 @@ class _Page:
 def _header(metric: Metric, syntax: Syntax) -> bytes:
     """Return the comments above a metric, without the last line feed: sample lines begin with it.
 
-    OpenMetrics wants the unit at the end of the name, so that only seconds are declared.
+    OpenMetrics requires the unit at the end of the name, so that only seconds are declared.
     """
     is_open = syntax is Syntax.OPENMETRICS
     name = metric.family if is_open else metric.name

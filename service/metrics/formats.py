@@ -2,7 +2,7 @@
 
 Prometheus 3 fails a scrape whose content type it does not know, so that the content types are exact.
 All our names are valid in every escaping scheme but `dots`, which would double their underscores:
-whoever asks for it is told that the names came with underscores.
+for `dots` the answer states that names are escaped by underscores.
 Source: prometheus.io/docs/instrumenting/content_negotiation, RFC 9110 section 12.5.1.
 """
 
@@ -15,7 +15,7 @@ from typing import Final
 
 
 class Syntax(StrEnum):
-    """What the bytes resembles; text 0.0.4 and 1.0.0 differ only in names that we do not use."""
+    """The syntax of a body; text 0.0.4 and 1.0.0 differ only in names that we do not use."""
 
     TEXT = "text"
     OPENMETRICS = "openmetrics"
@@ -25,7 +25,7 @@ TEXT_0_0_4: Final = "text/plain; version=0.0.4; charset=utf-8"
 TEXT_1_0_0: Final = "text/plain; version=1.0.0; charset=utf-8"
 OPENMETRICS_1_0_0: Final = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
-# (media type, version asked for) -> what we answer; another version is not one that we write.
+# (media type, requested version) -> content type of the answer; we write no other versions.
 _ANSWERS: Final[Mapping[tuple[str, str | None], tuple[Syntax, str]]] = {
     ("application/openmetrics-text", "1.0.0"): (Syntax.OPENMETRICS, OPENMETRICS_1_0_0),
     ("application/openmetrics-text", None): (Syntax.OPENMETRICS, OPENMETRICS_1_0_0),
@@ -40,7 +40,7 @@ _ESCAPINGS: Final = ("allow-utf-8", "underscores", "values")
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What is sent: how the body is written and the content type that says so."""
+    """The format of an answer: the syntax of its body and its content type."""
 
     syntax: Syntax
     content_type: str
@@ -53,16 +53,16 @@ class _Wish:
 
     @property
     def quality(self) -> float:
-        """Return q from 0 to 1; one that cannot be read is no wish, hence 0."""
+        """Return q from 0 to 1; 0 for one that cannot be parsed."""
         try:
-            found = float(self.parameters.get("q", "1"))
+            weight = float(self.parameters.get("q", "1"))
         except ValueError:
             return 0.0
-        return found if 0 <= found <= 1 else 0.0
+        return weight if 0 <= weight <= 1 else 0.0
 
 
 def choose_format(accept: str | None) -> Format:
-    """Return the format asked for most; of equals the first, and text 0.0.4 if none is ours."""
+    """Return the format with the highest quality, the first of equals; text 0.0.4 if we write none."""
     wishes = [wish for wish in _wishes(accept or "") if wish.quality > 0]
     for wish in sorted(wishes, key=lambda wish: -wish.quality):
         answer = _ANSWERS.get((wish.media_type, wish.parameters.get("version")))
@@ -73,10 +73,10 @@ def choose_format(accept: str | None) -> Format:
 
 
 def _escaping(content_type: str, wish: _Wish) -> str:
-    asked = wish.parameters.get("escaping")
-    if asked is None or content_type == TEXT_0_0_4:
+    scheme = wish.parameters.get("escaping")
+    if scheme is None or content_type == TEXT_0_0_4:
         return ""
-    return f"; escaping={asked if asked in _ESCAPINGS else 'underscores'}"
+    return f"; escaping={scheme if scheme in _ESCAPINGS else 'underscores'}"
 
 
 def _wishes(accept: str) -> Iterator[_Wish]:

@@ -13,7 +13,7 @@ Values = Sequence[tuple[dict[str, str], float]]
 
 
 def history_samples(cluster: str, stats: HistoryStats | None) -> dict[Metric, bytes]:
-    """Return the lines of the history that is kept; none where none is."""
+    """Return the lines of history; none where it is turned off."""
     if stats is None:
         return {}
     at, took = stats.written_at, stats.took_seconds
@@ -32,6 +32,6 @@ def history_samples(cluster: str, stats: HistoryStats | None) -> dict[Metric, by
         names.HISTORY_LAST_SUCCESS: [] if at is None else [({}, at.timestamp())],
     }
     return {
-        metric: b"".join(line(metric, {"cluster": cluster, **own}, value) for own, value in found)
-        for metric, found in values.items()
+        metric: b"".join(line(metric, {"cluster": cluster, **own}, value) for own, value in samples)
+        for metric, samples in values.items()
     }

@@ -11,7 +11,7 @@ from service.scheduling.stats import JobStats
 
 
 def job_samples(jobs: Sequence[JobStats]) -> dict[Metric, bytes]:
-    """Return the lines of all jobs; every outcome has a number from the start, for alerts on it."""
+    """Return the lines of all jobs; every outcome has a value from the start, for alerts on it."""
     ends = (
         line(names.JOB_RUNS, {"job_name": job.name, "outcome": outcome.value}, count)
         for job in jobs
@@ -33,4 +33,4 @@ def job_samples(jobs: Sequence[JobStats]) -> dict[Metric, bytes]:
 
 
 def _each(metric: Metric, values: dict[str, float] | dict[str, int] | dict[str, bool]) -> bytes:
-    return b"".join(line(metric, {"job_name": name}, +one) for name, one in values.items())
+    return b"".join(line(metric, {"job_name": name}, +value) for name, value in values.items())

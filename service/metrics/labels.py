@@ -17,13 +17,13 @@ CLOSE: Final = b"} "
 def label(name: str, value: str) -> bytes:
     """Return `name="value"`, the value escaped.
 
-    A value that is no Unicode text (a lone surrogate) would make the whole page unreadable, so
-    that such a letter becomes a question mark.
+    A lone surrogate, which is no valid Unicode, would make the whole page unreadable, so that it
+    becomes a question mark.
     """
     escaped = value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
     return f'{name}="{escaped}"'.encode(errors="replace")
 
 
 def closed(pieces: Iterable[bytes]) -> list[bytes]:
-    """End each piece of labels, so that a value may follow."""
+    """Close each piece of labels, so that a value may follow."""
     return [piece + CLOSE for piece in pieces]

@@ -1,6 +1,6 @@
 """Sample lines as bytes: whole columns in a few calls, single values one by one.
 
-Every line begins with its line feed instead of ending with one, so that lines are joined from
+Every line begins with a line feed instead of ending with one, so that lines are joined from
 shared pieces without a copy per line. A value that is absent or no number has no line.
 """
 
@@ -25,7 +25,7 @@ def column_lines(
 ) -> bytes:
     """Return one line per known value; `subjects` are the closed labels, one per row.
 
-    The column counts `steps` to the metric's unit: 1,000 where it holds milliseconds of seconds.
+    The column has `steps` per unit of the metric: 1,000 if it holds milliseconds and the metric seconds.
     """
     if not column.valid.any():
         return b""
@@ -35,8 +35,8 @@ def column_lines(
     head = f"\n{metric.name}{{".encode() + label("cluster", cluster) + b","
     pieces = [head] * (3 * len(shown))
     pieces[1::3] = shown
-    known = column.values[column.valid]
-    pieces[2::3] = _digits(known if steps == 1 else known / steps)
+    numbers = column.values[column.valid]
+    pieces[2::3] = _digits(numbers if steps == 1 else numbers / steps)
     return b"".join(pieces)
 
 
@@ -51,10 +51,10 @@ def line(metric: Metric, labels: Mapping[str, str], value: float) -> bytes:
 def histogram_lines(
     metric: Metric, labels: Mapping[str, str], counts: Sequence[int], total: float
 ) -> bytes:
-    """Return the lines of one histogram; `counts` are those of each bucket alone, by their bounds.
+    """Return the lines of one histogram; `counts` are per bucket, not cumulative, by their bounds.
 
     The last bucket has no bound. Bounds are written as floats in every format ("1.0", never "1"),
-    as OpenMetrics wants it and Prometheus 3 keeps them: one series, however it is scraped.
+    as OpenMetrics requires and Prometheus 3 keeps them: one series, however it is scraped.
     """
     pairs = b",".join(label(name, text) for name, text in labels.items())
     bounds = (*map(repr, metric.buckets), "+Inf")

@@ -1,7 +1,7 @@
-"""What was read of each source of log lines since the start of the process. Pure.
+"""Stats of each source of log lines since the start of the process. Pure.
 
-A source that nobody told of for a day is forgotten: its name may have been a pod's, and pods come and go
-for as long as the process lives.
+A source without any report for a day is forgotten: its name may be a pod's, and pods come and go as long as
+the process lives.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ KEPT: Final = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogStats:
-    """How reading one source goes."""
+    """Stats of one source."""
 
     lines: int = 0
     unparsed: int = 0
     lost_bytes: int = 0  # that are known of
     last_line_at: datetime | None = None  # aware, UTC, by the broker's clock
-    reported_at: datetime | None = None  # aware, UTC: the latest round that was told of it
+    reported_at: datetime | None = None  # aware, UTC: the latest round with a report of it
     error: str | None = None  # in the latest round that read it
     unreadable: tuple[str, ...] = ()  # the latest of the lines that could not be parsed
 
@@ -49,17 +49,17 @@ def after_round(
 ) -> dict[str, LogStats]:
     """Return the stats of every source one round later, by its name.
 
-    Files and requests may bring lines of one name: both count, and the error of either is told.
+    Files and requests may bring lines of one name: both count, and the errors of both are shown.
     """
     read: dict[str, LogStats] = {}
     for source in sources:
         earlier = read.get(source.name)
-        made = (earlier or stats.get(source.name, LogStats())).after(source)
+        merged = (earlier or stats.get(source.name, LogStats())).after(source)
         errors = [why for why in (earlier and earlier.error, source.error) if why]
-        read[source.name] = replace(made, reported_at=now, error="; ".join(errors) or None)
-    kept = {
-        name: one
-        for name, one in stats.items()
-        if one.reported_at is None or now - one.reported_at <= KEPT
+        read[source.name] = replace(merged, reported_at=now, error="; ".join(errors) or None)
+    recent = {
+        name: source_stats
+        for name, source_stats in stats.items()
+        if source_stats.reported_at is None or now - source_stats.reported_at <= KEPT
     }
-    return {**kept, **read}
+    return {**recent, **read}

@@ -1,7 +1,7 @@
-"""What is open in a round as stats: how long partitions are held, and transactions by class.
+"""Open transactions of a round as stats: since when partitions are held, and counts by class.
 
-A number is shown only if nothing of its class can be missing from it: a coordinator or a leader
-that gave no answer must not resembles fewer transactions.
+A count is exposed only if no transaction of its class can be missing: a coordinator or a leader that did
+not answer must not pass for fewer transactions.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from rules.facts.column import Column
 from rules.facts.gap import GapScope
 from rules.facts.last_observation import microseconds
 from rules.facts.times import SECOND_US
-from rules.facts.transaction_unknown import UnknownReason
 from rules.facts.transaction_memory import transaction_key
+from rules.facts.transaction_unknown import UnknownReason
 from rules.facts.transactions import IdVisibility, Transaction
 from rules.transactions.classes import TransactionClass, class_of
 from rules.transactions.lso_blocker import LsoBlocker, lso_blockers
 from rules.view import View
 
-# Classes that only the leaders of partitions can tell: without them each would seem to be empty.
+# Classes that only partition leaders report: without their answers each would seem to be empty.
 REPORTED_BY_LEADERS: Final = (
     TransactionClass.HANGING,
     TransactionClass.MARKER_NOT_REPLICATED,
@@ -33,27 +33,27 @@ REPORTED_BY_LEADERS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OpenTransactions:
-    """What is open in one round; a class that cannot be known whole has no number."""
+    """Open transactions of one round; a class that cannot be known completely has no count."""
 
-    # Milliseconds for which the last stable offset has stood; absent where nothing holds it back.
+    # Milliseconds for which the last stable offset is unchanged; absent where nothing holds it back.
     held_ms: Column
     counts: Mapping[TransactionClass, int] = field(default_factory=dict)
-    # Of the oldest one, where there is one.
+    # Of the oldest open one, if there is one.
     age_seconds: Mapping[TransactionClass, float] = field(default_factory=dict)
 
     @classmethod
     def unjudged(cls, rows: int) -> OpenTransactions:
-        """Return what is known without a memory of earlier rounds: nothing."""
+        """Return stats without counts, for a round that was not judged."""
         return cls(held_ms=Column.absent(rows))
 
     @classmethod
     def of(cls, view: View) -> OpenTransactions:
-        """Count what is open as the rules see it."""
-        shown = _knowable(view)
-        found = [(class_, age) for class_, age in _found(view) if class_ in shown]
-        counts = Counter(class_ for class_, _ in found)
+        """Count open transactions as the rules classify them."""
+        shown = _list_known_classes(view)
+        entries = [(class_, age) for class_, age in _list_open(view) if class_ in shown]
+        counts = Counter(class_ for class_, _ in entries)
         oldest: dict[TransactionClass, float] = {}
-        for class_, age in found:
+        for class_, age in entries:
             oldest[class_] = max(age, oldest.get(class_, age))
         return cls(
             held_ms=_held_ms(view),
@@ -68,39 +68,43 @@ def _held_ms(view: View) -> Column:
     return unchanged.where(span.valid & (span.values > 0))
 
 
-# ------------------------------------------------------------------ what can be known whole
-def _knowable(view: View) -> tuple[TransactionClass, ...]:
+# ------------------------------------------------------------------ completeness
+def _list_known_classes(view: View) -> tuple[TransactionClass, ...]:
     transactions = view.snapshot.transactions
     if not transactions.is_complete or transactions.visibility is IdVisibility.UNPROVEN:
         return ()
-    leaders_told = _leaders_told(view)
-    return tuple(one for one in TransactionClass if leaders_told or one not in REPORTED_BY_LEADERS)
+    all_leaders_answered = _have_all_leaders_answered(view)
+    return tuple(
+        class_
+        for class_ in TransactionClass
+        if all_leaders_answered or class_ not in REPORTED_BY_LEADERS
+    )
 
 
-def _leaders_told(view: View) -> bool:
-    """Whether the leaders of all partitions that are held for long told who has what open there."""
+def _have_all_leaders_answered(view: View) -> bool:
+    """Whether the leaders of all partitions that are held for long described their open producers."""
     snapshot = view.snapshot
     if not snapshot.placement_complete:
         return False
     if any(gap.scope is GapScope.PRODUCERS for gap in snapshot.gaps):
         return False
-    told = {transaction_key(snapshot, producer) for producer in snapshot.producers.open}
+    reported = {transaction_key(snapshot, producer) for producer in snapshot.producers.open}
     sightings = view.memory.transactions.sightings
     unlisted = {key for key, seen in sightings.items() if seen.unlisted_since_us is not None}
-    if not unlisted <= told:
-        return False  # one that nobody lists was seen open before, and not asked about now
+    if not unlisted <= reported:
+        return False  # an unlisted one was open before, and its leader was not queried now
     span = snapshot.offsets.open_span
     is_held = span.valid & (span.values > 0) & ~snapshot.producers.observed
     unchanged = view.is_unchanged_for(view.since(view.memory.last_stable_offset), DESCRIBED_AFTER)
     return not (is_held & unchanged).any()
 
 
-# ------------------------------------------------------------------ what is open
-def _found(view: View) -> Iterator[tuple[TransactionClass, float]]:
-    """Give the class and the age in seconds of all that is open.
+# ------------------------------------------------------------------ open transactions
+def _list_open(view: View) -> Iterator[tuple[TransactionClass, float]]:
+    """Yield the class and the age in seconds of all open transactions.
 
-    What a coordinator lists counts once. What only a partition shows counts once per partition:
-    nobody can say which of them belong together, and each is mended by itself.
+    One that a coordinator lists counts once. One that only partitions show counts once per partition:
+    which of them belong together is unknown, and each is repaired by itself.
     """
     for entry in view.snapshot.transactions.known.values():
         if entry.is_open:
@@ -112,9 +116,9 @@ def _found(view: View) -> Iterator[tuple[TransactionClass, float]]:
 
 
 def _age_seconds(view: View, entry: Transaction) -> float:
-    """Return since when it is open by its coordinator's clock, at least since it was first seen.
+    """Return the age by its coordinator's clock, at least that since it was first observed.
 
-    One that began while the round was made, or by a clock ahead of ours, has no negative age.
+    The age of one that began during the round, or by a clock ahead of ours, is 0, not negative.
     """
     first_seen_us = view.memory.transactions.open[entry.transactional_id].first_seen_us
     seen = _seconds_since(view, first_seen_us)
@@ -125,7 +129,7 @@ def _age_seconds(view: View, entry: Transaction) -> float:
 
 def _is_shown_by_partition_alone(held: LsoBlocker) -> bool:
     if held.class_ is TransactionClass.UNKNOWN:
-        # The first has just ended or is only beginning; the second may be one that is listed.
+        # The first has just ended or is only beginning; the second may belong to a listed one.
         is_listed = held.transaction is not None and held.transaction.is_open
         is_counted = held.unknown_reason is UnknownReason.NOT_DESCRIBED and is_listed
         return held.unknown_reason is not UnknownReason.NOBODY_FOUND and not is_counted

@@ -1,4 +1,4 @@
-"""The page docs/metrics.md, made from `rules/names/`."""
+"""Writes the page docs/metrics.md from `rules/names/`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Generated from `rules/names/` by `make golden`; a test compares.
 `tidemark_kafka_...` is what was observed in Kafka, `tidemark_...` is Tidemark itself. All of them
 are written once per round and only sent when scraped, without timestamps. A value that is not
 known has no sample: never 0, -1 or NaN. Offsets count transaction markers too, so that a lag or
-span in offsets is not a number of records. While the cluster cannot be asked, only Tidemark itself
-and counters are shown: no older value is repeated as news.
+span in offsets is not a number of records. While the cluster cannot be queried, only metrics of
+Tidemark itself and counters are shown: no older value is repeated as if it were current.
 
-Partitions and groups beyond the limit on series, or left out by pattern, are missing whole;
+Partitions and groups beyond the limit on series, or excluded by pattern, are missing altogether;
 `tidemark_series_dropped` says how many series that are and why.
 """
 
@@ -37,7 +37,7 @@ SECTIONS: Final[tuple[tuple[str, tuple[Metric, ...]], ...]] = (
 
 def metrics_page() -> str:
     """Return the whole page."""
-    return "\n".join([INTRODUCTION, *(_section(title, found) for title, found in SECTIONS)])
+    return "\n".join([INTRODUCTION, *(_section(title, metrics) for title, metrics in SECTIONS)])
 
 
 def _section(title: str, metrics: Iterable[Metric]) -> str:

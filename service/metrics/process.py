@@ -1,4 +1,4 @@
-"""Our own process: what the operating system tells about it, and how seldom it searches for garbage."""
+"""Stats of our own process from the operating system, and the settings of its garbage collector."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SELDOM: Final = (50_000, 20, 50)
 
 @contextmanager
 def seldom_collected() -> Iterator[None]:
-    """Search for garbage in cycles less often than Python does by itself."""
+    """Run the garbage collector less often than Python does by default."""
     usual = gc.get_threshold()
     gc.set_threshold(*SELDOM)
     try:
@@ -33,7 +33,7 @@ def seldom_collected() -> Iterator[None]:
 def process_stats(
     restarts: Mapping[str, int], log_lines_lost: int, jobs: tuple[JobStats, ...] = ()
 ) -> ProcessStats:
-    """Return how the process is now; what the system does not tell is absent."""
+    """Return the stats of the process; values that the system does not provide are absent."""
     process = psutil.Process()
     try:
         with process.oneshot():

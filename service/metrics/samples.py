@@ -1,4 +1,4 @@
-"""Which value of a snapshot each metric shows: the one place that ties names to facts."""
+"""The samples of every metric: the one place that maps metrics to facts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _lengths(lists: Ragged) -> Column:
 
 
 def _has_leader(snapshot: Snapshot) -> Column:
-    """Tell where there is a leader; a partition that the answer left out has no replicas known."""
+    """Return 1 where there is a leader, 0 where not; absent for partitions that the answer left out."""
     placed = snapshot.partitions
     return Column.known(placed.leader.valid.astype(np.int64)).where(placed.replicas.valid)
 
@@ -78,12 +78,12 @@ def samples_of(
     snapshot: Snapshot,
     totals: SelfMetrics,
     table: SeriesTable,
-    found: OpenTransactions,
+    transactions: OpenTransactions,
     lags: TimeLags | None = None,
 ) -> Samples:
     """Return the sample lines of every metric, in the order of `names.METRICS`; some are empty."""
     cluster = snapshot.cluster
-    observed = _observed(snapshot, table, found, lags)
+    observed = _cluster_samples(snapshot, table, transactions, lags)
     dropped = [({"reason": reason}, n) for reason, n in table.selection.dropped.items()]
     seen: dict[Metric, Values] = {
         names.ROUND_DURATION: [({}, snapshot.report.took_seconds)],
@@ -93,27 +93,27 @@ def samples_of(
     }
     phases = {**snapshot.report.phase_seconds, **totals.phase_seconds}
     own = _self_samples(cluster, replace(totals, phase_seconds=phases), seen)
-    return observed | _happened(cluster, totals.ended, totals.sequences) | own
+    return observed | _event_samples(cluster, totals.ended, totals.sequences) | own
 
 
 def blind_samples(cluster: str, totals: SelfMetrics) -> Samples:
-    """Return the lines of a round that saw nothing: no value of the cluster is repeated as news.
+    """Return the lines of a round without a snapshot: no value of the cluster is repeated as if current.
 
-    Counters go on being shown: they tell what happened so far, not how it is now.
+    Counters are still exposed: they count what happened so far.
     """
-    happened = _happened(cluster, totals.ended, totals.sequences.after(None))
+    happened = _event_samples(cluster, totals.ended, totals.sequences.after(None))
     return happened | _self_samples(cluster, totals, {})
 
 
-def _happened(cluster: str, ended: EndedTransactions, rejected: SequenceStats) -> Samples:
-    """Write what was counted of Kafka so far."""
-    return ended_samples(cluster, ended) | _rejected(cluster, rejected)
+def _event_samples(cluster: str, ended: EndedTransactions, rejected: SequenceStats) -> Samples:
+    """Return the lines of counters about Kafka."""
+    return ended_samples(cluster, ended) | _sequence_samples(cluster, rejected)
 
 
-def _rejected(cluster: str, found: SequenceStats) -> Samples:
-    lines: Values = [] if found.rejections is None else [({}, found.rejections)]
+def _sequence_samples(cluster: str, stats: SequenceStats) -> Samples:
+    lines: Values = [] if stats.rejections is None else [({}, stats.rejections)]
     episodes = [
-        ({"class": class_, "phase": phase}, n) for (class_, phase), n in found.episodes.items()
+        ({"class": class_, "phase": phase}, n) for (class_, phase), n in stats.episodes.items()
     ]
     return {
         names.SEQUENCE_REJECTIONS: _lines(names.SEQUENCE_REJECTIONS, cluster, lines),
@@ -121,29 +121,29 @@ def _rejected(cluster: str, found: SequenceStats) -> Samples:
     }
 
 
-def _observed(
+def _cluster_samples(
     snapshot: Snapshot, table: SeriesTable, open_: OpenTransactions, lags: TimeLags | None
 ) -> Samples:
     cluster, chosen = snapshot.cluster, table.selection
-    found: Samples = {}
+    samples: Samples = {}
     for metric in names.PARTITION_METRICS:
         is_age = metric is names.LAST_STABLE_OFFSET_AGE
         column = open_.held_ms if is_age else PARTITION_COLUMNS[metric](snapshot)
         steps = MS_PER_SECOND if is_age else 1
         shown = column.take(chosen.rows)
-        found[metric] = column_lines(metric, cluster, table.row_labels, shown, steps)
+        samples[metric] = column_lines(metric, cluster, table.row_labels, shown, steps)
     for metric in names.COMMIT_METRICS:
         column, steps = _of_commits(metric, snapshot, lags)
         shown = column.take(chosen.commits)
-        found[metric] = column_lines(metric, cluster, table.commit_labels, shown, steps)
-    found |= _group_samples(snapshot, table)
+        samples[metric] = column_lines(metric, cluster, table.commit_labels, shown, steps)
+    samples |= _group_samples(snapshot, table)
     for metric, values in _cluster_values(snapshot).items():
-        found[metric] = _lines(metric, cluster, values)
-    return found | open_samples(cluster, open_)
+        samples[metric] = _lines(metric, cluster, values)
+    return samples | open_samples(cluster, open_)
 
 
 def _of_commits(metric: Metric, snapshot: Snapshot, lags: TimeLags | None) -> tuple[Column, int]:
-    """Return the values of a metric, and how many steps of theirs make one of its unit."""
+    """Return the values of a metric, and how many of their steps make one of its unit."""
     if metric not in TIME_LAGS:
         return COMMIT_COLUMNS[metric](snapshot), 1
     if lags is None:
@@ -177,26 +177,26 @@ def _cluster_values(snapshot: Snapshot) -> dict[Metric, Values]:
 
 
 def _gaps(snapshot: Snapshot) -> Values:
-    """Give every cause a number: an alert on a cause must not wait for its first gap."""
+    """Return a value for every cause: an alert on a cause must not wait for its first gap."""
     gaps = snapshot.gaps_by_cause()
     return [({"cause": cause}, gaps.get(cause, 0)) for cause in GapCause]
 
 
 def _self_samples(cluster: str, totals: SelfMetrics, seen: Mapping[Metric, Values]) -> Samples:
-    """Write the metrics about Tidemark; `seen` holds those that need a snapshot."""
-    values = {**seen, **_counted(totals), **_latest(totals), **_stored(totals)}
-    values |= _at_risk(totals.risk)
-    values |= _scraped(totals.endpoints)
-    values |= _log_lines(totals.logs)
-    found = {
+    """Return the lines about Tidemark itself; `seen` holds values that need a snapshot."""
+    values = {**seen, **_counter_values(totals), **_latest_values(totals), **_store_values(totals)}
+    values |= _at_risk_values(totals.risk)
+    values |= _scrape_values(totals.endpoints)
+    values |= _log_values(totals.logs)
+    samples = {
         metric: _lines(metric, cluster, values.get(metric, ())) for metric in names.SELF_METRICS
     }
-    found[names.BUILD_INFO] = line(names.BUILD_INFO, {"version": totals.version}, 1)
-    found |= alert_samples(cluster, totals.alerting)
-    found |= delivery_samples(cluster, totals.deliveries)
-    found |= history_samples(cluster, totals.history)
-    found |= job_samples(totals.process.jobs)
-    return found | _process_samples(totals.process)
+    samples[names.BUILD_INFO] = line(names.BUILD_INFO, {"version": totals.version}, 1)
+    samples |= alert_samples(cluster, totals.alerting)
+    samples |= delivery_samples(cluster, totals.deliveries)
+    samples |= history_samples(cluster, totals.history)
+    samples |= job_samples(totals.process.jobs)
+    return samples | _process_samples(totals.process)
 
 
 def _process_samples(process: ProcessStats) -> Samples:
@@ -209,14 +209,14 @@ def _process_samples(process: ProcessStats) -> Samples:
         names.PROCESS_FILES: process.open_files,
         names.PROCESS_START: started,
     }
-    known = {metric: value for metric, value in values.items() if value is not None}
+    known_values = {metric: value for metric, value in values.items() if value is not None}
     return {
         names.TASK_RESTARTS: b"".join(restarts),
-        **{metric: line(metric, {}, value) for metric, value in known.items()},
+        **{metric: line(metric, {}, value) for metric, value in known_values.items()},
     }
 
 
-def _counted(totals: SelfMetrics) -> dict[Metric, Values]:
+def _counter_values(totals: SelfMetrics) -> dict[Metric, Values]:
     requests = Counter(totals.requests)
     requests.update({} if totals.risk is None else totals.risk.requests)
     return {
@@ -227,7 +227,7 @@ def _counted(totals: SelfMetrics) -> dict[Metric, Values]:
     }
 
 
-def _latest(totals: SelfMetrics) -> dict[Metric, Values]:
+def _latest_values(totals: SelfMetrics) -> dict[Metric, Values]:
     valueses: dict[Metric, Values] = {
         names.PHASE_DURATION: [({"phase": p}, took) for p, took in totals.phase_seconds.items()],
         names.VERDICTS: [
@@ -248,7 +248,7 @@ def _latest(totals: SelfMetrics) -> dict[Metric, Values]:
     return valueses
 
 
-def _stored(totals: SelfMetrics) -> dict[Metric, Values]:
+def _store_values(totals: SelfMetrics) -> dict[Metric, Values]:
     store = totals.store
     if store is None:
         return {}
@@ -261,41 +261,47 @@ def _stored(totals: SelfMetrics) -> dict[Metric, Values]:
     }
 
 
-def _at_risk(risk: RiskStats | None) -> dict[Metric, Values]:
+def _at_risk_values(risk: RiskStats | None) -> dict[Metric, Values]:
     if risk is None:
         return {}
     took: Values = [] if risk.took_seconds is None else [({}, risk.took_seconds)]
     return {
-        names.RISK_PARTITIONS: [({}, risk.at_risk)],
-        names.RISK_WATCHED: [({}, risk.watched)],
-        names.RISK_UNSEEN: [({}, risk.unseen)],
+        names.AT_RISK_PARTITIONS: [
+            ({"state": "observed"}, risk.observed),
+            ({"state": "unobserved"}, risk.unobserved),
+            ({"state": "unwatched"}, risk.unwatched),
+        ],
         names.AT_RISK_OBSERVATIONS: [({}, risk.observations)],
         names.AT_RISK_OBSERVATION_DURATION: took,
     }
 
 
-def _scraped(endpoints: Iterable[EndpointState]) -> dict[Metric, Values]:
-    """Give the stats of every endpoint that was asked."""
-    asked = [
+def _scrape_values(endpoints: Iterable[EndpointState]) -> dict[Metric, Values]:
+    """Return the stats of every endpoint that was scraped."""
+    queried = [
         ({"endpoint": endpoint.name}, endpoint)
         for endpoint in endpoints
         if endpoint.took_seconds is not None
     ]
     return {
-        names.SCRAPE_UP: [(labels, int(one.is_up)) for labels, one in asked],
-        names.SCRAPE_DURATION: [(labels, one.took_seconds or 0.0) for labels, one in asked],
-        names.SCRAPE_SAMPLES: [(labels, one.samples) for labels, one in asked],
+        names.SCRAPE_UP: [(labels, int(state.is_up)) for labels, state in queried],
+        names.SCRAPE_DURATION: [(labels, state.took_seconds or 0.0) for labels, state in queried],
+        names.SCRAPE_SAMPLES: [(labels, state.samples) for labels, state in queried],
     }
 
 
-def _log_lines(logs: Mapping[str, LogStats]) -> dict[Metric, Values]:
+def _log_values(logs: Mapping[str, LogStats]) -> dict[Metric, Values]:
     read = [({"source": source}, stats) for source, stats in logs.items()]
     return {
-        names.BROKER_LOG_LINES: [(labels, one.lines) for labels, one in read],
-        names.BROKER_LOG_UNPARSED: [(labels, one.unparsed) for labels, one in read],
-        names.BROKER_LOG_LOST: [(labels, one.lost_bytes) for labels, one in read],
+        names.BROKER_LOG_LINES: [(labels, source_stats.lines) for labels, source_stats in read],
+        names.BROKER_LOG_UNPARSED: [
+            (labels, source_stats.unparsed) for labels, source_stats in read
+        ],
+        names.BROKER_LOG_LOST: [(labels, source_stats.lost_bytes) for labels, source_stats in read],
         names.BROKER_LOG_LAST_LINE: [
-            (labels, one.last_line_at.timestamp()) for labels, one in read if one.last_line_at
+            (labels, source_stats.last_line_at.timestamp())
+            for labels, source_stats in read
+            if source_stats.last_line_at
         ],
     }
 

@@ -23,7 +23,7 @@ DEFAULT_MAX_SERIES: Final = 500_000
 
 
 class DropReason(StrEnum):
-    """What left a series out; the first that applies, in this order."""
+    """Why a series was left out; the first reason that applies, in this order."""
 
     TOPIC_PATTERN = "topic_pattern"
     GROUP_PATTERN = "group_pattern"
@@ -32,7 +32,7 @@ class DropReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamePatterns:
-    """Which names are shown: all that match `allow` whole and do not match `deny` whole."""
+    """The names that are shown: all that fully match `allow` and do not fully match `deny`."""
 
     allow: re.Pattern[str] | None = None  # None: every name
     deny: re.Pattern[str] | None = None  # None: no name
@@ -46,7 +46,7 @@ class NamePatterns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesLimits:
-    """What may be shown. Tidemark's own few series are always shown and count for nothing."""
+    """Limits on series. Tidemark's own few series are always shown and do not count."""
 
     max_series: int = DEFAULT_MAX_SERIES
     topics: NamePatterns = NamePatterns()
@@ -55,7 +55,7 @@ class SeriesLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Selection:
-    """The rows, groups and commits that are shown, each ascending, and what was left out."""
+    """The rows, groups and commits that are shown, each ascending, and the series left out by reason."""
 
     rows: Int64s
     groups: Int64s
@@ -64,7 +64,7 @@ class Selection:
 
 
 def select(snapshot: Snapshot, limits: SeriesLimits) -> Selection:
-    """Choose what is shown: partitions first, then groups that still fit, with their commits."""
+    """Choose the series: partitions first, then groups that still fit, with their commits."""
     commits = snapshot.commits
     row_ok = _allowed_rows(snapshot, limits.topics)
     group_ok = _mask([limits.groups.shows(group.group_id) for group in snapshot.groups])
@@ -104,9 +104,9 @@ def _fitting_rows(snapshot: Snapshot, allowed: Bools, budget: int) -> Bools:
     rank[_order(index.topics)] = np.arange(len(index.topics))
     rows = np.flatnonzero(allowed)
     by_name = rows[np.argsort(rank[index.topic_of_row[rows]], kind="stable")]
-    kept = np.zeros(len(allowed), np.bool_)
-    kept[by_name[: max(0, budget) // len(PARTITION_METRICS)]] = True
-    return kept
+    fitting = np.zeros(len(allowed), np.bool_)
+    fitting[by_name[: max(0, budget) // len(PARTITION_METRICS)]] = True
+    return fitting
 
 
 def _fitting_groups(
@@ -114,13 +114,13 @@ def _fitting_groups(
 ) -> Bools:
     """Keep allowed groups by name while they fit; one too large does not hide those behind it."""
     counts = np.bincount(snapshot.commits.group[commit_allowed], minlength=len(allowed)).tolist()
-    kept = np.zeros(len(allowed), np.bool_)
+    fitting = np.zeros(len(allowed), np.bool_)
     for position in _order([group.group_id for group in snapshot.groups]):
         needed = _series(groups=1, commits=counts[position])
         if allowed[position] and needed <= budget:
-            kept[position] = True
+            fitting[position] = True
             budget -= needed
-    return kept
+    return fitting
 
 
 def _order(names: Sequence[str]) -> list[int]:

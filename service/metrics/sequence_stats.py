@@ -1,4 +1,4 @@
-"""Rejected sequences as stats: how many lines so far, and what they were. Pure."""
+"""Stats of rejected sequences: lines so far, and episodes by class. Pure."""
 
 from __future__ import annotations
 
@@ -15,23 +15,25 @@ Kind = tuple[SequenceClass, Phase]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SequenceStats:
-    """What is shown of rejected sequences; nothing where no log was ever read."""
+    """Stats of rejected sequences; empty where no log was ever read."""
 
     rejections: int | None = None  # since the start of the process
     episodes: Mapping[Kind, int] = field(default_factory=dict)  # none: the round did not see them
 
     def after(self, view: View | None) -> SequenceStats:
-        """Return the stats one round later; None is a round that saw nothing."""
+        """Return the stats one round later; None is a round without a snapshot."""
         if view is None:
             return SequenceStats(rejections=self.rejections)
-        log, known = view.snapshot.broker_log, view.memory.sequences.episodes
-        if not log.is_read and not known:
+        log, episodes = view.snapshot.broker_log, view.memory.sequences.episodes
+        if not log.is_read and not episodes:
             return SequenceStats(rejections=self.rejections)
         lines = sum(isinstance(event, SequenceRejected) for event in log.events)
-        found = Counter((one.verdict.class_, one.verdict.phase) for one in known)
+        counts = Counter((episode.verdict.class_, episode.verdict.phase) for episode in episodes)
         return SequenceStats(
             rejections=(self.rejections or 0) + lines,
             episodes={
-                (class_, phase): found[class_, phase] for class_ in SequenceClass for phase in Phase
+                (class_, phase): counts[class_, phase]
+                for class_ in SequenceClass
+                for phase in Phase
             },
         )

@@ -1,6 +1,6 @@
-"""The series table: whose series are shown, and their label text, kept from round to round.
+"""The series table: the series that are shown, and their label text, kept from round to round.
 
-Names and escaping cost more than numbers, and they change only when a topic, a partition, a group
+Names and escaping take more time than numbers, and they change only when a topic, a partition, a group
 or a group's set of partitions comes or goes.
 """
 
@@ -20,7 +20,7 @@ from service.metrics.selection import Selection, SeriesLimits, select
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SeriesTable:
-    """Label text of everything that is shown; the pieces are parallel to `selection`."""
+    """Label text of all series shown; the pieces are parallel to `selection`."""
 
     selection: Selection
     row_labels: Sequence[bytes]  # closed: a value may follow
@@ -30,7 +30,7 @@ class SeriesTable:
 
     @classmethod
     def of(cls, snapshot: Snapshot, limits: SeriesLimits) -> SeriesTable:
-        """Choose what is shown and write its labels."""
+        """Choose the series and write their labels."""
         chosen = select(snapshot, limits)
         rows = _row_labels(snapshot.partitions.index)
         groups = [label("group", group.group_id) for group in snapshot.groups]

@@ -1,6 +1,6 @@
-"""What is told from round to round: counters from the start of the process, and the latest state.
+"""Totals that are carried from round to round: counters since the start of the process, and latest values.
 
-Pure: every round makes a new value of the old one.
+Pure: every round makes a new value from the old one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OpenCounts = Mapping[tuple[str, Severity], int]  # (rule id, severity) -> open f
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStats:
-    """How storing goes."""
+    """Stats of storing."""
 
     is_up: bool
     waiting_rounds: int
@@ -36,14 +36,19 @@ class StoreStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RiskStats:
-    """How looking at partitions at risk goes, between two rounds."""
+    """Counts of partitions at risk, as of the latest round, and of the observations between rounds."""
 
-    at_risk: int  # partitions, as of the latest round
-    watched: int
-    unseen: int  # of those that are watched, in the latest observation
+    observed: int  # watched partitions that the latest observation has an answer of
+    unobserved: int  # watched partitions that it has none of
+    unwatched: int  # beyond the limit, or without a leader
     observations: int  # since the start
     took_seconds: float | None  # the latest observation; None while nothing is watched
     requests: Mapping[str, int] = field(default_factory=dict)  # Kafka API name -> sent so far
+
+    @property
+    def at_risk(self) -> int:
+        """Return the number of partitions at risk."""
+        return self.observed + self.unobserved + self.unwatched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +66,7 @@ class ProcessStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelfMetrics:
-    """Counters that survive rounds, and the state after the latest one."""
+    """Counters over all rounds, and the state after the latest one."""
 
     version: str  # of Tidemark
     requests: Mapping[str, int] = field(default_factory=dict)  # Kafka API name -> sent by rounds
@@ -88,7 +93,7 @@ class SelfMetrics:
     def after_round(self, report: RoundReport | None, verdicts: VerdictCounts) -> SelfMetrics:
         """Return the totals one round later; `verdicts` are that round's, and replace the old.
 
-        A round that failed has no report; what it sent is counted with the next one's set-up.
+        A round that failed has no report; its requests are counted with the set-up of the next one.
         """
         if report is None:
             return replace(self, verdicts=dict(verdicts))

@@ -1,10 +1,10 @@
-"""One round over one cluster: ask everything once, in the order that keeps lags true.
+"""One round over one cluster: query everything once, in the order that keeps lags true.
 
 The order is log start, then commits, then LSO, HWM and LEO, each step a barrier over all brokers.
 A race then overstates a lag a little and never makes it negative. Where a leader changed
-it is asked at once where the epoch before ended, which proves a loss. Then the coordinators are
-asked for transactions, and after them the leaders for producers: what a leader still holds open
-when no coordinator knew of it before is hanging, and has not just ended.
+the new leader is queried at once for the end offset of the epoch before, which proves a loss. Then the
+coordinators are queried for transactions, and after them the leaders for producers: a transaction that a
+leader still holds open, and that no coordinator listed before, is hanging and has not just ended.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Which cluster is read, and what is declared of it."""
+    """The cluster that is read, and what its settings declare."""
 
     name: str
     bootstrap: tuple[Address, ...]
@@ -83,7 +83,7 @@ class _Readers:
 
 
 class ClusterReader:
-    """Reads one cluster, round after round, over connections that last."""
+    """Reads one cluster, round after round, over persistent connections."""
 
     def __init__(
         self, target: Target, pool: Pool, *, limits: Limits, utc_now: Callable[[], datetime]
@@ -101,14 +101,14 @@ class ClusterReader:
 
         Raises:
             UnreachableError: no bootstrap address gave a usable answer.
-            AuthenticationError: the cluster rejected who we are.
+            AuthenticationError: the cluster rejected our credentials.
         """
         taken_at = self._utc_now()
         session = self._begin()
         with session.phase("cluster"):
-            found = cluster_collector.collect(session, self._addresses())
-        if found.cluster_id != self._cluster_id:  # another cluster, and an empty memory
-            self._cluster_id, self._readers = found.cluster_id, self._forgetful()
+            cluster = cluster_collector.collect(session, self._addresses())
+        if cluster.cluster_id != self._cluster_id:  # another cluster, and an empty memory
+            self._cluster_id, self._readers = cluster.cluster_id, self._forgetful()
         with session.phase("placement"):
             placement = self._readers.placement.collect(session, scope.topics)
             partitions = self._readers.configs.collect(session, placement.partitions)
@@ -131,33 +131,33 @@ class ClusterReader:
             anew = self._readers.deletions.collect(
                 session, partitions, groups, collected.commits, offsets
             )
-        asked = by_kind(scope.questions)
+        questions = by_kind(scope.questions)
         with session.phase("epochs"):
             epoch_ends = self._readers.epoch_ends.collect(
-                session, partitions, offsets, collected.commits, asked.epoch_ends
+                session, partitions, offsets, collected.commits, questions.epoch_ends
             )
         placed, transactions, producers = self._transactions(
-            session, partitions, offsets, asked.producers
+            session, partitions, offsets, questions.producers
         )
         with session.phase("batches"):
             batches = self._readers.batches.collect(
-                session, partitions, offsets, producers, asked.batches
+                session, partitions, offsets, producers, questions.batches
             )
         log = TransactionLog.unread()
         if scope.transaction_log:
             with session.phase("transaction_log"):
                 log = self._readers.transaction_log.collect(session, placed)
         with session.phase("readable"):
-            wanted = readable_request(partitions, groups, collected.commits, asked.readable)
+            request = readable_request(partitions, groups, collected.commits, questions.readable)
             commits = self._readers.readable.collect(
-                session, partitions, offsets, collected.commits, wanted
+                session, partitions, offsets, collected.commits, request
             )
         return Snapshot(
             cluster=self._target.name,
-            cluster_id=found.cluster_id,
+            cluster_id=cluster.cluster_id,
             taken_at=taken_at,
-            brokers=found.brokers,
-            controller=found.controller,
+            brokers=cluster.brokers,
+            controller=cluster.controller,
             partitions=partitions,
             placement_complete=placement.is_complete,
             offsets=offsets,
@@ -180,7 +180,7 @@ class ClusterReader:
 
         Raises:
             UnreachableError: no bootstrap address gave a usable answer.
-            AuthenticationError: the cluster rejected who we are.
+            AuthenticationError: the cluster rejected our credentials.
         """
         session = self._begin()
         cluster_collector.collect(session, self._addresses())
@@ -193,10 +193,10 @@ class ClusterReader:
         offsets: Offsets,
         questions: Sequence[ProducersQuestion],
     ) -> tuple[StateTopic | Failure | None, Transactions, Producers]:
-        """Ask the coordinators first and the leaders last: this order is the proof of hanging.
+        """Query the coordinators first and the leaders last: this order is the proof of hanging.
 
-        The other way round a transaction could be seen open at its leader, end, and then be unknown
-        to its coordinator, as if nobody would ever end it.
+        The other way round, a transaction could be seen open at its leader, end, and then be missing at
+        its coordinator, as if it would never end.
         """
         with session.phase("transactions"):
             placed = self._readers.state_topic.collect(session)

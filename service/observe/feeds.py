@@ -1,8 +1,7 @@
-"""What reaches a round otherwise than by asking brokers: their log lines, from files and by HTTP.
+"""Input of a round besides the brokers' answers: their log lines, from files and by HTTP.
 
-A feed keeps no position of its own: it is told where the last stored round ended and says where
-this one does, so that after a crash everything is read again that no stored round has seen, and
-nothing twice.
+A feed keeps no position of its own: it is given the position of the last stored round and returns that of
+this one, so that after a crash exactly the lines are read again that no stored round has seen.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ from rules.facts.gap import Gap, GapCause, GapScope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fed:
-    """What one feed gave for one round."""
+    """The lines of one feed for one round."""
 
     events: tuple[LogEvent, ...] = ()
     sources: tuple[LogSource, ...] = ()
-    position: str | None = None  # where the next round goes on, in the feed's own words
+    position: str | None = None  # where the next round continues, in the feed's own format
     is_behind: bool = False
     gaps: tuple[Gap, ...] = field(default_factory=tuple)
 
 
 class LogFeed(Protocol):
-    """One way on which log lines come."""
+    """A source of log lines."""
 
     @property
     def name(self) -> str:
@@ -35,45 +34,45 @@ class LogFeed(Protocol):
 
     @property
     def is_used(self) -> bool:
-        """Return whether lines are to come on it, as far as is known; where none are, none is missing."""
+        """Return whether lines are expected from it, as far as is known."""
 
     def read(self, position: str | None) -> Fed:
-        """Return what came after `position`, within limits of its own; None: nothing was read yet."""
+        """Return the lines after `position`, within limits of its own; None: nothing was read yet."""
 
 
 def read_feeds(
     feeds: Sequence[LogFeed], positions: Mapping[str, str]
 ) -> tuple[BrokerLog, tuple[Gap, ...]]:
-    """Read every feed once, and return what they gave as one log."""
+    """Read every feed once, and return their lines as one log."""
     fed = [(feed.name, feed.read(positions.get(feed.name))) for feed in feeds]
-    after = {name: one.position for name, one in fed if one.position is not None}
+    after = {name: feed_read.position for name, feed_read in fed if feed_read.position is not None}
     log = BrokerLog(
         is_read=any(feed.is_used for feed in feeds),
-        events=tuple(event for _, one in fed for event in one.events),
-        sources=tuple(source for _, one in fed for source in one.sources),
+        events=tuple(event for _, feed_read in fed for event in feed_read.events),
+        sources=tuple(source for _, feed_read in fed for source in feed_read.sources),
         positions={**positions, **after},
-        is_behind=any(one.is_behind for _, one in fed),
+        is_behind=any(feed_read.is_behind for _, feed_read in fed),
     )
-    behind = [_behind(name) for name, one in fed if one.is_behind]
-    return log, (*(gap for _, one in fed for gap in one.gaps), *behind)
+    behind = [_behind(name) for name, feed_read in fed if feed_read.is_behind]
+    return log, (*(gap for _, feed_read in fed for gap in feed_read.gaps), *behind)
 
 
 def _behind(feed: str) -> Gap:
-    """Say that lines are known to wait: what they tell is not in this round's verdicts."""
+    """Return the gap of a feed with lines left to read: this round's verdicts are without them."""
     return Gap(
         what=f"log lines of brokers ({feed})",
-        why="more waits than one round reads: it is read in the next ones",
+        why="there are more lines than one round reads; the next rounds read the rest",
         cause=GapCause.LIMIT,
         scope=GapScope.BROKER_LOG,
     )
 
 
 def unread_feeds(feeds: Sequence[LogFeed]) -> tuple[BrokerLog, tuple[Gap, ...]]:
-    """Return what is known while it is not known where to go on: that something is not read."""
+    """Return an unread log, and the gap that says so, while the stored position is unknown."""
     used = [feed.name for feed in feeds if feed.is_used]
     if not used:
         return BrokerLog.unread(), ()
-    why = "the database has not told yet up to where they were judged before"
+    why = "the position up to which they were judged is not yet read from the database"
     gap = Gap(
         what=f"log lines of brokers ({', '.join(used)})",
         why=why,

@@ -1,7 +1,7 @@
-"""Log files of brokers as a feed of the round: what was appended to them since the last one.
+"""Log files of brokers as a feed of the round: the lines appended since the last one.
 
-A disk may hang, a mount over the network for hours. It is given up in time, so that rounds go on,
-and asked again when its call has come back.
+A disk may hang, a network mount even for hours. A read that takes too long is abandoned, so that rounds
+go on, and the next read begins when that call has returned.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ READ_SECONDS: Final = 8.0  # a pass takes 2 s at most where the disk answers
 
 
 class Tail(Protocol):
-    """Whoever reads the files; see `collectors.broker_log.tail`."""
+    """Reads the files; see `collectors.broker_log.tail`."""
 
     def read(self, position: str | None) -> TailRead:
-        """Return what came after a position; None: this is the first pass."""
+        """Return the lines after a position; None: this is the first read."""
 
     def close(self) -> None:
-        """Let all files go."""
+        """Close all files."""
 
 
 class LogFiles:
-    """Gives rounds what the log files of one cluster's brokers hold."""
+    """The log files of one cluster's brokers."""
 
     def __init__(
         self, tail: Tail, sources: Sequence[str], *, in_time: InTime = without_limit
     ) -> None:
-        """`sources` are the names of what is read; `in_time` gives up waiting with TimeoutError."""
+        """`sources` are the names of the sources; `in_time` raises TimeoutError if a call takes too long."""
         self._tail = tail
         self._sources = sources
         self._in_time = in_time
@@ -51,28 +51,28 @@ class LogFiles:
         return bool(self._sources)
 
     def read(self, position: str | None) -> Fed:
-        """Return what came after `position`."""
+        """Return the lines after `position`."""
         if not self._sources:
             return Fed()
         try:
-            found = self._in_time(lambda: self._tail.read(position), READ_SECONDS)
+            tail_read = self._in_time(lambda: self._tail.read(position), READ_SECONDS)
         except TimeoutError as exc:
             return _hangs(self._sources, str(exc))
         return Fed(
-            events=found.events,
-            sources=found.sources,
-            position=found.position,
-            is_behind=found.is_behind,
-            gaps=found.gaps,
+            events=tail_read.events,
+            sources=tail_read.sources,
+            position=tail_read.position,
+            is_behind=tail_read.is_behind,
+            gaps=tail_read.gaps,
         )
 
     def close(self) -> None:
-        """Let all files go."""
+        """Close all files."""
         self._tail.close()
 
 
 def _hangs(sources: Sequence[str], why: str) -> Fed:
-    """Return that nothing could be read: a gap of the round, and an error of every source."""
+    """Return a feed without lines: a gap of the round, and an error of every source."""
     error = f"the disk hangs: {why}"
     gap = Gap(
         what=f"lines of broker logs {', '.join(sources)}",

@@ -1,7 +1,7 @@
 """Log lines that come by HTTP: stored when they are accepted, and given to a later round.
 
-They are parsed at once, so that only what they tell of is stored, in the transaction that also
-remembers where each stream is: the two lines of a record may come in two requests.
+They are parsed at once, so that only their events are stored, in the transaction that also stores the
+state of each stream: the two lines of a record may come in two requests.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ MAX_STREAMS: Final = 1_000  # a name that changes with every request must not fi
 
 
 class Store(Protocol):
-    """Where deliveries wait."""
+    """Stores deliveries until a round reads them."""
 
     def turn(self) -> AbstractContextManager[Turn]:
         """Wait for the turn of this writer; StoreError if nothing could be stored."""
 
     def after(self, last_id: int, *, max_events: int, max_rows: int) -> WaitingLines:
-        """Return what waits after an id; StoreError if that cannot be told."""
+        """Return what waits after an id; StoreError if it cannot be read."""
 
 
 class LogInbox:
@@ -65,7 +65,7 @@ class LogInbox:
         self._utc_now = utc_now
         self._in_time = in_time
         self._read_to = 0  # by rounds; 0 before the first, when all that is kept counts as waiting
-        # That were known when they could be read last; None: they could not be read yet.
+        # As of the last successful read; None: there was none yet.
         self._sources: tuple[LogSource, ...] | None = None
 
     @property
@@ -75,53 +75,53 @@ class LogInbox:
 
     @property
     def is_used(self) -> bool:
-        """Whether anybody sends lines, as far as is known."""
+        """Whether any client sends lines, as far as is known."""
         return bool(self._sources)
 
     def accept(self, delivery: Delivery) -> Counts | Rejection:
-        """Parse and store a delivery; what came before under the same key is only answered.
+        """Parse and store a delivery; one that is stored under the same key is only answered.
 
         Raises:
             StoreError: it was not stored, or it is not known whether it was.
         """
         with self._store.turn() as turn:
-            known = _known(turn, delivery)
-            if known is not None:
-                return known
+            answer = _answer_before(turn, delivery)
+            if answer is not None:
+                return answer
             if turn.waiting(self._read_to) >= self._max_waiting:
                 return Rejection.FULL
             names = [stream.name for stream in delivery.lines]
             states, count = turn.states(names)
             if count + len(names) - len(states) > MAX_STREAMS:
                 return Rejection.TOO_MANY_STREAMS
-            new = _parsed(delivery, states, self._utc_now())
+            new = _parse(delivery, states, self._utc_now())
             turn.add(new)
         return new.counts
 
     def read(self, position: str | None) -> Fed:
-        """Return what was accepted after a position, within limits of events and deliveries."""
+        """Return the events accepted after a position, within limits of events and deliveries."""
         after = _id_of(position)
         self._read_to = after
         try:
-            found = self._in_time(lambda: self._after(after), READ_SECONDS)
+            lines = self._in_time(lambda: self._after(after), READ_SECONDS)
         except StoreError as exc:
             cause = GapCause.UNREACHABLE if exc.retryable else GapCause.UNREADABLE
-            return self._unread(position, str(exc), cause)
+            return self._unread_feed(position, str(exc), cause)
         except TimeoutError as exc:
-            return self._unread(position, str(exc), GapCause.TIMEOUT)
-        self._sources = found.sources
+            return self._unread_feed(position, str(exc), GapCause.TIMEOUT)
+        self._sources = lines.sources
         return Fed(
-            events=_once(event for part in found.parsed for event in part.events),
-            sources=_counted(found),
-            position=position if found.last_id is None else str(found.last_id),
-            is_behind=not found.is_all,
+            events=_without_repetitions(event for part in lines.parsed for event in part.events),
+            sources=_count_sources(lines),
+            position=position if lines.last_id is None else str(lines.last_id),
+            is_behind=not lines.is_all,
         )
 
     def _after(self, last_id: int) -> WaitingLines:
         return self._store.after(last_id, max_events=MAX_EVENTS, max_rows=MAX_DELIVERIES)
 
-    def _unread(self, position: str | None, why: str, cause: GapCause) -> Fed:
-        """Return that nothing could be read; a gap only where somebody sends lines, or once did."""
+    def _unread_feed(self, position: str | None, why: str, cause: GapCause) -> Fed:
+        """Return a feed without lines; with a gap only if some client sends lines, or did before."""
         if not self._sources and (self._sources is not None or position is None):
             return Fed()
         gap = Gap(what=WHAT, why=why, cause=cause, scope=GapScope.BROKER_LOG)
@@ -130,23 +130,23 @@ class LogInbox:
 
 
 def remove_read(store: StoredInbox, now: datetime) -> int:
-    """Remove what stored rounds have read long enough ago; return how many deliveries went.
+    """Remove deliveries that stored rounds read long enough ago; return how many.
 
     Raises:
-        StoreError: the database rejected or is away.
+        StoreError: the database is away or rejects the statement.
     """
     return store.remove_read(_id_of(store.stored_position(NAME)), now)
 
 
-def _known(turn: Turn, delivery: Delivery) -> Counts | Rejection | None:
+def _answer_before(turn: Turn, delivery: Delivery) -> Counts | Rejection | None:
     """Return the answer to a delivery that was stored before, None for a new one."""
-    before = turn.known(_given_key(delivery) or _own_key(delivery))
+    before = turn.find_delivery(_client_key(delivery) or _own_key(delivery))
     if before is None:
         return None
     return before.counts if before.digest == delivery.digest else Rejection.KEY_REUSED
 
 
-def _given_key(delivery: Delivery) -> str | None:
+def _client_key(delivery: Delivery) -> str | None:
     return None if delivery.key is None else f"key:{delivery.key}"
 
 
@@ -154,17 +154,17 @@ def _own_key(delivery: Delivery) -> str:
     return f"body:{delivery.digest}"
 
 
-def _parsed(delivery: Delivery, states: Mapping[str, str], now: datetime) -> NewDelivery:
+def _parse(delivery: Delivery, states: Mapping[str, str], now: datetime) -> NewDelivery:
     parts = [
         _Part.of(stream, lines, states.get(stream.name), delivery.zone)
         for stream, lines in delivery.lines.items()
     ]
-    sources = _summed(part.counted for part in parts)
+    sources = _sum_sources(part.counted for part in parts)
     parsed = ParsedLines(events=tuple(e for part in parts for e in part.events), sources=sources)
     is_alone = bool(parsed.events) and all(part.is_complete for part in parts)
     return NewDelivery(
         received_at=now,
-        key=_given_key(delivery) or (_own_key(delivery) if is_alone else None),
+        key=_client_key(delivery) or (_own_key(delivery) if is_alone else None),
         digest=delivery.digest,
         counts=Counts(
             lines=sum(source.lines for source in sources),
@@ -178,13 +178,13 @@ def _parsed(delivery: Delivery, states: Mapping[str, str], now: datetime) -> New
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """What the lines of one stream came to."""
+    """The parsed lines of one stream."""
 
     events: Sequence[LogEvent]
     counted: LogSource
     after: StreamState
-    # Whether the lines tell the same whenever they come. Most shippers that repeat a request send no
-    # key; the same text once more is then a repetition, unless it went on with an earlier line.
+    # Whether the lines are complete by themselves. Most shippers that repeat a request send no key: the
+    # same text once more is then a repetition, unless it continues an earlier line.
     is_complete: bool
 
     @classmethod
@@ -215,15 +215,15 @@ class _Part:
 
 
 def _id_of(position: str | None) -> int:
-    """Return the id of a position; one that is none of ours reads all again."""
+    """Return the id of a position; 0 for one that is not ours, so that all is read again."""
     is_id = position is not None and position.isascii() and position.isdigit()
     return int(position) if position is not None and is_id else 0
 
 
-def _once(events: Iterable[LogEvent]) -> tuple[LogEvent, ...]:
-    """Return events without repetitions: a shipper sends again what it got no answer to.
+def _without_repetitions(events: Iterable[LogEvent]) -> tuple[LogEvent, ...]:
+    """Return events without repetitions: a shipper sends a request again if it got no answer.
 
-    What tells no time is never taken for a repetition.
+    An event without a timestamp never counts as a repetition.
     """
     first: dict[object, LogEvent] = {}
     for place, event in enumerate(events):
@@ -237,21 +237,23 @@ def _identity(event: LogEvent, place: int) -> object:
     return replace(event, origin=replace(event.origin, source=""))
 
 
-def _counted(found: WaitingLines) -> tuple[LogSource, ...]:
-    """Return all sources that are known, with what was read of them."""
-    return _summed([*found.sources, *(source for part in found.parsed for source in part.sources)])
+def _count_sources(lines: WaitingLines) -> tuple[LogSource, ...]:
+    """Return all known sources, each with its counts of this read."""
+    return _sum_sources(
+        [*lines.sources, *(source for part in lines.parsed for source in part.sources)]
+    )
 
 
-def _summed(sources: Iterable[LogSource]) -> tuple[LogSource, ...]:
+def _sum_sources(sources: Iterable[LogSource]) -> tuple[LogSource, ...]:
     """Return each source once, by name."""
     summed: dict[str, LogSource] = {}
     for source in sources:
         before = summed.get(source.name)
-        summed[source.name] = source if before is None else _both(before, source)
+        summed[source.name] = source if before is None else _add_sources(before, source)
     return tuple(summed.values())
 
 
-def _both(before: LogSource, after: LogSource) -> LogSource:
+def _add_sources(before: LogSource, after: LogSource) -> LogSource:
     times = [at for at in (before.last_line_at, after.last_line_at) if at is not None]
     return replace(
         before,

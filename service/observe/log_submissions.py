@@ -1,4 +1,4 @@
-"""Log lines that somebody sends, before anybody inspected them."""
+"""Log lines as a client submits them, not parsed yet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rules.facts.identity import BrokerId
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """What of a source is read as one log: its lines belong together in the order they come."""
+    """A part of a source that is read as one log: its lines belong together, in the order they arrive."""
 
     source: str
     broker_id: BrokerId | None = None
@@ -20,7 +20,7 @@ class Stream:
 
     @property
     def name(self) -> str:
-        """Return what the database knows it by."""
+        """Return its key in the database."""
         broker = "" if self.broker_id is None else str(self.broker_id)
         return "\n".join((self.source, broker, self.file or ""))
 

@@ -1,9 +1,9 @@
-"""Observations every second at the partitions that may lose records when their leader dies.
+"""Observes, every second, the partitions that may lose records when their leader dies.
 
-When an ISR shrinks, the high watermark jumps to the log end, and hundreds of records that waited are
+When an ISR shrinks, the high watermark jumps to the log end, and hundreds of waiting records are
 acknowledged within milliseconds. A proof of loss compares with the last observation before the leader died,
-and between two rounds this is it. Nothing is judged and nothing is stored here: the next round takes
-the observations. Where nothing is at risk, nothing is asked.
+which is one of these if it died between two rounds. Nothing is judged and nothing is stored here: the next
+round takes the observations. While nothing is at risk, no broker is queried.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, Protocol
 
+import numpy as np
+
 from collectors.at_risk_observations import AtRiskObservation, RiskTargets, next_targets
 from rules.facts.at_risk_observations import AtRiskObservations
 from rules.facts.last_observation import microseconds
@@ -24,14 +26,16 @@ from rules.facts.times import SECOND_US
 from service.metrics.totals import RiskStats
 from service.runtime.threads import in_thread
 
-SHARE_OF_INTERVAL: Final = 0.8  # for asking, so that an observation is over before the next is due
+SHARE_OF_INTERVAL: Final = (
+    0.8  # for the requests, so that an observation is over before the next is due
+)
 
 
 class LightReader(Protocol):
-    """Whatever observes partitions."""
+    """Observes partitions at risk."""
 
     def observe(self, targets: RiskTargets, *, seconds: float, now_us: int) -> AtRiskObservation:
-        """Observation once, within so many seconds."""
+        """Observe the targets once, within so many seconds."""
 
     def close(self) -> None:
         """Close all connections."""
@@ -39,7 +43,7 @@ class LightReader(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RiskPace:
-    """How often, how long and at how much to observation."""
+    """How often, for how long and how many partitions are observed."""
 
     interval_seconds: float  # from start to start
     request_seconds: float  # that a broker may take; never more than its share of the interval
@@ -52,7 +56,7 @@ class RiskPace:
 
 
 class RiskWatch:
-    """Is told by each round what is at risk, observations in between, and gives the next one its observations.
+    """Observes the partitions that the latest round found at risk, and gives the next round the results.
 
     `note`, `take` and `stats` may be called while an observation goes on.
     """
@@ -71,17 +75,16 @@ class RiskWatch:
         self._utc_now = utc_now
         self._monotonic = monotonic
         self._stop = stop
-        self._asking = threading.Lock()  # held by whoever uses the reader
+        self._reader_lock = threading.Lock()  # held while the reader is in use
         self._lock = (
             threading.Lock()
         )  # held to change what is below, never while a broker is waited for
         self._targets: RiskTargets | None = None
         self._last: AtRiskObservation | None = None
         self._before_last: AtRiskObservation | None = None
-        self._kept: AtRiskObservations | None = (
-            None  # by the monotonic clock: the other one may be set
-        )
-        self._observations = 0
+        # By the monotonic clock, for the wall clock may be set.
+        self._observations: AtRiskObservations | None = None
+        self._observation_count = 0
         self._took_seconds: float | None = None
         self._requests: Counter[str] = Counter()
 
@@ -94,44 +97,47 @@ class RiskWatch:
             self._targets = next_targets(snapshot, self._targets, stuck, limit=limit)
             if not len(self._targets.rows):
                 self._last = self._before_last = self._took_seconds = None
-            if self._kept is not None:
-                kept = self._kept.over(snapshot.partitions)
-                self._kept = kept.not_behind(snapshot.offsets)
+            if self._observations is not None:
+                observations = self._observations.over(snapshot.partitions)
+                self._observations = observations.not_behind(snapshot.offsets)
 
     def take(self) -> AtRiskObservations | None:
         """Return the observations since the last call, None if there were none; they are then forgotten."""
         with self._lock:
-            kept, self._kept = self._kept, None
-            if kept is None or not len(kept):
+            observations, self._observations = self._observations, None
+            if observations is None or not len(observations):
                 return None
             ahead_us = microseconds(self._utc_now()) - self._uptime_us()
-            return replace(kept, observed_at_us=kept.observed_at_us + ahead_us)
+            return replace(observations, observed_at_us=observations.observed_at_us + ahead_us)
 
     def stats(self) -> RiskStats:
-        """Return how it goes."""
+        """Return the counts."""
         with self._lock:
-            targets, last = self._targets, self._last
+            targets = self._targets
+            at_risk = 0 if targets is None else int(targets.is_at_risk.sum())
+            watched = 0 if targets is None else len(targets.rows)
+            observed = self._count_observed()
             return RiskStats(
-                at_risk=0 if targets is None else int(targets.is_at_risk.sum()),
-                watched=0 if targets is None else len(targets.rows),
-                unseen=0 if last is None else last.unseen,
-                observations=self._observations,
+                observed=observed,
+                unobserved=watched - observed,
+                unwatched=at_risk - watched,
+                observations=self._observation_count,
                 took_seconds=self._took_seconds,
                 requests=dict(self._requests),
             )
 
     # -------------------------------------------------------------- between rounds
     async def run(self) -> None:
-        """Observation again and again until the service stops."""
+        """Observe again and again until the service stops."""
         due = self._monotonic()
-        while not await self._stopped_before(due):
+        while not await self._stop_before(due):
             due = self._monotonic() + self._pace.interval_seconds
             if self._has_work():
                 await in_thread(self.observe_once, name="at_risk_observations")
 
     def observe_once(self) -> None:
         """Observe what is at risk now; blocks no longer than an observation may take."""
-        with self._asking:
+        with self._reader_lock:
             targets = self._targets
             if targets is None or not len(targets.rows):
                 return
@@ -142,13 +148,13 @@ class RiskWatch:
             self._keep(observation, self._monotonic() - began)
 
     def close(self) -> None:
-        """Close the connections, after the observation that goes on."""
-        waits = self._asking.acquire(timeout=self._pace.observation_seconds)
+        """Close the connections, after the observation under way."""
+        waits = self._reader_lock.acquire(timeout=self._pace.observation_seconds)
         try:
             self._reader.close()
         finally:
             if waits:
-                self._asking.release()
+                self._reader_lock.release()
 
     def _has_work(self) -> bool:
         targets = self._targets
@@ -162,16 +168,27 @@ class RiskWatch:
                 else self._targets.partitions
             )
             fresh = observation.observations.over(placed)  # a round may have ended meanwhile
-            self._kept = (self._kept or AtRiskObservations.none(placed)).with_newer(fresh)
+            self._observations = (self._observations or AtRiskObservations.none(placed)).with_newer(
+                fresh
+            )
             self._before_last, self._last = self._last, observation
-            self._observations += 1
+            self._observation_count += 1
             self._took_seconds = took_seconds
             self._requests.update(observation.requests)
+
+    def _count_observed(self) -> int:
+        """Count the watched partitions that the latest observation has an answer of."""
+        if self._targets is None or self._last is None:
+            return 0
+        answered = self._last.observations.over(
+            self._targets.partitions
+        )  # it may be of an older round
+        return int(np.isin(self._targets.rows, answered.row).sum())
 
     def _uptime_us(self) -> int:
         return round(self._monotonic() * SECOND_US)
 
-    async def _stopped_before(self, due: float) -> bool:
+    async def _stop_before(self, due: float) -> bool:
         try:
             async with asyncio.timeout(max(due - self._monotonic(), 0.0)):
                 await self._stop.wait()

@@ -1,6 +1,6 @@
 """Watching one cluster: a round, what is remembered of it, and what the rules say.
 
-Nothing here waits or sleeps; whoever drives it decides when a round is due and asks `next_due`.
+Nothing here waits or sleeps; the caller decides when a round is due, by `next_due`.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from rules.catalogue.all_rules import (
 from rules.errors import CollectError
 from rules.facts.at_risk_observations import AtRiskObservations
 from rules.facts.gap import GapScope
-from rules.facts.last_observation import microseconds, refined
+from rules.facts.last_observation import microseconds, overlay_observations
 from rules.facts.matching import matching_rows
-from rules.facts.memory import Memory, shifted
+from rules.facts.memory import Memory, shift_times
 from rules.facts.scrapes import Scrapes
 from rules.facts.snapshot import Snapshot
 from rules.question import BatchesQuestion, EpochEndQuestion, ProducersQuestion, Question
 from rules.remembering import view_of_round
 from rules.time_lag import EndHistory, TimeLags, time_lags
 from rules.time_lag import advance as advance_ends
-from rules.time_lag import shifted as shifted_ends
+from rules.time_lag import shift_times as shifted_ends
 from rules.view import View
 from service.observe.cluster_reader import Scope
 from service.observe.feeds import LogFeed, read_feeds, unread_feeds
@@ -41,15 +41,15 @@ EARLY_SECONDS: Final = 1.0  # after a leader change: long enough for the new lea
 
 
 class SnapshotSource(Protocol):
-    """Whatever makes a round over a cluster."""
+    """Makes snapshots of a cluster."""
 
     def read(self, scope: Scope) -> Snapshot:
-        """Make one round; CollectError when the cluster cannot be asked at all."""
+        """Read a snapshot; CollectError when the cluster cannot be queried at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedRound:
-    """What came of one round; `snapshot` is None when the cluster could not be asked."""
+    """The result of one round; `snapshot` is None when the cluster could not be queried."""
 
     at: datetime
     snapshot: Snapshot | None
@@ -62,38 +62,37 @@ class WatchedRound:
 
     @property
     def next_is_early(self) -> bool:
-        """Whether the next round should not wait: a new leader, or a verdict that waits for it.
+        """Whether the next round should be early: a leader changed, a verdict needs it, or log lines wait.
 
-        Where a leader would not tell what is asked, asking sooner changes nothing. It is early as well
-        where log lines wait that one round could not take.
+        If a leader rejected the request that a verdict needs, repeating it sooner changes nothing.
         """
         gaps = self.snapshot.gaps if self.snapshot is not None else ()
         is_behind = self.snapshot is not None and self.snapshot.broker_log.is_behind
         rejected = {gap.scope for gap in gaps}
         urgent = (
-            (isinstance(asked, EpochEndQuestion) and GapScope.EPOCHS not in rejected)
-            or (isinstance(asked, BatchesQuestion) and GapScope.BATCHES not in rejected)
-            or (isinstance(asked, ProducersQuestion) and asked.is_urgent)
-            for asked in self.judged.questions
+            (isinstance(question, EpochEndQuestion) and GapScope.EPOCHS not in rejected)
+            or (isinstance(question, BatchesQuestion) and GapScope.BATCHES not in rejected)
+            or (isinstance(question, ProducersQuestion) and question.is_urgent)
+            for question in self.judged.questions
         )
         return self.leaders_moved or is_behind or any(urgent)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Remembered:
-    """What a restart needs so that its first round judges as the next one would have."""
+    """The memory that a restart needs, so that its first round judges as the next one would have."""
 
     memory: Memory | None = None
     unknown_since: Mapping[str, int] = field(default_factory=dict)
     log_positions: Mapping[str, str] = field(default_factory=dict)  # up to where feeds are judged
     ends: EndHistory | None = None  # too large for a checkpoint: kept in a file of its own
 
-    def shifted(self, step: timedelta) -> Remembered:
+    def shift_times(self, step: timedelta) -> Remembered:
         """Return it with all times moved by a step of the clock."""
         by_us = step // timedelta(microseconds=1)
         return replace(
             self,
-            memory=None if self.memory is None else shifted(self.memory, by_us),
+            memory=None if self.memory is None else shift_times(self.memory, by_us),
             unknown_since={rule: since + by_us for rule, since in self.unknown_since.items()},
             ends=None if self.ends is None else shifted_ends(self.ends, by_us),
         )
@@ -102,7 +101,7 @@ class Remembered:
 class Watcher:
     """Makes round after round over one cluster and judges each."""
 
-    def __init__(  # noqa: PLR0913 - two clocks beside what is watched
+    def __init__(  # noqa: PLR0913 - two clocks beside the cluster
         self,
         cluster: str,
         source: SnapshotSource,
@@ -116,10 +115,10 @@ class Watcher:
         feeds: Sequence[LogFeed] = (),
         scrapes: Callable[[], Scrapes] = Scrapes.unread,
     ) -> None:
-        """`attempt` runs each rule; it tells a defect of one and lets the others judge.
+        """`attempt` runs each rule; it logs a defect of one, and the others still judge.
 
-        `light_observations` gives what was seen between the rounds, once; `feeds` give log lines, and
-        `scrapes` what metrics said so far.
+        `light_observations` returns the observations between the rounds, once; `feeds` return log lines, and
+        `scrapes` the latest facts from metrics.
         """
         self._cluster = cluster
         self._source = source
@@ -143,23 +142,23 @@ class Watcher:
         """Make a round and judge it; a cluster that is away makes every rule UNKNOWN.
 
         If the wall clock was set since the last round, what is remembered moves along, so that
-        nothing seems to have stood for longer or shorter than it did. Without `knows_positions`, while
-        what an earlier process left is not read yet, feeds are not: where to go on is not known.
+        nothing seems unchanged for longer or shorter than it is. Without `knows_positions`, while what an
+        earlier process stored is not read yet, feeds are not read: their positions are unknown.
         """
         began = ClockReading(wall=self._utc_now(), monotonic_seconds=self._monotonic())
         step = None if self._clock is None else step_between(self._clock, began)
         self._clock = began
         if step is not None:
-            self.remembered = self.remembered.shifted(step)
+            self.remembered = self.remembered.shift_times(step)
         self._remember_light_observations()
-        made = self._make_round(began.wall, knows_positions=knows_positions)
-        return replace(made, clock_step=step)
+        watched = self._make_round(began.wall, knows_positions=knows_positions)
+        return replace(watched, clock_step=step)
 
     def _remember_light_observations(self) -> None:
-        """Take the observations made so far; those made during the round may be newer than what it sees."""
+        """Take the observations so far; those made during the round may be newer than its snapshot."""
         light, memory = self._light_observations(), self.remembered.memory
         if light is not None and memory is not None:
-            finer = replace(memory, observations=refined(memory.observations, light))
+            finer = replace(memory, observations=overlay_observations(memory.observations, light))
             self.remembered = replace(self.remembered, memory=finer)
 
     def _make_round(self, began: datetime, *, knows_positions: bool) -> WatchedRound:
@@ -173,7 +172,7 @@ class Watcher:
         return self._judge(self._with_log(seen, knows_positions=knows_positions))
 
     def _with_log(self, snapshot: Snapshot, *, knows_positions: bool) -> Snapshot:
-        """Add what feeds give; only a round that is judged to its end moves on their positions."""
+        """Add the feeds' log lines; only a round that is judged to its end advances their positions."""
         positions = self.remembered.log_positions
         if knows_positions:
             log, gaps = read_feeds(self._feeds, positions)
@@ -182,7 +181,7 @@ class Watcher:
         return replace(snapshot, broker_log=log, gaps=(*snapshot.gaps, *gaps))
 
     def _with_scrapes(self, snapshot: Snapshot) -> Snapshot:
-        """Add what metrics of brokers and clients said so far; nobody is asked here."""
+        """Add the latest facts from metrics of brokers and clients; nothing is scraped here."""
         scrapes = self._scrapes()
         return replace(snapshot, scrapes=scrapes, gaps=(*snapshot.gaps, *scrapes.gaps()))
 
@@ -211,7 +210,7 @@ class Watcher:
 
 
 def _ends_of(view: View, before: EndHistory | None) -> EndHistory:
-    """Remember where partitions ended when this round read it, also of topics that it did not list."""
+    """Remember the end offsets of this round; topics that it did not list keep theirs."""
     seen = view.snapshot
     return advance_ends(
         before,
@@ -238,10 +237,10 @@ def leaders_moved(before: Snapshot, after: Snapshot) -> bool:
 def next_due(began: float, ended: float, *, interval_seconds: float, early: bool) -> float:
     """Return when the next round is due, on the clock of `began` and `ended`.
 
-    Rounds are counted from start to start and never overlap: one that took longer than the
-    interval is followed at once. After a leader change the next is early, so that what the new
-    leader says is seen while it is fresh; so it is where a verdict waits for a second observation.
+    Intervals count from start to start and rounds never overlap: one that took longer than the
+    interval is followed at once. After a leader change the next round is early, so that the new leader's
+    answers are fresh; so it is where a verdict needs a second observation.
     """
     regular = began + interval_seconds
-    wanted = min(regular, ended + EARLY_SECONDS) if early else regular
-    return max(wanted, ended)
+    due = min(regular, ended + EARLY_SECONDS) if early else regular
+    return max(due, ended)

@@ -1,7 +1,7 @@
-"""Alerting beside the rounds: keeps what it remembers, steps it with each round, and says what to store.
+"""Alerting as a step of the rounds: holds the alerting state, steps it with each round, returns the delta.
 
-It decides nothing: `service.alerting.alerts` does. A defect in it ends no round: it is told by whoever
-attempts, counted here, and the round goes on without it; what was remembered stays as it was.
+All decisions are made in `service.alerting.alerts`. A defect there ends no round: `attempt` logs it, it is
+counted here, and the round goes on without alerting; the state stays as it was.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from service.alerting.alerts.delta import (
 )
 from service.alerting.alerts.evaluate import AlertingConfig, step
 from service.alerting.alerts.flush import Notification
-from service.alerting.alerts.grouping import Group, joined
+from service.alerting.alerts.grouping import Group, merge_groups
 from service.alerting.alerts.lifecycle import Seen
 from service.alerting.alerts.routes import GroupId
 from service.alerting.alerts.state import AlertingState
@@ -42,20 +42,20 @@ T = TypeVar("T")
 
 
 class Attempt(Protocol):
-    """Runs a part that may fail alone; None: it failed, and that was told."""
+    """Runs a part that may fail alone; None: it failed, and that is logged."""
 
     def __call__(self, name: str, function: Callable[[], T], /) -> T | None:
         """Return what the function returns, None if it raised."""
 
 
 def unguarded(_name: str, function: Callable[[], T]) -> T | None:
-    """Run a part as it is: what it raises is raised."""
+    """Run a part without a guard: exceptions pass through."""
     return function()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastRound:
-    """A round that was made before what an earlier process left could be read."""
+    """A round that was made before the stored state of an earlier process could be read."""
 
     at: datetime
     changes: Sequence[Change]
@@ -64,94 +64,94 @@ class PastRound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closings:
-    """What becomes of the events that persons want closed."""
+    """The results of requests to close a finding."""
 
     changes: tuple[Change, ...] = ()
     done: tuple[ClosingDone, ...] = ()
 
 
 class Alerting:
-    """The alerts of all clusters that one name has had; one caller at a time."""
+    """The alerts of all cluster ids under one cluster name; one caller at a time."""
 
     def __init__(
         self,
         config: AlertingConfig,
-        telling: NotificationContext,
+        context: NotificationContext,
         *,
         new_id: Callable[[], str],
         attempt: Attempt = unguarded,
     ) -> None:
-        """`new_id` draws the id of a notification."""
+        """`new_id` returns the id of a new notification."""
         self._config = config
-        self._telling = telling
+        self._context = context
         self._new_id = new_id
         self._attempt = attempt
         self._states: dict[str, AlertingState] = {}  # by cluster id
-        self._owed: dict[str, AlertDelta] = {}  # what steps left that no round has taken along yet
-        self._wanted = NO_PENDING_REQUESTS
+        self._owed: dict[str, AlertDelta] = {}  # deltas that no round has taken along yet
+        self._pending = NO_PENDING_REQUESTS
         self._done: frozenset[int] = frozenset()  # closings that may not be stored as done yet
         self._failures = 0
 
     def state(self, cluster_id: str) -> AlertingState:
-        """Return what is remembered of a cluster."""
+        """Return the alerting state of a cluster."""
         return self._states.get(cluster_id, AlertingState())
 
     def others(self, cluster_id: str) -> list[str]:
-        """Return the other clusters of which anything is left."""
+        """Return the other clusters that still have state."""
         return [state for state in self._states if state != cluster_id]
 
     def is_due(self, cluster_id: str, now: datetime) -> bool:
-        """Whether a group of a cluster is to be flushed."""
+        """Whether a group of a cluster is due to be flushed."""
         return any(group.flush_at <= now for group in self.state(cluster_id).groups.values())
 
     def stats(self, cluster_id: str) -> AlertStats:
-        """Return how it goes; what the database would not have failed as well."""
+        """Return the counts; a delta that the database rejected counts as a failure."""
         alerts = self.state(cluster_id).alerts.values()
         going_on = (alert for alert in alerts if alert.state is not AlertState.RESOLVED)
         return AlertStats(
-            alerts=Counter((one.rule_id, one.severity, one.state) for one in going_on),
+            alerts=Counter((shown.rule_id, shown.severity, shown.state) for shown in going_on),
             failures=self._failures,
         )
 
-    # -------------------------------------------------------------- what was stored
+    # -------------------------------------------------------------- stored state
     def load(self, states: Mapping[str, AlertingState], *, damaged: Iterable[str] = ()) -> None:
-        """Go on from what an earlier process left; of what is damaged all is written anew."""
+        """Load the stored states; a damaged cluster is stored anew as a whole."""
         self._states = dict(states)
         for cluster_id in damaged:
             self._owe_whole(cluster_id)
 
     def replay(self, cluster_id: str, rounds: Iterable[PastRound]) -> None:
-        """Take rounds that were made before the memory was there; what they leave is owed."""
-        for one in rounds:
-            seen = Seen(open_findings=one.open_findings, changes=one.changes)
-            delta = self.observe(cluster_id, seen, one.at, tells=False)
+        """Step with rounds from before the state was loaded; their delta goes with the next round."""
+        for round_ in rounds:
+            seen = Seen(open_findings=round_.open_findings, changes=round_.changes)
+            delta = self.observe(cluster_id, seen, round_.at, may_flush=False)
             if delta is not None:
                 self._owed[cluster_id] = delta
 
-    def note_stored(self, wanted: PendingRequests | None) -> None:
-        """Take what persons want from now on; None leaves it as it is."""
-        if wanted is None:
+    def note_stored(self, pending: PendingRequests | None) -> None:
+        """Replace the pending requests of operators; None leaves them as they are."""
+        if pending is None:
             return
-        self._wanted = wanted
-        self._done &= {closing.closing_id for closing in wanted.closings}
+        self._pending = pending
+        self._done &= {closing.closing_id for closing in pending.closings}
 
     def note_rejected(self, cluster_id: str) -> None:
-        """Write everything anew: the database would not take what a step left."""
+        """Store everything anew: the database rejected a delta."""
         self._failures += 1
         self._owe_whole(cluster_id)
 
     # -------------------------------------------------------------- steps
     def shift(self, by: timedelta, at: datetime) -> None:
         """Move all times along with a clock that was set; `at` is the time by its new setting."""
-        self._wanted = self._wanted.shifted(by)
+        self._pending = self._pending.shifted(by)
         for cluster_id, state in self._states.items():
             self._states[cluster_id] = state.shifted(by)
             self._owe(cluster_id, whole_delta(self._states[cluster_id], at, by))
 
     def closings(self, open_findings: OpenFindings, at: datetime) -> Closings:
-        """Return what ends because persons want it to, and what became of each wish."""
+        """Return the findings that operators close, and the outcome of each request."""
         left = [
-            closing for closing in self._wanted.closings if closing.closing_id not in self._done
+            closing for closing in self._pending.closings if closing.closing_id not in self._done
         ]
         if not left:
             return Closings()
@@ -160,13 +160,13 @@ class Alerting:
             by_rule.setdefault(entry.identity[0], []).append(entry)
         changes: dict[Identity, Change] = {}
         done = []
-        for one in left:
-            meant = _named(one, by_rule.get(one.rule_id, ()))
+        for request in left:
+            meant = _finding_of(request, by_rule.get(request.rule_id, ()))
             outcome = _outcome(meant)
             if meant is not None and outcome is ClosingOutcome.CLOSED:
-                changes[meant.identity] = _closed(meant)
-            done.append(ClosingDone(closing_id=one.closing_id, outcome=outcome, at=at))
-        self._done |= {one.closing_id for one in done}
+                changes[meant.identity] = _close_change(meant)
+            done.append(ClosingDone(closing_id=request.closing_id, outcome=outcome, at=at))
+        self._done |= {finished.closing_id for finished in done}
         return Closings(changes=tuple(changes.values()), done=tuple(done))
 
     def observe(
@@ -175,47 +175,49 @@ class Alerting:
         seen: Seen | None,
         at: datetime,
         *,
-        tells: bool,
+        may_flush: bool,
         closed: tuple[ClosingDone, ...] = (),
     ) -> AlertDelta | None:
-        """Step a cluster with a round, or without one; return what is to be stored.
+        """Step a cluster with a round, or without one; return the delta to store.
 
-        Without `tells` nobody is told anything now. None: a defect ended the step, or it left nothing.
+        Without `may_flush` no notification is made now. None: a defect ended the step, or nothing changed.
         """
         before = self.state(cluster_id)
 
-        def stepped() -> tuple[AlertingState, AlertDelta]:
-            known = None if seen is None else _storable(seen)
-            after = step(before, known, at, self._config, self._wanted.requests, tells=tells)
+        def make_step() -> tuple[AlertingState, AlertDelta]:
+            stored = None if seen is None else _storable(seen)
+            after = step(
+                before, stored, at, self._config, self._pending.requests, may_flush=may_flush
+            )
             outgoing = tuple(self._outgoing(after.notifications))
-            return after.state, delta_of(before, after, known, at, outgoing)
+            return after.state, delta_of(before, after, stored, at, outgoing)
 
-        made = self._attempt(PART, stepped)
-        if made is None:
+        made_step = self._attempt(PART, make_step)
+        if made_step is None:
             self._failures += 1
-            made = before, AlertDelta(observed_at=before.observed_at, at=at)
-        self._states[cluster_id], delta = made
+            made_step = before, AlertDelta(observed_at=before.observed_at, at=at)
+        self._states[cluster_id], delta = made_step
         delta = replace(delta, closed=closed)
         owed = self._owed.pop(cluster_id, None)
         left = delta if owed is None else owed.then(delta)
         return None if left.is_empty and left.observed_at == before.observed_at else left
 
     def end(self, cluster_id: str, successor: str, seen: Seen, at: datetime) -> AlertDelta | None:
-        """End a cluster whose name is another one's now; that one's groups tell of it.
+        """End a cluster whose name another cluster id has now; its groups go over to that one.
 
-        Receivers know the name alone: what ends here and fires there goes on for them.
+        Receivers know the name alone: for them an alert that ends here and fires there goes on.
         """
-        known = self.state(cluster_id)
-        goes_on = any(alert.state is not AlertState.RESOLVED for alert in known.alerts.values())
-        if not (goes_on or known.groups or cluster_id in self._owed):
+        ending = self.state(cluster_id)
+        goes_on = any(alert.state is not AlertState.RESOLVED for alert in ending.alerts.values())
+        if not (goes_on or ending.groups or cluster_id in self._owed):
             self._states.pop(cluster_id, None)
             return None
-        delta = self.observe(cluster_id, seen, at, tells=False)
+        delta = self.observe(cluster_id, seen, at, may_flush=False)
         gone = self._states.pop(cluster_id)
         if not gone.groups:
             return delta
         heir = self.state(successor)
-        groups = {**heir.groups, **dict(_handed_over(gone.groups, heir.groups, at))}
+        groups = {**heir.groups, **dict(_hand_over(gone.groups, heir.groups, at))}
         self._states[successor] = replace(heir, groups=groups)
         self._owe(
             successor,
@@ -228,19 +230,21 @@ class Alerting:
         left = AlertDelta(observed_at=gone.observed_at, at=at, groups=dict.fromkeys(gone.groups))
         return left if delta is None else delta.then(left)
 
-    def _outgoing(self, told: Sequence[Notification]) -> Iterator[Outgoing]:
-        """Give what goes out; a defect in one notification keeps no other from being told."""
-        for one in told:
-            made = self._attempt(f"{PART}: {one.receiver}", partial(self._made, one))
-            if made is None:
+    def _outgoing(self, notifications: Sequence[Notification]) -> Iterator[Outgoing]:
+        """Yield outbox entries; a defect in one notification does not hold back the others."""
+        for notification in notifications:
+            outgoing = self._attempt(
+                f"{PART}: {notification.receiver}", partial(self._outgoing_of, notification)
+            )
+            if outgoing is None:
                 self._failures += 1
             else:
-                yield from made
+                yield from outgoing
 
-    def _made(self, told: Notification) -> list[Outgoing]:
-        """Return a notification as it goes out; nothing if its receiver is set up no more."""
-        made = self._telling.outgoing(told, self._new_id())
-        return [] if made is None else [made]
+    def _outgoing_of(self, notification: Notification) -> list[Outgoing]:
+        """Return the outbox entry of a notification; none if its receiver is not configured any more."""
+        outgoing = self._context.outgoing(notification, self._new_id())
+        return [] if outgoing is None else [outgoing]
 
     def _owe(self, cluster_id: str, delta: AlertDelta) -> None:
         owed = self._owed.get(cluster_id)
@@ -252,17 +256,17 @@ class Alerting:
             self._owe(cluster_id, whole_delta(state, state.observed_at))
 
 
-def _handed_over(
-    groups: Mapping[GroupId, Group], known: Mapping[GroupId, Group], at: datetime
+def _hand_over(
+    groups: Mapping[GroupId, Group], present: Mapping[GroupId, Group], at: datetime
 ) -> Iterator[tuple[GroupId, Group]]:
     for group_id, group in groups.items():
-        due = replace(group, flush_at=min(group.flush_at, at))  # what is over is told at once
-        other = known.get(group_id)
-        yield group_id, due if other is None else joined(other, due)
+        due = replace(group, flush_at=min(group.flush_at, at))  # ends are notified at once
+        other = present.get(group_id)
+        yield group_id, due if other is None else merge_groups(other, due)
 
 
-def _named(closing: Closing, among: Iterable[OpenFinding]) -> OpenFinding | None:
-    """Return the finding that a person means."""
+def _finding_of(closing: Closing, among: Iterable[OpenFinding]) -> OpenFinding | None:
+    """Return the finding that a request names."""
     for entry in among:
         if labels_hash(storable(dict(entry.identity[1]))) == closing.labels_hash:
             return entry
@@ -275,7 +279,7 @@ def _outcome(entry: OpenFinding | None) -> ClosingOutcome:
     return ClosingOutcome.CLOSED if entry.kind is Kind.EVENT else ClosingOutcome.NOT_AN_EVENT
 
 
-def _closed(entry: OpenFinding) -> Change:
+def _close_change(entry: OpenFinding) -> Change:
     return Change(
         step=Step.ENDED,
         identity=entry.identity,
@@ -286,16 +290,16 @@ def _closed(entry: OpenFinding) -> Change:
 
 
 def _storable(seen: Seen) -> Seen:
-    """Return a round with names as the database has them, so that a restart knows an alert again.
+    """Return a round with names as the database stores them, so that a restart matches its alerts.
 
-    Only NUL, which a group's name may hold, makes a difference. What is named so already is another
-    spelling of the same, left by an earlier process: what this one sees counts.
+    Only NUL, which a group's name may hold, makes a difference. An entry that has the stored name already
+    is the same finding, loaded from an earlier process: the one of this process wins.
     """
     odd = [identity for identity in seen.open_findings if _is_odd(identity)]
     odd += [change.identity for change in seen.changes if _is_odd(change.identity)]
     if not odd:
         return seen
-    named = {identity: (identity[0], _spelt(identity)) for identity in odd}
+    named = {identity: (identity[0], _spell(identity)) for identity in odd}
     plain = {key: entry for key, entry in seen.open_findings.items() if key not in named}
     odd_open = {named[key]: entry for key, entry in seen.open_findings.items() if key in named}
     return Seen(
@@ -304,11 +308,11 @@ def _storable(seen: Seen) -> Seen:
             **{key: replace(entry, identity=key) for key, entry in odd_open.items()},
         },
         changes=[
-            *(one for one in seen.changes if one.identity not in named),
+            *(change for change in seen.changes if change.identity not in named),
             *(
-                replace(one, identity=named[one.identity])
-                for one in seen.changes
-                if one.identity in named
+                replace(change, identity=named[change.identity])
+                for change in seen.changes
+                if change.identity in named
             ),
         ],
     )
@@ -318,5 +322,5 @@ def _is_odd(identity: Identity) -> bool:
     return any("\0" in value for _, value in identity[1])
 
 
-def _spelt(identity: Identity) -> tuple[tuple[str, str], ...]:
+def _spell(identity: Identity) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(storable(dict(identity[1])).items()))

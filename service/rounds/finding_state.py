@@ -1,8 +1,8 @@
-"""What the rounds of one cluster have found: open findings and alerts, and that both are kept.
+"""State of one cluster's findings: open findings and alerts, both stored after each round.
 
-A round's findings, its alerts and what is sent of them belong into one transaction. Between the
-rounds, also while a slow cluster is being asked, `report_due` tells of alerts what is due; it and the
-rounds take turns, so that there is one caller at a time of all that is below.
+A round's findings, its alerts and their notifications belong into one transaction. Between the rounds,
+also while a slow cluster is being queried, `report_due` flushes alert groups that are due; a lock keeps it
+and the rounds apart, so that everything below has one caller at a time.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from service.storage.rounds.store import Loaded
 OpenFindings = dict[Identity, OpenFinding]
 
 
-class Found:
-    """Carries findings and alerts from round to round; what it carries outlives a failed one."""
+class FindingState:
+    """Carries findings and alerts from round to round, also over a round that fails."""
 
     def __init__(
         self,
@@ -43,11 +43,11 @@ class Found:
         monotonic: Callable[[], float],
         on_stored: Callable[[], None] = lambda: None,
     ) -> None:
-        """Without `alerting` findings are kept, and nobody is told of them.
+        """Without `alerting` findings are stored, and nobody is notified.
 
-        `on_stored` is told whenever there may be something new to send; it must not block.
+        `on_stored` is called whenever there may be something new to send; it must not block.
         """
-        self.cluster_id = ""  # empty until a broker or an earlier process has told it
+        self.cluster_id = ""  # empty until a broker or the stored state gives it
         self.turn = threading.Lock()
         self._round_writer = round_writer
         self._alerting = alerting
@@ -63,46 +63,46 @@ class Found:
 
     @property
     def alert_stats(self) -> AlertStats | None:
-        """Return how alerting goes; None without any."""
+        """Return the alerting stats; None without alerting."""
         return None if self._alerting is None else self._alerting.stats(self.cluster_id)
 
     def keep(self, watched: WatchedRound, checkpoint: Checkpoint) -> list[Change]:
-        """Find out what a round changes, and store it or have it wait."""
+        """Compute what a round changes, and store it or queue it."""
         if watched.clock_step is not None:
             self._shift(watched.clock_step, watched.at)
         self._last_round = watched.at, self._monotonic()
         if watched.snapshot is not None:
             self.cluster_id = watched.snapshot.cluster_id
             self._end_other_clusters(watched.at)
-        closed = self._close_what_persons_want(watched.at)
+        closed = self._close_requested(watched.at)
         changes = self._next_changes(watched)
         alerts = self._observe(changes, watched.at)
         self._pass_on(changes, watched.at, alerts, checkpoint)
         return [*closed, *changes]
 
     def has_reports_due(self) -> bool:
-        """Whether anything is due; may be asked at any time, also while a round goes on."""
+        """Whether an alert group is due; may be called at any time, also during a round."""
         now, alerting = self._now(), self._alerting
         if now is None or alerting is None or not self._round_writer.is_storing:
             return False
         return alerting.is_due(self.cluster_id, now)
 
     def report_due(self) -> None:
-        """Tell of alerts what is due; not while a round is being stored, which does so itself."""
+        """Flush alert groups that are due; not while a round is being stored, which does so itself."""
         if not self.turn.acquire(blocking=False):
             return
         try:
             now, alerting = self._now(), self._alerting
             if now is not None and alerting is not None and self.has_reports_due():
-                delta = alerting.observe(self.cluster_id, None, now, tells=True)
+                delta = alerting.observe(self.cluster_id, None, now, may_flush=True)
                 if delta is not None:
                     self._pass_on((), now, delta)
         finally:
             self.turn.release()
 
     def adopt(self, loaded: Loaded) -> None:
-        """Lay what was stored under what this process has found since its start."""
-        if not self.cluster_id:  # what was found blindly is of the cluster that is remembered
+        """Merge the stored state under what this process has found since its start."""
+        if not self.cluster_id:  # findings without a cluster id belong to the stored one
             self.cluster_id = loaded.cluster_id
             self._open = {self.cluster_id: self._open.get("", {})}
         self._open = {
@@ -116,7 +116,7 @@ class Found:
 
     # -------------------------------------------------------------- steps
     def _now(self) -> datetime | None:
-        """Return the time by the clock of the last round, whoever has set it since; None before one."""
+        """Return the time by the wall clock of the last round, even if it was set since; None without one."""
         if self._last_round is None:
             return None
         at, timestamp = self._last_round
@@ -129,7 +129,7 @@ class Found:
         alerts: AlertDelta | None,
         checkpoint: Checkpoint | None = None,
     ) -> None:
-        """Have it stored, and let alerting know what came of it."""
+        """Store a record, and pass the result of storing on to alerting."""
         self._round_writer.keep(
             RoundRecord(
                 cluster_id=self.cluster_id,
@@ -147,12 +147,12 @@ class Found:
                     self._alerting.note_rejected(cluster_id)
 
     def _shift(self, step: timedelta, at: datetime) -> None:
-        """Move the times of what is open along with a clock that was set: no event ends by that."""
+        """Move the times of open findings along with a clock that was set: none ends by that."""
         if self._alerting is not None:
             self._alerting.shift(step, at)
         self._open = {
-            cluster_id: {key: entry.shifted(step) for key, entry in found.items()}
-            for cluster_id, found in self._open.items()
+            cluster_id: {key: entry.shifted(step) for key, entry in findings.items()}
+            for cluster_id, findings in self._open.items()
         }
 
     def _next_changes(self, watched: WatchedRound) -> list[Change]:
@@ -167,7 +167,7 @@ class Found:
         return changes
 
     def _end_other_clusters(self, at: datetime) -> None:
-        """The name belongs to one cluster id at a time: what is open of another one is gone."""
+        """End the findings of other cluster ids: the name belongs to one at a time."""
         alerting = self._ready
         others = [] if alerting is None else alerting.others(self.cluster_id)
         for other in sorted({*self._open, *others} - {self.cluster_id}):
@@ -185,8 +185,8 @@ class Found:
                     more_comes=True,
                 )
 
-    def _close_what_persons_want(self, at: datetime) -> Sequence[Change]:
-        """End the events that persons have dealt with; should one happen again now, it is another."""
+    def _close_requested(self, at: datetime) -> Sequence[Change]:
+        """Close the findings that operators want closed; if one happens again now, it is a new one."""
         alerting = self._ready
         if alerting is None:
             return ()
@@ -196,7 +196,7 @@ class Found:
         after = apply_changes(self.open_findings, closings.changes, at)
         self._open[self.cluster_id] = after
         seen = Seen(open_findings=after, changes=closings.changes)
-        left = alerting.observe(self.cluster_id, seen, at, tells=False, closed=closings.done)
+        left = alerting.observe(self.cluster_id, seen, at, may_flush=False, closed=closings.done)
         self._round_writer.keep(
             RoundRecord(
                 cluster_id=self.cluster_id,
@@ -211,23 +211,25 @@ class Found:
 
     @property
     def _ready(self) -> Alerting | None:
-        """Return alerting as soon as it is known what an earlier process told."""
+        """Return alerting once its stored state is loaded; None before."""
         return self._alerting if self._round_writer.is_loaded else None
 
     def _observe(self, changes: Sequence[Change], at: datetime) -> AlertDelta | None:
         if self._ready is None:
             return None
         seen = Seen(open_findings=self.open_findings, changes=changes)
-        return self._ready.observe(self.cluster_id, seen, at, tells=self._round_writer.is_storing)
+        return self._ready.observe(
+            self.cluster_id, seen, at, may_flush=self._round_writer.is_storing
+        )
 
     def _adopt_alerts(self, alerting: Alerting, loaded: Loaded) -> None:
-        """Go on with what was stored of alerts, and let the rounds that wait happen to them."""
+        """Load the stored alerts, and step them with the rounds that wait to be stored."""
         alerting.load(loaded.alerting, damaged=loaded.damaged)
         alerting.note_stored(loaded.requests)
         open_: OpenFindings = dict(loaded.open_findings.get(self.cluster_id, {}))
         past = []
-        for one in self._round_writer.waiting(self.cluster_id):
-            known = [c for c in one.changes if c.identity in open_ or c.before is None]
-            open_ = apply_changes(open_, known, one.at)
-            past.append(PastRound(at=one.at, changes=one.changes, open_findings=open_))
+        for round_ in self._round_writer.waiting(self.cluster_id):
+            changes = [c for c in round_.changes if c.identity in open_ or c.before is None]
+            open_ = apply_changes(open_, changes, round_.at)
+            past.append(PastRound(at=round_.at, changes=round_.changes, open_findings=open_))
         alerting.replay(self.cluster_id, past)

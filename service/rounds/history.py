@@ -1,4 +1,4 @@
-"""History of one cluster as the service runs it: takes rounds, writes them ahead, ships hours."""
+"""History of one cluster in the service: takes rounds, writes them ahead, ships hours to the folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHIPPING_SECONDS: Final = 30.0  # between observations whether an hour is over
 
 
 class History:
-    """Never delays a round: whatever may wait is done in threads of its own."""
+    """Keeps history without delaying a round: slow work is done in threads of its own."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class History:
         self._wake = asyncio.Event()
 
     def take(self, watched: WatchedRound) -> None:
-        """Take a judged round; one that saw nothing leaves gaps."""
+        """Take a judged round; one without a snapshot leaves gaps."""
         if watched.snapshot is None or watched.view is None:
             return
         self._recorder.take(
@@ -52,7 +52,7 @@ class History:
                 self._loop.call_soon_threadsafe(self._wake.set)
 
     def stats(self) -> HistoryStats:
-        """Return how it goes."""
+        """Return the stats of writing and shipping."""
         written, shipped = self._recorder.stats, self._shipper.stats
         return replace(
             written,
@@ -64,7 +64,7 @@ class History:
         )
 
     async def write(self) -> None:
-        """Write rounds until the service stops; what comes after that is written by `close`."""
+        """Write rounds until the service stops; `close` writes the rest."""
         self._loop = asyncio.get_running_loop()
         while not self._stop.is_set():
             self._wake.clear()
@@ -83,12 +83,12 @@ class History:
                 continue
 
     def close(self) -> None:
-        """Write what waits; blocks no longer than the local disk does."""
+        """Write waiting rounds; blocks no longer than the local disk does."""
         self._recorder.close()
 
     async def _woken(self) -> None:
         """Wait until a round was taken, or the service stops."""
-        waits = [asyncio.ensure_future(one.wait()) for one in (self._wake, self._stop)]
+        waits = [asyncio.ensure_future(event.wait()) for event in (self._wake, self._stop)]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:

@@ -1,6 +1,6 @@
-"""What the service last saw and judged: one immutable value that everybody may read at any time.
+"""The latest state of the service: one immutable value that any thread may read at any time.
 
-Whoever shows something reads it once and stays with it; the next round replaces it whole.
+A reader takes it once and uses that value throughout; the next round replaces it as a whole.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ServiceState:
     restarts: Mapping[str, int] = field(default_factory=dict)  # task -> times it was restarted
     logs: Mapping[str, LogStats] = field(default_factory=dict)  # by source of log lines
     endpoints: tuple[EndpointState, ...] = ()  # of metrics of brokers and clients
-    # Since which observation each gap of the snapshot has been there without a break.
+    # Since when each gap of the snapshot has been in every observation.
     gaps_since: Mapping[GapKey, datetime] = field(default_factory=dict)
     is_stale: bool = False  # no round has ended for so long that nothing of it is news
 
@@ -69,7 +69,7 @@ class ServiceState:
 
     @property
     def stale_after_seconds(self) -> float:
-        """Return how long a state is news: a slow round and a missed one are not yet silence."""
+        """Return after how long a state is stale: one slow or missed round does not make it so."""
         return STALE_INTERVALS * self.interval_seconds + STALE_SECONDS
 
 
@@ -79,7 +79,7 @@ class Latest:
     def __init__(
         self, first: ServiceState, *, monotonic: Callable[[], float] = lambda: 0.0
     ) -> None:
-        """Without a clock a state stays news for ever."""
+        """Without a clock a state never becomes stale."""
         self._state = first
         self._monotonic = monotonic
         self._round_ended = monotonic()  # or the start

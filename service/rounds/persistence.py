@@ -1,7 +1,7 @@
-"""What outlives the process: read once, then stored after every round, while the database answers.
+"""Persistence of rounds: the stored state is read once, and every round is stored, if the database answers.
 
-A database that is away never stops a round: what it should have got waits, bounded, and how much
-waits, what was lost and why is told by `status`. It is asked again after 1 s, 2 s, 4 s, at most 30 s.
+A database that is away never stops a round: rounds wait in memory, bounded, and `status` says how many
+wait, how many were lost and why. It is tried again after 1 s, 2 s, 4 s, at most 30 s.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from service.storage.rounds.store import Loaded, OpenFindings
 
 FIRST_RETRY_SECONDS: Final = 1.0
 LAST_RETRY_SECONDS: Final = 30.0
-# Beyond the server's own limits: a server that does not move (frozen, or its machine paused) keeps none.
+# Above the server's own limits, which a frozen or paused server does not enforce.
 STORE_SECONDS: Final = 10.0
 LOAD_SECONDS: Final = 120.0  # an embedded server may have to recover first
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class PersistenceState(StrEnum):
-    """Whether what a round found outlives the process."""
+    """Whether rounds are being stored."""
 
     NOT_LOADED = "not_loaded"  # what was remembered could not be read yet; rounds wait
     STORED = "stored"
@@ -43,12 +43,12 @@ class PersistenceState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersistenceStatus:
-    """How storing goes."""
+    """The state of storing, and what waits or was lost."""
 
     state: PersistenceState = PersistenceState.NOT_LOADED
     error: str | None = None  # why, one line
     alerts_error: str | None = None  # what of alerts could not be stored or read, one line
-    is_final: bool = False  # no later try will mend it: a person has to
+    is_final: bool = False  # no later try can succeed: a person has to fix it
     waiting_rounds: int = 0
     lost_rounds: int = 0  # since the start
     lost_transitions: int = 0  # of findings and alerts, since the start
@@ -57,21 +57,21 @@ class PersistenceStatus:
 
 
 class Store(Protocol):
-    """Where it is kept."""
+    """Loads and stores rounds."""
 
     def load(self, name: str, writer: UUID) -> Loaded:
-        """Claim and read what is kept under a cluster's name; StoreError if it cannot be done now.
+        """Claim and read the state under a cluster's name; StoreError if it cannot be done now.
 
         The newest writer that claimed a name is the one that may store.
         """
 
     def store(self, rounds: Sequence[Round]) -> Stored:
-        """Store rounds in their order, all or none; storing one twice changes nothing."""
+        """Store rounds in order, all or none; idempotent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundRecord:
-    """What one round leaves to be kept."""
+    """What is stored of one round."""
 
     cluster_id: str
     at: datetime
@@ -81,9 +81,9 @@ class RoundRecord:
 
 
 class RoundWriter:
-    """Keeps one cluster's rounds; one caller at a time, because rounds never overlap."""
+    """Stores one cluster's rounds; one caller at a time, because rounds never overlap."""
 
-    def __init__(  # noqa: PLR0913 - what writing needs, each by its name
+    def __init__(  # noqa: PLR0913 - each by its name
         self,
         store: Store,
         name: str,
@@ -93,7 +93,7 @@ class RoundWriter:
         writer: UUID | None = None,
         in_time: InTime = without_limit,
     ) -> None:
-        """`in_time` calls the store, and gives up waiting with TimeoutError."""
+        """`in_time` calls the store, and raises TimeoutError when that takes too long."""
         self._store = store
         self._in_time = in_time
         self._name = name
@@ -109,30 +109,30 @@ class RoundWriter:
 
     @property
     def status(self) -> PersistenceStatus:
-        """Return how storing goes."""
+        """Return the status of storing."""
         return replace(
             self._status,
             waiting_rounds=len(self._pending.rounds),
             lost_rounds=self._pending.lost_rounds,
             lost_transitions=self._pending.lost_transitions
             + self._lost_steps
-            + _lost_steps(self._pending.rounds),
+            + _count_lost_steps(self._pending.rounds),
         )
 
     @property
     def is_loaded(self) -> bool:
-        """Whether what was remembered has been read."""
+        """Whether the stored state has been read."""
         return self._status.state is not PersistenceState.NOT_LOADED
 
     @property
     def is_storing(self) -> bool:
-        """Whether the last round could be stored, or nothing was tried yet."""
+        """Whether the last attempt to store succeeded, or none was made yet."""
         return self._status.state is PersistenceState.STORED
 
     def load(self, *, is_start: bool = False, at_once: bool = False) -> Loaded | None:
-        """Read what is kept if it is time to try or `at_once`.
+        """Read the stored state if the next attempt is due, or `at_once`.
 
-        None if that did not work or was done before.
+        None if that failed or was done before.
 
         Raises:
             StoreError: at the start only: no later try will mend it.
@@ -140,7 +140,9 @@ class RoundWriter:
         if self.is_loaded or (self._monotonic() < self._retry_at and not at_once):
             return None
         try:
-            loaded = self._asked(lambda: self._store.load(self._name, self._writer), LOAD_SECONDS)
+            loaded = self._call_store(
+                lambda: self._store.load(self._name, self._writer), LOAD_SECONDS
+            )
         except StoreError as exc:
             self._put_off(PersistenceState.NOT_LOADED, exc)
             if is_start and not exc.retryable:
@@ -158,28 +160,30 @@ class RoundWriter:
         return loaded
 
     def under(self, cluster_id: str, current: OpenFindings, loaded: Loaded) -> OpenFindings:
-        """Return the open findings of a cluster when what was stored is laid under what waits."""
+        """Return the open findings of a cluster: the stored ones, with waiting rounds applied to them."""
         merged: dict[Identity, OpenFinding] = dict(loaded.open_findings.get(cluster_id, {}))
-        for one in self._pending.rounds:
-            if one.cluster.cluster_id == cluster_id:
-                known = [c for c in one.changes if c.identity in merged or c.before is None]
-                merged = apply_changes(merged, known, one.at)
-        # What is open now was opened by a round that waits, unless that one was lost.
+        for round_ in self._pending.rounds:
+            if round_.cluster.cluster_id == cluster_id:
+                changes = [c for c in round_.changes if c.identity in merged or c.before is None]
+                merged = apply_changes(merged, changes, round_.at)
+        # A current finding was opened by a waiting round, unless that one was lost.
         return {**{key: merged.get(key, entry) for key, entry in current.items()}, **merged}
 
     def waiting(self, cluster_id: str) -> list[Round]:
-        """Return the rounds of a cluster that wait, oldest first."""
-        return [one for one in self._pending.rounds if one.cluster.cluster_id == cluster_id]
+        """Return the waiting rounds of a cluster, oldest first."""
+        return [
+            round_ for round_ in self._pending.rounds if round_.cluster.cluster_id == cluster_id
+        ]
 
     def take_stored(self) -> list[Stored]:
-        """Return what came of storing since the last call."""
+        """Return the results of storing since the last call."""
         taken, self._stored = self._stored, []
         return taken
 
     def keep(self, record: RoundRecord, *, more_comes: bool = False) -> None:
-        """Queue what a round leaves, and store all that waits if it is time to try.
+        """Queue the record of a round, and store all that waits if the next attempt is due.
 
-        What `more_comes` of belongs into one transaction with what is kept next.
+        With `more_comes` the record belongs into one transaction with the next one.
         """
         self._number += 1
         self._pending = self._pending.add(
@@ -196,7 +200,7 @@ class RoundWriter:
             self.flush()
 
     def flush(self, *, at_once: bool = False) -> None:
-        """Store what waits, part by part and oldest first, if it is time to try or `at_once`.
+        """Store what waits, part by part and oldest first, if the next attempt is due or `at_once`.
 
         No part is begun after STORE_SECONDS: a long queue holds up no round.
         """
@@ -216,10 +220,10 @@ class RoundWriter:
 
     def _store_part(self, part: Sequence[Round]) -> None:
         begin = self._monotonic()
-        stored = self._asked(lambda: self._store.store(part), STORE_SECONDS)
+        stored = self._call_store(lambda: self._store.store(part), STORE_SECONDS)
         self._stored.append(stored)
         self._pending = self._pending.without(part)
-        self._lost_steps += _lost_steps(part)
+        self._lost_steps += _count_lost_steps(part)
         self._retry_at, self._retry_seconds = float("-inf"), FIRST_RETRY_SECONDS
         self._status = PersistenceStatus(
             state=PersistenceState.WAITING if self._pending.rounds else PersistenceState.STORED,
@@ -229,8 +233,8 @@ class RoundWriter:
             took_seconds=self._monotonic() - begin,
         )
 
-    def _asked(self, ask: Callable[[], T], seconds: float) -> T:
-        """Ask the store; one that hangs is one that is away."""
+    def _call_store(self, ask: Callable[[], T], seconds: float) -> T:
+        """Call the store; one that hangs counts as away."""
         try:
             return self._in_time(ask, seconds)
         except TimeoutError as exc:
@@ -244,47 +248,49 @@ class RoundWriter:
         self._retry_seconds = min(2 * self._retry_seconds, LAST_RETRY_SECONDS)
 
     def _rebase(self, loaded: Loaded) -> None:
-        """Lay what is stored under the rounds that wait."""
+        """Rebase the waiting rounds on the stored state."""
         self._name_waiting(loaded.cluster_id)
         self._place_waiting(loaded.checkpoint or Checkpoint())
         for cluster_id, stored in loaded.open_findings.items():
-            mine = [one for one in self._pending.rounds if one.cluster.cluster_id == cluster_id]
-            changed = rebased([one.changes for one in mine], stored)
+            mine = [
+                round_ for round_ in self._pending.rounds if round_.cluster.cluster_id == cluster_id
+            ]
+            changed = rebased([round_.changes for round_ in mine], stored)
             new = {
-                one.round_id: replace(one, changes=changes)
-                for one, changes in zip(mine, changed, strict=True)
+                round_.round_id: replace(round_, changes=changes)
+                for round_, changes in zip(mine, changed, strict=True)
             }
-            rounds = tuple(new.get(one.round_id, one) for one in self._pending.rounds)
+            rounds = tuple(new.get(round_.round_id, round_) for round_ in self._pending.rounds)
             self._pending = replace(self._pending, rounds=rounds)
 
     def _name_waiting(self, cluster_id: str) -> None:
-        """Give rounds in which no broker told the cluster's id the one that was stored last.
+        """Give waiting rounds without a cluster id, as no broker answered, the stored one.
 
-        Otherwise a finding that is open would open once more, of a cluster without an id.
+        Otherwise an open finding would open once more, for a cluster without an id.
         """
         waiting = self._pending.rounds
         if not waiting or waiting[-1].cluster.cluster_id or not cluster_id:
             return
         key = ClusterKey(self._name, cluster_id)
-        # Such a round has seen nothing: its checkpoint must not replace a memory.
-        named = tuple(replace(one, cluster=key, checkpoint=None) for one in waiting)
+        # Such a round has no snapshot: its checkpoint must not replace the stored one.
+        named = tuple(replace(round_, cluster=key, checkpoint=None) for round_ in waiting)
         self._pending = replace(self._pending, rounds=named)
 
     def _place_waiting(self, stored: Checkpoint) -> None:
-        """Give rounds that could not read any log line the positions that were stored last."""
+        """Give waiting rounds, which could not read any log line, the stored log positions."""
         self._pending = replace(
             self._pending,
             rounds=tuple(
-                one
-                if one.checkpoint is None
+                round_
+                if round_.checkpoint is None
                 else replace(
-                    one,
-                    checkpoint=replace(one.checkpoint, log_positions=stored.log_positions),
+                    round_,
+                    checkpoint=replace(round_.checkpoint, log_positions=stored.log_positions),
                 )
-                for one in self._pending.rounds
+                for round_ in self._pending.rounds
             ),
         )
 
 
-def _lost_steps(rounds: Sequence[Round]) -> int:
-    return sum(one.alerts.lost_steps for one in rounds if one.alerts is not None)
+def _count_lost_steps(rounds: Sequence[Round]) -> int:
+    return sum(round_.alerts.lost_steps for round_ in rounds if round_.alerts is not None)

@@ -1,7 +1,7 @@
-"""One round from end to end: observe, judge, tell what changed, store, write the metrics, publish.
+"""One round from end to end: observe, judge, store the changes, write the metrics, publish the state.
 
-Rounds never overlap: `make_round` has one caller at a time. Nothing here waits but for the limits
-of the cluster's reader and of the database.
+Rounds never overlap: `make_round` has one caller at a time. It blocks only as long as the limits of the
+cluster's reader and of the database allow.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from rules.catalogue.all_rules import count_verdicts
-from rules.facts.memory import Memory, laid_under
+from rules.facts.memory import Memory, merge_stored
 from rules.facts.scrapes import EndpointState
 from rules.facts.snapshot import Snapshot
 from rules.open_findings import (
@@ -29,7 +29,7 @@ from service.metrics.open_transactions import OpenTransactions
 from service.metrics.totals import ProcessStats, RiskStats, SelfMetrics, StoreStats
 from service.observe.watch import WatchedRound, Watcher
 from service.rounds.alerting_step import Alerting
-from service.rounds.finding_state import Found
+from service.rounds.finding_state import FindingState
 from service.rounds.latest import Latest, RoundOutcome, ServiceState
 from service.rounds.persistence import PersistenceState, PersistenceStatus, RoundWriter
 from service.storage.formats.checkpoint import Checkpoint
@@ -39,8 +39,8 @@ OpenFindings = dict[Identity, OpenFinding]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class MadeRound:
-    """What came of a round, for the log and for whoever waits for it."""
+class RoundResult:
+    """The result of a round, for the log and for the round loop."""
 
     watched: WatchedRound
     changes: Sequence[Change]
@@ -49,7 +49,7 @@ class MadeRound:
 
 
 class RiskPort(Protocol):
-    """Whatever observes partitions at risk between the rounds."""
+    """Observes partitions at risk between the rounds."""
 
     def note(self, snapshot: Snapshot) -> None:
         """Take from a round which partitions are at risk."""
@@ -59,7 +59,7 @@ class RiskPort(Protocol):
 
 
 class HistoryPort(Protocol):
-    """Whatever keeps the samples of rounds."""
+    """Keeps the samples of rounds."""
 
     def take(self, watched: WatchedRound) -> None:
         """Take a judged round; returns at once."""
@@ -69,7 +69,7 @@ class HistoryPort(Protocol):
 
 
 class Pipeline:
-    """Makes a cluster's rounds; what it carries from round to round outlives a failed one."""
+    """Makes a cluster's rounds, and carries state from round to round, also over one that fails."""
 
     def __init__(  # noqa: PLR0913 - the parts of a round, each by its name
         self,
@@ -87,10 +87,10 @@ class Pipeline:
         on_stored: Callable[[], None] = lambda: None,
         history: HistoryPort | None = None,
     ) -> None:
-        """`process` tells how the process is now, `endpoints` how reading metrics goes.
+        """`process` returns the stats of the process, `endpoints` the states of scraped endpoints.
 
-        `deliveries` tells how sending goes; `on_stored` is told that there may be something to send.
-        Without `alerting` findings are kept, and nobody is told of them.
+        `deliveries` returns the stats of sending; `on_stored` is called when there may be something to send.
+        Without `alerting` findings are stored, and nobody is notified.
         """
         self._watcher = watcher
         self._round_writer = round_writer
@@ -102,7 +102,9 @@ class Pipeline:
         self._endpoints = endpoints
         self._deliveries = deliveries
         self._history = history
-        self._found = Found(round_writer, alerting, monotonic=monotonic, on_stored=on_stored)
+        self._finding_state = FindingState(
+            round_writer, alerting, monotonic=monotonic, on_stored=on_stored
+        )
         self._totals = SelfMetrics(
             version=latest.state.version,
             interval_seconds=latest.state.interval_seconds,
@@ -112,10 +114,10 @@ class Pipeline:
     @property
     def open_findings(self) -> int:
         """Return how many findings of the current cluster are open."""
-        return len(self._found.open_findings)
+        return len(self._finding_state.open_findings)
 
     def load(self, *, is_start: bool = False, at_once: bool = False) -> bool:
-        """Read what an earlier process left, if it is time to try or `at_once`; whether it was done.
+        """Read the stored state, if the next attempt is due or `at_once`; return whether it was read.
 
         Raises:
             StoreError: at the start only: no later try will mend it.
@@ -123,17 +125,17 @@ class Pipeline:
         loaded = self._round_writer.load(is_start=is_start, at_once=at_once)
         if loaded is not None:
             self._adopt(loaded)
-        known = self._found.open_findings
+        open_findings = self._finding_state.open_findings
         shown = replace(
-            self._latest.state, persistence=self._round_writer.status, open_findings=known
+            self._latest.state, persistence=self._round_writer.status, open_findings=open_findings
         )
         self._latest.publish(shown)
         return loaded is not None
 
-    def make_round(self) -> MadeRound:
+    def make_round(self) -> RoundResult:
         """Make one round."""
         began = self._monotonic()
-        with self._found.turn:
+        with self._finding_state.turn:
             was_loaded = self.load()
         watched = self._watcher.make_round(knows_positions=self._round_writer.is_loaded)
         if self._risk is not None and watched.snapshot is not None:
@@ -141,8 +143,8 @@ class Pipeline:
         if self._history is not None:
             self._history.take(watched)
         judged = self._monotonic()
-        with self._found.turn:
-            changes = self._found.keep(watched, self._checkpoint())
+        with self._finding_state.turn:
+            changes = self._finding_state.keep(watched, self._checkpoint())
         stored = self._monotonic()
         collected = watched.snapshot.report.took_seconds if watched.snapshot else judged - began
         phases = {"rules": judged - began - collected, "store": stored - judged}
@@ -150,18 +152,18 @@ class Pipeline:
         state = self._next_state(watched, stored - began)
         self._expose(watched)
         self._latest.publish(state)
-        return MadeRound(watched=watched, changes=changes, state=state, was_loaded=was_loaded)
+        return RoundResult(watched=watched, changes=changes, state=state, was_loaded=was_loaded)
 
     def has_reports_due(self) -> bool:
-        """Whether anything of alerts is due; may be asked at any time."""
-        return self._found.has_reports_due()
+        """Whether an alert group is due; may be called at any time."""
+        return self._finding_state.has_reports_due()
 
     def report_due(self) -> None:
-        """Tell of alerts what is due, between the rounds; may block as long as storing does."""
-        self._found.report_due()
+        """Flush alert groups that are due, between the rounds; may block as long as storing does."""
+        self._finding_state.report_due()
 
     def note_died(self) -> None:
-        """Show that a round died of a defect: what the one before it saw is not news any more."""
+        """Publish that a round died of a defect: the snapshot before it is not current any more."""
         died = str(RoundOutcome.DIED)
         self._totals = replace(
             self._totals,
@@ -188,8 +190,8 @@ class Pipeline:
         )
 
     def close(self) -> PersistenceStatus:
-        """Store what still waits, once; return how that went."""
-        with self._found.turn:
+        """Store what still waits, once; return the status."""
+        with self._finding_state.turn:
             self.load(at_once=True)  # a database that came back just now
             self._round_writer.flush(at_once=True)
         return self._round_writer.status
@@ -204,25 +206,25 @@ class Pipeline:
         )
 
     def _adopt(self, loaded: Loaded) -> None:
-        """Lay what was stored under what this process has seen since its start."""
+        """Merge the stored state under what this process has observed since its start."""
         checkpoint = loaded.checkpoint or Checkpoint()
-        # Log files go on where they are, whatever cluster id their brokers have by now.
+        # Positions in log files stay valid, whatever cluster id their brokers have by now.
         positions = checkpoint.log_positions
-        known = replace(self._watcher.remembered, log_positions=positions)
-        is_same = self._found.cluster_id in ("", loaded.cluster_id)
+        remembered = replace(self._watcher.remembered, log_positions=positions)
+        is_same = self._finding_state.cluster_id in ("", loaded.cluster_id)
         if is_same:
             since = checkpoint.unknown_since
-            known = replace(
-                known,
-                memory=_joined(checkpoint.memory, known.memory),
-                unknown_since=_earlier(since, known.unknown_since)
+            remembered = replace(
+                remembered,
+                memory=_join_memories(checkpoint.memory, remembered.memory),
+                unknown_since=_merge_unknown_since(since, remembered.unknown_since)
                 if self._latest.state.rounds
                 else since,
             )
-        self._watcher.remembered = known
-        self._found.adopt(loaded)
+        self._watcher.remembered = remembered
+        self._finding_state.adopt(loaded)
 
-    # -------------------------------------------------------------- what is shown
+    # -------------------------------------------------------------- published state
     def _next_totals(
         self, watched: WatchedRound, took: float, phases: Mapping[str, float]
     ) -> SelfMetrics:
@@ -246,7 +248,7 @@ class Pipeline:
             took_seconds=took,
             phase_seconds=phases,
             open_findings=self._open_counts(watched),
-            alerting=self._found.alert_stats,
+            alerting=self._finding_state.alert_stats,
             deliveries=self._deliveries(),
             history=None if self._history is None else self._history.stats(),
             store=StoreStats(
@@ -264,7 +266,7 @@ class Pipeline:
         """Count the open findings by rule; a rule without one shows zero."""
         rules = [judgement.rule for judgement in watched.judged.judgements]
         counts = Counter({(rule.rule_id, rule.severity): 0 for rule in rules})
-        for (rule_id, _), entry in self._found.open_findings.items():
+        for (rule_id, _), entry in self._finding_state.open_findings.items():
             counts[rule_id, entry.severity] += 1
         return counts
 
@@ -281,7 +283,7 @@ class Pipeline:
             view=watched.view or before.view,
             time_lags=before.time_lags if watched.snapshot is None else watched.time_lags,
             judgements=tuple(watched.judged.judgements),
-            open_findings=self._found.open_findings,
+            open_findings=self._finding_state.open_findings,
             persistence=self._round_writer.status,
             restarts=self._totals.process.restarts,
             logs=self._totals.logs,
@@ -292,8 +294,8 @@ class Pipeline:
         if watched.snapshot is None:
             self._exposition.update_blind(self._latest.state.cluster, self._totals)
             return
-        found = None if watched.view is None else OpenTransactions.of(watched.view)
-        self._exposition.update(watched.snapshot, self._totals, found, watched.time_lags)
+        transactions = None if watched.view is None else OpenTransactions.of(watched.view)
+        self._exposition.update(watched.snapshot, self._totals, transactions, watched.time_lags)
 
 
 def outcome_of(watched: WatchedRound) -> RoundOutcome:
@@ -303,14 +305,14 @@ def outcome_of(watched: WatchedRound) -> RoundOutcome:
     return RoundOutcome.GAPS if watched.snapshot.gaps else RoundOutcome.COMPLETE
 
 
-def _joined(stored: Memory | None, seen: Memory | None) -> Memory | None:
+def _join_memories(stored: Memory | None, seen: Memory | None) -> Memory | None:
     if stored is None or seen is None:
         return seen or stored
-    return laid_under(stored, seen)
+    return merge_stored(stored, seen)
 
 
-def _earlier(stored: Mapping[str, int], current: Mapping[str, int]) -> dict[str, int]:
-    """Return since when a rule has been UNKNOWN; one that could judge meanwhile begins anew."""
+def _merge_unknown_since(stored: Mapping[str, int], current: Mapping[str, int]) -> dict[str, int]:
+    """Return since when each rule has been UNKNOWN; a rule that could judge meanwhile starts anew."""
     return {
         rule: min(stored.get(rule, timestamp), timestamp) for rule, timestamp in current.items()
     }

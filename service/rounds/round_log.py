@@ -1,4 +1,4 @@
-"""What a round says in the log: one event with its counts, and one per finding that changed."""
+"""Logs rounds: one event per round with its counts, and one per finding that changed."""
 
 from __future__ import annotations
 
@@ -11,52 +11,52 @@ from rules.open_findings import Change, Step
 from rules.verdict import Verdict
 from service.rounds.latest import RoundOutcome, ServiceState
 from service.rounds.persistence import PersistenceState, PersistenceStatus
-from service.rounds.pipeline import MadeRound
+from service.rounds.pipeline import RoundResult
 from service.runtime.events import Event
 from service.runtime.log import Log
 
-LABEL_FIELDS: Final = {"rule": "about_rule"}  # a rule's own sight is judged by another rule
+LABEL_FIELDS: Final = {"rule": "about_rule"}  # findings about a rule itself have its id as a label
 MAX_FINDING_LINES: Final = 50  # per round: a cluster that is down has 10,000 of them
 
 
 class RoundLog:
-    """Tells rounds; it remembers how storing went, so that only changes of that are told."""
+    """Logs rounds; it remembers the status of storing, so that only changes of it are logged."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
         self._persistence = (PersistenceState.STORED, False)
-        self._alerts_error: str | None = None  # as told last
-        self._log_errors: dict[str, str] = {}  # by source, as told last
+        self._alerts_error: str | None = None  # as logged last
+        self._log_errors: dict[str, str] = {}  # by source, as logged last
 
-    def tell(self, made: MadeRound) -> None:
+    def log_round(self, result: RoundResult) -> None:
         """Log one round."""
-        step = made.watched.clock_step
+        step = result.watched.clock_step
         if step is not None:
             self._log.warning(Event.CLOCK_STEP, seconds=step.total_seconds())
-        if made.was_loaded:
-            self._log.info(Event.MEMORY_LOADED, open_findings=len(made.state.open_findings))
-        self._tell_findings(change for change in made.changes if change.is_transition)
-        self._tell_persistence(made.state.persistence)
-        self._tell_alerts_error(made.state.persistence.alerts_error)
-        self._tell_log_sources(made.state)
-        self._tell_round(made.state)
+        if result.was_loaded:
+            self._log.info(Event.MEMORY_LOADED, open_findings=len(result.state.open_findings))
+        self._log_findings(change for change in result.changes if change.is_transition)
+        self._log_persistence_change(result.state.persistence)
+        self._log_alerts_error(result.state.persistence.alerts_error)
+        self._log_source_changes(result.state)
+        self._log_round_counts(result.state)
 
-    def _tell_round(self, service_state: ServiceState) -> None:
+    def _log_round_counts(self, service_state: ServiceState) -> None:
         failed = service_state.outcome is RoundOutcome.FAILED
-        tell = self._log.warning if failed else self._log.info
-        tell(Event.ROUND, **round_counts(service_state))
+        log = self._log.warning if failed else self._log.info
+        log(Event.ROUND, **round_counts(service_state))
 
-    def _tell_findings(self, transitions: Iterable[Change]) -> None:
-        told = list(transitions)
-        for change in told[:MAX_FINDING_LINES]:
+    def _log_findings(self, transitions: Iterable[Change]) -> None:
+        changes = list(transitions)
+        for change in changes[:MAX_FINDING_LINES]:
             opened = change.after is Verdict.BREACH
-            tell = self._log.warning if opened else self._log.info
-            tell(Event.FINDING, **finding_fields(change))
-        if len(told) > MAX_FINDING_LINES:
-            self._log.warning(Event.FINDINGS_LEFT_OUT, count=len(told) - MAX_FINDING_LINES)
+            log = self._log.warning if opened else self._log.info
+            log(Event.FINDING, **finding_fields(change))
+        if len(changes) > MAX_FINDING_LINES:
+            self._log.warning(Event.FINDINGS_LEFT_OUT, count=len(changes) - MAX_FINDING_LINES)
 
-    def _tell_log_sources(self, service_state: ServiceState) -> None:
-        """Tell what changed of the sources of log lines: why one is not read, or that it is."""
+    def _log_source_changes(self, service_state: ServiceState) -> None:
+        """Log changes of the sources of log lines: why one cannot be read, or that it can again."""
         for source, stats in service_state.logs.items():
             before = self._log_errors.pop(source, None)
             if stats.error is not None:
@@ -68,15 +68,15 @@ class RoundLog:
             else:
                 self._log.warning(Event.LOG_SOURCE_AWAY, source=source, why=stats.error)
 
-    def _tell_alerts_error(self, error: str | None) -> None:
-        """Tell what of alerts could not be stored or read, and when that is over."""
+    def _log_alerts_error(self, error: str | None) -> None:
+        """Log why alerts could not be stored or read, and when they can again."""
         before, self._alerts_error = self._alerts_error, error
         if error is not None and error != before:
             self._log.error(Event.ALERTS_ERROR, why=error)
         elif error is None and before is not None:
             self._log.info(Event.ALERTS_BACK)
 
-    def _tell_persistence(self, status: PersistenceStatus) -> None:
+    def _log_persistence_change(self, status: PersistenceStatus) -> None:
         now = (status.state, status.is_final)
         if now == self._persistence:
             return
@@ -86,8 +86,8 @@ class RoundLog:
             return
         is_loaded = status.state is not PersistenceState.NOT_LOADED
         event = Event.STORE_AWAY if is_loaded else Event.MEMORY_AWAY
-        tell = self._log.error if status.is_final else self._log.warning
-        tell(event, state=str(status.state), why=status.error, needs_a_person=status.is_final)
+        log = self._log.error if status.is_final else self._log.warning
+        log(event, state=str(status.state), why=status.error, needs_a_person=status.is_final)
 
 
 def round_counts(service_state: ServiceState) -> dict[str, Any]:

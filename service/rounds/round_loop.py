@@ -1,6 +1,6 @@
-"""Makes rounds for ever: every interval from start to start, early after a leader change.
+"""Makes rounds until the service stops: every interval from start to start, early after a leader change.
 
-Between the rounds, however long one takes, alerts are told when their groups are due.
+Alert groups are flushed when they are due, also during a round, however long it takes.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from service.rounds.pipeline import Pipeline
 from service.rounds.round_log import RoundLog
 from service.runtime.threads import in_thread
 
-TELLING_SECONDS: Final = 1.0  # between observes what is due: what a page may be late by
+REPORT_SECONDS: Final = 1.0  # between checks for due groups: how late a page may be
 
 
 class RoundLoop:
-    """Drives a pipeline until it is told to stop; the round that runs is always finished."""
+    """Drives a pipeline until the service stops; a round under way is always finished."""
 
     def __init__(
         self,
@@ -34,23 +34,25 @@ class RoundLoop:
         self._interval = interval_seconds
         self._monotonic = monotonic
         self._stop = stop
-        self._due = float("-inf")  # kept here: a loop that was restarted does not hurry
+        self._due = float(
+            "-inf"
+        )  # kept here, so that a restarted loop still waits for its next round
 
     async def run(self) -> None:
         """Make rounds until the service stops."""
-        while not await self._stopped_before_next():
+        while not await self._stop_before_next():
             began = self._monotonic()
             self._due = began + self._interval
-            made = await in_thread(self._pipeline.make_round, name="round")
+            result = await in_thread(self._pipeline.make_round, name="round")
             self._due = next_due(
                 began,
                 self._monotonic(),
                 interval_seconds=self._interval,
-                early=made.watched.next_is_early,
+                early=result.watched.next_is_early,
             )
-            self._log.tell(made)
+            self._log.log_round(result)
 
-    async def _stopped_before_next(self) -> bool:
+    async def _stop_before_next(self) -> bool:
         wait = max(self._due - self._monotonic(), 0.0)
         try:
             async with asyncio.timeout(wait):
@@ -61,22 +63,22 @@ class RoundLoop:
 
 
 class ReportingLoop:
-    """Has a pipeline tell what is due, until it is told to stop."""
+    """Has a pipeline flush due alert groups until the service stops."""
 
     def __init__(
-        self, pipeline: Pipeline, *, stop: asyncio.Event, seconds: float = TELLING_SECONDS
+        self, pipeline: Pipeline, *, stop: asyncio.Event, seconds: float = REPORT_SECONDS
     ) -> None:
         self._pipeline = pipeline
         self._stop = stop
         self._seconds = seconds
 
     async def run(self) -> None:
-        """Observation every second or so, and tell in a thread, because the database may hold it up."""
-        while not await self._stopped_within(self._seconds):
+        """Check every second, and flush in a thread, because the database may block."""
+        while not await self._stop_within(self._seconds):
             if self._pipeline.has_reports_due():
                 await in_thread(self._pipeline.report_due, name="alert_groups")
 
-    async def _stopped_within(self, seconds: float) -> bool:
+    async def _stop_within(self, seconds: float) -> bool:
         try:
             async with asyncio.timeout(seconds):
                 await self._stop.wait()

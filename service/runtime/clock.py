@@ -34,7 +34,7 @@ def step_between(before: ClockReading, after: ClockReading) -> timedelta | None:
     """Return by how much the wall clock was set between two readings, negative when set back.
 
     None within `STEP_TOLERANCE`. Time that the machine slept through counts as a step forward: the
-    monotonic clock stood, and nobody watched.
+    monotonic clock stood still, and nothing was observed.
     """
     elapsed = timedelta(seconds=after.monotonic_seconds - before.monotonic_seconds)
     step = after.wall - before.wall - elapsed
@@ -54,5 +54,5 @@ def wait_until(
 
 
 def pause(seconds: float) -> None:
-    """Sleep, where time itself is what is awaited (a load's pace, the interval of rounds)."""
+    """Sleep, where only time is waited for (the rate of a load, the interval of rounds)."""
     time.sleep(seconds)

@@ -1,6 +1,6 @@
 """The folder that belongs to one service at a time.
 
-The lock goes with the process, however it ends, so that there is nothing to clean up by hand.
+The lock ends with the process, however that ends, so that there is nothing to clean up by hand.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LOCK_NAME: Final = "service.lock"  # holds the process id of its owner, for a pe
 
 
 class DataDirectory:
-    """Holds the folder from `__enter__` to `__exit__`."""
+    """Locks the folder from `__enter__` to `__exit__`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.expanduser().absolute()
@@ -33,7 +33,7 @@ class DataDirectory:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = (self.path / LOCK_NAME).open("a+", encoding="ascii", errors="replace")
         except OSError as exc:
-            raise self._rejected("", exc) from exc
+            raise self._store_error("", exc) from exc
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as exc:
@@ -46,7 +46,7 @@ class DataDirectory:
             ) from exc
         except OSError as exc:  # a file system without locks
             lock.close()
-            raise self._rejected("cannot be locked: ", exc) from exc
+            raise self._store_error("cannot be locked: ", exc) from exc
         self._lock = lock
         self._sign(lock)
         return self
@@ -67,11 +67,11 @@ class DataDirectory:
             lock.flush()
         except OSError as exc:
             lock.close()
-            raise self._rejected("", exc) from exc
+            raise self._store_error("", exc) from exc
 
-    def _rejected(self, doing: str, why: OSError) -> StoreError:
-        told = (why.strerror or str(why)).lower()
-        return StoreError(f"data directory {self.path}: {doing}{told}", retryable=False)
+    def _store_error(self, doing: str, why: OSError) -> StoreError:
+        reason = (why.strerror or str(why)).lower()
+        return StoreError(f"data directory {self.path}: {doing}{reason}", retryable=False)
 
 
 def _owner(lock: IO[str]) -> str:

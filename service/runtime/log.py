@@ -3,8 +3,8 @@
 A line that cannot be written (a full disk) must not stop the watch: it is counted and shown as a
 metric, and the next line is tried anew.
 
-Names of topics and groups are chosen by others: none of them can forge a line, or colour or clear a
-terminal. Tracebacks come without the values of variables, among which passwords are.
+Names of topics and groups are untrusted: none of them can forge a line, or colour or clear a
+terminal. Tracebacks have no values of variables, which may be passwords.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from service.runtime.events import Event
 
 LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
-# Beyond ASCII, and yet some readers break a line there, or a terminal obeys; and half characters,
-# which no file takes. JSON escapes what is below 0x20 itself.
+# Characters above ASCII at which some readers break a line, or that terminals interpret; and lone
+# surrogates, which no file takes. JSON itself escapes what is below 0x20.
 UNPRINTED: Final = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 Log = FilteringBoundLogger
@@ -57,7 +57,7 @@ class LineWriter:
         try:
             self._stream.write(text)
         except UnicodeEncodeError:  # a locale that is not UTF-8; nothing of the line is out yet
-            self._stream.write("".join(c if c.isascii() else _escaped(c) for c in text))
+            self._stream.write("".join(c if c.isascii() else _escape(c) for c in text))
 
     debug = info = warning = error = critical = exception = msg
 
@@ -109,7 +109,7 @@ def make_log(
     processors: list[Processor] = [
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
-        _most_telling_first,
+        _order_fields,
     ]
     if as_json:
         processors += [
@@ -122,7 +122,7 @@ def make_log(
             colors=colors,
             sort_keys=False,
             timestamp_key="time",
-            exception_formatter=_indented_traceback,
+            exception_formatter=_write_traceback,
         )
         processors += [_printable_values, console]
     log: Log = structlog.wrap_logger(
@@ -134,7 +134,7 @@ def make_log(
     return log
 
 
-def _most_telling_first(
+def _order_fields(
     _logger: object, _method: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
     """Put time, level and event at the beginning of a line."""
@@ -152,20 +152,20 @@ def _printable_values(
 
 
 def _on_one_line(_logger: object, _method: str, rendered: Any) -> Any:
-    return UNPRINTED.sub(lambda found: _escaped(found[0]), rendered)
+    return UNPRINTED.sub(lambda match: _escape(match[0]), rendered)
 
 
-def _indented_traceback(stream: TextIO, error: ExcInfo) -> None:
+def _write_traceback(stream: TextIO, error: ExcInfo) -> None:
     """Write every line of it indented, so that no message in it resembles a line of the log."""
     lines = "".join(traceback.format_exception(*error)).splitlines()
     stream.writelines("\n    " + "".join(map(_printable, line)) for line in lines)
 
 
 def _printable(char: str) -> str:
-    return char if char.isprintable() else _escaped(char)
+    return char if char.isprintable() else _escape(char)
 
 
-def _escaped(char: str) -> str:
+def _escape(char: str) -> str:
     """Return a character as JSON writes it in ASCII."""
     return "\\u007f" if char == "\x7f" else json.dumps(char)[1:-1]
 
@@ -181,8 +181,8 @@ class LibraryHandler(logging.Handler):
         """Write one record as an event."""
         trace = record.exc_info if record.exc_info and record.exc_info[0] else None
         # Libraries have levels of their own, which a log that filters does not know.
-        tell = self._log.error if record.levelno >= logging.ERROR else self._log.warning
-        tell(
+        log = self._log.error if record.levelno >= logging.ERROR else self._log.warning
+        log(
             Event.LIBRARY,
             library=record.name,
             message=_message(record),

@@ -36,7 +36,7 @@ class Task:
     name: str
     run: Callable[[], Awaitable[None]]
     on_death: OnDeath = OnDeath.RESTART
-    on_died: Callable[[], None] = lambda: None  # told before it is started again; must not block
+    on_died: Callable[[], None] = lambda: None  # called before it is started again; must not block
 
 
 class Supervisor:
@@ -55,7 +55,7 @@ class Supervisor:
         delay = FIRST_DELAY_SECONDS
         while not self._stop.is_set():
             began = self._monotonic()
-            if await self._ended_well(task):
+            if await self._run_once(task):
                 return
             if task.on_death is OnDeath.STOP:
                 self.failed = task.name
@@ -65,18 +65,18 @@ class Supervisor:
             self.attempt(task.name, task.on_died)
             if self._monotonic() - began >= STEADY_SECONDS:
                 delay = FIRST_DELAY_SECONDS
-            await self._stopped_within(delay)
+            await self._stop_within(delay)
             delay = min(2 * delay, LAST_DELAY_SECONDS)
 
     def attempt(self, name: str, function: Callable[[], T]) -> T | None:
         """Return what a function returns, None if it raised: for a part that may fail alone."""
         try:
             return function()
-        except Exception:  # noqa: BLE001 - the place for it: logged, and the caller tells
+        except Exception:  # noqa: BLE001 - the place for it: logged, and the caller decides
             self._log.error(Event.PART_FAILED, part=name, exc_info=True)
             return None
 
-    async def _ended_well(self, task: Task) -> bool:
+    async def _run_once(self, task: Task) -> bool:
         try:
             await task.run()
         except Exception:  # noqa: BLE001 - the place for it: logged, counted, decided
@@ -88,7 +88,7 @@ class Supervisor:
             )
         return self._stop.is_set()
 
-    async def _stopped_within(self, seconds: float) -> None:
+    async def _stop_within(self, seconds: float) -> None:
         try:
             async with asyncio.timeout(seconds):
                 await self._stop.wait()

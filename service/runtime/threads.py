@@ -1,8 +1,7 @@
-"""The one place that moves blocking calls to threads: off the event loop, or beside what is done meanwhile.
+"""The one place that moves blocking calls to threads: off the event loop, or ahead of a consumer.
 
-A thread cannot be cancelled, so that every call that comes here has a limit of its own. The threads
-are daemons: one that is stuck all the same does not keep the process from ending; but for the one that
-works ahead (`one_ahead`), which is waited for.
+A thread cannot be cancelled, so that every call made here needs a limit of its own. The threads are
+daemons: one that is stuck does not keep the process from ending. Only the one of `one_ahead` is waited for.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ async def in_thread(function: Callable[[], T], *, name: str = "blocking") -> T:
         try:
             loop.call_soon_threadsafe(lambda: None if answer.done() else settle())
         except RuntimeError:
-            return  # the loop was closed: the process ends, and nobody waits
+            return  # the loop is closed: the process ends, and nothing waits
 
     def work() -> None:
         try:
@@ -44,12 +43,12 @@ async def in_thread(function: Callable[[], T], *, name: str = "blocking") -> T:
 
 
 def _awaitable(error: BaseException) -> BaseException:
-    """A future rejects StopIteration, and whoever awaits it would wait for ever."""
+    """Return an error that a future accepts: it rejects StopIteration, and the caller would wait for ever."""
     if not isinstance(error, StopIteration):
         return error
-    told = RuntimeError("StopIteration left a function that was called in a thread")
-    told.__cause__ = error
-    return told
+    replacement = RuntimeError("StopIteration left a function that was called in a thread")
+    replacement.__cause__ = error
+    return replacement
 
 
 class InTime(Protocol):
@@ -67,8 +66,8 @@ def without_limit(function: Callable[[], T], _seconds: float, /) -> T:
 class OneAtATime:
     """Runs calls that block, one at a time, and waits for each no longer than a limit.
 
-    For callers in a thread of their own. A call that does not end in time goes on, and until it ends
-    nothing else is begun: whatever it waits for would only be asked twice.
+    For callers in a thread of their own. A call that does not end in time goes on, and until it ends no
+    other begins: it would only wait for the same thing.
     """
 
     def __init__(self, name: str) -> None:
@@ -97,15 +96,15 @@ class OneAtATime:
 
 
 def one_ahead(items: Iterator[T]) -> Generator[T]:
-    """Give the same items, and what is raised in their place; a thread makes each, one ahead.
+    """Yield the same items, and raise the same exceptions; a thread makes each, one ahead.
 
-    So two cores work instead of one. No more than two items are there at once. Whoever stops before the
-    end waits for the one that is being made.
+    So two cores work instead of one. At most two items exist at once. A consumer that stops before the end
+    waits for the item that is being made.
     """
     with ThreadPoolExecutor(1, thread_name_prefix="one-ahead") as maker:
-        made = maker.submit(_next, items)
-        while item := made.result():
-            made = maker.submit(_next, items)
+        ahead = maker.submit(_next, items)
+        while item := ahead.result():
+            ahead = maker.submit(_next, items)
             yield item[0]
 
 

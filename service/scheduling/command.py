@@ -1,4 +1,4 @@
-"""Runs a program under the guard: ended with its children when told so, or when the service dies."""
+"""Runs a program under the guard: it ends with its children on request, or when the service dies."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ GUARD_SECONDS: Final = 30.0  # to end everything, on a machine that hardly answe
 
 
 class RunningCommand:
-    """A program that was started; made by `start`."""
+    """A running program; made by `start`."""
 
     def __init__(self, process: subprocess.Process) -> None:
         self._process = process
 
     @classmethod
     async def start(cls, command: Command) -> RunningCommand:
-        """Start a program; one that cannot be started ends at once, and says so."""
-        # -P: the guard's folder holds modules of ours, which must not be taken for Python's.
+        """Start a program; one that cannot be started ends at once, with the reason as its output."""
+        # -P: modules in the guard's folder must not shadow Python's.
         program = (sys.executable, "-P", str(Path(guard.__file__)), str(command.patience_seconds))
         process = await asyncio.create_subprocess_exec(
             *program,
@@ -41,7 +41,7 @@ class RunningCommand:
         return cls(process)
 
     async def ended(self) -> Ended:
-        """Wait for its end; what it wrote last is its detail."""
+        """Wait for its end; its last output is the detail."""
         written = b""
         output = self._process.stdout
         while output is not None and (chunk := await output.read(CHUNK_BYTES)):
@@ -50,27 +50,29 @@ class RunningCommand:
         self.end()  # closes our side of its stdin
         text = written.decode("utf-8", "replace").replace("\0", "").strip()
         if code:
-            told = f"it ended with status {code}"
+            reason = f"it ended with status {code}"
             words = _words(text)
-            return Ended(outcome=RunOutcome.FAILED, detail=f"{told}: {words}" if words else told)
+            return Ended(
+                outcome=RunOutcome.FAILED, detail=f"{reason}: {words}" if words else reason
+            )
         return Ended(outcome=RunOutcome.SUCCEEDED, stats=_stats(text))
 
     def end(self) -> None:
-        """Ask the guard to end it; that goes on when nobody waits for it any more."""
+        """Have the guard end it; that goes on even if nobody waits for it."""
         if self._process.stdin is not None:
             self._process.stdin.close()
 
     def kill_guard(self) -> None:
-        """Kill the guard, and with it the program: for one that does not do as it is asked."""
+        """Kill the guard, and with it the program, if it does not end on request."""
         if self._process.returncode is None:
             self._process.kill()
 
 
 def _words(text: str) -> str:
-    """Return what is for a person: events as JSON lines would hide why it failed."""
+    """Return the lines for a person: JSON events would hide why it failed."""
     lines = text.splitlines()
-    told = [line for line in lines if not (line.startswith('{"') and line.endswith("}"))]
-    return "\n".join(told or lines[-1:])
+    readable = [line for line in lines if not (line.startswith('{"') and line.endswith("}"))]
+    return "\n".join(readable or lines[-1:])
 
 
 def _stats(text: str) -> Stats:
@@ -81,4 +83,4 @@ def _stats(text: str) -> Stats:
         return {}
     if not isinstance(read, Mapping):
         return {}
-    return {str(name): one for name, one in read.items() if isinstance(one, int | str)}
+    return {str(name): value for name, value in read.items() if isinstance(value, int | str)}

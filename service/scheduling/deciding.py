@@ -1,4 +1,4 @@
-"""Whether a job is to be run now, and what of it was missed: pure."""
+"""Decides whether a job is run now, and which due times were missed. Pure."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ class Decision:
     missed: Passed | None = None
 
 
-def at_start(job: Job, known: Known, now: datetime) -> Decision:
-    """Return what a process that starts takes for settled, and whether it runs the job at once.
+def at_start(job: Job, history: Known, now: datetime) -> Decision:
+    """Return up to when due times count as settled at start, and whether to run the job at once.
 
-    What was missed since the last run is for `decide`. A job that never ran, and makes up for what it
-    misses, is run now: in a service that is only ever started for an hour it might never be due. A
-    clock that was set back leaves runs in the future, which settle nothing before then.
+    `decide` handles what was missed since the last run. A job that never ran, and that makes up for missed
+    runs, is run now: in a service that is only ever started for an hour it might never be due. A clock that
+    was set back leaves runs in the future, which settle no time before then.
     """
-    if job.catch_up is CatchUp.SKIP or known.interrupted >= MAX_INTERRUPTED:
+    if job.catch_up is CatchUp.SKIP or history.interrupted >= MAX_INTERRUPTED:
         return Decision(settled_to=now)
-    if known.last_due is None:
+    if history.last_due is None:
         return Decision(settled_to=now, run=now)
-    return Decision(settled_to=min(known.last_due, now))
+    return Decision(settled_to=min(history.last_due, now))
 
 
 def decide(job: Job, settled_to: datetime, now: datetime, *, is_running: bool) -> Decision:
-    """Return what to do now; while the job runs, a due time waits for as long as its grace."""
+    """Return the decision for now; while the job runs, a due time waits for as long as its grace."""
     if settled_to > now:  # the clock was set back
         return Decision(settled_to=now)
     due = passed(job.trigger, settled_to, now)

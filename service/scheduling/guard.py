@@ -1,11 +1,11 @@
 """Starts a program and ends it, with all that it started, as soon as its own stdin ends.
 
-Run by the scheduler as a script, between the service and the program of a job: the service holds the
-other end of stdin. Whether it closes that end because a run's time is up, or is killed and cannot
-close anything, the guard sees the same. It imports nothing of ours, and is not imported for its work.
+The scheduler runs it as a script, between the service and the program of a job: the service holds the
+other end of stdin. Whether it closes that end at a run's timeout, or is killed, the guard sees the same. It
+imports nothing of ours, and is never imported to do its work.
 
-Linux keeps two promises more: what the program leaves behind becomes the guard's own child (so that
-none gets away), and the program is killed if the guard is.
+On Linux, orphans of the program become the guard's own children (so that none escapes), and the program is
+killed if the guard is.
 Source: prctl(2), PR_SET_CHILD_SUBREAPER and PR_SET_PDEATHSIG.
 """
 
@@ -28,21 +28,21 @@ import psutil
 PR_SET_PDEATHSIG: Final = 1
 PR_SET_CHILD_SUBREAPER: Final = 36
 CANNOT_START: Final = 127  # as a shell says it
-STOPS: Final = (signal.SIGTERM, signal.SIGHUP)  # whoever sends them: as if stdin had ended
-POLL_SECONDS: Final = 0.05  # while what was asked to end has not ended
+STOPS: Final = (signal.SIGTERM, signal.SIGHUP)  # treated as the end of stdin
+POLL_SECONDS: Final = 0.05  # between checks whether terminated processes have ended
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a program: seconds that it has to end once it is asked to, then its words."""
+    """Run a program; arguments: seconds that it has to end after SIGTERM, then its command line."""
     patience, *command = arguments
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     ended, wakes = socket.socketpair()
     wakes.setblocking(False)
     signal.set_wakeup_fd(wakes.fileno(), warn_on_full_buffer=False)
     for number in (signal.SIGCHLD, *STOPS):
-        signal.signal(number, lambda *_: None)  # the wakeup tells of it
+        signal.signal(number, lambda *_: None)  # the wakeup socket reports it
     try:
-        child = _started(command)
+        child = _start(command)
     except OSError as exc:
         sys.stdout.write(f"{command[0]} cannot be run: {exc.strerror}\n")
         return CANNOT_START
@@ -53,8 +53,8 @@ def main(arguments: Sequence[str]) -> int:
     return status
 
 
-def _started(command: Sequence[str]) -> int:
-    """Start it in a session of its own, so that Ctrl-C in a terminal leaves ending it to us."""
+def _start(command: Sequence[str]) -> int:
+    """Start it in a session of its own, so that Ctrl-C in a terminal does not reach it directly."""
     guard = os.getpid()
 
     def die_with_guard() -> None:
@@ -88,26 +88,26 @@ def _wait(child: int, ended: socket.socket) -> int | None:
 
 
 def _read_stdin() -> bytes | None:
-    """Return nothing for what the service writes, which means nothing; None for the end."""
+    """Return empty bytes for input, which is ignored; None at its end."""
     return b"" if os.read(sys.stdin.fileno(), 4096) else None
 
 
 def _end_requested(child: int, patience: float) -> int:
-    """Ask the program to end and wait for that a while; return its status."""
+    """Terminate the program and wait for a while; return its status."""
     deadline = time.monotonic() + patience
     for process in _descendants():
         with contextlib.suppress(psutil.Error):
             process.terminate()
     status: int | None = None
     while time.monotonic() < deadline and _descendants():
-        found = _reap(child)
-        status = found if status is None else status
+        reaped = _reap(child)
+        status = reaped if status is None else status
         time.sleep(POLL_SECONDS)  # noqa: TID251 - a process of its own, without our clock
     return 128 + signal.SIGTERM if status is None else status
 
 
 def _end_all() -> None:
-    """Kill what is left, again and again: a process that is being killed may just start another."""
+    """Kill what is left, repeatedly: a process that is being killed may just have started another."""
     while left := _descendants():
         for process in left:
             with contextlib.suppress(psutil.Error):
@@ -132,8 +132,8 @@ def _status(process: psutil.Process) -> str:
 
 
 def _reap(child: int) -> int | None:
-    """Take the status of everything that ended; return that of one child if it is among them."""
-    found = None
+    """Reap every process that ended; return the status of the child if it is among them."""
+    reaped = None
     with contextlib.suppress(ChildProcessError):
         while True:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -141,8 +141,8 @@ def _reap(child: int) -> int | None:
                 break
             if pid == child:
                 code = os.waitstatus_to_exitcode(status)
-                found = code if code >= 0 else 128 - code
-    return found
+                reaped = code if code >= 0 else 128 - code
+    return reaped
 
 
 def _prctl(option: int, value: int) -> None:

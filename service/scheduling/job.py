@@ -1,4 +1,4 @@
-"""What a job is: a plain value, defined in code."""
+"""Jobs: plain values, defined in code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Stats = Mapping[str, int | str]  # what a run counted, for people
 
 
 class CatchUp(StrEnum):
-    """What becomes of due times at which a job could not be run."""
+    """What happens to due times at which a job could not be run."""
 
     ONCE = "once"  # one run makes up for all of them, also after a restart
     SKIP = "skip"  # nothing does: the next due time is soon enough
@@ -22,7 +22,7 @@ class CatchUp(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunContext:
-    """What a run is told."""
+    """The context of a run."""
 
     due_at: datetime  # aware, UTC
     now: datetime  # aware, UTC: when it began
@@ -31,9 +31,9 @@ class RunContext:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function that blocks; it is run in a thread of its own, which nothing can end.
+    """A function that blocks; it is run in a thread of its own, which cannot be ended.
 
-    It may raise a `TidemarkError`, whose text is kept as why the run failed.
+    It may raise a `TidemarkError`, whose text is stored as the reason of the failure.
     """
 
     function: Callable[[RunContext], Stats]
@@ -43,12 +43,12 @@ class Call:
 class Command:
     """A program; it ends, with all that it started, when its time is up or the service dies.
 
-    What it writes is kept, the last few kilobytes. Its last line, if that is a JSON object, is its
+    The last few kilobytes of its output are stored. Its last line, if that is a JSON object, is its
     stats.
     """
 
     argv: tuple[str, ...]
-    patience_seconds: float = 5.0  # from being asked to end until being killed
+    patience_seconds: float = 5.0  # from the request to end until it is killed
 
 
 Work: TypeAlias = Call | Command
@@ -56,7 +56,7 @@ Work: TypeAlias = Call | Command
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """Work that is done again and again."""
+    """Work that is repeated at due times."""
 
     name: str  # lasting: runs are kept under it
     trigger: Trigger

@@ -1,4 +1,4 @@
-"""Performs one run: within its time, and no longer than the service goes on."""
+"""Performs one run: within its timeout, and no longer than the service runs."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from service.scheduling.job import Call, Command, Job, RunContext, Stats
 from service.scheduling.runs import Ended, RunOutcome
 
 T = TypeVar("T")
-LEAVE_SECONDS: Final = 2.0  # for a function that is told to end: the service waits for it
+LEAVE_SECONDS: Final = 2.0  # for a function after the signal to end: the service waits for it
 
 
 class Attempt(Protocol):
-    """Calls a function; a defect of ours in it is told there, and returned as None."""
+    """Calls a function; a defect of ours in it is logged, and the result is None."""
 
     def __call__(self, name: str, function: Callable[[], T], /) -> T | None:
         """Return what the function returns."""
@@ -27,7 +27,7 @@ class Attempt(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Performed:
-    """How a run ended, and what of it goes on all the same."""
+    """How a run ended, and the thread that goes on if it could not be ended."""
 
     ended: Ended
     left: asyncio.Future[Ended] | None = None  # a thread that did not end in time
@@ -47,11 +47,11 @@ class Performer:
         """Run a job once."""
         match job.work:
             case Call(function):
-                return await self._called(job, function, due_at, now)
+                return await self._call(job, function, due_at, now)
             case Command():
-                return await self._commanded(job, job.work)
+                return await self._run_command(job, job.work)
 
-    async def _called(
+    async def _call(
         self, job: Job, function: Callable[[RunContext], Stats], due_at: datetime, now: datetime
     ) -> Performed:
         is_late = asyncio.Event()
@@ -67,22 +67,22 @@ class Performer:
 
         name = f"job_{job.name}"
         called = asyncio.ensure_future(in_thread(lambda: self._attempt(name, run), name=name))
-        doing = asyncio.ensure_future(_or_defect(called))
+        doing = asyncio.ensure_future(_result_of(called))
         if await self._done_in_time(doing, job):
             return Performed(doing.result())
         is_late.set()
-        ended = self._cut_short(job)
+        ended = self._end_of_cut_short(job)
         await asyncio.wait((doing,), timeout=self._leave_seconds)
         if doing.done():
             return Performed(replace(ended, stats=doing.result().stats))
         return Performed(ended, left=doing)
 
-    async def _commanded(self, job: Job, command: Command) -> Performed:
+    async def _run_command(self, job: Job, command: Command) -> Performed:
         try:
             running = await RunningCommand.start(command)
         except OSError as exc:  # no process can be started any more, say
-            told = f"it cannot be started: {exc.strerror}"
-            return Performed(Ended(outcome=RunOutcome.FAILED, detail=told))
+            reason = f"it cannot be started: {exc.strerror}"
+            return Performed(Ended(outcome=RunOutcome.FAILED, detail=reason))
         doing = asyncio.ensure_future(running.ended())
         try:
             if await self._done_in_time(doing, job):
@@ -95,16 +95,16 @@ class Performer:
         finally:
             running.end()
             doing.cancel()
-        return Performed(self._cut_short(job))
+        return Performed(self._end_of_cut_short(job))
 
-    def _cut_short(self, job: Job) -> Ended:
+    def _end_of_cut_short(self, job: Job) -> Ended:
         if self._stop.is_set():
             return Ended(outcome=RunOutcome.INTERRUPTED, detail="the service stopped")
-        told = f"it did not end within {job.timeout}"
-        return Ended(outcome=RunOutcome.TIMED_OUT, detail=told)
+        reason = f"it did not end within {job.timeout}"
+        return Ended(outcome=RunOutcome.TIMED_OUT, detail=reason)
 
     async def _done_in_time(self, doing: asyncio.Future[Ended], job: Job) -> bool:
-        """Wait for the end of a run, of its time, or of the service."""
+        """Wait for the end of a run, its timeout, or the end of the service; return whether it ended."""
         stopping = asyncio.ensure_future(self._stop.wait())
         try:
             await asyncio.wait(
@@ -117,9 +117,9 @@ class Performer:
         return doing.done()
 
 
-async def _or_defect(called: asyncio.Future[Ended | None]) -> Ended:
+async def _result_of(called: asyncio.Future[Ended | None]) -> Ended:
     ended = await called
     if ended is None:
-        told = "a defect of Tidemark: its log has the traceback under part_failed"
-        return Ended(outcome=RunOutcome.FAILED, detail=told)
+        reason = "a defect of Tidemark: its log has the traceback under part_failed"
+        return Ended(outcome=RunOutcome.FAILED, detail=reason)
     return ended

@@ -1,7 +1,7 @@
-"""Runs jobs when they are due, makes up for what was missed, and keeps every run.
+"""Runs jobs when they are due, makes up for missed runs, and records every run.
 
-All of it happens on the event loop; runs and the database have threads of their own. Whatever held
-a run up (the database away, an earlier run, a sleeping machine), the next observation decides about it.
+All of it happens on the event loop; runs and the database have threads of their own. If a run was held up
+(the database is away, an earlier run goes on, the machine slept), the next check decides about it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MOST_UNKEPT: Final = 100  # ends that wait for the database
 
 
 class RunRequestOutcome(StrEnum):
-    """What became of a person's wish to run a job now."""
+    """The result of an operator's request to run a job now."""
 
     BEGUN = "begun"
     RUNNING = "running"  # already
@@ -67,18 +67,19 @@ class Runner:
         self._unkept: deque[Callable[[], None]] = deque()
         self._persistence = asyncio.Lock()
         self._closing = asyncio.Event()
-        self._is_away = False  # the database, and it was told
+        self._is_away = False  # the database, and that is logged
         self._stats = {name: JobStats(name=name) for name in self.jobs}
 
-    # -------------------------------------------------------------- what is shown
+    # -------------------------------------------------------------- published state
     def stats(self) -> tuple[JobStats, ...]:
-        """Return how all jobs go."""
+        """Return the stats of all jobs."""
         return tuple(
-            replace(one, is_running=name in self._running) for name, one in self._stats.items()
+            replace(job_stats, is_running=name in self._running)
+            for name, job_stats in self._stats.items()
         )
 
     def states(self) -> tuple[JobState, ...]:
-        """Return all jobs as they stand."""
+        """Return the state of all jobs."""
         now = self._utc_now()
         return tuple(
             JobState(
@@ -100,17 +101,17 @@ class Runner:
             return AWAY
         return None if self._is_begun else YOUNG
 
-    # -------------------------------------------------------------- when
+    # -------------------------------------------------------------- due times
     async def begin(self) -> bool:
-        """Learn what earlier processes left, and make up for it; False while that is not known."""
+        """Load the earlier runs, and make up for missed ones; False while they cannot be read."""
         if self._is_begun:
             return True
         now = self._utc_now()
-        known = await self._stored(lambda: self._store.known(tuple(self.jobs), now))
-        if known is None:
+        histories = await self._call_store(lambda: self._store.known(tuple(self.jobs), now))
+        if histories is None:
             return False
         for job in self.jobs.values():
-            left = known.get(job.name, Known())
+            left = histories.get(job.name, Known())
             self._change(job.name, last_success=left.last_success)
             self._take(job, at_start(job, left, now), now)
         self._is_begun = True
@@ -123,7 +124,7 @@ class Runner:
             self.consider(name)
 
     def consider(self, name: str) -> None:
-        """Run a job if it is due, or was and could not be begun."""
+        """Run a job if it is due, or was due and could not be begun."""
         if not self._is_begun or self._closing.is_set():
             return
         job, now = self.jobs[name], self._utc_now()
@@ -133,9 +134,9 @@ class Runner:
             self._pay(job, self._owed.pop(name), now)
 
     def run_now(self, name: str) -> RunRequestOutcome:
-        """Run a job for a person, whenever it is due; call it on the event loop.
+        """Run a job at an operator's request, regardless of when it is due; call it on the event loop.
 
-        Before jobs begin, also elsewhere: it is run as soon as they do.
+        Before jobs begin it may be called from any thread: the job is run as soon as they do.
         """
         if name not in self.jobs:
             return RunRequestOutcome.UNKNOWN
@@ -150,17 +151,17 @@ class Runner:
         return RunRequestOutcome.BEGUN
 
     async def close(self) -> None:
-        """Begin nothing any more, wait for what runs; whoever performs it has been told to end."""
+        """Begin no more runs, and wait for those under way, which have been signalled to end."""
         self._closing.set()
         if self._running:
             await asyncio.wait(tuple(self._running.values()))
         await self.keep_rest()
 
     async def keep_rest(self) -> None:
-        """Keep what could not be kept yet, in order."""
+        """Store the records that could not be stored yet, in order."""
         async with self._persistence:
             while self._unkept:
-                if await self._stored(_done(self._unkept[0])) is None:
+                if await self._call_store(_done(self._unkept[0])) is None:
                     return
                 self._unkept.popleft()
 
@@ -174,7 +175,7 @@ class Runner:
             self._start(job, decision.run)
 
     def _pay(self, job: Job, due_at: datetime, now: datetime) -> None:
-        """Run what could not be begun when it was due, if it is not too late for that."""
+        """Run a job that could not be begun when it was due, if it is not too late."""
         if job.catch_up is CatchUp.SKIP and now - due_at > job.grace:
             self._note_missed(job, Passed(last=due_at, times=1), now)
         else:
@@ -199,10 +200,10 @@ class Runner:
             self._log.error(Event.JOB_ENDED, job=job.name, outcome="failed", exc_info=died)
 
     async def _run(self, job: Job, due_at: datetime) -> None:
-        """Run a job; what cannot be begun is owed until the database is back."""
+        """Run a job; one that cannot be begun is owed until the database is back."""
         await self.keep_rest()
         now = self._utc_now()
-        turn = await self._stored(lambda: self._store.begin(job.name, due_at, now))
+        turn = await self._call_store(lambda: self._store.begin(job.name, due_at, now))
         if turn is None:
             self._owed[job.name] = due_at
         elif isinstance(turn, Rejected):
@@ -214,10 +215,10 @@ class Runner:
                 await in_thread(turn.release, name="jobs")
 
     async def _learn_of(self, job: Job, now: datetime) -> None:
-        """Take over what another process knows of a job that it runs."""
-        known = await self._stored(lambda: self._store.known((job.name,), now))
-        if known is not None:
-            self._change(job.name, last_success=known[job.name].last_success)
+        """Load the last success of a job that another process runs."""
+        histories = await self._call_store(lambda: self._store.known((job.name,), now))
+        if histories is not None:
+            self._change(job.name, last_success=histories[job.name].last_success)
 
     async def _perform(self, job: Job, turn: Turn, due_at: datetime, now: datetime) -> None:
         if now - due_at > LATE:
@@ -229,10 +230,10 @@ class Runner:
         self._keep(lambda: turn.end(performed.ended, ended_at))
         await self.keep_rest()
         if performed.left is not None:
-            await self._left(performed.left)
+            await self._await_leftover(performed.left)
 
-    async def _left(self, left: asyncio.Future[Ended]) -> None:
-        """Wait for a thread that goes on: until it ends the job cannot be run again."""
+    async def _await_leftover(self, left: asyncio.Future[Ended]) -> None:
+        """Wait for a thread that goes on after its timeout: until it ends the job cannot be run again."""
         closing = asyncio.ensure_future(self._closing.wait())
         await asyncio.wait((left, closing), return_when=asyncio.FIRST_COMPLETED)
         closing.cancel()
@@ -242,13 +243,13 @@ class Runner:
         self._change(job.name, took_seconds=took)
         if ended.outcome is RunOutcome.SUCCEEDED:
             self._change(job.name, last_success=self._utc_now())
-        told = {"job": job.name, "outcome": str(ended.outcome), "took_seconds": round(took, 3)}
+        fields = {"job": job.name, "outcome": str(ended.outcome), "took_seconds": round(took, 3)}
         if ended.detail:
-            told["why"] = ended.detail
-        self._teller(ended)(Event.JOB_ENDED, stats=dict(ended.stats), **told)
+            fields["why"] = ended.detail
+        self._log_method(ended)(Event.JOB_ENDED, stats=dict(ended.stats), **fields)
 
-    def _teller(self, ended: Ended) -> Callable[..., object]:
-        """Return the level: nobody wants to read every ten minutes that nothing was to be done."""
+    def _log_method(self, ended: Ended) -> Callable[..., object]:
+        """Return the method of the log: a run that had nothing to do is logged at the lowest level."""
         if ended.outcome not in (RunOutcome.SUCCEEDED, RunOutcome.INTERRUPTED):
             return self._log.warning
         return self._log.info if any(ended.stats.values()) else self._log.debug
@@ -266,8 +267,8 @@ class Runner:
             self._unkept.popleft()  # its row, if it has one, is taken for interrupted by a restart
         self._unkept.append(persistence)
 
-    async def _stored(self, call: Callable[[], T]) -> T | None:
-        """Call the database; None while it is away, which is told once."""
+    async def _call_store(self, call: Callable[[], T]) -> T | None:
+        """Call the database; None while it is away, which is logged once."""
         try:
             answer = await in_thread(call, name="jobs")
         except StoreError as exc:

@@ -1,4 +1,4 @@
-"""What is kept of runs, and the port to where it is kept."""
+"""Records of runs, and the port to their store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from service.scheduling.job import Stats
 
 
 class RunOutcome(StrEnum):
-    """What became of a run, or of due times that had none."""
+    """The outcome of a run, or of due times without one."""
 
     RUNNING = "running"
     SUCCEEDED = "succeeded"
@@ -40,7 +40,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What earlier runs left of one job."""
+    """The history of one job: its last runs."""
 
     last_due: datetime | None = None  # up to here nothing is to be made up for; None: it never ran
     interrupted: int = 0  # runs since then that did not come to an end
@@ -51,20 +51,20 @@ class Turn(Protocol):
     """A run that has begun; no other process runs the job until it is released."""
 
     def end(self, ended: Ended, now: datetime) -> None:
-        """Keep how it ended; StoreError if that could not be kept, which may be tried again."""
+        """Store how it ended; StoreError if that failed, and may be tried again."""
 
     def release(self) -> None:
-        """Let others run the job."""
+        """Let other processes run the job."""
 
 
 class RunStore(Protocol):
-    """Where runs are kept; every call may raise StoreError."""
+    """Stores runs; every call may raise StoreError."""
 
     def known(self, names: Sequence[str], now: datetime) -> Mapping[str, Known]:
-        """Return what is known; what a dead process left as running is kept as interrupted."""
+        """Return the history of each job; runs that a dead process left as running become interrupted."""
 
     def begin(self, name: str, due_at: datetime, now: datetime) -> Turn | Rejected:
         """Begin a run unless another process has."""
 
     def missed(self, name: str, due_at: datetime, now: datetime, times: int) -> None:
-        """Keep that a job was not run when it was due, the last time at `due_at`."""
+        """Store that a job was not run when it was due, the last time at `due_at`."""

@@ -1,8 +1,8 @@
-"""The task that wakes jobs: APScheduler at the times when they are due, a steady observation besides.
+"""The task that wakes jobs: by APScheduler at due times, and by a check at regular intervals.
 
-APScheduler only says when. It is told never to give up on a time: what came too late is decided by
-the runner, from what was run. The observation finds what no time brings: a database that is back, a
-machine that slept, a clock that was set back, by which APScheduler would wait until it has caught up.
+APScheduler only wakes. It is configured never to drop a due time: the runner decides about late ones, from
+the recorded runs. The regular check covers everything else: a database that is back, a machine that slept, a
+clock that was set back, after which APScheduler would wait until it has caught up.
 """
 
 from __future__ import annotations
@@ -91,13 +91,13 @@ class Scheduler:
 
 
 class _Due(BaseTrigger):  # type: ignore[misc]  # of a library without types
-    """Our trigger, as APScheduler asks for it."""
+    """Adapter of our trigger to APScheduler's interface."""
 
     def __init__(self, trigger: Trigger) -> None:
         self._trigger = trigger
 
     def get_next_fire_time(self, previous: datetime | None, now: datetime) -> datetime:
-        """Return the first due time after now: those in between are the runner's to decide."""
+        """Return the first due time after now: the runner decides about those in between."""
         del previous
         return self._trigger.after(now)
 

@@ -1,4 +1,4 @@
-"""How jobs go, for metrics and for whoever asks: plain values."""
+"""Stats and states of jobs, for metrics and the API: plain values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 
 from service.scheduling.runs import RunOutcome
 
-ENDS = tuple(one for one in RunOutcome if one is not RunOutcome.RUNNING)
+ENDS = tuple(outcome for outcome in RunOutcome if outcome is not RunOutcome.RUNNING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class JobStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobState:
-    """One job as it is, for people."""
+    """The state of one job, for the API."""
 
     name: str
     what: str

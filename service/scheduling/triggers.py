@@ -1,8 +1,7 @@
 """When a job is due: times that follow from the trigger alone, not from when a process started.
 
-So a restart finds the same times that its predecessor had, and two processes agree on them. What
-is daily is daily by the clock on the wall: a time that the change to summer time leaves out is taken
-an hour later, and one that the change back brings twice is taken the first time.
+So the due times are the same after a restart, and for two processes. Daily times are by local time: one
+that the change to summer time skips is an hour later, and one that occurs twice counts the first time.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from apscheduler.triggers.cron import CronTrigger
 
 from rules.facts.times import EPOCH
 
-MOST_COUNTED: Final = 1000  # due times that passed; more are told as so many
-# How far to search back for the latest due time: nothing of ours is due less often than yearly.
+MOST_COUNTED: Final = 1000  # due times that passed; more count as this many
+# How far back the latest due time is searched: all our jobs are due at least once a year.
 BACK: Final = tuple(timedelta(days=days) for days in (1, 8, 32, 367))
 
 
@@ -35,13 +34,13 @@ class Every:
     interval: timedelta
 
     def __post_init__(self) -> None:
-        """Refuse an interval that never ends.
+        """Reject an interval that is not positive.
 
         Raises:
-            ValueError: it is not longer than nothing.
+            ValueError: the interval is zero or negative.
         """
         if self.interval <= timedelta(0):
-            raise ValueError("an interval has to be longer than nothing")
+            raise ValueError("an interval has to be longer than zero")
 
     def after(self, timestamp: datetime) -> datetime:
         """Return the first due time after a time; aware, UTC."""
@@ -54,7 +53,7 @@ class Every:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cron:
-    """Due by the clock on the wall; fields as APScheduler reads them, days of the week by name."""
+    """Due by local time; fields as APScheduler reads them, days of the week by name."""
 
     zone: ZoneInfo
     hour: str = "*"
@@ -69,26 +68,26 @@ class Cron:
         Raises:
             ValueError: one of them cannot be read.
         """
-        made = CronTrigger(
+        trigger = CronTrigger(
             hour=self.hour,
             minute=self.minute,
             day_of_week=self.weekday,
             day=self.day,
             timezone=self.zone,
         )
-        object.__setattr__(self, "_fields", made)
+        object.__setattr__(self, "_fields", trigger)
 
     def after(self, timestamp: datetime) -> datetime:
         """Return the first due time after a time; aware, UTC."""
-        found = self._next(timestamp)
-        while self.hour.isdigit() and found.fold:
-            found = self._next(found)
-        return found.astimezone(UTC)
+        due = self._next(timestamp)
+        while self.hour.isdigit() and due.fold:
+            due = self._next(due)
+        return due.astimezone(UTC)
 
     def _next(self, timestamp: datetime) -> datetime:
         later = timestamp.astimezone(UTC) + timedelta(microseconds=1)
-        found: datetime = self._fields.get_next_fire_time(None, later)
-        return found
+        due: datetime = self._fields.get_next_fire_time(None, later)
+        return due
 
     def __str__(self) -> str:
         if self.hour.isdigit() and self.minute.isdigit() and self.weekday == self.day == "*":
@@ -109,7 +108,7 @@ class Passed:
 
 
 def passed(trigger: Trigger, after: datetime, until: datetime) -> Passed | None:
-    """Return what was due after a time, until another one inclusive; None if nothing was."""
+    """Return the due times after a time, up to another one inclusive; None if there are none."""
     last = latest(trigger, until)
     if last is None or last <= after:
         return None
@@ -137,7 +136,7 @@ def latest(trigger: Trigger, until: datetime) -> datetime | None:
 
 
 def _words(interval: timedelta) -> str:
-    """Return an interval in its largest unit that leaves nothing over."""
+    """Return an interval in the largest unit that divides it."""
     for name, unit in UNITS:
         count, left = divmod(interval, unit)
         if count and not left:

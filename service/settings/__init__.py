@@ -1,4 +1,4 @@
-"""What an operator may set; `read_settings` is called once, at start."""
+"""Settings of an operator; `read_settings` is called once, at start."""
 
 from service.settings.alerting import AlertingSettings
 from service.settings.broker_logs import BrokerLogSettings, LogFileSettings

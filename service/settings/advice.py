@@ -1,6 +1,6 @@
-"""What is odd about settings that can be used, pure.
+"""Advice about settings that are valid and yet probably not meant. Pure.
 
-`tidemark config check` tells it, and `tidemark serve` at its start.
+`tidemark config check` prints it, and `tidemark serve` logs it at its start.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ def warnings(settings: Settings) -> list[str]:
         "scrapes.target_files: a token or password is sent to every target they list, and without "
         "the label __scheme__: https it is not encrypted": _sends_to_lists(settings.scrapes),
         "alerting.receivers are set, and neither alerting.default_receiver nor a route names one: "
-        "nobody is told of alerts": alerting.is_set and not _is_anybody_told(alerting),
-        "alerting.routes: one takes only rules that are mere information, and is sent nothing: its "
+        "nobody is notified of alerts": alerting.is_set and not _has_recipient(alerting),
+        "alerting.routes: one takes only rules of severity info, and is sent nothing: its "
         "matchers would have to name severity, or its receiver have send_info = true": (
             _waits_for_information(alerting)
         ),
         "alerting.receivers: notifications and their secrets are sent to an address with http:// on "
         "another machine: they are not encrypted": _notifies_openly(alerting),
     }
-    return [told for told, holds in odd.items() if holds]
+    return [message for message, holds in odd.items() if holds]
 
 
 def is_loopback(http: HttpSettings) -> bool:
@@ -81,17 +81,17 @@ def _sends_openly(scrapes: ScrapeSettings) -> bool:
 
 
 def _sends_to_lists(scrapes: ScrapeSettings) -> bool:
-    """Whether secrets go to endpoints that nobody knows yet: their files may change at any time."""
+    """Whether secrets go to endpoints that are listed in files, which may change at any time."""
     secret = scrapes.bearer_token or scrapes.password
     return bool(parted(scrapes.target_files)) and secret is not None
 
 
-def _is_anybody_told(alerting: AlertingSettings) -> bool:
+def _has_recipient(alerting: AlertingSettings) -> bool:
     return alerting.default_receiver is not None or bool(alerting.routes)
 
 
 def _waits_for_information(alerting: AlertingSettings) -> bool:
-    """Whether a route names rules of which it is told nothing, since nobody asked for information."""
+    """Whether a route names only rules of severity info, and neither it nor its receiver opts in to that."""
     return any(_is_in_vain(route) for route in alerting.routing().routes)
 
 
@@ -106,7 +106,7 @@ def _is_in_vain(route: Route) -> bool:
 
 
 def _notifies_openly(alerting: AlertingSettings) -> bool:
-    urls = [one.endpoint for one in alerting.receivers_by_name().values()]
+    urls = [receiver.endpoint for receiver in alerting.receivers_by_name().values()]
     return any(url.scheme == "http" and not _is_own(url.host) for url in urls)
 
 

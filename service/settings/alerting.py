@@ -1,4 +1,4 @@
-"""Who is told of alerts, how often, and what keeps that apart from whom: settings of alerting."""
+"""Settings of alerting: who is notified of alerts, how often, and what inhibits them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ WebAddress = Annotated[str, AfterValidator(_web_address)]
 
 
 class AlertingSettings(Group):
-    """Who is told of alerts, in which company, and how often."""
+    """Who is notified of alerts, in which groups, and how often."""
 
     receivers: Annotated[
         tuple[ReceiverSettings, ...],
@@ -63,10 +63,10 @@ class AlertingSettings(Group):
     """List of tables, as [[alerting.receivers]] in the file or as JSON in the environment, where
     TIDEMARK_ALERTING__RECEIVERS_FILE names a file with that JSON, for it holds secrets. kind is webhook
     (the default), alertmanager, slack or pagerduty; several signing_secrets have a comma between.
-    Default: none, and nobody is told."""
+    Default: none, and nobody is notified."""
 
     default_receiver: Annotated[str | None, Field(examples=["pager"])] = None
-    """Receiver of alerts that no route takes. Default: none, and nobody is told of them."""
+    """Receiver of alerts that no route takes. Default: none, and nobody is notified of them."""
 
     routes: Annotated[
         tuple[RouteSettings, ...],
@@ -77,40 +77,40 @@ class AlertingSettings(Group):
     as long as each says continue = true. What a route does not say is as below. Default: none."""
 
     group_by: str = "incident,cluster"
-    """Comma-separated labels; alerts that agree in them are told together. "..." for each alone; where
-    incident is among them, alerts that belong to none go by alertname. Default: all losses that one
-    broker left behind, and else what one rule finds in one cluster."""
+    """Comma-separated labels; alerts that agree in them share a notification. "..." for each alone; with
+    incident among them, alerts of no incident are grouped by alertname. Default: all losses that one
+    broker caused, and otherwise all alerts of one rule in one cluster."""
 
     group_wait_seconds: Wait = 30.0
-    """Seconds from a group's first alert to its first notification. Default: Alertmanager's; what
-    belongs together mostly comes within it."""
+    """Seconds from a group's first alert to its first notification. Default: Alertmanager's; alerts
+    that belong together mostly come within it."""
 
     group_interval_seconds: Interval = 300.0
-    """Seconds between observes a group that goes on. Default: Alertmanager's."""
+    """Seconds between notifications about changes of a group. Default: Alertmanager's."""
 
     repeat_interval_seconds: Interval = 14_400.0
-    """Seconds after which what goes on is told again. Default: Alertmanager's, 4 hours."""
+    """Seconds after which a notification of firing alerts is repeated. Default: Alertmanager's, 4 hours."""
 
     send_resolved: bool = True
-    """Whether ends are told. Default: yes, so that nobody searches for what is over."""
+    """Whether resolved alerts are notified. Default: yes, so that nobody investigates what is over."""
 
     fallback_receiver: Annotated[str | None, Field(examples=["pager"])] = None
-    """Receiver that is told what another one did not take in time or at all. Default: none; such
-    notifications are counted and logged alone."""
+    """Receiver of notifications that another one did not take in time or at all. Default: none; such
+    notifications are only counted and logged."""
 
     fallback_after_seconds: Interval = 300.0
-    """Seconds that a notification of what goes on may wait before the fallback receiver is told.
-    Default: longer than most receivers are restarted, and short for a page."""
+    """Seconds that a notification of firing alerts may wait before the fallback receiver gets it.
+    Default: longer than most receivers take to restart, and short for a page."""
 
     watchdog_receiver: Annotated[str | None, Field(examples=["pager"])] = None
-    """Receiver of an alert named Watchdog that always fires: a service that misses it tells that
-    Tidemark is silent. Default: none, as such a service has to be there first."""
+    """Receiver of an alert named Watchdog that always fires: a service that misses it reports that
+    Tidemark is silent. Default: none, as such a service has to exist first."""
 
     watchdog_interval_seconds: Interval = 60.0
     """Seconds from one Watchdog to the next. Default: what such services are usually set to."""
 
     default_inhibitions: bool = True
-    """Whether an alert is kept back while one fires that explains it, like a partition that is offline.
+    """Whether an alert is inhibited while one fires that explains it, like a partition that is offline.
     Default: yes, so that one fault pages once."""
 
     inhibitions: Annotated[
@@ -123,7 +123,7 @@ class AlertingSettings(Group):
         ),
     ] = ()
     """List of tables, beside the default ones: while an alert with source fires, those with target that
-    agree with it in the comma-separated labels of equal are not told. Default: none."""
+    agree with it in the comma-separated labels of equal are not notified. Default: none."""
 
     keep_firing_for: Annotated[
         tuple[KeepFiringSettings, ...],
@@ -134,7 +134,7 @@ class AlertingSettings(Group):
     finding. Default: none, they end at once."""
 
     external_url: Annotated[WebAddress, Field(examples=["https://tidemark.example"])] = ""
-    """Where people find this Tidemark; notifications link there. Default: nowhere."""
+    """URL of this Tidemark; notifications link there. Default: none, and no link."""
 
     runbook_url: Annotated[WebAddress, Field(examples=["https://wiki.example/rules"])] = ""
     """Address below which a page per rule lies, as <rule>.md; notifications link there. Default: none."""
@@ -143,41 +143,43 @@ class AlertingSettings(Group):
         str, AfterValidator(_ranges), Field(examples=["10.20.0.0/16,127.0.0.1/32"])
     ] = ""
     """Comma-separated ranges of addresses that receivers may have besides public ones. Default: none, so
-    that nobody reaches what is inside by the URL of a receiver; link-local ones never open."""
+    that the URL of a receiver cannot reach internal services; link-local ones are always closed."""
 
     @property
     def is_set(self) -> bool:
-        """Whether anybody can be told."""
+        """Whether there is any receiver."""
         return bool(self.receivers)
 
     def receivers_by_name(self) -> dict[str, Receiver]:
-        """Return the receivers, in the order in which they are set."""
+        """Return the receivers by name, in the order of the settings."""
         return {receiver.name: receiver.receiver() for receiver in self.receivers}
 
     def guard(self) -> AddressGuard:
-        """Return what receivers' addresses are judged by."""
+        """Return the guard that checks receivers' addresses."""
         return AddressGuard.of(parted(self.private_ranges))
 
     def routing(self) -> Routing:
-        """Return all routes; without a default receiver what no route takes goes nowhere."""
-        known = self.receivers_by_name()
+        """Return all routes; without a default receiver, alerts that no route takes go nowhere."""
+        receivers = self.receivers_by_name()
         name = self.default_receiver
-        asking = {receiver.name for receiver in self.receivers if receiver.send_info}
+        informed = {receiver.name for receiver in self.receivers if receiver.send_info}
         return Routing(
-            default=None if name is None else self._route(known[name], takes_info=name in asking),
+            default=None
+            if name is None
+            else self._route(receivers[name], takes_info=name in informed),
             routes=tuple(
-                self._route(known[route.receiver], route, takes_info=route.receiver in asking)
+                self._route(receivers[route.receiver], route, takes_info=route.receiver in informed)
                 for route in self.routes
             ),
         )
 
     def config(self, rules: Mapping[str, RuleMeta]) -> AlertingConfig:
-        """Return what alerts are evaluated by; `rules` are all rules by their id.
+        """Return the configuration by which alerts are evaluated; `rules` are all rules by their id.
 
         Raises:
-            SettingsError: `keep_firing_for` names a rule that there is not.
+            SettingsError: `keep_firing_for` names an unknown rule.
         """
-        unknown = [one.rule for one in self.keep_firing_for if one.rule not in rules]
+        unknown = [setting.rule for setting in self.keep_firing_for if setting.rule not in rules]
         if unknown:
             raise SettingsError(f"alerting.keep_firing_for: there is no rule {unknown[0]}")
         own = tuple(inhibition.inhibition() for inhibition in self.inhibitions)
@@ -186,12 +188,12 @@ class AlertingSettings(Group):
             routing=self.routing(),
             inhibitions=(*DEFAULT_INHIBITIONS, *own) if self.default_inhibitions else own,
             keep_firing_for={
-                one.rule: timedelta(seconds=one.seconds) for one in self.keep_firing_for
+                setting.rule: timedelta(seconds=setting.seconds) for setting in self.keep_firing_for
             },
         )
 
     @model_validator(mode="after")
-    def _belongs_together(self) -> Self:
+    def _check_references(self) -> Self:
         for problem in self._problems():
             raise PydanticCustomError("alerting", "{why}", {"why": problem})
         try:
@@ -207,7 +209,7 @@ class AlertingSettings(Group):
             "default_receiver": self.default_receiver,
             "fallback_receiver": self.fallback_receiver,
             "watchdog_receiver": self.watchdog_receiver,
-            **{f"routes.{place}": one.receiver for place, one in enumerate(self.routes)},
+            **{f"routes.{place}": route.receiver for place, route in enumerate(self.routes)},
         }
         for key, name in named.items():
             if name is not None and name not in counts:
@@ -231,11 +233,13 @@ class AlertingSettings(Group):
             continue_=said is not None and said.continue_,
             takes_info=takes_info,
         )
-        return _pushed(route, receiver) if isinstance(receiver, AlertmanagerReceiver) else route
+        return (
+            _as_push_route(route, receiver) if isinstance(receiver, AlertmanagerReceiver) else route
+        )
 
 
-def _pushed(route: Route, receiver: AlertmanagerReceiver) -> Route:
-    """Return a route by which alerts are pushed as Prometheus does it."""
+def _as_push_route(route: Route, receiver: AlertmanagerReceiver) -> Route:
+    """Return a route that pushes alerts as Prometheus does."""
     return replace(
         route,
         group_wait=_AT_ONCE,

@@ -1,4 +1,4 @@
-"""Which log files of brokers are read: what each setting means, and why its default."""
+"""Settings of broker log files: what each one means, and why its default."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from service.settings.values import FilePattern, ZoneName, tables
 
 
 class LogFileSettings(Group):
-    """One pattern of files; all that it matches is one broker's, in one zone of time."""
+    """One pattern of files, all of one broker and in one time zone."""
 
     path: FilePattern
-    """Absolute path, where *, ? and [...] stand for what they do in a shell; rotated files of what
-    it matches are found by themselves."""
+    """Absolute path, with *, ? and [...] as in a shell; rotated files of a match are found
+    automatically."""
 
     broker_id: Annotated[int | None, Field(ge=0, le=2**31 - 1)] = None
-    """The broker's id. Default: none, and what needs to know who wrote a line stays undecided."""
+    """The broker's id. Default: none, and what needs to know which broker wrote a line stays undecided."""
 
     time_zone: ZoneName = "UTC"
     """Zone of the times in the lines, by name or as an offset. Default: UTC, as most brokers have."""
 
     name: Annotated[str | None, Field(min_length=1, max_length=200)] = None
-    """What the source is called wherever it is shown. Default: its path."""
+    """Name of the source wherever it is shown. Default: its path."""
 
     @property
     def source(self) -> str:
-        """Return what the source is called."""
+        """Return the name of the source."""
         return self.name or self.path
 
     @property
@@ -42,7 +42,7 @@ class LogFileSettings(Group):
 
 
 class BrokerLogSettings(Group):
-    """Which log files of brokers are read, where Tidemark runs beside them or has them mounted."""
+    """Log files of brokers to read, where Tidemark runs beside them or has them mounted."""
 
     files: Annotated[
         tuple[LogFileSettings, ...],
@@ -54,20 +54,20 @@ class BrokerLogSettings(Group):
     files are followed. Default: none, as Tidemark often runs elsewhere."""
 
     read_existing: bool = False
-    """Whether a file that is there when Tidemark first observations is read from its beginning. Default:
+    """Whether a file that exists when Tidemark first reads it is read from its beginning. Default:
     false, from its end, because what happened before is not news."""
 
     max_waiting_events: Annotated[int, Field(ge=1, le=10_000_000)] = 200_000
-    """Events in log lines sent over HTTP that no round has read yet, each request counting as one
+    """Most events, of log lines sent over HTTP, that no round has read yet, each request counting as one
     more; beyond it requests get 429. Default: ten times what one round reads, about 100 MB."""
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
-        """Positions and stats are kept by a source's name."""
+        """Reject two sources of one name: positions and stats are stored by it."""
         counts = Counter(file.source for file in self.files)
         if any(count > 1 for count in counts.values()):
-            told = (
+            message = (
                 "two of broker_logs.files have the same name or path: give each a name of its own"
             )
-            raise PydanticCustomError("names", told)
+            raise PydanticCustomError("names", message)
         return self

@@ -47,7 +47,7 @@ class Entry:
 
     @property
     def variable(self) -> str:
-        """Return the name in the environment; secrets come by a file."""
+        """Return the name in the environment; that of a secret names a file."""
         return variable(self.group, self.key) + ("_FILE" if self.is_secret else "")
 
 
@@ -86,7 +86,7 @@ def _inline_table(table: Mapping[str, Single]) -> str:
 
 
 def _entry(group: str, key: str, info: FieldInfo) -> Entry:
-    bare, bounds = _unwrapped(info.annotation, info.metadata)
+    bare, bounds = _unwrap(info.annotation, info.metadata)
     default = _plain(info.default)
     return Entry(
         group=group,
@@ -101,15 +101,15 @@ def _entry(group: str, key: str, info: FieldInfo) -> Entry:
 
 def _plain(value: object) -> Plain:
     if isinstance(value, tuple):
-        return [_table(one) for one in value]
+        return [_table(table) for table in value]
     return _single(value)
 
 
 def _table(value: Group) -> dict[str, Single]:
-    """Return what is set of a table; what is absent has no way to be written."""
+    """Return the keys of a table that are set; TOML cannot write absent ones."""
     members = type(value).model_fields.items()
     pairs = ((info.alias or key, _single(getattr(value, key))) for key, info in members)
-    return {key: told for key, told in pairs if told is not None}
+    return {key: plain for key, plain in pairs if plain is not None}
 
 
 def _columns(table: type[Group]) -> str:
@@ -130,20 +130,20 @@ def _single(value: object) -> Single:
             raise TypeError(f"a setting of type {type(value).__name__} cannot be written")
 
 
-def _unwrapped(annotation: Any, metadata: list[Any]) -> tuple[Any, list[Any]]:
-    """Return the type without None and Annotated, and what the latter says."""
+def _unwrap(annotation: Any, metadata: list[Any]) -> tuple[Any, list[Any]]:
+    """Return the type without None and Annotated, and the metadata of the latter."""
     if get_origin(annotation) is Annotated:
         inner, *more = get_args(annotation)
-        return _unwrapped(inner, [*metadata, *more])
+        return _unwrap(inner, [*metadata, *more])
     members = [member for member in get_args(annotation) if member is not NoneType]
     is_optional = NoneType in get_args(annotation)
-    return _unwrapped(members[0], metadata) if is_optional else (annotation, metadata)
+    return _unwrap(members[0], metadata) if is_optional else (annotation, metadata)
 
 
 def _kind(key: str, bare: Any, metadata: list[Any]) -> str:
-    known = KINDS.get(get_origin(bare) or bare)
-    if known is not None:
-        return known
+    kind = KINDS.get(get_origin(bare) or bare)
+    if kind is not None:
+        return kind
     if get_origin(bare) is tuple:
         return f"list of tables: {_columns(get_args(bare)[0])}"
     if bare in (int, float):
@@ -155,13 +155,13 @@ def _kind(key: str, bare: Any, metadata: list[Any]) -> str:
 
 
 def _bounds(metadata: list[Any]) -> str:
-    told = []
+    bounds = []
     for bound in metadata:
         match bound:
             case Gt():
-                told.append(f"above {bound.gt}")
+                bounds.append(f"above {bound.gt}")
             case Ge():
-                told.append(f"{bound.ge} or more")
+                bounds.append(f"{bound.ge} or more")
             case Le():
-                told.append(f"at most {bound.le}")
-    return ", ".join(told)
+                bounds.append(f"at most {bound.le}")
+    return ", ".join(bounds)

@@ -1,4 +1,4 @@
-"""What every group of settings is."""
+"""The base of every group of settings."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Group(BaseModel):
-    """A group is frozen, and knows its keys."""
+    """A group of settings: frozen, and with unknown keys rejected."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)

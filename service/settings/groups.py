@@ -24,7 +24,7 @@ from service.settings.values import DatabaseUrl, NamePattern, Seconds, Token
 
 
 class LogFormat(StrEnum):
-    """How a log line observations."""
+    """Format of a log line."""
 
     AUTO = "auto"
     JSON = "json"
@@ -41,7 +41,7 @@ class LogLevel(StrEnum):
 
 
 class KafkaSettings(Group):
-    """How to reach and how to ask one cluster."""
+    """How to reach and how to query one cluster."""
 
     name: Annotated[str, Field(min_length=1)] = "default"
     """Name under which the cluster appears everywhere; with the cluster id it is its identity.
@@ -89,17 +89,17 @@ class KafkaSettings(Group):
     """Seconds after which a round takes what it has; two thirds of the interval of a service."""
 
     sees_all_transactional_ids: bool = False
-    """Whether Tidemark may describe every transactional id: brokers leave out of their lists, without
-    a word, those that it may not. Default: false, which finds it out with DESCRIBE on Cluster; a wrong
-    true takes transactions that only are hidden for hanging ones."""
+    """Whether Tidemark may describe every transactional id: brokers silently leave those that it may not
+    out of their lists. Default: false, and Tidemark finds out, which needs DESCRIBE on Cluster; a wrong
+    true takes transactions that are only hidden for hanging ones."""
 
     transaction_log: bool = True
     """Whether to follow the coordinators' log `__transaction_state`, which needs READ on it: durations,
-    commits, aborts and fenced producers are told from it alone. Default: on, and where it may not be
-    read every round has a gap; turn it off if that is how it shall be."""
+    commits, aborts and fenced producers are known from it alone. Default: on, and where it may not be
+    read every round has a gap; turn it off if that is intended."""
 
     def security(self) -> Security:
-        """Return what every client of this cluster uses."""
+        """Return the security settings of every client of this cluster."""
         password, key_password = self.sasl_password, self.ssl_key_password
         return Security(
             protocol=self.security_protocol,
@@ -126,9 +126,9 @@ class ServiceSettings(Group):
     interval of Prometheus, so that every scrape finds a new round."""
 
     risk_interval_seconds: Annotated[float, Field(ge=0.2, le=3600)] = 1.0
-    """Seconds from observation to observe partitions at risk, between rounds; each observation is over within four
-    fifths of it. Default: a record appended after the last observation before a leader died cannot be told
-    lost or not, and a second is cheap."""
+    """Seconds between observations of partitions at risk, between rounds; each is over within four fifths
+    of it. Default: whether a record that was appended after the last observation before its leader died is
+    lost cannot be known, and a second is cheap."""
 
     max_risk_partitions: Annotated[int, Field(ge=0, le=1_000_000)] = 2000
     """Partitions at risk that are observed between rounds, those with the smallest ISR first; 0 for
@@ -147,7 +147,7 @@ class ServiceSettings(Group):
 
     topics: Annotated[NamePattern | None, Field(examples=[r"orders\..*"])] = None
     """Only topics whose whole name matches are watched. Default: all, because records are also lost
-    where nobody observations."""
+    where nobody is looking."""
 
     groups: Annotated[NamePattern | None, Field(examples=["billing-.*"])] = None
     """Only consumer groups whose whole name matches are watched. Default: all, as for topics."""
@@ -165,12 +165,12 @@ class DatabaseSettings(Group):
     Default: one that Tidemark runs itself in the data directory, so that nothing is installed."""
 
     waiting_rounds: Annotated[int, Field(ge=1, le=100_000)] = 1000
-    """Rounds kept in memory while the database is away; the oldest go first. Default: four hours at
-    one round in 15 s, longer than a database is usually moved or mended."""
+    """Rounds kept in memory while the database is away; the oldest are dropped first. Default: four hours
+    at one round in 15 s, longer than it usually takes to move or repair a database."""
 
     keep_transitions_days: Annotated[int, Field(ge=1, le=3650)] = 90
-    """Days for which changes of a finding's verdict are kept. Default: a quarter, which most
-    reviews of incidents search back on."""
+    """Days for which changes of a finding's verdict are kept. Default: a quarter, which covers most
+    reviews of incidents."""
 
 
 class HttpSettings(Group):
@@ -185,7 +185,7 @@ class HttpSettings(Group):
 
     token: Token | None = None
     """Bearer token with scope read that needs no database, for a scraper: 16 characters or more,
-    best as TIDEMARK_HTTP__TOKEN_FILE. Default: none, as a secret that all know is none."""
+    best as TIDEMARK_HTTP__TOKEN_FILE. Default: none, as a secret that everybody knows is none."""
 
     max_concurrent_requests: Annotated[int, Field(ge=1, le=10_000)] = 64
     """Requests answered at once; more are rejected with 503. Default: far above a few scrapers and
@@ -214,7 +214,7 @@ class MetricsSettings(Group):
     the throw-away groups of tools where there are many."""
 
     def limits(self) -> SeriesLimits:
-        """Return what the page of metrics is cut by."""
+        """Return the limits of the page of metrics."""
         return SeriesLimits(
             max_series=self.max_series,
             topics=NamePatterns(allow=self.topics_allow, deny=self.topics_deny),

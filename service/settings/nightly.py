@@ -1,4 +1,4 @@
-"""When the night is learnt from, and on which Spark."""
+"""Settings of the baseline run: when it runs, and on which Spark."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class SparkSetting(Group):
 
 
 class NightlySettings(Group):
-    """What is usual for every series is learnt every night, by Spark; see docs/baselines.md."""
+    """Baselines of every series are learnt once a day, by Spark; see docs/baselines.md."""
 
     enabled: bool = True
-    """Whether `tidemark serve` runs the night. Default: true; turn it off where something else runs
+    """Whether `tidemark serve` runs baseline runs. Default: true; turn it off where something else runs
     `tidemark nightly run`, or where there is no Java."""
 
     at: Annotated[str, AfterValidator(_time_of_day)] = "02:30"
@@ -66,16 +66,16 @@ class NightlySettings(Group):
     tasks; each core's Python process needs about 0.3 GB beside it."""
 
     timeout_seconds: Annotated[float, Field(ge=60, le=86_400)] = 14_400.0
-    """Seconds after which the nights of one run are broken off; those that are made stay. Default: four
+    """Seconds after which `tidemark nightly run` is broken off; finished baseline runs stay. Default: four
     hours, some 15 million series-days, and short enough to be over before people come."""
 
     keep_days: Annotated[int, Field(ge=2, le=365)] = 3
     """Days whose runs are kept in the folder of history, about 20 kB per series and day. Default: so
-    many as the database keeps to roll back to; the next night needs the last one."""
+    many as the database keeps to roll back to; the next baseline run needs the last one."""
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
-        counts = Counter(one.name for one in self.conf)
+        counts = Counter(setting.name for setting in self.conf)
         if any(count > 1 for count in counts.values()):
             raise PydanticCustomError("names", "a setting of nightly.conf is given twice")
         return self

@@ -18,8 +18,9 @@ Generated from `service/settings/` by `make golden`; a test compares.
 
 A later source wins: the defaults, the file that `--config FILE` names, the environment, then flags.
 Nothing is read while the process runs. In the file a group is a table; in the environment a setting
-is `TIDEMARK_<GROUP>__<KEY>`, and a list of tables is written there as JSON. With `_FILE` behind that name the value is read from the file it names,
-which is how secrets arrive. An unknown key is rejected wherever it is.
+is `TIDEMARK_<GROUP>__<KEY>`, and a list of tables is written there as JSON. With `_FILE` behind that
+name the value is read from the file it names, which is how secrets arrive. An unknown key is rejected
+wherever it is.
 
 `tidemark config check` shows what is in effect and who gave it, `tidemark config example` prints a
 commented `tidemark.toml`. A regular expression has to match a whole name.
@@ -29,7 +30,7 @@ EXAMPLE_HEAD: Final = """\
 #
 # A line "#key = value" shows a default, or an example where the default is to have none: take
 # the "#" away and change the value. The environment (TIDEMARK_<GROUP>__<KEY>) wins over this
-# file, and flags win over both. `tidemark config check --config FILE` tells what is in effect.
+# file, and flags win over both. `tidemark config check --config FILE` shows what is in effect.
 """
 
 
@@ -69,13 +70,13 @@ def _row(entry: Entry) -> str:
 
 
 def _table(group: str, rows: list[Entry]) -> str:
-    return "\n".join([f"# {_summary(group)}", f"[{group}]", *map(_commented, rows)])
+    return "\n".join([f"# {_summary(group)}", f"[{group}]", *map(_comment, rows)])
 
 
-def _commented(entry: Entry) -> str:
-    told = f"{entry.meaning} [{entry.kind}]"
+def _comment(entry: Entry) -> str:
+    text = f"{entry.meaning} [{entry.kind}]"
     comment = textwrap.wrap(
-        told, LINE, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False
+        text, LINE, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False
     )
     return "\n".join([*comment, _setting(entry), ""])
 

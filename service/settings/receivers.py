@@ -27,7 +27,7 @@ from service.settings.values import Seconds
 
 
 class ReceiverKind(StrEnum):
-    """Which body a receiver reads."""
+    """Kind of a receiver: which body it is sent."""
 
     WEBHOOK = "webhook"
     ALERTMANAGER = "alertmanager"
@@ -45,16 +45,16 @@ _ONLY_OF: Final[Mapping[str, tuple[ReceiverKind, ...]]] = {
 
 
 class ReceiverSettings(Group):
-    """Where notifications go, and what opens access there."""
+    """Where notifications go, and the credentials for it."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
-    """What routes call it, and what it is called wherever it is shown."""
+    """Its name, in routes and wherever it is shown."""
 
     kind: ReceiverKind = ReceiverKind.WEBHOOK
     """webhook (Alertmanager's version 4), alertmanager, slack or pagerduty."""
 
     url: SecretStr | None = None
-    """Where it is; a secret, as the paths of many are keys. Only PagerDuty has a default."""
+    """Its address; a secret, as the paths of many are keys. Only PagerDuty has a default."""
 
     signing_secrets: SecretStr | None = None
     """Keys of Standard Webhooks (whsec_…), two with a comma between while one replaces the other."""
@@ -66,13 +66,13 @@ class ReceiverSettings(Group):
     """Key of PagerDuty's Events v2 integration."""
 
     send_info: bool = False
-    """Whether it is sent what is mere information; a route whose matchers name the severity asks too."""
+    """Whether it is sent alerts of severity info; a route whose matchers name severity opts in too."""
 
     max_alerts: Annotated[int, Field(ge=0, le=100_000)] = 0
     """Alerts in one body at most, 0 for all."""
 
     resend_seconds: Seconds = 60.0
-    """How often an Alertmanager is told again of what goes on."""
+    """Seconds between pushes of firing alerts to an Alertmanager."""
 
     max_concurrent: Annotated[int, Field(ge=1, le=50)] = 4
     """Notifications under way at once, each of another group."""
@@ -81,13 +81,13 @@ class ReceiverSettings(Group):
     def _makes_a_receiver(self) -> Self:
         idle = [key for key in self.model_fields_set if self.kind not in _kinds_of(key)]
         if idle:
-            told = {"name": self.name, "key": min(idle), "kind": self.kind.value}
-            raise PydanticCustomError("receiver", "receiver {name}: {kind} has no {key}", told)
+            context = {"name": self.name, "key": min(idle), "kind": self.kind.value}
+            raise PydanticCustomError("receiver", "receiver {name}: {kind} has no {key}", context)
         try:
             self.receiver()
         except SettingsError as exc:
-            told = {"name": self.name, "why": str(exc).removeprefix(f"receiver {self.name}: ")}
-            raise PydanticCustomError("receiver", "receiver {name}: {why}", told) from None
+            context = {"name": self.name, "why": str(exc).removeprefix(f"receiver {self.name}: ")}
+            raise PydanticCustomError("receiver", "receiver {name}: {why}", context) from None
         return self
 
     def receiver(self) -> Receiver:
@@ -136,10 +136,10 @@ def _kinds_of(key: str) -> tuple[ReceiverKind, ...]:
     return _ONLY_OF.get(key, tuple(ReceiverKind))
 
 
-def _secret(given: SecretStr | None) -> Secret | None:
-    return None if given is None else Secret(given.get_secret_value())
+def _secret(value: SecretStr | None) -> Secret | None:
+    return None if value is None else Secret(value.get_secret_value())
 
 
-def _signing(given: SecretStr | None) -> tuple[SigningSecret, ...]:
-    parts = [] if given is None else given.get_secret_value().split(",")
+def _signing(value: SecretStr | None) -> tuple[SigningSecret, ...]:
+    parts = [] if value is None else value.get_secret_value().split(",")
     return tuple(SigningSecret(part.strip()) for part in parts)

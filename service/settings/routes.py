@@ -1,4 +1,4 @@
-"""Routes, inhibitions and times to keep firing as an operator sets them."""
+"""Settings of routes, inhibitions and times to keep firing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Wait = Annotated[float, Field(ge=0, le=_LONGEST)]
 
 
 class RouteSettings(Group):
-    """One route: what it does not say is as for alerts that no route takes."""
+    """One route; what it leaves out is as for alerts that no route takes."""
 
     receiver: Annotated[str, Field(min_length=1)]
     """Name of a receiver."""
@@ -38,19 +38,19 @@ class RouteSettings(Group):
     """Which alerts it takes, like severity="critical",topic=~"orders.*"."""
 
     group_by: str | None = None
-    """Comma-separated labels; alerts that agree in them are told together."""
+    """Comma-separated labels; alerts that agree in them share a notification."""
 
     group_wait_seconds: Wait | None = None
     """Seconds from a group's first alert to its first notification."""
 
     group_interval_seconds: Interval | None = None
-    """Seconds between observes a group that goes on."""
+    """Seconds between notifications about changes of a group."""
 
     repeat_interval_seconds: Interval | None = None
-    """Seconds after which what goes on is told again."""
+    """Seconds after which a notification of firing alerts is repeated."""
 
     send_resolved: bool | None = None
-    """Whether ends are told."""
+    """Whether resolved alerts are notified."""
 
     continue_: bool = Field(default=False, alias="continue")
     """Whether the routes behind it may take the same alert too."""

@@ -1,4 +1,4 @@
-"""Which metrics of brokers and clients are read: what each setting means, and why its default."""
+"""Settings of scrapes of brokers and clients: what each one means, and why its default."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def _addresses(read: Callable[[str], Endpoint]) -> Callable[[str], str]:
             try:
                 read(part)
             except BadAddressError as exc:
-                told = {"number": number, "why": str(exc)}
-                raise PydanticCustomError("address", "address {number}: {why}", told) from exc
+                context = {"number": number, "why": str(exc)}
+                raise PydanticCustomError("address", "address {number}: {why}", context) from exc
         return text
 
     return checked
@@ -67,7 +67,7 @@ class ScrapeSettings(Group):
         AfterValidator(_addresses(server_at)),
         Field(examples=["http://prometheus:9090"]),
     ] = ""
-    """Comma-separated URLs of Prometheus servers that have scraped the same; what they tell is up to a
+    """Comma-separated URLs of Prometheus servers that scrape the same metrics; their answers are up to a
     minute old. Default: none."""
 
     prometheus_matchers: Annotated[str, Field(examples=['kafka_cluster="prod"'])] = ""
@@ -75,19 +75,19 @@ class ScrapeSettings(Group):
     which takes all that a server has."""
 
     bearer_token: SentToken | None = None
-    """Token that pages want. It is sent to every page. Default: none."""
+    """Bearer token of pages; sent to every page. Default: none."""
 
     username: Annotated[str | None, Field(examples=["tidemark"])] = None
-    """User name that pages want (HTTP Basic); sent to every page. Default: none."""
+    """User name for pages (HTTP Basic); sent to every page. Default: none."""
 
     password: SecretStr | None = None
     """Its password. Default: none."""
 
     prometheus_bearer_token: SentToken | None = None
-    """Token that Prometheus servers want; pages never get it. Default: none."""
+    """Bearer token of Prometheus servers; never sent to pages. Default: none."""
 
     prometheus_username: Annotated[str | None, Field(examples=["tidemark"])] = None
-    """User name that Prometheus servers want (HTTP Basic). Default: none."""
+    """User name for Prometheus servers (HTTP Basic). Default: none."""
 
     prometheus_password: SecretStr | None = None
     """Its password. Default: none."""
@@ -96,15 +96,15 @@ class ScrapeSettings(Group):
     """PEM file of the authority to trust for https. Default: the system's trusted roots."""
 
     interval_seconds: Annotated[float, Field(ge=0.5, le=3600)] = 15.0
-    """Seconds from observation to observe each endpoint; endpoints are spread over it. An answer is used for
+    """Seconds between scrapes of each endpoint; endpoints are spread over it. An answer is used for
     three intervals. Default: as often as rounds are made."""
 
     timeout_seconds: Seconds = 5.0
     """Seconds an endpoint may take from the connection to the last byte. Default: long for a page, and
-    short enough that one that hangs is told soon; rounds do not wait for it."""
+    short enough that one that hangs is reported soon; rounds do not wait for it."""
 
     max_endpoints: Annotated[int, Field(ge=1, le=100_000)] = 500
-    """Endpoints that are asked at most; more that are listed are told as a gap. Default: far above the
+    """Endpoints that are scraped at most; further ones in the lists become a gap. Default: far above the
     producers of one cluster."""
 
     max_body_bytes: Annotated[int, Field(ge=1024, le=1_073_741_824)] = 16_777_216
@@ -112,7 +112,7 @@ class ScrapeSettings(Group):
     tens of thousands of partitions."""
 
     max_series: Annotated[int, Field(ge=1, le=10_000_000)] = 20_000
-    """Series that are kept of one endpoint at most, of those that are searched for. Default: a thousand
+    """Series that are kept of one endpoint at most, of those that Tidemark uses. Default: a thousand
     clients with five topics each."""
 
     @model_validator(mode="after")
@@ -122,9 +122,9 @@ class ScrapeSettings(Group):
             (self.prometheus_bearer_token, self.prometheus_username, "prometheus_"),
         ):
             if token is not None and name is not None:
-                told = {"which": which}
+                context = {"which": which}
                 raise PydanticCustomError(
-                    "credentials", "give {which}bearer_token or {which}username, not both", told
+                    "credentials", "give {which}bearer_token or {which}username, not both", context
                 )
         return self
 
@@ -135,30 +135,30 @@ class ScrapeSettings(Group):
             (self.prometheus_password, self.prometheus_username, "prometheus_"),
         ):
             if password is not None and name is None:
-                told = {"which": which}
+                context = {"which": which}
                 raise PydanticCustomError(
                     "credentials",
                     "{which}password needs {which}username: it is not sent alone",
-                    told,
+                    context,
                 )
         return self
 
     @property
     def is_set(self) -> bool:
-        """Whether any endpoint is set up."""
+        """Whether any endpoint is configured."""
         return bool(parted(self.pages) or parted(self.target_files) or parted(self.prometheus))
 
     def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints that are set, without those that files list."""
+        """Return the endpoints of the settings, without those in files."""
         pages = [page_at(part) for part in parted(self.pages)]
         return [*pages, *(server_at(part) for part in parted(self.prometheus))]
 
     def page_credentials(self) -> Credentials:
-        """Return what opens pages."""
+        """Return the credentials for pages."""
         return _credentials(self.bearer_token, self.username, self.password)
 
     def server_credentials(self) -> Credentials:
-        """Return what opens Prometheus servers."""
+        """Return the credentials for Prometheus servers."""
         return _credentials(
             self.prometheus_bearer_token, self.prometheus_username, self.prometheus_password
         )

@@ -2,7 +2,7 @@
 
 A later source wins: defaults, `tidemark.toml`, environment, command-line flags. The environment is
 written TIDEMARK_<GROUP>__<KEY>; with `_FILE` behind it the value is read from that file, which is
-how secrets arrive. Unknown keys are rejected, wherever they stand.
+how secrets arrive. Unknown keys are rejected, wherever they are.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Tables = dict[str, Any]  # group -> key -> value, as a source gives them: nothin
 
 
 class Source(StrEnum):
-    """Who gave a value; a later one wins."""
+    """The source of a value; a later one wins."""
 
     DEFAULT = "default"
     FILE = "file"
@@ -38,14 +38,14 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sourced:
-    """Settings, and who gave those that are not defaults."""
+    """Settings, and the sources of those that are not defaults."""
 
     settings: Settings
-    given: Mapping[tuple[str, str], Source]  # (group, key) -> the source that won
+    origins: Mapping[tuple[str, str], Source]  # (group, key) -> the source that won
 
     def source_of(self, group: str, key: str) -> Source:
-        """Return who gave a value."""
-        return self.given.get((group, key), Source.DEFAULT)
+        """Return the source of a value."""
+        return self.origins.get((group, key), Source.DEFAULT)
 
 
 def read_settings(
@@ -73,7 +73,7 @@ def read_sourced(
     path: Path | None = None,
     flags: Mapping[str, Mapping[str, object]] | None = None,
 ) -> Sourced:
-    """Read as `read_settings` does, and keep who gave which value."""
+    """Read as `read_settings` does, and keep the source of each value."""
     problems: list[str] = []
     sources: list[tuple[Source, Mapping[str, Any]]] = [
         (Source.DEFAULT, _state_folder(environment)),
@@ -82,12 +82,12 @@ def read_sourced(
         (Source.FLAG, _from_flags(flags or {})),
     ]
     merged: Tables = {}
-    given: dict[tuple[str, str], Source] = {}
+    origins: dict[tuple[str, str], Source] = {}
     for source, tables in sources:
         _merge(merged, tables)
-        given |= dict.fromkeys(_keys(tables), source)
-    settings = _checked(merged, given, path, problems)
-    return Sourced(settings=settings, given=given)
+        origins |= dict.fromkeys(_keys(tables), source)
+    settings = _check(merged, origins, path, problems)
+    return Sourced(settings=settings, origins=origins)
 
 
 def secret_from(name: str, path: Path) -> str:
@@ -111,7 +111,7 @@ def variable(group: str, key: str) -> str:
 def _state_folder(environment: Mapping[str, str]) -> Tables:
     """Return the one default that depends on the user, by the XDG convention."""
     folder = environment.get("XDG_STATE_HOME", "")
-    is_valid = Path(folder).is_absolute()  # the convention tells to ignore any other
+    is_valid = Path(folder).is_absolute()  # by the convention any other is ignored
     return {"service": {"data_dir": f"{folder}/tidemark"}} if is_valid else {}
 
 
@@ -121,8 +121,8 @@ def _from_file(path: Path) -> Tables:
     except OSError as exc:
         raise SettingsError(f"settings file {path}: {(exc.strerror or str(exc)).lower()}") from exc
     except UnicodeDecodeError as exc:
-        told = f"not UTF-8 {_place(exc.object, exc.start)}"
-        raise SettingsError(f"settings file {path} is not TOML: {told}") from exc
+        problem = f"not UTF-8 {_place(exc.object, exc.start)}"
+        raise SettingsError(f"settings file {path} is not TOML: {problem}") from exc
     except ValueError as exc:  # a number of too many digits is not a TOMLDecodeError
         raise SettingsError(f"settings file {path} is not TOML: {exc}") from exc
     except RecursionError as exc:
@@ -171,9 +171,9 @@ def _merge(into: Tables, new: Mapping[str, Any], path: str = "") -> None:
     for key, value in new.items():
         place, is_table = f"{path}{key}", isinstance(value, Mapping)
         if key in into and is_table != isinstance(into[key], dict):
-            # The winner would silently hide a source that was written wrong.
-            wanted, found = ("a table", "one value") if is_table else ("one value", "a table")
-            raise SettingsError(f"{place}: {wanted} is expected, and a source gives {found}")
+            # The winner would silently hide a mistake in another source.
+            expected, actual = ("a table", "one value") if is_table else ("one value", "a table")
+            raise SettingsError(f"{place}: {expected} is expected, and a source gives {actual}")
         if is_table:
             _merge(into.setdefault(key, {}), value, f"{place}.")
         else:
@@ -181,34 +181,34 @@ def _merge(into: Tables, new: Mapping[str, Any], path: str = "") -> None:
 
 
 def _keys(tables: Mapping[str, Any]) -> list[tuple[str, str]]:
-    found = [(group, keys) for group, keys in tables.items() if isinstance(keys, Mapping)]
-    return [(group, key) for group, keys in found for key in keys]
+    groups = [(group, keys) for group, keys in tables.items() if isinstance(keys, Mapping)]
+    return [(group, key) for group, keys in groups for key in keys]
 
 
-def _checked(
+def _check(
     merged: Tables,
-    given: Mapping[tuple[str, str], Source],
+    origins: Mapping[tuple[str, str], Source],
     path: Path | None,
     problems: Sequence[str],
 ) -> Settings:
-    """Make the settings, or raise everything that is wrong with any source."""
-    found: list[str] = []
+    """Build the settings, or raise all problems of all sources."""
+    errors: list[str] = []
     try:
         settings = Settings.model_validate(merged)
     except ValidationError as exc:
         for error in exc.errors():
             group, key = (*map(str, error["loc"]), "")[:2]
-            where = f" (in {path})" if given.get((group, key)) is Source.FILE else ""
-            found.append(f"{_told(error)}{where}")
+            where = f" (in {path})" if origins.get((group, key)) is Source.FILE else ""
+            errors.append(f"{_describe_error(error)}{where}")
     else:
         if not problems:
             return settings
-    raise SettingsError("; ".join([*problems, *found])) from None
+    raise SettingsError("; ".join([*problems, *errors])) from None
 
 
-def _told(error: Any) -> str:
+def _describe_error(error: Any) -> str:
     key = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
         return f"unknown setting {key}"
-    told = str(error["msg"])
-    return f"{key}: {told[:1].lower()}{told[1:]}"  # never the value: it may be a secret
+    message = str(error["msg"])
+    return f"{key}: {message[:1].lower()}{message[1:]}"  # never the value: it may be a secret

@@ -1,6 +1,6 @@
-"""Kinds of values that a setting may have, and that pydantic does not check to the end.
+"""Types of settings with checks that pydantic does not have.
 
-A rejection never repeats the value: it may be a secret that is in the wrong place.
+An error never repeats the value: it may be a secret in the wrong place.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ LEAST_TOKEN: Final = 16  # characters; 16 random ones of base 64 hold 96 bits
 URL_BEGINNINGS: Final = ("postgresql://", "postgres://", "postgresql+psycopg://")
 
 
-def _compiled(value: object) -> object:
-    """Compile the text of an expression; anything else is left to pydantic."""
+def _compile(value: object) -> object:
+    """Compile a regular expression; anything but text is left to pydantic."""
     if not isinstance(value, str):
         return value
     if not value:
@@ -27,17 +27,17 @@ def _compiled(value: object) -> object:
     try:
         return re.compile(value)
     except (re.error, OverflowError) as exc:
-        told = {"why": str(exc)}
-        raise PydanticCustomError("pattern", "not a regular expression: {why}", told) from exc
+        context = {"why": str(exc)}
+        raise PydanticCustomError("pattern", "not a regular expression: {why}", context) from exc
     except RecursionError as exc:
         raise PydanticCustomError("pattern", "the expression is nested too deeply") from exc
 
 
-def _strong_enough(token: SecretStr) -> SecretStr:
+def _check_strength(token: SecretStr) -> SecretStr:
     text = token.get_secret_value()
     if len(text) < LEAST_TOKEN:
-        told = {"least": LEAST_TOKEN}
-        raise PydanticCustomError("token", "a token has at least {least} characters", told)
+        context = {"least": LEAST_TOKEN}
+        raise PydanticCustomError("token", "a token has at least {least} characters", context)
     if not (text.isascii() and text.isprintable()) or " " in text:
         raise PydanticCustomError("token", "a token is printable ASCII without spaces")
     return token
@@ -68,7 +68,7 @@ def _file_pattern(text: str) -> str:
     return text
 
 
-def _known_zone(text: str) -> str:
+def _check_zone(text: str) -> str:
     try:
         zone_of(text)
     except ValueError as exc:
@@ -77,8 +77,8 @@ def _known_zone(text: str) -> str:
 
 
 Seconds = Annotated[float, Field(gt=0, le=3600)]
-NamePattern = Annotated[re.Pattern[str], BeforeValidator(_compiled)]
-Token = Annotated[SecretStr, AfterValidator(_strong_enough)]
+NamePattern = Annotated[re.Pattern[str], BeforeValidator(_compile)]
+Token = Annotated[SecretStr, AfterValidator(_check_strength)]
 FilePattern = Annotated[str, AfterValidator(_file_pattern)]
-ZoneName = Annotated[str, AfterValidator(_known_zone)]
+ZoneName = Annotated[str, AfterValidator(_check_zone)]
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_for_postgresql)]

@@ -1,5 +1,4 @@
-"""Events of sequences as flat rows of plain values, absent ones as None: for JSON, HTTP and command
-line alike.
+"""Sequence episodes as flat rows of plain values, absent ones as None: for JSON, HTTP and the CLI.
 
 The names are a contract with scripts: they may be added to, never changed.
 """
@@ -13,12 +12,12 @@ from rules.facts.rejections import Rejection
 from rules.facts.sequence_verdicts import Arrival, SequenceClass
 from rules.facts.times import EPOCH
 from rules.sequence.arrivals import arrival_evidence
-from rules.sequence.explained import Explained, explain_episode
+from rules.sequence.explained import Explanation, explain_episode
 from service.views.snapshot_rows import Row
 
 
 def episode_row(episode: Episode) -> Row:
-    """Return an event that a round knows; its times are of the rounds that read its lines."""
+    """Return an episode of a round; its times are those of the rounds that read its lines."""
     brokers = {rejection.broker_id for rejection in episode.rejections}
     return {
         "id": episode.id,
@@ -36,7 +35,7 @@ def episode_row(episode: Episode) -> Row:
 
 
 def next_command(episode: Episode) -> str | None:
-    """Return what to type next about an event; None: nothing has to be typed."""
+    """Return the command to run next for an episode; None: none is needed."""
     if episode.name is None or episode.verdict.class_ is not SequenceClass.LOSS:
         return None
     if episode.verdict.is_confirmed:
@@ -76,30 +75,30 @@ def change_row(change: LeaderChange) -> Row:
     }
 
 
-def explained_row(found: Explained) -> Row:
-    """Return what is told of the rejections of one producer on one partition."""
-    verdict = found.verdict
+def explained_row(explained: Explanation) -> Row:
+    """Return the explanation of one producer's rejections on one partition."""
+    verdict = explained.verdict
     return {
-        "producer_id": found.producer_id,
-        "producer_epoch": found.producer_epoch,
-        "topic": found.topic,
-        "partition": found.partition,
-        "offset": found.offset,
-        "incoming_sequence": found.incoming_sequence,
-        "current_sequence": found.current_sequence,
-        "gap": found.gap,
+        "producer_id": explained.producer_id,
+        "producer_epoch": explained.producer_epoch,
+        "topic": explained.topic,
+        "partition": explained.partition,
+        "offset": explained.offset,
+        "incoming_sequence": explained.incoming_sequence,
+        "current_sequence": explained.current_sequence,
+        "gap": explained.gap,
         "class": str(verdict.class_),
         "phase": str(verdict.phase),
         "reason": str(verdict.reason),
-        "evidence": dict(found.evidence),
+        "evidence": dict(explained.evidence),
         "lost_from": verdict.lost_from,
         "lost_to": verdict.lost_to,
         "lost_offsets": verdict.lost_offsets,
         "at_most_records": verdict.at_most_records,
-        "rejections": found.rejections,
-        "explanation": found.explanation,
-        "needed_evidence": found.needed_evidence,
-        "check": found.check,
+        "rejections": explained.rejections,
+        "explanation": explained.explanation,
+        "needed_evidence": explained.needed_evidence,
+        "check": explained.check,
     }
 
 

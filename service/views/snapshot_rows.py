@@ -1,7 +1,7 @@
 """A snapshot as flat rows of plain values, absent ones as None: what JSON documents are made of.
 
-The names are a contract with scripts: they may be added to, never changed. Whoever shows one page
-names the rows of that page, and no others are built.
+The names are a contract with scripts: they may be added to, never changed. A caller
+that shows one page passes the rows of that page, and no others are built.
 """
 
 from __future__ import annotations
@@ -80,10 +80,10 @@ def group_rows(snapshot: Snapshot) -> list[Row]:
 def time_lag_rows(lags: TimeLags | None, places: Int64s) -> list[Row]:
     """Return the time lags of the commits at `places`; without `lags` all of them are absent.
 
-    `..._at_least_seconds` is a lower bound where a commit is older than what is remembered.
+    `..._at_least_seconds` is a lower bound, where a commit is older than the remembered ends.
     """
     return [
-        {name: value for told in both for name, value in told.items()}
+        {name: value for lag_row in both for name, value in lag_row.items()}
         for both in zip(
             _time_lags("read_committed", None if lags is None else lags.read_committed, places),
             _time_lags("read_uncommitted", None if lags is None else lags.read_uncommitted, places),
@@ -158,7 +158,7 @@ def broker_row(broker: Broker) -> Row:
 
 
 def gap_row(gap: Gap) -> Row:
-    """Return what could not be seen, and why."""
+    """Return what could not be observed, and why."""
     return {
         "what": gap.what,
         "why": gap.why,
@@ -196,18 +196,18 @@ def _lists(ragged: Ragged, rows: Int64s) -> list[list[int] | None]:
 
 
 def _replica_ends(snapshot: Snapshot, rows: Int64s) -> list[dict[str, int | None] | None]:
-    """Return broker id -> log end offset per row; None where followers were not asked."""
+    """Return broker id -> log end offset per row; None where followers were not queried."""
     replicas, ends = snapshot.partitions.replicas, snapshot.offsets.replica_log_end_offsets
-    asked = (snapshot.followed[rows] & replicas.valid[rows]).tolist()
+    is_followed = (snapshot.followed[rows] & replicas.valid[rows]).tolist()
     return [
         _ends_of_row(replicas, ends, row) if is_queried else None
-        for row, is_queried in zip(rows.tolist(), asked, strict=True)
+        for row, is_queried in zip(rows.tolist(), is_followed, strict=True)
     ]
 
 
 def _ends_of_row(replicas: Ragged, ends: Column, row: int) -> dict[str, int | None]:
     own = slice(int(replicas.starts[row]), int(replicas.starts[row + 1]))
     values = zip(ends.values[own].tolist(), ends.valid[own].tolist(), strict=True)
-    known = [value if is_known else None for value, is_known in values]
+    offsets = [value if is_known else None for value, is_known in values]
     brokers = replicas.values[own].tolist()
-    return {str(broker): end for broker, end in zip(brokers, known, strict=True)}
+    return {str(broker): end for broker, end in zip(brokers, offsets, strict=True)}

@@ -1,5 +1,4 @@
-"""Open transactions as flat rows of plain values, absent ones as None: for JSON, HTTP and command
-line alike.
+"""Open transactions as flat rows of plain values, absent ones as None: for JSON, HTTP and the CLI.
 
 The names are a contract with scripts: they may be added to, never changed.
 """
@@ -20,7 +19,7 @@ PLACES_SHOWN: Final = 100  # partitions of one transaction
 GAPS_SHOWN: Final = 100
 
 
-def transaction_row(found: Listing, entry: ListedTransaction) -> Row:
+def transaction_row(listing: Listing, entry: ListedTransaction) -> Row:
     """Return one entry of the list, with the first of its partitions and of the groups there."""
     return {
         "class": str(entry.class_),
@@ -34,17 +33,17 @@ def transaction_row(found: Listing, entry: ListedTransaction) -> Row:
         "timeout_ms": _ms(entry.timeout),
         "started_at": _text(entry.started_at),
         "first_seen_at": _text(entry.first_seen_at),
-        "running_ms": _ms(entry.running(found.view.now)),
+        "running_ms": _ms(entry.running(listing.view.now)),
         "partition_count": entry.partition_count,
-        "partitions": [place_row(found, place) for place in entry.places[:PLACES_SHOWN]],
+        "partitions": [place_row(listing, place) for place in entry.places[:PLACES_SHOWN]],
         "next_step": next_step(entry.class_, entry.unknown_reason),
         "repair": entry.repair,
     }
 
 
-def place_row(found: Listing, place: Place) -> Row:
+def place_row(listing: Listing, place: Place) -> Row:
     """Return one partition of a transaction."""
-    producer, groups = place.producer, found.blocked_by(place)
+    producer, groups = place.producer, listing.blocked_by(place)
     last = None if producer is None else producer.last_record_at
     return {
         "topic": place.name.topic,
@@ -64,15 +63,15 @@ def place_row(found: Listing, place: Place) -> Row:
     }
 
 
-def completeness_row(found: Listing) -> Row:
-    """Return whether a list is whole, and what is known to be missing if it is not."""
+def completeness_row(listing: Listing) -> Row:
+    """Return whether a list is complete, and the gaps if it is not."""
     return {
-        "complete": found.is_complete,
-        "all_coordinators_answered": found.all_coordinators_answered,
-        "transactional_id_visibility": str(found.visibility),
-        "partitions_not_queried": found.partitions_not_queried,
-        "gap_count": len(found.gaps),
-        "gaps": [gap_row(gap) for gap in found.gaps[:GAPS_SHOWN]],
+        "complete": listing.is_complete,
+        "all_coordinators_answered": listing.all_coordinators_answered,
+        "transactional_id_visibility": str(listing.visibility),
+        "partitions_not_queried": listing.partitions_not_queried,
+        "gap_count": len(listing.gaps),
+        "gaps": [gap_row(gap) for gap in listing.gaps[:GAPS_SHOWN]],
     }
 
 

@@ -1,1 +1,1 @@
-"""The nightly job on Spark: what is usual for every series, learnt from the day before."""
+"""The nightly job on Spark: baselines of every series, learnt from the day before."""

@@ -1,8 +1,8 @@
-"""Makes nights in order: `python -m spark.jobs.nightly --history URL --zone ZONE DAY...`.
+"""Makes baseline runs in order: `python -m spark.jobs.nightly --history URL --zone ZONE DAY...`.
 
-One session for all of them, started only if there is something to make: a run whose inputs are those
-of a run that is there is that run. Ends with 0, or with 1 after saying why. It must be ended from
-outside if it takes too long; whatever it leaves unfinished is no run.
+One session for all of them, started only if a run has to be made: one with the same inputs as an existing
+run is that run. Ends with 0, or with 1 after reporting why. The caller must end it if it takes too long;
+files that it leaves unfinished do not count as a run.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from spark.bucket import BucketOutcome
 from spark.causes import why
 from spark.inputs import RunInputs, buckets_of, inputs_of
 from spark.places import Place
-from spark.reporting import progress, tell
+from spark.reporting import progress, report
 from spark.runs import RUNS, days_of, is_whole, keep_only, last_run, read_run, remove_older
 from spark.session import open_session
-from spark.transforms import buckets, made
+from spark.transforms import buckets, make_buckets
 
 TASK_BYTES: Final = 8 << 20  # of input: less is not worth a task of its own
 
 
 class RunFailedError(Exception):
-    """A night could not be made; its text is one line for a person."""
+    """A baseline run failed; the text is one line for a person."""
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Spark:
     started_in: float = 0.0  # seconds
 
     def session(self) -> SparkSession:
-        """Return it.
+        """Return the session.
 
         Raises:
             RunFailedError: it does not start.
@@ -60,28 +60,28 @@ class Spark:
             try:
                 self._session = open_session(self.master, self.conf, self.py_files)
             except Exception as exc:  # Spark, Py4J, Java and the system each fail in their own way
-                told = f"Spark does not start on {self.master}: {why(exc)}"
-                raise RunFailedError(told) from exc
+                message = f"Spark does not start on {self.master}: {why(exc)}"
+                raise RunFailedError(message) from exc
             self.started_in = time.perf_counter() - begun
         return self._session
 
     def stop(self) -> None:
-        """End it, if it was started and still can be ended."""
+        """Stop the session, if it was started and still can be stopped."""
         if self._session is not None:
             with suppress(Exception):  # it may be gone, which is as good
                 self._session.stop()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Make the nights that the arguments name."""
+    """Make the baseline runs of the days in the arguments."""
     options = _options().parse_args(arguments)
-    signal.signal(signal.SIGTERM, _terminated)
-    conf = dict(one.split("=", 1) for one in options.conf)
+    signal.signal(signal.SIGTERM, _terminate)
+    conf = dict(setting.split("=", 1) for setting in options.conf)
     spark = Spark(master=options.master, conf=conf, py_files=options.py_files)
     try:
         make_runs(spark, options.history, options.zone, sorted(options.days), options.keep)
     except (RunFailedError, OSError) as exc:
-        tell("failed", why=str(exc))
+        report("failed", why=str(exc))
         return 1
     finally:
         spark.stop()
@@ -89,56 +89,56 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def make_runs(spark: Spark, history: str, zone: str, days: Sequence[date], keep: int) -> None:
-    """Make each night from the one before, and remove runs that are no longer needed.
+    """Make each baseline run from the one before, and remove runs that are no longer needed.
 
     Raises:
-        RunFailedError: one could not be made; those before it are there.
+        RunFailedError: one failed; those before it are complete.
         OSError: the history cannot be read or written.
     """
     place = Place(history)
     count = buckets_of(place)
     for day in days:
         begun = time.perf_counter()
-        make_run(spark, place, _night(place, day, zone, count), begun)
-        # Days after it may have runs, and go on from it when their turn comes.
-        remove_older(place, [one for one in days_of(place, RUNS) if one <= day], keep)
+        make_run(spark, place, _inputs_of_day(place, day, zone, count), begun)
+        # Later days may have runs, which are made again from this one in their turn.
+        remove_older(place, [older for older in days_of(place, RUNS) if older <= day], keep)
 
 
-def make_run(spark: Spark, place: Place, night: RunInputs, begun: float) -> BaselineRun:
-    """Make a night's run, or find that it is there; `begun` is when its inputs were observed.
+def make_run(spark: Spark, place: Place, inputs: RunInputs, begun: float) -> BaselineRun:
+    """Make a baseline run, or find that it exists; `begun` is when reading its inputs began.
 
     Raises:
-        RunFailedError: a task failed, or the run to go on from is damaged.
+        RunFailedError: a task failed, or the previous run is damaged.
         OSError: the history cannot be read or written.
     """
     planned = time.perf_counter()
-    there = _made_before(place, night)
+    there = _find_run(place, inputs)
     if there is not None:
         keep_only(place, there)
-        _tell_night(there, is_new=False, seconds={})
+        _report_run(there, is_new=False, seconds={})
         return there
     session = spark.session()
     since = time.perf_counter()
-    told = _made(session, place, night)
+    outcomes = _run_tasks(session, place, inputs)
     run = BaselineRun(
-        id=night.id,
-        day=night.day,
-        zone=night.zone,
-        previous=None if night.previous is None else night.previous.digest,
-        buckets=tuple(one.run for one in told if one.run is not None),
+        id=inputs.id,
+        day=inputs.day,
+        zone=inputs.zone,
+        previous=None if inputs.previous is None else inputs.previous.digest,
+        buckets=tuple(outcome.run for outcome in outcomes if outcome.run is not None),
     )
     place.write(f"{run_folder(run.day, run.id)}/{RUN_FILE}", run.to_json().encode())
     keep_only(place, run)
     now = time.perf_counter()
-    stages = _summed(told)
+    stages = _sum_stages(outcomes)
     stages |= {"inputs": planned - begun, "tasks": now - since, "all": now - begun}
     if spark.started_in:
         stages["start"], spark.started_in = spark.started_in, 0.0
-    _tell_night(run, is_new=True, seconds=stages)
+    _report_run(run, is_new=True, seconds=stages)
     return run
 
 
-def _night(place: Place, day: date, zone: str, count: int) -> RunInputs:
+def _inputs_of_day(place: Place, day: date, zone: str, count: int) -> RunInputs:
     before = last_run(place, day)
     return RunInputs(
         history=place.url,
@@ -150,55 +150,57 @@ def _night(place: Place, day: date, zone: str, count: int) -> RunInputs:
     )
 
 
-def _made_before(place: Place, night: RunInputs) -> BaselineRun | None:
-    kept = read_run(place, night.day, night.id)
-    return kept.run if kept is not None and is_whole(place, kept.run) else None
+def _find_run(place: Place, inputs: RunInputs) -> BaselineRun | None:
+    stored = read_run(place, inputs.day, inputs.id)
+    return stored.run if stored is not None and is_whole(place, stored.run) else None
 
 
-def _made(session: SparkSession, place: Place, night: RunInputs) -> list[BucketOutcome]:
+def _run_tasks(session: SparkSession, place: Place, inputs: RunInputs) -> list[BucketOutcome]:
     context = session.sparkContext
-    size = sum(place.files.get_file_info(place.path(name)).size or 0 for name in night.inputs)
-    if night.previous is not None:
-        folder = run_folder(night.previous.day, night.previous.id)
-        size += sum(one.size for one in place.listed(folder))
+    size = sum(place.files.get_file_info(place.path(name)).size or 0 for name in inputs.inputs)
+    if inputs.previous is not None:
+        folder = run_folder(inputs.previous.day, inputs.previous.id)
+        size += sum(file.size for file in place.listed(folder))
     tasks = max(context.defaultParallelism, size // TASK_BYTES)
-    every = buckets(session, night.buckets, tasks)
+    every = buckets(session, inputs.buckets, tasks)
     try:
-        with progress(context, night.day.isoformat()):
-            rows = made(every, night).collect()
+        with progress(context, inputs.day.isoformat()):
+            rows = make_buckets(every, inputs).collect()
     except PySparkException as exc:
-        raise RunFailedError(f"the night of {night.day} failed: {why(exc)}") from exc
+        raise RunFailedError(f"the baseline run of {inputs.day} failed: {why(exc)}") from exc
     except Exception as exc:  # the JVM is gone: Py4J has a family of its own for each way to go
-        raise RunFailedError(f"Spark broke off the night of {night.day}: {why(exc)}") from exc
-    told = [
+        raise RunFailedError(
+            f"Spark broke off the baseline run of {inputs.day}: {why(exc)}"
+        ) from exc
+    outcomes = [
         BucketOutcome.from_json(row["outcome"])
         for row in sorted(rows, key=lambda row: row["bucket"])
     ]
-    broken = next((one.broken for one in told if one.broken is not None), None)
-    if broken is not None and night.previous is not None:
-        day = night.previous.day
+    broken = next((outcome.broken for outcome in outcomes if outcome.broken is not None), None)
+    if broken is not None and inputs.previous is not None:
+        day = inputs.previous.day
         raise RunFailedError(
-            f"the run of {day} is damaged, and the night of {night.day} goes on from it: make it "
+            f"the run of {day} is damaged, and that of {inputs.day} continues it: make it "
             f"again with `tidemark nightly run --date {day}` ({broken})"
         )
-    if len(told) != night.buckets:
+    if len(outcomes) != inputs.buckets:
         raise RunFailedError(
-            f"the night of {night.day} made {len(told)} of {night.buckets} buckets"
+            f"the baseline run of {inputs.day} made {len(outcomes)} of {inputs.buckets} buckets"
         )
-    return told
+    return outcomes
 
 
-def _summed(told: Sequence[BucketOutcome]) -> dict[str, float]:
+def _sum_stages(outcomes: Sequence[BucketOutcome]) -> dict[str, float]:
     """Return seconds by stage, over all tasks."""
     stages: dict[str, float] = {}
-    for one in told:
-        for stage, seconds in one.seconds.items():
+    for outcome in outcomes:
+        for stage, seconds in outcome.seconds.items():
             stages[stage] = stages.get(stage, 0.0) + seconds
     return stages
 
 
-def _tell_night(run: BaselineRun, *, is_new: bool, seconds: Mapping[str, float]) -> None:
-    tell(
+def _report_run(run: BaselineRun, *, is_new: bool, seconds: Mapping[str, float]) -> None:
+    report(
         "night",
         day=run.day.isoformat(),
         run=run.id,
@@ -206,12 +208,12 @@ def _tell_night(run: BaselineRun, *, is_new: bool, seconds: Mapping[str, float])
         is_new=is_new,
         series=run.series,
         outcomes=run.outcomes,
-        damaged={one.bucket: one.damaged for one in run.damaged},
-        seconds={name: round(one, 3) for name, one in seconds.items()},
+        damaged={bucket.bucket: bucket.damaged for bucket in run.damaged},
+        seconds={name: round(value, 3) for name, value in seconds.items()},
     )
 
 
-def _terminated(*_: object) -> NoReturn:
+def _terminate(*_: object) -> NoReturn:
     sys.exit(128 + signal.SIGTERM)
 
 

@@ -53,6 +53,6 @@ def weeks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def made(weeks: Path, spark: Spark) -> Path:
-    """Return the history with the runs of all of its nights; nobody changes it."""
+    """Return the history with the baseline runs of all of its days; nobody changes it."""
     make_runs(spark, str(weeks), ZONE, [day_at(one) for one in range(DAYS)], DAYS_KEPT)
     return weeks

@@ -1,4 +1,4 @@
-"""The night as one would write it down: one series at a time, sample by sample, without Spark."""
+"""The baseline run as one would write it down: one series at a time, sample by sample, without Spark."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rules.baseline.settings import BaselineSettings
 from rules.baseline.state import StateBlock
 
 
-def plain_nights(
+def plain_runs(
     path: Path, days: list[date], zone: str
 ) -> dict[int, tuple[StateBlock, BaselineBlock]]:
     """Return state and baseline of every series after the last day."""

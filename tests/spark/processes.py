@@ -44,9 +44,9 @@ def order(
     )
 
 
-def run(wanted: SparkOrder) -> list[Mapping[str, Any]]:
-    """Run the job to its end; return the nights that it told of."""
-    return [told for told in run_job(wanted, os.environ) if told["event"] == "night"]
+def run(order: SparkOrder) -> list[Mapping[str, Any]]:
+    """Run the job to its end; return the events of its baseline runs."""
+    return [event for event in run_job(order, os.environ) if event["event"] == "night"]
 
 
 def family(pid: int) -> list[psutil.Process]:

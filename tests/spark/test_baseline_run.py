@@ -1,4 +1,4 @@
-"""What Spark makes of a night is what the core makes of each series, however it is spread."""
+"""A baseline run on Spark equals what the core makes of each series, however it is spread."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from spark.jobs.nightly import Spark, make_runs
 from spark.places import Place
 from spark.runs import last_run, run_of
 from spark.schemas import PUBLISHED, REMEMBERED, RUN
-from spark.transforms import buckets
-from spark.transforms import made as mapped
-from tests.spark.plain import plain_nights
+from spark.transforms import buckets, make_buckets
+from tests.spark.plain import plain_runs
 from tests.spark.weeks import BUCKETS, DAYS, SERIES, ZONE, day_at, files_of_runs, make_weeks
 
 ALL = [day_at(one) for one in range(DAYS)]
@@ -41,7 +40,7 @@ def rows_of(path: Path, place: int) -> dict[int, dict[str, object]]:
 
 
 def test_spark_makes_what_the_core_makes_of_each_series_alone(made: Path) -> None:
-    plain = plain_nights(made, ALL, ZONE)
+    plain = plain_runs(made, ALL, ZONE)
     rows = rows_of(made, DAYS - 1)
     assert len(rows) == SERIES
     assert rows.keys() == {series for series, (_, one) in plain.items() if one.is_kept[0]}
@@ -78,7 +77,7 @@ def test_series_of_a_run_are_in_order(made: Path) -> None:
         assert {one % BUCKETS for one in ids} == {int(file.stem[-3:])}
 
 
-def test_nights_that_are_made_again_change_nothing(made: Path, spark: Spark) -> None:
+def test_baseline_runs_that_are_made_again_change_nothing(made: Path, spark: Spark) -> None:
     before = files_of_runs(made)
     make_runs(spark, str(made), ZONE, ALL, 10)
     assert files_of_runs(made) == before
@@ -94,7 +93,7 @@ def test_the_number_of_tasks_makes_no_difference(
     last = run_at(made, DAYS - 1)
     shutil.rmtree(copy / "runs" / f"day={ALL[-1].isoformat()}")
     before = last_run(place, ALL[-1])
-    night = RunInputs(
+    inputs = RunInputs(
         history=str(copy),
         day=ALL[-1],
         zone=ZONE,
@@ -102,9 +101,9 @@ def test_the_number_of_tasks_makes_no_difference(
         previous=before.run if before else None,
         inputs=inputs_of(place, ALL[-1], BUCKETS),
     )
-    assert night.id == last.id
-    rows = mapped(buckets(spark.session(), BUCKETS, tasks), night).collect()
-    told = [BucketOutcome.from_json(row["told"]).run for row in rows]
+    assert inputs.id == last.id
+    rows = make_buckets(buckets(spark.session(), BUCKETS, tasks), inputs).collect()
+    told = [BucketOutcome.from_json(row["outcome"]).run for row in rows]
     assert sorted(told, key=str) == sorted(last.buckets, key=str)
 
 

@@ -26,7 +26,7 @@ NOTHING_SEEN = {"no_data", "sparse"}  # what was sparse stays so
 
 @pytest.fixture
 def without_last(made: Path, tmp_path: Path) -> Path:
-    """Return a history whose last night is missing."""
+    """Return a history whose last baseline run is missing."""
     copy = tmp_path / "history"
     shutil.copytree(made, copy)
     shutil.rmtree(copy / "runs" / f"day={day_at(LAST).isoformat()}")
@@ -79,7 +79,7 @@ def test_what_fails_to_be_read_once_is_no_damage(
     before = last_run(place, day_at(LAST))
     assert whole is not None
     assert before is not None
-    night = RunInputs(
+    inputs = RunInputs(
         history=str(without_last),
         day=day_at(LAST),
         zone=ZONE,
@@ -88,7 +88,7 @@ def test_what_fails_to_be_read_once_is_no_damage(
         inputs=inputs_of(place, day_at(LAST), BUCKETS),
     )
     failed = fail_once(monkeypatch)
-    assert make_bucket(night, BUCKET).run == in_bucket(whole.run)
+    assert make_bucket(inputs, BUCKET).run == in_bucket(whole.run)
     assert failed
 
 
@@ -120,7 +120,7 @@ def test_a_mended_file_makes_another_run_that_replaces_the_first(
     assert files_of_runs(without_last) == files_of_runs(made)
 
 
-def test_a_night_does_not_go_on_from_states_that_are_damaged(
+def test_a_baseline_run_does_not_go_on_from_states_that_are_damaged(
     without_last: Path, spark: Spark
 ) -> None:
     before = run_of(Place(str(without_last)), day_at(LAST - 1))
@@ -145,7 +145,7 @@ def test_a_run_that_is_damaged_is_made_again(
     assert files_of_runs(copy) == files_of_runs(made)
 
 
-def test_nights_before_those_that_are_kept_are_made_again_from_the_beginning(
+def test_baseline_runs_before_those_that_are_kept_are_made_again_from_the_beginning(
     made: Path, tmp_path: Path, spark: Spark
 ) -> None:
     copy = tmp_path / "history"
@@ -157,7 +157,9 @@ def test_nights_before_those_that_are_kept_are_made_again_from_the_beginning(
     assert files_of_runs(copy) == kept
 
 
-def test_a_night_does_not_go_on_without_a_file_of_states(without_last: Path, spark: Spark) -> None:
+def test_a_baseline_run_does_not_go_on_without_a_file_of_states(
+    without_last: Path, spark: Spark
+) -> None:
     before = run_of(Place(str(without_last)), day_at(LAST - 1))
     assert before is not None
     (without_last / run_folder(before.run.day, before.run.id) / bucket_file(BUCKET)).unlink()
@@ -165,7 +167,9 @@ def test_a_night_does_not_go_on_without_a_file_of_states(without_last: Path, spa
         make_last(spark, without_last)
 
 
-def test_what_a_killed_night_left_is_removed(without_last: Path, made: Path, spark: Spark) -> None:
+def test_what_a_killed_baseline_run_left_is_removed(
+    without_last: Path, made: Path, spark: Spark
+) -> None:
     run = run_of(Place(str(made)), day_at(LAST))
     assert run is not None
     folder = without_last / run_folder(run.run.day, run.run.id)

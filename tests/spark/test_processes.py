@@ -43,8 +43,8 @@ def fresh(tmp_path: Path) -> Path:
 
 
 def test_one_core_makes_the_same_files_as_two(made: Path, fresh: Path, tmp_path: Path) -> None:
-    nights = run(order(fresh, tmp_path / "scratch", master="local[1]"))
-    assert [one["is_new"] for one in nights] == [True] * DAYS
+    runs = run(order(fresh, tmp_path / "scratch", master="local[1]"))
+    assert [one["is_new"] for one in runs] == [True] * DAYS
     assert files_of_runs(fresh) == files_of_runs(made)
 
 
@@ -56,15 +56,13 @@ def test_a_cluster_makes_the_same_files(made: Path, fresh: Path, tmp_path: Path)
     }
     (tmp_path / "cluster").mkdir()
     with cluster(tmp_path / "cluster") as master:
-        nights = run(
-            order(fresh, tmp_path / "scratch", master=master, conf=small, days=ALL_DAYS[:2])
-        )
-    assert len(nights) == 2
+        runs = run(order(fresh, tmp_path / "scratch", master=master, conf=small, days=ALL_DAYS[:2]))
+    assert len(runs) == 2
     assert files_of_runs(fresh).items() <= files_of_runs(made).items()
 
 
 @pytest.mark.timeout(60 + 60 * KILLS)
-def test_a_night_that_is_killed_is_made_the_same_by_the_next_try(
+def test_a_baseline_run_that_is_killed_is_made_the_same_by_the_next_try(
     made: Path, fresh: Path, tmp_path: Path
 ) -> None:
     """Kill everything at random points: what is complete by then is right, the rest is made anew."""
@@ -122,7 +120,7 @@ def _begun(runs: Path) -> set[Path]:
     return set(runs.rglob("*bucket=*"))
 
 
-def test_a_night_that_takes_too_long_is_ended_with_all_that_it_started(
+def test_a_baseline_run_that_takes_too_long_is_ended_with_all_that_it_started(
     fresh: Path, tmp_path: Path
 ) -> None:
     own = {one.pid for one in family(os.getpid())}

@@ -1,4 +1,4 @@
-"""The whole run: missed nights in order, masks of each, the last one published, also at a later try."""
+"""The whole command: missed baseline runs in order, masks of each, the last one published, also at a later try."""
 
 from __future__ import annotations
 
@@ -67,7 +67,9 @@ def make(path: Path, store: Store, told: list[JsonObject]) -> CompletedRuns:
     return run_missing(order(path), store, lambda: NOW, told.append)
 
 
-def test_nights_are_made_in_order_and_published_when_the_database_is_back(tmp_path: Path) -> None:
+def test_baseline_runs_are_made_in_order_and_published_when_the_database_is_back(
+    tmp_path: Path,
+) -> None:
     make_weeks(tmp_path / "history")
     store, told = Store(is_away=True), list[JsonObject]()
     with pytest.raises(StoreError, match="lost"):
@@ -77,7 +79,7 @@ def test_nights_are_made_in_order_and_published_when_the_database_is_back(tmp_pa
     assert [end - begin for _, begin, end in store.queries][2].total_seconds() == 23 * 3600
     store.is_away = False
     done = make(tmp_path, store, told)
-    assert done.nights == []
+    assert done.runs == []
     assert [one.day for one in store.published] == [day_at(DAYS - 1)]
     assert told[-1]["event"] == "published"
     kept = sorted(one.name for one in (tmp_path / "history" / "runs").iterdir())

@@ -1,4 +1,4 @@
-"""What the night's own settings of Spark do in the processes of tasks."""
+"""What our own settings of Spark do in the processes of tasks."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The night: which runs are missing, the Spark job that makes them, and what surrounds it."""
+"""The baseline run: which days are missing, the Spark job that makes them, masks and publishing."""

@@ -1,8 +1,8 @@
-"""One `tidemark nightly run` at a time on a history: two would remove each other's files.
+"""One `tidemark nightly run` at a time on a history: two at once would remove each other's files.
 
-`tidemark sandbox history` removes and writes whole days, so it is alone too.
+`tidemark sandbox history` removes and writes whole days, so it takes the lock too.
 
-The lock goes with the process, however it ends. A history in an object store has none: nothing keeps
+The lock ends with the process, however that ends. A history in an object store has none: nothing keeps
 two machines from working on it at once.
 """
 
@@ -31,15 +31,15 @@ def alone(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / LOCK).open("a", encoding="ascii")
     except OSError as exc:
-        told = f"{folder} cannot be written: {(exc.strerror or str(exc)).lower()}"
-        raise StoreError(told, retryable=False) from exc
+        message = f"{folder} cannot be written: {(exc.strerror or str(exc)).lower()}"
+        raise StoreError(message, retryable=False) from exc
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as exc:
-            told = (
+            message = (
                 f"another `tidemark nightly run` or `sandbox history` works in {folder}: "
                 "wait for its end"
             )
-            raise ConflictError(told) from exc
+            raise ConflictError(message) from exc
         yield

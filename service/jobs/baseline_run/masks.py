@@ -1,4 +1,4 @@
-"""Masks: what was measured while an alert was open is not learnt as usual.
+"""Masks: samples taken while an alert was open are excluded from baselines.
 
 `windows` come from `service.storage.baselines.alert_windows.alert_windows`. An alert that names
 neither a topic nor a group masks nothing.
@@ -32,7 +32,7 @@ Place = tuple[str | None, str | None, str | None]  # topic, partition, group
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MasksWritten:
-    """What was written for a day."""
+    """The masks that were written for a day."""
 
     alerts: int  # windows that were given
     series: int  # that have at least one
@@ -85,8 +85,8 @@ def _rows(windows: Sequence[AlertWindow], files: FileSystem, history: str) -> ND
     if not by_place:
         return np.empty((0, 3), np.int64)
     labels = read_labels(files, history)
-    parts = [_covered(labels, place, spans) for place, spans in by_place.items()]
-    return _merged(np.concatenate(parts))
+    parts = [_cover(labels, place, spans) for place, spans in by_place.items()]
+    return _merge(np.concatenate(parts))
 
 
 def _place(labels: Mapping[str, str]) -> Place:
@@ -98,7 +98,7 @@ def _milliseconds(window: AlertWindow) -> tuple[int, int]:
     return (window.begin - EPOCH) // MILLISECOND, -((EPOCH - window.end) // MILLISECOND)
 
 
-def _covered(
+def _cover(
     labels: SeriesLabels, place: Place, spans: Iterable[tuple[int, int]]
 ) -> NDArray[np.int64]:
     topic, partition, group = place
@@ -118,17 +118,17 @@ def _covered(
     return np.concatenate(parts)
 
 
-def _merged(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def _merge(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return windows sorted by series and begin; those of one series that touch are one."""
-    found: list[tuple[int, int, int]] = []
+    merged: list[tuple[int, int, int]] = []
     for series, begin, end in rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))].tolist():
         if begin >= end:
             continue
-        if found and found[-1][0] == series and begin <= found[-1][2]:
-            found[-1] = (series, found[-1][1], max(end, found[-1][2]))
+        if merged and merged[-1][0] == series and begin <= merged[-1][2]:
+            merged[-1] = (series, merged[-1][1], max(end, merged[-1][2]))
         else:
-            found.append((series, begin, end))
-    return np.array(found, np.int64).reshape(-1, 3)
+            merged.append((series, begin, end))
+    return np.array(merged, np.int64).reshape(-1, 3)
 
 
 def _write(files: FileSystem, path: str, rows: NDArray[np.int64]) -> None:

@@ -1,6 +1,6 @@
-"""What a nightly run tells while it works, as events and as lines for a person.
+"""Events of a baseline run, and their lines for a person.
 
-Events `progress` and `night` come from Spark's job as they are (`spark.reporting`); the others are ours.
+Events `progress` and `night` are passed on from the Spark job (`spark.reporting`); the others are our own.
 """
 
 from __future__ import annotations
@@ -13,44 +13,48 @@ from service.storage.baselines.publishing import Publishing
 JsonObject: TypeAlias = Mapping[str, Any]
 Reporter: TypeAlias = Callable[[JsonObject], None]
 
-# What became of a run, for a person.
+# The outcome of publishing a run, for a person.
 PUBLISHED: Final[Mapping[Publishing, str]] = {
     Publishing.PUBLISHED: "is in force: {series} series, loaded in {seconds:.1f} s",
-    Publishing.UNCHANGED: "was published before; which night is in force stays as it is",
-    Publishing.OLDER: "is not put in force: a later night was published before",
+    Publishing.UNCHANGED: "was published before; the run in force stays the same",
+    Publishing.OLDER: "is not put in force: the run of a later day was published before",
 }
 
 
-def line_of(told: JsonObject) -> str:
+def line_of(event: JsonObject) -> str:
     """Return an event as a line."""
-    match told["event"]:
+    match event["event"]:
         case "progress":
-            return f"night of {told['day']}: {told['done']} of {told['of']} tasks are done"
+            return (
+                f"baseline run of {event['day']}: {event['done']} of {event['of']} tasks are done"
+            )
         case "night":
-            return _night(told)
+            return _baseline_run_line(event)
         case "folded":
-            return _folded(told)
+            return _folded_line(event)
         case "skipped":
-            return f"{told['nights']} nights are too long ago and left out"
+            return f"{event['nights']} days are too long ago and left out"
         case "published":
-            became = PUBLISHED[Publishing(told["outcome"])].format(**told)
-            return f"run {told['run']} of {told['day']} {became}"
+            became = PUBLISHED[Publishing(event["outcome"])].format(**event)
+            return f"run {event['run']} of {event['day']} {became}"
         case _:
-            return str(told["why"])  # why nothing was to be done, or runs were removed
+            return str(event["why"])  # why there is nothing to do, or runs were removed
 
 
-def _folded(told: JsonObject) -> str:
-    line = f"folded the hours of {told['days']} days"
-    for file, why in told["damaged"].items():
+def _folded_line(event: JsonObject) -> str:
+    line = f"folded the hours of {event['days']} days"
+    for file, why in event["damaged"].items():
         line += f"; {file} is damaged and set aside: {why}"
     return line
 
 
-def _night(told: JsonObject) -> str:
-    outcomes = ", ".join(f"{count} {name}" for name, count in told["outcomes"].items())
-    line = f"night of {told['day']}: {told['series']} series ({outcomes}), run {told['run']}"
-    if not told["is_new"]:
+def _baseline_run_line(event: JsonObject) -> str:
+    outcomes = ", ".join(f"{count} {name}" for name, count in event["outcomes"].items())
+    line = (
+        f"baseline run of {event['day']}: {event['series']} series ({outcomes}), run {event['run']}"
+    )
+    if not event["is_new"]:
         return f"{line}, made before"
-    for bucket, why in told["damaged"].items():
+    for bucket, why in event["damaged"].items():
         line += f"; bucket {bucket} had a day without data, its file is damaged: {why}"
-    return f"{line}, in {told['seconds'].get('all', 0):.1f} s"
+    return f"{line}, in {event['seconds'].get('all', 0):.1f} s"

@@ -1,7 +1,7 @@
 """Everything that `tidemark nightly run` does, in order: plan, masks, Spark, publishing.
 
-Each step can be repeated: what broke off anywhere is done again by the next run, and until a run is
-published whole the one before it stays in force.
+Each step is idempotent: whatever was interrupted is done again by the next call, and until a run is
+published as a whole the one before it stays in force.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class BaselineRunStore(Protocol):
-    """The database, as far as a night needs it; both may raise StoreError."""
+    """The database, as far as a baseline run needs it; both methods may raise StoreError."""
 
     def windows(self, cluster: str, begin: datetime, end: datetime) -> Sequence[AlertWindow]:
         """Return when alerts were open, cut to [begin, end)."""
 
     def publish(self, place: RunPlace, cluster: str, now: datetime) -> Published:
-        """Load a run and make it the current one; again, it changes nothing."""
+        """Load a run and make it the current one; idempotent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NightlyOrder:
-    """What is asked for."""
+    """The options of `tidemark nightly run`."""
 
     history: str  # the folder of history, as a path or an address
     data_directory: Path
@@ -60,7 +60,7 @@ class NightlyOrder:
     timeout_seconds: float
     keep_days: int
     environment: Mapping[str, str]
-    day: date | None = None  # this night and those after it again; None: those that are missing
+    day: date | None = None  # make this day and later ones again; None: those that are missing
     settled: timedelta = timedelta(0)  # so long after midnight a day's samples are all there
     cluster: str | None = None  # that the folder has to be of; None: whatever it is of
     time_zone: str | None = None  # the same
@@ -68,7 +68,7 @@ class NightlyOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NightlyPlan:
-    """What a run would do."""
+    """What `tidemark nightly run` would do."""
 
     cluster: str
     zone: str
@@ -80,22 +80,22 @@ class NightlyPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompletedRuns:
-    """What a run has done."""
+    """What `tidemark nightly run` has done."""
 
-    nights: Sequence[JsonObject] = field(default_factory=tuple)  # as the job told of them, in order
+    runs: Sequence[JsonObject] = field(default_factory=tuple)  # events of the job, in order
     published: Published | None = None
     published_day: date | None = None
 
 
 def planned(order: NightlyOrder, now: datetime) -> NightlyPlan | None:
-    """Return what is to be done; None while there is no history at all.
+    """Return the plan; None while there is no history at all.
 
     Raises:
-        StoreError: history cannot be read, or is of another cluster or time zone.
-        ConflictError: the day that is asked for cannot be made.
+        StoreError: history cannot be read, or belongs to another cluster or time zone.
+        ConflictError: the requested day cannot be made.
     """
     place = _place(order)
-    with _reading(place):
+    with _store_errors(place):
         if place.find(HISTORY_FILE) is None:
             return None
         folder = open_folder(order.history)
@@ -123,108 +123,112 @@ def planned(order: NightlyOrder, now: datetime) -> NightlyPlan | None:
     )
 
 
-def _check(order: NightlyOrder, found: Described) -> None:
-    """Refuse a folder of another cluster or zone, and say what whoever runs the night can do."""
-    cluster = f"give --cluster {found.cluster}, or by --config the settings that `serve` has"
+def _check(order: NightlyOrder, described: Described) -> None:
+    """Reject a folder of another cluster or zone, and say how to fix that."""
+    cluster = f"give --cluster {described.cluster}, or by --config the settings that `serve` has"
     zone = (
         "give by --config the settings that `serve` has, or "
-        f"TIDEMARK_HISTORY__TIME_ZONE={found.time_zone}; another zone needs another history.url"
+        f"TIDEMARK_HISTORY__TIME_ZONE={described.time_zone}; another zone needs another history.url"
     )
-    for what, theirs, wanted, advice in (
-        ("is of the cluster", found.cluster, order.cluster, cluster),
-        ("has days of the time zone", found.time_zone, order.time_zone, zone),
+    for what, theirs, expected, advice in (
+        ("is of the cluster", described.cluster, order.cluster, cluster),
+        ("has days of the time zone", described.time_zone, order.time_zone, zone),
     ):
-        if wanted not in {None, theirs}:
-            told = f"history at {shown_url(order.history)} {what} {theirs}, not {wanted}: {advice}"
-            raise StoreError(told, retryable=False)
+        if expected not in {None, theirs}:
+            message = (
+                f"history at {shown_url(order.history)} {what} {theirs}, not {expected}: {advice}"
+            )
+            raise StoreError(message, retryable=False)
 
 
 def run_missing(
     order: NightlyOrder,
     store: BaselineRunStore,
     now: Callable[[], datetime],
-    tell: Reporter,
+    report: Reporter,
     fold: Callable[[datetime], Folded] | None = None,
 ) -> CompletedRuns:
-    """Make the nights that are missing, or that are asked for, and publish the last one.
+    """Make the baseline runs that are missing, or requested, and publish the last one.
 
     Args:
-        order: what is asked for.
-        store: where alerts are, and where what is usual is read.
+        order: the options.
+        store: source of alert windows, and where baselines are published.
         now: the wall clock.
-        tell: is given events as they happen, as `telling.line_of` describes them.
-        fold: brings history's hours into its days; None: they are there.
+        report: is called with each event as it happens; see `reporting.line_of`.
+        fold: folds the hours of history into its days; None: that is done already.
 
     Raises:
         StoreError: history cannot be read or written, or the database is away.
-        BaselineRunError: Spark failed; the nights before that are made.
-        ConflictError: another run is at work, or the day cannot be made.
+        BaselineRunError: Spark failed; the runs before that are complete.
+        ConflictError: another call is at work, or the day cannot be made.
     """
     place = _place(order)
-    with _alone(order, place):
-        found = planned(order, now())
-        if found is None:
-            tell({"event": "nothing", "why": f"there is no history yet at {shown_url(place.url)}"})
+    with _lock_out_others(order, place):
+        plan = planned(order, now())
+        if plan is None:
+            report(
+                {"event": "nothing", "why": f"there is no history yet at {shown_url(place.url)}"}
+            )
             return CompletedRuns()
         if fold is not None:
             folded = fold(now())
-            tell({"event": "folded", "days": len(folded.days), "damaged": dict(folded.damaged)})
-            found = planned(order, now()) or found
-        _remove_ahead(place, found, tell)
-        nights = _made(order, found, place, store, tell)
-        published, day = _published(place, found, store, now(), tell)
-        return CompletedRuns(nights=nights, published=published, published_day=day)
+            report({"event": "folded", "days": len(folded.days), "damaged": dict(folded.damaged)})
+            plan = planned(order, now()) or plan
+        _remove_ahead(place, plan, report)
+        runs = _make_runs(order, plan, place, store, report)
+        published, day = _publish(place, plan, store, now(), report)
+        return CompletedRuns(runs=runs, published=published, published_day=day)
 
 
-def _remove_ahead(place: Place, found: NightlyPlan, tell: Reporter) -> None:
-    """Remove runs of days that are not over: by a clock that was ahead, from a part of the day.
+def _remove_ahead(place: Place, plan: NightlyPlan, report: Reporter) -> None:
+    """Remove runs of days that are not over, made by a clock that was ahead from a part of the day.
 
-    Left there, such a run would be taken for the whole night as soon as its day is over.
+    Otherwise such a run would count as that of the whole day as soon as it is over.
     """
-    with _reading(place):
-        removed = remove_later(place, found.yesterday)
+    with _store_errors(place):
+        removed = remove_later(place, plan.yesterday)
     if removed:
         days = [day.isoformat() for day in removed]
         why = (
             f"removed runs of days that are not over, by a clock that was ahead: {', '.join(days)}"
         )
-        tell({"event": "removed", "days": days, "why": why})
+        report({"event": "removed", "days": days, "why": why})
 
 
-def _made(
+def _make_runs(
     order: NightlyOrder,
-    found: NightlyPlan,
+    plan: NightlyPlan,
     place: Place,
     store: BaselineRunStore,
-    tell: Reporter,
+    report: Reporter,
 ) -> list[JsonObject]:
-    plan = found.plan
-    if plan.skipped:
-        tell({"event": "skipped", "nights": plan.skipped})
-    if plan.is_empty:
-        tell({"event": "nothing", "why": "no night is missing"})
+    days_plan = plan.plan
+    if days_plan.skipped:
+        report({"event": "skipped", "nights": days_plan.skipped})
+    if days_plan.is_empty:
+        report({"event": "nothing", "why": "no baseline run is missing"})
         return []
-    for day in plan.nights:
-        _write_masks(place, found, day, store)
-    nights = []
+    for day in days_plan.days:
+        _write_masks(place, plan, day, store)
+    runs = []
     with _scratch(order.data_directory) as scratch:
-        for told in run_job(_spark_order(order, found, scratch), order.environment):
-            tell(told)
-            nights += [told] if told["event"] == "night" else []
-    return nights
+        for event in run_job(_spark_order(order, plan, scratch), order.environment):
+            report(event)
+            runs += [event] if event["event"] == "night" else []
+    return runs
 
 
-def _write_masks(place: Place, found: NightlyPlan, day: date, store: BaselineRunStore) -> None:
-    calendar = civil_day(day, found.zone)
+def _write_masks(place: Place, plan: NightlyPlan, day: date, store: BaselineRunStore) -> None:
+    calendar = civil_day(day, plan.zone)
     begin, end = (EPOCH + MILLISECOND * ms for ms in (calendar.start_ms, calendar.end_ms))
-    windows = store.windows(found.cluster, begin, end)
-    with _reading(place):
-        write_masks(windows, files=place.files, history=place.root, day=day, buckets=found.buckets)
+    windows = store.windows(plan.cluster, begin, end)
+    with _store_errors(place):
+        write_masks(windows, files=place.files, history=place.root, day=day, buckets=plan.buckets)
 
 
-def _spark_order(order: NightlyOrder, found: NightlyPlan, scratch: Path) -> SparkOrder:
-    days = [day.isoformat() for day in found.plan.nights]
-    options = ["--history", order.history, "--zone", found.zone, "--keep", str(order.keep_days)]
+def _spark_order(order: NightlyOrder, plan: NightlyPlan, scratch: Path) -> SparkOrder:
+    days = [day.isoformat() for day in plan.plan.days]
+    options = ["--history", order.history, "--zone", plan.zone, "--keep", str(order.keep_days)]
     return SparkOrder(
         master=order.master,
         conf=order.conf,
@@ -234,22 +238,22 @@ def _spark_order(order: NightlyOrder, found: NightlyPlan, scratch: Path) -> Spar
     )
 
 
-def _published(
+def _publish(
     place: Place,
-    found: NightlyPlan,
+    plan: NightlyPlan,
     store: BaselineRunStore,
     now: datetime,
-    tell: Reporter,
+    report: Reporter,
 ) -> tuple[Published | None, date | None]:
-    """Publish the last run, also one that an earlier try could not publish."""
-    with _reading(place):
+    """Publish the last run, also one that an earlier call could not publish."""
+    with _store_errors(place):
         last = last_run(place, date.max)
     if last is None:
         return None, None
     run = last.run
     where = RunPlace(files=place.files, history=place.root, day=run.day, run_id=run.id)
-    published = store.publish(where, found.cluster, now)
-    tell(
+    published = store.publish(where, plan.cluster, now)
+    report(
         {
             "event": "published",
             "day": run.day.isoformat(),
@@ -270,17 +274,17 @@ def _place(order: NightlyOrder) -> Place:
 
 
 @contextmanager
-def _reading(place: Place) -> Iterator[None]:
+def _store_errors(place: Place) -> Iterator[None]:
     try:
         yield
     except OSError as exc:
-        told = f"history at {shown_url(place.url)}: {exc}"
-        raise StoreError(told, retryable=True) from exc
+        message = f"history at {shown_url(place.url)}: {exc}"
+        raise StoreError(message, retryable=True) from exc
 
 
 @contextmanager
-def _alone(order: NightlyOrder, place: Place) -> Iterator[None]:
-    """Keep others from this history, where it is on this machine, and from this data directory."""
+def _lock_out_others(order: NightlyOrder, place: Place) -> Iterator[None]:
+    """Lock this history, if it is on this machine, and this data directory."""
     with ExitStack() as held:
         held.enter_context(alone(order.data_directory))
         here = Path(place.root)
@@ -291,7 +295,7 @@ def _alone(order: NightlyOrder, place: Place) -> Iterator[None]:
 
 @contextmanager
 def _scratch(data_directory: Path) -> Iterator[Path]:
-    """Give a folder for Spark's own files; those that killed runs left go now."""
+    """Give a folder for Spark's own files; those of killed runs are removed first."""
     every = data_directory / SCRATCH
     shutil.rmtree(every, ignore_errors=True)
     scratch = every / uuid4().hex

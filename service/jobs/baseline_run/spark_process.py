@@ -1,7 +1,7 @@
-"""Starts the Spark job as a process of its own, hears what it tells, and ends it in time.
+"""Starts the Spark job as a process of its own, reads its events, and ends it in time.
 
-Between us and the job is the guard of the scheduler, so that Spark's JVM and its Python workers
-end with the job: when its time is up, when somebody interrupts us, and when we are killed.
+Between this process and the job is the guard of the scheduler, so that Spark's JVM and its Python workers
+end with the job: at its timeout, at an interrupt, and when this process is killed.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from spark.causes import with_word_of_java
 
 ROOT: Final = Path(spark.__file__).parent.parent  # of the sources
 SHIPPED: Final = ("rules", "spark")  # what tasks import of ours
-PATIENCE_SECONDS: Final = 10.0  # for Spark, to end when it is asked to
+PATIENCE_SECONDS: Final = 10.0  # for Spark to end after SIGTERM
 GUARD_SECONDS: Final = 60.0  # for the guard, to end everything
 ERRORS: Final = "spark.err"
 KEPT_CHARACTERS: Final = 2000  # of what Spark wrote last
-# Another Spark's settings must not come in by the environment; what a cluster needs, conf tells.
+# Settings of another Spark must not come in by the environment; a cluster's settings belong in conf.
 FOREIGN: Final = ("SPARK_HOME", "PYSPARK_SUBMIT_ARGS", "SPARK_REMOTE", "SPARK_LOCAL_HOSTNAME")
 KILLED: Final = 128 + 9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkOrder:
-    """How the job is to be run."""
+    """How to run the job."""
 
     master: str
     conf: Mapping[str, str]
@@ -54,10 +54,10 @@ class SparkOrder:
 
 
 def run_job(order: SparkOrder, environment: Mapping[str, str]) -> Iterator[JsonObject]:
-    """Run the job to its end and yield what it tells, as `spark.reporting` describes it.
+    """Run the job to its end and yield its events, as `spark.reporting` describes them.
 
     Raises:
-        BaselineRunError: it failed, was killed, or took too long; whatever it had to end is ended.
+        BaselineRunError: it failed, was killed, or took too long; all of its processes are ended.
     """
     if (
         "JAVA_HOME" not in environment
@@ -68,16 +68,16 @@ def run_job(order: SparkOrder, environment: Mapping[str, str]) -> Iterator[JsonO
         )
     deadline = monotonic() + order.timeout_seconds
     try:
-        process = _started(order, environment)
+        process = _start(order, environment)
     except OSError as exc:
         raise BaselineRunError(f"Spark cannot be started: {exc}") from exc
     failed = ""
     try:
-        for told in _heard(process, deadline):
-            if told.get("event") == "failed":
-                failed = str(told.get("why"))
+        for event in _read_events(process, deadline):
+            if event.get("event") == "failed":
+                failed = str(event.get("why"))
             else:
-                yield told
+                yield event
         status = process.wait(GUARD_SECONDS)
     except TimeoutError as exc:
         late_evidence = (
@@ -87,10 +87,10 @@ def run_job(order: SparkOrder, environment: Mapping[str, str]) -> Iterator[JsonO
     finally:
         _end(process)
     if status:
-        raise BaselineRunError(_why(failed, status, order.scratch / ERRORS))
+        raise BaselineRunError(_describe_failure(failed, status, order.scratch / ERRORS))
 
 
-def _started(order: SparkOrder, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _start(order: SparkOrder, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     order.scratch.mkdir(parents=True, exist_ok=True)
     with (order.scratch / ERRORS).open("wb") as errors:
         return subprocess.Popen(
@@ -105,14 +105,14 @@ def _started(order: SparkOrder, environment: Mapping[str, str]) -> subprocess.Po
 
 def job_environment(order: SparkOrder, environment: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of the job, and so of Spark's JVM and its Python workers."""
-    kept = {name: value for name, value in environment.items() if name not in FOREIGN}
+    own = {name: value for name, value in environment.items() if name not in FOREIGN}
     paths = [str(ROOT), *filter(None, [environment.get("PYTHONPATH")])]
     java = [environment.get("JAVA_TOOL_OPTIONS"), f"-Djava.io.tmpdir={order.scratch}"]
     ours = {
         "PYTHONPATH": os.pathsep.join(paths),
         "PYSPARK_PYTHON": order.conf.get("spark.pyspark.python", sys.executable),
         "PYSPARK_DRIVER_PYTHON": sys.executable,
-        # What a killed Spark leaves lies where the next run removes it.
+        # Files of a killed Spark lie where the next run removes them.
         "SPARK_LOCAL_DIRS": str(order.scratch),
         "TMPDIR": str(order.scratch),
         "JAVA_TOOL_OPTIONS": " ".join(filter(None, java)),
@@ -121,11 +121,11 @@ def job_environment(order: SparkOrder, environment: Mapping[str, str]) -> dict[s
     if order.is_local or "//127.0.0.1" in order.master:
         ours["SPARK_LOCAL_IP"] = "127.0.0.1"
     quiet = {"SPARK_CONF_DIR": str(ROOT / "spark" / "conf")}  # an operator's own folder wins
-    return quiet | kept | ours
+    return quiet | own | ours
 
 
 def ship(scratch: Path) -> Path:
-    """Zip what tasks import of ours, for executors on other machines.
+    """Zip our modules that tasks import, for executors on other machines.
 
     Raises:
         OSError: it cannot be written.
@@ -150,8 +150,8 @@ def _words(order: SparkOrder) -> list[str]:
     ]
 
 
-def _heard(process: subprocess.Popen[bytes], deadline: float) -> Iterator[JsonObject]:
-    """Yield what the job writes, line by line, to its end; other lines than ours are left out."""
+def _read_events(process: subprocess.Popen[bytes], deadline: float) -> Iterator[JsonObject]:
+    """Yield the job's events until its end; other lines of its output are skipped."""
     if process.stdout is None:
         return
     waiting = b""
@@ -179,7 +179,7 @@ def _read(line: bytes) -> JsonObject | None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Have the guard end all; if it does not, kill it, and with it the job."""
+    """Have the guard end all processes; if it does not, kill it, and with it the job."""
     for stream in (process.stdin, process.stdout):
         if stream is not None:
             with suppress(OSError):
@@ -191,12 +191,12 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _why(failed: str, status: int, errors: Path) -> str:
+def _describe_failure(failed: str, status: int, errors: Path) -> str:
     written = errors.read_text("utf-8", "replace").strip()
-    return with_word_of_java(failed, written) if failed else _died(status, written)
+    return with_word_of_java(failed, written) if failed else _describe_death(status, written)
 
 
-def _died(status: int, written: str) -> str:
+def _describe_death(status: int, written: str) -> str:
     wrote = written[-KEPT_CHARACTERS:]
     last = next(iter(reversed(wrote.splitlines())), "")
     if status == KILLED:

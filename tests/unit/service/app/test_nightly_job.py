@@ -12,7 +12,7 @@ from service.scheduling.job import Command
 from service.settings import read_settings
 
 
-def test_the_night_is_started_by_options_that_its_command_has() -> None:
+def test_the_baseline_run_is_started_by_options_that_its_command_has() -> None:
     settings = read_settings({"TIDEMARK_SERVICE__DATA_DIR": "/data", "TIDEMARK_KAFKA__NAME": "c"})
     [job] = nightly_jobs(settings, Path("/etc/tidemark.toml"))
     assert isinstance(job.work, Command)

@@ -59,9 +59,9 @@ TOTALS_OF_A_DAY = SelfMetrics(
     open_findings={("log_stuck", Severity.CRITICAL): 2},
     store=StoreStats(is_up=True, waiting_rounds=7, lost_transitions=8, last_success=NOON),
     risk=RiskStats(
-        at_risk=500,
-        watched=400,
-        unseen=3,
+        observed=397,
+        unobserved=3,
+        unwatched=100,
         observations=86_400,
         took_seconds=0.25,
         requests=LIGHT_REQUESTS,

@@ -275,9 +275,9 @@ def job_samples(jobs: Sequence[JobStats]) -> Iterator[Sample]:
 def risk_samples(totals: SelfMetrics) -> Iterator[Sample]:
     risk = totals.risk
     if risk is not None:
-        yield "tidemark_risk_partitions", {}, risk.at_risk
-        yield "tidemark_risk_watched_partitions", {}, risk.watched
-        yield "tidemark_risk_unseen_partitions", {}, risk.unseen
+        yield "tidemark_at_risk_partitions", {"state": "observed"}, risk.observed
+        yield "tidemark_at_risk_partitions", {"state": "unobserved"}, risk.unobserved
+        yield "tidemark_at_risk_partitions", {"state": "unwatched"}, risk.unwatched
         yield "tidemark_at_risk_observations_total", {}, risk.observations
         yield "tidemark_at_risk_observation_duration_seconds", {}, risk.took_seconds
 

@@ -36,7 +36,7 @@ class Tail:
         self.is_closed = True
 
 
-def test_what_a_observation_gives_goes_into_the_round() -> None:
+def test_what_an_observation_gives_goes_into_the_round() -> None:
     tail = Tail()
     files = LogFiles(tail, ["kafka"])
     assert files.read("here") == Fed(sources=FOUND.sources, position="there", is_behind=True)

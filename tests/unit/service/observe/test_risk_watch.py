@@ -46,7 +46,7 @@ class Leaders:
         self.closed = 0
 
     def observe(self, targets: RiskTargets, *, seconds: float, now_us: int) -> AtRiskObservation:
-        """Observation once."""
+        """Observe once."""
         self.seconds.append(seconds)
         self.queries.append(targets.rows.tolist())
         self.meanwhile()
@@ -95,7 +95,7 @@ class Watched:
         self.watch.note(replace(seen, **change))  # type: ignore[arg-type]
 
     def observe(self, *, after: float = 1.0) -> None:
-        """Let time pass, and observation."""
+        """Let time pass, and observe."""
         self.uptime += after
         self.wall += timedelta(seconds=after)
         self.watch.observe_once()
@@ -119,7 +119,7 @@ def test_where_nothing_is_at_risk_nobody_is_asked() -> None:
     assert watched.leaders.queries == []
     assert watched.watch.take() is None
     assert watched.watch.stats() == RiskStats(
-        at_risk=0, watched=0, unseen=0, observations=0, took_seconds=None, requests={}
+        observed=0, unobserved=0, unwatched=0, observations=0, took_seconds=None, requests={}
     )
 
 
@@ -168,7 +168,7 @@ def test_observations_made_during_a_round_wait_for_the_one_after_it() -> None:
     assert watched.taken().high_watermark.to_list() == [110, 110]
 
 
-def test_a_observation_that_was_surpassed_by_the_round_it_fell_into_is_forgotten() -> None:
+def test_an_observation_that_was_surpassed_by_the_round_it_fell_into_is_forgotten() -> None:
     watched = Watched()
     watched.round(AT_RISK)
     watched.observe()
@@ -177,7 +177,7 @@ def test_a_observation_that_was_surpassed_by_the_round_it_fell_into_is_forgotten
     assert watched.taken().row.tolist() == [2]
 
 
-def test_a_round_that_ends_during_a_observation_moves_its_rows() -> None:
+def test_a_round_that_ends_during_an_observation_moves_its_rows() -> None:
     watched = Watched()
     watched.round(AT_RISK)
     grown = partitions({"audit": 1, "orders": 3}, isr=Ragged.of([(1, 2, 3)] * 3 + [(1,)]))
@@ -190,7 +190,7 @@ def test_a_round_that_ends_during_a_observation_moves_its_rows() -> None:
     assert watched.leaders.queries[-1] == [3]
 
 
-def test_a_high_watermark_that_unchanged_between_two_observations_stays_under_watch() -> None:
+def test_a_high_watermark_that_is_unchanged_between_two_observations_stays_under_watch() -> None:
     watched = Watched()
     watched.round(AT_RISK)
     watched.observe()
@@ -217,9 +217,9 @@ def test_the_stats_tell_what_is_not_seen_and_what_the_limit_leaves_out() -> None
     watched.leaders.meanwhile = takes_a_while
     watched.observe()
     assert watched.watch.stats() == RiskStats(
-        at_risk=2,
-        watched=1,
-        unseen=1,
+        observed=0,
+        unobserved=1,
+        unwatched=1,
         observations=1,
         took_seconds=0.25,
         requests={"ListOffsets": 3},
@@ -227,20 +227,38 @@ def test_the_stats_tell_what_is_not_seen_and_what_the_limit_leaves_out() -> None
     assert watched.watch.take() is None
     watched.round(QUIET)
     assert watched.watch.stats() == RiskStats(
-        at_risk=0,
-        watched=0,
-        unseen=0,
+        observed=0,
+        unobserved=0,
+        unwatched=0,
         observations=1,
         took_seconds=None,
         requests={"ListOffsets": 3},
     )
 
 
+def test_a_partition_counts_as_observed_only_once_an_observation_has_an_answer_of_it() -> None:
+    watched = Watched()
+    watched.round(AT_RISK)
+    assert counts_of(watched) == (0, 2, 0)
+    watched.leaders.unseen = {2}
+    watched.observe()
+    assert counts_of(watched) == (1, 1, 0)
+    # The next round moves the rows: the latest observation is of other ones, or of none.
+    grown = partitions({"audit": 1, "orders": 3}, isr=Ragged.of([(1,), (1,), (1, 2, 3), (1, 2)]))
+    watched.round(snapshot(partitions=grown))
+    assert counts_of(watched) == (1, 2, 0)
+
+
+def counts_of(watched: Watched) -> tuple[int, int, int]:
+    stats = watched.watch.stats()
+    return stats.observed, stats.unobserved, stats.unwatched
+
+
 @pytest.mark.parametrize(
     ("interval", "request_seconds", "expected"),
     [(1.0, 5.0, 0.8), (1.0, 0.5, 0.5), (60.0, 5.0, 5.0)],
 )
-def test_a_observation_is_over_before_the_next_is_due(
+def test_an_observation_is_over_before_the_next_is_due(
     interval: float, request_seconds: float, expected: float
 ) -> None:
     pace = RiskPace(interval_seconds=interval, request_seconds=request_seconds, max_partitions=2000)
@@ -315,14 +333,14 @@ def test_observations_begin_every_second_from_start_to_start() -> None:
     assert driven.run() == pytest.approx([0, 1, 2])
 
 
-def test_a_observation_that_takes_longer_is_followed_at_once_and_none_is_made_up_for() -> None:
+def test_an_observation_that_takes_longer_is_followed_at_once_and_none_is_made_up_for() -> None:
     driven = Driven(observations=3)
     driven.watch.note(AT_RISK)
     driven.takes = lambda number: 7.5 if number == 1 else 0.0
     assert driven.run() == pytest.approx([0, 7.5, 8.5])
 
 
-def test_a_observation_that_died_is_counted_and_the_next_one_is_made() -> None:
+def test_an_observation_that_died_is_counted_and_the_next_one_is_made() -> None:
     driven = Driven(observations=3)
     driven.watch.note(AT_RISK)
     driven.fails_in = {2}

@@ -19,7 +19,7 @@ from collectors.scrapes.answer import Samples
 from collectors.scrapes.endpoints import Endpoint, page_at
 from collectors.scrapes.listing import Listed
 from collectors.scrapes.scraping import Body
-from collectors.scrapes.selection import Series, wanted
+from collectors.scrapes.selection import Series, series_of
 from rules.facts.gap import GapCause
 from rules.facts.scrapes import EndpointKind, ScrapeFailure
 from service.observe.scrape_watch import AT_ONCE, FAILED_AT_ONCE, ScrapePace, ScrapeWatch
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 def counter(client_id: str = "payments") -> Series:
     labels = {"client_id": client_id, "topic": "orders"}
-    series = wanted("kafka_producer_topic_record_error_total", labels)
+    series = series_of("kafka_producer_topic_record_error_total", labels)
     assert series is not None
     return series
 
@@ -107,7 +107,7 @@ class Watched:
             monotonic=now,
             stop=self.stop,
             log=self.reported.log,
-            known=Listed(endpoints=endpoints, is_known=False),
+            listed=Listed(endpoints=endpoints, is_known=False),
             off_loop=self._off_loop,  # a thread and the loop's clock know nothing of each other
         )
 

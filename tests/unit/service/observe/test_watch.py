@@ -244,7 +244,7 @@ def test_what_was_seen_between_two_rounds_is_remembered_when_the_next_begins(
     assert observations_of(watcher).high_watermark.to_list() == [100, 130, 100]
 
 
-def test_a_observation_before_anything_is_remembered_is_none() -> None:
+def test_an_observation_before_anything_is_remembered_is_none() -> None:
     light = LightObservations()
     light.seen = (130, -1)
     watcher = watcher_of(Script({}), light_observations=light.take)

@@ -15,7 +15,7 @@ from service.observe.feeds import LogFeed
 from service.observe.watch import Watcher
 from service.rounds.latest import Latest, ServiceState
 from service.rounds.persistence import RoundWriter
-from service.rounds.pipeline import MadeRound, Pipeline, RiskPort
+from service.rounds.pipeline import Pipeline, RiskPort, RoundResult
 from tests.factories import (
     NOON,
     offsets,
@@ -66,9 +66,9 @@ class Service:
             endpoints=endpoints,
         )
 
-    def rounds(self, count: int | None = None) -> list[MadeRound]:
+    def rounds(self, count: int | None = None) -> list[RoundResult]:
         wanted = len(self.source.observations) if count is None else count
-        made: list[MadeRound] = []
+        made: list[RoundResult] = []
         for _ in range(wanted):
             self.source.pass_interval()
             made.append(self.pipeline.make_round())
@@ -97,5 +97,5 @@ def started(
     return made
 
 
-def steps(made: MadeRound) -> list[Step]:
+def steps(made: RoundResult) -> list[Step]:
     return [change.step for change in made.changes]

@@ -315,8 +315,8 @@ def test_a_defect_in_one_notification_keeps_no_other_from_being_told() -> None:
     settings = config(routes=(route("broken", continue_=True), route("pager")))
     duty = PagerDutyReceiver(name="broken", routing_key=Secret("0" * 32))
     watched = Watched(store, settings, attempt=guard)
-    telling = replace(watched.alerting._telling, receivers={"pager": pager, "broken": duty})  # noqa: SLF001
-    watched.alerting._telling = Halved(telling)  # type: ignore[assignment]  # noqa: SLF001
+    telling = replace(watched.alerting._context, receivers={"pager": pager, "broken": duty})  # noqa: SLF001
+    watched.alerting._context = Halved(telling)  # type: ignore[assignment]  # noqa: SLF001
     watched.round(0, {A: BREACH})
     watched.round(30, {A: BREACH})
     assert guard.failed == ["alerting: broken"]

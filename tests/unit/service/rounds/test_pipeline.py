@@ -55,7 +55,7 @@ def test_a_breach_opens_is_kept_shown_and_ends() -> None:
     ]
 
 
-def test_a_observation_tells_how_the_round_went() -> None:
+def test_an_observation_reports_how_the_round_went() -> None:
     service = started(MemoryStore(), QUIET, {"gaps": (gap(),)}, None)
     assert service.state.rounds == 0
     assert service.state.outcome is None

@@ -47,8 +47,13 @@ class Risk:
 
     def stats(self) -> RiskStats:
         """Say that so many partitions are at risk as there were rounds."""
-        told = len(self.reported)
-        return RiskStats(at_risk=told, watched=told, unseen=0, observations=7, took_seconds=None)
+        return RiskStats(
+            observed=len(self.reported),
+            unobserved=0,
+            unwatched=0,
+            observations=7,
+            took_seconds=None,
+        )
 
 
 # ------------------------------------------------------------------ rounds that die or hang
@@ -97,7 +102,7 @@ def test_rounds_go_on_after_one_that_died() -> None:
     assert after.state.is_current
 
 
-def test_a_observation_that_no_round_follows_is_not_current_for_ever() -> None:
+def test_an_observation_that_no_round_follows_is_not_current_for_ever() -> None:
     clock = Clock()
     latest = Latest(
         ServiceState(
@@ -140,24 +145,25 @@ def test_a_clock_that_is_set_moves_what_is_open_along() -> None:
     assert after.last_breach_at == before.last_breach_at + timedelta(days=2), "it did not expire"
 
 
-def test_every_observation_at_the_cluster_tells_what_is_at_risk_and_the_page_shows_how_it_goes() -> (
+def test_every_observation_at_the_cluster_says_what_is_at_risk_and_the_page_shows_how_it_goes() -> (
     None
 ):
     risk = Risk()
     service = Service(MemoryStore(), QUIET, QUIET, None, risk=risk)
-    for told in (1, 2, 2):
+    sample = 'tidemark_at_risk_partitions{cluster="default",state="observed"}'
+    for count in (1, 2, 2):
         service.rounds(1)
-        assert len(risk.reported) == told
-        assert f'tidemark_risk_partitions{{cluster="default"}} {told}' in service.page()
+        assert len(risk.reported) == count
+        assert f"{sample} {count}\n" in service.page()
     service.pipeline.note_died()
-    assert 'tidemark_risk_partitions{cluster="default"} 2' in service.page()
+    assert f"{sample} 2\n" in service.page()
     assert "tidemark_at_risk_observation_duration_seconds" not in service.page()
 
 
 def test_without_observations_between_rounds_nothing_is_told_of_them() -> None:
     service = Service(MemoryStore(), QUIET)
     service.rounds()
-    assert "tidemark_risk" not in service.page()
+    assert "tidemark_at_risk" not in service.page()
 
 
 def test_the_page_shows_how_reading_metrics_goes_also_when_the_cluster_is_away() -> None:

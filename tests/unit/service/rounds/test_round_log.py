@@ -46,7 +46,7 @@ def change(topic: str = "orders", **overrides: Any) -> Change:
 def told(*changes: Change, **shown: Any) -> RecordedLog:
     """Return what is logged of one round that was stored."""
     made = RecordedLog()
-    RoundLog(made.log).tell(
+    RoundLog(made.log).log_round(
         made_round(replace(service_state(), **{"persistence": STORED, **shown}), changes)
     )
     return made
@@ -144,7 +144,7 @@ def test_a_step_of_the_clock_and_a_late_memory_are_told() -> None:
     made = RecordedLog()
     late = made_round(replace(service_state(), persistence=STORED), was_loaded=True)
     stepped = replace(late.watched, clock_step=timedelta(minutes=-5))
-    RoundLog(made.log).tell(replace(late, watched=stepped))
+    RoundLog(made.log).log_round(replace(late, watched=stepped))
     assert made.of(Event.CLOCK_STEP) == [{"level": "warning", "seconds": -300.0}]
     assert made.of(Event.MEMORY_LOADED) == [{"level": "info", "open_findings": 0}]
 
@@ -156,7 +156,7 @@ def test_only_changes_of_how_storing_goes_are_told() -> None:
     rejected = PersistenceStatus(state=PersistenceState.REJECTED, error="read-only")
     unread = PersistenceStatus(error="connection refused")
     for status in (unread, unread, STORED, STORED, away, away, rejected, STORED):
-        log.tell(made_round(replace(service_state(), persistence=status)))
+        log.log_round(made_round(replace(service_state(), persistence=status)))
     assert [name for name in made.names if name != Event.ROUND] == [
         Event.MEMORY_AWAY,
         Event.STORE_BACK,
@@ -204,7 +204,7 @@ def test_a_source_of_log_lines_is_told_when_its_error_changes() -> None:
     log = RoundLog(made.log)
     for error in (None, "denied", "denied", "gone", None, None):
         shown = replace(service_state(), logs={"a": LogStats(error=error)}, persistence=STORED)
-        log.tell(made_round(shown))
+        log.log_round(made_round(shown))
     assert made.of(Event.LOG_SOURCE_AWAY) == [
         {"level": "warning", "source": "a", "why": why} for why in ("denied", "gone")
     ]

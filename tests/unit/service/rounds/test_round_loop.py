@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from service.observe.watch import EARLY_SECONDS
-from service.rounds.pipeline import MadeRound, Pipeline
+from service.rounds.pipeline import Pipeline, RoundResult
 from service.rounds.round_log import RoundLog
 from service.rounds.round_loop import RoundLoop
 from service.runtime.events import Event
@@ -31,7 +31,7 @@ class FakePipeline(Pipeline):
         self.fails_in: set[int] = set()
         self.at_round: Callable[[int], None] = lambda _: None
 
-    def make_round(self) -> MadeRound:
+    def make_round(self) -> RoundResult:
         self.begins.append(self.loop.time())
         number = len(self.begins)
         self.at_round(number)

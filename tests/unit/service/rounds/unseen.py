@@ -8,7 +8,7 @@ from rules.catalogue.all_rules import Judged
 from rules.open_findings import Change
 from service.observe.watch import WatchedRound
 from service.rounds.latest import RoundOutcome, ServiceState
-from service.rounds.pipeline import MadeRound
+from service.rounds.pipeline import RoundResult
 from tests.factories import NOON
 
 
@@ -27,7 +27,7 @@ def service_state() -> ServiceState:
 
 def made_round(
     shown: ServiceState, changes: Sequence[Change] = (), *, was_loaded: bool = False
-) -> MadeRound:
+) -> RoundResult:
     """Return a round that left this observation."""
     watched = WatchedRound(at=NOON, snapshot=shown.snapshot, judged=Judged(judgements=()))
-    return MadeRound(watched=watched, changes=changes, state=shown, was_loaded=was_loaded)
+    return RoundResult(watched=watched, changes=changes, state=shown, was_loaded=was_loaded)

@@ -12,7 +12,7 @@ from service.alerting.alerts.evaluate import AlertingConfig
 from service.alerting.notifications.notification_context import NotificationContext
 from service.observe.watch import WatchedRound
 from service.rounds.alerting_step import Alerting, Attempt, unguarded
-from service.rounds.finding_state import Found
+from service.rounds.finding_state import FindingState
 from service.rounds.persistence import RoundWriter, Store
 from service.storage.formats.checkpoint import Checkpoint
 from tests.alerting import RULE, Said, config, judged
@@ -45,7 +45,7 @@ class Watched:
             new_id=lambda: f"msg-{process}-{next(ids)}",
             attempt=attempt,
         )
-        self.found = Found(self.round_writer, self.alerting, monotonic=lambda: self.seconds)
+        self.found = FindingState(self.round_writer, self.alerting, monotonic=lambda: self.seconds)
         self.load()
 
     def load(self) -> None:

@@ -92,7 +92,7 @@ def test_a_field_that_cannot_be_read_is_rejected(field: dict[str, str]) -> None:
 
 
 def test_an_interval_of_nothing_is_rejected() -> None:
-    with pytest.raises(ValueError, match="longer than nothing"):
+    with pytest.raises(ValueError, match="longer than zero"):
         Every(interval=timedelta(0))
 
 

@@ -190,5 +190,5 @@ def test_receivers_may_come_by_a_file(tmp_path: Path) -> None:
 
 def test_private_ranges_are_opened_for_the_guard() -> None:
     guard = read(private_ranges="10.20.0.0/16, 127.0.0.1/32").guard()
-    assert guard.checked("127.0.0.1") == "127.0.0.1"
-    assert guard.checked("10.20.3.4") == "10.20.3.4"
+    assert guard.check("127.0.0.1") == "127.0.0.1"
+    assert guard.check("10.20.3.4") == "10.20.3.4"

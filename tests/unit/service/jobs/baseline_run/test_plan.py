@@ -1,4 +1,4 @@
-"""Which nights are made, and from which run on."""
+"""Which days are made, and from which run on."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ def past(first: int | None, runs: Sequence[int]) -> Past:
 
 
 @pytest.mark.parametrize(
-    ("first", "runs", "nights", "begins_anew"),
+    ("first", "runs", "days", "begins_anew"),
     [
         pytest.param(None, (), (), False, id="no history: nothing to learn from"),
         pytest.param(0, (), (), False, id="the first day is not over"),
         pytest.param(3, (), (3, 2, 1), True, id="no run: from the first day on"),
-        pytest.param(9, (3, 2), (1,), False, id="only last night"),
-        pytest.param(9, (5, 4), (3, 2, 1), False, id="missed nights in order"),
+        pytest.param(9, (3, 2), (1,), False, id="only yesterday"),
+        pytest.param(9, (5, 4), (3, 2, 1), False, id="missed days in order"),
         pytest.param(9, (2, 1), (), False, id="nothing is missing"),
         pytest.param(9, (2, 0), (1,), False, id="a run of today, by a clock that was ahead"),
     ],
 )
-def test_the_missing_nights_are_made_in_order(
-    first: int | None, runs: Sequence[int], nights: Sequence[int], begins_anew: object
+def test_the_missing_baseline_runs_are_made_in_order(
+    first: int | None, runs: Sequence[int], days: Sequence[int], begins_anew: object
 ) -> None:
     plan = missing(past(first, runs))
-    assert plan.nights == back(*nights)
+    assert plan.days == back(*days)
     assert plan.begins_anew == begins_anew
     assert plan.skipped == 0
 
 
-def test_no_more_nights_are_made_up_for_than_a_profile_observations_back_on() -> None:
+def test_no_more_days_are_made_up_for_than_a_profile_covers() -> None:
     plan = missing(past(80, ()))
-    assert plan.nights == back(*range(MAX_RUNS, 0, -1))
+    assert plan.days == back(*range(MAX_RUNS, 0, -1))
     assert plan.skipped == 80 - MAX_RUNS
 
 
 @pytest.mark.parametrize(
-    ("runs", "day", "nights", "goes_on_from"),
+    ("runs", "day", "days", "goes_on_from"),
     [
         pytest.param((3, 2, 1), 1, (1,), 2, id="the last one alone"),
         pytest.param((3, 2, 1), 2, (2, 1), 3, id="and those that went on from it"),
@@ -57,11 +57,11 @@ def test_no_more_nights_are_made_up_for_than_a_profile_observations_back_on() ->
         pytest.param((), 2, (4, 3, 2), None, id="from the beginning, where no run is before it"),
     ],
 )
-def test_a_night_is_made_again_with_those_after_it(
-    runs: Sequence[int], day: int, nights: Sequence[int], goes_on_from: int | None
+def test_a_baseline_run_is_made_again_with_those_after_it(
+    runs: Sequence[int], day: int, days: Sequence[int], goes_on_from: int | None
 ) -> None:
     plan = again(past(4, runs) if not runs else past(9, runs), back(day)[0])
-    assert plan.nights == back(*nights)
+    assert plan.days == back(*days)
     assert plan.goes_on_from == (None if goes_on_from is None else back(goes_on_from)[0])
 
 
@@ -69,6 +69,6 @@ def test_a_night_is_made_again_with_those_after_it(
     ("first", "day", "told"),
     [(4, 0, "is not over"), (4, 5, "before all history"), (None, 1, "there is none")],
 )
-def test_a_night_that_cannot_be_made_is_rejected(first: int | None, day: int, told: str) -> None:
+def test_a_day_that_cannot_be_made_is_rejected(first: int | None, day: int, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         again(past(first, ()), back(day)[0])

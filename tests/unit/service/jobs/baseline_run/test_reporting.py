@@ -1,4 +1,4 @@
-"""What a person reads while nights are made."""
+"""Lines for a person during a baseline run."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ NIGHT = {
 
 IN_WORDS = {
     Publishing.PUBLISHED: "is in force: 40 series, loaded in 0.3 s",
-    Publishing.UNCHANGED: "was published before; which night is in force stays as it is",
-    Publishing.OLDER: "is not put in force: a later night was published before",
+    Publishing.UNCHANGED: "was published before; the run in force stays the same",
+    Publishing.OLDER: "is not put in force: the run of a later day was published before",
 }
 
 
-def test_a_night_tells_what_became_of_its_series() -> None:
+def test_a_baseline_run_says_what_became_of_its_series() -> None:
     assert line_of(NIGHT) == (
-        "night of 2026-03-29: 40 series (39 banded, 1 sparse), run ab12, in 1.2 s"
+        "baseline run of 2026-03-29: 40 series (39 banded, 1 sparse), run ab12, in 1.2 s"
     )
 
 
-def test_a_night_that_was_there_says_so() -> None:
+def test_a_baseline_run_that_was_there_says_so() -> None:
     assert line_of(NIGHT | {"is_new": False}).endswith("run ab12, made before")
 
 

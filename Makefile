@@ -12,7 +12,8 @@ READY := $(VENV)/.ready
 FIRST := story breaking ~layers | ~brokerless steady
 ALONE := spark healthy applications-short
 LAST := faults | ~types ~unit ~property
-AREAS := lint integration $(filter-out |,$(subst ~,,$(FIRST) $(LAST))) $(ALONE)
+QUICK := smoke property | types layers unit
+AREAS := lint integration smoke $(filter-out |,$(subst ~,,$(FIRST) $(LAST))) $(ALONE)
 # Hundreds of processes are started, and each reads five hundred modules of ours.
 unexport PYTHONDONTWRITEBYTECODE
 # In CI alone a failed test has one more try. The summary names it and shows why it failed: a test
@@ -20,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 RERUNS := $(if $(filter true,$(CI)),--reruns 1 --rerun-show-tracebacks -r aR)
 PYTEST := $(BIN)/python -m pytest -q $(RERUNS)
 
-.PHONY: help setup demo test check $(AREAS) coverage bench baseline-quality applications versions quiet quiet-long ordinary-trouble loss-long returned-long tail-long nightly-kills property-long golden lock kafka-lock format clean
+.PHONY: help setup demo test quick check $(AREAS) coverage bench baseline-quality applications versions quiet quiet-long ordinary-trouble loss-long returned-long tail-long nightly-kills property-long golden lock kafka-lock format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -41,6 +42,9 @@ demo: $(READY) ## a story of faults, seen by Tidemark on real brokers (KEEP=1 le
 
 test: $(READY) ## everything: lint, types, layers, unit, property, integration, story, spark, healthy load, faults
 	@$(BIN)/python -m tests.lanes lint '$(FIRST)' $(ALONE) '$(LAST)'
+
+quick: $(READY) ## lint, types, layers, unit, property, and a dozen tests on real brokers, in minutes
+	@$(BIN)/python -m tests.lanes lint '$(QUICK)'
 
 check: lint types layers unit property ## what needs no broker
 
@@ -76,6 +80,9 @@ steady: $(READY) ## what leaves its brokers alone
 
 brokerless: $(READY) ## and what needs none
 	@$(PYTEST) tests/contract tests/integration -m 'not brokers'
+
+smoke: $(READY) ## a dozen tests on real brokers, one for each part
+	@$(PYTEST) tests/integration -m smoke
 
 spark: $(READY) ## nights on Spark: one core, two, a cluster, killed, damaged
 	@$(PYTEST) tests/spark

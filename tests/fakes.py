@@ -230,7 +230,7 @@ class _MemoryTurn:
         self._inbox = inbox
         self.added: list[NewDelivery] = []
 
-    def known(self, key: str) -> KnownDelivery | None:
+    def find_delivery(self, key: str) -> KnownDelivery | None:
         for one in self._inbox.deliveries:
             if one.key == key:
                 return KnownDelivery(digest=one.digest, counts=one.counts)

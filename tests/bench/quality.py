@@ -64,11 +64,11 @@ def replayed(simulation: Simulation, settings: BaselineSettings) -> Iterator[Tol
     """Give all openings, each day judged by the night before it."""
     states = StateBlock.new(len(simulation.series))
     baselines: BaselineBlock | None = None
-    memory = Memory.empty(len(simulation.series), simulation.requests.step_seconds * 1000)
+    memory = Memory.empty(len(simulation.series), simulation.request.step_seconds * 1000)
     begun: dict[int, int] = {}
     end_ms = 0
     for day, samples in simulation.days():
-        calendar = civil_day(day, simulation.requests.zones[0])
+        calendar = civil_day(day, simulation.request.zones[0])
         block, end_ms = _block(samples), calendar.end_ms
         if baselines is not None:
             judge = Judge.of(baselines, calendar, block.step_ms, settings)
@@ -171,7 +171,7 @@ class Verdicts:
         for one in self.simulation.outages:
             if one.start_ms <= told.at_ms < one.end_ms + BACK_MS:
                 return one.kind.value
-        zones = (self.simulation.requests.zones[0], self._zones.get(told.series.topic or "", ""))
+        zones = (self.simulation.request.zones[0], self._zones.get(told.series.topic or "", ""))
         for zone, at in self._changes:
             if zone in zones and abs(told.at_ms - at) < DAY_MS:
                 return CLOCKS

@@ -29,7 +29,7 @@ from service.alerting.receivers.receivers import WebhookReceiver
 from service.metrics.process import seldom_collected
 from service.observe.watch import WatchedRound
 from service.rounds.alerting_step import Alerting
-from service.rounds.finding_state import Found
+from service.rounds.finding_state import FindingState
 from service.rounds.persistence import PersistenceState, RoundWriter, Store
 from service.storage.database.engine import Database, open_database
 from service.storage.formats.checkpoint import Checkpoint
@@ -68,7 +68,7 @@ class Process:
             store, "default", monotonic=time.monotonic, waiting_rounds=100
         )
         config = settings()
-        self.found = Found(
+        self.found = FindingState(
             self.round_writer,
             Alerting(
                 config,

@@ -28,8 +28,8 @@ END = date(2026, 11, 15)  # clocks are changed on October 25 in Berlin, on Novem
 def verdicts(seed: int) -> Verdicts:
     simulation = Simulation(SimulationRequest(seed=seed, series=SERIES, weeks=WEEKS, end=END))
     told = list(replayed(simulation, BaselineSettings()))
-    first = simulation.requests.days[0] + timedelta(weeks=LEARNT_WEEKS)
-    return Verdicts(simulation, told, civil_day(first, simulation.requests.zones[0]).start_ms)
+    first = simulation.request.days[0] + timedelta(weeks=LEARNT_WEEKS)
+    return Verdicts(simulation, told, civil_day(first, simulation.request.zones[0]).start_ms)
 
 
 def test_what_is_found_and_what_is_told_for_nothing() -> None:

@@ -17,7 +17,7 @@ from collectors.scrapes.endpoints import Endpoint, page_at
 from collectors.scrapes.listing import Listed
 from collectors.scrapes.page import read_page
 from collectors.scrapes.scraping import Body
-from collectors.scrapes.selection import Series, wanted
+from collectors.scrapes.selection import Series, series_of
 from collectors.scrapes.tracking import Tracker
 from rules.catalogue import record_error_rate_high
 from rules.facts.scrapes import EndpointKind, ScrapeFailure
@@ -89,7 +89,7 @@ def test_a_page(made: Callable[[], bytes], request: pytest.FixtureRequest) -> No
 def series(count: int, endpoint: int = 0) -> list[Series]:
     name = "kafka_producer_producer_topic_metrics_record_error"
     found = [
-        wanted(name, {"client_id": f"c{endpoint}-{number // 5}", "topic": f"t{number % 5}"})
+        series_of(name, {"client_id": f"c{endpoint}-{number // 5}", "topic": f"t{number % 5}"})
         for number in range(count)
     ]
     return [one for one in found if one is not None]

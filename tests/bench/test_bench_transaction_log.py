@@ -10,7 +10,7 @@ import tracemalloc
 from collections.abc import Sequence
 from dataclasses import replace
 
-from collectors.transaction_log import taken
+from collectors.transaction_log import read_endings
 from collectors.transaction_record import TransactionRecord, TransactionValue
 from collectors.transaction_tail import Tail
 from collectors.wire.records import read_records
@@ -56,7 +56,7 @@ def read(answers: Sequence[bytes]) -> list[EndedTransaction]:
     """Do what a round does with the answers of leaders."""
     tail, ended = Tail(number=0), list[EndedTransaction]()
     for answer in answers:
-        ended += taken(tail, read_records(answer))
+        ended += read_endings(tail, read_records(answer))
     assert tail.lost is None
     return ended
 

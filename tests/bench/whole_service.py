@@ -26,7 +26,7 @@ from service.observe.log_inbox import LogInbox
 from service.observe.watch import Remembered, Watcher
 from service.rounds.latest import Latest, ServiceState
 from service.rounds.persistence import PersistenceState, RoundWriter
-from service.rounds.pipeline import HistoryPort, MadeRound, Pipeline
+from service.rounds.pipeline import HistoryPort, Pipeline, RoundResult
 from service.runtime.allocator import keep_memory_small
 from service.runtime.clock import monotonic, utc_now
 from service.runtime.log import LineWriter, make_log
@@ -170,7 +170,7 @@ def run(parts: Parts) -> Iterator[str]:
     yield f"  {opened:,} findings opened, {ended:,} ended"
 
 
-def timed_round(parts: Parts) -> tuple[MadeRound, Took]:
+def timed_round(parts: Parts) -> tuple[RoundResult, Took]:
     """Make a round that is stored; making its snapshot is not counted."""
     begin = monotonic()
     made = parts.pipeline.make_round()

@@ -37,9 +37,9 @@ from tests.integration.serve.served import end_processes
 @pytest.fixture(scope="session")
 def short_folder() -> Iterator[Path]:
     """Give a short path that the database's unprivileged user may pass through."""
-    made = Path(tempfile.mkdtemp(prefix="tm-"))
-    yield made
-    shutil.rmtree(made)
+    folder = Path(tempfile.mkdtemp(prefix="tm-"))
+    yield folder
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session")
@@ -48,12 +48,12 @@ def matrix(
     short_folder: Path,
     pytestconfig: pytest.Config,
 ) -> Iterator[Matrix]:
-    made = Matrix(cluster, short_folder)
+    started = Matrix(cluster, short_folder)
     try:
-        with mending(pytestconfig, made.ensure_running):
-            yield made
+        with mending(pytestconfig, started.ensure_running):
+            yield started
     finally:
-        made.served.kill()
+        started.served.kill()
         end_processes(short_folder / "data")
 
 
@@ -90,9 +90,9 @@ def forgotten(
     if not cluster.state.release.has_transactions_v2:
         return None
     form = SequenceForm.EXPECTED_ZERO
-    made = undo.enter_context(prepare_sequence("sequence-state-expired", cluster, form=form))
-    matrix.await_watched(made.topic)
-    return made.inject()
+    prepared = undo.enter_context(prepare_sequence("sequence-state-expired", cluster, form=form))
+    matrix.await_watched(prepared.topic)
+    return prepared.inject()
 
 
 @pytest.fixture(scope="session", autouse=True)

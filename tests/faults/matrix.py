@@ -96,21 +96,21 @@ class Matrix:
 
     def breaches(self, topic: str) -> dict[str, list[Document]]:
         """Return every breach of a topic so far, by rule."""
-        found: dict[str, list[Document]] = {}
+        by_rule: dict[str, list[Document]] = {}
         for finding in self.served.findings(state="all"):
             if finding["labels"].get("topic") == topic and finding["verdict"] == "breach":
-                found.setdefault(finding["rule"], []).append(finding)
-        return found
+                by_rule.setdefault(finding["rule"], []).append(finding)
+        return by_rule
 
-    def rounds_until_told(self, topic: str, rule: str) -> int:
-        """Count the rounds from the one that read a line of a topic to the one that told it."""
+    def count_rounds_until_reported(self, topic: str, rule: str) -> int:
+        """Count the rounds from the one that read a line of a topic to the one that reported it."""
         [event], [finding] = self.episodes(topic), self.breaches(topic)[rule]
-        ends = [datetime.fromisoformat(one["time"]) for one in self.served.rounds()]
-        read, told = (
+        ends = [datetime.fromisoformat(round_row["time"]) for round_row in self.served.rounds()]
+        read, reported = (
             sum(end < datetime.fromisoformat(timestamp) for end in ends)
             for timestamp in (event["first_seen"], finding["since"])
         )
-        return told - read + 1
+        return reported - read + 1
 
     def _serve(self) -> Served:
         self._logs += 1
@@ -122,10 +122,13 @@ class Matrix:
             raise
 
 
-def event_of(told: SequenceEpisode, events: Sequence[Document]) -> Document | None:
+def event_of(episode: SequenceEpisode, events: Sequence[Document]) -> Document | None:
     """Return what is said of a producer, once it is confirmed."""
     for event in events:
-        is_it = (event["producer_id"], event["partition"]) == (told.producer_id, told.partition)
+        is_it = (event["producer_id"], event["partition"]) == (
+            episode.producer_id,
+            episode.partition,
+        )
         if is_it and event["phase"] == Phase.CONFIRMED:
             return event
     return None
@@ -133,55 +136,60 @@ def event_of(told: SequenceEpisode, events: Sequence[Document]) -> Document | No
 
 def is_settled(matrix: Matrix, truth: SequenceTruth) -> bool:
     """Whether all that has to be found is found, and every producer's class is confirmed."""
-    events, found = matrix.episodes(truth.topic), matrix.breaches(truth.topic)
+    events, breaches = matrix.episodes(truth.topic), matrix.breaches(truth.topic)
     needed = {rule for rule in (truth.rule, *truth.also) if rule is not None}
-    return needed <= set(found) and all(event_of(one, events) for one in truth.episodes)
+    return needed <= set(breaches) and all(event_of(episode, events) for episode in truth.episodes)
 
 
-def assert_told(matrix: Matrix, truth: SequenceTruth, seconds: float = SEEN_SECONDS) -> None:
-    """Assert that a fault is told as it was, to the number, and nothing else of it."""
+def assert_reported(matrix: Matrix, truth: SequenceTruth, seconds: float = SEEN_SECONDS) -> None:
+    """Assert that a fault is reported exactly, and nothing else of it."""
     wait_until(lambda: is_settled(matrix, truth), timeout_seconds=seconds, poll_seconds=0.3)
     matrix.served.wait_rounds(3)
-    events, found = matrix.episodes(truth.topic), matrix.breaches(truth.topic)
-    said = json.dumps([truth.document(), events, found], indent=1)
+    events, breaches = matrix.episodes(truth.topic), matrix.breaches(truth.topic)
+    said = json.dumps([truth.document(), events, breaches], indent=1)
     assert is_settled(matrix, truth), said
-    for one in truth.episodes:
-        assert_event(truth, one, event_of(one, events), said)
+    for episode in truth.episodes:
+        assert_event(truth, episode, event_of(episode, events), said)
     assert len(events) == len(truth.episodes), said
-    assert not set(found) & set(truth.silent), said
-    assert_pages(truth, found, said)
+    assert not set(breaches) & set(truth.silent), said
+    assert_pages(truth, breaches, said)
 
 
 def assert_event(
-    truth: SequenceTruth, told: SequenceEpisode, event: Document | None, said: str
+    truth: SequenceTruth, episode: SequenceEpisode, event: Document | None, said: str
 ) -> None:
     assert event is not None, said
-    assert event["class"] == told.sequence_class, said
-    assert (event["incoming_sequence"], event["gap"]) == (told.incoming_sequence, told.gap), said
-    if told.current_sequence is not None:
-        assert event["current_sequence"] == told.current_sequence, said
-    assert event["offset"] == told.offset, said
-    # A Java client goes on sending what was in flight when the fault counted.
-    is_counted = told.client is not Client.JAVA
-    assert event["rejections"] == told.lines if is_counted else event["rejections"] >= told.lines, (
+    assert event["class"] == episode.sequence_class, said
+    assert (event["incoming_sequence"], event["gap"]) == (episode.incoming_sequence, episode.gap), (
         said
     )
-    assert event["brokers"] == [told.broker_id], said
-    is_loss = told.sequence_class is SequenceClass.LOSS
+    if episode.current_sequence is not None:
+        assert event["current_sequence"] == episode.current_sequence, said
+    assert event["offset"] == episode.offset, said
+    # A Java client goes on sending what was in flight when the fault counted.
+    is_counted = episode.client is not Client.JAVA
+    assert (
+        event["rejections"] == episode.lines if is_counted else event["rejections"] >= episode.lines
+    ), said
+    assert event["brokers"] == [episode.broker_id], said
+    is_loss = episode.sequence_class is SequenceClass.LOSS
     assert (event["at_most_records"] is not None) is is_loss, said
     if is_loss:
-        assert event["at_most_records"] == told.gap, said
+        assert event["at_most_records"] == episode.gap, said
     if is_loss and event["lost_from"] is not None:
         [lost] = truth.lost
         assert (event["lost_from"], event["lost_to"]) == (lost.lost_from, lost.lost_to), said
 
 
-def assert_pages(truth: SequenceTruth, found: dict[str, list[Document]], said: str) -> None:
+def assert_pages(truth: SequenceTruth, breaches: dict[str, list[Document]], said: str) -> None:
     """Assert that only a loss wakes somebody up."""
     paging = {
-        one["rule"] for rows in found.values() for one in rows if one["severity"] == "critical"
+        breach["rule"]
+        for rows in breaches.values()
+        for breach in rows
+        if breach["severity"] == "critical"
     }
-    is_loss = any(one.sequence_class is SequenceClass.LOSS for one in truth.episodes)
+    is_loss = any(episode.sequence_class is SequenceClass.LOSS for episode in truth.episodes)
     assert bool(paging) is is_loss, said
 
 
@@ -196,7 +204,7 @@ def injected(
     with prepare_sequence(name, sandbox, **options) as prepared:
         matrix.await_watched(prepared.topic)
         truth = prepared.inject()
-        assert_told(matrix, truth)
+        assert_reported(matrix, truth)
         yield truth
 
 

@@ -24,9 +24,9 @@ def inject_by_command(matrix: Matrix, sandbox: Sandbox, topic: str, *options: st
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         matrix.await_watched(topic)
         assert process.poll() is None, "the service has seen the topic too late to see it change"
-        told, _ = process.communicate()
+        output, _ = process.communicate()
     assert process.returncode == 0
-    return truth_of(json.loads(told))
+    return truth_of(json.loads(output))
 
 
 def undo_by_command(truth: SequenceTruth) -> None:
@@ -42,14 +42,14 @@ def truth_of(printed: Document) -> SequenceTruth:
     } | {name: tuple(printed[name]) for name in ("also", "silent", "undo")}
     truth = SequenceTruth(
         **same,
-        episodes=tuple(_episode(one) for one in printed["episodes"]),
+        episodes=tuple(_episode(episode) for episode in printed["episodes"]),
         old_epoch_lines=printed["old_epoch_lines"],
         expected_application=printed["expected_application"],
         loss=LossTruth(
             **same,
             new_topic_id=printed["topic_id"],
             was_unclean=printed["was_unclean"],
-            partitions=tuple(_partition(one) for one in printed["partitions"]),
+            partitions=tuple(_partition(partition) for partition in printed["partitions"]),
         ),
     )
     assert json.loads(json.dumps(truth.document())) == printed

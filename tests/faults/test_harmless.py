@@ -13,7 +13,7 @@ from rules.facts.broker_log import SequenceForm
 from service.runtime.clock import wait_until
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import Client, SequenceName, SequenceTruth
-from tests.faults.matrix import PATIENCE_SECONDS, Matrix, assert_told, inject, injected
+from tests.faults.matrix import PATIENCE_SECONDS, Matrix, assert_reported, inject, injected
 from tests.kafka_release import PRODUCER_EXPIRATION, TRANSACTIONS_V2, VERIFICATION
 
 ROUNDS = 2  # the one that reads the line, and the one that answers what it asks
@@ -42,18 +42,18 @@ def test_a_reordering_is_harmless(
     cluster: Sandbox, matrix: Matrix, options: dict[str, Any]
 ) -> None:
     with injected(matrix, cluster, "sequence-reordering", options) as truth:
-        rounds = matrix.rounds_until_told(truth.topic, "sequence_gap_reordering")
+        rounds = matrix.count_rounds_until_reported(truth.topic, "sequence_gap_reordering")
         assert rounds <= ROUNDS, matrix.episodes(truth.topic)
-        [told] = truth.episodes
+        [episode] = truth.episodes
         # A deleted topic tells nothing more; a client that gave up may begin anew after the first observations.
-        assert_arrived(matrix, truth.topic, "arrived" if told.is_healed else "newer_epoch")
+        assert_arrived(matrix, truth.topic, "arrived" if episode.is_healed else "newer_epoch")
 
 
 def assert_arrived(matrix: Matrix, topic: str, arrival: str) -> None:
     """Assert that it is said whether the rejected batch came."""
 
     def is_said() -> bool:
-        return [one["evidence"]["arrival"] for one in matrix.episodes(topic)] == [arrival]
+        return [event["evidence"]["arrival"] for event in matrix.episodes(topic)] == [arrival]
 
     is_in_time = wait_until(is_said, timeout_seconds=PATIENCE_SECONDS, poll_seconds=0.3)
     assert is_in_time, matrix.episodes(topic)
@@ -82,8 +82,8 @@ def test_a_repetition_or_a_mistake_of_a_client_loses_nothing(
 
 
 @TRANSACTIONS_V2
-def test_a_forgotten_producer_is_told_when_it_cannot_heal_any_more(
+def test_a_forgotten_producer_is_reported_when_it_cannot_heal_any_more(
     matrix: Matrix, forgotten: SequenceTruth | None
 ) -> None:
     assert forgotten is not None
-    assert_told(matrix, forgotten, PATIENCE_SECONDS)
+    assert_reported(matrix, forgotten, PATIENCE_SECONDS)

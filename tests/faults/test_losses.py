@@ -14,7 +14,7 @@ from rules.facts.broker_log import SequenceForm
 from rules.facts.sequence_verdicts import SequenceClass
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import Client, prepare_sequence
-from tests.faults.matrix import Matrix, assert_told, inject, injected
+from tests.faults.matrix import Matrix, assert_reported, inject, injected
 from tests.integration.outside import on_leader, only, values_on
 from tests.kafka_release import TRANSACTIONS_V2
 
@@ -38,28 +38,28 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
         pytest.param({"old_leader_returns": True}, id="and the old leader truncates"),
     ],
 )
-def test_a_loss_is_told_to_the_record(
+def test_a_loss_is_reported_to_the_record(
     faults: Sandbox, matrix: Matrix, options: dict[str, Any]
 ) -> None:
     inject(matrix, faults, "sequence-loss", options)
 
 
-def test_java_loses_24_acknowledged_records_and_tells_nobody(
+def test_java_loses_24_acknowledged_records_and_reports_nothing(
     faults: Sandbox, matrix: Matrix
 ) -> None:
     with prepare_sequence("sequence-loss", faults, client=Client.JAVA) as prepared:
         matrix.await_watched(prepared.topic)
         assert values_on(faults, prepared.topic) == [*range(27)]
         truth = prepared.inject()
-        assert_told(matrix, truth)
-        told = only(truth)
-        assert (told.incoming_sequence, told.current_sequence, told.lines) == (27, 2, 1)
-        assert (told.gap, [one.lost_offsets for one in truth.lost]) == (24, [24])
+        assert_reported(matrix, truth)
+        episode = only(truth)
+        assert (episode.incoming_sequence, episode.current_sequence, episode.lines) == (27, 2, 1)
+        assert (episode.gap, [partition.lost_offsets for partition in truth.lost]) == (24, [24])
         assert not truth.expected_application
         assert values_on(faults, truth.topic) == [0, 1, 2, 27, 28, 29, 30, 31]
 
 
-def test_a_loss_and_a_reordering_at_once_are_told_apart(faults: Sandbox, matrix: Matrix) -> None:
+def test_a_loss_and_a_reordering_at_once_are_distinguished(faults: Sandbox, matrix: Matrix) -> None:
     with injected(matrix, faults, "sequence-two-producers", {"batch": 2}) as truth:
         lost, reordered = truth.episodes
         assert (lost.sequence_class, lost.gap) == (SequenceClass.LOSS, 24)
@@ -83,7 +83,7 @@ def test_a_batch_that_java_gives_up_comes_late_and_is_no_gap(
         assert (truth.episodes, truth.rule, truth.lost) == ((), None, ())
         assert truth.old_epoch_lines >= 1
         assert truth.expected_application
-        kept = values_on(faults, truth.topic)
-        assert len(kept) == 16  # the first batch, and the one that the client went on with
+        values = values_on(faults, truth.topic)
+        assert len(values) == 16  # the first batch, and the one that the client went on with
         [remembered] = on_leader(faults, truth)
         assert remembered.producer_epoch == 1

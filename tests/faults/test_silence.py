@@ -68,7 +68,7 @@ def send_behind(
 
 def await_reason(matrix: Matrix, topic: str, reason: str) -> None:
     is_said = wait_until(
-        lambda: [one["reason"] for one in matrix.episodes(topic)] == [reason],
+        lambda: [event["reason"] for event in matrix.episodes(topic)] == [reason],
         timeout_seconds=SEEN_SECONDS,
         poll_seconds=0.3,
     )

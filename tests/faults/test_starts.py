@@ -22,10 +22,15 @@ from service.sandbox.workloads.raw_producer import Protocol, RawProducer
 from service.sandbox.workloads.topics import ensure_topics
 from tests.faults.matrix import Matrix
 from tests.integration.serve.served import end_processes
+from tests.kafka_release import TRANSACTIONS_V2
 
 LONGER_THAN_ASKED = 45  # transactions: one episode is inspected in 40 rounds at most
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.timeout(400),
+    TRANSACTIONS_V2,
+]
 
 
 @pytest.fixture(scope="module")
@@ -33,11 +38,11 @@ def blind(cluster: Sandbox, short_folder: Path) -> Iterator[Matrix]:
     """Start a service that reads the logs and sees no partition."""
     folder = short_folder / "starts"
     folder.mkdir()
-    made = Matrix(cluster, folder, topics="nothing")
+    matrix = Matrix(cluster, folder, topics="nothing")
     try:
-        yield made
+        yield matrix
     finally:
-        made.served.kill()
+        matrix.served.kill()
         end_processes(folder / "data")
 
 
@@ -45,13 +50,13 @@ def blind(cluster: Sandbox, short_folder: Path) -> Iterator[Matrix]:
 def producer_on(cluster: Sandbox, topic: str) -> Iterator[RawProducer]:
     ensure_topics(cluster.bootstrap_servers, topic, partitions=1)
     with RawCluster(cluster) as brokers:
-        made = RawProducer(cluster=brokers, transactional_id=topic, protocol=Protocol.V2)
-        made.begin()
-        yield made
+        producer = RawProducer(cluster=brokers, transactional_id=topic, protocol=Protocol.V2)
+        producer.begin()
+        yield producer
 
 
 def assert_harmless(matrix: Matrix, topic: str) -> None:
-    """Assert that nothing is called a loss, and nobody is told more than an information."""
+    """Assert that nothing is called a loss, and nothing above severity info is reported."""
     for event in matrix.episodes(topic):
         assert event["class"] not in ("loss", "producer_state_lost", "client_failure"), event
     for rows in matrix.breaches(topic).values():

@@ -24,7 +24,7 @@ from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import SequenceTruth, prepare_sequence
 from service.sandbox.faults.prepared import Prepared
 from service.sandbox.workloads.sequenced_producer import SequencedProducer
-from tests.faults.matrix import Matrix, assert_told
+from tests.faults.matrix import Matrix, assert_reported
 from tests.integration.outside import only
 from tests.integration.serve.served import ROOT, end_processes, plain_environment
 
@@ -54,10 +54,10 @@ def half_blind(cluster: Sandbox, short_folder: Path) -> Iterator[tuple[Matrix, M
                 threads.submit(Matrix, cluster, folders[0], reads_logs=False),
                 threads.submit(Matrix, cluster, folders[1], topics="nothing"),
             )
-        made = (begun[0].result(), begun[1].result())
-        for one in made:
-            undo.callback(one.served.kill)
-        yield made
+        matrices = (begun[0].result(), begun[1].result())
+        for matrix in matrices:
+            undo.callback(matrix.served.kill)
+        yield matrices
 
 
 @pytest.fixture(scope="module")
@@ -80,14 +80,14 @@ def explained(log: Path, topic: str) -> list[dict[str, Any]]:
         command, cwd=ROOT, env=plain_environment(), capture_output=True, check=False, timeout=60
     )
     assert done.stdout, done.stderr
-    return [one for one in json.loads(done.stdout) if one["topic"] == topic]
+    return [event for event in json.loads(done.stdout) if event["topic"] == topic]
 
 
 def test_the_textbook_loss_says_24(matrix: Matrix, textbook: Textbook) -> None:
     truth = textbook.truth
-    assert_told(matrix, truth)
-    told = only(truth)
-    assert (told.incoming_sequence, told.current_sequence, told.gap) == (27, 2, 24)
+    assert_reported(matrix, truth)
+    episode = only(truth)
+    assert (episode.incoming_sequence, episode.current_sequence, episode.gap) == (27, 2, 24)
     [event] = matrix.episodes(truth.topic)
     assert (event["lost_from"], event["lost_to"], event["lost_offsets"]) == (13, 37, 24)
 
@@ -106,8 +106,12 @@ def test_logs_alone_suspect_the_loss_and_wake_nobody(textbook: Textbook) -> None
     assert event["phase"] == Phase.SUSPECTED
     assert (event["incoming_sequence"], event["gap"]) == (27, 24)
     assert event["needed_evidence"] is not None
-    pages = [one for one in without_offsets.served.findings() if one["severity"] == "critical"]
-    assert [one for one in pages if one["labels"].get("topic") == topic] == []
+    pages = [
+        finding
+        for finding in without_offsets.served.findings()
+        if finding["severity"] == "critical"
+    ]
+    assert [finding for finding in pages if finding["labels"].get("topic") == topic] == []
 
 
 def test_a_log_file_alone_is_explained_as_a_suspected_loss(
@@ -122,12 +126,12 @@ def test_a_log_file_alone_is_explained_as_a_suspected_loss(
 def test_the_loss_is_refuted_when_its_client_sends_after_all(
     matrix: Matrix, textbook: Textbook
 ) -> None:
-    truth, told = textbook.truth, only(textbook.truth)
-    assert_told(matrix, truth)
+    truth, episode = textbook.truth, only(textbook.truth)
+    assert_reported(matrix, truth)
     producer = SequencedProducer(
-        cluster=textbook.prepared.stage.cluster,
-        producer_id=told.producer_id,
-        producer_epoch=told.producer_epoch,
+        cluster=textbook.prepared.run.cluster,
+        producer_id=episode.producer_id,
+        producer_epoch=episode.producer_epoch,
     )
     producer.send(TopicPartition(truth.topic, 0), 3, 24)  # what it had been told to be safe
     matrix.await_breach(truth.topic, "sequence_gap_reordering")

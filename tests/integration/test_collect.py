@@ -65,6 +65,7 @@ def topic(cluster: Sandbox, admin: SandboxAdmin, new_name: NewName) -> str:
     return name
 
 
+@pytest.mark.smoke
 def test_json_document_of_a_whole_round(cluster: Sandbox, topic: str) -> None:
     done = collect(
         *("--bootstrap-servers", cluster.bootstrap_servers, "--topics", topic),

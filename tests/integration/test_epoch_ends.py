@@ -111,6 +111,7 @@ def first_round_of_another_leader(reader: ClusterReader, scope: Scope) -> Snapsh
 
 
 # ------------------------------------------------------------------ changes of leaders
+@pytest.mark.smoke
 def test_after_a_clean_failover_the_epoch_ended_where_the_log_did(
     faults: Sandbox, admin: SandboxAdmin, make_reader: MakeReader, new_name: NewName
 ) -> None:

@@ -68,6 +68,7 @@ def share_start(reader: ClusterReader, name: str, topic: str) -> int | None:
     return starts[0] if starts else None
 
 
+@pytest.mark.smoke
 def test_five_groups_of_four_kinds_are_right(
     cluster: Sandbox, admin: SandboxAdmin, reader: ClusterReader, new_name: NewName
 ) -> None:

@@ -94,7 +94,7 @@ def assert_certain(finding: Finding, one: PartitionTruth) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        pytest.param({"records": 1, "batch": 1}, id="one-record"),
+        pytest.param({"records": 1, "batch": 1}, id="one-record", marks=pytest.mark.smoke),
         pytest.param(
             {"records": 5000, "batch": 500, "partitions": 3, "readers": True},
             id="three-partitions-of-five-thousand",
@@ -139,7 +139,7 @@ def test_committed_loss_is_told_to_the_offset(
         "double-failover",
         "topic-recreated",
         "records-deleted",
-        "clean-failover-under-load",
+        pytest.param("clean-failover-under-load", marks=pytest.mark.smoke),
     ],
 )
 def test_each_fault_is_as_its_truth_and_is_told_by_its_own_rules_alone(

@@ -41,6 +41,7 @@ NewName = Callable[[str], str]
 EARLIEST, LATEST = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
 
+@pytest.mark.smoke
 def test_open_transaction_holds_the_lso_until_commit_and_until_abort(
     cluster: Sandbox, admin: SandboxAdmin, reader: ClusterReader, new_name: NewName
 ) -> None:
@@ -116,6 +117,7 @@ def test_each_replica_answers_its_own_log_end_while_followers_lag(
     assert wait_until(lambda: set(lagging(reader, topic)) == {210}, timeout_seconds=60)
 
 
+@pytest.mark.smoke
 def test_offsets_equal_those_of_librdkafka_for_every_partition(
     cluster: Sandbox, admin: SandboxAdmin, reader: ClusterReader, new_name: NewName
 ) -> None:

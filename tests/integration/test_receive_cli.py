@@ -86,4 +86,4 @@ def test_a_port_that_is_taken_is_one_clear_line() -> None:
         )  # fmt: skip
     assert again.returncode == ExitCode.SANDBOX
     assert again.stderr.count("\n") == 1
-    assert f"port {port} cannot be had" in again.stderr
+    assert f"port {port} is not available" in again.stderr

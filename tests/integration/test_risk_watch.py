@@ -108,7 +108,8 @@ class Watching:
 
         def is_watched() -> bool:
             made.append(self.round())
-            return self.watch.stats().watched == partitions
+            stats = self.watch.stats()
+            return stats.observed + stats.unobserved == partitions
 
         assert wait_until(is_watched, timeout_seconds=MISSED_SECONDS), self.watch.stats()
         return made[-1]
@@ -216,7 +217,7 @@ def test_a_paused_leader_is_not_seen_and_that_is_all(
         faults.pause(3)
         seen.until_watched(2)
         assert seen.sees(
-            lambda: bool(seen.recorder.observations) and seen.watch.stats().unseen == 0
+            lambda: bool(seen.recorder.observations) and seen.watch.stats().unobserved == 0
         )
 
         faults.pause(2)
@@ -236,7 +237,7 @@ def test_a_paused_leader_is_not_seen_and_that_is_all(
         # Its partition has another leader by now, which the next round tells.
         faults.resume(2)
         assert wait_until(
-            lambda: seen.round().snapshot is not None and seen.watch.stats().unseen == 0,
+            lambda: seen.round().snapshot is not None and seen.watch.stats().unobserved == 0,
             timeout_seconds=MISSED_SECONDS,
             poll_seconds=INTERVAL_SECONDS,
         )
@@ -266,21 +267,21 @@ def test_the_service_observations_between_its_rounds_while_something_is_at_risk(
     )
     served = Served(start, folder / "serve.log").wait_ready()
 
-    def risk(name: str) -> float | None:
-        return served.metrics().get(f'tidemark_risk_{name}{{cluster="default"}}')
+    def at_risk(name: str, labels: str = "") -> float | None:
+        return served.metrics().get(f'tidemark_at_risk_{name}{{cluster="default"{labels}}}')
 
-    assert [risk(name) for name in ("partitions", "watched_partitions", "observations_total")] == [
-        0,
-        0,
-        0,
-    ]
-    assert risk("observation_duration_seconds") is None
+    def partitions_by_state() -> list[float | None]:
+        states = ("observed", "unobserved", "unwatched")
+        return [at_risk("partitions", f',state="{state}"') for state in states]
+
+    assert partitions_by_state() == [0, 0, 0]
+    assert at_risk("observations_total") == 0
+    assert at_risk("observation_duration_seconds") is None
     faults.kill(3)
     assert wait_until(
-        lambda: (risk("observations_total") or 0) >= 10, timeout_seconds=60, poll_seconds=0.5
+        lambda: (at_risk("observations_total") or 0) >= 10, timeout_seconds=60, poll_seconds=0.5
     ), served.reported()
-    found = [risk(name) for name in ("partitions", "watched_partitions", "unseen_partitions")]
-    assert found == [1, 1, 0]
+    assert partitions_by_state() == [1, 0, 0]
     assert served.metrics()['tidemark_task_restarts_total{task="at_risk_observations"}'] == 0
     assert served.stop() == 0
     assert served.events("drain_limit_passed") == []

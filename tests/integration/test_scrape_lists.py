@@ -182,7 +182,7 @@ def test_more_endpoints_than_are_asked_are_told(tmp_path: Path) -> None:
     told = lists(path, limit=3).read()
     assert len(told.endpoints) == 3
     assert [one.cause for one in told.failures] == [GapCause.LIMIT]
-    assert "6 endpoints are listed, and 3 are asked at most" in whys(told)
+    assert "6 endpoints are listed, and 3 are scraped at most" in whys(told)
 
 
 def test_pages_that_differ_in_their_query_have_names_of_their_own(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.scrapes.answer import TOLD, Samples
+from collectors.scrapes.answer import MAX_QUOTED, Samples
 from collectors.scrapes.endpoints import Credentials, Endpoint, page_at, server_at
 from collectors.scrapes.scraping import Body, Limits, ScrapeOptions, addresses_of, tls_context
 from rules.errors import SettingsError
@@ -177,12 +177,12 @@ def test_what_somebody_else_sends_is_told_in_one_short_line(served: Pages, behav
     found = failure(page_at(served.url))
     assert found.cause is GapCause.UNREACHABLE
     assert "ProtocolError" in found.why
-    assert len(found.why) <= TOLD
+    assert len(found.why) <= MAX_QUOTED
     assert found.why.isprintable()
 
 
 def test_a_secret_is_not_cut_in_two(served: Pages) -> None:
-    head = b"a" * (TOLD - 10 - len("RemoteProtocolError: illegal status line: bytearray(b'"))
+    head = b"a" * (MAX_QUOTED - 10 - len("RemoteProtocolError: illegal status line: bytearray(b'"))
     served.behave = sends(head + SECRET.encode() + b"\r\n\r\n")
     how = asking(credentials=Credentials(bearer_token=SECRET))
     assert failure(page_at(served.url), how).why.endswith("aaa***')")

@@ -99,7 +99,7 @@ def pasting() -> Iterator[tuple[subprocess.Popen[str], int]]:
     os.close(theirs)
     try:
         assert running.stderr is not None
-        assert running.stderr.readline() == "paste the lines, then Ctrl-D\n"
+        assert running.stderr.readline() == "paste the lines, then press Ctrl-D\n"
         yield running, ours
     finally:
         running.kill()
@@ -199,8 +199,8 @@ def test_the_list_leads_to_all_about_one(server: str) -> None:
     [
         (["ls", "--topic", "x"], ExitCode.NOTHING_MATCHED, "tidemark: no topic matches 'x'\n"),
         (["ls", "--class", "stale_retry"], ExitCode.OK, ""),
-        (["show", "orders-9"], ExitCode.NOTHING_MATCHED, "tidemark: nothing is known of orders-9"),
-        (["show", "0123456789ab"], ExitCode.NOTHING_MATCHED, "nothing is known of 0123456789ab"),
+        (["show", "orders-9"], ExitCode.NOTHING_MATCHED, "tidemark: no event is known of orders-9"),
+        (["show", "0123456789ab"], ExitCode.NOTHING_MATCHED, "no event is known of 0123456789ab"),
     ],
 )
 def test_what_is_not_there_has_a_code(

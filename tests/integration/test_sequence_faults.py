@@ -65,7 +65,13 @@ def test_a_batch_that_comes_too_early_is_rejected_once_and_taken_later(
 @pytest.mark.parametrize(
     ("client", "is_healed", "epoch"),
     [
-        pytest.param(Client.LIBRDKAFKA, False, 1, id="librdkafka goes on in a new epoch"),
+        pytest.param(
+            Client.LIBRDKAFKA,
+            False,
+            1,
+            id="librdkafka goes on in a new epoch",
+            marks=pytest.mark.smoke,
+        ),
         pytest.param(Client.JAVA, True, 0, id="Java goes on in the same epoch"),
     ],
 )

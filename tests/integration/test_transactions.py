@@ -85,6 +85,7 @@ def read_held(reader: ClusterReader, scope: Scope) -> Snapshot:
 
 
 # ------------------------------------------------------------------ what is there
+@pytest.mark.smoke
 def test_an_open_transaction_is_listed_with_all_its_partitions(
     cluster: Sandbox, reader: ClusterReader, topic: str, new_name: NewName
 ) -> None:

@@ -148,7 +148,7 @@ def test_a_broker_may_be_named_by_address_or_name(host: str, listen: Listen, poo
 def test_a_broker_that_closes_during_the_set_up_is_told(listen: Listen, pool: Pool) -> None:
     failure = connect_failure(pool, listen(Peer.request))
     assert failure.cause is GapCause.UNREACHABLE
-    assert "closed the connection after ApiVersions was asked" in failure.why
+    assert "closed the connection after ApiVersions was sent" in failure.why
 
 
 def test_a_listener_that_closes_at_the_first_request_wants_sasl(listen: Listen, pool: Pool) -> None:
@@ -173,7 +173,7 @@ def test_a_broker_that_closes_at_a_later_request_is_told_with_the_request(
     assert offset_of(exchange(pool, address)[0]) == 1
     failure = failure_of(exchange(pool, address)[0])
     assert failure.cause is GapCause.UNREACHABLE
-    assert "closed the connection after ListOffsets was asked" in failure.why
+    assert "closed the connection after ListOffsets was sent" in failure.why
 
 
 def test_what_was_answered_before_the_broker_closed_is_kept(listen: Listen, pool: Pool) -> None:
@@ -307,7 +307,7 @@ def test_an_answer_to_something_else_ends_the_connection(listen: Listen, pool: P
     address = listen(confused)
     answers = exchange(pool, address, address)
     assert [failure_of(answer).cause for answer in answers] == [GapCause.UNREADABLE] * 2
-    assert "answered something that was not asked" in failure_of(answers[0]).why
+    assert "answered something that was not requested" in failure_of(answers[0]).why
 
 
 def test_versions_that_cannot_be_read_end_the_connection(listen: Listen, pool: Pool) -> None:

@@ -79,7 +79,7 @@ class Story:
         self.errors += [gap.why for gap in found.gaps]
         self.is_behind = found.is_behind
 
-    def observation_and_die(self) -> None:
+    def observe_and_die(self) -> None:
         """Die after the observation and before it is stored."""
         self.tailing.read_once(is_stored=False)
         self.tailing.crash()
@@ -139,7 +139,7 @@ class Story:
 
 LOSSLESS = (
     "write", "write_ten", "begin_line", "rotate_by_number", "rotate_by_date", "copy_and_cut",
-    "keep_a_copy", "tick", "observation", "observation_and_die", "die",
+    "keep_a_copy", "tick", "observe", "observe_and_die", "die",
 )  # fmt: skip
 LOSING = ("remove_oldest", "remove_log", "cut", "compress_newest", "set_clock_back")
 
@@ -155,23 +155,23 @@ def told(steps: list[str]) -> Story:
 
 # Each of these was read wrong once.
 ONCE_WRONG = (
-    "copy_and_cut observation write copy_and_cut",
-    "copy_and_cut observation tick write copy_and_cut tick write_ten rotate_by_number",
-    "rotate_by_date begin_line observation tick write copy_and_cut tick write rotate_by_date",
-    "write keep_a_copy copy_and_cut observation keep_a_copy observation",
-    "rotate_by_number begin_line observation write_ten copy_and_cut write",
-    "copy_and_cut begin_line observation write_ten copy_and_cut begin_line",
+    "copy_and_cut observe write copy_and_cut",
+    "copy_and_cut observe tick write copy_and_cut tick write_ten rotate_by_number",
+    "rotate_by_date begin_line observe tick write copy_and_cut tick write rotate_by_date",
+    "write keep_a_copy copy_and_cut observe keep_a_copy observe",
+    "rotate_by_number begin_line observe write_ten copy_and_cut write",
+    "copy_and_cut begin_line observe write_ten copy_and_cut begin_line",
 )
 ONCE_LOST_OR_TWICE = (
     "keep_a_copy write remove_log",
-    "write_ten rotate_by_number write_ten observation cut",
-    "write_ten copy_and_cut write observation observation_and_die remove_log write_ten",
-    "cut observation rotate_by_number compress_newest write_ten observation_and_die keep_a_copy",
-    "cut observation rotate_by_date write remove_oldest die keep_a_copy",
-    "cut observation remove_log write observation copy_and_cut",
-    "write observation copy_and_cut write_ten remove_log write rotate_by_number",
-    "write_ten rotate_by_date write observation copy_and_cut write_ten remove_log",
-    "copy_and_cut observation compress_newest observation remove_oldest rotate_by_date write_ten",
+    "write_ten rotate_by_number write_ten observe cut",
+    "write_ten copy_and_cut write observe observe_and_die remove_log write_ten",
+    "cut observe rotate_by_number compress_newest write_ten observe_and_die keep_a_copy",
+    "cut observe rotate_by_date write remove_oldest die keep_a_copy",
+    "cut observe remove_log write observe copy_and_cut",
+    "write observe copy_and_cut write_ten remove_log write rotate_by_number",
+    "write_ten rotate_by_date write observe copy_and_cut write_ten remove_log",
+    "copy_and_cut observe compress_newest observe remove_oldest rotate_by_date write_ten",
 )
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.catalogue.all_rules import RULES, judge_round
-from rules.facts.memory import Memory, advance, shifted
+from rules.facts.memory import Memory, advance, shift_times
 from rules.facts.snapshot import Snapshot
 from rules.judgement import Finding
 from rules.verdict import Verdict
@@ -131,7 +131,7 @@ def test_a_clock_that_is_set_between_two_rounds_changes_no_finding(
     memory: Memory | None = None
     for observation in earlier:
         memory = advance(observation, memory)
-    moved = None if memory is None else shifted(memory, step // timedelta(microseconds=1))
+    moved = None if memory is None else shift_times(memory, step // timedelta(microseconds=1))
     later = replace(last, taken_at=last.taken_at + step)
     view = View(snapshot=later, memory=advance(later, moved), before=moved, now=later.taken_at)
     assert findings(view) == findings(views([*earlier, last]))

@@ -15,7 +15,7 @@ from collectors.scrapes.counting import ScrapeTime
 from collectors.scrapes.endpoints import BadAddressError, Endpoint, page_at, target_of
 from collectors.scrapes.page import read_page
 from collectors.scrapes.query import read_answer
-from collectors.scrapes.selection import Quantity, wanted
+from collectors.scrapes.selection import Quantity, series_of
 from collectors.scrapes.tracking import Tracker
 from rules.facts.times import SECOND_US
 
@@ -68,7 +68,7 @@ def test_what_is_written_by_the_rules_is_read_as_it_was(
     name: str, labels: dict[str, str], value: int
 ) -> None:
     text = {key: told.encode(errors="replace").decode() for key, told in labels.items()}
-    expected = wanted(name, text)
+    expected = series_of(name, text)
     seen = read_page(line(name, text, value), is_openmetrics=False, max_series=10)
     if expected is None or expected.error == "NONE":
         assert not seen.values
@@ -137,7 +137,7 @@ def test_rises_of_a_counter_are_never_more_than_it_can_have_counted(
 ) -> None:
     """None is an answer without it. What it counted is at most what every run of it showed."""
     tracker = Tracker(page_at("http://app-1"), fresh_us=10**9, max_series=10)
-    series = wanted("kafka_producer_record_error_total", {"client_id": "a"})
+    series = series_of("kafka_producer_record_error_total", {"client_id": "a"})
     assert series is not None
     timestamp = ScrapeTime(0, 0)
     for number, value in enumerate(observations):
@@ -158,7 +158,7 @@ def test_quantities_do_not_mix(observations: list[int | None]) -> None:
     timestamp = ScrapeTime(0, 0)
     names = {Quantity.RECORD_ERRORS: "error", Quantity.RECORD_RETRIES: "retry"}
     series = {
-        quantity: wanted(f"kafka_producer_record_{word}_total", {"client_id": "a"})
+        quantity: series_of(f"kafka_producer_record_{word}_total", {"client_id": "a"})
         for quantity, word in names.items()
     }
     errors, retries = series.values()

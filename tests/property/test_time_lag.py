@@ -11,7 +11,7 @@ from hypothesis import given
 from rules.facts.column import Column
 from rules.facts.snapshot import Snapshot
 from rules.facts.times import EPOCH, MICROSECOND
-from rules.time_lag import EndHistory, TimeLag, WhyAbsent, advance, shifted, time_lags
+from rules.time_lag import EndHistory, TimeLag, WhyAbsent, advance, shift_times, time_lags
 from rules.time_lag.thinning import Bounds
 from tests.factories import commits, group, offsets, partitions, snapshot
 from tests.property.appending import PARTITIONS, Step, Track, World, stories
@@ -128,7 +128,7 @@ def test_a_step_of_the_clock_changes_no_lag(story: list[Step]) -> None:
     *_, (_, _, observation, history) = played(story, NARROW)
     before, after = (
         time_lags(history, observation),
-        time_lags(shifted(history, -HOUR_US), observation),
+        time_lags(shift_times(history, -HOUR_US), observation),
     )
     for old, new in (
         (before.read_committed, after.read_committed),

@@ -37,7 +37,7 @@ from service.delivery.send_states import ReceiverSendStates
 from service.delivery.stats import Stats
 from service.observe.watch import WatchedRound
 from service.rounds.alerting_step import Alerting
-from service.rounds.finding_state import Found
+from service.rounds.finding_state import FindingState
 from service.rounds.persistence import RoundWriter
 from service.runtime.clock import monotonic
 from service.runtime.log import LineWriter, make_log
@@ -180,7 +180,7 @@ class Chain:
         self.round_writer = RoundWriter(
             store, "default", monotonic=play.seconds, waiting_rounds=1000, writer=uuid4()
         )
-        self.found = Found(self.round_writer, self.alerting, monotonic=play.seconds)
+        self.found = FindingState(self.round_writer, self.alerting, monotonic=play.seconds)
         owner = uuid4()
         self.calls = _Calls(AddressGuard.of(["127.0.0.0/8"]))
         self.calls.death = death

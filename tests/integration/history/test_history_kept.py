@@ -293,7 +293,7 @@ def test_series_with_one_id_are_told_and_the_second_is_left_out(tmp_path: Path) 
     wrong = {SPAN: Series(cluster="c", metric=Metric.OPEN_SPAN, topic="x", partition=9)}
     for part in (tmp_path / "history/series").iterdir():
         part.unlink()
-    other.shipper._opened()[1].add({**taken, **wrong}, 0)  # noqa: SLF001 - as if written before
+    other.shipper._open_both()[1].add({**taken, **wrong}, 0)  # noqa: SLF001 - as if written before
     other.round(HOUR)
     other.recorder.close()
     other.shipper.ship()

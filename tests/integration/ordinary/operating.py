@@ -49,7 +49,7 @@ class Operator:
         if self._raw.running() != brokers:
             return False
         try:
-            views = [self._raw.topics(parse_body=BrokerId(broker)) for broker in brokers]
+            views = [self._raw.topics(broker=BrokerId(broker)) for broker in brokers]
         except SandboxError:
             return False
         return all(

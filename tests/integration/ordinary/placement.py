@@ -63,7 +63,7 @@ class PlacementMonitor:
         with RawCluster(self.cluster) as raw:
             while not self._stopping.wait(POLL_SECONDS):
                 try:
-                    self._note(raw.topics(parse_body=BrokerId(broker)))
+                    self._note(raw.topics(broker=BrokerId(broker)))
                 except SandboxError:  # it is frozen or dead: the others answer
                     continue
 

@@ -30,6 +30,7 @@ def leader_of(served: Served, topic: str) -> int:
     return int(row["leader"])
 
 
+@pytest.mark.smoke
 def test_the_round_after_a_leader_change_is_a_second_later(
     serve: Serve, kafka: Kafka, faults: Sandbox
 ) -> None:

@@ -80,6 +80,7 @@ def store_loss(directory: Path, topic: str, **evidence: Any) -> None:
         database.close()
 
 
+@pytest.mark.smoke
 def test_a_stored_loss_is_told_to_the_next_person(serve: Serve, kafka: Kafka) -> None:
     first = serve().wait_ready()
     first.wait_status(lambda seen: seen["round"]["outcome"] == "complete", "no whole round")
@@ -206,7 +207,7 @@ def test_nobody_answers() -> None:
 def test_a_proxy_in_the_environment_does_not_stand_before_this_machine() -> None:
     with stranger() as server:
         done = loss(server, "ls", HTTP_PROXY="http://192.0.2.1:9", http_proxy="http://192.0.2.1:9")
-    assert "is no Tidemark: it answers 404" in done.stderr
+    assert "is not a Tidemark: it answers 404" in done.stderr
 
 
 @contextmanager
@@ -235,7 +236,7 @@ def test_a_web_server_and_a_broker_are_no_tidemark(kafka: Kafka) -> None:
     with stranger() as server:
         done = loss(server, "ls")
     assert done.returncode == ExitCode.UNREACHABLE
-    assert "is no Tidemark: it answers 404 Not Found, text/html" in done.stderr
+    assert "is not a Tidemark: it answers 404 Not Found, text/html" in done.stderr
     broker = kafka.bootstrap.partition(",")[0]
     done = loss(f"http://{broker}", "show", "orders-0")
     assert (done.returncode, len(done.stderr.splitlines())) == (ExitCode.UNREACHABLE, 1)

@@ -109,6 +109,7 @@ def check_no_complaints(server: Prometheus) -> None:
     assert set(server.last_errors().values()) == {""}
 
 
+@pytest.mark.smoke
 def test_prometheus_has_every_metric_with_its_labels_in_both_forms(
     serve: Serve, kafka: Kafka, busy_cluster: Sandbox, folder: Path
 ) -> None:
@@ -178,7 +179,8 @@ def check_a_broken_cluster(server: Prometheus, kafka: Kafka, cluster: Sandbox) -
         server.wait_value(f'absent({names.HIGH_WATERMARK.name}{{job="{name}",{single}}})', 1)
         causes = {one["cause"] for one in series_of(server, names.GAPS, name)}
         assert causes == set(GapCause)
-        server.wait_value(f'{names.RISK_WATCHED.name}{{job="{name}"}} > bool 0', 1)
+        observed = f'{names.AT_RISK_PARTITIONS.name}{{job="{name}",state="observed"}}'
+        server.wait_value(f"{observed} > bool 0", 1)
         server.wait_value(f'{ONLY_AT_RISK.name}{{job="{name}"}} > bool 0', 1)
         fires = f'{names.ALERTS.name}{{job="{name}",rule="partition_offline",state="firing"}}'
         server.wait_value(f"{fires} > bool 0", 1)

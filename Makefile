@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # In CI alone a failed test has one more try. The summary names it and shows why it failed: a test
 # that needed the second try is to be mended.
 RERUNS := $(if $(filter true,$(CI)),--reruns 1 --rerun-show-tracebacks -r aR)
-PYTEST := $(BIN)/python -m pytest -q $(RERUNS)
+PYTEST := $(BIN)/python -m pytest -q --durations 10 --durations-min 5 $(RERUNS)
 
 .PHONY: help setup demo test quick check $(AREAS) coverage bench baseline-quality applications versions quiet quiet-long ordinary-trouble loss-long returned-long tail-long nightly-kills property-long golden lock kafka-lock format clean
 

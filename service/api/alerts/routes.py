@@ -13,7 +13,7 @@ from rules.facts.times import EPOCH
 from rules.verdict import Kind
 from service.alerting.alerts.alert import AlertState
 from service.api.alerts import models
-from service.api.alerts.query import AlertQuery
+from service.api.alerts.models import AlertQuery
 from service.api.alerts.views import (
     ack_view,
     alert_stamp,

@@ -7,7 +7,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from service.api.core.bodies import Timestamp
 from service.api.core.models import Model, NextCursor, Stamped
+from service.api.core.queries import PageQuery, Word
 
 
 class AuditEntry(Model):
@@ -27,3 +29,12 @@ class AuditPage(Stamped):
 
     items: list[AuditEntry]
     next: NextCursor
+
+
+class AuditQuery(PageQuery):
+    """Which changes."""
+
+    who: Word | None = None
+    what: Annotated[Word | None, Field(examples=["silence.create"])] = None
+    target: Word | None = None
+    since: Annotated[Timestamp | None, Field(description="From here on")] = None

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query, Request, Response
 
 from service.api.audit import models
-from service.api.audit.query import AuditQuery
+from service.api.audit.models import AuditQuery
 from service.api.core.changing import stamp_of
 from service.api.core.paging import decode_cursor
 from service.api.core.ports import Sources

@@ -8,8 +8,10 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from rules.baseline.blocks import Outcome, Profile, Reason, ThresholdBy
-from service.api.core.bodies import Body, Why
+from rules.baseline.series import Metric
+from service.api.core.bodies import Body, Timestamp, Why
 from service.api.core.models import Model, NextCursor, Stamped
+from service.api.core.queries import NoQuery, PageQuery, PartitionNumber, Pattern
 
 SeriesName = Annotated[
     str, Field(description="A number of up to 19 digits, as text: JSON numbers may lose digits")
@@ -121,3 +123,25 @@ class RolledBackDetail(Stamped):
     day: date
     left: Annotated[str, Field(description="The run that was in force before")]
     left_day: date
+
+
+At = Annotated[
+    Timestamp | None,
+    Field(description="For which time, by default now", examples=["2026-01-31T03:00:00Z"]),
+]
+
+
+class SeriesQuery(PageQuery):
+    """Which series."""
+
+    metric: Metric | None = None
+    topic: Pattern | None = None
+    partition: PartitionNumber | None = None
+    group: Pattern | None = None
+    at: At = None
+
+
+class AtQuery(NoQuery):
+    """For which time."""
+
+    at: At = None

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from service.api.baselines import models
-from service.api.baselines.query import AtQuery, SeriesQuery
+from service.api.baselines.models import AtQuery, SeriesQuery
 from service.api.baselines.views import run_view, series_view, slots_view
 from service.api.core.changing import KEY_HEADER, Done, apply_change, stamp_of
 from service.api.core.paging import INT64_MAX, Key, decode_cursor, page_of

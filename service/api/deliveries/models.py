@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from service.api.core.models import Model, NextCursor, Stamped
+from service.api.core.queries import PageQuery, Word
 
 
 class DeliveryState(StrEnum):
@@ -119,3 +120,10 @@ class Enqueued(Stamped):
     """A delivery that was created on request; /deliveries/{id} shows its progress."""
 
     delivery: Delivery
+
+
+class DeliveryQuery(PageQuery):
+    """Which deliveries."""
+
+    receiver: Word | None = None
+    state: DeliveryState | None = None

@@ -15,7 +15,7 @@ from service.api.core.problems import conflict, not_found
 from service.api.core.queries import NoQuery
 from service.api.core.stamps import link_next_page
 from service.api.deliveries import models
-from service.api.deliveries.query import DeliveryQuery
+from service.api.deliveries.models import DeliveryQuery
 from service.api.deliveries.views import attempt_view, body_view, delivery_view
 from service.storage.changes.audit import Action, AuditEvent
 from service.storage.changes.changes import Change

@@ -6,11 +6,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field
+from pydantic import AwareDatetime, ConfigDict, Field
 
 from rules.open_findings import EndReason
 from rules.verdict import Severity
 from service.api.core.models import FindingState, Model, NextCursor, Stamped
+from service.api.core.queries import PageQuery, PartitionNumber, Pattern, StateFilter
 from service.rounds.persistence import PersistenceState
 
 
@@ -240,3 +241,25 @@ class LossDetail(Stamped):
     ]
     error: Annotated[str | None, Field(description="Why there are no events")]
     storage: PersistenceState
+
+
+class LossQuery(PageQuery):
+    """Which losses; those that are known to match are shown."""
+
+    state: Annotated[
+        StateFilter, Field(description="open: from memory; ended, all: from the database")
+    ] = StateFilter.OPEN
+    class_: Annotated[LossClass | None, Field(alias="class")] = None
+    topic: Pattern | None = None
+    partition: PartitionNumber | None = None
+    group: Annotated[
+        Pattern | None,
+        Field(description="The group that committed beyond the log end, or one of `groups_beyond`"),
+    ] = None
+    since: Annotated[
+        AwareDatetime | None,
+        Field(
+            description="Only what last happened then or later",
+            examples=["2026-01-31T03:00:00Z"],
+        ),
+    ] = None

@@ -25,8 +25,7 @@ from service.api.core.stamps import link_next_page, stamp, stored_stamp
 from service.api.findings.lists import LAST_US, cluster_id_of, finding_detail
 from service.api.findings.views import from_memory, from_storage, parse_id
 from service.api.losses.incidents import Incident, LossFinding, incident_view, incidents_of
-from service.api.losses.models import LossDetail, LossEvent, LossIncident, LossPage
-from service.api.losses.query import LossQuery
+from service.api.losses.models import LossDetail, LossEvent, LossIncident, LossPage, LossQuery
 from service.api.losses.views import (
     CLASS_OF,
     RULE_OF,

@@ -11,6 +11,8 @@ from rules.facts.broker_log import SequenceForm
 from rules.facts.episodes import ChangeKind
 from rules.facts.sequence_verdicts import Phase, SequenceClass, SequenceReason
 from service.api.core.models import Evidence, FindingState, Model, NextCursor, Stamped
+from service.api.core.paging import INT64_MAX
+from service.api.core.queries import PageQuery, PartitionNumber, Pattern, StateFilter
 from service.rounds.persistence import PersistenceState
 
 
@@ -132,3 +134,16 @@ class SequenceDetail(Stamped):
     changes: list[LeaderChange]
     log_is_read: bool
     storage: PersistenceState
+
+
+class SequenceQuery(PageQuery):
+    """Which events; those that are known to match are shown."""
+
+    state: Annotated[
+        StateFilter, Field(description="ended: for a day, the last 1000; nothing more is rejected")
+    ] = StateFilter.OPEN
+    class_: Annotated[SequenceClass | None, Field(alias="class")] = None
+    phase: Phase | None = None
+    topic: Pattern | None = None
+    partition: PartitionNumber | None = None
+    producer_id: Annotated[int | None, Field(ge=0, le=INT64_MAX)] = None

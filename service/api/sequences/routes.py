@@ -23,8 +23,8 @@ from service.api.sequences.models import (
     SequenceDetail,
     SequenceEvent,
     SequencePage,
+    SequenceQuery,
 )
-from service.api.sequences.query import SequenceQuery
 from service.api.transactions.routes import view_of
 from service.rounds.latest import ServiceState
 from service.views.sequence_rows import change_row, episode_row, line_row

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from pydantic import Field
 from service.alerting.alerts.silences import SilenceState
 from service.api.core.bodies import Body, MatcherText, Timestamp, Why
 from service.api.core.models import Model, NextCursor, Stamped
+from service.api.core.queries import PageQuery
 
 
 class Silence(Model):
@@ -52,4 +54,33 @@ class SilenceBody(Body):
     comment: Why
     all: Annotated[bool, Field(description="Confirm that the matchers may mute every alert")] = (
         False
+    )
+
+
+class SilenceFilter(StrEnum):
+    """Which silences, by their state."""
+
+    CURRENT = "current"
+    PENDING = SilenceState.PENDING.value
+    ACTIVE = SilenceState.ACTIVE.value
+    EXPIRED = SilenceState.EXPIRED.value
+    ALL = "all"
+
+    @property
+    def states(self) -> frozenset[SilenceState]:
+        """Return the states that the filter lets through."""
+        match self:
+            case SilenceFilter.CURRENT:
+                return frozenset({SilenceState.PENDING, SilenceState.ACTIVE})
+            case SilenceFilter.ALL:
+                return frozenset(SilenceState)
+            case _:
+                return frozenset({SilenceState(self.value)})
+
+
+class SilenceQuery(PageQuery):
+    """Which silences."""
+
+    state: Annotated[SilenceFilter, Field(description="current: pending or active")] = (
+        SilenceFilter.CURRENT
     )

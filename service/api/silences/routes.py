@@ -30,7 +30,7 @@ from service.api.core.stamps import link_next_page
 from service.api.core.versions import IF_MATCH, etag_of, require_match
 from service.api.findings.lists import LAST_US
 from service.api.silences import models
-from service.api.silences.query import SilenceQuery
+from service.api.silences.models import SilenceQuery
 from service.api.silences.reach import matches_everything
 from service.storage.alerting.silences import INSTANT, SilenceFilter, StoredSilence
 from service.storage.changes.audit import Action, AuditEvent

@@ -11,6 +11,7 @@ from rules.facts.transaction_unknown import UnknownReason
 from rules.facts.transactions import IdVisibility, TransactionState
 from rules.transactions.classes import TransactionClass
 from service.api.core.models import Gap, Model, NextCursor, Stamped
+from service.api.core.queries import PageQuery, Pattern
 
 
 class BlockedGroup(Model):
@@ -107,3 +108,14 @@ class TransactionPage(Stamped):
     ]
     gap_count: int
     gaps: Annotated[list[Gap], Field(description="The first 100 that concern this list")]
+
+
+class TransactionQuery(PageQuery):
+    """Which open transactions; those that are known to match are shown."""
+
+    class_: Annotated[TransactionClass | None, Field(alias="class")] = None
+    transactional_id: Pattern | None = None
+    topic: Annotated[Pattern | None, Field(description="Open on a partition of such a topic")] = (
+        None
+    )
+    group: Annotated[Pattern | None, Field(description="Blocks such a group")] = None

@@ -19,8 +19,7 @@ from service.api.core.paging import Key, decode_cursor, page_of
 from service.api.core.ports import Sources
 from service.api.core.problems import unavailable
 from service.api.core.stamps import link_next_page, snapshot_of, stamp
-from service.api.transactions.models import Transaction, TransactionPage
-from service.api.transactions.query import TransactionQuery
+from service.api.transactions.models import Transaction, TransactionPage, TransactionQuery
 from service.rounds.latest import ServiceState
 from service.views.transaction_rows import GAPS_SHOWN, completeness_row, transaction_row
 

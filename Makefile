@@ -84,10 +84,10 @@ brokerless: $(READY) ## and what needs none
 smoke: $(READY) ## a dozen tests on real brokers, one for each part
 	@$(PYTEST) tests/integration -m smoke
 
-spark: $(READY) ## nights on Spark: one core, two, a cluster, killed, damaged
+spark: $(READY) ## baseline runs on Spark: one core, two, a cluster, killed, damaged
 	@$(PYTEST) tests/spark
 
-nightly-kills: $(READY) ## a night killed at ten random points, and made again: the same run, bit for bit
+nightly-kills: $(READY) ## a baseline run killed at ten random points, and made again: the same run, bit for bit
 	@NIGHTLY_KILLS=10 $(BIN)/python -m pytest tests/spark/test_processes.py -q -k killed
 
 healthy: $(READY) ## healthy load with all that ordinarily happens, and a little ordinary trouble: no false alarm
@@ -105,10 +105,10 @@ applications-short: $(READY) ## Kafka Streams, Connect and MirrorMaker 2 for a m
 coverage: $(READY) ## branch coverage of the unit and property tests
 	@$(BIN)/coverage run -m pytest tests/unit tests/property -q && $(BIN)/coverage report
 
-bench: $(READY) ## measure a round and the sandbox; prints figures, asserts none
+bench: $(READY) ## measure a round and the sandbox; prints speed and memory, asserts none
 	@$(BIN)/python -m pytest tests/bench -q -s
 
-baseline-quality: $(READY) ## what baselines find in simulated weeks, by class of incident, and what they tell for nothing
+baseline-quality: $(READY) ## what baselines find in simulated weeks, by class of incident, and what they report for nothing
 	@$(BIN)/python -m pytest tests/bench/test_bench_quality.py -q -s
 
 LOGGED := --log-cli-level=INFO --log-disable=httpx2
@@ -136,10 +136,10 @@ quiet-long: $(READY) ## the same for 15 minutes
 ordinary-trouble: $(READY) ## 40 minutes of freezes, moves, restarts, long transactions: no false alarm (ORDINARY_SEED=...)
 	@ORDINARY_WHOLE=1 $(BIN)/python -m pytest $(ORDINARY) -q --log-cli-level=INFO --log-disable=httpx2
 
-loss-long: $(READY) ## 20 leaders killed under load after their ISR shrank: what is told holds the truth
+loss-long: $(READY) ## 20 leaders killed under load after their ISR shrank: what is reported holds the truth
 	@LOSS_RUNS=20 $(BIN)/python -m pytest tests/integration/test_loss_under_load.py -q --log-cli-level=INFO --log-disable=httpx2
 
-returned-long: $(READY) ## 20 killed leaders that come back: their log lines tell exactly what is gone
+returned-long: $(READY) ## 20 killed leaders that come back: their log lines show exactly what is gone
 	@LOSS_RUNS=20 $(BIN)/python -m pytest tests/integration/test_loss_returned.py -q --log-cli-level=INFO --log-disable=httpx2
 
 tail-long: $(READY) ## a gigabyte of log through rotations, its reader killed 40 times: every line once

@@ -11,7 +11,8 @@ DURATION_BUCKETS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.
 
 ALERTS: Final = Metric(
     name="tidemark_alerts",
-    help="Alerts by rule: pending, which wait for their rule's `for`, and firing; none have no sample.",
+    help="Alerts by rule: pending, which wait for their rule's `for`, and firing; absent where "
+    "there are none.",
     unit=Unit.ALERTS,
     labels=(*CLUSTER_LABELS, "rule", "severity", "state"),
 )

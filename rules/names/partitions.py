@@ -40,8 +40,8 @@ OPEN_SPAN: Final = _partition(
 LAST_STABLE_OFFSET_AGE: Final = _partition(
     "last_stable_offset_age_seconds",
     Unit.SECONDS,
-    "How long the last stable offset has stood while the high watermark is ahead of it, as far as "
-    "Tidemark saw; absent where nothing holds it back.",
+    "How long the last stable offset has not advanced while the high watermark is ahead of it, as "
+    "far as Tidemark saw; absent where nothing holds it back.",
 )
 UNREPLICATED_SPAN: Final = _partition(
     "unreplicated_span_offsets",

@@ -22,7 +22,7 @@ SCRAPE_DURATION: Final = Metric(
 )
 SCRAPE_SAMPLES: Final = Metric(
     name="tidemark_scrape_samples",
-    help="Samples that were kept of an endpoint's latest answer: those that are searched for.",
+    help="Samples that were kept of an endpoint's latest answer: those that Tidemark uses.",
     unit=Unit.SAMPLES,
     labels=ENDPOINT_LABELS,
 )

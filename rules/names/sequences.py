@@ -8,8 +8,8 @@ from rules.names.metric import CLUSTER_LABELS, Metric, MetricType, Unit
 
 SEQUENCE_REJECTIONS: Final = Metric(
     name="tidemark_kafka_sequence_rejections_total",
-    help="Batches that brokers wrote to have rejected because of their sequence; absent where no log is "
-    "read. A line that comes by two ways counts twice.",
+    help="Batches that brokers logged as rejected because of their sequence; absent where no log "
+    "is read. A line that arrives from two sources counts twice.",
     unit=Unit.LINES,
     labels=CLUSTER_LABELS,
     type=MetricType.COUNTER,

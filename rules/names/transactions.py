@@ -81,8 +81,9 @@ TRANSACTION_ABORTS: Final = Metric(
 TRANSACTION_FENCINGS: Final = Metric(
     name="tidemark_kafka_transaction_fencings_total",
     help="Open transactions that were taken from their producer since Tidemark started, by cause: "
-    "a second_instance with the same transactional id, or the timeout. A second instance within "
-    "the timeout of a client of transactions v2 resembles an abort of its own and is not counted. "
+    "a second_instance with the same transactional id, or the timeout. An abort of a "
+    "transactions v2 client by a second instance, within the timeout, looks like its own abort and is "
+    "not counted. "
     + _ABSENT,
     unit=Unit.TRANSACTIONS,
     labels=(*CLUSTER_LABELS, "cause"),

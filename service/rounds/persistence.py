@@ -38,7 +38,7 @@ class PersistenceState(StrEnum):
     NOT_LOADED = "not_loaded"  # what was remembered could not be read yet; rounds wait
     STORED = "stored"
     WAITING = "waiting"  # the database is away
-    REJECTED = "rejected"  # it answers and says no: a person has to observation
+    REJECTED = "rejected"  # it answers and says no: a person has to act
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,7 +42,7 @@ class NightlySettings(Group):
     """Baselines of every series are learnt once a day, by Spark; see docs/baselines.md."""
 
     enabled: bool = True
-    """Whether `tidemark serve` runs baseline runs. Default: true; turn it off where something else runs
+    """Whether `tidemark serve` makes baseline runs. Default: true; turn it off where something else runs
     `tidemark nightly run`, or where there is no Java."""
 
     at: Annotated[str, AfterValidator(_time_of_day)] = "02:30"
@@ -70,7 +70,7 @@ class NightlySettings(Group):
     hours, some 15 million series-days, and short enough to be over before people come."""
 
     keep_days: Annotated[int, Field(ge=2, le=365)] = 3
-    """Days whose runs are kept in the folder of history, about 20 kB per series and day. Default: so
+    """Days whose runs are kept in the folder of history, about 20 kB per series and day. Default: as
     many as the database keeps to roll back to; the next baseline run needs the last one."""
 
     @model_validator(mode="after")

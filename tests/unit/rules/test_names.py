@@ -1,4 +1,4 @@
-"""The metric names keep Prometheus's conventions, so that nobody has to observation one up twice."""
+"""The metric names keep Prometheus's conventions, so that nobody has to look one up twice."""
 
 from __future__ import annotations
 

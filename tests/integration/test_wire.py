@@ -254,7 +254,7 @@ def test_without_a_ready_bootstrap_address_each_says_why(listen: Listen, pool: P
     silent, closed = listen(Peer.silence), Address("127.0.0.1", 1)
     assert pool.connect_any([silent, closed], timeout_seconds=SHORT) is None
     assert "no answer" in failure_of(pool.failure(silent)).why
-    assert "rejected" in failure_of(pool.failure(closed)).why
+    assert "refused" in failure_of(pool.failure(closed)).why
 
 
 def test_an_answer_that_comes_too_late_is_not_taken_for_the_next(

@@ -191,7 +191,7 @@ def test_a_token_is_needed_where_others_may_ask(serve: Serve, folder: Path) -> N
     for arguments in ((), ("--token-file", str(wrong))):
         rejected = loss(served.address, "ls", *arguments)
         assert (rejected.returncode, rejected.stdout) == (ExitCode.AUTHENTICATION, "")
-        assert rejected.stderr.startswith(f"tidemark: {served.address} rejects us: ")
+        assert rejected.stderr.startswith(f"tidemark: {served.address} denies us: ")
         assert "another\n" not in rejected.stderr
 
 

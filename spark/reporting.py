@@ -48,9 +48,7 @@ def progress(context: SparkContext, day: str) -> Iterator[None]:
 
 def _tasks(context: SparkContext) -> tuple[int, int]:
     tracker = context.statusTracker()
-    stages = [
-        tracker.getStageInfo(getActiveStageId) for getActiveStageId in tracker.getActiveStageIds()
-    ]
+    stages = [tracker.getStageInfo(stage_id) for stage_id in tracker.getActiveStageIds()]
     running = [stage for stage in stages if stage is not None]
     return sum(stage_info.numCompletedTasks for stage_info in running), sum(
         stage_info.numTasks for stage_info in running

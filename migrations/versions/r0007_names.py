@@ -62,7 +62,9 @@ KEYS = {
     "trouble": "error",
     "troubles": "errors",
     "unasked_partitions": "partitions_not_queried",
+    "untold_episodes": "unreported_episodes",
 }
+REASON_KEYS = ("reason", "why")
 OF_GROUP = {"told": "notified"}  # what was sent last, of a group of alerts
 DOCUMENTS = (
     ("finding", "evidence"),
@@ -113,7 +115,11 @@ def _rename(
     for table, column in DOCUMENTS:
         own = {**keys, **(of_group if table == "alert_group" else {})}
         pairs = [(f'"{old}": ', f'"{new}": ') for old, new in own.items()]
-        pairs += [(f': "{old}"', f': "{new}"') for old, new in {**values, **reasons}.items()]
+        pairs += [
+            (f'"{key}": "{old}"', f'"{key}": "{new}"')
+            for key in REASON_KEYS  # only there: a topic may have the name of a reason
+            for old, new in {**values, **reasons}.items()
+        ]
         connection.execute(_replaced(table, column, pairs))
     for table in REASON_TABLES:
         for old, new in reasons.items():

@@ -1,4 +1,4 @@
-"""The catalogue: every rule by name, and how a round is judged.
+"""The catalogue: every rule, the most severe first, and how a round is judged.
 
 A module of this folder is a rule if it has `RULE`; it also has its reasons, `Why`, and `judge`.
 """
@@ -19,7 +19,7 @@ from rules import catalogue
 from rules.catalogue import observation_stale
 from rules.judgement import Judgement, NamedSubjects, Reason, decide
 from rules.question import Question
-from rules.verdict import RuleMeta, SubjectKind, Verdict
+from rules.verdict import SEVERITIES, RuleMeta, SubjectKind, Verdict
 from rules.view import View
 
 
@@ -47,7 +47,7 @@ def _find_rules() -> Iterator[Rule]:
             yield Rule(module.RULE, module.Why, module.__doc__, module.judge)
 
 
-RULES: Final = tuple(_find_rules())
+RULES: Final = tuple(sorted(_find_rules(), key=lambda rule: SEVERITIES.index(rule.meta.severity)))
 SELF_MONITORING: Final = observation_stale.RULE
 EVERY: Final[tuple[Declared, ...]] = (
     *RULES,

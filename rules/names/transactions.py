@@ -83,8 +83,7 @@ TRANSACTION_FENCINGS: Final = Metric(
     help="Open transactions that were taken from their producer since Tidemark started, by cause: "
     "a second_instance with the same transactional id, or the timeout. An abort of a "
     "transactions v2 client by a second instance, within the timeout, looks like its own abort and is "
-    "not counted. "
-    + _ABSENT,
+    "not counted. " + _ABSENT,
     unit=Unit.TRANSACTIONS,
     labels=(*CLUSTER_LABELS, "cause"),
     type=MetricType.COUNTER,

@@ -235,7 +235,7 @@ def _unknown_details(view: View, quiet: tuple[Verdict, Reason]) -> dict[str, Evi
     nameless = _nameless(view)
     return {
         "source_errors": _errors(view.snapshot.broker_log),
-        "untold_episodes": view.memory.sequences.unreported,
+        "unreported_episodes": view.memory.sequences.unreported,
         "without_partition": [_short(episode, is_new=False) for episode in nameless[-SHOWN:]],
         "without_partition_count": len(nameless),
     }

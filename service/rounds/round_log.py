@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from rules.facts.broker_log import BrokerLog
 from rules.open_findings import Change, Step
-from rules.verdict import Verdict
+from rules.verdict import SEVERITIES, Verdict
 from service.rounds.latest import RoundOutcome, ServiceState
 from service.rounds.persistence import PersistenceState, PersistenceStatus
 from service.rounds.pipeline import RoundResult
@@ -47,7 +47,7 @@ class RoundLog:
         log(Event.ROUND, **round_counts(service_state))
 
     def _log_findings(self, transitions: Iterable[Change]) -> None:
-        changes = list(transitions)
+        changes = sorted(transitions, key=_severity_rank)
         for change in changes[:MAX_FINDING_LINES]:
             opened = change.after is Verdict.BREACH
             log = self._log.warning if opened else self._log.info
@@ -149,3 +149,9 @@ def finding_fields(change: Change) -> dict[str, Any]:
 
 def _text(timestamp: datetime | None) -> str | None:
     return None if timestamp is None else timestamp.isoformat()
+
+
+def _severity_rank(change: Change) -> int:
+    """Return the place of a change among the severities, the worst first."""
+    severities = [*SEVERITIES, None]
+    return severities.index(change.severity)

@@ -44,7 +44,7 @@ def truth_of(printed: Document) -> SequenceTruth:
         **same,
         episodes=tuple(_episode(episode) for episode in printed["episodes"]),
         old_epoch_lines=printed["old_epoch_lines"],
-        expected_application=printed["expected_application"],
+        application_notified=printed["application_notified"],
         loss=LossTruth(
             **same,
             new_topic_id=printed["topic_id"],

@@ -55,7 +55,7 @@ def test_java_loses_24_acknowledged_records_and_reports_nothing(
         episode = only(truth)
         assert (episode.incoming_sequence, episode.current_sequence, episode.lines) == (27, 2, 1)
         assert (episode.gap, [partition.lost_offsets for partition in truth.lost]) == (24, [24])
-        assert not truth.expected_application
+        assert not truth.application_notified
         assert values_on(faults, truth.topic) == [0, 1, 2, 27, 28, 29, 30, 31]
 
 
@@ -82,7 +82,7 @@ def test_a_batch_that_java_gives_up_comes_late_and_is_no_gap(
     with injected(matrix, faults, "sequence-delivery-timeout", {"client": Client.JAVA}) as truth:
         assert (truth.episodes, truth.rule, truth.lost) == ((), None, ())
         assert truth.old_epoch_lines >= 1
-        assert truth.expected_application
+        assert truth.application_notified
         values = values_on(faults, truth.topic)
         assert len(values) == 16  # the first batch, and the one that the client went on with
         [remembered] = on_leader(faults, truth)

@@ -149,7 +149,9 @@ def test_what_a_frozen_coordinator_still_believes_is_no_rewind(
     usual, source.reader = source.reader, reader_at(faults.broker_address(FROZEN))
     seen = observe()
     assert commits_of(seen) == later, why_of(seen)
-    told = {gap.broker_id: gap.what for gap in seen.gaps if gap.what.startswith("answers of broker")}
+    told = {
+        gap.broker_id: gap.what for gap in seen.gaps if gap.what.startswith("answers of broker")
+    }
     assert [*told] == [FROZEN], "it did not list what it has lost"
     faults.resume(CONTROLLER_ID)
     source.reader.close()

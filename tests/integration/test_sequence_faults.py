@@ -83,7 +83,7 @@ def test_a_client_library_heals_a_reordering_and_tells_nobody(
         assert (told.sequence_class, told.client) == (SequenceClass.REORDERING, client)
         assert (told.incoming_sequence, told.current_sequence, told.gap) == (2, 0, 1)
         assert (told.is_healed, told.last_epoch, told.appended_epoch) == (is_healed, epoch, 0)
-        assert not truth.expected_application
+        assert not truth.application_notified
         assert values_on(cluster, truth.topic) == [*range(6)]
         [remembered] = on_leader(cluster, truth)
         assert (remembered.producer_id, remembered.producer_epoch) == (told.producer_id, epoch)
@@ -100,7 +100,7 @@ def test_a_transaction_of_librdkafka_is_done_again_after_a_reordering(cluster: S
     ) as truth:
         told = only(truth)
         assert (told.current_sequence, told.is_healed, told.last_epoch) == (0, False, 1)
-        assert truth.expected_application
+        assert truth.application_notified
         assert values_on(cluster, truth.topic)[-5:] == [*range(6, 11)]
 
 
@@ -109,7 +109,7 @@ def test_a_transaction_of_java_goes_on_after_a_reordering(cluster: Sandbox) -> N
         "sequence-reordering", cluster, client=Client.JAVA, transactional=True
     ) as truth:
         told = only(truth)
-        assert (told.is_healed, truth.expected_application) == (True, False)
+        assert (told.is_healed, truth.application_notified) == (True, False)
         assert told.producer_epoch == told.last_epoch
 
 

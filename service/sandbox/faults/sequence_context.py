@@ -141,7 +141,7 @@ def sequence_truth(
     episodes: Sequence[SequenceEpisode],
     *,
     loss: LossTruth | None = None,
-    expected_application: bool = False,
+    application_notified: bool = False,
 ) -> SequenceTruth:
     """Put the truth together; a line of another producer on the topic is none of it."""
     sandbox = context.run.sandbox
@@ -159,7 +159,7 @@ def sequence_truth(
         silent=expected.silent,
         episodes=tuple(episodes),
         old_epoch_lines=sum(len(old_epochs_on(sandbox, where)) for where in context.partitions),
-        expected_application=expected_application,
+        application_notified=application_notified,
         loss=loss,
         ends=expected.ends,
         undo=() if loss is None else loss.undo,

@@ -88,14 +88,14 @@ def _inject(context: FaultContext, writer: StepwiseProducer) -> SequenceTruth:
     loss = context.truth(before, LOST, ends=ends)
     episode = episode_of(context, where, producer_id, _expected(context, epoch))
     _require_gap(episode, loss)
-    expected_application = writer.has_given_up()
+    application_notified = writer.has_given_up()
     writer.close()
     return sequence_truth(
         context,
         replace(UNSEEN if run.options.burst else RULES, ends=ends),
         [episode],
         loss=loss,
-        expected_application=expected_application,
+        application_notified=application_notified,
     )
 
 

@@ -144,8 +144,8 @@ def _inject_live(
     proxy.spoil_next()
     client.hand_over(options.records)
     await_rejection(context, where, producer_id)
-    expected_application = client.has_given_up()
-    if expected_application and isinstance(client, StepwiseLibrdkafka):
+    application_notified = client.has_given_up()
+    if application_notified and isinstance(client, StepwiseLibrdkafka):
         client.start_over(options.records)
     await_condition(
         lambda: end_of(context) >= end + options.records,
@@ -158,4 +158,4 @@ def _inject_live(
     episode = episode_of(context, where, producer_id, expected)
     if proxy.spoiled != 1 or episode.appended_epoch != episode.leader_epoch:
         raise SandboxError(f"{context.run.fault} came otherwise: {episode}")
-    return sequence_truth(context, RULES, [episode], expected_application=expected_application)
+    return sequence_truth(context, RULES, [episode], application_notified=application_notified)

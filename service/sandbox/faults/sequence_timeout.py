@@ -114,4 +114,4 @@ def _build_truth(context: FaultContext, before: Before) -> SequenceTruth:
     _, epoch = only_producer(context)
     if loss.lost_offsets or loss.was_unclean or epoch != 1:
         raise SandboxError(f"{run.fault} came otherwise: {loss}")
-    return sequence_truth(context, RULES, [], loss=loss, expected_application=True)
+    return sequence_truth(context, RULES, [], loss=loss, application_notified=True)

@@ -50,7 +50,7 @@ class SequenceTruth:
     silent: tuple[str, ...] = ()  # rules that would be wrong; those nowhere named may speak
     episodes: tuple[SequenceEpisode, ...] = ()  # none: no broker wrote of a rejection
     old_epoch_lines: int = 0  # log records of INVALID_PRODUCER_EPOCH, which are no gaps
-    expected_application: bool = False  # whether the client gave up records and said so
+    application_notified: bool = False  # whether the client gave up records and said so
     loss: LossTruth | None = None  # None: no leader changed
     ends: str  # when it is over, for a person
     undo: tuple[str, ...] = ()  # commands that bring the brokers back; none: they all run
@@ -72,7 +72,7 @@ class SequenceTruth:
             "topic_id": self.topic_id,
             "episodes": [asdict(episode) for episode in self.episodes],
             "old_epoch_lines": self.old_epoch_lines,
-            "expected_application": self.expected_application,
+            "application_notified": self.application_notified,
             "was_unclean": None if self.loss is None else self.loss.was_unclean,
             "lost_offsets": 0 if self.loss is None else self.loss.lost_offsets,
             "partitions": [] if self.loss is None else self._partitions(),

@@ -53,7 +53,7 @@ def _inject(context: FaultContext, loser: RawWriter) -> SequenceTruth:
     also = (*RULES.also, GAP_REORDERING)
     silent = tuple(rule for rule in RULES.silent if rule != GAP_REORDERING)
     rules = replace(RULES, also=also, silent=silent, ends=ends)
-    return sequence_truth(context, rules, episodes, loss=loss, expected_application=True)
+    return sequence_truth(context, rules, episodes, loss=loss, application_notified=True)
 
 
 def _lost(context: FaultContext, loser: RawWriter) -> SequenceEpisode:

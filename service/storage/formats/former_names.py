@@ -31,6 +31,7 @@ _KEYS: Final = {
     "untold": "unreported",
     "untold_us": "unreported_us",
 }
+_REASON_KEYS: Final = ("reason", "proof")  # only there: a topic may have the name of a reason
 _VALUES: Final = {
     "change_not_told": "change_not_reported",
     "look_failed": "scan_failed",
@@ -47,12 +48,13 @@ def present_names(arrays: Arrays) -> Arrays:
     return present
 
 
-def _rename(plain: Any) -> Any:
+def _rename(plain: Any, key: str = "") -> Any:
+    """Return a JSON value with the present names of its keys, and of reasons, at any depth."""
     if isinstance(plain, Mapping):
-        return {_KEYS.get(name, name): _rename(value) for name, value in plain.items()}
+        return {_KEYS.get(name, name): _rename(value, name) for name, value in plain.items()}
     if isinstance(plain, list):
         return [_rename(value) for value in plain]
-    return _VALUES.get(plain, plain) if isinstance(plain, str) else plain
+    return _VALUES.get(plain, plain) if key in _REASON_KEYS else plain
 
 
 def _array_name(name: str) -> str:

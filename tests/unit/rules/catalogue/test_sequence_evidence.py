@@ -296,7 +296,7 @@ def test_a_storm_that_is_more_than_is_remembered_leaves_the_rest_unknown() -> No
     _, _, _, stormy, over = play((*observations, later))
     assert stormy.memory.sequences.unreported == 50, "the one before had been told"
     [quiet] = sequence_gap_reordering.judge(stormy).findings(Verdict.UNKNOWN)
-    assert (quiet.reason, quiet.evidence["untold_episodes"]) == ("too_many", 50)
+    assert (quiet.reason, quiet.evidence["unreported_episodes"]) == ("too_many", 50)
     assert sequence_gap_loss.judge(over).finding(0).verdict is Verdict.OK
 
 

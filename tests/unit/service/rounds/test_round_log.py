@@ -17,7 +17,7 @@ from rules.facts.broker_log import (
 )
 from rules.judgement import Finding
 from rules.open_findings import Change, EndReason, Step
-from rules.verdict import Verdict
+from rules.verdict import Severity, Verdict
 from service.metrics.log_stats import LogStats
 from service.rounds.latest import RoundOutcome
 from service.rounds.persistence import PersistenceState, PersistenceStatus
@@ -138,6 +138,15 @@ def test_thousands_of_findings_are_counted_and_not_listed() -> None:
     assert len(made.of(Event.FINDING)) == MAX_FINDING_LINES
     assert made.of(Event.FINDINGS_LEFT_OUT)[0]["count"] == 10_000 - MAX_FINDING_LINES
     assert told(*[change()] * MAX_FINDING_LINES).of(Event.FINDINGS_LEFT_OUT) == []
+
+
+def test_of_too_many_findings_the_most_severe_are_listed() -> None:
+    many = [change(f"topic-{number}") for number in range(60)]
+    mild = [replace(one, last_severity=Severity.WARNING) for one in many]
+    worst = replace(change("payments"), last_severity=Severity.CRITICAL)
+    lines = told(*mild, worst).of(Event.FINDING)
+    assert lines[0]["topic"] == "payments"
+    assert {line["topic"] for line in lines[1:]} < {f"topic-{number}" for number in range(60)}
 
 
 def test_a_step_of_the_clock_and_a_late_memory_are_told() -> None:

@@ -229,7 +229,7 @@ def updates(draw: Draw) -> Written:
     """Draw an ISR as the controller has it."""
     around, isr, epoch = draw(AROUND), draw(ISRS), draw(INT32)
     told, number = _listed(isr, ","), draw(INT32)
-    form = draw(st.sampled_from(["answer", "start", "still"]))
+    form = draw(st.sampled_from(["answer", "start", "still", "still since 4.4"]))
     of_topic = f"{around.name} with topic id Some({around.topic_id})"
     message = {
         "answer": f"[Partition {around.name} broker={around.broker_id}] ISR updated to {told}  and"
@@ -240,6 +240,9 @@ def updates(draw: Draw) -> Written:
         "still": f"[Broker id={around.broker_id}] Skipped the become-leader state change for"
         f" {of_topic} and partition state LeaderAndIsrPartitionState(isr=[9]) since it is already"
         f" the leader with leader epoch {epoch}. Current high watermark 3, ISR [{told}], adding",
+        "still since 4.4": f"[Broker id={around.broker_id}] Skipped the become-leader state change for"
+        f" {of_topic}, partition registration PartitionRegistration(isr=[9]) and isNew=false since it"
+        f" is already the leader with leader epoch {epoch}. Current high watermark 3, ISR [{told}],",
     }[form]
     event = IsrUpdated(
         origin=origin(around.at, around.broker_id),

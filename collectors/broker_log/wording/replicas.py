@@ -62,7 +62,7 @@ _LEADER: Final = compile_pattern(
     rf" {NUMBER} with (?:partition epoch {NUMBER}, )?high watermark {NUMBER},? ISR \[{_ISR}\]"
 )
 _STILL_LEADER: Final = compile_pattern(
-    rf"{STILL_LEADER}{TOPIC_PARTITION}{_TOPIC_ID} and partition state "
+    rf"{STILL_LEADER}{TOPIC_PARTITION}{_TOPIC_ID}(?: and partition state |, partition registration )"
 )
 _STILL: Final = compile_pattern(
     rf"since it is already the leader with leader epoch (?P<epoch>{NUMBER})\. Current high watermark"

@@ -217,6 +217,11 @@ READ: list[tuple[str, str, LogEvent]] = [
         "[Broker id=1] Skipped the become-leader state change for orders-a-0 with topic id Some(KiaE_0lvQIm-dQRXczn4Gg) and partition state LeaderAndIsrPartitionState(topicName='orders-a', partitionIndex=0, controllerEpoch=-1, leader=1, leaderEpoch=0, isr=[1], partitionEpoch=1, replicas=[1, 2], addingReplicas=[], removingReplicas=[], isNew=false, leaderRecoveryState=0) since it is already the leader with leader epoch 0. Current high watermark 136, ISR [1], adding replicas [] and removing replicas [].",
         replace(UPDATED, leader_epoch=0),
     ),
+    (
+        "4.4: the same, with the partition's registration",
+        "[Broker id=1] Skipped the become-leader state change for orders-a-0 with topic id Some(KiaE_0lvQIm-dQRXczn4Gg), partition registration PartitionRegistration(replicas=[1, 2], directories=[oPLuZ_PRQLqRl6PVUkHurw, lkGf650cQMLvq6z_RlhcFA], isr=[1], removingReplicas=[], addingReplicas=[], elr=[], lastKnownElr=[], leader=1, leaderRecoveryState=RECOVERED, leaderEpoch=0, partitionEpoch=1) and isNew=false since it is already the leader with leader epoch 0. Current high watermark 10, ISR [1], adding replicas [] and removing replicas [].",
+        replace(UPDATED, leader_epoch=0),
+    ),
 ]
 
 NOTHING: list[tuple[str, str]] = [

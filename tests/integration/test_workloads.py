@@ -226,7 +226,7 @@ def test_an_abandoned_transaction_stays_open_until_it_times_out(servers: str, to
 
 def test_java_clients_work_together(cluster: Sandbox, topic: str) -> None:
     with JavaProducer(cluster, topic=topic, rate=500, count=200, security=SCRAM) as producer:
-        assert producer.wait(SOON)
+        assert producer.wait(SOON), last_words(cluster)
     assert (producer.counts.sent, producer.counts.acknowledged) == (200, 200)
     group, share = f"{topic}-java", f"{topic}-share"
     with (
@@ -244,6 +244,12 @@ def test_java_clients_work_together(cluster: Sandbox, topic: str) -> None:
 
 def client_logs(cluster: Sandbox) -> list[Path]:
     return list(cluster.directory.glob("node-*/tmp/client-*/server.log"))
+
+
+def last_words(cluster: Sandbox) -> str:
+    """Return the ends of the logs of the Java clients that run."""
+    logs = [path.read_text(encoding="utf-8", errors="replace") for path in client_logs(cluster)]
+    return "\n\n".join(text[-4000:] for text in logs) or "no Java client has written a log"
 
 
 def test_a_java_producer_is_idempotent_and_leaves_nothing_behind(

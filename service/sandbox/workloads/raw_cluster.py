@@ -47,6 +47,7 @@ TRANSIENT: Final = frozenset(
         "COORDINATOR_NOT_AVAILABLE",
         "NOT_COORDINATOR",
         "CONCURRENT_TRANSACTIONS",
+        "NOT_ENOUGH_REPLICAS",  # said before anything is appended; a cluster that has just started
         "NOT_LEADER_OR_FOLLOWER",
         "UNKNOWN_TOPIC_OR_PARTITION",
         "LEADER_NOT_AVAILABLE",

@@ -13,7 +13,8 @@ from rules.errors import StoreError, UnreachableError
 from rules.facts.broker_log import LogSource
 from rules.facts.snapshot import Snapshot
 from rules.open_findings import apply_changes
-from service.alerting.alerts.delta import AlertDelta, ClosingDone, Outgoing
+from service.alerting.alerts.delta import AlertDelta, ClosingDone
+from service.alerting.alerts.outbox_row import Outgoing
 from service.alerting.alerts.state import AlertingState
 from service.observe.cluster_reader import Scope
 from service.observe.feeds import Fed

@@ -6,18 +6,18 @@ from datetime import datetime
 from typing import Final, assert_never
 
 from service.alerting.alerts.dedup import NotifyReason
+from service.alerting.alerts.outbox_row import DeadReason, OutboxRow, RowState
 from service.alerting.receivers.receivers import AlertmanagerReceiver, Receiver
 from service.alerting.sending.answers import Outcome
 from service.alerting.sending.backoff import FailedDelivery, next_attempt_at
 from service.alerting.sending.sender import Attempt
-from service.storage.delivery.delivered import DeadReason, Done, RowState
-from service.storage.delivery.outbox import Claimed
+from service.storage.delivery.delivered import Done
 
 _MS: Final = 1000
 
 
 def done_of(
-    claimed: Claimed, receiver: Receiver, attempt: Attempt, *, now: datetime, chance: float
+    claimed: OutboxRow, receiver: Receiver, attempt: Attempt, *, now: datetime, chance: float
 ) -> Done:
     """Return the row to store after an attempt; `chance`, from [0, 1), varies the pause after it."""
     state, again, why = _next(claimed, attempt, now, chance)
@@ -37,7 +37,7 @@ def done_of(
     )
 
 
-def unsendable(claimed: Claimed, now: datetime) -> Done:
+def unsendable(claimed: OutboxRow, now: datetime) -> Done:
     """Return the row to store for a notification that does not fit its receiver's settings any more."""
     return Done(
         id=claimed.id,
@@ -54,7 +54,7 @@ def unsendable(claimed: Claimed, now: datetime) -> Done:
 
 
 def _next(
-    claimed: Claimed, attempt: Attempt, now: datetime, chance: float
+    claimed: OutboxRow, attempt: Attempt, now: datetime, chance: float
 ) -> tuple[RowState, datetime | None, DeadReason | None]:
     match attempt.outcome:
         case Outcome.DELIVERED:
@@ -78,7 +78,7 @@ def _next(
             assert_never(attempt.outcome)
 
 
-def _is_repetition(claimed: Claimed, receiver: Receiver) -> bool:
+def _is_repetition(claimed: OutboxRow, receiver: Receiver) -> bool:
     """Whether it is one of the pushes that an Alertmanager gets every minute: nobody reads them."""
     is_again = claimed.reason == NotifyReason.REPEAT_INTERVAL
     return is_again and isinstance(receiver, AlertmanagerReceiver)

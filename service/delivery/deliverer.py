@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from typing import Final, Protocol, TypeVar
 
 from rules.errors import StoreError
+from service.alerting.alerts.outbox_row import OutboxRow, RowState
 from service.alerting.notifications.channels import Post, post_of
 from service.alerting.receivers.receivers import Receiver
 from service.alerting.sending.answers import SLOW, Outcome
@@ -26,8 +27,8 @@ from service.runtime.clock import ClockReading, step_between
 from service.runtime.events import Event
 from service.runtime.log import Log
 from service.runtime.threads import in_thread
-from service.storage.delivery.delivered import Done, RowState
-from service.storage.delivery.outbox import LEASE, Claimed, Claims, SendCapacity
+from service.storage.delivery.delivered import Done
+from service.storage.delivery.outbox import LEASE, Claims, SendCapacity
 
 T = TypeVar("T")
 
@@ -250,20 +251,20 @@ class Deliverer:
         await asyncio.gather(*left, return_exceptions=True)
 
     # -------------------------------------------------------------- attempts
-    def _begin(self, claimed: Claimed, now: datetime) -> None:
+    def _begin(self, claimed: OutboxRow, now: datetime) -> None:
         self._receiver_states.by_name[claimed.receiver].under_way += 1
         task = asyncio.create_task(self._take_turn(claimed, now))
         self._under_way[claimed.id] = task
         task.add_done_callback(lambda ended: self._end_attempt(claimed, ended))
 
-    def _end_attempt(self, claimed: Claimed, task: asyncio.Task[None]) -> None:
+    def _end_attempt(self, claimed: OutboxRow, task: asyncio.Task[None]) -> None:
         self._receiver_states.by_name[claimed.receiver].under_way -= 1
         self._under_way.pop(claimed.id, None)
         self._woken.set()
         if not task.cancelled():
             self._attempt("delivery", task.result)
 
-    async def _take_turn(self, claimed: Claimed, claimed_at: datetime) -> None:
+    async def _take_turn(self, claimed: OutboxRow, claimed_at: datetime) -> None:
         """Deliver in this notification's turn; one that waited too long for it is released."""
         receiver_state = self._receiver_states.by_name[claimed.receiver]
         async with receiver_state.turns:
@@ -275,7 +276,7 @@ class Deliverer:
             else:
                 await self._deliver(claimed, receiver_state)
 
-    async def _deliver(self, claimed: Claimed, receiver_state: ReceiverSendState) -> None:
+    async def _deliver(self, claimed: OutboxRow, receiver_state: ReceiverSendState) -> None:
         post = self._post_of(claimed, receiver_state.receiver)
         if post is None:
             done = unsendable(claimed, self._clocks.utc_now())
@@ -295,7 +296,7 @@ class Deliverer:
             self._stats.ended(claimed.receiver, done.state)
         self._log_result(claimed, done)
 
-    def _post_of(self, claimed: Claimed, receiver: Receiver) -> Post | None:
+    def _post_of(self, claimed: OutboxRow, receiver: Receiver) -> Post | None:
         now = self._clocks.utc_now()
         return self._attempt(
             "notification",
@@ -303,7 +304,7 @@ class Deliverer:
         )
 
     # -------------------------------------------------------------- log
-    def _log_result(self, claimed: Claimed, done: Done) -> None:
+    def _log_result(self, claimed: OutboxRow, done: Done) -> None:
         fields = {
             "receiver": claimed.receiver,
             "webhook_id": claimed.webhook_id,

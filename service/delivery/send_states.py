@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from service.alerting.notifications.merging import Merged, merge_bodies
+from service.alerting.notifications.alertmanager import Merged, merge_bodies
 from service.alerting.receivers.receivers import Receiver
 from service.alerting.sending.answers import Failure, Outcome
 from service.alerting.sending.sender import Attempt

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from rules.names import NOTIFICATION_DURATION
+from service.alerting.alerts.outbox_row import RowState
 from service.alerting.sending.sender import Attempt
 from service.metrics.alerting import DeliveryStats, ReceiverStats
-from service.storage.delivery.delivered import RowState
 from service.storage.delivery.fallback import Backlog
 
 _BOUNDS = NOTIFICATION_DURATION.buckets

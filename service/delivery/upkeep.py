@@ -7,26 +7,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, Protocol
+from uuid import uuid4
 
 from rules.errors import StoreError
-from service.alerting.notifications.channels import body_of
-from service.alerting.notifications.fallback import (
-    UndeliveredNotification,
-    build_fallback_notification,
-)
+from service.alerting.alerts.outbox_row import OutboxRow, Outgoing, RowState
+from service.alerting.notifications.channels import outgoing_of
 from service.alerting.notifications.notification import Notification
-from service.alerting.notifications.own_messages import watchdog_message
+from service.alerting.notifications.own_messages import (
+    build_fallback_notification,
+    watchdog_message,
+)
 from service.alerting.receivers.receivers import Receiver
 from service.delivery.stats import Stats
 from service.runtime.events import Event
 from service.runtime.log import Log
 from service.runtime.threads import in_thread
-from service.storage.delivery.delivered import RowState
-from service.storage.delivery.fallback import Backlog, Late
-from service.storage.delivery.posting import Message, group_hash
+from service.storage.delivery.fallback import Backlog
 
 EVERY_SECONDS: Final = 5.0
 
@@ -37,12 +36,10 @@ class BacklogPort(Protocol):
     def counts(self, now: datetime) -> Mapping[str, Backlog]:
         """Return how much waits, by receiver."""
 
-    def late(
-        self, fallback: str, *, after: timedelta, now: datetime, without: Collection[str] = ()
-    ) -> Sequence[Late]:
+    def late(self, fallback: str, *, after: timedelta, now: datetime) -> Sequence[OutboxRow]:
         """Return notifications that are late and due for the fallback receiver."""
 
-    def post(self, messages: Sequence[Message]) -> int:
+    def post(self, messages: Sequence[Outgoing]) -> int:
         """Put messages into the outbox; return how many are new."""
 
 
@@ -143,19 +140,13 @@ class Upkeep:
             )
         return count
 
-    def _fallback_message(self, late: Late, fallback: Receiver, now: datetime) -> Message:
-        stored = UndeliveredNotification(
-            receiver=late.receiver,
-            group_key=late.group_key,
-            is_firing=late.is_firing,
-            body=late.body,
-            created_at=late.created_at,
-        )
+    def _fallback_message(self, late: OutboxRow, fallback: Receiver, now: datetime) -> Outgoing:
         external_url = self._duties.external_url
         notification = build_fallback_notification(
-            stored, to=fallback.name, external_url=external_url, now=now
+            late, to=fallback.name, external_url=external_url, now=now
         )
-        return _message(fallback, notification, now, cluster=late.cluster, fallback_of=late.id)
+        outgoing = _outgoing(fallback, notification, "fallback", now)
+        return replace(outgoing, cluster=late.cluster, fallback_of=late.id)
 
     # -------------------------------------------------------------- Watchdog
     def _post_watchdog(self, now: datetime) -> int:
@@ -171,28 +162,10 @@ class Upkeep:
             since=self._since,
             external_url=self._duties.external_url,
         )
-        count = self._backlogs.post([_message(watchdog, notification, now)])
+        count = self._backlogs.post([_outgoing(watchdog, notification, "watchdog", now)])
         self._watchdog_at = timestamp
         return count
 
 
-def _message(
-    receiver: Receiver,
-    notification: Notification,
-    now: datetime,
-    *,
-    cluster: int | None = None,
-    fallback_of: int | None = None,
-) -> Message:
-    return Message(
-        receiver=receiver.name,
-        group_key=notification.group_key,
-        group_hash=group_hash(notification.group_key, "fallback" if fallback_of else "watchdog"),
-        reason=notification.reason,
-        is_firing=bool(notification.firing),
-        alerts=len(notification.alerts),
-        body=body_of(receiver, notification),
-        at=now,
-        cluster=cluster,
-        fallback_of=fallback_of,
-    )
+def _outgoing(receiver: Receiver, notification: Notification, kind: str, now: datetime) -> Outgoing:
+    return outgoing_of(receiver, notification, kind, webhook_id=str(uuid4()), at=now)

@@ -21,7 +21,6 @@ from service.alerting.alerts.delta import (
     Closing,
     ClosingDone,
     ClosingOutcome,
-    Outgoing,
     delta_of,
     whole_delta,
 )
@@ -29,6 +28,7 @@ from service.alerting.alerts.evaluate import AlertingConfig, step
 from service.alerting.alerts.flush import Notification
 from service.alerting.alerts.grouping import Group, merge_groups
 from service.alerting.alerts.lifecycle import Seen
+from service.alerting.alerts.outbox_row import Outgoing
 from service.alerting.alerts.routes import GroupId
 from service.alerting.alerts.state import AlertingState
 from service.alerting.notifications.notification_context import NotificationContext

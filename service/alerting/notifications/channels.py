@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import Final, assert_never
 
 from rules.version import VERSION
-from service.alerting.notifications.alertmanager_push import push_body, with_ends
-from service.alerting.notifications.alertmanager_webhook import webhook_body
+from service.alerting.alerts.outbox_row import Outgoing, group_hash
+from service.alerting.notifications.alertmanager import push_body, webhook_body, with_ends
 from service.alerting.notifications.notification import Notification
 from service.alerting.notifications.pagerduty import pagerduty_body, with_routing_key
 from service.alerting.notifications.slack import slack_body
@@ -24,7 +24,6 @@ from service.alerting.receivers.receivers import (
     SlackReceiver,
     WebhookReceiver,
 )
-from service.alerting.receivers.secret import Secret
 from service.alerting.receivers.standard_webhooks import sign_headers
 
 _ALWAYS: Final = {"Content-Type": "application/json", "User-Agent": f"Tidemark/{VERSION}"}
@@ -56,28 +55,40 @@ def body_of(receiver: Receiver, notification: Notification) -> bytes:
             assert_never(receiver)
 
 
+def outgoing_of(
+    receiver: Receiver, notification: Notification, *kind: str, webhook_id: str, at: datetime
+) -> Outgoing:
+    """Return a notification as it is put into the outbox; each `kind` has an order of its own."""
+    return Outgoing(
+        webhook_id=webhook_id,
+        receiver=receiver.name,
+        group_key=notification.group_key,
+        group_hash=group_hash(notification.group_key, *kind),
+        reason=notification.reason,
+        is_firing=bool(notification.firing),
+        alerts=len(notification.alerts),
+        body=body_of(receiver, notification),
+        created_at=at,
+    )
+
+
 def post_of(receiver: Receiver, body: bytes, *, webhook_id: str, at: datetime) -> Post:
     """Return the request that sends a stored body at a time.
 
     `webhook_id` names the delivery, and is the same on every attempt.
     """
+    headers = dict(_ALWAYS)
     match receiver:
         case WebhookReceiver():
-            signed = sign_headers(webhook_id, body, at=at, secrets=receiver.signing_secrets)
-            return _post(body, receiver.authorization, signed)
+            headers |= sign_headers(webhook_id, body, at=at, secrets=receiver.signing_secrets)
         case AlertmanagerReceiver():
-            sent = with_ends(body, at=at, resend_delay=receiver.resend_delay)
-            return _post(sent, receiver.authorization)
+            body = with_ends(body, at=at, resend_delay=receiver.resend_delay)
         case SlackReceiver():
-            return _post(body)
+            pass
         case PagerDutyReceiver():
-            return _post(with_routing_key(body, receiver.routing_key))
+            body = with_routing_key(body, receiver.routing_key)
         case _:
             assert_never(receiver)
-
-
-def _post(
-    body: bytes, authorization: Secret | None = None, more: Mapping[str, str] | None = None
-) -> Post:
-    secret = {} if authorization is None else {"Authorization": authorization.reveal()}
-    return Post(body=body, headers={**_ALWAYS, **(more or {}), **secret})
+    if receiver.authorization is not None:
+        headers["Authorization"] = receiver.authorization.reveal()
+    return Post(body=body, headers=headers)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from rules.verdict import RuleMeta
 from service.alerting.alerts.alert import Alert, AlertState
 from service.alerting.alerts.annotations import annotations_of, incident_annotations
-from service.alerting.alerts.delta import Outgoing
 from service.alerting.alerts.flush import Notification as GroupNotification
-from service.alerting.notifications.channels import body_of
+from service.alerting.alerts.outbox_row import Outgoing
+from service.alerting.notifications.channels import outgoing_of
 from service.alerting.notifications.notification import Notification, NotifiedAlert
 from service.alerting.receivers.receivers import Receiver
 
@@ -39,16 +39,7 @@ class NotificationContext:
             external_url=self.external_url,
             alerts=tuple(self._alert(alert, shared) for alert in alerts),
         )
-        return Outgoing(
-            webhook_id=webhook_id,
-            receiver=notification.receiver,
-            group_key=notification.group_key,
-            reason=notification.reason,
-            is_firing=notification.is_firing,
-            alerts=len(alerts),
-            body=body_of(receiver, content),
-            at=notification.at,
-        )
+        return outgoing_of(receiver, content, webhook_id=webhook_id, at=notification.at)
 
     def _alert(self, alert: Alert, shared: Mapping[str, str]) -> NotifiedAlert:
         page = f"{self.external_url}/api/v1/alerts/{alert.fingerprint}"

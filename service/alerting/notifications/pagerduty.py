@@ -13,8 +13,13 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from service.alerting.notifications.json_text import Json, json_bytes, timestamp
-from service.alerting.notifications.notification import Notification, NotifiedAlert
+from service.alerting.notifications.notification import (
+    Json,
+    Notification,
+    NotifiedAlert,
+    json_bytes,
+    timestamp,
+)
 from service.alerting.notifications.wording import cut, details, headline, pairs, title
 from service.alerting.receivers.secret import Secret
 

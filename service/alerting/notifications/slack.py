@@ -13,8 +13,12 @@ import re
 from typing import Final
 
 from service.alerting.alerts.annotations import INCIDENT_SUMMARY
-from service.alerting.notifications.json_text import Json, json_bytes
-from service.alerting.notifications.notification import Notification, NotifiedAlert
+from service.alerting.notifications.notification import (
+    Json,
+    Notification,
+    NotifiedAlert,
+    json_bytes,
+)
 from service.alerting.notifications.wording import (
     CUT,
     cut,

@@ -23,21 +23,29 @@ _HEADER_TEXT: Final = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookReceiver:
-    """Any service that reads Alertmanager's webhook."""
+class _Receiver:
+    """What every receiver has."""
 
     name: str
     url: ReceiverUrl
-    # Several while a key is changed; none: not signed.
-    signing_secrets: tuple[SigningSecret, ...] = ()
     authorization: Secret | None = None  # the header's whole value, like "Bearer …"
-    max_alerts: int = 0  # of one notification; 0: all, which is Alertmanager's default
 
     def __post_init__(self) -> None:
-        _check_name(self.name)
-        _check_authorization(self.authorization)
-        if self.max_alerts < 0:
-            raise SettingsError(f"receiver {self.name}: max_alerts must not be negative")
+        if not self.name.strip() or not self.name.isprintable():
+            raise SettingsError("a receiver needs a name that can be printed")
+        header = self.authorization
+        if header is not None and not _HEADER_TEXT.fullmatch(header.reveal()):
+            raise SettingsError("a receiver's authorization must be one line of plain ASCII")
+        if problem := self._problem():
+            raise SettingsError(f"receiver {self.name}: {problem}")
+
+    def _problem(self) -> str:
+        """Return what is wrong with its own settings; empty for nothing."""
+        return ""
+
+    def _keys(self) -> tuple[str, ...]:
+        """Return the secrets that only this kind has."""
+        return ()
 
     @property
     def endpoint(self) -> ReceiverUrl:
@@ -47,94 +55,69 @@ class WebhookReceiver:
     @property
     def secrets(self) -> tuple[str, ...]:
         """Return the texts that must never be shown."""
-        keys = [secret.reveal() for secret in self.signing_secrets]
-        bare = [key.removeprefix(PREFIX) for key in keys]
-        return (*self.url.secrets, *keys, *bare, *_secrets_of(self.authorization))
+        return (*self.url.secrets, *_secrets_of(self.authorization), *self._keys())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlertmanagerReceiver:
-    """An Alertmanager that alerts are pushed to; it groups and routes them by its own settings."""
+class WebhookReceiver(_Receiver):
+    """Any service that reads Alertmanager's webhook."""
 
-    name: str
-    url: ReceiverUrl  # as a browser opens it, with its route prefix if it has one
-    authorization: Secret | None = None
+    # Several while a key is changed; none: not signed.
+    signing_secrets: tuple[SigningSecret, ...] = ()
+    max_alerts: int = 0  # of one notification; 0: all, which is Alertmanager's default
+
+    def _problem(self) -> str:
+        return "max_alerts must not be negative" if self.max_alerts < 0 else ""
+
+    def _keys(self) -> tuple[str, ...]:
+        keys = [secret.reveal() for secret in self.signing_secrets]
+        return (*keys, *(key.removeprefix(PREFIX) for key in keys))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertmanagerReceiver(_Receiver):
+    """An Alertmanager that alerts are pushed to; it groups and routes them by its own settings.
+
+    Its URL is the one that a browser opens, with its route prefix if it has one.
+    """
+
     # How often firing alerts are pushed again: an Alertmanager that gets nothing for four times as
     # long takes them for resolved.
     resend_delay: timedelta = RESEND_DELAY
-    endpoint: ReceiverUrl = field(init=False)
 
-    def __post_init__(self) -> None:
-        _check_name(self.name)
-        _check_authorization(self.authorization)
+    def _problem(self) -> str:
         if self.resend_delay <= timedelta(0):
-            raise SettingsError(f"receiver {self.name}: resend_delay must be above zero")
-        object.__setattr__(self, "endpoint", self.url.below(ALERTS_PATH))
+            return "resend_delay must be above zero"
+        self.url.below(ALERTS_PATH)  # rejects an address that becomes too long
+        return ""
 
     @property
-    def secrets(self) -> tuple[str, ...]:
-        """Return the texts that must never be shown."""
-        return (*self.url.secrets, *_secrets_of(self.authorization))
+    def endpoint(self) -> ReceiverUrl:
+        """Return the URL to which notifications are posted."""
+        return self.url.below(ALERTS_PATH)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SlackReceiver:
+class SlackReceiver(_Receiver):
     """A Slack channel, by its incoming webhook; or a compatible service."""
 
-    name: str
-    url: ReceiverUrl
-
-    def __post_init__(self) -> None:
-        _check_name(self.name)
-
-    @property
-    def endpoint(self) -> ReceiverUrl:
-        """Return the URL to which notifications are posted."""
-        return self.url
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """Return the texts that must never be shown."""
-        return self.url.secrets
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PagerDutyReceiver:
+class PagerDutyReceiver(_Receiver):
     """A PagerDuty service, by the routing key of its Events API v2 integration."""
 
-    name: str
-    routing_key: Secret
     url: ReceiverUrl = field(default_factory=lambda: ReceiverUrl(PAGERDUTY_URL))
+    routing_key: Secret
 
-    def __post_init__(self) -> None:
-        _check_name(self.name)
-        if not _ROUTING_KEY.fullmatch(self.routing_key.reveal()):
-            raise SettingsError(
-                f"receiver {self.name}: a PagerDuty routing key has 32 letters and digits"
-            )
+    def _problem(self) -> str:
+        is_key = _ROUTING_KEY.fullmatch(self.routing_key.reveal())
+        return "" if is_key else "a PagerDuty routing key has 32 letters and digits"
 
-    @property
-    def endpoint(self) -> ReceiverUrl:
-        """Return the URL to which notifications are posted."""
-        return self.url
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """Return the texts that must never be shown."""
-        return (*self.url.secrets, self.routing_key.reveal())
+    def _keys(self) -> tuple[str, ...]:
+        return (self.routing_key.reveal(),)
 
 
 Receiver: TypeAlias = WebhookReceiver | AlertmanagerReceiver | SlackReceiver | PagerDutyReceiver
-
-
-def _check_name(name: str) -> None:
-    if not name.strip() or not name.isprintable():
-        raise SettingsError("a receiver needs a name that can be printed")
-
-
-def _check_authorization(authorization: Secret | None) -> None:
-    if authorization is not None and not _HEADER_TEXT.fullmatch(authorization.reveal()):
-        raise SettingsError("a receiver's authorization must be one line of plain ASCII")
 
 
 def _secrets_of(authorization: Secret | None) -> tuple[str, ...]:

@@ -99,11 +99,11 @@ def _replay(change: Change, delivery_id: int, wake: Callable[[], None]) -> Done:
     taken = change.deliveries.take(delivery_id)
     if taken is None:
         raise not_found(NO_DELIVERY)
-    if taken.delivery.state != DEAD:
+    if taken.state != DEAD:
         raise conflict(
-            f"only a delivery that was given up can be replayed; this one is {taken.delivery.state}"
+            f"only a delivery that was given up can be replayed; this one is {taken.state}"
         )
-    if not taken.has_body:
+    if not taken.body:
         raise conflict("its body is no longer stored")
     newer = change.deliveries.newer(taken)
     if newer is not None:

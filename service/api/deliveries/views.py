@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from service.alerting.alerts.outbox_row import OutboxRow
 from service.alerting.receivers.receivers import (
     AlertmanagerReceiver,
     PagerDutyReceiver,
@@ -20,7 +21,6 @@ from service.storage.delivery.deliveries import (
     DeliveryStory,
     ReceiverStats,
     StoredAttempt,
-    StoredDelivery,
 )
 
 KINDS: dict[type[Receiver], str] = {
@@ -31,7 +31,7 @@ KINDS: dict[type[Receiver], str] = {
 }
 
 
-def delivery_view(stored: StoredDelivery) -> models.Delivery:
+def delivery_view(stored: OutboxRow) -> models.Delivery:
     """Return a delivery as the API shows it."""
     names = [name for name in models.Delivery.model_fields if name != "next_attempt_at"]
     fields = {name: getattr(stored, name) for name in names}
@@ -56,7 +56,7 @@ def attempt_view(stored: StoredAttempt, *, may_read_reply: bool) -> models.Attem
 def body_view(story: DeliveryStory) -> Any:
     """Return the body of a delivery; None if it is no longer stored or not JSON."""
     try:
-        return json.loads(story.body)
+        return json.loads(story.delivery.body)
     except ValueError:
         return None
 

@@ -20,10 +20,11 @@ from service.alerting.alerts.alert import RESOLVED_KEPT, Alert, AlertEnd, AlertS
 from service.alerting.alerts.codec import decode_alert, decode_group, encode_alert, encode_group
 from service.alerting.alerts.delta import AlertDelta, ClosingDone, HistoryStep
 from service.alerting.alerts.grouping import Group
+from service.alerting.alerts.outbox_row import group_hash
 from service.alerting.alerts.state import AlertingState
 from service.storage.database.bulk import json_value, lines_of, plain, rows_from
 from service.storage.database.translate import translate_errors
-from service.storage.delivery.enqueuing import enqueue, hash_of
+from service.storage.delivery.enqueuing import enqueue
 from service.storage.tables.alerting import ALERT, ALERT_GROUP, ALERTING_STATE
 
 T = TypeVar("T")
@@ -129,7 +130,7 @@ def rows_of(delta: AlertDelta) -> AlertRows:
         alerts=lines_of(_alert_row(alert, contents) for alert in delta.alerts.values()),
         steps=lines_of(map(_step_row, delta.steps)),
         groups=lines_of(_group_row(group, contents) for group in left),
-        gone=lines_of([plain(receiver), hash_of(key)] for receiver, key in gone),
+        gone=lines_of([plain(receiver), group_hash(key)] for receiver, key in gone),
     )
 
 
@@ -325,4 +326,4 @@ def _group_row(group: Group, contents: _Contents) -> Sequence[str | None]:
     rest = json_value(encode_group(replace(group, ended={})))
     ended = ",".join(contents.of(alert) for alert in group.ended.values())
     content = f'{rest[:-1]},"ended":[{ended}]}}'  # JSONB keeps the last of two values with one key
-    return plain(group.receiver), hash_of(group.key), content, group.flush_at.isoformat()
+    return plain(group.receiver), group_hash(group.key), content, group.flush_at.isoformat()

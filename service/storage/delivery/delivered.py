@@ -6,48 +6,22 @@ import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import Engine, text
 
+from service.alerting.alerts.outbox_row import DeadReason, RowState
 from service.storage.database.translate import translate_errors
+from service.storage.delivery.deliveries import StoredAttempt
 from service.storage.delivery.outbox import OWN
 
 
-class RowState(StrEnum):
-    """State of a row of the outbox."""
-
-    WAITING = "waiting"
-    SENDING = "sending"
-    DELIVERED = "delivered"
-    SUPERSEDED = "superseded"
-    DEAD = "dead"
-
-
-class DeadReason(StrEnum):
-    """Why a notification is given up."""
-
-    REJECTED = "rejected"  # the receiver will never accept this body
-    GONE = "gone"  # the receiver accepts no more notifications
-    TOO_OLD = "too_old"  # retried for a day
-    UNSENDABLE = "unsendable"  # its body no longer fits the receiver
-    RECEIVER_REMOVED = "receiver_removed"  # from the settings
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class Done(StoredAttempt):
     """One attempt, and the resulting state of its notification."""
 
-    id: int
-    at: datetime  # aware, UTC; when the attempt began
-    took_ms: int
-    outcome: str
-    status: int | None
-    failure: str | None
-    detail: str
-    reply: str
+    id: int  # of the notification's row
     state: RowState  # afterwards: waiting, delivered or dead
     next_attempt_at: datetime | None = None  # only where it waits
     dead_reason: DeadReason | None = None

@@ -3,53 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeVar
 
 from sqlalchemy import Connection, Engine, RowMapping, func, select, tuple_
 from sqlalchemy.dialects.postgresql import distinct_on
 
+from service.alerting.alerts.outbox_row import OutboxRow, RowState
 from service.storage.database.translate import translate_errors
 from service.storage.tables.alerting import DELIVERY_ATTEMPT, OUTBOX
 
 LAST_ATTEMPTS: Final = 100  # of one delivery
 LAST_NOTIFIED: Final = 50  # of the groups of one alert
 MAX_ATTEMPTS_READ: Final = 10_000  # attempts, for the latest of each receiver
-DELIVERED: Final = "delivered"  # the state, and the outcome of an attempt
-OPEN: Final = ("waiting", "sending")
-DEAD: Final = "dead"
+# Words, not members: the driver writes a member of an enumeration by its name.
+DELIVERED: Final = RowState.DELIVERED.value  # the state, and the outcome of an attempt
+OPEN: Final = (RowState.WAITING.value, RowState.SENDING.value)
+DEAD: Final = RowState.DEAD.value
 
 _COLUMNS: Final = [column for column in OUTBOX.c if column.name != "body"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredDelivery:
-    """One notification, without its body."""
-
-    id: int
-    webhook_id: str
-    receiver: str
-    group_key: str
-    reason: str
-    is_firing: bool
-    alerts: int
-    created_at: datetime
-    state: str
-    next_attempt_at: datetime
-    attempts: int
-    done_at: datetime | None
-    superseded_by: int | None
-    replay_of: int | None
-    fallback_of: int | None
-    dead_reason: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredAttempt:
     """One attempt to deliver."""
 
-    at: datetime
+    at: datetime  # aware, UTC; when it began
     took_ms: int
     outcome: str
     status: int | None
@@ -58,13 +38,15 @@ class StoredAttempt:
     reply: str
 
 
+T = TypeVar("T", OutboxRow, StoredAttempt)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryStory:
-    """A delivery with its attempts, oldest first; the body is empty once it was removed."""
+    """A delivery with its attempts, oldest first."""
 
-    delivery: StoredDelivery
+    delivery: OutboxRow
     attempts: Sequence[StoredAttempt]
-    body: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +75,7 @@ class Groups:
 
     names: Sequence[tuple[str, str]]
     since: datetime
-    limit: int = field(default=LAST_NOTIFIED)
+    limit: int = LAST_NOTIFIED
 
 
 class DeliveryList:
@@ -102,7 +84,7 @@ class DeliveryList:
     def __init__(self, engine: Callable[[], Engine]) -> None:
         self._engine = engine  # raises StoreError as long as the database has not answered
 
-    def page(self, filters: DeliveryFilter, limit: int) -> list[StoredDelivery]:
+    def page(self, filters: DeliveryFilter, limit: int) -> list[OutboxRow]:
         """Return deliveries, newest first."""
         query = select(*_COLUMNS)
         if filters.receiver is not None:
@@ -113,7 +95,7 @@ class DeliveryList:
             query = query.where(OUTBOX.c.id < filters.before)
         query = query.order_by(OUTBOX.c.id.desc()).limit(limit)
         with translate_errors("deliveries cannot be read"), self._engine().connect() as connection:
-            return [delivery_of(row) for row in connection.execute(query).mappings()]
+            return [row_of(OutboxRow, row) for row in connection.execute(query).mappings()]
 
     def one(self, delivery: int) -> DeliveryStory | None:
         """Return a delivery with its attempts, None if there is none."""
@@ -124,8 +106,10 @@ class DeliveryList:
             row = connection.execute(query).mappings().one_or_none()
             if row is None:
                 return None
-            attempts = [_attempt(mapping) for mapping in connection.execute(last).mappings()]
-        return DeliveryStory(delivery=delivery_of(row), attempts=attempts[::-1], body=row["body"])
+            attempts = [
+                row_of(StoredAttempt, mapping) for mapping in connection.execute(last).mappings()
+            ]
+        return DeliveryStory(delivery=row_of(OutboxRow, row), attempts=attempts[::-1])
 
     def stats(self, receivers: Sequence[str]) -> dict[str, ReceiverStats]:
         """Return the statistics of these receivers."""
@@ -140,23 +124,19 @@ class DeliveryList:
         }
 
 
-def list_for_groups(connection: Connection, groups: Groups) -> list[StoredDelivery]:
+def list_for_groups(connection: Connection, groups: Groups) -> list[OutboxRow]:
     """Return the deliveries of some groups since a time, newest first."""
     if not groups.names:
         return []
     is_theirs = tuple_(OUTBOX.c.receiver, OUTBOX.c.group_key).in_(groups.names)
     query = select(*_COLUMNS).where(is_theirs, OUTBOX.c.created_at >= groups.since)
     newest = query.order_by(OUTBOX.c.id.desc()).limit(groups.limit)
-    return [delivery_of(row) for row in connection.execute(newest).mappings()]
+    return [row_of(OutboxRow, row) for row in connection.execute(newest).mappings()]
 
 
-def delivery_of(row: RowMapping) -> StoredDelivery:
-    """Return the delivery in a row of its table."""
-    return StoredDelivery(**{name: row[name] for name in StoredDelivery.__dataclass_fields__})
-
-
-def _attempt(row: RowMapping) -> StoredAttempt:
-    return StoredAttempt(**{name: row[name] for name in StoredAttempt.__dataclass_fields__})
+def row_of(kind: type[T], row: RowMapping) -> T:
+    """Return a delivery or an attempt as its row has it; what was not read has its default."""
+    return kind(**{field.name: row[field.name] for field in fields(kind) if field.name in row})
 
 
 def _counts(connection: Connection) -> Mapping[str, RowMapping]:
@@ -191,7 +171,7 @@ def _latest(connection: Connection) -> dict[tuple[str, bool], StoredAttempt]:
         .order_by(name, last.c.went_well, last.c.id.desc())
     )
     rows = connection.execute(latest).mappings()
-    return {(row["of_receiver"], row["went_well"]): _attempt(row) for row in rows}
+    return {(row["of_receiver"], row["went_well"]): row_of(StoredAttempt, row) for row in rows}
 
 
 def _stats(

@@ -6,16 +6,18 @@ a newer one of its group did. Its end goes there too, if its beginning did.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from sqlalchemy import Engine, text
 
+from service.alerting.alerts.outbox_row import OutboxRow, Outgoing
 from service.storage.database.translate import translate_errors
+from service.storage.delivery.deliveries import row_of
+from service.storage.delivery.enqueuing import post
 from service.storage.delivery.outbox import OWN
-from service.storage.delivery.posting import Message, post
 
 _LOOKBACK: Final = timedelta(days=1)
 _MOST: Final = 100  # at once
@@ -23,13 +25,11 @@ _MOST: Final = 100  # at once
 # A repetition is not news if the fallback receiver got its group lately; whoever waits for the Watchdog
 # notices its absence anyway.
 _LATE: Final = text(f"""
-SELECT id, receiver, group_key, group_hash, cluster, reason, is_firing, alerts, body, created_at,
-       state
-FROM outbox AS o
+SELECT * FROM outbox AS o
 WHERE (state IN ('waiting', 'sending') AND created_at <= :late
        OR state = 'dead' AND done_at >= :since)
   AND is_firing AND receiver <> :fallback AND fallback_of IS NULL AND length(body) > 0
-  AND NOT receiver = ANY(CAST(:without AS text[])) AND {OWN}
+  AND {OWN}
   AND NOT EXISTS (SELECT FROM outbox AS f WHERE f.fallback_of = o.id)
   AND NOT EXISTS (
       SELECT FROM outbox AS f JOIN outbox AS newer ON newer.id = f.fallback_of
@@ -43,9 +43,7 @@ WHERE (state IN ('waiting', 'sending') AND created_at <= :late
 ORDER BY id LIMIT :most
 """)  # noqa: S608 - constants of ours
 _ENDED: Final = text("""
-SELECT DISTINCT ON (original.receiver, original.group_hash) ended.id, ended.receiver, ended.group_key,
-       ended.group_hash, ended.cluster, ended.reason, ended.is_firing, ended.alerts, ended.body,
-       ended.created_at, ended.state
+SELECT DISTINCT ON (original.receiver, original.group_hash) ended.*
 FROM outbox AS copy
 JOIN outbox AS original ON original.id = copy.fallback_of
 CROSS JOIN LATERAL (
@@ -70,23 +68,6 @@ FROM outbox
 WHERE (state IN ('waiting', 'sending') OR state = 'dead' AND done_at >= :since) AND {OWN}
 GROUP BY receiver
 """)  # noqa: S608 - constants of ours
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Late:
-    """A notification that its receiver has not accepted, or the end of one."""
-
-    id: int
-    receiver: str
-    group_key: str
-    group_hash: str
-    cluster: int | None
-    reason: str
-    is_firing: bool
-    alerts: int
-    body: bytes
-    created_at: datetime  # aware, UTC
-    state: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,15 +98,12 @@ class Backlogs:
                 for row in connection.execute(_COUNTS, parameters)
             }
 
-    def late(
-        self, fallback: str, *, after: timedelta, now: datetime, without: Collection[str] = ()
-    ) -> list[Late]:
-        """Return what the fallback receiver has to be notified of, oldest first, `without` some receivers."""
+    def late(self, fallback: str, *, after: timedelta, now: datetime) -> list[OutboxRow]:
+        """Return what the fallback receiver has to be notified of, oldest first."""
         parameters = {
             "fallback": fallback,
             "late": now - after,
             "since": now - _LOOKBACK,
-            "without": list(without),
             "name": self._name,
             "most": _MOST,
         }
@@ -135,9 +113,10 @@ class Backlogs:
         ):
             rows = [*connection.execute(_LATE, parameters).mappings()]
             rows += connection.execute(_ENDED, parameters).mappings()
-        return [Late(**row) for row in sorted(rows, key=lambda row: int(row["id"]))]
+        late = [row_of(OutboxRow, row) for row in rows]
+        return sorted(late, key=lambda row: row.id)
 
-    def post(self, messages: Sequence[Message]) -> int:
+    def post(self, messages: Sequence[Outgoing]) -> int:
         """Put messages into the outbox; return how many were not there already."""
         with translate_errors("messages cannot be stored"), self._engine().begin() as connection:
-            return sum(post(connection, message) is not None for message in messages)
+            return len(post(connection, messages))

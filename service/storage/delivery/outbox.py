@@ -20,8 +20,10 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Engine, text
 
-from service.alerting.notifications.merging import Merged
+from service.alerting.alerts.outbox_row import OutboxRow
+from service.alerting.notifications.alertmanager import Merged
 from service.storage.database.translate import translate_errors
+from service.storage.delivery.deliveries import row_of
 
 LEASE: Final = timedelta(seconds=30)  # above the longest attempt
 SCANNED: Final = 50  # due rows that one statement reads, and more if they all wait
@@ -48,9 +50,7 @@ CROSS JOIN LATERAL (
       ORDER BY mine.receiver, mine.group_hash, mine.id LIMIT 1) AS head
 """)  # noqa: S608 - constants of ours
 _LOCK: Final = text("""
-SELECT id, webhook_id, receiver, group_key, group_hash, reason, is_firing, alerts, body, created_at,
-       attempts, cluster
-FROM outbox
+SELECT * FROM outbox
 WHERE id = ANY(:heads) AND state IN ('waiting', 'sending') AND next_attempt_at <= :now
 ORDER BY id FOR UPDATE SKIP LOCKED
 """)
@@ -76,9 +76,7 @@ JOIN held ON held.id = later.head
 WHERE outbox.id = later.id AND outbox.state = 'waiting'
 """)
 _BEHIND: Final = text("""
-SELECT id, webhook_id, receiver, group_key, group_hash, reason, is_firing, alerts, body, created_at,
-       attempts, cluster
-FROM outbox
+SELECT * FROM outbox
 WHERE state = 'waiting' AND receiver = :receiver AND group_hash = :group_hash
   AND cluster IS NOT DISTINCT FROM CAST(:cluster AS bigint) AND id > :id
 ORDER BY receiver, group_hash, id LIMIT :absorbed FOR UPDATE SKIP LOCKED
@@ -106,28 +104,10 @@ class SendCapacity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claimed:
-    """One notification that is ours to send until its lease runs out."""
-
-    id: int
-    webhook_id: str
-    receiver: str
-    group_key: str
-    group_hash: str
-    reason: str
-    is_firing: bool
-    alerts: int
-    body: bytes
-    created_at: datetime  # aware, UTC; of the oldest that it supersedes
-    attempts: int  # that failed so far
-    cluster: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Claims:
     """Result of claiming from the outbox."""
 
-    claimed: tuple[Claimed, ...] = ()
+    claimed: tuple[OutboxRow, ...] = ()  # ours to send until their leases run out
     superseded: tuple[str, ...] = ()  # a receiver's name for each notification
 
 
@@ -155,7 +135,7 @@ class Outbox:
         Raises:
             StoreError: nothing was claimed, or the answer to COMMIT was lost.
         """
-        claimed: list[Claimed] = []
+        claimed: list[OutboxRow] = []
         superseded: list[str] = []
         with translate_errors("deliveries cannot be claimed"), self._engine().begin() as connection:
             connection.execute(_PLANS)
@@ -191,9 +171,9 @@ class _Turn:
         self._now = now
         self._until = now + LEASE
 
-    def lease_heads(self, capacity: SendCapacity, busy: Collection[int]) -> list[Claimed]:
+    def lease_heads(self, capacity: SendCapacity, busy: Collection[int]) -> list[OutboxRow]:
         """Lease the due heads of a receiver's groups, and put off the rows behind them."""
-        leased: list[Claimed] = []
+        leased: list[OutboxRow] = []
         passed: set[int] = set()
         scanned = SCANNED
         while len(leased) < capacity.free:
@@ -209,7 +189,7 @@ class _Turn:
             scanned = min(2 * scanned, MOST_SCANNED)
         return leased
 
-    def latest(self, head: Claimed, merge: Merge) -> tuple[Claimed, int]:
+    def latest(self, head: OutboxRow, merge: Merge) -> tuple[OutboxRow, int]:
         """Return what to send of a group, and how many stuck rows it supersedes."""
         behind = self._behind(head) if head.attempts else []
         if not behind:
@@ -238,11 +218,11 @@ class _Turn:
     def _may_claim(self, due: _Due, busy: Collection[int]) -> bool:
         return due.head_at <= self._now and due.head not in busy
 
-    def _lease(self, heads: list[int]) -> list[Claimed]:
+    def _lease(self, heads: list[int]) -> list[OutboxRow]:
         if not heads:
             return []
         rows = self._do(_LOCK, heads=heads, now=self._now).mappings()
-        taken = [Claimed(**row) for row in rows]
+        taken = [row_of(OutboxRow, row) for row in rows]
         if taken:
             ids = [delivery.id for delivery in taken]
             self._do(_LEASE, ids=ids, until=self._until, owner=self._owner)
@@ -262,7 +242,7 @@ class _Turn:
             ids, heads, ats = map(list, zip(*later, strict=True))
             self._do(_PUT_OFF, ids=ids, heads=heads, ats=ats)
 
-    def _behind(self, head: Claimed) -> list[Claimed]:
+    def _behind(self, head: OutboxRow) -> list[OutboxRow]:
         rows = self._do(
             _BEHIND,
             receiver=head.receiver,
@@ -271,7 +251,7 @@ class _Turn:
             id=head.id,
             absorbed=ABSORBED,
         )
-        return [Claimed(**row) for row in rows.mappings()]
+        return [row_of(OutboxRow, row) for row in rows.mappings()]
 
     def _do(self, statement: Any, **parameters: object) -> Any:
         return self._connection.execute(statement, parameters)

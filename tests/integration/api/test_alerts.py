@@ -10,8 +10,9 @@ from sqlalchemy import Engine
 from rules.verdict import Severity
 from service.alerting.alerts.alert import AlertEnd, AlertState, News
 from service.alerting.alerts.dedup import NotifyReason
-from service.alerting.alerts.delta import HistoryStep, Outgoing
+from service.alerting.alerts.delta import HistoryStep
 from service.alerting.alerts.lifecycle import AlertTransition
+from service.alerting.alerts.outbox_row import Outgoing
 from tests.factories import CLUSTER_ID, NOON, at
 from tests.integration.api.given import EVENT, SENDING, STATE, Api
 
@@ -137,7 +138,8 @@ def test_an_alert_has_its_story(api: Api) -> None:
         is_firing=True,
         alerts=1,
         body=b"{}",
-        at=NOON,
+        created_at=NOON,
+        group_hash="g",
     )
     steps = [
         HistoryStep(

@@ -10,17 +10,18 @@ from uuid import uuid4
 
 from sqlalchemy import Engine, text
 
-from service.storage.delivery.delivered import Deliveries, Done, RowState
+from service.alerting.alerts.outbox_row import OutboxRow, Outgoing, RowState, group_hash
+from service.storage.delivery.delivered import Deliveries, Done
+from service.storage.delivery.enqueuing import post
 from service.storage.delivery.fallback import Backlogs
-from service.storage.delivery.outbox import Claimed, Claims, Outbox, SendCapacity
-from service.storage.delivery.posting import Message, group_hash, post
+from service.storage.delivery.outbox import Claims, Outbox, SendCapacity
 from tests.factories import at
 
 NAME: Final = "default"
 PAGER: Final = "pager"
 
 
-def message(group: str = "g", body: str = "x", **overrides: Any) -> Message:
+def message(group: str = "g", body: str = "x", **overrides: Any) -> Outgoing:
     """Return a message of a group, made at noon."""
     told = {
         "receiver": PAGER,
@@ -30,9 +31,10 @@ def message(group: str = "g", body: str = "x", **overrides: Any) -> Message:
         "is_firing": True,
         "alerts": 1,
         "body": body.encode(),
-        "at": at(0),
+        "created_at": at(0),
+        "webhook_id": str(uuid4()),
     }
-    return Message(**{**told, **overrides})
+    return Outgoing(**{**told, **overrides})
 
 
 def no_merge(_older: Sequence[bytes], _newest: bytes) -> None:
@@ -62,10 +64,10 @@ class Office:
             Backlogs(given, name),
         )
 
-    def post(self, *messages: Message) -> list[int]:
+    def post(self, *messages: Outgoing) -> list[int]:
         """Store messages; return their ids."""
         with self.engine.begin() as connection:
-            return [post(connection, one) or 0 for one in messages]
+            return post(connection, messages)
 
     def claim(
         self,
@@ -75,7 +77,7 @@ class Office:
         receiver: str = PAGER,
         merge: Callable[..., Any] = no_merge,
         busy: Sequence[int] = (),
-    ) -> tuple[Claimed, ...]:
+    ) -> tuple[OutboxRow, ...]:
         """Claim at so many seconds after noon."""
         return self.observe(seconds, free=free, receiver=receiver, merge=merge, busy=busy).claimed
 
@@ -93,7 +95,7 @@ class Office:
         return self.outbox.claim([room], at(seconds), busy)
 
     def complete(
-        self, claimed: Claimed, seconds: float, state: RowState, again: float | None = None
+        self, claimed: OutboxRow, seconds: float, state: RowState, again: float | None = None
     ) -> None:
         """Store an attempt that was made at a time."""
         self.deliveries.complete([done(claimed.id, at(seconds), state, again)], at(seconds))
@@ -125,6 +127,6 @@ def done(
     return Done(**{**told, **more})
 
 
-def groups(claimed: Sequence[Claimed]) -> list[tuple[str, str]]:
+def groups(claimed: Sequence[OutboxRow]) -> list[tuple[str, str]]:
     """Return group and body of what was claimed."""
     return [(one.group_key, one.body.decode()) for one in claimed]

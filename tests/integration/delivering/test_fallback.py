@@ -7,9 +7,8 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from service.storage.delivery.delivered import RowState
+from service.alerting.alerts.outbox_row import Outgoing, RowState, group_hash
 from service.storage.delivery.fallback import Backlog
-from service.storage.delivery.posting import Message, group_hash
 from tests.factories import at
 from tests.integration.delivering.given import Office, done, message
 from tests.integration.storage.conftest import MakeDatabase
@@ -29,14 +28,14 @@ def late(office: Office, seconds: float) -> list[int]:
     return [one.id for one in office.backlogs.late("backup", after=AFTER, now=at(seconds))]
 
 
-def instead(row: int, *, is_firing: bool = True, seconds: float = 300) -> Message:
+def instead(row: int, *, is_firing: bool = True, seconds: float = 300) -> Outgoing:
     return message(
         "pager/g",
         receiver="backup",
         group_hash=group_hash("pager/g", "fallback"),
         is_firing=is_firing,
         fallback_of=row,
-        at=at(seconds),
+        created_at=at(seconds),
     )
 
 
@@ -62,7 +61,9 @@ def test_what_is_given_up_is_told_at_once(office: Office) -> None:
 def test_the_end_is_told_where_the_beginning_was(office: Office) -> None:
     (begun,) = office.post(message("g"))
     assert office.backlogs.post([instead(begun)]) == 1
-    _, over = office.post(message("g", at=at(310)), message("g", is_firing=False, at=at(320)))
+    _, over = office.post(
+        message("g", created_at=at(310)), message("g", is_firing=False, created_at=at(320))
+    )
     assert late(office, 320) == [over]
     assert office.backlogs.post([instead(over, is_firing=False, seconds=320)]) == 1
     assert late(office, 330) == []
@@ -70,16 +71,16 @@ def test_the_end_is_told_where_the_beginning_was(office: Office) -> None:
 
 
 def test_an_end_is_told_to_no_one_who_was_not_told_of_the_beginning(office: Office) -> None:
-    begun, over = office.post(message("g"), message("g", is_firing=False, at=at(310)))
+    begun, over = office.post(message("g"), message("g", is_firing=False, created_at=at(310)))
     office.backlogs.post([instead(begun), instead(over, is_firing=False, seconds=320)])
-    office.post(message("g", at=at(400)), message("g", is_firing=False, at=at(500)))
+    office.post(message("g", created_at=at(400)), message("g", is_firing=False, created_at=at(500)))
     with office.engine.begin() as connection:
         connection.execute(text("UPDATE outbox SET state = 'delivered' WHERE receiver = 'pager'"))
     assert late(office, 510) == []
-    (anew,) = office.post(message("g", at=at(600)))
+    (anew,) = office.post(message("g", created_at=at(600)))
     assert late(office, 900) == [anew]
     office.backlogs.post([instead(anew, seconds=900)])
-    (end,) = office.post(message("g", is_firing=False, at=at(910)))
+    (end,) = office.post(message("g", is_firing=False, created_at=at(910)))
     assert late(office, 910) == [end]
 
 
@@ -92,13 +93,18 @@ def test_repetitions_are_no_news_to_the_fallback_receiver(office: Office) -> Non
     (begun,) = office.post(message("g"))
     office.backlogs.post([instead(begun)])
     (_, other) = office.post(
-        message("g", reason=REPEATED, at=at(1)), message("h", reason=REPEATED, at=at(1))
+        message("g", reason=REPEATED, created_at=at(1)),
+        message("h", reason=REPEATED, created_at=at(1)),
     )
     assert late(office, 400) == [other]
 
 
 def test_what_waits_is_counted(office: Office) -> None:
-    office.post(message("a"), message("b", at=at(5)), message("c", receiver="other", at=at(9)))
+    office.post(
+        message("a"),
+        message("b", created_at=at(5)),
+        message("c", receiver="other", created_at=at(9)),
+    )
     (one, *_) = office.claim(10)
     office.deliveries.complete([done(one.id, at(10), RowState.DEAD)], at(10))
     assert office.backlogs.counts(at(10)) == {

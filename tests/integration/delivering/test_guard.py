@@ -85,7 +85,7 @@ class Way:
 @pytest.fixture
 def office(new_database: MakeDatabase) -> Office:
     made = Office.of(new_database())
-    made.post(message("g", at=utc_now()))
+    made.post(message("g", created_at=utc_now()))
     return made
 
 

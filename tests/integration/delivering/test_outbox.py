@@ -9,9 +9,9 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from service.alerting.notifications.merging import Merged
+from service.alerting.alerts.outbox_row import DeadReason, RowState
+from service.alerting.notifications.alertmanager import Merged
 from service.runtime.clock import monotonic
-from service.storage.delivery.delivered import DeadReason, RowState
 from service.storage.delivery.outbox import LEASE
 from tests.factories import at
 from tests.integration.delivering.given import Office, done, groups, message
@@ -88,7 +88,9 @@ def test_a_newer_state_takes_the_place_of_a_stuck_one(office: Office) -> None:
     def joined(older: Sequence[bytes], newest: bytes) -> Merged:
         return Merged(b"+".join([*older, newest]), 7)
 
-    office.post(message("a", "1"), message("a", "2", at=at(1)), message("a", "3", at=at(2)))
+    office.post(
+        message("a", "1"), message("a", "2", created_at=at(1)), message("a", "3", created_at=at(2))
+    )
     (stuck,) = office.claim(5)
     office.complete(stuck, 5, WAITING, again=10)
     found = office.observe(10, merge=joined)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from service.alerting.alerts.identity import fingerprint
-from service.alerting.notifications.alertmanager_webhook import webhook_body
+from service.alerting.notifications.alertmanager import webhook_body
 from service.alerting.notifications.channels import body_of, post_of
 from service.alerting.notifications.notification import Notification, NotifiedAlert
 from service.alerting.receivers.receiver_url import ReceiverUrl

@@ -15,8 +15,9 @@ from rules.errors import StoreError
 from rules.evidence import Evidence
 from rules.verdict import Kind
 from service.alerting.alerts.alert import AlertState
-from service.alerting.alerts.delta import AlertDelta, ClosingDone, ClosingOutcome, Outgoing
+from service.alerting.alerts.delta import AlertDelta, ClosingDone, ClosingOutcome
 from service.alerting.alerts.evaluate import OperatorRequests
+from service.alerting.alerts.outbox_row import Outgoing
 from service.alerting.alerts.state import AlertingState
 from service.storage.alerting import alerts as alerting
 from service.storage.delivery.enqueuing import enqueue

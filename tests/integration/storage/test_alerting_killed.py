@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from service.alerting.alerts.delta import Outgoing
+from service.alerting.alerts.outbox_row import Outgoing
 from service.storage.database.engine import Database
 from service.storage.delivery.enqueuing import enqueue
 from service.storage.rounds.store import PostgresStore

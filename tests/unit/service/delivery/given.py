@@ -10,14 +10,15 @@ from datetime import datetime, timedelta
 from typing import Any, Final, Self
 
 from rules.errors import StoreError
+from service.alerting.alerts.outbox_row import OutboxRow, RowState
 from service.alerting.receivers.receivers import Receiver
 from service.alerting.sending.answers import Failure, failure_of, outcome_of
 from service.alerting.sending.sender import Attempt
 from service.delivery.deliverer import Clocks, Deliverer
 from service.delivery.send_states import ReceiverSendStates
 from service.delivery.stats import Stats
-from service.storage.delivery.delivered import Done, RowState
-from service.storage.delivery.outbox import Claimed, Claims, SendCapacity
+from service.storage.delivery.delivered import Done
+from service.storage.delivery.outbox import Claims, SendCapacity
 from tests.factories import at
 from tests.unit.service.alerting.notifications.given import webhook
 from tests.unit.service.runtime.recorded_log import RecordedLog
@@ -40,9 +41,9 @@ class Clock:
         return self.seconds
 
 
-def claimed(row: int = 1, **overrides: Any) -> Claimed:
+def claimed(row: int = 1, **overrides: Any) -> OutboxRow:
     """Return a notification of a group of its own, made at noon."""
-    base = Claimed(
+    base = OutboxRow(
         id=row,
         webhook_id=f"id-{row}",
         receiver="team",
@@ -53,8 +54,8 @@ def claimed(row: int = 1, **overrides: Any) -> Claimed:
         alerts=1,
         body=b"{}",
         created_at=at(0),
-        attempts=0,
-        cluster=None,
+        state="sending",
+        next_attempt_at=at(0),
     )
     return replace(base, **overrides)
 
@@ -76,14 +77,14 @@ def attempt(status: int | None = 200, **overrides: Any) -> Attempt:
 class FakeOutbox:
     """Rows by id: those that wait, when each is due, and what came of them."""
 
-    waiting: dict[int, Claimed] = field(default_factory=dict)
+    waiting: dict[int, OutboxRow] = field(default_factory=dict)
     due: dict[int, datetime] = field(default_factory=dict)
     done: list[Done] = field(default_factory=list)
     queries: list[str] = field(default_factory=list)
     is_away: bool = False
     turn: threading.Lock = field(default_factory=threading.Lock)  # the loop adds, a thread claims
 
-    def add(self, *rows: Claimed) -> None:
+    def add(self, *rows: OutboxRow) -> None:
         with self.turn:
             self.waiting |= {row.id: row for row in rows}
             self.due |= {row.id: row.created_at for row in rows}
@@ -98,7 +99,7 @@ class FakeOutbox:
     def _claimed(
         self, rooms: Sequence[SendCapacity], now: datetime, busy: Collection[int]
     ) -> Claims:
-        found: list[Claimed] = []
+        found: list[OutboxRow] = []
         for capacity in rooms:
             mine = [one for one in self.waiting.values() if one.receiver == capacity.receiver]
             due = [one for one in mine if self.due[one.id] <= now and one.id not in busy]

@@ -7,9 +7,9 @@ from datetime import datetime
 import pytest
 
 from service.alerting.alerts.dedup import NotifyReason
+from service.alerting.alerts.outbox_row import DeadReason, RowState
 from service.alerting.receivers.receivers import Receiver
 from service.delivery.deciding import done_of
-from service.storage.delivery.delivered import DeadReason, RowState
 from tests.factories import at
 from tests.unit.service.alerting.notifications.given import alertmanager, webhook
 from tests.unit.service.delivery.given import attempt, claimed

@@ -8,9 +8,9 @@ from datetime import timedelta
 
 import pytest
 
+from service.alerting.alerts.outbox_row import DeadReason, RowState
 from service.alerting.sending.answers import Outcome
 from service.runtime.events import Event
-from service.storage.delivery.delivered import DeadReason, RowState
 from tests.factories import at
 from tests.unit.service.alerting.notifications.given import alertmanager, webhook
 from tests.unit.service.delivery.given import FaultContext, attempt, claimed

@@ -10,12 +10,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from rules.errors import StoreError
+from service.alerting.alerts.outbox_row import OutboxRow, Outgoing
 from service.alerting.notifications.channels import body_of
 from service.delivery.stats import Stats
 from service.delivery.upkeep import Duties, Upkeep
 from service.runtime.events import Event
-from service.storage.delivery.fallback import Backlog, Late
-from service.storage.delivery.posting import Message
+from service.storage.delivery.fallback import Backlog
 from tests.factories import at
 from tests.unit.service.alerting.notifications.given import notification, webhook
 from tests.unit.service.delivery.given import AWAY, Clock
@@ -28,8 +28,8 @@ BACKUP = webhook(name="backup")
 class FakeBacklogs:
     """Says what it is told to say, and keeps what is posted."""
 
-    lates: list[Late] = field(default_factory=list)
-    posted: list[Message] = field(default_factory=list)
+    lates: list[OutboxRow] = field(default_factory=list)
+    posted: list[Outgoing] = field(default_factory=list)
     buried: list[str] = field(default_factory=list)
     away: StoreError | None = None
 
@@ -37,13 +37,11 @@ class FakeBacklogs:
         del now
         return {"team": Backlog(waiting=2, dead=1, oldest=at(-5))}
 
-    def late(
-        self, fallback: str, *, after: timedelta, now: datetime, without: Collection[str] = ()
-    ) -> list[Late]:
-        del fallback, after, now, without
+    def late(self, fallback: str, *, after: timedelta, now: datetime) -> list[OutboxRow]:
+        del fallback, after, now
         return self.lates
 
-    def post(self, messages: Sequence[Message]) -> int:
+    def post(self, messages: Sequence[Outgoing]) -> int:
         self.posted += messages
         return len(messages)
 
@@ -105,8 +103,9 @@ def test_how_much_waits_is_counted() -> None:
 def test_what_is_late_is_told_to_the_fallback_receiver() -> None:
     care = Care(fallback=BACKUP)
     care.store.lates = [
-        Late(
+        OutboxRow(
             id=7,
+            webhook_id="w",
             receiver="team",
             group_key="{}:{}",
             group_hash="h",
@@ -117,6 +116,7 @@ def test_what_is_late_is_told_to_the_fallback_receiver() -> None:
             body=body_of(webhook(), notification()),
             created_at=at(-400),
             state="waiting",
+            next_attempt_at=at(-400),
         )
     ]
     care.observe()
@@ -135,7 +135,7 @@ def test_the_watchdog_speaks_while_rounds_are_made() -> None:
     care.is_watching = True
     for seconds in (1, 2, 60, 61, 62):
         care.observe(seconds)
-    assert [message.at for message in care.store.posted] == [at(1), at(61)]
+    assert [message.created_at for message in care.store.posted] == [at(1), at(61)]
     assert {message.reason for message in care.store.posted} == {"watchdog"}
     assert {message.group_key for message in care.store.posted} == {'{}:{alertname="Watchdog"}'}
     assert all(message.is_firing for message in care.store.posted)

@@ -62,7 +62,7 @@ def told(store: MemoryStore) -> list[str]:
             ("-" if alert["status"] == "resolved" else "+") + alert["labels"]["partition"]
             for alert in json.loads(one.body)["alerts"]
         ]
-        seconds = (one.at - at(0)).total_seconds()
+        seconds = (one.created_at - at(0)).total_seconds()
         found.append(f"{seconds:g} {one.reason} {' '.join(alerts)}")
     return found
 

@@ -9,8 +9,12 @@ from typing import Any
 
 import pytest
 
-from service.alerting.notifications.alertmanager_push import push_body, with_ends
-from service.alerting.notifications.alertmanager_webhook import NOT_ENDED, webhook_body
+from service.alerting.notifications.alertmanager import (
+    NOT_ENDED,
+    push_body,
+    webhook_body,
+    with_ends,
+)
 from service.alerting.notifications.channels import body_of, post_of
 from service.alerting.notifications.notification import Notification, NotifiedAlert
 from service.alerting.notifications.pagerduty import (

@@ -6,13 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from service.alerting.alerts.outbox_row import OutboxRow
 from service.alerting.notifications.channels import body_of
-from service.alerting.notifications.fallback import (
-    QUOTED,
-    UndeliveredNotification,
-    build_fallback_notification,
-)
 from service.alerting.notifications.notification import Notification, Status
+from service.alerting.notifications.own_messages import QUOTED, build_fallback_notification
 from service.alerting.receivers.receivers import Receiver
 from tests.factories import at
 from tests.unit.service.alerting.notifications.given import (
@@ -27,7 +24,14 @@ from tests.unit.service.alerting.notifications.given import (
 
 
 def fallback_for(body: bytes, *, is_firing: bool = True) -> Notification:
-    undelivered = UndeliveredNotification(
+    undelivered = OutboxRow(
+        id=1,
+        webhook_id="w",
+        group_hash="h",
+        reason="first notification",
+        alerts=1,
+        state="waiting",
+        next_attempt_at=at(0),
         receiver="team",
         group_key="{}:{}",
         is_firing=is_firing,

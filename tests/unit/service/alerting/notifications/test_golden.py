@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from service.alerting.notifications.channels import body_of
-from service.alerting.notifications.json_text import json_bytes
+from service.alerting.notifications.notification import json_bytes
 from service.alerting.receivers.receivers import Receiver
 from tests.unit.service.alerting.notifications.given import EVERY, GOLDEN, notification, pages, told
 

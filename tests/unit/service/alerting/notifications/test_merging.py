@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from service.alerting.notifications.alertmanager import merge_bodies
 from service.alerting.notifications.channels import body_of
-from service.alerting.notifications.merging import merge_bodies
 from service.alerting.receivers.receivers import Receiver
 from tests.unit.service.alerting.notifications.given import (
     alert,

@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from service.alerting.notifications.json_text import json_bytes, timestamp
-from service.alerting.notifications.notification import Status, common
+from service.alerting.notifications.notification import Status, common, json_bytes, timestamp
 from tests.factories import at
 from tests.unit.service.alerting.notifications.given import alert, notification
 

@@ -11,14 +11,14 @@ from typing import Final
 from service.api.core.admin_services import JobView, RunView
 from service.jobs.retention import Retention, RunsBefore
 from service.observe.log_inbox import remove_read
-from service.runtime.clock import ClockReading, monotonic, utc_now
+from service.runtime.clock import monotonic, utc_now
 from service.runtime.log import Log
 from service.runtime.supervisor import Supervisor, Task
 from service.scheduling.job import Call, CatchUp, Job, RunContext, Stats
 from service.scheduling.performing import Performer
 from service.scheduling.runner import Runner
+from service.scheduling.runs import JobState
 from service.scheduling.scheduler import Scheduler
-from service.scheduling.stats import JobState
 from service.scheduling.triggers import Every
 from service.storage.jobs.jobs import StoredRun, StoredRuns
 from service.storage.jobs.retention import Kind, last_run_before, remove
@@ -63,7 +63,7 @@ def make_jobs(  # noqa: PLR0913 - each by its name
         monotonic=monotonic,
         log=log,
     )
-    scheduler = Scheduler(runner, stop, clocks=_clocks)
+    scheduler = Scheduler(runner, stop)
     admin = JobAdmin(runner, runs)
 
     async def run() -> None:
@@ -103,10 +103,6 @@ def _inbox_retention(store: PostgresStore) -> Job:
         catch_up=CatchUp.SKIP,
         work=Call(work),
     )
-
-
-def _clocks() -> ClockReading:
-    return ClockReading(wall=utc_now(), monotonic_seconds=monotonic())
 
 
 class _OldRows:

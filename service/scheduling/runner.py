@@ -7,6 +7,7 @@ All of it happens on the event loop; runs and the database have threads of their
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,8 +22,16 @@ from service.runtime.threads import in_thread
 from service.scheduling.deciding import Decision, at_start, decide
 from service.scheduling.job import CatchUp, Job
 from service.scheduling.performing import Performer
-from service.scheduling.runs import Ended, Known, Rejected, RunOutcome, RunStore, Turn
-from service.scheduling.stats import JobState, JobStats
+from service.scheduling.runs import (
+    Ended,
+    JobState,
+    JobStats,
+    Known,
+    Rejected,
+    RunOutcome,
+    RunStore,
+    Turn,
+)
 from service.scheduling.triggers import Passed
 
 T = TypeVar("T")
@@ -84,11 +93,7 @@ class Runner:
         return tuple(
             JobState(
                 name=job.name,
-                what=job.what,
                 trigger=str(job.trigger),
-                grace_seconds=job.grace.total_seconds(),
-                timeout_seconds=job.timeout.total_seconds(),
-                catch_up=str(job.catch_up),
                 next_due=job.trigger.after(now),
                 waits_for=self._waits_for(),
                 stats=stats,
@@ -117,6 +122,12 @@ class Runner:
         self._is_begun = True
         self.observe()
         return True
+
+    def seconds_to_next_due(self) -> float:
+        """Return the seconds until the next due time of any job; infinite without jobs."""
+        now = self._utc_now()
+        waits = (job.trigger.after(now) - now for job in self.jobs.values())
+        return min((wait.total_seconds() for wait in waits), default=math.inf)
 
     def observe(self) -> None:
         """Run every job that is due."""

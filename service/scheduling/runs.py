@@ -1,4 +1,4 @@
-"""Records of runs, and the port to their store."""
+"""Records of runs, the port to their store, and the state of jobs for metrics and the API."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ class RunOutcome(StrEnum):
     TIMED_OUT = "timed_out"
     INTERRUPTED = "interrupted"  # the service stopped or died meanwhile
     MISSED = "missed"
+
+
+ENDS = tuple(outcome for outcome in RunOutcome if outcome is not RunOutcome.RUNNING)
 
 
 class Rejected(StrEnum):
@@ -45,6 +48,29 @@ class Known:
     last_due: datetime | None = None  # up to here nothing is to be made up for; None: it never ran
     interrupted: int = 0  # runs since then that did not come to an end
     last_success: datetime | None = None  # when it ended
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobStats:
+    """One job, since the start of the process unless said otherwise."""
+
+    name: str
+    ends: Mapping[RunOutcome, int] = field(default_factory=lambda: dict.fromkeys(ENDS, 0))
+    late: int = 0  # runs that began late, in time or not
+    is_running: bool = False
+    took_seconds: float | None = None  # the latest run that ended
+    last_success: datetime | None = None  # aware, UTC; also by an earlier process
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobState:
+    """The state of one job, for the API."""
+
+    name: str
+    trigger: str
+    next_due: datetime  # aware, UTC
+    waits_for: str | None  # what keeps any run from beginning now; None: nothing
+    stats: JobStats
 
 
 class Turn(Protocol):

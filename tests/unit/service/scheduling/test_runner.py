@@ -18,8 +18,7 @@ from service.runtime.threads import in_thread
 from service.scheduling.job import Call, CatchUp, Job, RunContext
 from service.scheduling.performing import Performer
 from service.scheduling.runner import YOUNG, Runner, RunRequestOutcome
-from service.scheduling.runs import RunOutcome
-from service.scheduling.stats import JobStats
+from service.scheduling.runs import JobStats, RunOutcome
 from tests.factories import NOON, at
 from tests.fake_runs import KeptRuns, MemoryRuns
 from tests.unit.service.runtime.recorded_log import RecordedLog

@@ -16,11 +16,11 @@ from rules.open_findings import Identity, OpenFinding, apply_changes, next_chang
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from service.alerting.alerts.alert import Alert, AlertState
 from service.alerting.alerts.evaluate import AlertingConfig, OperatorRequests, Stepped, step
+from service.alerting.alerts.grouping import AlertingState
 from service.alerting.alerts.lifecycle import AlertTransition, Seen
 from service.alerting.alerts.matchers import parse_matchers
 from service.alerting.alerts.routes import Route, Routing
 from service.alerting.alerts.silences import Silence
-from service.alerting.alerts.state import AlertingState
 from tests.factories import at, snapshot
 
 COMPLETE: Final = Completeness.of(snapshot())

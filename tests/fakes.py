@@ -14,8 +14,8 @@ from rules.facts.broker_log import LogSource
 from rules.facts.snapshot import Snapshot
 from rules.open_findings import apply_changes
 from service.alerting.alerts.delta import AlertDelta, ClosingDone
+from service.alerting.alerts.grouping import AlertingState
 from service.alerting.alerts.outbox_row import Outgoing
-from service.alerting.alerts.state import AlertingState
 from service.observe.cluster_reader import Scope
 from service.observe.feeds import Fed
 from service.storage.alerting.alerts import is_remembered, with_evidence

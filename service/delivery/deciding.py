@@ -1,18 +1,23 @@
-"""Decides what becomes of a notification after an attempt. Pure."""
+"""Decides what becomes of a notification after an attempt, and when there is another one. Pure.
+
+The schedule of Standard Webhooks waits for hours, which suits bookkeeping, but a page that comes two
+days late is noise. Ours is dense at first, and ends after a day.
+"""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, assert_never
 
 from service.alerting.alerts.dedup import NotifyReason
 from service.alerting.alerts.outbox_row import DeadReason, OutboxRow, RowState
 from service.alerting.receivers.receivers import AlertmanagerReceiver, Receiver
 from service.alerting.sending.answers import Outcome
-from service.alerting.sending.backoff import FailedDelivery, next_attempt_at
 from service.alerting.sending.sender import Attempt
 from service.storage.delivery.delivered import Done
 
+STEPS: Final = tuple(timedelta(seconds=seconds) for seconds in (0, 5, 15, 30, 60, 120, 300, 600))
+GIVE_UP_AFTER: Final = timedelta(hours=24)
 _MS: Final = 1000
 
 
@@ -64,18 +69,30 @@ def _next(
         case Outcome.DISABLED:
             return RowState.DEAD, None, DeadReason.GONE
         case Outcome.RETRY:
-            tried = FailedDelivery(
-                created_at=claimed.created_at,
-                failures=claimed.attempts + 1,
-                not_before=attempt.not_before,
-                is_slow=attempt.is_slow,
-            )
-            again = next_attempt_at(tried, now, chance)
+            again = next_attempt_at(claimed, attempt, now, chance)
             if again is None:
                 return RowState.DEAD, None, DeadReason.TOO_OLD
             return RowState.WAITING, again, None
         case _:
             assert_never(attempt.outcome)
+
+
+def next_attempt_at(
+    claimed: OutboxRow, attempt: Attempt, now: datetime, chance: float
+) -> datetime | None:
+    """Return when to try again after a failed attempt; None once it has been tried for a day.
+
+    `chance` is drawn from [0, 1): the pause is that part of its step, so that deliveries that failed
+    together are not retried together. The receiver's `not_before` has precedence: it is honoured even
+    if it lies after that day, because otherwise the first answer could end the delivery.
+    """
+    last = claimed.created_at + GIVE_UP_AFTER
+    if attempt.not_before is not None:
+        return attempt.not_before if now < last else None
+    failures = claimed.attempts + 1
+    step = STEPS[min(failures, len(STEPS) - 1)]
+    timestamp = now + (STEPS[-1] * (1 + chance) if attempt.is_slow else step * chance)
+    return timestamp if timestamp <= last else None
 
 
 def _is_repetition(claimed: OutboxRow, receiver: Receiver) -> bool:

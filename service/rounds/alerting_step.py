@@ -26,11 +26,10 @@ from service.alerting.alerts.delta import (
 )
 from service.alerting.alerts.evaluate import AlertingConfig, step
 from service.alerting.alerts.flush import Notification
-from service.alerting.alerts.grouping import Group, merge_groups
+from service.alerting.alerts.grouping import AlertingState, Group, merge_groups
 from service.alerting.alerts.lifecycle import Seen
 from service.alerting.alerts.outbox_row import Outgoing
 from service.alerting.alerts.routes import GroupId
-from service.alerting.alerts.state import AlertingState
 from service.alerting.notifications.notification_context import NotificationContext
 from service.metrics.alerting import AlertStats
 from service.storage.alerting.pending_requests import NO_PENDING_REQUESTS, PendingRequests

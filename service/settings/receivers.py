@@ -11,7 +11,7 @@ from pydantic import Field, SecretStr, model_validator
 from pydantic_core import PydanticCustomError
 
 from rules.errors import SettingsError
-from service.alerting.receivers.receiver_url import ReceiverUrl
+from service.alerting.receivers.receiver_url import ReceiverUrl, Secret
 from service.alerting.receivers.receivers import (
     PAGERDUTY_URL,
     AlertmanagerReceiver,
@@ -20,7 +20,6 @@ from service.alerting.receivers.receivers import (
     SlackReceiver,
     WebhookReceiver,
 )
-from service.alerting.receivers.secret import Secret
 from service.alerting.receivers.standard_webhooks import SigningSecret
 from service.settings.group import Group
 from service.settings.values import Seconds

@@ -16,10 +16,10 @@ from rules.verdict import Kind, Severity, Verdict
 from service.alerting.alerts.annotations import annotations_of
 from service.alerting.alerts.codec import decode, encode
 from service.alerting.alerts.evaluate import AlertingConfig, OperatorRequests, Stepped, step
+from service.alerting.alerts.grouping import AlertingState
 from service.alerting.alerts.lifecycle import Seen
 from service.alerting.alerts.matchers import parse_matchers
 from service.alerting.alerts.routes import Routing
-from service.alerting.alerts.state import AlertingState
 from tests.alerting import route, rule, silence
 from tests.factories import at
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from service.alerting.alerts.delta import AlertDelta
 from service.alerting.alerts.evaluate import AlertingConfig, OperatorRequests
+from service.alerting.alerts.grouping import AlertingState
 from service.alerting.alerts.silences import Silence
-from service.alerting.alerts.state import AlertingState
 from service.storage.alerting.alerts import with_evidence
 from tests.deltas import KeptLife
 from tests.factories import CLUSTER_ID, at

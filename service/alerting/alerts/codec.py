@@ -14,9 +14,8 @@ from rules.open_findings import Identity
 from rules.verdict import Severity
 from service.alerting.alerts.alert import Alert, AlertEnd, AlertState, News
 from service.alerting.alerts.dedup import LastNotified
-from service.alerting.alerts.grouping import Group
+from service.alerting.alerts.grouping import AlertingState, Group
 from service.alerting.alerts.identity import fingerprint, labels_of
-from service.alerting.alerts.state import AlertingState
 
 VERSION: Final = 1
 

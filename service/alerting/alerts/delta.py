@@ -18,12 +18,11 @@ from rules.open_findings import Step
 from rules.verdict import Severity, Verdict
 from service.alerting.alerts.alert import Alert, AlertEnd, AlertState
 from service.alerting.alerts.evaluate import Stepped
-from service.alerting.alerts.grouping import Group
+from service.alerting.alerts.grouping import AlertingState, Group
 from service.alerting.alerts.identity import AlertKey
 from service.alerting.alerts.lifecycle import OUTAGE_TOLERANCE, AlertChange, AlertTransition, Seen
 from service.alerting.alerts.outbox_row import Outgoing
 from service.alerting.alerts.routes import GroupId
-from service.alerting.alerts.state import AlertingState
 
 MOST_STEPS: Final = (
     100_000  # history steps that wait to be stored; the oldest are dropped and counted

@@ -12,15 +12,14 @@ later, as it is by then, and nothing that ended meanwhile is left out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
-from rules.verdict import RuleMeta
 from service.alerting.alerts.acknowledgements import Acknowledgement
 from service.alerting.alerts.alert import Alert, AlertState
 from service.alerting.alerts.flush import FlushContext, Flushed, Notification, flush_group
-from service.alerting.alerts.grouping import Group, Members, members_of, update_group
+from service.alerting.alerts.grouping import AlertingState, Group, Members, members_of, update_group
 from service.alerting.alerts.inhibition import DEFAULT_INHIBITIONS, Inhibition
 from service.alerting.alerts.lifecycle import (
     Advanced,
@@ -34,17 +33,14 @@ from service.alerting.alerts.lifecycle import (
 from service.alerting.alerts.muting import Muting
 from service.alerting.alerts.routes import GroupId, Routing
 from service.alerting.alerts.silences import Silence
-from service.alerting.alerts.state import AlertingState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlertingConfig:
+class AlertingConfig(Timing):
     """The settings of alerting."""
 
-    rules: Mapping[str, RuleMeta]
     routing: Routing
     inhibitions: Sequence[Inhibition] = DEFAULT_INHIBITIONS
-    keep_firing_for: Mapping[str, timedelta] = field(default_factory=dict)  # by rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +112,7 @@ def _advance_alerts(
 ) -> Advanced:
     if seen is None:
         return Advanced(alerts=dict(state.alerts), changes=[])
-    timing = Timing(rules=config.rules, keep_firing_for=config.keep_firing_for)
-    return advance(after_outage(state.alerts, state.observed_at, now), seen, timing, now)
+    return advance(after_outage(state.alerts, state.observed_at, now), seen, config, now)
 
 
 def _update_groups(

@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 
 from service.alerting.alerts.alert import Alert
 from service.alerting.alerts.dedup import LastNotified
+from service.alerting.alerts.identity import AlertKey
 from service.alerting.alerts.routes import GroupId, Pairs, Route, Routing
 
 
@@ -42,6 +43,23 @@ class Group:
             flush_at=self.flush_at + step,
             ended={name: alert.shifted(step) for name, alert in self.ended.items()},
             notified=None if self.notified is None else self.notified.shifted(step),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertingState:
+    """The state of alerting for one cluster: alerts, groups, and when a round was last observed."""
+
+    alerts: Mapping[AlertKey, Alert] = field(default_factory=dict)
+    groups: Mapping[GroupId, Group] = field(default_factory=dict)
+    observed_at: datetime | None = None  # aware, UTC; None: never
+
+    def shifted(self, step: timedelta) -> AlertingState:
+        """Return it with all timestamps moved by a step of the clock."""
+        return AlertingState(
+            alerts={key: alert.shifted(step) for key, alert in self.alerts.items()},
+            groups={key: group.shifted(step) for key, group in self.groups.items()},
+            observed_at=None if self.observed_at is None else self.observed_at + step,
         )
 
 

@@ -21,7 +21,7 @@ from service.alerting.notifications.notification import (
     timestamp,
 )
 from service.alerting.notifications.wording import cut, details, headline, pairs, title
-from service.alerting.receivers.secret import Secret
+from service.alerting.receivers.receiver_url import Secret
 
 LARGEST: Final = 512 * 1000  # bytes; PagerDuty says 512 KB, and may mean kB
 LONGEST_SUMMARY: Final = 1024  # characters

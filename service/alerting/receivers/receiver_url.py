@@ -1,4 +1,6 @@
-"""The URL of a receiver: http or https, without parts that would not be sent as written.
+"""What of a receiver must not be printed: its secrets, and its URL but for scheme and host.
+
+A URL is http or https, without parts that would not be sent as written.
 
 Whoever knows the path of a Slack webhook may write to its channel. Path and query are therefore
 secrets: errors and logs show the host alone.
@@ -14,10 +16,33 @@ import httpx2
 
 from rules.errors import SettingsError
 
+HIDDEN: Final = "[hidden]"
 _PORTS: Final = {"http": 80, "https": 443}
 _LONGEST: Final = 2048  # characters
 _HOST: Final = re.compile(rb"[0-9A-Za-z._-]+|[0-9A-Fa-f:.]+")  # a name or number, or IPv6
 _AUTHORITY_END: Final = re.compile("[/?#]")
+
+
+class Secret:
+    """Keeps a text out of everything that prints values; `reveal` is the one way to it."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        """Return the text."""
+        return self._text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._text == self._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __repr__(self) -> str:
+        return HIDDEN
 
 
 class ReceiverUrl:

@@ -10,8 +10,7 @@ from datetime import timedelta
 from typing import Final, TypeAlias
 
 from rules.errors import SettingsError
-from service.alerting.receivers.receiver_url import ReceiverUrl
-from service.alerting.receivers.secret import Secret
+from service.alerting.receivers.receiver_url import ReceiverUrl, Secret
 from service.alerting.receivers.standard_webhooks import PREFIX, SigningSecret
 
 PAGERDUTY_URL: Final = "https://events.pagerduty.com/v2/enqueue"  # in Europe another one

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Final
 
 from rules.errors import SettingsError
-from service.alerting.receivers.secret import Secret
+from service.alerting.receivers.receiver_url import Secret
 
 PREFIX: Final = "whsec_"
 _SHORTEST, _LONGEST = 24, 64  # bytes, by the standard

@@ -1,9 +1,30 @@
-"""What a receiver's answer means: delivered, try again, give up, or never call it again."""
+"""What a receiver's answer means: delivered, try again, give up, or never call it again.
+
+And what is kept of it: when the receiver may be called again, and the text of others without secrets and
+control characters.
+
+Source: RFC 9110, 10.2.3 (`Retry-After`, in seconds or as a date).
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import Final
+
+from service.alerting.receivers.receiver_url import HIDDEN
+
+# A receiver that says "at once" while it fails would be called without a pause.
+SHORTEST: Final = timedelta(seconds=1)
+LONGEST: Final = timedelta(hours=24)
+_SECONDS: Final = re.compile("[0-9]{1,9}")
+KEPT: Final = 1024  # characters of a reply
+_SHORTEST_SECRET: Final = 4  # a shorter text reveals nothing, and occurs in many words
+# PostgreSQL stores no NUL, and a terminal interprets the others.
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class Outcome(StrEnum):
@@ -74,3 +95,41 @@ def outcome_of(status: int | None, failure: Failure | None) -> Outcome:
             return Outcome.DEAD
         case _:
             return Outcome.RETRY
+
+
+def not_before(header: str | None, now: datetime) -> datetime | None:
+    """Return when to call again, between a second and a day from now; None without a header.
+
+    A header that cannot be read counts as none.
+    """
+    if header is None:
+        return None
+    text = header.strip()
+    wait = timedelta(seconds=int(text)) if _SECONDS.fullmatch(text) else _until(text, now)
+    return None if wait is None else now + min(max(wait, SHORTEST), LONGEST)
+
+
+def _until(text: str, now: datetime) -> timedelta | None:
+    try:
+        timestamp = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return None
+    aware = timestamp if timestamp.tzinfo is not None else timestamp.replace(tzinfo=UTC)
+    return aware - now
+
+
+def redact(text: str, secrets: Iterable[str]) -> str:
+    """Return a text with every secret hidden, whatever the case of its letters."""
+    hidden = sorted(
+        {secret for secret in secrets if len(secret) >= _SHORTEST_SECRET}, key=len, reverse=True
+    )
+    if not hidden:
+        return text
+    pattern = re.compile("|".join(map(re.escape, hidden)), re.IGNORECASE)
+    return pattern.sub(HIDDEN, text)
+
+
+def excerpt(reply: bytes, secrets: Iterable[str]) -> str:
+    """Return the beginning of a reply. Redact before the cut: a cut secret would not be recognised."""
+    text = redact(reply.decode("utf-8", "replace"), secrets)
+    return _CONTROL.sub("�", text)[:KEPT]

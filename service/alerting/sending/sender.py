@@ -1,6 +1,6 @@
 """One attempt to deliver one body, and its outcome.
 
-It decides nothing about time: `backoff` says when there is another attempt, and the outbox stores it.
+It decides nothing about time: `service.delivery` says when there is another attempt.
 """
 
 from __future__ import annotations
@@ -12,10 +12,17 @@ from typing import Final, Protocol
 
 from service.alerting.receivers.receiver_url import ReceiverUrl
 from service.alerting.receivers.receivers import Receiver
-from service.alerting.sending.answers import SLOW, Failure, Outcome, failure_of, outcome_of
+from service.alerting.sending.answers import (
+    SLOW,
+    Failure,
+    Outcome,
+    excerpt,
+    failure_of,
+    not_before,
+    outcome_of,
+    redact,
+)
 from service.alerting.sending.calls import CallError, Reply
-from service.alerting.sending.redaction import excerpt, redact
-from service.alerting.sending.retry_after import not_before
 
 _DETAIL: Final = 300  # characters
 
@@ -38,9 +45,13 @@ class Attempt:
     detail: str = ""  # one line for a person; empty if it was delivered
     reply: str = ""  # the first 1,024 characters of the answer
     not_before: datetime | None = None  # aware, UTC; from the receiver's Retry-After
-    is_slow: bool = False  # a person has to repair something before a retry can succeed
     at: datetime  # aware, UTC; the start of the attempt
     took: timedelta
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether a person has to repair something before a retry can succeed."""
+        return self.failure in SLOW
 
 
 class Sender:
@@ -77,7 +88,6 @@ class Sender:
             detail=detail[:_DETAIL],
             reply="" if reply is None else excerpt(reply.body, receiver.secrets),
             not_before=self._not_before(reply, failure),
-            is_slow=failure in SLOW,
             at=at,
             took=timedelta(seconds=self._monotonic() - begin),
         )

@@ -19,9 +19,8 @@ from rules.verdict import Verdict
 from service.alerting.alerts.alert import RESOLVED_KEPT, Alert, AlertEnd, AlertState
 from service.alerting.alerts.codec import decode_alert, decode_group, encode_alert, encode_group
 from service.alerting.alerts.delta import AlertDelta, ClosingDone, HistoryStep
-from service.alerting.alerts.grouping import Group
+from service.alerting.alerts.grouping import AlertingState, Group
 from service.alerting.alerts.outbox_row import group_hash
-from service.alerting.alerts.state import AlertingState
 from service.storage.database.bulk import json_value, lines_of, plain, rows_from
 from service.storage.database.translate import translate_errors
 from service.storage.delivery.enqueuing import enqueue

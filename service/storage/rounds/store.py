@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 
 from rules.errors import StoreError
 from rules.open_findings import Identity, OpenFinding
-from service.alerting.alerts.state import AlertingState
+from service.alerting.alerts.grouping import AlertingState
 from service.runtime.clock import utc_now
 from service.storage.alerting import alerts as alerting
 from service.storage.alerting import pending_requests

@@ -9,9 +9,8 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import text
 
-from service.alerting.receivers.receiver_url import ReceiverUrl
+from service.alerting.receivers.receiver_url import ReceiverUrl, Secret
 from service.alerting.receivers.receivers import WebhookReceiver
-from service.alerting.receivers.secret import Secret
 from service.alerting.sending.address_guard import AddressGuard
 from service.alerting.sending.calls import Calls
 from service.alerting.sending.guarded_network import Resolve

@@ -17,8 +17,8 @@ from rules.verdict import Kind
 from service.alerting.alerts.alert import AlertState
 from service.alerting.alerts.delta import AlertDelta, ClosingDone, ClosingOutcome
 from service.alerting.alerts.evaluate import OperatorRequests
+from service.alerting.alerts.grouping import AlertingState
 from service.alerting.alerts.outbox_row import Outgoing
-from service.alerting.alerts.state import AlertingState
 from service.storage.alerting import alerts as alerting
 from service.storage.delivery.enqueuing import enqueue
 from service.storage.rounds import clusters

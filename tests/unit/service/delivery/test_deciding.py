@@ -32,7 +32,7 @@ DAY = 86_400
 def test_an_answer_decides(
     status: int | None, now: float, state: RowState, again: datetime | None, why: DeadReason | None
 ) -> None:
-    answer = attempt(status, is_slow=status == 401)
+    answer = attempt(status)
     done = done_of(claimed(), webhook(), answer, now=at(now), chance=0.5)
     assert (done.state, done.next_attempt_at, done.dead_reason) == (state, again, why)
     assert (done.took_ms, done.status) == (500, status)

@@ -15,9 +15,8 @@ from rules.open_findings import EndReason, Step
 from rules.verdict import Kind
 from service.alerting.alerts.delta import Closing, ClosingOutcome
 from service.alerting.alerts.lifecycle import AlertTransition
-from service.alerting.receivers.receiver_url import ReceiverUrl
+from service.alerting.receivers.receiver_url import ReceiverUrl, Secret
 from service.alerting.receivers.receivers import PagerDutyReceiver, WebhookReceiver
-from service.alerting.receivers.secret import Secret
 from service.storage.alerting.pending_requests import PendingRequests
 from service.storage.findings.findings import labels_hash
 from service.storage.rounds.rounds import Round, Stored

@@ -11,7 +11,7 @@ import pytest
 from rules.errors import StoreError
 from rules.evidence import Scalar
 from service.alerting.alerts.codec import decode, encode
-from service.alerting.alerts.state import AlertingState
+from service.alerting.alerts.grouping import AlertingState
 from tests.alerting import BREACH, OK, RULE, Life, Said, Why, config
 
 

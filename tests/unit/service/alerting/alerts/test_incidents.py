@@ -15,9 +15,9 @@ from service.alerting.alerts.annotations import annotations_of, incident_annotat
 from service.alerting.alerts.codec import decode_alert, encode_alert
 from service.alerting.alerts.evaluate import AlertingConfig, step
 from service.alerting.alerts.flush import Notification
+from service.alerting.alerts.grouping import AlertingState
 from service.alerting.alerts.lifecycle import Seen
 from service.alerting.alerts.routes import Routing
-from service.alerting.alerts.state import AlertingState
 from service.alerting.notifications.notification import Notification as Told
 from service.alerting.notifications.notification import NotifiedAlert
 from service.alerting.notifications.notification_context import NotificationContext

@@ -13,8 +13,8 @@ from rules.open_findings import Change, EndReason, Step
 from rules.verdict import Kind, Severity
 from service.alerting.alerts.alert import AlertEnd, AlertState, News
 from service.alerting.alerts.evaluate import AlertingConfig, step
+from service.alerting.alerts.grouping import AlertingState
 from service.alerting.alerts.lifecycle import AlertTransition, Seen
-from service.alerting.alerts.state import AlertingState
 from tests.alerting import (
     BREACH,
     GONE,

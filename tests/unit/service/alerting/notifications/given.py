@@ -11,7 +11,7 @@ from typing import Any, Final
 from service.alerting.alerts.identity import fingerprint
 from service.alerting.notifications.channels import body_of, post_of
 from service.alerting.notifications.notification import Notification, NotifiedAlert
-from service.alerting.receivers.receiver_url import ReceiverUrl
+from service.alerting.receivers.receiver_url import ReceiverUrl, Secret
 from service.alerting.receivers.receivers import (
     AlertmanagerReceiver,
     PagerDutyReceiver,
@@ -19,7 +19,6 @@ from service.alerting.receivers.receivers import (
     SlackReceiver,
     WebhookReceiver,
 )
-from service.alerting.receivers.secret import Secret
 from service.alerting.receivers.standard_webhooks import SigningSecret
 from tests.factories import at
 

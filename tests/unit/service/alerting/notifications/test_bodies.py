@@ -31,8 +31,8 @@ from service.alerting.notifications.slack import (
     escape,
     slack_body,
 )
+from service.alerting.receivers.receiver_url import Secret
 from service.alerting.receivers.receivers import Receiver
-from service.alerting.receivers.secret import Secret
 from tests.factories import at
 from tests.unit.service.alerting.notifications.given import (
     EVERY,

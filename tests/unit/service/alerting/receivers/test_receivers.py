@@ -9,9 +9,8 @@ from datetime import timedelta
 import pytest
 
 from rules.errors import SettingsError
-from service.alerting.receivers.receiver_url import ReceiverUrl
+from service.alerting.receivers.receiver_url import ReceiverUrl, Secret
 from service.alerting.receivers.receivers import AlertmanagerReceiver, PagerDutyReceiver, Receiver
-from service.alerting.receivers.secret import Secret
 from tests.unit.service.alerting.notifications.given import (
     EVERY,
     KEY_TEXT,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.alerting.sending.redaction import KEPT, excerpt, redact
+from service.alerting.sending.answers import KEPT, excerpt, redact
 from tests.unit.service.alerting.notifications.given import slack, webhook
 
 

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from service.alerting.sending.answers import SLOW, Failure, Outcome, failure_of, outcome_of
-from service.alerting.sending.backoff import GIVE_UP_AFTER, FailedDelivery, next_attempt_at
-from service.alerting.sending.retry_after import not_before
+from service.alerting.alerts.outbox_row import OutboxRow
+from service.alerting.sending.answers import (
+    SLOW,
+    Failure,
+    Outcome,
+    failure_of,
+    not_before,
+    outcome_of,
+)
+from service.alerting.sending.sender import Attempt
+from service.delivery.deciding import GIVE_UP_AFTER, next_attempt_at
 from tests.factories import at
+from tests.unit.service.delivery.given import attempt, claimed
 
 ALMOST_ONE = 1 - 2**-53
 
 
-def tried(failures: int = 1, **overrides: Any) -> FailedDelivery:
-    return replace(FailedDelivery(created_at=at(0), failures=failures), **overrides)
+def tried(failures: int = 1, status: int = 500, **overrides: Any) -> tuple[OutboxRow, Attempt]:
+    return claimed(attempts=failures - 1), attempt(status, **overrides)
 
 
 @pytest.mark.parametrize(
@@ -28,38 +36,38 @@ def test_pauses_grow_to_ten_minutes_and_are_any_part_of_their_step(
     failures: int, seconds: float
 ) -> None:
     now = at(10)
-    assert next_attempt_at(tried(failures), now, 0.0) == now
-    assert next_attempt_at(tried(failures), now, 0.5) == now + timedelta(seconds=seconds / 2)
-    latest = next_attempt_at(tried(failures), now, ALMOST_ONE)
+    assert next_attempt_at(*tried(failures), now, 0.0) == now
+    assert next_attempt_at(*tried(failures), now, 0.5) == now + timedelta(seconds=seconds / 2)
+    latest = next_attempt_at(*tried(failures), now, ALMOST_ONE)
     assert latest is not None
     assert latest <= now + timedelta(seconds=seconds)
 
 
 def test_what_a_person_has_to_mend_is_tried_every_ten_to_twenty_minutes() -> None:
-    slow = tried(1, is_slow=True)
-    assert next_attempt_at(slow, at(0), 0.0) == at(600)
-    assert next_attempt_at(slow, at(0), 0.5) == at(900)
+    slow = tried(1, 401)
+    assert next_attempt_at(*slow, at(0), 0.0) == at(600)
+    assert next_attempt_at(*slow, at(0), 0.5) == at(900)
 
 
 def test_what_the_receiver_asked_for_goes_before_all() -> None:
     for chance in (0.0, ALMOST_ONE):
-        asked = tried(8, not_before=at(77), is_slow=True)
-        assert next_attempt_at(asked, at(10), chance) == at(77)
+        asked = tried(8, 401, not_before=at(77))
+        assert next_attempt_at(*asked, at(10), chance) == at(77)
 
 
 def test_after_a_day_nothing_is_tried_any_more() -> None:
     end = at(0) + GIVE_UP_AFTER
-    assert next_attempt_at(tried(9), end, 0.0) == end
-    assert next_attempt_at(tried(9), end - timedelta(seconds=1), 0.9) is None
-    assert next_attempt_at(tried(2, not_before=end + timedelta(hours=1)), end, 0.0) is None
+    assert next_attempt_at(*tried(9), end, 0.0) == end
+    assert next_attempt_at(*tried(9), end - timedelta(seconds=1), 0.9) is None
+    assert next_attempt_at(*tried(2, not_before=end + timedelta(hours=1)), end, 0.0) is None
 
 
 def test_a_receiver_that_asks_to_wait_for_a_day_is_asked_once_more() -> None:
     asked = not_before("86400", at(5))
     assert asked == at(5) + GIVE_UP_AFTER
-    assert next_attempt_at(tried(1, not_before=asked), at(5), 0.0) == asked
+    assert next_attempt_at(*tried(1, not_before=asked), at(5), 0.0) == asked
     again = not_before("86400", asked)
-    assert next_attempt_at(tried(2, not_before=again), asked, 0.0) is None
+    assert next_attempt_at(*tried(2, not_before=again), asked, 0.0) is None
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +15,12 @@ from rules.judgement import Judgement, NamedSubjects, Reason
 from rules.open_findings import Identity, OpenFinding, apply_changes, next_changes
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from service.alerting.alerts.alert import Alert, AlertState
+from service.alerting.alerts.codec import (
+    decode_alert,
+    decode_group,
+    encode_alert,
+    encode_group,
+)
 from service.alerting.alerts.evaluate import AlertingConfig, OperatorRequests, Stepped, step
 from service.alerting.alerts.grouping import AlertingState
 from service.alerting.alerts.lifecycle import AlertTransition, Seen
@@ -171,6 +177,27 @@ class Life:
 
 def _names(alerts: tuple[Alert, ...]) -> str:
     return ",".join(f"{one.labels['topic']}-{one.labels['partition']}" for one in alerts)
+
+
+def encode(state: AlertingState) -> dict[str, Any]:
+    """Return a state as JSON has it, alert by alert and group by group."""
+    return {
+        "observed_at": None if state.observed_at is None else state.observed_at.isoformat(),
+        "alerts": [encode_alert(alert) for alert in state.alerts.values()],
+        "groups": [encode_group(group) for group in state.groups.values()],
+    }
+
+
+def decode(plain: Mapping[str, Any]) -> AlertingState:
+    """Return the state that was encoded."""
+    observed_at = plain["observed_at"]
+    alerts = [decode_alert(row) for row in plain["alerts"]]
+    groups = [decode_group(row) for row in plain["groups"]]
+    return AlertingState(
+        alerts={alert.key: alert for alert in alerts},
+        groups={group.group_id: group for group in groups},
+        observed_at=None if observed_at is None else datetime.fromisoformat(observed_at),
+    )
 
 
 def steps_of(done: Stepped) -> list[AlertTransition]:

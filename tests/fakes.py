@@ -13,12 +13,13 @@ from rules.errors import StoreError, UnreachableError
 from rules.facts.broker_log import LogSource
 from rules.facts.snapshot import Snapshot
 from rules.open_findings import apply_changes
-from service.alerting.alerts.delta import AlertDelta, ClosingDone
+from service.alerting.alerts.alert import RESOLVED_KEPT, Alert, AlertState
+from service.alerting.alerts.delta import AlertDelta, Closing
 from service.alerting.alerts.grouping import AlertingState
 from service.alerting.alerts.outbox_row import Outgoing
 from service.observe.cluster_reader import Scope
 from service.observe.feeds import Fed
-from service.storage.alerting.alerts import is_remembered, with_evidence
+from service.storage.alerting.alerts import with_evidence
 from service.storage.alerting.pending_requests import NO_PENDING_REQUESTS
 from service.storage.rounds.clusters import ClusterKey, RoundId
 from service.storage.rounds.inbox import (
@@ -31,6 +32,15 @@ from service.storage.rounds.inbox import (
 from service.storage.rounds.rounds import Round, Stored
 from service.storage.rounds.store import Loaded, OpenFindings
 from tests.factories import at, snapshot
+
+
+def is_remembered(alert: Alert, observed_at: datetime | None) -> bool:
+    """Return whether a stored alert belongs to the state of alerting, not only to its history."""
+    if alert.state is not AlertState.RESOLVED:
+        return True
+    if observed_at is None or alert.fired_at is None or alert.resolved_at is None:
+        return False
+    return alert.resolved_at >= observed_at - RESOLVED_KEPT
 
 
 class MemoryStore:
@@ -46,7 +56,7 @@ class MemoryStore:
         self._alerting: dict[ClusterKey, AlertingState] = {}
         self.requests = NO_PENDING_REQUESTS  # what persons ask for
         self.outbox: list[Outgoing] = []
-        self.closed: list[ClosingDone] = []
+        self.closed: list[Closing] = []
 
     def load(self, name: str, writer: UUID) -> Loaded:
         """Claim and return what is kept under a name."""

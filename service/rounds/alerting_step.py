@@ -19,7 +19,6 @@ from service.alerting.alerts.alert import AlertState
 from service.alerting.alerts.delta import (
     AlertDelta,
     Closing,
-    ClosingDone,
     ClosingOutcome,
     delta_of,
     whole_delta,
@@ -66,7 +65,7 @@ class Closings:
     """The results of requests to close a finding."""
 
     changes: tuple[Change, ...] = ()
-    done: tuple[ClosingDone, ...] = ()
+    done: tuple[Closing, ...] = ()
 
 
 class Alerting:
@@ -164,7 +163,7 @@ class Alerting:
             outcome = _outcome(meant)
             if meant is not None and outcome is ClosingOutcome.CLOSED:
                 changes[meant.identity] = _close_change(meant)
-            done.append(ClosingDone(closing_id=request.closing_id, outcome=outcome, at=at))
+            done.append(replace(request, outcome=outcome, done_at=at))
         self._done |= {finished.closing_id for finished in done}
         return Closings(changes=tuple(changes.values()), done=tuple(done))
 
@@ -175,7 +174,7 @@ class Alerting:
         at: datetime,
         *,
         may_flush: bool,
-        closed: tuple[ClosingDone, ...] = (),
+        closed: tuple[Closing, ...] = (),
     ) -> AlertDelta | None:
         """Step a cluster with a round, or without one; return the delta to store.
 

@@ -14,13 +14,12 @@ from typing import Final, TypeVar
 from rules.open_findings import Change, EndReason, Identity, OpenFinding, Step
 from rules.verdict import Kind, Severity, Verdict
 from service.alerting.alerts.annotations import annotations_of
-from service.alerting.alerts.codec import decode, encode
 from service.alerting.alerts.evaluate import AlertingConfig, OperatorRequests, Stepped, step
 from service.alerting.alerts.grouping import AlertingState
 from service.alerting.alerts.lifecycle import Seen
 from service.alerting.alerts.matchers import parse_matchers
 from service.alerting.alerts.routes import Routing
-from tests.alerting import route, rule, silence
+from tests.alerting import decode, encode, route, rule, silence
 from tests.factories import at
 
 Done = TypeVar("Done")

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from rules.verdict import Kind
 from service.alerting.alerts.alert import Alert, AlertState
-from service.alerting.alerts.codec import decode, encode
 from service.alerting.alerts.dedup import NotifyReason
 from service.alerting.alerts.evaluate import AlertingConfig, OperatorRequests, step
 from service.alerting.alerts.flush import Notification
@@ -21,7 +20,21 @@ from service.alerting.alerts.identity import fingerprint
 from service.alerting.alerts.lifecycle import AlertTransition, Seen
 from service.alerting.alerts.routes import Route, Routing
 from service.alerting.alerts.silences import Silence
-from tests.alerting import BREACH, GONE, OK, RULE, UNKNOWN, Life, Said, Why, config, route, rule
+from tests.alerting import (
+    BREACH,
+    GONE,
+    OK,
+    RULE,
+    UNKNOWN,
+    Life,
+    Said,
+    Why,
+    config,
+    decode,
+    encode,
+    route,
+    rule,
+)
 from tests.alerting import silence as silence_of
 from tests.factories import at
 

@@ -1,56 +1,22 @@
-"""Encode the state of alerting as plain dicts, lists and text, and decode it without loss.
+"""Encode alerts and groups as plain dicts, lists and text, and decode them without loss.
 
 Labels and fingerprints are not stored: they follow from the finding and its severity.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any
 
-from rules.errors import StoreError
 from rules.open_findings import Identity
 from rules.verdict import Severity
 from service.alerting.alerts.alert import Alert, AlertEnd, AlertState, News
 from service.alerting.alerts.dedup import LastNotified
-from service.alerting.alerts.grouping import AlertingState, Group
+from service.alerting.alerts.grouping import Group
 from service.alerting.alerts.identity import fingerprint, labels_of
 
-VERSION: Final = 1
-
 Plain = dict[str, Any]  # what JSON has; checked by the shape that `decode` expects
-T = TypeVar("T")
-
-
-def encode(state: AlertingState) -> Plain:
-    """Return a state as a JSON document."""
-    return {
-        "version": VERSION,
-        "observed_at": _text(state.observed_at),
-        "alerts": [encode_alert(alert) for alert in state.alerts.values()],
-        "groups": [encode_group(group) for group in state.groups.values()],
-    }
-
-
-def decode(plain: Mapping[str, Any]) -> AlertingState:
-    """Return the state that was encoded.
-
-    Raises:
-        StoreError: another version wrote it, or it is damaged.
-    """
-    if plain.get("version") != VERSION:
-        raise StoreError(
-            f"alerts are stored in format {plain.get('version')!r}, this version reads {VERSION}",
-            retryable=False,
-        )
-    alerts = _read("alerts", lambda: [decode_alert(row) for row in plain["alerts"]])
-    groups = _read("groups", lambda: [decode_group(row) for row in plain["groups"]])
-    return AlertingState(
-        alerts={alert.key: alert for alert in alerts},
-        groups={group.group_id: group for group in groups},
-        observed_at=_read("observed_at", lambda: _timestamp(plain["observed_at"])),
-    )
 
 
 def encode_alert(alert: Alert) -> Plain:
@@ -141,13 +107,3 @@ def _text(timestamp: datetime | None) -> str | None:
 
 def _timestamp(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
-
-
-def _read(what: str, read: Callable[[], T]) -> T:
-    """Call `read`, and translate the errors of damaged values to StoreError."""
-    try:
-        return read()
-    except (KeyError, TypeError, ValueError, AttributeError) as exc:
-        raise StoreError(
-            f"stored alerting state cannot be read: {what}: {exc!r}", retryable=False
-        ) from exc

@@ -35,7 +35,7 @@ class HistoryStep:
 
     fingerprint: str
     at: datetime  # aware, UTC
-    step: AlertTransition
+    step: str
     reason: str  # the rule's, or why the alert ended
     evidence: Evidence
 
@@ -50,22 +50,16 @@ class ClosingOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closing:
-    """A person's request to close an event."""
+    """A person's request to close an event, and what became of it."""
 
     closing_id: int
     rule_id: str
     labels_hash: str  # of the finding, as its row has it
     by: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClosingDone:
-    """A request to close an event that was handled."""
-
-    closing_id: int
-    outcome: ClosingOutcome
     at: datetime  # aware, UTC
+    why: str
+    done_at: datetime | None = None  # aware, UTC
+    outcome: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +72,7 @@ class AlertDelta:
     groups: Mapping[GroupId, Group | None] = field(default_factory=dict)  # None: forgotten
     steps: tuple[HistoryStep, ...] = ()  # in order
     outgoing: tuple[Outgoing, ...] = ()  # in order
-    closed: tuple[ClosingDone, ...] = ()
+    closed: tuple[Closing, ...] = ()
     is_whole: bool = False  # it has all alerts that are not over and all groups: no others are left
     lost_steps: int = 0  # that were too many
     clock_step: timedelta = timedelta(0)  # by which the clock was set, and all times were moved

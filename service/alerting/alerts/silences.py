@@ -56,10 +56,15 @@ class Silence:
 
     def state(self, now: datetime) -> SilenceState:
         """Return whether it is in force at a time."""
-        if now < self.starts_at:
-            return SilenceState.PENDING
-        return SilenceState.ACTIVE if now < self.ends_at else SilenceState.EXPIRED
+        return state_at(self.starts_at, self.ends_at, now)
 
     def mutes(self, labels: Labels, now: datetime) -> bool:
         """Whether notifications of an alert with these labels are held back now."""
         return self.state(now) is SilenceState.ACTIVE and all_match(self.matchers, labels)
+
+
+def state_at(starts_at: datetime, ends_at: datetime, now: datetime) -> SilenceState:
+    """Return the state of a silence of this period at a time."""
+    if now < starts_at:
+        return SilenceState.PENDING
+    return SilenceState.ACTIVE if now < ends_at else SilenceState.EXPIRED

@@ -12,6 +12,7 @@ from rules.facts.last_observation import microseconds
 from rules.facts.times import EPOCH
 from rules.verdict import Kind
 from service.alerting.alerts.alert import AlertState
+from service.alerting.alerts.delta import Closing
 from service.api.alerts import models
 from service.api.alerts.models import AlertQuery
 from service.api.alerts.views import (
@@ -32,7 +33,6 @@ from service.api.core.queries import NoQuery
 from service.api.core.stamps import link_next_page
 from service.api.deliveries.views import delivery_view
 from service.api.findings.lists import LAST_US
-from service.storage.alerting.acknowledgements import StoredClosing
 from service.storage.alerting.alert_lists import AlertFilter, AlertReading, StoredAlert
 from service.storage.changes.audit import Action, AuditEvent
 from service.storage.changes.changes import Change
@@ -187,7 +187,7 @@ def _detail(sources: Sources, fingerprint: str) -> models.AlertDetail:
         return models.AlertDetail(
             **alert_stamp(sources.state, reading.observed_at(), now),
             alert=alert,
-            steps=[step_view(step) for step in reading.steps(stored.id)],
+            steps=[step_view(step) for step in reading.steps(stored)],
             notified=[
                 delivery_view(delivery) for delivery in list_for_groups(reading.connection, groups)
             ],
@@ -256,7 +256,7 @@ def _audit_event(action: Action, stored: StoredAlert, why: str, **details: str) 
     return AuditEvent(action=action, target=target, why=why, details={"labels": labels, **details})
 
 
-def _closing_view(closing: StoredClosing) -> models.Closing:
+def _closing_view(closing: Closing) -> models.Closing:
     return models.Closing(
         by=closing.by,
         at=closing.at,

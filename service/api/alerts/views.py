@@ -11,6 +11,7 @@ from rules.catalogue.all_rules import EVERY
 from rules.evidence import Evidence
 from rules.verdict import Kind
 from service.alerting.alerts.acknowledgements import Acknowledgement
+from service.alerting.alerts.delta import HistoryStep
 from service.alerting.alerts.identity import ALERTNAME, Labels
 from service.alerting.alerts.inhibition import Inhibition
 from service.alerting.alerts.matchers import Operator, all_match
@@ -20,7 +21,7 @@ from service.api.core.admin_services import Sending
 from service.api.findings.views import SUMMARIES, finding_id
 from service.rounds.latest import ServiceState
 from service.rounds.persistence import PersistenceState
-from service.storage.alerting.alert_lists import AlertReading, StoredAlert, StoredStep
+from service.storage.alerting.alert_lists import AlertReading, StoredAlert
 
 KINDS = {rule.meta.rule_id: rule.meta.kind for rule in EVERY}
 
@@ -129,7 +130,7 @@ def ack_view(said: Acknowledgement) -> models.Acknowledgement:
     return models.Acknowledgement(by=said.by, at=said.at, comment=said.comment)
 
 
-def step_view(step: StoredStep) -> models.AlertTransition:
+def step_view(step: HistoryStep) -> models.AlertTransition:
     """Return a step of an alert as the API shows it."""
     return models.AlertTransition(
         at=step.at, step=step.step, reason=step.reason, evidence=dict(step.evidence)

@@ -6,25 +6,14 @@ for; a closing waits for the next round, which alone may end a finding.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, RowMapping, delete, select
 from sqlalchemy.dialects.postgresql import insert
 
 from service.alerting.alerts.acknowledgements import Acknowledgement
+from service.alerting.alerts.delta import Closing
 from service.storage.tables.alerting import ACKNOWLEDGEMENT, CLOSING
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredClosing:
-    """A request to close an event."""
-
-    by: str
-    at: datetime
-    why: str
-    done_at: datetime | None = None
-    outcome: str | None = None
 
 
 def acknowledge(connection: Connection, cluster: int, acknowledgement: Acknowledgement) -> None:
@@ -51,25 +40,24 @@ def take_back(connection: Connection, cluster: int, fingerprint: str) -> Acknowl
     return None if row is None else acknowledgement_of(row)
 
 
-def request_closing(
-    connection: Connection, cluster: int, finding: tuple[str, str], closing: StoredClosing
-) -> None:
+def request_closing(  # noqa: PLR0913 - the columns of a row
+    connection: Connection,
+    cluster: int,
+    finding: tuple[str, str],
+    *,
+    by: str,
+    at: datetime,
+    why: str,
+) -> Closing:
     """Request the next round to close a finding, given by its rule and the hash of its labels."""
     rule_id, labels_hash = finding
     new = insert(CLOSING).values(
-        cluster=cluster,
-        rule_id=rule_id,
-        labels_hash=labels_hash,
-        by_whom=closing.by,
-        at=closing.at,
-        why=closing.why,
+        cluster=cluster, rule_id=rule_id, labels_hash=labels_hash, by_whom=by, at=at, why=why
     )
-    connection.execute(new)
+    return closing_of(connection.execute(new.returning(CLOSING)).mappings().one())
 
 
-def last_closing(
-    connection: Connection, cluster: int, finding: tuple[str, str]
-) -> StoredClosing | None:
+def last_closing(connection: Connection, cluster: int, finding: tuple[str, str]) -> Closing | None:
     """Return the last closing request for a finding, None if there is none."""
     rule_id, labels_hash = finding
     of_it = (
@@ -79,9 +67,15 @@ def last_closing(
     )
     query = select(CLOSING).where(*of_it).order_by(CLOSING.c.id.desc()).limit(1)
     row = connection.execute(query).mappings().one_or_none()
-    if row is None:
-        return None
-    return StoredClosing(
+    return None if row is None else closing_of(row)
+
+
+def closing_of(row: RowMapping) -> Closing:
+    """Return the request in a row of its table."""
+    return Closing(
+        closing_id=row["id"],
+        rule_id=row["rule_id"],
+        labels_hash=row["labels_hash"],
         by=row["by_whom"],
         at=row["at"],
         why=row["why"],

@@ -6,7 +6,7 @@ Only the stored state is read here; whether an alert is muted now is up to the c
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -17,15 +17,11 @@ from rules.evidence import Evidence
 from rules.verdict import Severity
 from service.alerting.alerts.acknowledgements import Acknowledgement
 from service.alerting.alerts.alert import Alert, AlertState, News
+from service.alerting.alerts.delta import Closing, HistoryStep
 from service.alerting.alerts.identity import ALERTNAME, SEVERITY
-from service.alerting.alerts.matchers import MatcherError
-from service.alerting.alerts.silences import Silence, SilenceError
-from service.storage.alerting.acknowledgements import (
-    StoredClosing,
-    acknowledgement_of,
-    last_closing,
-)
-from service.storage.alerting.silences import StoredSilence
+from service.alerting.alerts.silences import Silence
+from service.storage.alerting.acknowledgements import acknowledgement_of, last_closing
+from service.storage.alerting.silences import parse_silence, silence_of
 from service.storage.database.translate import translate_errors
 from service.storage.findings.findings import labels_hash
 from service.storage.tables.alerting import (
@@ -62,16 +58,6 @@ class StoredAlert:
         """Return rule id and labels hash of its finding, as stored."""
         rule_id, labels = self.alert.finding
         return rule_id, labels_hash(dict(labels))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredStep:
-    """One step of an alert in one round."""
-
-    at: datetime
-    step: str
-    reason: str
-    evidence: Evidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,13 +129,14 @@ class AlertReading:
         row = self.connection.execute(newest.limit(1)).mappings().one_or_none()
         return None if row is None else _alert_of(row)
 
-    def steps(self, alert: int) -> list[StoredStep]:
+    def steps(self, alert: StoredAlert) -> list[HistoryStep]:
         """Return the last steps of an alert, oldest first."""
         columns = (ALERT_STEP.c.at, ALERT_STEP.c.step, ALERT_STEP.c.reason, ALERT_STEP.c.evidence)
-        of_it = select(*columns).where(ALERT_STEP.c.alert == alert)
+        of_it = select(*columns).where(ALERT_STEP.c.alert == alert.id)
         last = of_it.order_by(ALERT_STEP.c.id.desc()).limit(LAST_STEPS)
-        rows = [StoredStep(**row) for row in self.connection.execute(last).mappings()]
-        return rows[::-1]
+        rows = self.connection.execute(last).mappings().all()
+        name = alert.alert.fingerprint
+        return [HistoryStep(fingerprint=name, **row) for row in reversed(rows)]
 
     def firing(
         self, rule_ids: Collection[str] | None, places: Mapping[str, Collection[str]]
@@ -169,13 +156,11 @@ class AlertReading:
     def silences(self, now: datetime) -> list[Silence]:
         """Return the silences in force; one that this version cannot parse is ignored."""
         query = select(SILENCE).where(SILENCE.c.starts_at <= now, SILENCE.c.ends_at > now)
-        in_force: list[Silence] = []
-        for row in self.connection.execute(query).mappings():
-            with suppress(MatcherError, SilenceError):
-                in_force.append(StoredSilence(**row).silence())
-        return in_force
+        rows = self.connection.execute(query).mappings()
+        silences = [parse_silence(silence_of(row)) for row in rows]
+        return [silence for silence in silences if silence is not None]
 
-    def closing(self, alert: StoredAlert) -> StoredClosing | None:
+    def closing(self, alert: StoredAlert) -> Closing | None:
         """Return the last request to close an alert's finding since it began; None if there is none."""
         wish = last_closing(self.connection, alert.cluster, alert.finding)
         is_old = wish is not None and wish.at < alert.alert.active_at

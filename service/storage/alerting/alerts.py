@@ -18,7 +18,7 @@ from rules.open_findings import Identity, OpenFinding
 from rules.verdict import Verdict
 from service.alerting.alerts.alert import RESOLVED_KEPT, Alert, AlertEnd, AlertState
 from service.alerting.alerts.codec import decode_alert, decode_group, encode_alert, encode_group
-from service.alerting.alerts.delta import AlertDelta, ClosingDone, HistoryStep
+from service.alerting.alerts.delta import AlertDelta, Closing, HistoryStep
 from service.alerting.alerts.grouping import AlertingState, Group
 from service.alerting.alerts.outbox_row import group_hash
 from service.storage.database.bulk import json_value, lines_of, plain, rows_from
@@ -162,10 +162,12 @@ def save(
         connection.execute(_OBSERVED, {"cluster": cluster, "at": delta.observed_at})
 
 
-def note_closed(connection: Connection, closed: Iterable[ClosingDone]) -> None:
+def note_closed(connection: Connection, closed: Iterable[Closing]) -> None:
     """Store the outcomes of closing requests; idempotent."""
     for done in closed:
-        connection.execute(_CLOSED, {"id": done.closing_id, "at": done.at, "outcome": done.outcome})
+        connection.execute(
+            _CLOSED, {"id": done.closing_id, "at": done.done_at, "outcome": done.outcome}
+        )
 
 
 def load(
@@ -217,15 +219,6 @@ def _remembered_rows(observed_at: datetime | None) -> ColumnElement[bool]:
         ALERT.c.resolved_at >= observed_at - RESOLVED_KEPT,
     )
     return or_(goes_on, is_lately_over)
-
-
-def is_remembered(alert: Alert, observed_at: datetime | None) -> bool:
-    """Return whether a stored alert belongs to the state of alerting, not only to its history."""
-    if alert.state is not AlertState.RESOLVED:
-        return True
-    if observed_at is None or alert.fired_at is None or alert.resolved_at is None:
-        return False
-    return alert.resolved_at >= observed_at - RESOLVED_KEPT
 
 
 def with_evidence(
@@ -315,7 +308,7 @@ def _step_row(step: HistoryStep) -> Sequence[str | None]:
     return (
         step.fingerprint,
         step.at.isoformat(),
-        step.step.value,
+        str(step.step),
         plain(step.reason),
         json_value(step.evidence),
     )

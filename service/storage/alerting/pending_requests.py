@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import Connection, Row, and_, select
+from sqlalchemy import Connection, and_, select
 
 from service.alerting.alerts.acknowledgements import Acknowledgement
 from service.alerting.alerts.alert import AlertState
 from service.alerting.alerts.delta import Closing
 from service.alerting.alerts.evaluate import NO_REQUESTS, OperatorRequests
-from service.alerting.alerts.matchers import MatcherError, parse_matchers
-from service.alerting.alerts.silences import Silence, SilenceError
+from service.storage.alerting.acknowledgements import acknowledgement_of, closing_of
+from service.storage.alerting.silences import parse_silence, silence_of
 from service.storage.tables.alerting import ACKNOWLEDGEMENT, ALERT, CLOSING, SILENCE
 
 MOST_CLOSINGS: Final = 1000  # that one round reads
-_REMEMBERED: Final = 4096  # silences: their matchers cache which values match
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +44,9 @@ NO_PENDING_REQUESTS: Final = PendingRequests()
 
 def read(connection: Connection, cluster: int, now: datetime) -> PendingRequests:
     """Return the requests for a cluster (its row id); expired silences are left out."""
-    rows = connection.execute(
-        select(SILENCE).where(SILENCE.c.ends_at > now).order_by(SILENCE.c.id)
-    ).all()
-    silences = [(str(row.id), _silence(*_values(row))) for row in rows]
+    query = select(SILENCE).where(SILENCE.c.ends_at > now).order_by(SILENCE.c.id)
+    stored = [silence_of(row) for row in connection.execute(query).mappings()]
+    silences = [(str(silence.id), parse_silence(silence)) for silence in stored]
     unreadable = [name for name, silence in silences if silence is None]
     return PendingRequests(
         requests=OperatorRequests(
@@ -61,29 +58,6 @@ def read(connection: Connection, cluster: int, now: datetime) -> PendingRequests
     )
 
 
-def _values(row: Row[Any]) -> tuple[str, str, datetime, datetime, str, str]:
-    return str(row.id), row.matchers, row.starts_at, row.ends_at, row.created_by, row.comment
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _silence(  # noqa: PLR0913, PLR0917 - the columns of a row
-    silence_id: str, matchers: str, starts_at: datetime, ends_at: datetime, by: str, comment: str
-) -> Silence | None:
-    """Return a silence; None if it cannot be parsed: all others still hold."""
-    try:
-        return Silence(
-            silence_id=silence_id,
-            matchers=parse_matchers(matchers),
-            starts_at=starts_at,
-            ends_at=ends_at,
-            created_by=by,
-            comment=comment,
-            is_for_all=True,  # that was checked when it was created
-        )
-    except (MatcherError, SilenceError):
-        return None
-
-
 def _acknowledgements(connection: Connection, cluster: int) -> tuple[Acknowledgement, ...]:
     """Return the acknowledgements of firing alerts; others no longer apply."""
     mine, alert = ACKNOWLEDGEMENT.c, ALERT.c
@@ -93,29 +67,11 @@ def _acknowledgements(connection: Connection, cluster: int) -> tuple[Acknowledge
         alert.state == AlertState.FIRING.value,
     )
     query = select(ACKNOWLEDGEMENT).join(ALERT, fires).where(mine.cluster == cluster)
-    return tuple(
-        Acknowledgement(
-            fingerprint=row.fingerprint,
-            fired_at=row.fired_at,
-            occurrences=row.occurrences,
-            by=row.by_whom,
-            at=row.at,
-            comment=row.comment,
-        )
-        for row in connection.execute(query)
-    )
+    return tuple(map(acknowledgement_of, connection.execute(query).mappings()))
 
 
 def _closings(connection: Connection, cluster: int) -> tuple[Closing, ...]:
     mine = CLOSING.c
     query = select(CLOSING).where(mine.cluster == cluster, mine.done_at.is_(None))
-    return tuple(
-        Closing(
-            closing_id=row.id,
-            rule_id=row.rule_id,
-            labels_hash=row.labels_hash,
-            by=row.by_whom,
-            why=row.why,
-        )
-        for row in connection.execute(query.order_by(mine.id).limit(MOST_CLOSINGS))
-    )
+    rows = connection.execute(query.order_by(mine.id).limit(MOST_CLOSINGS))
+    return tuple(map(closing_of, rows.mappings()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Final
 from uuid import UUID
 
@@ -23,13 +24,14 @@ from sqlalchemy import (
     update,
 )
 
-from service.alerting.alerts.matchers import parse_matchers
-from service.alerting.alerts.silences import Silence, SilenceState
+from service.alerting.alerts.matchers import MatcherError, parse_matchers
+from service.alerting.alerts.silences import Silence, SilenceError, SilenceState, state_at
 from service.storage.database.translate import translate_errors
 from service.storage.tables.alerting import SILENCE
 
 # A silence that was never in force ends as soon as it begins; the database resolves microseconds.
 INSTANT: Final = timedelta(microseconds=1)
+_REMEMBERED: Final = 4096  # silences: their matchers cache which values match
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,21 +50,7 @@ class StoredSilence:
 
     def state(self, now: datetime) -> SilenceState:
         """Return its state at a time."""
-        if now < self.starts_at:
-            return SilenceState.PENDING
-        return SilenceState.ACTIVE if now < self.ends_at else SilenceState.EXPIRED
-
-    def silence(self) -> Silence:
-        """Return it for alerting; whether it may mute every alert was checked when it was created."""
-        return Silence(
-            silence_id=str(self.id),
-            matchers=parse_matchers(self.matchers),
-            starts_at=self.starts_at,
-            ends_at=self.ends_at,
-            created_by=self.created_by,
-            comment=self.comment,
-            is_for_all=True,
-        )
+        return state_at(self.starts_at, self.ends_at, now)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,14 +79,14 @@ class SilenceList:
             query = query.where(key < tuple_(timestamp, bindparam("row", row, SILENCE.c.id.type)))
         query = query.order_by(SILENCE.c.ends_at.desc(), SILENCE.c.id.desc()).limit(limit)
         with translate_errors("silences cannot be read"), self._engine().connect() as connection:
-            return [_silence(row) for row in connection.execute(query).mappings()]
+            return [silence_of(row) for row in connection.execute(query).mappings()]
 
     def one(self, silence_id: UUID) -> StoredSilence | None:
         """Return a silence, None if there is none."""
         query = select(SILENCE).where(SILENCE.c.id == silence_id)
         with translate_errors("a silence cannot be read"), self._engine().connect() as connection:
             row = connection.execute(query).mappings().one_or_none()
-        return None if row is None else _silence(row)
+        return None if row is None else silence_of(row)
 
 
 class SilenceEdits:
@@ -121,7 +109,7 @@ class SilenceEdits:
         """Return a silence and lock it until the transaction ends; None if there is none."""
         query = select(SILENCE).where(SILENCE.c.id == silence_id).with_for_update()
         row = self._connection.execute(query).mappings().one_or_none()
-        return None if row is None else _silence(row)
+        return None if row is None else silence_of(row)
 
     def change(self, silence: StoredSilence) -> StoredSilence:
         """Store a new version of a locked silence, and return it."""
@@ -134,7 +122,32 @@ class SilenceEdits:
             "updated_at": silence.updated_at,
         }
         edit = update(SILENCE).where(SILENCE.c.id == silence.id).values(values).returning(SILENCE)
-        return _silence(self._connection.execute(edit).mappings().one())
+        return silence_of(self._connection.execute(edit).mappings().one())
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def parse_silence(stored: StoredSilence) -> Silence | None:
+    """Return it for alerting; None if this version cannot parse it: all others still hold.
+
+    Whether it may mute every alert was checked when it was created.
+    """
+    try:
+        return Silence(
+            silence_id=str(stored.id),
+            matchers=parse_matchers(stored.matchers),
+            starts_at=stored.starts_at,
+            ends_at=stored.ends_at,
+            created_by=stored.created_by,
+            comment=stored.comment,
+            is_for_all=True,
+        )
+    except (MatcherError, SilenceError):
+        return None
+
+
+def silence_of(row: RowMapping) -> StoredSilence:
+    """Return the silence in a row of its table."""
+    return StoredSilence(**row)
 
 
 def _is_in(state: SilenceState, now: datetime) -> ColumnElement[bool]:
@@ -145,7 +158,3 @@ def _is_in(state: SilenceState, now: datetime) -> ColumnElement[bool]:
             return and_(SILENCE.c.starts_at <= now, SILENCE.c.ends_at > now)
         case SilenceState.EXPIRED:
             return SILENCE.c.ends_at <= now
-
-
-def _silence(row: RowMapping) -> StoredSilence:
-    return StoredSilence(**row)

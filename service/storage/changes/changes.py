@@ -11,8 +11,8 @@ from datetime import datetime
 from sqlalchemy import Connection, Engine
 
 from service.alerting.alerts.acknowledgements import Acknowledgement
+from service.alerting.alerts.delta import Closing
 from service.storage.alerting import acknowledgements
-from service.storage.alerting.acknowledgements import StoredClosing
 from service.storage.alerting.alert_lists import AlertReading, StoredAlert
 from service.storage.alerting.silences import SilenceEdits
 from service.storage.baselines.rolling_back import RolledBack, roll_back
@@ -82,15 +82,15 @@ class Change:
         name = alert.alert.fingerprint
         return acknowledgements.take_back(self.connection, alert.cluster, name)
 
-    def closing(self, alert: StoredAlert) -> StoredClosing | None:
+    def closing(self, alert: StoredAlert) -> Closing | None:
         """Return the last request to close an alert's finding; None if there is none."""
         return self._alerts.closing(alert)
 
-    def close(self, alert: StoredAlert, why: str) -> StoredClosing:
+    def close(self, alert: StoredAlert, why: str) -> Closing:
         """Request the next round to close an alert's finding."""
-        wish = StoredClosing(by=self.who, at=self.now, why=why)
-        acknowledgements.request_closing(self.connection, alert.cluster, alert.finding, wish)
-        return wish
+        return acknowledgements.request_closing(
+            self.connection, alert.cluster, alert.finding, by=self.who, at=self.now, why=why
+        )
 
     # ------------------------------------------------------------------ baselines
     def roll_back(self, to: str | None) -> RolledBack:

@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import Engine, text
 
 from service.alerting.alerts.acknowledgements import Acknowledgement
-from service.alerting.alerts.delta import AlertDelta, ClosingDone, ClosingOutcome
-from service.storage.alerting.acknowledgements import StoredClosing, acknowledge, request_closing
+from service.alerting.alerts.delta import AlertDelta, ClosingOutcome
+from service.storage.alerting.acknowledgements import acknowledge, request_closing
 from service.storage.alerting.pending_requests import read
 from service.storage.rounds.rounds import store_rounds
 from tests.alerting import BREACH
@@ -52,10 +52,10 @@ def test_what_became_of_a_closing_is_stored_though_the_alerts_are_rejected(
     story, life = Story(database), KeptLife()
     life.round(0, {A: BREACH})
     with database.begin() as connection:
-        wish = StoredClosing(by="me", at=at(1), why="mended")
-        request_closing(connection, story.cluster, ("some_rule", "hash"), wish)
+        finding = ("some_rule", "hash")
+        request_closing(connection, story.cluster, finding, by="me", at=at(1), why="mended")
         (asked,) = read(connection, story.cluster, at(1)).closings
-    done = ClosingDone(closing_id=asked.closing_id, outcome=ClosingOutcome.CLOSED, at=at(15))
+    done = replace(asked, outcome=ClosingOutcome.CLOSED, done_at=at(15))
     delta = replace(rejected(life.deltas[-1]), closed=(done,))
     stored = store_rounds(database, [replace(story.round({"a": BREACH}), alerts=delta)])
     assert stored.rejected == (CLUSTER_ID,)

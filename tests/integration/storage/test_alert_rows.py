@@ -15,7 +15,7 @@ from rules.errors import StoreError
 from rules.evidence import Evidence
 from rules.verdict import Kind
 from service.alerting.alerts.alert import AlertState
-from service.alerting.alerts.delta import AlertDelta, ClosingDone, ClosingOutcome
+from service.alerting.alerts.delta import AlertDelta, ClosingOutcome
 from service.alerting.alerts.evaluate import OperatorRequests
 from service.alerting.alerts.grouping import AlertingState
 from service.alerting.alerts.outbox_row import Outgoing
@@ -310,9 +310,7 @@ def test_what_persons_ask_for_is_read_with_each_round(database: Engine) -> None:
     assert wanted.error is not None
     assert [one.holds_for(alert) for one in wanted.requests.acknowledgements] == [True]
     assert [one.rule_id for one in wanted.closings] == ["some_rule"]
-    done = ClosingDone(
-        closing_id=wanted.closings[0].closing_id, outcome=ClosingOutcome.NOT_OPEN, at=at(40)
-    )
+    done = replace(wanted.closings[0], outcome=ClosingOutcome.NOT_OPEN, done_at=at(40))
     delta = AlertDelta(at=at(40), closed=(done,))
     after = store_rounds(database, [replace(story.round({"a": BREACH}), alerts=delta)]).requests
     assert after is not None

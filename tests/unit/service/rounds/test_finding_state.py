@@ -212,6 +212,7 @@ def closing(name: str = A, number: int = 1) -> Closing:
         rule_id=RULE,
         labels_hash=labels_hash(labels_of(name)),
         by="on-call",
+        at=at(0),
         why="inspected",
     )
 

@@ -11,7 +11,6 @@ from typing import Final
 
 import pytest
 
-from service.alerting.alerts.codec import decode, encode
 from service.alerting.alerts.evaluate import OperatorRequests
 from tests.alerting import (
     BREACH,
@@ -19,6 +18,8 @@ from tests.alerting import (
     Life,
     Said,
     Why,
+    decode,
+    encode,
     silence,
 )
 from tests.unit.service.alerting.alerts.notification_cases import ALERTMANAGER, B, Case, U

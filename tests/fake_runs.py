@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from rules.errors import StoreError
-from service.scheduling.runs import Ended, Known, Rejected, RunOutcome
+from service.scheduling.job import Ended, Known, Rejected, RunOutcome
 from service.storage.jobs.jobs import GONE, StoredRun
 
 UNENDED = (RunOutcome.RUNNING, RunOutcome.INTERRUPTED)

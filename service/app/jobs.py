@@ -14,11 +14,9 @@ from service.observe.log_inbox import remove_read
 from service.runtime.clock import monotonic, utc_now
 from service.runtime.log import Log
 from service.runtime.supervisor import Supervisor, Task
-from service.scheduling.job import Call, CatchUp, Job, RunContext, Stats
+from service.scheduling.job import Call, CatchUp, Job, JobState, RunContext, Stats
 from service.scheduling.performing import Performer
-from service.scheduling.runner import Runner
-from service.scheduling.runs import JobState
-from service.scheduling.scheduler import Scheduler
+from service.scheduling.runner import Runner, Scheduler
 from service.scheduling.triggers import Every
 from service.storage.jobs.jobs import StoredRun, StoredRuns
 from service.storage.jobs.retention import Kind, last_run_before, remove

@@ -49,10 +49,7 @@ def unsendable(claimed: OutboxRow, now: datetime) -> Done:
         at=now,
         took_ms=0,
         outcome=str(Outcome.DEAD),
-        status=None,
-        failure=None,
         detail="the body does not fit the receiver's present kind",
-        reply="",
         state=RowState.DEAD,
         dead_reason=DeadReason.UNSENDABLE,
     )

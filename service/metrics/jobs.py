@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rules import names
 from rules.names import Metric
 from service.metrics.lines import line
-from service.scheduling.runs import JobStats
+from service.scheduling.job import JobStats
 
 
 def job_samples(jobs: Sequence[JobStats]) -> dict[Metric, bytes]:

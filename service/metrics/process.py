@@ -11,7 +11,7 @@ from typing import Final
 import psutil
 
 from service.metrics.totals import ProcessStats
-from service.scheduling.runs import JobStats
+from service.scheduling.job import JobStats
 
 # Python's own are 700, 10 and 10. A large round makes hundreds of thousands of objects, nearly all of
 # which are freed without the collector; it would scan them thousands of times, which is a

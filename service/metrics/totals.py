@@ -18,7 +18,7 @@ from service.metrics.alerting import AlertStats, DeliveryStats
 from service.metrics.ended_transactions import EndedTransactions
 from service.metrics.log_stats import LogStats
 from service.metrics.sequence_stats import SequenceStats
-from service.scheduling.runs import JobStats
+from service.scheduling.job import JobStats
 
 VerdictCounts = Mapping[tuple[str, Verdict], int]  # (rule id, verdict) -> subjects
 OpenCounts = Mapping[tuple[str, Severity], int]  # (rule id, severity) -> open findings

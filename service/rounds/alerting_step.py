@@ -24,7 +24,7 @@ from service.alerting.alerts.delta import (
     whole_delta,
 )
 from service.alerting.alerts.evaluate import AlertingConfig, step
-from service.alerting.alerts.flush import Notification
+from service.alerting.alerts.flush import GroupNotification
 from service.alerting.alerts.grouping import AlertingState, Group, merge_groups
 from service.alerting.alerts.lifecycle import Seen
 from service.alerting.alerts.outbox_row import Outgoing
@@ -228,7 +228,7 @@ class Alerting:
         left = AlertDelta(observed_at=gone.observed_at, at=at, groups=dict.fromkeys(gone.groups))
         return left if delta is None else delta.then(left)
 
-    def _outgoing(self, notifications: Sequence[Notification]) -> Iterator[Outgoing]:
+    def _outgoing(self, notifications: Sequence[GroupNotification]) -> Iterator[Outgoing]:
         """Yield outbox entries; a defect in one notification does not hold back the others."""
         for notification in notifications:
             outgoing = self._attempt(
@@ -239,7 +239,7 @@ class Alerting:
             else:
                 yield from outgoing
 
-    def _outgoing_of(self, notification: Notification) -> list[Outgoing]:
+    def _outgoing_of(self, notification: GroupNotification) -> list[Outgoing]:
         """Return the outbox entry of a notification; none if its receiver is not configured any more."""
         outgoing = self._context.outgoing(notification, self._new_id())
         return [] if outgoing is None else [outgoing]

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from service.scheduling import guard
-from service.scheduling.job import Command, Stats
-from service.scheduling.runs import Ended, RunOutcome
+from service.scheduling.job import Command, Ended, RunOutcome, Stats
 
 KEPT_BYTES: Final = 8192  # of what a program writes: its end
 CHUNK_BYTES: Final = 65536

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from service.scheduling.job import CatchUp, Job
-from service.scheduling.runs import Known
+from service.scheduling.job import CatchUp, Job, Known
 from service.scheduling.triggers import Passed, passed
 
 MAX_INTERRUPTED: Final = 3  # runs in a row that did not end: whatever ends them will do so again

@@ -1,12 +1,12 @@
-"""Jobs: plain values, defined in code."""
+"""Jobs, defined in code; the records of their runs, the port to their store, and their state."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from service.scheduling.triggers import Trigger
 
@@ -65,3 +65,88 @@ class Job:
     catch_up: CatchUp
     work: Work
     what: str = ""  # for people, one line
+
+
+class RunOutcome(StrEnum):
+    """The outcome of a run, or of due times without one."""
+
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    INTERRUPTED = "interrupted"  # the service stopped or died meanwhile
+    MISSED = "missed"
+
+
+ENDS = tuple(outcome for outcome in RunOutcome if outcome is not RunOutcome.RUNNING)
+
+
+class Rejected(StrEnum):
+    """Why a run does not begin."""
+
+    ELSEWHERE = "elsewhere"  # another process runs the job
+    DONE = "done"  # another process has run it for this due time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a run ended."""
+
+    outcome: RunOutcome
+    detail: str = ""
+    stats: Stats = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """The history of one job: its last runs."""
+
+    last_due: datetime | None = None  # up to here nothing is to be made up for; None: it never ran
+    interrupted: int = 0  # runs since then that did not come to an end
+    last_success: datetime | None = None  # when it ended
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobStats:
+    """One job, since the start of the process unless said otherwise."""
+
+    name: str
+    ends: Mapping[RunOutcome, int] = field(default_factory=lambda: dict.fromkeys(ENDS, 0))
+    late: int = 0  # runs that began late, in time or not
+    is_running: bool = False
+    took_seconds: float | None = None  # the latest run that ended
+    last_success: datetime | None = None  # aware, UTC; also by an earlier process
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobState:
+    """The state of one job, for the API."""
+
+    name: str
+    trigger: str
+    next_due: datetime  # aware, UTC
+    waits_for: str | None  # what keeps any run from beginning now; None: nothing
+    stats: JobStats
+
+
+class Turn(Protocol):
+    """A run that has begun; no other process runs the job until it is released."""
+
+    def end(self, ended: Ended, now: datetime) -> None:
+        """Store how it ended; StoreError if that failed, and may be tried again."""
+
+    def release(self) -> None:
+        """Let other processes run the job."""
+
+
+class RunStore(Protocol):
+    """Stores runs; every call may raise StoreError."""
+
+    def known(self, names: Sequence[str], now: datetime) -> Mapping[str, Known]:
+        """Return the history of each job; runs that a dead process left as running become interrupted."""
+
+    def begin(self, name: str, due_at: datetime, now: datetime) -> Turn | Rejected:
+        """Begin a run unless another process has."""
+
+    def missed(self, name: str, due_at: datetime, now: datetime, times: int) -> None:
+        """Store that a job was not run when it was due, the last time at `due_at`."""

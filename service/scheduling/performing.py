@@ -6,23 +6,18 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeAlias
 
 from rules.errors import TidemarkError
 from service.runtime.threads import in_thread
 from service.scheduling.command import GUARD_SECONDS, RunningCommand
-from service.scheduling.job import Call, Command, Job, RunContext, Stats
-from service.scheduling.runs import Ended, RunOutcome
+from service.scheduling.job import Call, Command, Ended, Job, RunContext, RunOutcome, Stats
 
-T = TypeVar("T")
 LEAVE_SECONDS: Final = 2.0  # for a function after the signal to end: the service waits for it
 
 
-class Attempt(Protocol):
-    """Calls a function; a defect of ours in it is logged, and the result is None."""
-
-    def __call__(self, name: str, function: Callable[[], T], /) -> T | None:
-        """Return what the function returns."""
+# Calls a function; a defect of ours in it is logged, and the result is None.
+Attempt: TypeAlias = Callable[[str, Callable[[], Ended]], Ended | None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from rules.errors import StoreError
-from service.scheduling.runs import Ended, Known, Rejected, RunOutcome
+from service.scheduling.job import Ended, Known, Rejected, RunOutcome
 from service.storage.database import schema
 from service.storage.database.engine import make_engine, open_database
 from service.storage.jobs.jobs import GONE, StoredRun, StoredRuns, StoredTurn

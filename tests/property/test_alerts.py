@@ -15,7 +15,7 @@ from rules.verdict import Kind
 from service.alerting.alerts.alert import Alert, AlertState
 from service.alerting.alerts.dedup import NotifyReason
 from service.alerting.alerts.evaluate import AlertingConfig, OperatorRequests, step
-from service.alerting.alerts.flush import Notification
+from service.alerting.alerts.flush import GroupNotification
 from service.alerting.alerts.identity import fingerprint
 from service.alerting.alerts.lifecycle import AlertTransition, Seen
 from service.alerting.alerts.routes import Route, Routing
@@ -110,7 +110,7 @@ def lived(settings: AlertingConfig, rounds: Rounds, silences: Sequence[Silence] 
     return life
 
 
-def told(life: Life) -> Iterator[Notification]:
+def told(life: Life) -> Iterator[GroupNotification]:
     """Give all that was told, in order."""
     for done in life.steps:
         yield from done.notifications

@@ -14,12 +14,12 @@ from rules.loss.summary import RULES as LOSS_RULES
 from rules.loss.summary import LossFact, by_partition, summary_of
 from rules.verdict import RuleMeta
 from service.alerting.alerts.alert import Alert, AlertState
-from service.alerting.alerts.flush import Notification
+from service.alerting.alerts.flush import GroupNotification
 from service.alerting.alerts.identity import INCIDENT
 
 LONGEST_VALUE: Final = 1024  # characters
 LONGEST_TOGETHER: Final = 8192  # of all evidence; values that do not fit are counted
-_CUT: Final = "…"
+CUT: Final = "…"
 INCIDENT_SUMMARY: Final = "incident_summary"
 OWN: Final = frozenset(
     (
@@ -49,11 +49,11 @@ def annotations_of(
         "runbook_url": f"{runbooks.rstrip('/')}/{alert.rule_id}.md" if runbooks else "",
         "end_reason": str(alert.end) if alert.end and alert.state is AlertState.RESOLVED else "",
     }
-    said = {name: _cut(value) for name, value in own.items() if value}
+    said = {name: cut(value) for name, value in own.items() if value}
     return {**said, **dict(_evidence(alert))}
 
 
-def incident_annotations(notification: Notification) -> dict[str, str]:
+def incident_annotations(notification: GroupNotification) -> dict[str, str]:
     """Return the annotation that all alerts of one incident share: its summary in one sentence."""
     if INCIDENT not in dict(notification.group_labels):
         return {}
@@ -79,7 +79,7 @@ def _evidence(alert: Alert) -> Iterator[tuple[str, str]]:
     """Yield the evidence in its order, as long as it fits."""
     left, left_out = LONGEST_TOGETHER, 0
     for name, value in alert.evidence.items():
-        text = _cut(_text(value))
+        text = cut(_text(value))
         if not text:
             continue
         left -= len(name) + len(text)
@@ -96,5 +96,6 @@ def _text(value: EvidenceValue) -> str:
     return "" if value is None else in_words(value)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + _CUT
+def cut(text: str, longest: int = LONGEST_VALUE) -> str:
+    """Return a text of at most `longest` characters."""
+    return text if len(text) <= longest else text[: longest - 1] + CUT

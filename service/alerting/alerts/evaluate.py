@@ -18,7 +18,7 @@ from typing import Final
 
 from service.alerting.alerts.acknowledgements import Acknowledgement
 from service.alerting.alerts.alert import Alert, AlertState
-from service.alerting.alerts.flush import FlushContext, Flushed, Notification, flush_group
+from service.alerting.alerts.flush import FlushContext, Flushed, GroupNotification, flush_group
 from service.alerting.alerts.grouping import AlertingState, Group, Members, members_of, update_group
 from service.alerting.alerts.inhibition import DEFAULT_INHIBITIONS, Inhibition
 from service.alerting.alerts.lifecycle import (
@@ -57,7 +57,7 @@ class Stepped:
 
     state: AlertingState
     changes: Sequence[AlertChange]
-    notifications: tuple[Notification, ...]  # ordered by receiver and group key
+    notifications: tuple[GroupNotification, ...]  # ordered by receiver and group key
 
 
 NO_REQUESTS: Final = OperatorRequests()
@@ -82,7 +82,7 @@ def step(  # noqa: PLR0913 - the whole world of a pure function
     over = [change.alert for change in advanced.changes if change.step is AlertTransition.RESOLVED]
     groups = dict(_update_groups(state.groups, members, members_of(over, config.routing)))
     due = [group for group in groups.values() if may_flush and group.flush_at <= now]
-    notifications: list[Notification] = []
+    notifications: list[GroupNotification] = []
     if due:  # muting is evaluated only if a group is flushed
         context = _context(config, requests, firing, now)
         flushes = {group.group_id: _flush(group, members, config.routing, context) for group in due}
@@ -151,11 +151,7 @@ def _flush(
 ) -> Flushed:
     """Flush a group; forget one that no route leads to any more."""
     members = firing.get(group.group_id)
-    if members is None:
-        members = members_of(group.ended.values(), routing).get(group.group_id)
-        return (
-            Flushed(group=None)
-            if members is None
-            else flush_group(group, {}, members.route, context)
-        )
-    return flush_group(group, members.alerts, members.route, context)
+    if members is not None:
+        return flush_group(group, members.alerts, members.route, context)
+    ended = members_of(group.ended.values(), routing).get(group.group_id)
+    return Flushed(group=None) if ended is None else flush_group(group, {}, ended.route, context)

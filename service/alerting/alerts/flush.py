@@ -27,7 +27,7 @@ OWED_KEPT: Final = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Notification:
+class GroupNotification:
     """One notification of one group to one receiver."""
 
     receiver: str
@@ -58,7 +58,7 @@ class Flushed:
     """A group after a flush; None if it has no alerts any more."""
 
     group: Group | None
-    notification: Notification | None = None
+    notification: GroupNotification | None = None
 
 
 def flush_group(
@@ -140,12 +140,12 @@ def _record(
 
 def _notification(
     group: Group, notifiable: Notifiable, reason: NotifyReason, route: Route, now: datetime
-) -> Notification | None:
+) -> GroupNotification | None:
     """Return the notification; None if there is no reason for one, or only ends that are not sent."""
     resolved = notifiable.resolved if route.send_resolved else {}
     if reason is NotifyReason.NONE or not (notifiable.firing or resolved):
         return None
-    return Notification(
+    return GroupNotification(
         receiver=group.receiver,
         group_key=group.key,
         group_labels=group.labels,

@@ -28,15 +28,27 @@ class SilenceState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Silence:
-    """Who silences what, from when until when, and why."""
+class SilenceTerms:
+    """Who silences, from when until when, and why; both as it is stored and as it mutes."""
 
-    silence_id: str
-    matchers: Matchers
     starts_at: datetime  # aware, UTC, inclusive
     ends_at: datetime  # aware, UTC, exclusive
     created_by: str
     comment: str
+
+    def state(self, now: datetime) -> SilenceState:
+        """Return whether it is in force at a time."""
+        if now < self.starts_at:
+            return SilenceState.PENDING
+        return SilenceState.ACTIVE if now < self.ends_at else SilenceState.EXPIRED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Silence(SilenceTerms):
+    """A silence that mutes alerts."""
+
+    silence_id: str
+    matchers: Matchers
     is_for_all: bool = False  # whether it may match every alert: its author confirmed that
 
     def __post_init__(self) -> None:
@@ -54,17 +66,6 @@ class Silence:
         if not self.comment.strip() or len(self.comment) > LONGEST_COMMENT:
             raise SilenceError(f"it needs a reason, of at most {LONGEST_COMMENT} characters")
 
-    def state(self, now: datetime) -> SilenceState:
-        """Return whether it is in force at a time."""
-        return state_at(self.starts_at, self.ends_at, now)
-
     def mutes(self, labels: Labels, now: datetime) -> bool:
         """Whether notifications of an alert with these labels are held back now."""
         return self.state(now) is SilenceState.ACTIVE and all_match(self.matchers, labels)
-
-
-def state_at(starts_at: datetime, ends_at: datetime, now: datetime) -> SilenceState:
-    """Return the state of a silence of this period at a time."""
-    if now < starts_at:
-        return SilenceState.PENDING
-    return SilenceState.ACTIVE if now < ends_at else SilenceState.EXPIRED

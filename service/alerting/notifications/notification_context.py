@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from rules.verdict import RuleMeta
 from service.alerting.alerts.alert import Alert, AlertState
 from service.alerting.alerts.annotations import annotations_of, incident_annotations
-from service.alerting.alerts.flush import Notification as GroupNotification
+from service.alerting.alerts.flush import GroupNotification
 from service.alerting.alerts.outbox_row import Outgoing
 from service.alerting.notifications.channels import outgoing_of
 from service.alerting.notifications.notification import Notification, NotifiedAlert

@@ -13,6 +13,7 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
+from service.alerting.alerts.annotations import cut
 from service.alerting.notifications.notification import (
     Json,
     Notification,
@@ -20,7 +21,7 @@ from service.alerting.notifications.notification import (
     json_bytes,
     timestamp,
 )
-from service.alerting.notifications.wording import cut, details, headline, pairs, title
+from service.alerting.notifications.wording import details, headline, pairs, title
 from service.alerting.receivers.receiver_url import Secret
 
 LARGEST: Final = 512 * 1000  # bytes; PagerDuty says 512 KB, and may mean kB

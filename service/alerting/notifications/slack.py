@@ -12,22 +12,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from service.alerting.alerts.annotations import INCIDENT_SUMMARY
+from service.alerting.alerts.annotations import CUT, INCIDENT_SUMMARY, cut
 from service.alerting.notifications.notification import (
     Json,
     Notification,
     NotifiedAlert,
     json_bytes,
 )
-from service.alerting.notifications.wording import (
-    CUT,
-    cut,
-    details,
-    headline,
-    pairs,
-    title,
-    word_of,
-)
+from service.alerting.notifications.wording import details, headline, pairs, title, word_of
 
 LONGEST_HEADER: Final = 150  # characters, of plain text
 LONGEST_SECTION: Final = 3000

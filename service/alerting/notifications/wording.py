@@ -9,7 +9,6 @@ from service.alerting.alerts.annotations import INCIDENT_SUMMARY
 from service.alerting.alerts.identity import ALERTNAME
 from service.alerting.notifications.notification import Notification, NotifiedAlert, Status
 
-CUT: Final = "…"
 # Shown in a line of their own, or for machines.
 _SAID_ELSEWHERE: Final = frozenset(("summary", "description", "runbook_url", INCIDENT_SUMMARY))
 
@@ -41,11 +40,6 @@ def details(alert: NotifiedAlert) -> Mapping[str, str]:
 def pairs(labels: Mapping[str, str]) -> str:
     """Return labels in a line."""
     return ", ".join(f"{name}={labels[name]}" for name in sorted(labels))
-
-
-def cut(text: str, longest: int) -> str:
-    """Return a text of at most `longest` characters."""
-    return text if len(text) <= longest else text[: longest - 1] + CUT
 
 
 def word_of(alert: NotifiedAlert) -> str:

@@ -36,7 +36,7 @@ from service.api.findings.lists import LAST_US
 from service.storage.alerting.alert_lists import AlertFilter, AlertReading, StoredAlert
 from service.storage.changes.audit import Action, AuditEvent
 from service.storage.changes.changes import Change
-from service.storage.delivery.deliveries import Groups, list_for_groups
+from service.storage.delivery.deliveries import list_for_groups
 
 NO_ALERT: Final = "there is no such alert"
 LIST: Final = "alerts"
@@ -182,14 +182,15 @@ def _detail(sources: Sources, fingerprint: str) -> models.AlertDetail:
         if stored is None:
             raise not_found(NO_ALERT)
         alert = alert_view(stored, now_of(reading, [stored], admin.sending, now))
-        groups = Groups(names=groups_of(stored, admin.sending), since=stored.alert.active_at)
+        groups, since = groups_of(stored, admin.sending), stored.alert.active_at
         closing = reading.closing(stored)
         return models.AlertDetail(
             **alert_stamp(sources.state, reading.observed_at(), now),
             alert=alert,
             steps=[step_view(step) for step in reading.steps(stored)],
             notified=[
-                delivery_view(delivery) for delivery in list_for_groups(reading.connection, groups)
+                delivery_view(delivery)
+                for delivery in list_for_groups(reading.connection, groups, since)
             ],
             closing=None if closing is None else _closing_view(closing),
             runbook_url=_runbook(admin.sending.runbook_url, stored.alert.rule_id),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final
@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 
 from service.alerting.alerts.matchers import MatcherError, parse_matchers
-from service.alerting.alerts.silences import Silence, SilenceError, SilenceState, state_at
+from service.alerting.alerts.silences import Silence, SilenceError, SilenceState, SilenceTerms
 from service.storage.database.translate import translate_errors
 from service.storage.tables.alerting import SILENCE
 
@@ -35,22 +35,14 @@ _REMEMBERED: Final = 4096  # silences: their matchers cache which values match
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredSilence:
+class StoredSilence(SilenceTerms):
     """A silence as stored."""
 
     id: UUID
     matchers: str  # as Alertmanager prints them
-    starts_at: datetime
-    ends_at: datetime
-    created_by: str
-    comment: str
     version: int
     created_at: datetime
     updated_at: datetime
-
-    def state(self, now: datetime) -> SilenceState:
-        """Return its state at a time."""
-        return state_at(self.starts_at, self.ends_at, now)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +94,7 @@ class SilenceEdits:
 
     def add(self, silence: StoredSilence) -> None:
         """Store a new silence."""
-        values = {name: getattr(silence, name) for name in StoredSilence.__dataclass_fields__}
-        self._connection.execute(insert(SILENCE).values(**values))
+        self._connection.execute(insert(SILENCE).values(**asdict(silence)))
 
     def take(self, silence_id: UUID) -> StoredSilence | None:
         """Return a silence and lock it until the transaction ends; None if there is none."""

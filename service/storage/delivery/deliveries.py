@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Final, TypeVar
 
@@ -32,10 +32,10 @@ class StoredAttempt:
     at: datetime  # aware, UTC; when it began
     took_ms: int
     outcome: str
-    status: int | None
-    failure: str | None
-    detail: str
-    reply: str
+    status: int | None = None
+    failure: str | None = None
+    detail: str = ""
+    reply: str = ""
 
 
 T = TypeVar("T", OutboxRow, StoredAttempt)
@@ -67,15 +67,6 @@ class DeliveryFilter:
     receiver: str | None = None
     state: str | None = None
     before: int | None = None  # row id of the last one already shown
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Groups:
-    """Groups of alerts, each by its receiver and key."""
-
-    names: Sequence[tuple[str, str]]
-    since: datetime
-    limit: int = LAST_NOTIFIED
 
 
 class DeliveryList:
@@ -119,18 +110,24 @@ class DeliveryList:
         ):
             counts, latest = _counts(connection), _latest(connection)
         return {
-            name: _stats(counts.get(name), latest.get((name, True)), latest.get((name, False)))
+            name: replace(
+                counts.get(name, ReceiverStats()),
+                last_success_at=latest[name, True].at if (name, True) in latest else None,
+                last_failure=latest.get((name, False)),
+            )
             for name in receivers
         }
 
 
-def list_for_groups(connection: Connection, groups: Groups) -> list[OutboxRow]:
-    """Return the deliveries of some groups since a time, newest first."""
-    if not groups.names:
+def list_for_groups(
+    connection: Connection, groups: Sequence[tuple[str, str]], since: datetime
+) -> list[OutboxRow]:
+    """Return the deliveries of groups (receiver, key) since a time, newest first."""
+    if not groups:
         return []
-    is_theirs = tuple_(OUTBOX.c.receiver, OUTBOX.c.group_key).in_(groups.names)
-    query = select(*_COLUMNS).where(is_theirs, OUTBOX.c.created_at >= groups.since)
-    newest = query.order_by(OUTBOX.c.id.desc()).limit(groups.limit)
+    is_theirs = tuple_(OUTBOX.c.receiver, OUTBOX.c.group_key).in_(groups)
+    query = select(*_COLUMNS).where(is_theirs, OUTBOX.c.created_at >= since)
+    newest = query.order_by(OUTBOX.c.id.desc()).limit(LAST_NOTIFIED)
     return [row_of(OutboxRow, row) for row in connection.execute(newest).mappings()]
 
 
@@ -139,7 +136,7 @@ def row_of(kind: type[T], row: RowMapping) -> T:
     return kind(**{field.name: row[field.name] for field in fields(kind) if field.name in row})
 
 
-def _counts(connection: Connection) -> Mapping[str, RowMapping]:
+def _counts(connection: Connection) -> dict[str, ReceiverStats]:
     """Return the counts of open and dead deliveries, by receiver."""
     is_open = OUTBOX.c.state.in_(OPEN)
     query = (
@@ -152,7 +149,12 @@ def _counts(connection: Connection) -> Mapping[str, RowMapping]:
         .where(OUTBOX.c.state.in_((*OPEN, DEAD)))
         .group_by(OUTBOX.c.receiver)
     )
-    return {row["receiver"]: row for row in connection.execute(query).mappings()}
+    return {
+        row.receiver: ReceiverStats(
+            waiting=row.waiting, dead=row.dead, oldest_waiting_at=row.oldest_waiting_at
+        )
+        for row in connection.execute(query)
+    }
 
 
 def _latest(connection: Connection) -> dict[tuple[str, bool], StoredAttempt]:
@@ -172,15 +174,3 @@ def _latest(connection: Connection) -> dict[tuple[str, bool], StoredAttempt]:
     )
     rows = connection.execute(latest).mappings()
     return {(row["of_receiver"], row["went_well"]): row_of(StoredAttempt, row) for row in rows}
-
-
-def _stats(
-    counts: RowMapping | None, success: StoredAttempt | None, failure: StoredAttempt | None
-) -> ReceiverStats:
-    return ReceiverStats(
-        waiting=0 if counts is None else counts["waiting"],
-        dead=0 if counts is None else counts["dead"],
-        oldest_waiting_at=None if counts is None else counts["oldest_waiting_at"],
-        last_success_at=None if success is None else success.at,
-        last_failure=failure,
-    )

@@ -15,7 +15,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Engine, Row, func, insert, select, update
 from sqlalchemy.exc import DBAPIError
 
-from service.scheduling.runs import Ended, Known, Rejected, RunOutcome
+from service.scheduling.job import Ended, Known, Rejected, RunOutcome
 from service.storage.database.translate import translate_errors
 from service.storage.tables.alerting import JOB_RUN
 

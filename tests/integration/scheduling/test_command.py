@@ -19,9 +19,8 @@ import pytest
 from service.runtime.clock import wait_until
 from service.runtime.threads import in_thread
 from service.scheduling.command import KEPT_BYTES
-from service.scheduling.job import Command
+from service.scheduling.job import Command, Ended, RunOutcome
 from service.scheduling.performing import Performer
-from service.scheduling.runs import Ended, RunOutcome
 from tests.factories import at
 from tests.unit.service.scheduling.given import job
 

@@ -14,8 +14,7 @@ from service.runtime.clock import monotonic, utc_now, wait_until
 from service.runtime.threads import in_thread
 from service.scheduling.job import Call, CatchUp, Job, RunContext
 from service.scheduling.performing import Performer
-from service.scheduling.runner import Runner
-from service.scheduling.scheduler import Scheduler
+from service.scheduling.runner import Runner, Scheduler
 from service.scheduling.triggers import Every
 from tests.fake_runs import MemoryRuns
 from tests.unit.service.runtime.recorded_log import RecordedLog

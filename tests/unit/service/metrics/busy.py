@@ -18,7 +18,7 @@ from service.metrics.log_stats import LogStats
 from service.metrics.open_transactions import OpenTransactions
 from service.metrics.sequence_stats import SequenceStats
 from service.metrics.totals import ProcessStats, RiskStats, SelfMetrics, StoreStats
-from service.scheduling.runs import JobStats
+from service.scheduling.job import JobStats
 from tests.factories import (
     NOON,
     at,

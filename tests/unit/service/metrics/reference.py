@@ -24,7 +24,7 @@ from service.metrics.ended_transactions import EndedTransactions
 from service.metrics.open_transactions import OpenTransactions
 from service.metrics.sequence_stats import SequenceStats
 from service.metrics.totals import ProcessStats, SelfMetrics
-from service.scheduling.runs import JobStats
+from service.scheduling.job import JobStats
 from service.views.snapshot_rows import commit_rows, partition_rows, time_lag_rows
 from tests.factories import at
 from tests.unit.service.metrics.alerting_reference import (

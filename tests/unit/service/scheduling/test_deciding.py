@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.scheduling.deciding import MAX_INTERRUPTED, Decision, at_start, decide
-from service.scheduling.job import CatchUp
-from service.scheduling.runs import Known
+from service.scheduling.job import CatchUp, Known
 from service.scheduling.triggers import Passed
 from tests.factories import at
 from tests.unit.service.scheduling.given import job

@@ -15,10 +15,9 @@ from rules.errors import StoreError
 from service.runtime.clock import wait_until
 from service.runtime.events import Event
 from service.runtime.threads import in_thread
-from service.scheduling.job import Call, CatchUp, Job, RunContext
+from service.scheduling.job import Call, CatchUp, Job, JobStats, RunContext, RunOutcome
 from service.scheduling.performing import Performer
 from service.scheduling.runner import YOUNG, Runner, RunRequestOutcome
-from service.scheduling.runs import JobStats, RunOutcome
 from tests.factories import NOON, at
 from tests.fake_runs import KeptRuns, MemoryRuns
 from tests.unit.service.runtime.recorded_log import RecordedLog

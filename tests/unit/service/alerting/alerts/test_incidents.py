@@ -14,12 +14,11 @@ from service.alerting.alerts.alert import Alert
 from service.alerting.alerts.annotations import annotations_of, incident_annotations
 from service.alerting.alerts.codec import decode_alert, encode_alert
 from service.alerting.alerts.evaluate import AlertingConfig, step
-from service.alerting.alerts.flush import Notification
+from service.alerting.alerts.flush import GroupNotification
 from service.alerting.alerts.grouping import AlertingState
 from service.alerting.alerts.lifecycle import Seen
 from service.alerting.alerts.routes import Routing
-from service.alerting.notifications.notification import Notification as Told
-from service.alerting.notifications.notification import NotifiedAlert
+from service.alerting.notifications.notification import Notification, NotifiedAlert
 from service.alerting.notifications.notification_context import NotificationContext
 from service.alerting.notifications.wording import title
 from service.alerting.receivers.receiver_url import ReceiverUrl
@@ -56,10 +55,10 @@ def finding(meta: RuleMeta, partition: int, reason: str, **evidence: Any) -> Ope
 
 def told(
     *rounds: list[OpenFinding], seconds: float = 600, **config: Any
-) -> tuple[list[Notification], AlertingState]:
+) -> tuple[list[GroupNotification], AlertingState]:
     """Return what a receiver is told, and the alerts, when rounds are `seconds` apart."""
     settings = AlertingConfig(rules=RULES, routing=Routing(default=route("pager", **config)))
-    state, found = AlertingState(), list[Notification]()
+    state, found = AlertingState(), list[GroupNotification]()
     for number, entries in enumerate(rounds):
         open_ = {one.identity: one for one in entries}
         made = step(state, Seen(open_findings=open_, changes=()), at(number * seconds), settings)
@@ -144,7 +143,7 @@ def test_the_title_is_the_sentence() -> None:
         fingerprint=alert.fingerprint,
     )
     line = title(
-        Told(
+        Notification(
             receiver="pager",
             group_key="",
             group_labels=dict(notification.group_labels),

@@ -13,7 +13,7 @@ from rules.names import NOTIFICATION_DURATION
 from service.alerting.alerts.outbox_row import RowState
 from service.alerting.sending.sender import Attempt
 from service.metrics.alerting import DeliveryStats, ReceiverStats
-from service.storage.delivery.fallback import Backlog
+from service.storage.delivery.deliveries import Backlog
 
 _BOUNDS = NOTIFICATION_DURATION.buckets
 
@@ -70,7 +70,11 @@ class Stats:
 
     def _of(self, name: str, tally: _Tally, now: datetime) -> ReceiverStats:
         backlog = self._backlogs.get(name, Backlog())
-        age = None if backlog.oldest is None else (now - backlog.oldest).total_seconds()
+        age = (
+            None
+            if backlog.oldest_waiting_at is None
+            else (now - backlog.oldest_waiting_at).total_seconds()
+        )
         return ReceiverStats(
             outcomes=dict(tally.outcomes),
             failures=dict(tally.failures),

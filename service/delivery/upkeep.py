@@ -25,7 +25,7 @@ from service.delivery.stats import Stats
 from service.runtime.events import Event
 from service.runtime.log import Log
 from service.runtime.threads import in_thread
-from service.storage.delivery.fallback import Backlog
+from service.storage.delivery.deliveries import Backlog
 
 EVERY_SECONDS: Final = 5.0
 

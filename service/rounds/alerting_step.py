@@ -184,9 +184,7 @@ class Alerting:
 
         def make_step() -> tuple[AlertingState, AlertDelta]:
             stored = None if seen is None else _storable(seen)
-            after = step(
-                before, stored, at, self._config, self._pending.requests, may_flush=may_flush
-            )
+            after = step(before, stored, at, self._config, self._pending, may_flush=may_flush)
             outgoing = tuple(self._outgoing(after.notifications))
             return after.state, delta_of(before, after, stored, at, outgoing)
 

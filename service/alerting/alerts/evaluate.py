@@ -22,8 +22,8 @@ from service.alerting.alerts.flush import FlushContext, Flushed, GroupNotificati
 from service.alerting.alerts.grouping import AlertingState, Group, Members, members_of, update_group
 from service.alerting.alerts.inhibition import DEFAULT_INHIBITIONS, Inhibition
 from service.alerting.alerts.lifecycle import (
-    Advanced,
     AlertChange,
+    Alerts,
     AlertTransition,
     Seen,
     Timing,
@@ -76,10 +76,10 @@ def step(  # noqa: PLR0913 - the whole world of a pure function
 
     Without `may_flush` the groups that are due have to wait.
     """
-    advanced = _advance_alerts(state, seen, now, config)
-    firing = [alert for alert in advanced.alerts.values() if alert.state is AlertState.FIRING]
+    alerts, changes = _advance_alerts(state, seen, now, config)
+    firing = [alert for alert in alerts.values() if alert.state is AlertState.FIRING]
     members = members_of(firing, config.routing)
-    over = [change.alert for change in advanced.changes if change.step is AlertTransition.RESOLVED]
+    over = [change.alert for change in changes if change.step is AlertTransition.RESOLVED]
     groups = dict(_update_groups(state.groups, members, members_of(over, config.routing)))
     due = [group for group in groups.values() if may_flush and group.flush_at <= now]
     notifications: list[GroupNotification] = []
@@ -93,11 +93,11 @@ def step(  # noqa: PLR0913 - the whole world of a pure function
         ]
     return Stepped(
         state=AlertingState(
-            alerts=advanced.alerts,
+            alerts=alerts,
             groups=groups,
             observed_at=state.observed_at if seen is None else now,
         ),
-        changes=advanced.changes,
+        changes=changes,
         notifications=tuple(
             sorted(
                 notifications,
@@ -109,9 +109,9 @@ def step(  # noqa: PLR0913 - the whole world of a pure function
 
 def _advance_alerts(
     state: AlertingState, seen: Seen | None, now: datetime, config: AlertingConfig
-) -> Advanced:
+) -> tuple[Alerts, list[AlertChange]]:
     if seen is None:
-        return Advanced(alerts=dict(state.alerts), changes=[])
+        return state.alerts, []
     return advance(after_outage(state.alerts, state.observed_at, now), seen, config, now)
 
 

@@ -75,16 +75,10 @@ class Timing:
         return _NONE if meta is None else meta.for_
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Advanced:
-    """The alerts after a round, and its changes in order."""
-
-    alerts: dict[AlertKey, Alert]
-    changes: list[AlertChange]
-
-
-def advance(alerts: Alerts, seen: Seen, timing: Timing, now: datetime) -> Advanced:
-    """Return the alerts one round later: existing alerts first, then new ones."""
+def advance(
+    alerts: Alerts, seen: Seen, timing: Timing, now: datetime
+) -> tuple[Alerts, list[AlertChange]]:
+    """Return the alerts one round later, existing alerts first, and the changes in order."""
     by_finding = {change.identity: change for change in seen.changes}
     after: dict[AlertKey, Alert] = {}
     changes: list[AlertChange] = []
@@ -109,7 +103,7 @@ def advance(alerts: Alerts, seen: Seen, timing: Timing, now: datetime) -> Advanc
             begun = _start_alert(entry, handed_over.get(identity, entry.since), timing, now)
             changes.append(begun)
             after[begun.alert.key] = begun.alert
-    return Advanced(alerts=after, changes=changes)
+    return after, changes
 
 
 def after_outage(alerts: Alerts, observed_at: datetime | None, now: datetime) -> Alerts:

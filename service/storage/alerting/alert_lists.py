@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 from sqlalchemy import Connection, Engine, RowMapping, Select, bindparam, func, select, tuple_
 
@@ -200,27 +200,22 @@ class AlertReading:
         return select(*columns).select_from(joined).where(CLUSTER.c.name == self._name)
 
 
-class _Content(NamedTuple):
-    """The part of an alert that only the column `content` holds."""
+def _content(row: RowMapping) -> tuple[Mapping[str, str], Evidence, News]:
+    """Return the finding's labels, the evidence and the news, which only the column `content` holds.
 
-    finding_labels: Mapping[str, str]
-    evidence: Evidence
-    news: News
-
-
-def _content(row: RowMapping) -> _Content:
-    """Decode it; if it is damaged, fall back to the other columns: one row must not hide all others."""
+    If it is damaged, fall back to the other columns: one row must not hide all others.
+    """
     content = row["content"]
     try:
-        return _Content(dict(content["labels"]), dict(content["evidence"]), News(*content["news"]))
+        return dict(content["labels"]), dict(content["evidence"]), News(*content["news"])
     except (KeyError, TypeError, ValueError):
         own = (ALERTNAME, SEVERITY)
         labels = {name: value for name, value in row["labels"].items() if name not in own}
-        return _Content(labels, {}, News())
+        return labels, {}, News()
 
 
 def _alert_of(row: RowMapping) -> StoredAlert:
-    content = _content(row)
+    labels, evidence, news = _content(row)
     return StoredAlert(
         id=row["id"],
         cluster=row["cluster"],
@@ -228,15 +223,15 @@ def _alert_of(row: RowMapping) -> StoredAlert:
         end_reason=row["end_reason"],
         updated_at=row["updated_at"],
         alert=Alert(
-            finding=(row["rule_id"], tuple(sorted(content.finding_labels.items()))),
+            finding=(row["rule_id"], tuple(sorted(labels.items()))),
             severity=Severity(row["severity"]),
             state=AlertState(row["state"]),
             reason=row["reason"],
-            evidence=content.evidence,
+            evidence=evidence,
             active_at=row["active_at"],
             fired_at=row["fired_at"],
             resolved_at=row["resolved_at"],
-            news=content.news,
+            news=news,
             labels=row["labels"],
             fingerprint=row["fingerprint"],
         ),

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, and_, select
 from service.alerting.alerts.acknowledgements import Acknowledgement
 from service.alerting.alerts.alert import AlertState
 from service.alerting.alerts.delta import Closing
-from service.alerting.alerts.evaluate import NO_REQUESTS, OperatorRequests
+from service.alerting.alerts.evaluate import OperatorRequests
 from service.storage.alerting.acknowledgements import acknowledgement_of, closing_of
 from service.storage.alerting.silences import parse_silence, silence_of
 from service.storage.tables.alerting import ACKNOWLEDGEMENT, ALERT, CLOSING, SILENCE
@@ -20,10 +20,9 @@ MOST_CLOSINGS: Final = 1000  # that one round reads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PendingRequests:
+class PendingRequests(OperatorRequests):
     """The current requests of users for one cluster."""
 
-    requests: OperatorRequests = NO_REQUESTS
     closings: tuple[Closing, ...] = ()
     error: str | None = None  # which silences cannot be read, one line
 
@@ -34,9 +33,9 @@ class PendingRequests:
         """
         taken_up = (
             replace(acknowledgement, fired_at=acknowledgement.fired_at + step)
-            for acknowledgement in self.requests.acknowledgements
+            for acknowledgement in self.acknowledgements
         )
-        return replace(self, requests=replace(self.requests, acknowledgements=tuple(taken_up)))
+        return replace(self, acknowledgements=tuple(taken_up))
 
 
 NO_PENDING_REQUESTS: Final = PendingRequests()
@@ -49,10 +48,8 @@ def read(connection: Connection, cluster: int, now: datetime) -> PendingRequests
     silences = [(str(silence.id), parse_silence(silence)) for silence in stored]
     unreadable = [name for name, silence in silences if silence is None]
     return PendingRequests(
-        requests=OperatorRequests(
-            silences=tuple(silence for _, silence in silences if silence is not None),
-            acknowledgements=_acknowledgements(connection, cluster),
-        ),
+        silences=tuple(silence for _, silence in silences if silence is not None),
+        acknowledgements=_acknowledgements(connection, cluster),
         closings=_closings(connection, cluster),
         error=f"silences that cannot be read: {', '.join(unreadable)}" if unreadable else None,
     )

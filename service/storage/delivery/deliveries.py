@@ -50,12 +50,18 @@ class DeliveryStory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReceiverStats:
-    """Statistics of one receiver; its latest attempts are searched among the last ones of all."""
+class Backlog:
+    """Backlog of one receiver."""
 
     waiting: int = 0
     dead: int = 0
-    oldest_waiting_at: datetime | None = None
+    oldest_waiting_at: datetime | None = None  # aware, UTC
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceiverStats(Backlog):
+    """Statistics of one receiver; its latest attempts are searched among the last ones of all."""
+
     last_success_at: datetime | None = None
     last_failure: StoredAttempt | None = None
 

@@ -7,7 +7,6 @@ a newer one of its group did. Its end goes there too, if its beginning did.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -15,7 +14,7 @@ from sqlalchemy import Engine, text
 
 from service.alerting.alerts.outbox_row import OutboxRow, Outgoing
 from service.storage.database.translate import translate_errors
-from service.storage.delivery.deliveries import row_of
+from service.storage.delivery.deliveries import Backlog, row_of
 from service.storage.delivery.enqueuing import post
 from service.storage.delivery.outbox import OWN
 
@@ -70,15 +69,6 @@ GROUP BY receiver
 """)  # noqa: S608 - constants of ours
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backlog:
-    """Backlog of one receiver."""
-
-    waiting: int = 0
-    dead: int = 0  # given up within a day
-    oldest: datetime | None = None  # aware, UTC; of what waits
-
-
 class Backlogs:
     """Reads the backlogs in the outbox of one service."""
 
@@ -87,14 +77,16 @@ class Backlogs:
         self._name = name
 
     def counts(self, now: datetime) -> dict[str, Backlog]:
-        """Return the backlogs by receiver."""
+        """Return the backlogs by receiver; only what was given up within a day counts as dead."""
         parameters = {"since": now - _LOOKBACK, "name": self._name}
         with (
             translate_errors("the outbox cannot be counted"),
             self._engine().connect() as connection,
         ):
             return {
-                row.receiver: Backlog(waiting=row.waiting, dead=row.dead, oldest=row.oldest)
+                row.receiver: Backlog(
+                    waiting=row.waiting, dead=row.dead, oldest_waiting_at=row.oldest
+                )
                 for row in connection.execute(_COUNTS, parameters)
             }
 

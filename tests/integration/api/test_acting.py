@@ -34,7 +34,7 @@ def test_an_acknowledgement_reaches_the_next_round_and_the_audit_trail(api: Api)
     assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
     told = answer.json()
     assert (told["fingerprint"], told["acknowledged"]["by"]) == (alert.fingerprint, "ann")
-    (said,) = wanted(api).requests.acknowledgements
+    (said,) = wanted(api).acknowledgements
     assert said.holds_for(alert)
     assert (said.by, said.at, said.comment) == ("ann", NOON, "on it")
     assert api.audit(alert.fingerprint) == [("ann", "alert.acknowledge", "on it")]
@@ -57,7 +57,7 @@ def test_an_acknowledgement_is_taken_back_once(api: Api) -> None:
     api.ask("POST", path, {"comment": "on it"})
     answer = api.ask("DELETE", path)
     assert (answer.status_code, answer.content) == (204, b"")
-    assert wanted(api).requests.acknowledgements == ()
+    assert wanted(api).acknowledgements == ()
     again = api.ask("DELETE", path)
     assert (again.status_code, again.json()["detail"]) == (
         404,

@@ -42,8 +42,7 @@ def current(api: Api) -> set[str]:
     """Return the ids of the silences that the next round is given."""
     with api.engine.connect() as connection:
         return {
-            one.silence_id
-            for one in pending_requests.read(connection, api.row, api.now).requests.silences
+            one.silence_id for one in pending_requests.read(connection, api.row, api.now).silences
         }
 
 

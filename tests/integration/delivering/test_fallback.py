@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from service.alerting.alerts.outbox_row import Outgoing, RowState, group_hash
-from service.storage.delivery.fallback import Backlog
+from service.storage.delivery.deliveries import Backlog
 from tests.factories import at
 from tests.integration.delivering.given import Office, done, message
 from tests.integration.storage.conftest import MakeDatabase
@@ -108,7 +108,7 @@ def test_what_waits_is_counted(office: Office) -> None:
     (one, *_) = office.claim(10)
     office.deliveries.complete([done(one.id, at(10), RowState.DEAD)], at(10))
     assert office.backlogs.counts(at(10)) == {
-        "pager": Backlog(waiting=1, dead=1, oldest=at(5)),
-        "other": Backlog(waiting=1, dead=0, oldest=at(9)),
+        "pager": Backlog(waiting=1, dead=1, oldest_waiting_at=at(5)),
+        "other": Backlog(waiting=1, dead=0, oldest_waiting_at=at(9)),
     }
     assert office.backlogs.counts(at(90_000))["pager"].dead == 0

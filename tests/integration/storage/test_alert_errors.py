@@ -82,6 +82,6 @@ def test_what_is_taken_up_stays_so_when_the_clock_is_set(database: Engine) -> No
         moved = life.alert(A)
         assert moved is not None
         assert moved.fired_at == at(15 + 3600)
-        assert [one.holds_for(moved) for one in wanted.requests.acknowledgements] == [True]
+        assert [one.holds_for(moved) for one in wanted.acknowledgements] == [True]
     found = rows(database, "SELECT fired_at FROM acknowledgement WHERE fingerprint = 'another'")
     assert found == [(at(3),)]

@@ -306,9 +306,9 @@ def test_what_persons_ask_for_is_read_with_each_round(database: Engine) -> None:
         )
     wanted = store_rounds(database, [story.round({"a": BREACH})]).requests
     assert wanted is not None
-    assert [one.mutes(alert.labels, at(20)) for one in wanted.requests.silences] == [True]
+    assert [one.mutes(alert.labels, at(20)) for one in wanted.silences] == [True]
     assert wanted.error is not None
-    assert [one.holds_for(alert) for one in wanted.requests.acknowledgements] == [True]
+    assert [one.holds_for(alert) for one in wanted.acknowledgements] == [True]
     assert [one.rule_id for one in wanted.closings] == ["some_rule"]
     done = replace(wanted.closings[0], outcome=ClosingOutcome.NOT_OPEN, done_at=at(40))
     delta = AlertDelta(at=at(40), closed=(done,))

@@ -15,7 +15,7 @@ from service.alerting.notifications.channels import body_of
 from service.delivery.stats import Stats
 from service.delivery.upkeep import Duties, Upkeep
 from service.runtime.events import Event
-from service.storage.delivery.fallback import Backlog
+from service.storage.delivery.deliveries import Backlog
 from tests.factories import at
 from tests.unit.service.alerting.notifications.given import notification, webhook
 from tests.unit.service.delivery.given import AWAY, Clock
@@ -35,7 +35,7 @@ class FakeBacklogs:
 
     def counts(self, now: datetime) -> dict[str, Backlog]:
         del now
-        return {"team": Backlog(waiting=2, dead=1, oldest=at(-5))}
+        return {"team": Backlog(waiting=2, dead=1, oldest_waiting_at=at(-5))}
 
     def late(self, fallback: str, *, after: timedelta, now: datetime) -> list[OutboxRow]:
         del fallback, after, now

@@ -264,9 +264,7 @@ def test_an_event_that_happens_again_as_it_is_closed_is_another_one() -> None:
 
 def test_silences_hold_from_the_round_after_they_were_read() -> None:
     store = MemoryStore()
-    store.requests = PendingRequests(
-        requests=replace(PendingRequests().requests, silences=(silence('topic="orders"'),))
-    )
+    store.requests = PendingRequests(silences=(silence('topic="orders"'),))
     watched = Watched(store)
     watched.round(0, {A: BREACH})
     watched.round(30, {A: BREACH})

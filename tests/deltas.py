@@ -10,7 +10,7 @@ from service.alerting.alerts.alert import Alert
 from service.alerting.alerts.delta import AlertDelta, delta_of, whole_delta
 from service.alerting.alerts.evaluate import AlertingConfig, Stepped
 from service.alerting.alerts.lifecycle import Seen
-from service.alerting.notifications.notification_context import NotificationContext
+from service.alerting.notifications.channels import NotificationContext
 from service.alerting.receivers.receiver_url import ReceiverUrl
 from service.alerting.receivers.receivers import WebhookReceiver
 from tests.alerting import Life, Said

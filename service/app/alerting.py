@@ -6,7 +6,7 @@ import asyncio
 from uuid import uuid4
 
 from rules.catalogue.all_rules import EVERY
-from service.alerting.notifications.notification_context import NotificationContext
+from service.alerting.notifications.channels import NotificationContext
 from service.rounds.alerting_step import Alerting
 from service.rounds.pipeline import Pipeline
 from service.rounds.round_loop import ReportingLoop

@@ -29,7 +29,7 @@ from service.alerting.alerts.grouping import AlertingState, Group, merge_groups
 from service.alerting.alerts.lifecycle import Seen
 from service.alerting.alerts.outbox_row import Outgoing
 from service.alerting.alerts.routes import GroupId
-from service.alerting.notifications.notification_context import NotificationContext
+from service.alerting.notifications.channels import NotificationContext
 from service.metrics.alerting import AlertStats
 from service.storage.alerting.pending_requests import NO_PENDING_REQUESTS, PendingRequests
 from service.storage.findings.findings import labels_hash, storable

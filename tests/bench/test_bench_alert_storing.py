@@ -23,7 +23,7 @@ from rules.catalogue.all_rules import Judged
 from rules.facts.column import Column
 from rules.judgement import Judgement, NamedSubjects
 from rules.verdict import Verdict
-from service.alerting.notifications.notification_context import NotificationContext
+from service.alerting.notifications.channels import NotificationContext
 from service.alerting.receivers.receiver_url import ReceiverUrl
 from service.alerting.receivers.receivers import WebhookReceiver
 from service.metrics.process import seldom_collected

@@ -29,10 +29,10 @@ def encode_alert(alert: Alert) -> Plain:
         "state": str(alert.state),
         "reason": alert.reason,
         "evidence": dict(alert.evidence),
-        "active_at": _text(alert.active_at),
-        "fired_at": _text(alert.fired_at),
-        "keep_firing_since": _text(alert.keep_firing_since),
-        "resolved_at": _text(alert.resolved_at),
+        "active_at": encode_timestamp(alert.active_at),
+        "fired_at": encode_timestamp(alert.fired_at),
+        "keep_firing_since": encode_timestamp(alert.keep_firing_since),
+        "resolved_at": encode_timestamp(alert.resolved_at),
         "end": None if alert.end is None else str(alert.end),
         "news": list(alert.news),
     }
@@ -66,7 +66,7 @@ def encode_group(group: Group) -> Plain:
         "receiver": group.receiver,
         "key": group.key,
         "labels": dict(group.labels),
-        "flush_at": _text(group.flush_at),
+        "flush_at": encode_timestamp(group.flush_at),
         "ended": [encode_alert(alert) for alert in group.ended.values()],
         "notified": None if group.notified is None else _encode_notified(group.notified),
     }
@@ -87,7 +87,7 @@ def decode_group(plain: Mapping[str, Any]) -> Group:
 
 def _encode_notified(notified: LastNotified) -> Plain:
     return {
-        "at": _text(notified.at),
+        "at": encode_timestamp(notified.at),
         "firing": {name: list(news) for name, news in notified.firing.items()},
         "owed": sorted(notified.owed),
     }
@@ -101,7 +101,8 @@ def _decode_notified(plain: Mapping[str, Any]) -> LastNotified:
     )
 
 
-def _text(timestamp: datetime | None) -> str | None:
+def encode_timestamp(timestamp: datetime | None) -> str | None:
+    """Return a time as text."""
     return None if timestamp is None else timestamp.isoformat()
 
 

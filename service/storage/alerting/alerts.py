@@ -17,7 +17,13 @@ from sqlalchemy import ColumnElement, Connection, Engine, and_, or_, select, tex
 from rules.open_findings import Identity, OpenFinding
 from rules.verdict import Verdict
 from service.alerting.alerts.alert import RESOLVED_KEPT, Alert, AlertEnd, AlertState
-from service.alerting.alerts.codec import decode_alert, decode_group, encode_alert, encode_group
+from service.alerting.alerts.codec import (
+    decode_alert,
+    decode_group,
+    encode_alert,
+    encode_group,
+    encode_timestamp,
+)
 from service.alerting.alerts.delta import AlertDelta, Closing, HistoryStep
 from service.alerting.alerts.grouping import AlertingState, Group
 from service.alerting.alerts.outbox_row import group_hash
@@ -294,14 +300,10 @@ def _alert_row(alert: Alert, contents: _Contents) -> Sequence[str | None]:
         plain(alert.reason),
         contents.of(alert),
         alert.active_at.isoformat(),
-        _timestamp(alert.fired_at),
-        _timestamp(alert.resolved_at),
+        encode_timestamp(alert.fired_at),
+        encode_timestamp(alert.resolved_at),
         None if alert.end is None else alert.end.value,
     )
-
-
-def _timestamp(timestamp: datetime | None) -> str | None:
-    return None if timestamp is None else timestamp.isoformat()
 
 
 def _step_row(step: HistoryStep) -> Sequence[str | None]:

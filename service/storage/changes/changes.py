@@ -20,7 +20,7 @@ from service.storage.changes import audit, idempotency
 from service.storage.changes.audit import AuditEvent
 from service.storage.changes.idempotency import Answer, KeyConflict, Keyed
 from service.storage.database.translate import translate_errors
-from service.storage.delivery.deliveries_by_hand import ByHand
+from service.storage.delivery.enqueuing import ByHand
 
 
 class Changes:

@@ -25,7 +25,7 @@ from rules.catalogue.all_rules import Judged
 from rules.errors import StoreError
 from service.alerting.alerts.evaluate import AlertingConfig
 from service.alerting.alerts.routes import Route, Routing
-from service.alerting.notifications.notification_context import NotificationContext
+from service.alerting.notifications.channels import NotificationContext
 from service.alerting.receivers.receiver_url import ReceiverUrl
 from service.alerting.receivers.receivers import WebhookReceiver
 from service.alerting.receivers.standard_webhooks import SigningSecret

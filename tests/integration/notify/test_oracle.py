@@ -31,8 +31,7 @@ from service.alerting.alerts.evaluate import OperatorRequests, Stepped
 from service.alerting.alerts.inhibition import Inhibition
 from service.alerting.alerts.matchers import parse_matchers
 from service.alerting.alerts.routes import Routing
-from service.alerting.notifications.channels import post_of
-from service.alerting.notifications.notification_context import NotificationContext
+from service.alerting.notifications.channels import NotificationContext, post_of
 from service.alerting.receivers.receiver_url import ReceiverUrl
 from service.alerting.receivers.receivers import AlertmanagerReceiver, WebhookReceiver
 from service.alerting.sending.answers import Outcome

@@ -9,7 +9,7 @@ from itertools import count
 from rules.catalogue.all_rules import Judged
 from rules.open_findings import Change
 from service.alerting.alerts.evaluate import AlertingConfig
-from service.alerting.notifications.notification_context import NotificationContext
+from service.alerting.notifications.channels import NotificationContext
 from service.observe.watch import WatchedRound
 from service.rounds.alerting_step import Alerting, Attempt, unguarded
 from service.rounds.finding_state import FindingState

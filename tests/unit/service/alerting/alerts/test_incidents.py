@@ -18,8 +18,8 @@ from service.alerting.alerts.flush import GroupNotification
 from service.alerting.alerts.grouping import AlertingState
 from service.alerting.alerts.lifecycle import Seen
 from service.alerting.alerts.routes import Routing
+from service.alerting.notifications.channels import NotificationContext
 from service.alerting.notifications.notification import Notification, NotifiedAlert
-from service.alerting.notifications.notification_context import NotificationContext
 from service.alerting.notifications.wording import title
 from service.alerting.receivers.receiver_url import ReceiverUrl
 from service.alerting.receivers.receivers import WebhookReceiver

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.alerting.alerts.patterns import PatternError, compile_pattern
+from service.alerting.alerts.matchers import PatternError, compile_pattern
 
 MATCHES = (
     ("", "", True),

@@ -12,8 +12,7 @@ from sqlalchemy import text
 from service.alerting.receivers.receiver_url import ReceiverUrl, Secret
 from service.alerting.receivers.receivers import WebhookReceiver
 from service.alerting.sending.address_guard import AddressGuard
-from service.alerting.sending.calls import Calls
-from service.alerting.sending.guarded_network import Resolve
+from service.alerting.sending.calls import Calls, Resolve
 from service.alerting.sending.sender import Sender
 from service.delivery.deliverer import Clocks, Deliverer
 from service.delivery.send_states import ReceiverSendStates

@@ -10,8 +10,7 @@ from typing import Final, TypeVar
 from service.alerting.receivers.receiver_url import ReceiverUrl
 from service.alerting.receivers.receivers import WebhookReceiver
 from service.alerting.sending.address_guard import AddressGuard
-from service.alerting.sending.calls import CallLimits, Calls
-from service.alerting.sending.guarded_network import Resolve, system_resolve
+from service.alerting.sending.calls import CallLimits, Calls, Resolve, system_resolve
 from service.alerting.sending.sender import Attempt, Sender
 from service.runtime.clock import monotonic, utc_now
 from tests.integration.notify.receiving import CERTIFICATE, OPEN

@@ -10,7 +10,7 @@ import pytest
 
 from service.alerting.sending.address_guard import AddressDeniedError, AddressGuard
 from service.alerting.sending.answers import Failure, Outcome
-from service.alerting.sending.guarded_network import (
+from service.alerting.sending.calls import (
     GuardedNetwork,
     UnknownNameError,
     system_resolve,

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Collection, Mapping
+from dataclasses import fields
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +14,44 @@ from numpy.typing import NDArray
 from rules.facts.column import Column, Int64s, Ragged
 from rules.facts.unchanged_since import UnchangedSince
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 Arrays = dict[str, NDArray[Any]]
+Bases = Mapping[str, Column]  # by field: the column from which a stored one is the difference
+NO_BASES: Final[Bases] = MappingProxyType({})
+
+
+def put_columns(into: Arrays, name: str, value: DataclassInstance, bases: Bases = NO_BASES) -> None:
+    """Add all columns and lists of a dataclass by the names of their fields."""
+    for field in fields(value):
+        match getattr(value, field.name):
+            case Column() as column:
+                put_column(into, f"{name}.{field.name}", column, bases.get(field.name))
+            case Ragged() as lists:
+                put_lists(into, f"{name}.{field.name}", lists)
+
+
+def read_columns(  # noqa: PLR0913 - what `put_columns` was given
+    arrays: Arrays,
+    name: str,
+    kind: type[DataclassInstance],
+    rows: int,
+    *,
+    bases: Bases = NO_BASES,
+    optional: Collection[str] = (),
+) -> dict[str, Any]:
+    """Read the columns and lists of a dataclass; `optional` ones are absent in older checkpoints."""
+    columns: dict[str, Any] = {}
+    for field, hint in get_type_hints(kind).items():
+        stored = f"{name}.{field}"
+        if hint is Ragged:
+            columns[field] = read_lists(arrays, stored, rows)
+        elif hint is Column and field in optional and stored not in arrays:
+            columns[field] = Column.absent(rows)
+        elif hint is Column:
+            columns[field] = read_column(arrays, stored, rows, bases.get(field))
+    return columns
 
 
 def put_column(into: Arrays, name: str, column: Column, base: Column | None = None) -> None:

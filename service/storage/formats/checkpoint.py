@@ -17,7 +17,6 @@ from typing import Final
 import numpy as np
 
 from rules.errors import StoreError
-from rules.facts.column import Column
 from rules.facts.commit_memory import CommitMemory
 from rules.facts.episodes import SequenceMemory
 from rules.facts.group_memory import GroupMemory
@@ -31,19 +30,18 @@ from rules.facts.transaction_memory import OutcomeCounts, TransactionMemory
 from service.storage.formats.arrays import (
     Arrays,
     ints_of,
-    put_column,
-    put_lists,
+    put_columns,
     put_unchanged,
-    read_column,
-    read_lists,
+    read_columns,
     read_text,
     read_unchanged,
     text_of,
 )
 from service.storage.formats.former_names import present_names
-from service.storage.formats.loss import losses_of, plain, plain_elections, with_elections
+from service.storage.formats.loss import losses_of, plain_elections, plain_losses, with_elections
 from service.storage.formats.observations import put_observations, read_observations
 from service.storage.formats.sequence import plain_sequences, sequences_of
+from service.storage.formats.values import plain, read
 
 FORMAT: Final = 4
 # Format 1 lacks when a commit was last seen, format 2 lacks elections whose old leader was never
@@ -51,20 +49,16 @@ FORMAT: Final = 4
 READABLE: Final = (1, 2, 3, 4)
 PRESENT_NAMES: Final = 4
 COMPRESSION: Final = 1  # zlib's fastest: 6 takes three times as long for a tenth less
-COLUMNS: Final = ("leader", "leader_epoch", "min_insync_replicas")
 # Absent in older checkpoints.
 UNCLEAN: Final = "unclean_election_enabled"
-EXPIRED: Final = "commit.expired_below"
+EXPIRED: Final = "expired_below"
 GROUPS: Final = "group.names"
-GROUP_COLUMNS: Final = ("active_us", "epoch", "joined")
 LOSSES: Final = "losses"
 ELECTIONS: Final = "losses.elections"
 SEQUENCES: Final = "sequences"
-LEADERSHIPS: Final = ("epoch", "since_us", "watched_from", "clean_from")
 LOG_POSITIONS: Final = "log_positions"
 OUTCOMES: Final = "transaction.outcomes"
 OUTCOMES_KEPT: Final = 1000  # transactional ids, those with the most aborts
-LISTS: Final = ("replicas", "isr", "elr", "last_known_elr")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,12 +105,9 @@ def decode(content: bytes, version: int) -> Checkpoint:
         if version == 1 and "cluster" in arrays:
             _add_commits_seen(arrays)
         memory = _memory(arrays) if "cluster" in arrays else None
-        since = {
-            str(rule): int(timestamp)
-            for rule, timestamp in read_text(arrays["unknown_since"]).items()
-        }
+        since = read(dict[str, int], read_text(arrays["unknown_since"]))
         positions = read_text(arrays[LOG_POSITIONS]) if LOG_POSITIONS in arrays else {}
-        log_positions = {str(feed): str(position) for feed, position in positions.items()}
+        log_positions = read(dict[str, str], positions)
     except (ValueError, KeyError, IndexError, TypeError, AttributeError) as exc:
         raise _damaged(exc) from exc
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as exc:
@@ -165,20 +156,18 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
     for number, partitions in enumerate(places):
         _put_partitions(into, f"partitions{number}", partitions)
     put_observations(into, memory.observations)
-    for name in ("high_watermark", "last_stable_offset"):
-        base = memory.high_watermark.values if name == "last_stable_offset" else None
-        put_unchanged(into, name, getattr(memory, name), base)
+    put_unchanged(into, "high_watermark", memory.high_watermark)
+    base = memory.high_watermark.values
+    put_unchanged(into, "last_stable_offset", memory.last_stable_offset, base)
     _put_commits(into, memory.commits)
     into[GROUPS] = text_of(list(memory.groups.group_ids))
     into["group.seen"] = memory.groups.seen_us
-    for name in GROUP_COLUMNS:
-        put_column(into, f"group.{name}", getattr(memory.groups, name))
-    into[OUTCOMES] = text_of(_aborting(memory.transactions))
-    into[LOSSES] = text_of(plain(memory.losses))
+    put_columns(into, "group", memory.groups)
+    into[OUTCOMES] = text_of(plain(_aborting(memory.transactions)))
+    into[LOSSES] = text_of(plain_losses(memory.losses))
     into[ELECTIONS] = text_of(plain_elections(memory.losses))
     into[SEQUENCES] = text_of(plain_sequences(memory.sequences))
-    for name in LEADERSHIPS:
-        put_column(into, f"leadership.{name}", getattr(leaderships, name))
+    put_columns(into, "leadership", leaderships)
 
 
 def _memory(arrays: Arrays) -> Memory:
@@ -197,7 +186,12 @@ def _memory(arrays: Arrays) -> Memory:
         ),
         commits=_commits(arrays, of_commits),
         groups=_groups(arrays),
-        transactions=TransactionMemory(outcomes=_outcomes(arrays)),
+        transactions=TransactionMemory(
+            outcomes=read(
+                dict[str, tuple[OutcomeCounts, ...]],
+                read_text(arrays[OUTCOMES]) if OUTCOMES in arrays else {},
+            )
+        ),
         losses=_losses(arrays),
         sequences=_sequences(arrays, of_leaderships),
     )
@@ -213,20 +207,12 @@ def _sequences(arrays: Arrays, places: list[Partitions]) -> SequenceMemory:
     if SEQUENCES not in arrays:
         return SequenceMemory()
     [partitions] = places
-    epoch, since_us, watched_from, clean_from = (
-        read_column(arrays, f"leadership.{name}", len(partitions)) for name in LEADERSHIPS
-    )
-    leaderships = Leaderships(
-        partitions=partitions,
-        epoch=epoch,
-        since_us=since_us,
-        watched_from=watched_from,
-        clean_from=clean_from,
-    )
+    columns = read_columns(arrays, "leadership", Leaderships, len(partitions))
+    leaderships = Leaderships(partitions=partitions, **columns)
     return replace(sequences_of(read_text(arrays[SEQUENCES])), leaderships=leaderships)
 
 
-def _aborting(memory: TransactionMemory) -> dict[str, list[list[int]]]:
+def _aborting(memory: TransactionMemory) -> dict[str, tuple[OutcomeCounts, ...]]:
     """Return the recent outcomes of transactional ids that aborted transactions.
 
     The rest of the memory of transactions is rebuilt within two rounds of a restart.
@@ -235,36 +221,21 @@ def _aborting(memory: TransactionMemory) -> dict[str, list[list[int]]]:
         name: sum(counts.aborted for counts in slices) for name, slices in memory.outcomes.items()
     }
     most = sorted((name for name in aborted if aborted[name]), key=lambda name: -aborted[name])
-    return {
-        name: [
-            [outcome.minute, outcome.committed, outcome.aborted]
-            for outcome in memory.outcomes[name]
-        ]
-        for name in most[:OUTCOMES_KEPT]
-    }
-
-
-def _outcomes(arrays: Arrays) -> dict[str, tuple[OutcomeCounts, ...]]:
-    if OUTCOMES not in arrays:
-        return {}
-    return {
-        str(name): tuple(OutcomeCounts(*map(int, counts)) for counts in slices)
-        for name, slices in read_text(arrays[OUTCOMES]).items()
-    }
+    return {name: memory.outcomes[name] for name in most[:OUTCOMES_KEPT]}
 
 
 def _put_commits(into: Arrays, commits: CommitMemory) -> None:
     into["commit.groups"] = text_of(list(commits.group_ids))
     into["commit.group"], into["commit.row"] = commits.group, commits.row
     into["commit.seen"] = commits.seen_us
-    put_column(into, EXPIRED, commits.expired_below)
+    put_columns(into, "commit", commits)
     put_unchanged(into, "commit", commits.unchanged)
 
 
 def _commits(arrays: Arrays, partitions: Partitions) -> CommitMemory:
     row = ints_of(arrays["commit.row"])
     group = ints_of(arrays["commit.group"], len(row))
-    names = tuple(str(name) for name in read_text(arrays["commit.groups"]))
+    names = read(tuple[str, ...], read_text(arrays["commit.groups"]))
     for places, size in ((row, len(partitions)), (group, len(names))):
         if len(places) and not 0 <= places.min() <= places.max() < size:
             raise ValueError("a commit refers to a missing partition or group")
@@ -275,9 +246,7 @@ def _commits(arrays: Arrays, partitions: Partitions) -> CommitMemory:
         row=row,
         unchanged=read_unchanged(arrays, "commit", len(row)),
         seen_us=ints_of(arrays["commit.seen"], len(row)),
-        expired_below=read_column(arrays, EXPIRED, len(row))
-        if EXPIRED in arrays
-        else Column.absent(len(row)),
+        **read_columns(arrays, "commit", CommitMemory, len(row), optional=(EXPIRED,)),
     )
 
 
@@ -285,11 +254,11 @@ def _groups(arrays: Arrays) -> GroupMemory:
     """Return the memory of groups; without it, groups without members count as abandoned."""
     if GROUPS not in arrays:
         return GroupMemory.none()
-    names = tuple(str(name) for name in read_text(arrays[GROUPS]))
+    names = read(tuple[str, ...], read_text(arrays[GROUPS]))
     return GroupMemory(
         group_ids=names,
         seen_us=ints_of(arrays["group.seen"], len(names)),
-        **{name: read_column(arrays, f"group.{name}", len(names)) for name in GROUP_COLUMNS},
+        **read_columns(arrays, "group", GroupMemory, len(names)),
     )
 
 
@@ -300,25 +269,16 @@ def _put_partitions(into: Arrays, name: str, partitions: Partitions) -> None:
         partitions.index.topics, counts, partitions.topic_ids, partitions.internal, strict=True
     )
     into[f"{name}.topics"] = text_of([list(topic) for topic in topics])
-    for column in (*COLUMNS, UNCLEAN):
-        put_column(into, f"{name}.{column}", getattr(partitions, column))
-    for lists in LISTS:
-        put_lists(into, f"{name}.{lists}", getattr(partitions, lists))
+    put_columns(into, name, partitions)
 
 
 def _partitions(arrays: Arrays, name: str) -> Partitions:
-    topics = read_text(arrays[f"{name}.topics"])
-    index = PartitionIndex.of({str(topic): int(count) for topic, count, _, _ in topics})
-    rows = len(index)
+    stored = read_text(arrays[f"{name}.topics"])
+    topics = read(tuple[tuple[str, int, TopicId | None, bool], ...], stored)
+    index = PartitionIndex.of({topic: count for topic, count, _, _ in topics})
     return Partitions(
         index=index,
-        topic_ids=tuple(
-            None if topic_id is None else TopicId(topic_id) for _, _, topic_id, _ in topics
-        ),
-        internal=tuple(bool(internal) for _, _, _, internal in topics),
-        **{column: read_column(arrays, f"{name}.{column}", rows) for column in COLUMNS},  # type: ignore[arg-type]
-        **{lists: read_lists(arrays, f"{name}.{lists}", rows) for lists in LISTS},  # type: ignore[arg-type]
-        unclean_election_enabled=read_column(arrays, f"{name}.{UNCLEAN}", rows)
-        if f"{name}.{UNCLEAN}" in arrays
-        else Column.absent(rows),
+        topic_ids=tuple(topic_id for _, _, topic_id, _ in topics),
+        internal=tuple(internal for _, _, _, internal in topics),
+        **read_columns(arrays, name, Partitions, len(index), optional=(UNCLEAN,)),
     )

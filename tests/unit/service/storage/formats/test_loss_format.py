@@ -14,7 +14,8 @@ from rules.facts.incidents import EventName, Incident
 from rules.facts.loss_memory import LossMemory, ReplicaLine, ReportedLoss
 from rules.facts.transaction_memory import CommittedTransaction
 from rules.facts.unseen_elections import NewTopic, UnseenElection
-from service.storage.formats.loss import losses_of, plain
+from service.storage.formats.loss import losses_of
+from service.storage.formats.loss import plain_losses as plain
 from tests.factories import topic_id
 from tests.unit.rules.loss.replica_lines import alone, cut, loaded, started, went_back
 

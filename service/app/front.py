@@ -17,7 +17,7 @@ from service.runtime.threads import in_thread
 from service.settings import HttpSettings
 from service.storage.findings.history import FindingHistory
 from service.storage.rounds.store import PostgresStore
-from service.storage.tokens.token_check import StoredTokens
+from service.storage.tokens.tokens import StoredTokens
 
 
 def make_front(  # noqa: PLR0913 - each by its name

@@ -52,15 +52,6 @@ def unguarded(_name: str, function: Callable[[], T]) -> T | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PastRound:
-    """A round that was made before the stored state of an earlier process could be read."""
-
-    at: datetime
-    changes: Sequence[Change]
-    open_findings: OpenFindings  # after it
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Closings:
     """The results of requests to close a finding."""
 
@@ -118,11 +109,10 @@ class Alerting:
         for cluster_id in damaged:
             self._owe_whole(cluster_id)
 
-    def replay(self, cluster_id: str, rounds: Iterable[PastRound]) -> None:
+    def replay(self, cluster_id: str, rounds: Iterable[tuple[datetime, Seen]]) -> None:
         """Step with rounds from before the state was loaded; their delta goes with the next round."""
-        for round_ in rounds:
-            seen = Seen(open_findings=round_.open_findings, changes=round_.changes)
-            delta = self.observe(cluster_id, seen, round_.at, may_flush=False)
+        for at, seen in rounds:
+            delta = self.observe(cluster_id, seen, at, may_flush=False)
             if delta is not None:
                 self._owed[cluster_id] = delta
 

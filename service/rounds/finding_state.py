@@ -24,8 +24,8 @@ from service.alerting.alerts.delta import AlertDelta
 from service.alerting.alerts.lifecycle import Seen
 from service.metrics.alerting import AlertStats
 from service.observe.watch import WatchedRound
-from service.rounds.alerting_step import Alerting, PastRound
-from service.rounds.persistence import RoundRecord, RoundWriter
+from service.rounds.alerting_step import Alerting
+from service.rounds.persistence import RoundWriter
 from service.storage.formats.checkpoint import Checkpoint
 from service.storage.rounds.store import Loaded
 
@@ -131,13 +131,11 @@ class FindingState:
     ) -> None:
         """Store a record, and pass the result of storing on to alerting."""
         self._round_writer.keep(
-            RoundRecord(
-                cluster_id=self.cluster_id,
-                at=at,
-                changes=changes,
-                checkpoint=checkpoint,
-                alerts=alerts,
-            )
+            cluster_id=self.cluster_id,
+            at=at,
+            changes=changes,
+            checkpoint=checkpoint,
+            alerts=alerts,
         )
         for stored in self._round_writer.take_stored():
             self._on_stored()
@@ -179,10 +177,7 @@ class FindingState:
             if gone or left is not None:
                 # In one transaction with this round: what receivers are owed goes over to it.
                 self._round_writer.keep(
-                    RoundRecord(
-                        cluster_id=other, at=at, changes=gone, checkpoint=None, alerts=left
-                    ),
-                    more_comes=True,
+                    cluster_id=other, at=at, changes=gone, alerts=left, more_comes=True
                 )
 
     def _close_requested(self, at: datetime) -> Sequence[Change]:
@@ -198,13 +193,10 @@ class FindingState:
         seen = Seen(open_findings=after, changes=closings.changes)
         left = alerting.observe(self.cluster_id, seen, at, may_flush=False, closed=closings.done)
         self._round_writer.keep(
-            RoundRecord(
-                cluster_id=self.cluster_id,
-                at=at,
-                changes=closings.changes,
-                checkpoint=None,
-                alerts=left,
-            ),
+            cluster_id=self.cluster_id,
+            at=at,
+            changes=closings.changes,
+            alerts=left,
             more_comes=True,
         )
         return closings.changes
@@ -231,5 +223,5 @@ class FindingState:
         for round_ in self._round_writer.waiting(self.cluster_id):
             changes = [c for c in round_.changes if c.identity in open_ or c.before is None]
             open_ = apply_changes(open_, changes, round_.at)
-            past.append(PastRound(at=round_.at, changes=round_.changes, open_findings=open_))
+            past.append((round_.at, Seen(open_findings=open_, changes=round_.changes)))
         alerting.replay(self.cluster_id, past)

@@ -6,10 +6,11 @@ wait, how many were lost and why. It is tried again after 1 s, 2 s, 4 s, at most
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from typing import Final, Protocol, TypeVar
 from uuid import UUID, uuid4
 
@@ -67,17 +68,6 @@ class Store(Protocol):
 
     def store(self, rounds: Sequence[Round]) -> Stored:
         """Store rounds in order, all or none; idempotent."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoundRecord:
-    """What is stored of one round."""
-
-    cluster_id: str
-    at: datetime
-    changes: Sequence[Change]
-    checkpoint: Checkpoint | None
-    alerts: AlertDelta | None = None
 
 
 class RoundWriter:
@@ -162,10 +152,9 @@ class RoundWriter:
     def under(self, cluster_id: str, current: OpenFindings, loaded: Loaded) -> OpenFindings:
         """Return the open findings of a cluster: the stored ones, with waiting rounds applied to them."""
         merged: dict[Identity, OpenFinding] = dict(loaded.open_findings.get(cluster_id, {}))
-        for round_ in self._pending.rounds:
-            if round_.cluster.cluster_id == cluster_id:
-                changes = [c for c in round_.changes if c.identity in merged or c.before is None]
-                merged = apply_changes(merged, changes, round_.at)
+        for round_ in self.waiting(cluster_id):
+            changes = [c for c in round_.changes if c.identity in merged or c.before is None]
+            merged = apply_changes(merged, changes, round_.at)
         # A current finding was opened by a waiting round, unless that one was lost.
         return {**{key: merged.get(key, entry) for key, entry in current.items()}, **merged}
 
@@ -180,20 +169,29 @@ class RoundWriter:
         taken, self._stored = self._stored, []
         return taken
 
-    def keep(self, record: RoundRecord, *, more_comes: bool = False) -> None:
-        """Queue the record of a round, and store all that waits if the next attempt is due.
+    def keep(  # noqa: PLR0913 - what is stored of a round
+        self,
+        *,
+        cluster_id: str,
+        at: datetime,
+        changes: Sequence[Change],
+        checkpoint: Checkpoint | None = None,
+        alerts: AlertDelta | None = None,
+        more_comes: bool = False,
+    ) -> None:
+        """Queue what is stored of a round, and store all that waits if the next attempt is due.
 
-        With `more_comes` the record belongs into one transaction with the next one.
+        With `more_comes` it belongs into one transaction with the next one.
         """
         self._number += 1
         self._pending = self._pending.add(
             Round(
-                cluster=ClusterKey(self._name, record.cluster_id),
+                cluster=ClusterKey(self._name, cluster_id),
                 round_id=RoundId(self._writer, self._number),
-                at=record.at,
-                changes=record.changes,
-                checkpoint=record.checkpoint,
-                alerts=record.alerts,
+                at=at,
+                changes=changes,
+                checkpoint=checkpoint,
+                alerts=alerts,
             )
         )
         if self.is_loaded and not more_comes:
@@ -252,16 +250,12 @@ class RoundWriter:
         self._name_waiting(loaded.cluster_id)
         self._place_waiting(loaded.checkpoint or Checkpoint())
         for cluster_id, stored in loaded.open_findings.items():
-            mine = [
-                round_ for round_ in self._pending.rounds if round_.cluster.cluster_id == cluster_id
-            ]
+            mine = self.waiting(cluster_id)
             changed = rebased([round_.changes for round_ in mine], stored)
-            new = {
-                round_.round_id: replace(round_, changes=changes)
-                for round_, changes in zip(mine, changed, strict=True)
+            changes_of = {
+                round_.round_id: changes for round_, changes in zip(mine, changed, strict=True)
             }
-            rounds = tuple(new.get(round_.round_id, round_) for round_ in self._pending.rounds)
-            self._pending = replace(self._pending, rounds=rounds)
+            self._replace_waiting(partial(_with_changes, changes_of))
 
     def _name_waiting(self, cluster_id: str) -> None:
         """Give waiting rounds without a cluster id, as no broker answered, the stored one.
@@ -273,24 +267,26 @@ class RoundWriter:
             return
         key = ClusterKey(self._name, cluster_id)
         # Such a round has no snapshot: its checkpoint must not replace the stored one.
-        named = tuple(replace(round_, cluster=key, checkpoint=None) for round_ in waiting)
-        self._pending = replace(self._pending, rounds=named)
+        self._replace_waiting(lambda round_: replace(round_, cluster=key, checkpoint=None))
 
     def _place_waiting(self, stored: Checkpoint) -> None:
         """Give waiting rounds, which could not read any log line, the stored log positions."""
-        self._pending = replace(
-            self._pending,
-            rounds=tuple(
-                round_
-                if round_.checkpoint is None
-                else replace(
-                    round_,
-                    checkpoint=replace(round_.checkpoint, log_positions=stored.log_positions),
-                )
-                for round_ in self._pending.rounds
-            ),
-        )
+
+        def place(round_: Round) -> Round:
+            if round_.checkpoint is None:
+                return round_
+            placed = replace(round_.checkpoint, log_positions=stored.log_positions)
+            return replace(round_, checkpoint=placed)
+
+        self._replace_waiting(place)
+
+    def _replace_waiting(self, change: Callable[[Round], Round]) -> None:
+        self._pending = replace(self._pending, rounds=tuple(map(change, self._pending.rounds)))
 
 
 def _count_lost_steps(rounds: Sequence[Round]) -> int:
     return sum(round_.alerts.lost_steps for round_ in rounds if round_.alerts is not None)
+
+
+def _with_changes(changes_of: Mapping[RoundId, Sequence[Change]], round_: Round) -> Round:
+    return replace(round_, changes=changes_of.get(round_.round_id, round_.changes))

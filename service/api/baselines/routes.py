@@ -16,8 +16,8 @@ from service.api.core.ports import Sources
 from service.api.core.problems import conflict, not_found
 from service.api.core.queries import NoQuery, PageQuery
 from service.api.core.stamps import link_next_page
+from service.storage.baselines.current import NoRunError, SameRunError
 from service.storage.baselines.reading import SeriesFilter, StoredRun
-from service.storage.baselines.rolling_back import NoRunError, SameRunError
 from service.storage.changes.audit import Action, AuditEvent
 from service.storage.changes.changes import Change
 

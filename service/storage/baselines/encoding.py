@@ -12,30 +12,11 @@ from numpy.typing import NDArray
 from rules.baseline.packed import RunColumn
 from service.storage.baselines.binary_copy import Arrays, Field, Texts, encode_rows, number_field
 from service.storage.baselines.series_labels import NONE, SeriesLabels
+from service.storage.tables.baselines import BASELINES
 
 ARRAYS: Final = ("mid", "upper", "lower")
-# In the order in which `RunRows.rows` encodes them.
-COLUMNS: Final = (
-    "run",
-    "series_id",
-    "metric",
-    "topic",
-    "partition",
-    "consumer_group",
-    "outcome",
-    "reason",
-    "profile",
-    "slots",
-    "threshold",
-    "threshold_by",
-    "delta",
-    "slope",
-    "changed_at",
-    "changed_before",
-    "changed_after",
-    "days",
-    *ARRAYS,
-)
+# `RunRows.rows` encodes them in this order.
+COLUMNS: Final = tuple(BASELINES.columns.keys())
 EPOCH_2000_MS: Final = 946_684_800_000  # PostgreSQL's, as ms since 1970-01-01 UTC
 FLOAT_BYTES: Final = 4
 

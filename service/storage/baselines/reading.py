@@ -13,8 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, Select, ca
 
 from rules.baseline.civil import SLOTS_PER_DAY, SLOTS_PER_WEEK
 from service.storage.database.translate import translate_errors
-from service.storage.findings.findings import storable_text
-from service.storage.findings.patterns import ESCAPE, like_of
+from service.storage.findings.findings import ESCAPE, like_of, storable_text
 from service.storage.tables.baselines import BASELINE_CURRENT, BASELINE_RUNS, BASELINES
 
 BANDS: Final = ("mid", "upper", "lower")

@@ -15,7 +15,7 @@ from service.alerting.alerts.delta import Closing
 from service.storage.alerting import acknowledgements
 from service.storage.alerting.alert_lists import AlertReading, StoredAlert
 from service.storage.alerting.silences import SilenceEdits
-from service.storage.baselines.rolling_back import RolledBack, roll_back
+from service.storage.baselines.current import RolledBack, roll_back
 from service.storage.changes import audit, idempotency
 from service.storage.changes.audit import AuditEvent
 from service.storage.changes.idempotency import Answer, KeyConflict, Keyed

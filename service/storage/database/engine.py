@@ -76,7 +76,8 @@ def open_database(
     """
     if url is not None:
         return Database(engine=_connect(make_engine(_parse_url(url))), server=None)
-    return _attach(data_directory) if attach else _own_when_free(data_directory, wait_seconds)
+    seconds = ATTACH_SECONDS if attach else wait_seconds
+    return _open_in_time(data_directory, seconds, attach=attach)
 
 
 def make_engine(url: URL) -> Engine:
@@ -117,42 +118,28 @@ def _own(directory: Path) -> Database:
         raise
 
 
-def _own_when_free(directory: Path, wait_seconds: float) -> Database:
-    """Own the server of a directory; wait for a process that holds it briefly."""
-    opened: list[Database] = []
-
-    def is_ours() -> bool:
-        try:
-            opened.append(_own(directory))
-        except DirectoryInUseError:
-            return False
-        return True
-
-    is_open = wait_seconds > 0 and wait_until(is_ours, timeout_seconds=wait_seconds)
-    return opened[0] if is_open else _own(directory)
-
-
-def _attach(directory: Path) -> Database:
-    """Use the running server, or own one; wait while the directory is neither served nor free."""
+def _open_in_time(directory: Path, wait_seconds: float, *, attach: bool) -> Database:
+    """Own the server of a directory, or with `attach` use the running one; wait for one of them."""
     opened: list[Database] = []
 
     def is_open() -> bool:
         try:
             opened.append(_own(directory))
         except DirectoryInUseError:
-            url = running_url(directory)
+            url = running_url(directory) if attach else None
             if url is None:
                 return False
             opened.append(Database(engine=_connect(make_engine(url)), server=None))
         return True
 
-    if not wait_until(is_open, timeout_seconds=ATTACH_SECONDS):
-        raise StoreError(
-            f"data directory {directory} is in use by another process whose PostgreSQL does not "
-            "answer",
-            retryable=True,
-        )
-    return opened[0]
+    if wait_seconds > 0 and wait_until(is_open, timeout_seconds=wait_seconds):
+        return opened[0]
+    if not attach:
+        return _own(directory)
+    raise StoreError(
+        f"data directory {directory} is in use by another process whose PostgreSQL does not answer",
+        retryable=True,
+    )
 
 
 def _parse_url(url: str) -> URL:

@@ -26,6 +26,7 @@ from service.storage.tables.core import FINDING, TRANSITION
 
 _REMEMBERED: Final = 32_768
 _SORTED: Final = JSONEncoder(sort_keys=True)
+ESCAPE: Final = "!"  # in patterns of LIKE
 OPEN_STEPS: Final = (Step.OPENED, Step.STILL, Step.AGAIN, Step.UNKNOWN)
 
 _OPEN: Final = {
@@ -302,6 +303,12 @@ def _scalar(value: Scalar) -> Scalar:
 def storable_text(text: str) -> str:
     """Return a text with NUL replaced by a symbol."""
     return text.replace("\0", "\N{SYMBOL FOR NULL}")
+
+
+def like_of(pattern: str) -> str:
+    """Return a name pattern, where an asterisk matches any text, as a LIKE pattern with `ESCAPE`."""
+    text = pattern.replace(ESCAPE, ESCAPE * 2).replace("%", f"{ESCAPE}%").replace("_", f"{ESCAPE}_")
+    return storable_text(text).replace("*", "%")
 
 
 def _word(verdict: Verdict | None) -> str | None:

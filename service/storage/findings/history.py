@@ -30,12 +30,13 @@ from sqlalchemy.dialects.postgresql import JSONB, JSONPATH
 from rules.verdict import Severity, Verdict
 from service.storage.database.translate import translate_errors
 from service.storage.findings.findings import (
+    ESCAPE,
     StoredFinding,
     StoredTransition,
     finding_of,
+    like_of,
     transition_of,
 )
-from service.storage.findings.patterns import ESCAPE, like_of
 from service.storage.tables.core import CLUSTER, FINDING, TRANSITION
 
 LAST_TRANSITIONS: Final = 1000  # of one finding; one that flaps every round makes 5760 a day

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -117,6 +117,23 @@ def list_tokens(engine: Engine) -> list[ApiToken]:
     with translate_errors("tokens cannot be read"), engine.connect() as connection:
         rows = connection.execute(select(API_TOKEN).order_by(API_TOKEN.c.name)).mappings()
         return [_token(row) for row in rows]
+
+
+class StoredTokens:
+    """The tokens that were created with `tidemark token`."""
+
+    def __init__(self, engine: Callable[[], Engine], utc_now: Callable[[], datetime]) -> None:
+        self._engine = engine  # raises StoreError as long as the database has not answered
+        self._utc_now = utc_now
+
+    def verify(self, secret: str) -> Grant | None:
+        """Return the grant of a secret, None if it is unknown, revoked or expired.
+
+        Raises:
+            StoreError: the database is away.
+        """
+        token = verify(self._engine(), secret, self._utc_now())
+        return None if token is None else Grant(token.name, token.scopes)
 
 
 def _is_over(expires: datetime | None, now: datetime) -> bool:

@@ -36,8 +36,7 @@ from service.storage.delivery.deliveries import DeliveryList
 from service.storage.rounds import clusters
 from service.storage.rounds.clusters import ClusterKey
 from service.storage.tokens import tokens
-from service.storage.tokens.token_check import StoredTokens
-from service.storage.tokens.tokens import Scope
+from service.storage.tokens.tokens import Scope, StoredTokens
 from tests.factories import CLUSTER_ID, NOON
 from tests.unit.service.api.given import FakeLog, World, at_once, service_state
 

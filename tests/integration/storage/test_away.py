@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from rules.verdict import Verdict
-from service.rounds.persistence import PersistenceState, RoundRecord, RoundWriter
+from service.rounds.persistence import PersistenceState, RoundWriter
 from service.runtime import clock
 from service.runtime.threads import OneAtATime
 from service.storage.database.engine import open_database
@@ -72,15 +72,14 @@ def round_writer_of(store: PostgresStore, waiting_rounds: int = 100) -> RoundWri
     return round_writer
 
 
-def passing(one: Round) -> RoundRecord:
-    return RoundRecord(
-        cluster_id=one.cluster.cluster_id, at=one.at, changes=one.changes, checkpoint=one.checkpoint
-    )
-
-
 def keep(round_writer: RoundWriter, rounds: Sequence[Round]) -> None:
     for one in rounds:
-        round_writer.keep(passing(one))
+        round_writer.keep(
+            cluster_id=one.cluster.cluster_id,
+            at=one.at,
+            changes=one.changes,
+            checkpoint=one.checkpoint,
+        )
 
 
 def test_rounds_wait_while_the_server_is_down(

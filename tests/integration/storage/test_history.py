@@ -17,8 +17,7 @@ from service.storage.findings.history import FindingFilter, FindingHistory, Past
 from service.storage.rounds.clusters import ClusterKey
 from service.storage.rounds.rounds import store_rounds
 from service.storage.tokens import tokens
-from service.storage.tokens.token_check import StoredTokens
-from service.storage.tokens.tokens import Grant, Scope
+from service.storage.tokens.tokens import Grant, Scope, StoredTokens
 from tests.factories import CLUSTER_ID, NOON, at
 from tests.integration.storage.given import Story, made_round
 from tests.unit.service.api.given import World

@@ -18,8 +18,8 @@ from rules.baseline.layout import RUN_FILE, SERIES, bucket_file
 from rules.baseline.packed import bucket_of
 from rules.baseline.series import Metric, Series
 from rules.errors import StoreError
+from service.storage.baselines.current import roll_back
 from service.storage.baselines.publishing import Published, Publishing, publish
-from service.storage.baselines.rolling_back import roll_back
 from service.storage.baselines.run_files import RunPlace
 from service.storage.tables.baselines import PARTITION_PREFIX
 from tests.baseline_run_files import BUCKETS, DAY, Usual, write_run, write_series

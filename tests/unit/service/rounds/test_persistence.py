@@ -14,7 +14,6 @@ from service.alerting.alerts.delta import AlertDelta
 from service.rounds.persistence import (
     LAST_RETRY_SECONDS,
     PersistenceState,
-    RoundRecord,
     RoundWriter,
 )
 from service.storage.formats.checkpoint import Checkpoint
@@ -45,12 +44,10 @@ class Kept:
     def keep(self, verdicts: Mapping[str, Verdict], cluster_id: str = CLUSTER_ID) -> None:
         made = self.story.round(verdicts)
         self.round_writer.keep(
-            RoundRecord(
-                cluster_id=cluster_id,
-                at=made.at,
-                changes=made.changes,
-                checkpoint=made.checkpoint,
-            )
+            cluster_id=cluster_id,
+            at=made.at,
+            changes=made.changes,
+            checkpoint=made.checkpoint,
         )
 
     @property
@@ -136,7 +133,7 @@ def test_steps_of_alerts_that_were_too_many_count_as_lost_also_once_the_rest_is_
     for lost in (3, 0, 4):
         alerts = AlertDelta(at=NOON, lost_steps=lost)
         kept.round_writer.keep(
-            RoundRecord(cluster_id=CLUSTER_ID, at=NOON, changes=(), checkpoint=None, alerts=alerts)
+            cluster_id=CLUSTER_ID, at=NOON, changes=(), checkpoint=None, alerts=alerts
         )
         assert kept.round_writer.status.lost_transitions == (7 if lost == 4 else 3)
     store.fails = None
@@ -239,9 +236,7 @@ def test_rounds_that_saw_nothing_leave_the_stored_memory_alone() -> None:
 def test_rounds_that_could_not_read_logs_leave_the_stored_positions_alone() -> None:
     store = MemoryStore()
     placed = Checkpoint(log_positions={"files": "here"})
-    Kept(store).round_writer.keep(
-        RoundRecord(cluster_id=CLUSTER_ID, at=at(0), changes=(), checkpoint=placed)
-    )
+    Kept(store).round_writer.keep(cluster_id=CLUSTER_ID, at=at(0), changes=(), checkpoint=placed)
     late = Kept(store, loaded=False)
     late.keep({"b": BREACH})
     late.round_writer.load()

@@ -24,6 +24,7 @@ from rules.facts.last_observation import microseconds
 from rules.facts.snapshot import Snapshot
 from rules.facts.times import SECOND_US
 from service.metrics.totals import RiskStats
+from service.runtime.clock import set_within
 from service.runtime.threads import in_thread
 
 SHARE_OF_INTERVAL: Final = (
@@ -130,7 +131,7 @@ class RiskWatch:
     async def run(self) -> None:
         """Observe again and again until the service stops."""
         due = self._monotonic()
-        while not await self._stop_before(due):
+        while not await set_within(self._stop, due - self._monotonic()):
             due = self._monotonic() + self._pace.interval_seconds
             if self._has_work():
                 await in_thread(self.observe_once, name="at_risk_observations")
@@ -187,11 +188,3 @@ class RiskWatch:
 
     def _uptime_us(self) -> int:
         return round(self._monotonic() * SECOND_US)
-
-    async def _stop_before(self, due: float) -> bool:
-        try:
-            async with asyncio.timeout(max(due - self._monotonic(), 0.0)):
-                await self._stop.wait()
-        except TimeoutError:
-            return False
-        return True

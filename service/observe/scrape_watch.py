@@ -28,7 +28,7 @@ from rules.facts.gap import GapCause
 from rules.facts.last_observation import microseconds
 from rules.facts.scrapes import EndpointState, ScrapeFailure, Scrapes
 from rules.facts.times import SECOND_US
-from service.runtime.clock import STEP_TOLERANCE
+from service.runtime.clock import STEP_TOLERANCE, set_within
 from service.runtime.events import Event
 from service.runtime.log import Log
 from service.runtime.threads import in_thread
@@ -201,14 +201,14 @@ class ScrapeWatch:
                     task = group.create_task(self._observe(endpoint), name="scrape")
                     tasks.add(task)
                     task.add_done_callback(tasks.discard)
-                await self._stop_within(self._wait_seconds())
+                await set_within(self._stop, self._wait_seconds())
             for task in tasks:
                 task.cancel()
 
     async def _follow_lists(self) -> None:
         while not self._stop.is_set():
             await self._read_lists()
-            await self._stop_within(self._pace.interval_seconds)
+            await set_within(self._stop, self._pace.interval_seconds)
 
     async def _read_lists(self) -> None:
         """Read the lists; a read that takes long is reported and still awaited: a thread cannot be ended."""
@@ -315,10 +315,3 @@ class ScrapeWatch:
     def _ahead(self) -> int:
         """Return by how much the wall clock is ahead of the monotonic one."""
         return microseconds(self._utc_now()) - self._uptime_us()
-
-    async def _stop_within(self, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._stop.wait()
-        except TimeoutError:
-            return

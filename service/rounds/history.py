@@ -12,6 +12,7 @@ from service.history.recorder import Recorder
 from service.history.shipping import Shipper
 from service.history.stats import HistoryStats
 from service.observe.watch import WatchedRound
+from service.runtime.clock import set_within
 from service.runtime.threads import in_thread
 
 SHIPPING_SECONDS: Final = 30.0  # between observations whether an hour is over
@@ -76,11 +77,7 @@ class History:
         """Ship hours until the service stops."""
         while not self._stop.is_set():
             await in_thread(self._shipper.ship, name="history_hours")
-            try:
-                async with asyncio.timeout(self._shipping_seconds):
-                    await self._stop.wait()
-            except TimeoutError:
-                continue
+            await set_within(self._stop, self._shipping_seconds)
 
     def close(self) -> None:
         """Write waiting rounds; blocks no longer than the local disk does."""

@@ -12,6 +12,7 @@ from typing import Final
 from service.observe.watch import next_due
 from service.rounds.pipeline import Pipeline
 from service.rounds.round_log import RoundLog
+from service.runtime.clock import set_within
 from service.runtime.threads import in_thread
 
 REPORT_SECONDS: Final = 1.0  # between checks for due groups: how late a page may be
@@ -40,7 +41,7 @@ class RoundLoop:
 
     async def run(self) -> None:
         """Make rounds until the service stops."""
-        while not await self._stop_before_next():
+        while not await set_within(self._stop, self._due - self._monotonic()):
             began = self._monotonic()
             self._due = began + self._interval
             result = await in_thread(self._pipeline.make_round, name="round")
@@ -51,15 +52,6 @@ class RoundLoop:
                 early=result.watched.next_is_early,
             )
             self._log.log_round(result)
-
-    async def _stop_before_next(self) -> bool:
-        wait = max(self._due - self._monotonic(), 0.0)
-        try:
-            async with asyncio.timeout(wait):
-                await self._stop.wait()
-        except TimeoutError:
-            return False
-        return True
 
 
 class ReportingLoop:
@@ -74,14 +66,6 @@ class ReportingLoop:
 
     async def run(self) -> None:
         """Check every second, and flush in a thread, because the database may block."""
-        while not await self._stop_within(self._seconds):
+        while not await set_within(self._stop, self._seconds):
             if self._pipeline.has_reports_due():
                 await in_thread(self._pipeline.report_due, name="alert_groups")
-
-    async def _stop_within(self, seconds: float) -> bool:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._stop.wait()
-        except TimeoutError:
-            return False
-        return True

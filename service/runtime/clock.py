@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -51,6 +52,15 @@ def wait_until(
             return False
         time.sleep(poll_seconds)
     return True
+
+
+async def set_within(event: asyncio.Event, seconds: float) -> bool:
+    """Wait for an event so many seconds; return whether it was set."""
+    try:
+        async with asyncio.timeout(max(seconds, 0.0)):
+            return await event.wait()
+    except TimeoutError:
+        return False
 
 
 def pause(seconds: float) -> None:

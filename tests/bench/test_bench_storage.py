@@ -26,7 +26,7 @@ from service.runtime.clock import monotonic
 from service.storage.database import schema
 from service.storage.database.engine import Database, open_database
 from service.storage.formats.checkpoint import Checkpoint, encode
-from service.storage.rounds import checkpoints, clusters
+from service.storage.rounds import clusters
 from service.storage.rounds.clusters import ClusterKey, RoundId
 from service.storage.rounds.rounds import Round, store_rounds
 from tests.bench.large import COMMITS, ROWS, TITLE, moving
@@ -90,7 +90,7 @@ def test_storing_a_round(database: Database) -> None:
         took["store"].append(monotonic() - begin)
         assert CHANGES <= len(changes) <= 2 * CHANGES
     begin = monotonic()
-    checkpoints.load(engine, cluster)
+    clusters.load_checkpoint(engine, cluster)
     _print(took, monotonic() - begin, checkpoint.memory)
 
 

@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, Select, ca
 from rules.baseline.civil import SLOTS_PER_DAY, SLOTS_PER_WEEK
 from service.storage.database.translate import translate_errors
 from service.storage.findings.findings import ESCAPE, like_of, storable_text
+from service.storage.formats.values import read
 from service.storage.tables.baselines import BASELINE_CURRENT, BASELINE_RUNS, BASELINES
 
 BANDS: Final = ("mid", "upper", "lower")
@@ -98,7 +99,10 @@ class BaselineList:
     def runs(self) -> list[StoredRun]:
         """Return the loaded runs, the newest day first."""
         with translate_errors("runs cannot be read"), self._engine().connect() as connection:
-            return [_run(row) for row in connection.execute(runs_of(self._cluster)).mappings()]
+            return [
+                read(StoredRun, row)
+                for row in connection.execute(runs_of(self._cluster)).mappings()
+            ]
 
     def page(self, filters: SeriesFilter, at: datetime, limit: int) -> SeriesPage | None:
         """Return series of the current run with their bands at a time; None if there is no run."""
@@ -120,7 +124,7 @@ class BaselineList:
             current = _current(connection, self._cluster)
             if current is None:
                 return None
-            run = _run(current)
+            run = read(StoredRun, current)
             query = select(*_OTHERS, *_bands_at(at, run.time_zone))
             if is_whole:
                 query = query.add_columns(*(_col[name] for name in BANDS))
@@ -179,11 +183,6 @@ def _matches_name(column: ColumnElement[str], pattern: str) -> ColumnElement[boo
     if "*" not in pattern:
         return column == storable_text(pattern)  # by the index
     return column.like(like_of(pattern), escape=ESCAPE)
-
-
-def _run(row: RowMapping) -> StoredRun:
-    names = StoredRun.__dataclass_fields__
-    return StoredRun(**{name: row[name] for name in names})
 
 
 def _baseline(row: RowMapping) -> StoredBaseline:

@@ -17,25 +17,17 @@ from service.storage.database.opening import has_database, open_at_head, open_st
 
 
 class StoredBaselineRuns:
-    """A database whose schema is at head."""
+    """A database whose schema is at head; every call may raise `StoreError`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def windows(self, cluster: str, begin: datetime, end: datetime) -> Sequence[AlertWindow]:
-        """Return the windows of alerts between two times.
-
-        Raises:
-            StoreError: the database is away.
-        """
+        """Return the windows of alerts between two times."""
         return alert_windows(self._engine, cluster, begin, end)
 
     def publish(self, place: RunPlace, cluster: str, now: datetime) -> Published:
-        """Load a run and make it the current one; publishing it again changes nothing.
-
-        Raises:
-            StoreError: as `publishing.publish`.
-        """
+        """Load a run and make it the current one; publishing it again changes nothing."""
         return publish(self._engine, place, cluster=cluster, now=now)
 
 

@@ -22,6 +22,7 @@ from rules.open_findings import Change, EndReason, Identity, OpenFinding, Step
 from rules.verdict import Kind, Severity, Verdict
 from service.storage.database.bulk import json_value, lines_of, plain, rows_from
 from service.storage.database.translate import translate_errors
+from service.storage.formats.values import read
 from service.storage.tables.core import FINDING, TRANSITION
 
 _REMEMBERED: Final = 32_768
@@ -29,39 +30,27 @@ _SORTED: Final = JSONEncoder(sort_keys=True)
 ESCAPE: Final = "!"  # in patterns of LIKE
 OPEN_STEPS: Final = (Step.OPENED, Step.STILL, Step.AGAIN, Step.UNKNOWN)
 
-_OPEN: Final = {
+_COLUMNS: Final = {
     "rule_id": "text",
     "labels": "jsonb",
-    "labels_hash": "text",
-    "after": "text",
-    "reason": "text",
-    "evidence": "jsonb",
-    "severity": "text",
-    "kind": "text",
-}
-_OTHER: Final = {
-    "rule_id": "text",
-    "labels_hash": "text",
-    "judged": "boolean",
-    "absent_rounds": "smallint",
-    "end_reason": "text",
-    "reason": "text",
-    "evidence": "jsonb",
-}
-_TRANSITION: Final = {
-    "rule_id": "text",
     "labels_hash": "text",
     "before": "text",
     "after": "text",
     "reason": "text",
     "evidence": "jsonb",
+    "severity": "text",
+    "kind": "text",
+    "judged": "boolean",
+    "absent_rounds": "smallint",
+    "end_reason": "text",
 }
+_ROWS: Final = rows_from("rows", _COLUMNS)
 _UPSERT: Final = text(f"""
 INSERT INTO finding AS f (cluster, rule_id, labels, labels_hash, verdict, reason, evidence,
                           severity, kind, since, last_breach_at, last_judged_at)
 SELECT :cluster, r.rule_id, r.labels, r.labels_hash, r.after, r.reason, r.evidence,
        r.severity, r.kind, :at, :at, :at
-FROM {rows_from("rows", _OPEN)}
+FROM {_ROWS}
 ON CONFLICT (cluster, rule_id, labels_hash) DO UPDATE SET
     verdict = excluded.verdict, reason = excluded.reason, evidence = excluded.evidence,
     severity = excluded.severity, kind = excluded.kind, last_judged_at = excluded.last_judged_at,
@@ -80,14 +69,14 @@ UPDATE finding AS f SET
     evidence = CASE WHEN r.end_reason = 'ok' THEN r.evidence ELSE f.evidence END,
     ended_at = CASE WHEN r.end_reason IS NULL THEN NULL ELSE CAST(:at AS timestamptz) END,
     end_reason = r.end_reason
-FROM {rows_from("rows", _OTHER)}
+FROM {_ROWS}
 WHERE f.cluster = :cluster AND f.rule_id = r.rule_id AND f.labels_hash = r.labels_hash
   AND f.ended_at IS NULL
 """)  # noqa: S608
 _TRANSITIONS: Final = text(f"""
 INSERT INTO transition (finding, at, from_verdict, to_verdict, reason, evidence)
 SELECT f.id, :at, r.before, r.after, r.reason, r.evidence
-FROM {rows_from("rows", _TRANSITION)}
+FROM {_ROWS}
 JOIN finding AS f ON f.cluster = :cluster AND f.rule_id = r.rule_id AND f.labels_hash = r.labels_hash
 WHERE f.ended_at IS NULL OR f.ended_at = :at
 ORDER BY r.place
@@ -133,37 +122,31 @@ class StoredTransition:
 
 def load_open(engine: Engine, cluster: int) -> dict[Identity, OpenFinding]:
     """Return a cluster's open findings by identity, as the lifecycle needs them."""
-    return {
-        stored.identity: OpenFinding(
-            identity=stored.identity,
-            kind=stored.kind,
-            verdict=stored.verdict,
-            severity=stored.severity,
-            reason=stored.reason,
-            evidence=stored.evidence,
-            since=stored.since,
-            last_breach_at=stored.last_breach_at,
-            last_judged_at=stored.last_judged_at,
-            absent_rounds=stored.absent_rounds,
-        )
-        for stored in list_findings(engine, cluster, only_open=True)
-    }
+    open_findings = (
+        read(OpenFinding, {**row, "identity": (row["rule_id"], sorted(row["labels"].items()))})
+        for row in _rows_of(engine, cluster, only_open=True)
+    )
+    return {finding.identity: finding for finding in open_findings}
 
 
 def list_findings(engine: Engine, cluster: int, *, only_open: bool) -> list[StoredFinding]:
     """Return a cluster's findings in the order of their row ids."""
+    return [read(StoredFinding, row) for row in _rows_of(engine, cluster, only_open=only_open)]
+
+
+def _rows_of(engine: Engine, cluster: int, *, only_open: bool) -> Sequence[RowMapping]:
     query = select(FINDING).where(FINDING.c.cluster == cluster).order_by(FINDING.c.id)
     if only_open:
         query = query.where(FINDING.c.ended_at.is_(None))
     with translate_errors("findings cannot be read"), engine.connect() as connection:
-        return [finding_of(row) for row in connection.execute(query).mappings()]
+        return connection.execute(query).mappings().all()
 
 
 def list_transitions(engine: Engine, finding: int) -> list[StoredTransition]:
     """Return the transitions of a finding, oldest first."""
     query = select(TRANSITION).where(TRANSITION.c.finding == finding).order_by(TRANSITION.c.id)
     with translate_errors("transitions cannot be read"), engine.connect() as connection:
-        return [transition_of(row) for row in connection.execute(query).mappings()]
+        return [read(StoredTransition, row) for row in connection.execute(query).mappings()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,11 +160,11 @@ class FindingRows:
 
 def rows_of(changes: Sequence[Change]) -> FindingRows:
     """Return changes as lines."""
-    shown = [(change, _evidence(change.finding)) for change in changes]
+    rows = [(change, _row(change)) for change in changes]
     return FindingRows(
-        open=lines_of(_open_row(*pair) for pair in shown if pair[0].step in OPEN_STEPS),
-        others=lines_of(_other_row(*pair) for pair in shown if pair[0].step not in OPEN_STEPS),
-        transitions=lines_of(_transition_row(*pair) for pair in shown if pair[0].is_transition),
+        open=lines_of(row for change, row in rows if change.step in OPEN_STEPS),
+        others=lines_of(row for change, row in rows if change.step not in OPEN_STEPS),
+        transitions=lines_of(row for change, row in rows if change.is_transition),
     )
 
 
@@ -214,53 +197,23 @@ def close_finding(engine: Engine, finding: int, at: datetime) -> bool:
         return connection.execute(closed, parameters).rowcount == 1
 
 
-Row = Sequence[str | None]
-
-
-def _open_row(change: Change, evidence: str) -> Row:
-    """Return the line of an open finding, in the order of `_OPEN`."""
+def _row(change: Change) -> Sequence[str | None]:
+    """Return the line of a change, in the order of `_COLUMNS`."""
     finding, (labels, its_hash) = change.finding, _named(change.identity[1])
     return (
         plain(change.identity[0]),
         labels,
         its_hash,
-        _word(change.after),
-        plain(_reason(change, finding)),
-        evidence,
-        change.severity,
-        None if finding is None else finding.rule.kind,
-    )
-
-
-def _other_row(change: Change, evidence: str) -> Row:
-    """Return the line of an absent or ended finding, in the order of `_OTHER`."""
-    finding = change.finding
-    return (
-        plain(change.identity[0]),
-        _named(change.identity[1])[1],
-        "false" if finding is None else "true",
-        str(change.absent_rounds),
-        change.end_reason,
-        plain(_reason(change, finding)),
-        evidence,
-    )
-
-
-def _transition_row(change: Change, evidence: str) -> Row:
-    """Return the line of a transition, in the order of `_TRANSITION`."""
-    finding = change.finding
-    return (
-        plain(change.identity[0]),
-        _named(change.identity[1])[1],
         _word(change.before),
         _word(change.after),
         plain(_reason(change, finding)),
-        evidence,
+        "{}" if finding is None else json_value(finding.evidence),
+        change.severity,
+        None if finding is None else finding.rule.kind,
+        "false" if finding is None else "true",
+        str(change.absent_rounds),
+        change.end_reason,
     )
-
-
-def _evidence(finding: Finding | None) -> str:
-    return "{}" if finding is None else json_value(finding.evidence)
 
 
 def _reason(change: Change, finding: Finding | None) -> str:
@@ -313,28 +266,3 @@ def like_of(pattern: str) -> str:
 
 def _word(verdict: Verdict | None) -> str | None:
     return None if verdict is None else verdict.name.lower()
-
-
-def _verdict(word: str | None) -> Verdict | None:
-    return None if word is None else Verdict[word.upper()]
-
-
-def finding_of(row: RowMapping) -> StoredFinding:
-    """Return the finding in a row of its table."""
-    values = {name: row[name] for name in StoredFinding.__dataclass_fields__}
-    values["verdict"] = _verdict(row["verdict"])
-    values["severity"], values["kind"] = Severity(row["severity"]), Kind(row["kind"])
-    values["end_reason"] = None if row["end_reason"] is None else EndReason(row["end_reason"])
-    return StoredFinding(**values)
-
-
-def transition_of(row: RowMapping) -> StoredTransition:
-    """Return the step in a row of its table."""
-    return StoredTransition(
-        finding=row["finding"],
-        at=row["at"],
-        from_verdict=_verdict(row["from_verdict"]),
-        to_verdict=_verdict(row["to_verdict"]),
-        reason=row["reason"],
-        evidence=row["evidence"],
-    )

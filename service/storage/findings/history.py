@@ -14,7 +14,6 @@ from typing import Final
 from sqlalchemy import (
     ColumnElement,
     Engine,
-    RowMapping,
     Select,
     and_,
     bindparam,
@@ -33,10 +32,9 @@ from service.storage.findings.findings import (
     ESCAPE,
     StoredFinding,
     StoredTransition,
-    finding_of,
     like_of,
-    transition_of,
 )
+from service.storage.formats.values import read
 from service.storage.tables.core import CLUSTER, FINDING, TRANSITION
 
 LAST_TRANSITIONS: Final = 1000  # of one finding; one that flaps every round makes 5760 a day
@@ -100,7 +98,7 @@ class FindingHistory:
         of_it = select(TRANSITION).where(TRANSITION.c.finding == finding)
         last = of_it.order_by(TRANSITION.c.id.desc()).limit(LAST_TRANSITIONS)
         with translate_errors("transitions cannot be read"), self._engine().connect() as connection:
-            rows = [transition_of(row) for row in connection.execute(last).mappings()]
+            rows = [read(StoredTransition, row) for row in connection.execute(last).mappings()]
         return rows[::-1]
 
     def _select(self) -> Select[tuple[object, ...]]:
@@ -110,11 +108,11 @@ class FindingHistory:
 
     def _read(self, query: Select[tuple[object, ...]]) -> list[PastFinding]:
         with translate_errors("findings cannot be read"), self._engine().connect() as connection:
-            return [_past(row) for row in connection.execute(query).mappings()]
-
-
-def _past(row: RowMapping) -> PastFinding:
-    return PastFinding(cluster_id=row["of_cluster_id"], finding=finding_of(row))
+            rows = connection.execute(query).mappings()
+            return [
+                PastFinding(cluster_id=row["of_cluster_id"], finding=read(StoredFinding, row))
+                for row in rows
+            ]
 
 
 def _conditions(filters: FindingFilter) -> list[ColumnElement[bool]]:

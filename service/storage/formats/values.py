@@ -1,4 +1,4 @@
-"""Values of declared types as JSON has them, and back.
+"""Values of declared types as JSON has them, and back; rows of the database are read likewise.
 
 A dataclass has its fields by name, without those that are None; those in `ROWS` are lists of their fields.
 Of what an older release did not store, an optional field is None, and another one has its default.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from datetime import datetime
+from datetime import date, datetime
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Final, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -19,6 +19,7 @@ from rules.facts.incidents import Incident
 from rules.facts.loss_memory import ReportedLoss
 from rules.facts.transaction_memory import OutcomeCounts
 from rules.facts.unseen_elections import NewTopic, UnseenElection
+from rules.verdict import Verdict
 
 T = TypeVar("T")
 Reader = Callable[[Any], Any]
@@ -62,7 +63,7 @@ def plain(value: Any) -> Any:
 
 
 def read(kind: type[T], stored: Any) -> T:
-    """Return the value of a type that `plain` returned as JSON.
+    """Return the value of a type that `plain` returned as JSON, or the one in a row of the database.
 
     Raises:
         LookupError, TypeError, ValueError: the stored value is malformed.
@@ -78,6 +79,8 @@ def reader_of(kind: Any) -> Reader:
     if isinstance(kind, NewType):
         kind = kind.__supertype__
     origin = get_origin(kind)
+    if kind is Any or origin in (Mapping, Sequence):
+        return lambda stored: stored
     readers = [reader_of(of) for of in get_args(kind) if of not in (NoneType, Ellipsis)]
     if origin in (Union, UnionType):  # the former where a NewType is optional
         [reader] = readers
@@ -91,10 +94,18 @@ def reader_of(kind: Any) -> Reader:
         return lambda stored: tuple(
             read_item(item) for read_item, item in zip(readers, stored, strict=True)
         )
-    if is_dataclass(kind) or hasattr(kind, "_fields"):
-        return _fields_reader(kind)
-    reader = datetime.fromisoformat if kind is datetime else kind
-    return reader
+    is_record = is_dataclass(kind) or hasattr(kind, "_fields")
+    return _fields_reader(kind) if is_record else _SCALARS.get(kind, kind)
+
+
+# Types whose values are not what their constructors take; the database has times as such.
+_SCALARS: Final[Mapping[Any, Reader]] = {
+    datetime: lambda stored: (
+        stored if isinstance(stored, datetime) else datetime.fromisoformat(stored)
+    ),
+    date: lambda stored: stored,
+    Verdict: lambda stored: Verdict[stored.upper()],
+}
 
 
 def _row_names(kind: Any) -> Sequence[str] | None:

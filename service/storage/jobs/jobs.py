@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, Row, func, insert, select, update
+from sqlalchemy import Connection, Engine, func, insert, select, update
 from sqlalchemy.exc import DBAPIError
 
 from service.scheduling.job import Ended, Known, Rejected, RunOutcome
 from service.storage.database.translate import translate_errors
+from service.storage.formats.values import read
 from service.storage.tables.alerting import JOB_RUN
 
 LOCKS: Final = 0x6A6F_6273  # "jobs": one run of a job at a time
@@ -47,26 +48,18 @@ class StoredRun:
 
 
 class StoredRuns:
-    """All runs of all processes that share a database."""
+    """All runs of all processes that share a database; every call may raise `StoreError`."""
 
     def __init__(self, engine: Callable[[], Engine]) -> None:
         self._engine = engine  # raises StoreError as long as the database has not answered
 
     def known(self, names: Sequence[str], now: datetime) -> Mapping[str, Known]:
-        """Return the stored state of jobs; mark runs of dead processes as interrupted.
-
-        Raises:
-            StoreError: the database is away.
-        """
+        """Return the stored state of jobs; mark runs of dead processes as interrupted."""
         with translate_errors("runs of jobs cannot be read"), self._engine().begin() as connection:
             return {name: _read_known(connection, name, now) for name in names}
 
     def begin(self, name: str, due_at: datetime, now: datetime) -> StoredTurn | Rejected:
-        """Begin a run; rejected while another process runs the job, or if one ran it for this due time.
-
-        Raises:
-            StoreError: the database is away.
-        """
+        """Begin a run; rejected while another process runs the job, or if one ran it for this due time."""
         with translate_errors("a run of a job cannot be begun"):
             connection = self._engine().connect()
             connection.detach()  # closing ends it with its lock; a pooled one would keep the lock
@@ -81,11 +74,7 @@ class StoredRuns:
         return StoredTurn(self._engine, connection, begun)
 
     def missed(self, name: str, due_at: datetime, now: datetime, times: int) -> None:
-        """Store how many due times of a job were missed, and the last of them.
-
-        Raises:
-            StoreError: the database is away.
-        """
+        """Store how many due times of a job were missed, and the last of them."""
         row = _row(name, due_at, now, MISSED)
         with (
             translate_errors("a missed run cannot be stored"),
@@ -94,11 +83,7 @@ class StoredRuns:
             connection.execute(insert(JOB_RUN).values(**row, ended_at=now, stats={"times": times}))
 
     def runs(self, name: str, limit: int, before: int | None = None) -> list[StoredRun]:
-        """Return runs of a job, newest first; those before a row id.
-
-        Raises:
-            StoreError: the database is away.
-        """
+        """Return runs of a job, newest first; those before a row id."""
         query = select(JOB_RUN).where(_col.job_name == name).order_by(_col.id.desc())
         if before is not None:
             query = query.where(_col.id < before)
@@ -106,7 +91,8 @@ class StoredRuns:
             translate_errors("runs of jobs cannot be read"),
             self._engine().connect() as connection,
         ):
-            return [_read(row) for row in connection.execute(query.limit(limit))]
+            rows = connection.execute(query.limit(limit)).mappings()
+            return [read(StoredRun, row) for row in rows]
 
 
 class StoredTurn:
@@ -118,11 +104,7 @@ class StoredTurn:
         self._run = run
 
     def end(self, ended: Ended, now: datetime) -> None:
-        """Store the outcome of the run.
-
-        Raises:
-            StoreError: it could not be stored; a retry may succeed.
-        """
+        """Store the outcome of the run; after a `StoreError` a retry may succeed."""
         statement = update(JOB_RUN).where(_col.id == self._run)
         with (
             translate_errors("the end of a run cannot be stored"),
@@ -210,16 +192,3 @@ def _row(name: str, due_at: datetime, now: datetime, outcome: str) -> dict[str, 
 
 def _storable(text: str) -> str:
     return text.replace("\0", "")[:MOST_DETAIL]
-
-
-def _read(row: Row[Any]) -> StoredRun:
-    return StoredRun(
-        id=row.id,
-        job_name=row.job_name,
-        due_at=row.due_at,
-        started_at=row.started_at,
-        ended_at=row.ended_at,
-        outcome=RunOutcome(row.outcome),
-        detail=row.detail,
-        stats=row.stats,
-    )

@@ -1,4 +1,4 @@
-"""All clusters that were ever watched; a new cluster id is a new cluster.
+"""All clusters that were ever watched, and their checkpoints; a new cluster id is a new cluster.
 
 All clusters of one name belong to one service at a time, their writer. A service that starts claims them,
 and the previous writer is rejected from then on: of two services that store one cluster in one database,
@@ -19,6 +19,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from rules.errors import StoreError
 from service.storage.database.translate import translate_errors
+from service.storage.formats.checkpoint import FORMAT, Checkpoint, decode, encode
 from service.storage.tables.core import CHECKPOINT, CLUSTER
 
 LOCKS: Final = 0x7469_6D65  # "time": one writer of a cluster's name at a time
@@ -118,3 +119,26 @@ def note_round(connection: Connection, cluster: int, last: RoundId) -> None:
     """Store the id of the last stored round."""
     noted = update(CLUSTER).where(CLUSTER.c.id == cluster)
     connection.execute(noted.values(last_writer=last.writer, last_round=last.number))
+
+
+def load_checkpoint(engine: Engine, cluster: int) -> Checkpoint | None:
+    """Return the last checkpoint of a cluster (its row id), None before its first.
+
+    Raises:
+        StoreError: the database is away, or the checkpoint cannot be read.
+    """
+    query = select(CHECKPOINT.c.content, CHECKPOINT.c.format)
+    with translate_errors("the checkpoint cannot be read"), engine.connect() as connection:
+        row = connection.execute(query.where(CHECKPOINT.c.cluster == cluster)).one_or_none()
+    return None if row is None else decode(row.content, row.format)
+
+
+def save_checkpoint(
+    connection: Connection, cluster: int, checkpoint: Checkpoint, taken_at: datetime
+) -> None:
+    """Replace the checkpoint of a cluster."""
+    new = insert(CHECKPOINT).values(
+        cluster=cluster, taken_at=taken_at, format=FORMAT, content=encode(checkpoint)
+    )
+    columns = {name: new.excluded[name] for name in ("taken_at", "format", "content")}
+    connection.execute(new.on_conflict_do_update(index_elements=["cluster"], set_=columns))

@@ -13,13 +13,14 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Final, Protocol
 
-from sqlalchemy import Connection, Engine, Row, RowMapping, and_, delete, func, select, union
+from sqlalchemy import Connection, Engine, Row, and_, delete, func, select, union
 from sqlalchemy.dialects.postgresql import insert
 
 from rules.facts.broker_log import LogSource
 from service.storage.database.translate import translate_errors
 from service.storage.formats.log import FORMAT, ParsedLines, decode, encode
-from service.storage.rounds import checkpoints, clusters
+from service.storage.formats.values import read
+from service.storage.rounds import clusters
 from service.storage.tables.core import LOG_INBOX, LOG_STREAM
 
 LOCKS: Final = 0x6C6F_6773  # "logs": one writer of a cluster's inbox at a time
@@ -107,7 +108,7 @@ class Turn(Protocol):
 
 
 class StoredInbox:
-    """The inbox of one cluster, by its configured name."""
+    """The inbox of one cluster, by its configured name; every call may raise `StoreError`."""
 
     def __init__(self, engine: Callable[[], Engine], cluster: str) -> None:
         self._engine = engine  # raises StoreError as long as the database has not answered
@@ -127,11 +128,7 @@ class StoredInbox:
             yield _StoredTurn(connection, self._cluster)
 
     def after(self, last_id: int, *, max_events: int, max_rows: int) -> WaitingLines:
-        """Return waiting deliveries after an id: at least one, then as many as the limits allow.
-
-        Raises:
-            StoreError: the database is away, or a delivery cannot be read.
-        """
+        """Return waiting deliveries after an id: at least one, then as many as the limits allow."""
         with translate_errors("log lines cannot be read"), self._engine().connect() as connection:
             ids, is_all = self._next_ids(connection, last_id, max_events, max_rows)
             rows = self._rows(connection, last_id, ids[-1]) if ids else []
@@ -144,22 +141,14 @@ class StoredInbox:
         )
 
     def stored_position(self, feed: str) -> str | None:
-        """Return the position in a feed up to which the last stored round has read, None if none has.
-
-        Raises:
-            StoreError: the database is away, or the checkpoint cannot be read.
-        """
+        """Return the position in a feed up to which the last stored round has read, None if none has."""
         engine = self._engine()
         stored = clusters.list_by_name(engine, self._cluster)
-        checkpoint = checkpoints.load(engine, stored[-1][0]) if stored else None
+        checkpoint = clusters.load_checkpoint(engine, stored[-1][0]) if stored else None
         return None if checkpoint is None else checkpoint.log_positions.get(feed)
 
     def remove_read(self, up_to: int, now: datetime) -> int:
-        """Remove deliveries up to an id that were received over an hour ago, and silent streams.
-
-        Raises:
-            StoreError: the database rejected a statement or is away.
-        """
+        """Remove deliveries up to an id that were received over an hour ago, and silent streams."""
         mine, old = LOG_INBOX.c.cluster == self._cluster, now - KEPT_READ
         is_read = and_(mine, LOG_INBOX.c.id <= up_to, LOG_INBOX.c.received_at < old)
         first = select(LOG_INBOX.c.id).where(is_read).order_by(LOG_INBOX.c.id).limit(BATCH)
@@ -220,7 +209,9 @@ class _StoredTurn:
             LOG_INBOX.c.cluster == self._cluster, LOG_INBOX.c.key == key
         )
         row = self._connection.execute(query).mappings().one_or_none()
-        return None if row is None else _known_delivery(row)
+        if row is None:
+            return None
+        return KnownDelivery(digest=row["digest"], counts=read(Counts, row))
 
     def waiting(self, after: int) -> int:
         count = func.count() + func.coalesce(func.sum(LOG_INBOX.c.events), 0)
@@ -242,9 +233,7 @@ class _StoredTurn:
                 received_at=new.received_at,
                 key=new.key,
                 digest=new.digest,
-                lines=new.counts.lines,
-                events=new.counts.events,
-                unparsed=new.counts.unparsed,
+                **asdict(new.counts),
                 format=FORMAT,
                 content=encode(new.parsed),
             )
@@ -264,8 +253,3 @@ class _StoredTurn:
             upsert.on_conflict_do_update(index_elements=["cluster", "name"], set_=moved),
             [{"cluster": self._cluster, "updated_at": now, **asdict(stream)} for stream in streams],
         )
-
-
-def _known_delivery(row: RowMapping) -> KnownDelivery:
-    counts = Counts(lines=row["lines"], events=row["events"], unparsed=row["unparsed"])
-    return KnownDelivery(digest=row["digest"], counts=counts)

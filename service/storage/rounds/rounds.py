@@ -26,7 +26,7 @@ from service.storage.database.translate import translate_errors
 from service.storage.delivery.enqueuing import enqueue
 from service.storage.findings import findings
 from service.storage.formats.checkpoint import Checkpoint
-from service.storage.rounds import checkpoints, clusters
+from service.storage.rounds import clusters
 from service.storage.rounds.clusters import ClusterKey, RoundId
 
 
@@ -116,7 +116,7 @@ def _store_cluster(connection: Connection, key: ClusterKey, rounds: Sequence[Rou
                 error = _save_alerts(connection, cluster, round_.alerts, alert_rows) or error
     remembered = [(round_.checkpoint, round_.at) for round_ in new if round_.checkpoint is not None]
     if remembered:
-        checkpoints.save(connection, cluster, *remembered[-1])
+        clusters.save_checkpoint(connection, cluster, *remembered[-1])
     clusters.note_round(connection, cluster, new[-1].round_id)
     return error
 

@@ -25,7 +25,7 @@ from service.storage.database.engine import Database
 from service.storage.database.translate import translate_errors
 from service.storage.findings import findings
 from service.storage.formats.checkpoint import Checkpoint
-from service.storage.rounds import checkpoints, clusters
+from service.storage.rounds import clusters
 from service.storage.rounds.rounds import Round, Stored, store_rounds
 
 OpenFindings = Mapping[Identity, OpenFinding]
@@ -135,7 +135,7 @@ def _read(engine: Engine, name: str) -> Loaded:
     }
     return Loaded(
         cluster_id=key.cluster_id,
-        checkpoint=checkpoints.load(engine, newest),
+        checkpoint=clusters.load_checkpoint(engine, newest),
         open_findings=open_,
         alerting={name: loaded.state for name, loaded in alerts.items()},
         damaged={name: loaded.error for name, loaded in alerts.items() if loaded.error is not None},

@@ -14,11 +14,12 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from sqlalchemy import Engine, RowMapping, insert, or_, select, update
+from sqlalchemy import Engine, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from rules.errors import StoreError
 from service.storage.database.translate import translate_errors
+from service.storage.formats.values import read
 from service.storage.tables.core import API_TOKEN
 
 PREFIX: Final = "tidemark_"  # for scanners that search for leaked secrets
@@ -102,7 +103,7 @@ def verify(engine: Engine, secret: str, now: datetime) -> ApiToken | None:
         )
         used = update(API_TOKEN).where(API_TOKEN.c.id == row["id"], is_old)
         connection.execute(used.values(last_used=now))
-    return _token(row)
+    return read(ApiToken, row)
 
 
 def revoke(engine: Engine, name: str, now: datetime) -> bool:
@@ -116,7 +117,7 @@ def list_tokens(engine: Engine) -> list[ApiToken]:
     """Return all tokens, revoked ones too, by name."""
     with translate_errors("tokens cannot be read"), engine.connect() as connection:
         rows = connection.execute(select(API_TOKEN).order_by(API_TOKEN.c.name)).mappings()
-        return [_token(row) for row in rows]
+        return [read(ApiToken, row) for row in rows]
 
 
 class StoredTokens:
@@ -142,14 +143,3 @@ def _is_over(expires: datetime | None, now: datetime) -> bool:
 
 def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
-
-
-def _token(row: RowMapping) -> ApiToken:
-    return ApiToken(
-        name=row["name"],
-        scopes=frozenset(Scope(word) for word in row["scopes"]),
-        created=row["created"],
-        last_used=row["last_used"],
-        revoked=row["revoked"],
-        expires=row["expires"],
-    )

@@ -12,7 +12,7 @@ from sqlalchemy import text
 from service.runtime.clock import monotonic
 from service.sandbox.cluster.cluster import Sandbox
 from service.storage.database.engine import open_database
-from service.storage.rounds import checkpoints
+from service.storage.rounds import clusters
 from tests.integration.serve.conftest import Serve
 from tests.integration.serve.served import Document, Served, processes_of
 
@@ -49,7 +49,7 @@ def stored_round(served: Served) -> tuple[int, datetime]:
     """Return number and time of the round that was stored last."""
     database = open_database(None, served.start.directory)
     try:
-        checkpoint = checkpoints.load(database.engine, 1)
+        checkpoint = clusters.load_checkpoint(database.engine, 1)
         with database.engine.connect() as link:
             number = link.execute(text("SELECT last_round FROM cluster")).scalar_one()
             at = link.execute(text("SELECT taken_at FROM checkpoint")).scalar_one()

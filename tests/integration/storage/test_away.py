@@ -18,7 +18,7 @@ from service.runtime.threads import OneAtATime
 from service.storage.database.engine import open_database
 from service.storage.database.server import EmbeddedServer
 from service.storage.findings import findings
-from service.storage.rounds import checkpoints
+from service.storage.rounds import clusters
 from service.storage.rounds.rounds import Round
 from service.storage.rounds.store import PostgresStore
 from tests.database_files import give_files
@@ -97,7 +97,7 @@ def test_rounds_wait_while_the_server_is_down(
     round_writer.flush(at_once=True)
     assert round_writer.status.waiting_rounds == 0
     assert findings.load_open(client.engine, 1) == story.open
-    kept = checkpoints.load(client.engine, 1)
+    kept = clusters.load_checkpoint(client.engine, 1)
     assert kept is not None
     assert kept.unknown_since == {"some_rule": 6}
 

@@ -14,7 +14,7 @@ from sqlalchemy import text
 from rules.errors import StoreError
 from service.storage.database.engine import Database, open_database
 from service.storage.findings import findings
-from service.storage.rounds import checkpoints
+from service.storage.rounds import clusters
 from tests.database_files import give_files
 
 pytestmark = pytest.mark.integration
@@ -36,7 +36,7 @@ def killed_writer(directory: Path, after_rounds: int) -> int:
 
 
 def check_last_round(database: Database, told: int) -> None:
-    checkpoint = checkpoints.load(database.engine, 1)
+    checkpoint = clusters.load_checkpoint(database.engine, 1)
     assert checkpoint is not None
     number = checkpoint.unknown_since["some_rule"]
     assert number in (told, told + 1), "one more may have been committed and not told"

@@ -19,7 +19,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from service.runtime.clock import monotonic, wait_until
-from service.storage.rounds import checkpoints
+from service.storage.rounds import clusters
 from tests.integration.storage.conftest import MakeDatabase
 from tests.integration.storage.tail_reader import LINES
 from tests.log_lines import append_failed, stamped, thrown
@@ -182,5 +182,5 @@ def test_every_line_of_a_rotated_log_is_judged_once_whoever_kills_the_reader(
 
 def lines_read(database: Engine) -> int:
     """Return how many lines the stored rounds have read."""
-    stored = checkpoints.load(database, 1)
+    stored = clusters.load_checkpoint(database, 1)
     return 0 if stored is None else stored.unknown_since[LINES]

@@ -14,7 +14,7 @@ from rules.open_findings import EndReason
 from rules.verdict import Kind, Severity, Verdict
 from service.storage.findings import findings
 from service.storage.formats.checkpoint import Checkpoint, encode
-from service.storage.rounds import checkpoints, clusters
+from service.storage.rounds import clusters
 from service.storage.rounds.clusters import ClusterKey
 from service.storage.rounds.rounds import store_rounds
 from service.storage.tokens import tokens
@@ -207,17 +207,19 @@ def test_names_of_any_form_are_stored(database: Engine) -> None:
 
 def test_a_checkpoint_is_the_newest_rounds(database: Engine) -> None:
     rounds = story(database)
-    assert checkpoints.load(database, rounds.cluster) is None
+    assert clusters.load_checkpoint(database, rounds.cluster) is None
     store_rounds(database, [rounds.round({}), rounds.round({})])
-    assert checkpoints.load(database, rounds.cluster) == Checkpoint(unknown_since={"some_rule": 2})
+    assert clusters.load_checkpoint(database, rounds.cluster) == Checkpoint(
+        unknown_since={"some_rule": 2}
+    )
 
 
 def test_a_checkpoint_brings_the_memory_back(database: Engine) -> None:
     rounds = story(database)
     memory = advance(snapshot())
     with database.begin() as connection:
-        checkpoints.save(connection, rounds.cluster, Checkpoint(memory=memory), NOON)
-    back = checkpoints.load(database, rounds.cluster)
+        clusters.save_checkpoint(connection, rounds.cluster, Checkpoint(memory=memory), NOON)
+    back = clusters.load_checkpoint(database, rounds.cluster)
     assert back is not None
     assert encode(back) == encode(Checkpoint(memory=memory))
 
@@ -228,7 +230,7 @@ def test_a_checkpoint_of_another_format_is_rejected(database: Engine) -> None:
     with database.begin() as connection:
         connection.execute(text("UPDATE checkpoint SET format = 99"))
     with pytest.raises(StoreError, match="format 99"):
-        checkpoints.load(database, rounds.cluster)
+        clusters.load_checkpoint(database, rounds.cluster)
 
 
 # ------------------------------------------------------------------ tokens

@@ -33,9 +33,9 @@ from service.alerting.notifications.channels import NotificationContext
 from service.metrics.alerting import AlertStats
 from service.storage.alerting.pending_requests import NO_PENDING_REQUESTS, PendingRequests
 from service.storage.findings.findings import labels_hash, storable
+from service.storage.rounds.store import OpenFindings
 
 PART: Final = "alerting"
-OpenFindings = Mapping[Identity, OpenFinding]
 T = TypeVar("T")
 
 

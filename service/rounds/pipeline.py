@@ -15,11 +15,7 @@ from rules.catalogue.all_rules import count_verdicts
 from rules.facts.memory import Memory, merge_stored
 from rules.facts.scrapes import EndpointState
 from rules.facts.snapshot import Snapshot
-from rules.open_findings import (
-    Change,
-    Identity,
-    OpenFinding,
-)
+from rules.open_findings import Change
 from rules.verdict import Severity
 from service.history.stats import HistoryStats
 from service.metrics.alerting import DeliveryStats
@@ -34,8 +30,6 @@ from service.rounds.latest import Latest, RoundOutcome, ServiceState
 from service.rounds.persistence import PersistenceState, PersistenceStatus, RoundWriter
 from service.storage.formats.checkpoint import Checkpoint
 from service.storage.rounds.store import Loaded
-
-OpenFindings = dict[Identity, OpenFinding]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

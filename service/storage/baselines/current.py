@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from service.storage.baselines.reading import runs_of
-from service.storage.tables.baselines import BASELINE_CURRENT
+from service.storage.tables.core import BASELINE_CURRENT
 
 LOCKS: Final = 0x6261_7365  # "base": one change of a cluster's runs at a time
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rules.baseline.packed import RunColumn
 from service.storage.baselines.binary_copy import Arrays, Field, Texts, encode_rows, number_field
 from service.storage.baselines.series_labels import NONE, SeriesLabels
-from service.storage.tables.baselines import BASELINES
+from service.storage.tables.core import BASELINES
 
 ARRAYS: Final = ("mid", "upper", "lower")
 # `RunRows.rows` encodes them in this order.

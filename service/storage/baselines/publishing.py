@@ -27,7 +27,7 @@ from service.storage.baselines.encoding import ARRAYS, COLUMNS, RunRows
 from service.storage.baselines.run_files import RunPlace, read_record, rejection_of, row_groups
 from service.storage.baselines.series_labels import read_labels
 from service.storage.database.translate import translate_errors
-from service.storage.tables.baselines import BASELINE_CURRENT, BASELINE_RUNS, PARTITION_PREFIX
+from service.storage.tables.core import BASELINE_CURRENT, BASELINE_RUNS, PARTITION_PREFIX
 
 RUNS_KEPT: Final = 3  # to roll back to
 STATEMENT_TIMEOUT: Final = "30min"  # ten million series take a quarter of an hour

@@ -15,7 +15,7 @@ from rules.baseline.civil import SLOTS_PER_DAY, SLOTS_PER_WEEK
 from service.storage.database.translate import translate_errors
 from service.storage.findings.findings import ESCAPE, like_of, storable_text
 from service.storage.formats.values import read
-from service.storage.tables.baselines import BASELINE_CURRENT, BASELINE_RUNS, BASELINES
+from service.storage.tables.core import BASELINE_CURRENT, BASELINE_RUNS, BASELINES
 
 BANDS: Final = ("mid", "upper", "lower")
 MINUTES_PER_SLOT: Final = 24 * 60 // SLOTS_PER_DAY

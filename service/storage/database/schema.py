@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Engine, text
 from rules.errors import StoreError
 from service.storage.database.translate import translate_errors
 from service.storage.tables.alerting import EVERY_TABLE
-from service.storage.tables.baselines import PARTITION_PREFIX
+from service.storage.tables.core import PARTITION_PREFIX
 
 SCRIPTS: Final = Path(__file__).parents[3] / "migrations"
 ADVISORY_LOCK: Final = 0x7469_6465  # "tide": one migration at a time in one database

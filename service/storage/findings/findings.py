@@ -14,7 +14,7 @@ from functools import lru_cache
 from json import JSONEncoder
 from typing import Final
 
-from sqlalchemy import Connection, Engine, RowMapping, select, text
+from sqlalchemy import Connection, Engine, select, text
 
 from rules.evidence import Evidence, EvidenceValue, Scalar
 from rules.judgement import Finding
@@ -23,7 +23,7 @@ from rules.verdict import Kind, Severity, Verdict
 from service.storage.database.bulk import json_value, lines_of, plain, rows_from
 from service.storage.database.translate import translate_errors
 from service.storage.formats.values import read
-from service.storage.tables.core import FINDING, TRANSITION
+from service.storage.tables.core import FINDING
 
 _REMEMBERED: Final = 32_768
 _SORTED: Final = JSONEncoder(sort_keys=True)
@@ -122,31 +122,14 @@ class StoredTransition:
 
 def load_open(engine: Engine, cluster: int) -> dict[Identity, OpenFinding]:
     """Return a cluster's open findings by identity, as the lifecycle needs them."""
-    open_findings = (
-        read(OpenFinding, {**row, "identity": (row["rule_id"], sorted(row["labels"].items()))})
-        for row in _rows_of(engine, cluster, only_open=True)
-    )
-    return {finding.identity: finding for finding in open_findings}
-
-
-def list_findings(engine: Engine, cluster: int, *, only_open: bool) -> list[StoredFinding]:
-    """Return a cluster's findings in the order of their row ids."""
-    return [read(StoredFinding, row) for row in _rows_of(engine, cluster, only_open=only_open)]
-
-
-def _rows_of(engine: Engine, cluster: int, *, only_open: bool) -> Sequence[RowMapping]:
-    query = select(FINDING).where(FINDING.c.cluster == cluster).order_by(FINDING.c.id)
-    if only_open:
-        query = query.where(FINDING.c.ended_at.is_(None))
+    query = select(FINDING).where(FINDING.c.cluster == cluster, FINDING.c.ended_at.is_(None))
     with translate_errors("findings cannot be read"), engine.connect() as connection:
-        return connection.execute(query).mappings().all()
-
-
-def list_transitions(engine: Engine, finding: int) -> list[StoredTransition]:
-    """Return the transitions of a finding, oldest first."""
-    query = select(TRANSITION).where(TRANSITION.c.finding == finding).order_by(TRANSITION.c.id)
-    with translate_errors("transitions cannot be read"), engine.connect() as connection:
-        return [read(StoredTransition, row) for row in connection.execute(query).mappings()]
+        rows = connection.execute(query.order_by(FINDING.c.id)).mappings()
+        open_findings = [
+            read(OpenFinding, {**row, "identity": (row["rule_id"], sorted(row["labels"].items()))})
+            for row in rows
+        ]
+    return {finding.identity: finding for finding in open_findings}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,24 +160,6 @@ def save(connection: Connection, cluster: int, rows: FindingRows, at: datetime) 
     ):
         if lines:
             connection.execute(statement, {"cluster": cluster, "at": at, "rows": lines})
-
-
-def close_finding(engine: Engine, finding: int, at: datetime) -> bool:
-    """Close a finding on request; return False if it is not open.
-
-    The caller has to drop it from the open findings in memory too; until then only a breach opens it
-    again.
-    """
-    closed = text("""
-        WITH closed AS (
-            UPDATE finding AS f SET ended_at = :at, end_reason = :why FROM finding AS old
-            WHERE f.id = :id AND old.id = f.id AND f.ended_at IS NULL
-            RETURNING f.id, old.verdict, f.evidence)
-        INSERT INTO transition (finding, at, from_verdict, to_verdict, reason, evidence)
-        SELECT id, :at, verdict, NULL, :why, evidence FROM closed""")
-    with translate_errors(f"finding {finding} cannot be closed"), engine.begin() as connection:
-        parameters = {"id": finding, "at": at, "why": EndReason.CLOSED.value}
-        return connection.execute(closed, parameters).rowcount == 1
 
 
 def _row(change: Change) -> Sequence[str | None]:

@@ -17,21 +17,27 @@ from typing import Final
 import numpy as np
 
 from rules.errors import StoreError
+from rules.facts.column import Column
 from rules.facts.commit_memory import CommitMemory
 from rules.facts.episodes import SequenceMemory
 from rules.facts.group_memory import GroupMemory
 from rules.facts.identity import TopicId
+from rules.facts.last_observation import LastObservations
 from rules.facts.leaderships import Leaderships
 from rules.facts.loss_memory import LossMemory
 from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory
+from rules.facts.observation_context import ObservationContext
 from rules.facts.partitions import PartitionIndex, Partitions
 from rules.facts.transaction_memory import OutcomeCounts, TransactionMemory
+from rules.facts.unchanged_since import UnchangedSince
 from service.storage.formats.arrays import (
     Arrays,
+    Bases,
     ints_of,
     put_columns,
     put_unchanged,
+    read_column,
     read_columns,
     read_text,
     read_unchanged,
@@ -39,7 +45,6 @@ from service.storage.formats.arrays import (
 )
 from service.storage.formats.former_names import present_names
 from service.storage.formats.loss import losses_of, plain_elections, plain_losses, with_elections
-from service.storage.formats.observations import put_observations, read_observations
 from service.storage.formats.sequence import plain_sequences, sequences_of
 from service.storage.formats.values import plain, read
 
@@ -49,6 +54,8 @@ FORMAT: Final = 4
 READABLE: Final = (1, 2, 3, 4)
 PRESENT_NAMES: Final = 4
 COMPRESSION: Final = 1  # zlib's fastest: 6 takes three times as long for a tenth less
+OBSERVATION: Final = "observation"
+CONTEXT: Final = "observation.context"  # absent in older checkpoints
 # Absent in older checkpoints.
 UNCLEAN: Final = "unclean_election_enabled"
 EXPIRED: Final = "expired_below"
@@ -155,7 +162,7 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
     into["cluster"] = text_of([memory.cluster_id, len(places), numbers])
     for number, partitions in enumerate(places):
         _put_partitions(into, f"partitions{number}", partitions)
-    put_observations(into, memory.observations)
+    _put_observations(into, memory.observations)
     put_unchanged(into, "high_watermark", memory.high_watermark)
     base = memory.high_watermark.values
     put_unchanged(into, "last_stable_offset", memory.last_stable_offset, base)
@@ -179,7 +186,7 @@ def _memory(arrays: Arrays) -> Memory:
     return Memory(
         cluster_id=str(cluster_id),
         partitions=own,
-        observations=read_observations(arrays, of_observations, stood),
+        observations=_observations(arrays, of_observations, stood),
         high_watermark=high_watermark,
         last_stable_offset=read_unchanged(
             arrays, "last_stable_offset", len(own), high_watermark.values
@@ -222,6 +229,43 @@ def _aborting(memory: TransactionMemory) -> dict[str, tuple[OutcomeCounts, ...]]
     }
     most = sorted((name for name in aborted if aborted[name]), key=lambda name: -aborted[name])
     return {name: memory.outcomes[name] for name in most[:OUTCOMES_KEPT]}
+
+
+def _put_observations(into: Arrays, observations: LastObservations) -> None:
+    """Add the last observations and their context."""
+    base, context = observations.high_watermark, observations.context
+    put_columns(into, OBSERVATION, observations, _bases(base))
+    put_unchanged(into, CONTEXT, context.high_watermark, base)
+    put_columns(into, CONTEXT, context, {"isr_reported_us": observations.observed_at_us})
+
+
+def _observations(
+    arrays: Arrays, partitions: Partitions, stood: UnchangedSince
+) -> LastObservations:
+    """Read the last observations; older checkpoints have no context, which `stood` replaces."""
+    rows = len(partitions)
+    base = read_column(arrays, f"{OBSERVATION}.high_watermark", rows)
+    columns = read_columns(
+        arrays,
+        OBSERVATION,
+        LastObservations,
+        rows,
+        bases=_bases(base),
+        optional=("leader", "log_start_offset"),
+    )
+    context = ObservationContext.of(partitions, stood, Column.absent(rows))
+    if f"{CONTEXT}.replicas" in arrays:
+        bases = {"isr_reported_us": columns["observed_at_us"]}
+        context = ObservationContext(
+            high_watermark=read_unchanged(arrays, CONTEXT, rows, base),
+            **read_columns(arrays, CONTEXT, ObservationContext, rows, bases=bases),
+        )
+    return LastObservations(partitions=partitions, context=context, **columns)
+
+
+def _bases(high_watermark: Column) -> Bases:
+    names = ("log_start_offset", "last_stable_offset", "log_end_offset")
+    return dict.fromkeys(names, high_watermark)
 
 
 def _put_commits(into: Arrays, commits: CommitMemory) -> None:

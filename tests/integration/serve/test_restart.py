@@ -11,11 +11,11 @@ from rules.verdict import Verdict
 from service.runtime.clock import wait_until
 from service.sandbox.cluster.cluster import Sandbox
 from service.storage.database.engine import open_database
-from service.storage.findings import findings
 from service.storage.findings.findings import StoredFinding, StoredTransition
 from tests.integration.serve.conftest import Serve
 from tests.integration.serve.kafka import Kafka
 from tests.integration.serve.served import Document, Served
+from tests.integration.storage.given import list_findings, list_transitions
 
 pytestmark = pytest.mark.integration
 
@@ -67,8 +67,8 @@ def stored_history(served: Served) -> History:
     """Return the transitions of every row, by rule and group, read beside whatever runs."""
     database = open_database(None, served.start.directory, attach=True)
     try:
-        rows = findings.list_findings(database.engine, 1, only_open=False)
-        told = {row.id: findings.list_transitions(database.engine, row.id) for row in rows}
+        rows = list_findings(database.engine, 1, only_open=False)
+        told = {row.id: list_transitions(database.engine, row.id) for row in rows}
     finally:
         database.close()
     assert len({row.identity for row in rows}) == len(rows), "a finding has one row"

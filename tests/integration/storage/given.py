@@ -7,18 +7,30 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 import numpy as np
-from sqlalchemy import Engine
+from sqlalchemy import Engine, select
 
 from rules.completeness import Completeness
 from rules.evidence import Scalar
 from rules.facts.column import Column
 from rules.judgement import Judgement, NamedSubjects, Reason
-from rules.open_findings import Change, Identity, OpenFinding, apply_changes, next_changes
+from rules.open_findings import (
+    Change,
+    EndReason,
+    Identity,
+    OpenFinding,
+    Step,
+    apply_changes,
+    next_changes,
+)
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
+from service.storage.findings import findings
+from service.storage.findings.findings import StoredFinding, StoredTransition
 from service.storage.formats.checkpoint import Checkpoint
+from service.storage.formats.values import read
 from service.storage.rounds import clusters
 from service.storage.rounds.clusters import ClusterKey, RoundId
 from service.storage.rounds.rounds import Round
+from service.storage.tables.core import FINDING, TRANSITION
 from tests.factories import CLUSTER_ID, NOON, snapshot
 
 WRITER = UUID(int=7)
@@ -97,3 +109,32 @@ def made_round(
         changes=changes,
         checkpoint=Checkpoint(unknown_since={"some_rule": number}),
     )
+
+
+def list_findings(engine: Engine, cluster: int, *, only_open: bool) -> list[StoredFinding]:
+    """Return a cluster's findings in the order of their row ids."""
+    query = select(FINDING).where(FINDING.c.cluster == cluster).order_by(FINDING.c.id)
+    if only_open:
+        query = query.where(FINDING.c.ended_at.is_(None))
+    with engine.connect() as connection:
+        return [read(StoredFinding, row) for row in connection.execute(query).mappings()]
+
+
+def list_transitions(engine: Engine, finding: int) -> list[StoredTransition]:
+    """Return the transitions of a finding, oldest first."""
+    query = select(TRANSITION).where(TRANSITION.c.finding == finding).order_by(TRANSITION.c.id)
+    with engine.connect() as connection:
+        return [read(StoredTransition, row) for row in connection.execute(query).mappings()]
+
+
+def close_finding(engine: Engine, cluster: int, finding: StoredFinding, at: datetime) -> None:
+    """Close a finding as a round does on request."""
+    closed = Change(
+        step=Step.ENDED,
+        identity=finding.identity,
+        before=finding.verdict,
+        after=None,
+        end_reason=EndReason.CLOSED,
+    )
+    with engine.begin() as connection:
+        findings.save(connection, cluster, findings.rows_of([closed]), at)

@@ -23,7 +23,7 @@ from service.storage.rounds.rounds import Round
 from service.storage.rounds.store import PostgresStore
 from tests.database_files import give_files
 from tests.factories import CLUSTER_ID
-from tests.integration.storage.given import WRITER, Story
+from tests.integration.storage.given import WRITER, Story, list_findings, list_transitions
 
 pytestmark = pytest.mark.integration
 
@@ -110,8 +110,8 @@ def test_transitions_of_an_outage_arrive_in_order(
     keep(round_writer, [story.round({"a": said}) for said in (BREACH, BREACH, OK, BREACH, BREACH)])
     elsewhere.resume()
     round_writer.flush(at_once=True)
-    (found,) = findings.list_findings(client.engine, 1, only_open=False)
-    steps = findings.list_transitions(client.engine, found.id)
+    (found,) = list_findings(client.engine, 1, only_open=False)
+    steps = list_transitions(client.engine, found.id)
     assert [step.to_verdict for step in steps] == [BREACH, OK, BREACH]
     assert [step.at for step in steps] == sorted(step.at for step in steps)
     assert findings.load_open(client.engine, 1) == story.open
@@ -195,8 +195,8 @@ def test_a_server_that_unchanged_still_holds_up_no_round(
 
     assert clock.wait_until(all_stored, timeout_seconds=60)
     assert findings.load_open(client.engine, 1) == story.open
-    (found,) = findings.list_findings(client.engine, 1, only_open=False)
-    steps = findings.list_transitions(client.engine, found.id)
+    (found,) = list_findings(client.engine, 1, only_open=False)
+    steps = list_transitions(client.engine, found.id)
     assert [step.to_verdict for step in steps] == [BREACH, OK, BREACH, OK], "each once"
 
 

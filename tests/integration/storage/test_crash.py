@@ -13,9 +13,9 @@ from sqlalchemy import text
 
 from rules.errors import StoreError
 from service.storage.database.engine import Database, open_database
-from service.storage.findings import findings
 from service.storage.rounds import clusters
 from tests.database_files import give_files
+from tests.integration.storage.given import list_findings
 
 pytestmark = pytest.mark.integration
 ROOT = Path(__file__).parents[3]
@@ -40,7 +40,7 @@ def check_last_round(database: Database, told: int) -> None:
     assert checkpoint is not None
     number = checkpoint.unknown_since["some_rule"]
     assert number in (told, told + 1), "one more may have been committed and not told"
-    stored = findings.list_findings(database.engine, 1, only_open=True)
+    stored = list_findings(database.engine, 1, only_open=True)
     assert [one.labels["topic"] for one in stored] == [f"topic-{n + 1}" for n in range(number)]
     with database.engine.connect() as connection:
         doubled = connection.execute(text("SELECT count(*) FROM transition")).scalar_one()

@@ -21,7 +21,7 @@ from rules.errors import StoreError
 from service.storage.baselines.current import roll_back
 from service.storage.baselines.publishing import Published, Publishing, publish
 from service.storage.baselines.run_files import RunPlace
-from service.storage.tables.baselines import PARTITION_PREFIX
+from service.storage.tables.core import PARTITION_PREFIX
 from tests.baseline_run_files import BUCKETS, DAY, Usual, write_run, write_series
 from tests.factories import at
 

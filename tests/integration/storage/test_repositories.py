@@ -20,7 +20,13 @@ from service.storage.rounds.rounds import store_rounds
 from service.storage.tokens import tokens
 from service.storage.tokens.tokens import Scope
 from tests.factories import CLUSTER_ID, NOON, at, snapshot
-from tests.integration.storage.given import Story, made_round
+from tests.integration.storage.given import (
+    Story,
+    close_finding,
+    list_findings,
+    list_transitions,
+    made_round,
+)
 
 pytestmark = pytest.mark.integration
 
@@ -32,7 +38,7 @@ def story(engine: Engine, name: str = "default") -> Story:
 
 
 def told(engine: Engine, finding: int) -> list[tuple[Verdict | None, Verdict | None, str]]:
-    steps = findings.list_transitions(engine, finding)
+    steps = list_transitions(engine, finding)
     return [(step.from_verdict, step.to_verdict, step.reason) for step in steps]
 
 
@@ -45,7 +51,7 @@ def test_a_cluster_is_its_name_and_its_id(database: Engine) -> None:
 def test_a_breach_is_stored_with_all_that_was_said(database: Engine) -> None:
     rounds = story(database)
     store_rounds(database, [rounds.round({"orders": BREACH, "paid": OK, "dark": UNKNOWN})])
-    (stored,) = findings.list_findings(database, rounds.cluster, only_open=True)
+    (stored,) = list_findings(database, rounds.cluster, only_open=True)
     assert stored.rule_id == "some_rule"
     assert stored.labels == {"cluster": "default", "topic": "orders"}
     assert (stored.verdict, stored.reason) == (BREACH, "said")
@@ -91,14 +97,14 @@ def test_events_are_kept_like_the_lifecycle_says(database: Engine) -> None:
         assert findings.load_open(database, rounds.cluster) == rounds.open
     last = rounds.round({"a": OK}, kind=Kind.EVENT, at=NOON + timedelta(hours=26))
     store_rounds(database, [last])
-    (stored,) = findings.list_findings(database, rounds.cluster, only_open=False)
+    (stored,) = list_findings(database, rounds.cluster, only_open=False)
     assert stored.end_reason is EndReason.EXPIRED
     assert told(database, stored.id) == [
         (None, BREACH, "said"),
         (BREACH, BREACH, "said"),
         (BREACH, None, "expired"),
     ]
-    steps = findings.list_transitions(database, stored.id)
+    steps = list_transitions(database, stored.id)
     assert [step.evidence["lag"] for step in steps[:2]] == [1, 3], "each with its own"
 
 
@@ -106,7 +112,7 @@ def test_every_change_of_the_verdict_is_a_transition_and_nothing_else(database: 
     rounds = story(database)
     for verdict in (BREACH, BREACH, UNKNOWN, UNKNOWN, BREACH, OK, OK, BREACH):
         store_rounds(database, [rounds.round({"a": verdict})])
-    (stored,) = findings.list_findings(database, rounds.cluster, only_open=False)
+    (stored,) = list_findings(database, rounds.cluster, only_open=False)
     assert told(database, stored.id) == [
         (None, BREACH, "said"),
         (BREACH, UNKNOWN, "said"),
@@ -122,7 +128,7 @@ def test_a_subject_that_is_gone_says_so(database: Engine) -> None:
     rounds = story(database)
     for verdicts in ({"a": BREACH}, {}, {}):
         store_rounds(database, [rounds.round(verdicts)])
-    (stored,) = findings.list_findings(database, rounds.cluster, only_open=False)
+    (stored,) = list_findings(database, rounds.cluster, only_open=False)
     assert (stored.end_reason, stored.ended_at) == (EndReason.SUBJECT_GONE, at(45))
     assert told(database, stored.id)[-1] == (BREACH, None, "subject_gone")
 
@@ -130,11 +136,13 @@ def test_a_subject_that_is_gone_says_so(database: Engine) -> None:
 def test_a_person_closes_a_finding_once(database: Engine) -> None:
     rounds = story(database)
     store_rounds(database, [rounds.round({"a": BREACH}, kind=Kind.EVENT)])
-    (stored,) = findings.list_findings(database, rounds.cluster, only_open=True)
-    assert findings.close_finding(database, stored.id, at(100))
-    assert not findings.close_finding(database, stored.id, at(101))
+    (stored,) = list_findings(database, rounds.cluster, only_open=True)
+    close_finding(database, rounds.cluster, stored, at(100))
+    close_finding(database, rounds.cluster, stored, at(101))
     assert findings.load_open(database, rounds.cluster) == {}
-    assert told(database, stored.id)[-1] == (BREACH, None, "closed")
+    assert told(database, stored.id) == [(None, BREACH, "said"), (BREACH, None, "closed")]
+    (closed,) = list_findings(database, rounds.cluster, only_open=False)
+    assert closed.ended_at == at(100)
 
 
 @pytest.mark.parametrize("verdict", [OK, UNKNOWN])
@@ -143,10 +151,10 @@ def test_what_a_person_closed_stays_closed_without_a_breach(
 ) -> None:
     rounds = story(database)
     store_rounds(database, [rounds.round({"a": BREACH})])
-    (stored,) = findings.list_findings(database, rounds.cluster, only_open=True)
-    assert findings.close_finding(database, stored.id, at(20))
+    (stored,) = list_findings(database, rounds.cluster, only_open=True)
+    close_finding(database, rounds.cluster, stored, at(20))
     store_rounds(database, [rounds.round({"a": verdict})])
-    (after,) = findings.list_findings(database, rounds.cluster, only_open=False)
+    (after,) = list_findings(database, rounds.cluster, only_open=False)
     assert (after.end_reason, after.ended_at) == (EndReason.CLOSED, at(20))
     assert told(database, stored.id) == [(None, BREACH, "said"), (BREACH, None, "closed")]
 
@@ -158,7 +166,7 @@ def test_a_round_that_is_stored_again_changes_nothing(database: Engine) -> None:
     store_rounds(database, both)
     third = rounds.round({"a": BREACH})
     store_rounds(database, [*both, third])
-    (stored,) = findings.list_findings(database, rounds.cluster, only_open=False)
+    (stored,) = list_findings(database, rounds.cluster, only_open=False)
     assert len(told(database, stored.id)) == 3
 
 
@@ -182,7 +190,7 @@ def test_a_round_is_stored_whole_or_not_at_all(database: Engine) -> None:
     with pytest.raises(StoreError, match="the round cannot be stored") as caught:
         store_rounds(database, [rounds.round({"a": OK, "b": BREACH})])
     assert not caught.value.retryable
-    (stored,) = findings.list_findings(database, rounds.cluster, only_open=False)
+    (stored,) = list_findings(database, rounds.cluster, only_open=False)
     assert (stored.verdict, len(told(database, stored.id))) == (BREACH, 1)
 
 
@@ -199,8 +207,7 @@ def test_names_of_any_form_are_stored(database: Engine) -> None:
     names = ["quote'\"\\", "snow ☃", "percent %s :at", "x" * 20_000, "nul\0"]
     store_rounds(database, [rounds.round(dict.fromkeys(names, BREACH))])
     found = {
-        stored.labels["topic"]
-        for stored in findings.list_findings(database, rounds.cluster, only_open=True)
+        stored.labels["topic"] for stored in list_findings(database, rounds.cluster, only_open=True)
     }
     assert found == {*names[:-1], "nul␀"}
 

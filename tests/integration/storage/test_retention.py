@@ -13,13 +13,12 @@ from sqlalchemy import Engine, event, text
 from rules.errors import StoreError
 from rules.verdict import Verdict
 from service.runtime.clock import wait_until
-from service.storage.findings.findings import list_findings, list_transitions
 from service.storage.jobs import retention
 from service.storage.jobs.retention import Kind, remove
 from service.storage.rounds.inbox import StoredInbox
 from service.storage.rounds.rounds import store_rounds
 from tests.factories import NOON
-from tests.integration.storage.given import Story
+from tests.integration.storage.given import Story, list_findings, list_transitions
 from tests.integration.storage.given_lines import add, delivery, offsets, read
 
 pytestmark = pytest.mark.integration

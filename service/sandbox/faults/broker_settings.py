@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from collectors.wire import codec
 from collectors.wire.api import DESCRIBE_CONFIGS
 from rules.errors import SandboxError
 from rules.facts.identity import BrokerId
@@ -42,16 +41,20 @@ def _restore(run: FaultRun, broker: BrokerId, name: str, value: str | None) -> N
 
 def _own_setting(cluster: RawCluster, broker: BrokerId, name: str) -> str | None:
     """Return what is set for this broker alone, at run time; None where nothing is."""
-
-    def build(version: int) -> Any:
-        resource = codec.message(DESCRIBE_CONFIGS, version, "DescribeConfigsResource")(
-            resource_type=OF_BROKER, resource_name=str(broker), configuration_keys=(name,)
-        )
-        return codec.message(DESCRIBE_CONFIGS, version, "DescribeConfigsRequest")(
-            resources=(resource,), include_synonyms=False, include_documentation=False
-        )
-
-    result = cluster.ask(broker, DESCRIBE_CONFIGS, build).results[0]
+    answer = cluster.ask(
+        broker,
+        DESCRIBE_CONFIGS,
+        resources=[
+            {
+                "resource_type": OF_BROKER,
+                "resource_name": str(broker),
+                "configuration_keys": (name,),
+            }
+        ],
+        include_synonyms=False,
+        include_documentation=False,
+    )
+    result = answer.results[0]
     require(f"settings of broker {broker}", result.error_code)
     own = [entry.value for entry in result.configs if int(entry.config_source) == SET_FOR_ONE]
     return own[0] if own else None

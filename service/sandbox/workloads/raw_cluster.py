@@ -6,17 +6,23 @@ fault is made completely or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar, get_args, get_type_hints
 
 from collectors.security import Security
 from collectors.session import Ask, Limits, Session, address_of
 from collectors.state_topic import partition_of
 from collectors.translate import present, topic_id_of
 from collectors.wire import codec
-from collectors.wire.api import DESCRIBE_PRODUCERS, METADATA, READ_COMMITTED, READ_UNCOMMITTED, Api
+from collectors.wire.api import (
+    CONSUMER,
+    DESCRIBE_PRODUCERS,
+    METADATA,
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
+    Api,
+)
 from collectors.wire.failure import Failure
 from collectors.wire.pool import Pool
 from rules.errors import SandboxError
@@ -110,8 +116,8 @@ class RawCluster:
         self._brokers = {node.id: _broker(node.id, node.address) for node in sandbox.state.brokers}
         self._pool = Pool(Security())
 
-    def ask(self, broker_id: int, api: Api, build: Callable[[int], Any]) -> Any:
-        """Send one request, whose entity `build` makes for a version; return the answer's entity.
+    def ask(self, broker_id: int, api: Api, **fields: Any) -> Any:
+        """Send one request with these fields, see `entity_of`; return the answer's entity.
 
         Raises:
             SandboxError: no answer, or none that can be read.
@@ -120,8 +126,13 @@ class RawCluster:
         self._pool.connect([address_of(broker)], timeout_seconds=ANSWER_SECONDS)
         limits = Limits(request_seconds=ANSWER_SECONDS, round_seconds=ANSWER_SECONDS)
         session = Session(self._pool, limits=limits, brokers=(broker,))
-        request = Ask(broker, api, lambda version: codec.encode(build(version)))
-        answer = session.exchange([request])[0].read()
+
+        def encode(version: int) -> bytes:
+            return codec.encode(
+                entity_of(codec.message(api, version, f"{api.name}Request"), fields)
+            )
+
+        answer = session.exchange([Ask(broker, api, encode)])[0].read()
         if isinstance(answer, Failure):
             raise SandboxError(f"{api.name}: {answer.why}")
         return answer
@@ -172,14 +183,38 @@ class RawCluster:
     def ends(self, where: TopicPartition) -> Ends:
         """Ask the leader for the last stable offset and the high watermark."""
         return Ends(
-            last_stable_offset=self._end(where, READ_COMMITTED),
-            high_watermark=self._end(where, READ_UNCOMMITTED),
+            last_stable_offset=self.offset(where, isolation_level=READ_COMMITTED),
+            high_watermark=self.offset(where),
         )
+
+    def offset(
+        self,
+        where: TopicPartition,
+        broker_id: BrokerId | None = None,
+        *,
+        timestamp: int = LATEST,
+        replica_id: int = CONSUMER,
+        isolation_level: int = READ_UNCOMMITTED,
+    ) -> int:
+        """Ask one broker, the leader unless another is named, for one offset (ListOffsets)."""
+        target = self.placed(where).leader if broker_id is None else broker_id
+        answer = self.ask(
+            target,
+            LIST_OFFSETS,
+            replica_id=replica_id,
+            isolation_level=isolation_level,
+            topics=one_partition(where, timestamp=timestamp),
+        )
+        result = answer.topics[0].partitions[0]
+        require(f"offsets of {where} on broker {target}", result.error_code)
+        if result.offset < 0:
+            raise RejectedError(f"offsets of {where} on broker {target}", "UNKNOWN_OFFSET")
+        return int(result.offset)
 
     def producers(self, where: TopicPartition) -> list[ProducerOn]:
         """Ask the leader for the producers that it remembers on a partition."""
-        request = _one_partition(DESCRIBE_PRODUCERS, "TopicRequest", where)
-        answer = self.ask(self.placed(where).leader, DESCRIBE_PRODUCERS, request)
+        topic = {"name": where.topic, "partition_indexes": (where.partition,)}
+        answer = self.ask(self.placed(where).leader, DESCRIBE_PRODUCERS, topics=[topic])
         result = answer.topics[0].partitions[0]
         require(f"producers of {where}", result.error_code)
         return [_producer_on(producer) for producer in result.active_producers]
@@ -188,15 +223,13 @@ class RawCluster:
     def coordinator(self, key: str, kind: int = OF_TRANSACTION) -> BrokerId:
         """Return the coordinator of a transactional id or a group, once there is one."""
 
-        def build(version: int) -> Any:
-            return codec.message(FIND_COORDINATOR, version, "FindCoordinatorRequest")(
-                key_type=kind, coordinator_keys=(key,)
-            )
-
         def observe() -> BrokerId:
-            answer = self.ask(self.any_running(), FIND_COORDINATOR, build).coordinators[0]
-            require(f"coordinator of {key}", answer.error_code)
-            return BrokerId(int(answer.node_id))
+            answer = self.ask(
+                self.any_running(), FIND_COORDINATOR, key_type=kind, coordinator_keys=(key,)
+            )
+            coordinator = answer.coordinators[0]
+            require(f"coordinator of {key}", coordinator.error_code)
+            return BrokerId(int(coordinator.node_id))
 
         return patiently(observe)
 
@@ -211,13 +244,12 @@ class RawCluster:
 
     def listed(self, transactional_id: str) -> Listed | None:
         """Return how the coordinator lists a transactional id; None when it does not."""
-
-        def build(version: int) -> Any:
-            return codec.message(LIST_TRANSACTIONS, version, "ListTransactionsRequest")(
-                state_filters=(), producer_id_filters=()
-            )
-
-        answer = self.ask(self.coordinator(transactional_id), LIST_TRANSACTIONS, build)
+        answer = self.ask(
+            self.coordinator(transactional_id),
+            LIST_TRANSACTIONS,
+            state_filters=(),
+            producer_id_filters=(),
+        )
         require("transactions", answer.error_code)
         for transaction in answer.transaction_states:
             if transaction.transactional_id == transactional_id:
@@ -232,23 +264,16 @@ class RawCluster:
         `leader_epoch` is that of the last record read, which clients commit along.
         """
         epoch = {} if leader_epoch is None else {"committed_leader_epoch": leader_epoch}
-
-        def build(version: int) -> Any:
-            partition = codec.message(OFFSET_COMMIT, version, "OffsetCommitRequestPartition")(
-                partition_index=where.partition,
-                committed_offset=offset,
-                committed_metadata="",
-                **epoch,
-            )
-            topic = codec.message(OFFSET_COMMIT, version, "OffsetCommitRequestTopic")(
-                name=where.topic, partitions=(partition,)
-            )
-            return codec.message(OFFSET_COMMIT, version, "OffsetCommitRequest")(
-                group_id=group, member_id="", topics=(topic,)
-            )
+        topics = one_partition(where, committed_offset=offset, committed_metadata="", **epoch)
 
         def act() -> None:
-            answer = self.ask(self.coordinator(group, OF_GROUP), OFFSET_COMMIT, build)
+            answer = self.ask(
+                self.coordinator(group, OF_GROUP),
+                OFFSET_COMMIT,
+                group_id=group,
+                member_id="",
+                topics=topics,
+            )
             require(f"commit of {group}", answer.topics[0].partitions[0].error_code)
 
         patiently(act)
@@ -260,43 +285,44 @@ class RawCluster:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def _topics(self, name: str | None, broker: BrokerId | None) -> Any:
         """Ask for one topic, or for all of them."""
+        answer = self.ask(
+            self.any_running() if broker is None else broker,
+            METADATA,
+            topics=None if name is None else [{"topic_id": None, "name": name}],
+            allow_auto_topic_creation=False,
+            include_topic_authorized_operations=False,
+        )
+        return answer.topics
 
-        def build(version: int) -> Any:
-            topic = codec.message(METADATA, version, "MetadataRequestTopic")
-            return codec.message(METADATA, version, "MetadataRequest")(
-                topics=None if name is None else (topic(topic_id=None, name=name),),
-                allow_auto_topic_creation=False,
-                include_topic_authorized_operations=False,
-            )
 
-        target = self.any_running() if broker is None else broker
-        return self.ask(target, METADATA, build).topics
+def entity_of(message: Any, fields: Mapping[str, Any]) -> Any:
+    """Return a message with these fields; where it has a list of parts, those are mappings too."""
+    hints = get_type_hints(message)
+    return message(
+        **{
+            name: tuple(entity_of(_part_of(hints[name]), part) for part in value)
+            if isinstance(value, list)
+            else value
+            for name, value in fields.items()
+        }
+    )
 
-    def _end(self, where: TopicPartition, isolation_level: int) -> int:
-        def build(version: int) -> Any:
-            parts = {"partition_index": where.partition, "timestamp": LATEST}
-            partition = codec.message(LIST_OFFSETS, version, "ListOffsetsPartition")(**parts)
-            topic = codec.message(LIST_OFFSETS, version, "ListOffsetsTopic")(
-                name=where.topic, partitions=(partition,)
-            )
-            return codec.message(LIST_OFFSETS, version, "ListOffsetsRequest")(
-                replica_id=-1, isolation_level=isolation_level, topics=(topic,)
-            )
 
-        answer = self.ask(self.placed(where).leader, LIST_OFFSETS, build)
-        result = answer.topics[0].partitions[0]
-        require(f"offsets of {where}", result.error_code)
-        return int(result.offset)
+def one_partition(where: TopicPartition, **fields: Any) -> list[dict[str, Any]]:
+    """Return the `topics` of a request about one partition, with these fields of it."""
+    partition = {"partition_index": where.partition, **fields}
+    return [{"name": where.topic, "partitions": [partition]}]
+
+
+def _part_of(hint: Any) -> Any:
+    """Return the class of the parts in a list: X of `tuple[X, ...]`, which may be optional."""
+    first = get_args(hint)[0]
+    return _part_of(first) if get_args(first) else first
 
 
 def require(what: str, code: Any) -> None:
@@ -327,16 +353,6 @@ def patiently(act: Callable[[], T], *, seconds: float = SETTLE_SECONDS) -> T:
 def _broker(number: int, address: str) -> Broker:
     host, _, port = address.rpartition(":")
     return Broker(broker_id=BrokerId(number), host=host, port=int(port))
-
-
-def _one_partition(api: Api, part: str, where: TopicPartition) -> Callable[[int], Any]:
-    def build(version: int) -> Any:
-        topic = codec.message(api, version, part)(
-            name=where.topic, partition_indexes=(where.partition,)
-        )
-        return codec.message(api, version, f"{api.name}Request")(topics=(topic,))
-
-    return build
 
 
 def _partitions(topic: Any) -> list[Placed]:

@@ -7,18 +7,22 @@ before transactions v2 do (KIP-890), librdkafka among them, or as Java clients s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any, Final
 
-from collectors.wire import codec
 from collectors.wire.api import Api
 from rules.facts.identity import TopicPartition
-from service.runtime.clock import utc_now
 from service.sandbox.workloads.producer import value_of
-from service.sandbox.workloads.raw_cluster import OF_GROUP, RawCluster, patiently, require
+from service.sandbox.workloads.raw_cluster import (
+    OF_GROUP,
+    RawCluster,
+    one_partition,
+    patiently,
+    require,
+)
 from service.sandbox.workloads.record_batch import Batch
 
 PRODUCE: Final = Api(key=0, name="Produce", oldest=9, newest=11, since="2.8")
@@ -74,20 +78,16 @@ class RawProducer:
         """
         if self.protocol is Protocol.V2:
             return
+        topic = {"name": where.topic, "partitions": (where.partition,)}
 
-        def build(version: int) -> Any:
-            topic = codec.message(ADD_PARTITIONS, version, "AddPartitionsToTxnTopic")(
-                name=where.topic, partitions=(where.partition,)
-            )
-            return codec.message(ADD_PARTITIONS, version, "AddPartitionsToTxnRequest")(
+        def act() -> None:
+            answer = self._ask_coordinator(
+                ADD_PARTITIONS,
                 v3_and_below_transactional_id=self.transactional_id,
                 v3_and_below_producer_id=self.producer_id,
                 v3_and_below_producer_epoch=self.producer_epoch,
-                v3_and_below_topics=(topic,),
+                v3_and_below_topics=[topic],
             )
-
-        def act() -> None:
-            answer = self._ask_coordinator(ADD_PARTITIONS, build)
             result = answer.results_by_topic_v3_and_below[0].results_by_partition[0]
             require(f"add {where} to {self.transactional_id}", result.partition_error_code)
 
@@ -100,39 +100,32 @@ class RawProducer:
         """
         sequence = self._sequences.get(where, 0)
         batch = Batch(
-            values=[value_of(sequence + number, VALUE_BYTES) for number in range(count)],
+            values=numbered(range(sequence, sequence + count)),
             producer_id=self.producer_id,
             producer_epoch=self.producer_epoch,
             base_sequence=sequence,
-            timestamp_ms=_now_ms(),
             is_transactional=True,
-        ).encode()
+        )
         api = PRODUCE_V2 if self.protocol is Protocol.V2 else PRODUCE
-        offset = _append(self.cluster, where, batch, self.transactional_id, api=api)
+        transactional_id = self.transactional_id
+        offset = append(self.cluster, where, batch, transactional_id=transactional_id, api=api)
         self._sequences[where] = sequence + count
         return offset
 
     def commit_offsets(self, group: str, where: TopicPartition, offset: int) -> None:
         """Append a group's position to `__consumer_offsets`, as part of the transaction."""
+        topics = one_partition(where, committed_offset=offset, committed_metadata=None)
 
-        def build(version: int) -> Any:
-            partition = codec.message(COMMIT_OFFSETS, version, "TxnOffsetCommitRequestPartition")(
-                partition_index=where.partition, committed_offset=offset, committed_metadata=None
-            )
-            topic = codec.message(COMMIT_OFFSETS, version, "TxnOffsetCommitRequestTopic")(
-                name=where.topic, partitions=(partition,)
-            )
-            return codec.message(COMMIT_OFFSETS, version, "TxnOffsetCommitRequest")(
+        def act() -> None:
+            answer = self.cluster.ask(
+                self.cluster.coordinator(group, OF_GROUP),
+                COMMIT_OFFSETS,
                 transactional_id=self.transactional_id,
                 group_id=group,
                 producer_id=self.producer_id,
                 producer_epoch=self.producer_epoch,
-                topics=(topic,),
+                topics=topics,
             )
-
-        def act() -> None:
-            coordinator = self.cluster.coordinator(group, OF_GROUP)
-            answer = self.cluster.ask(coordinator, COMMIT_OFFSETS, build)
             require(f"offsets of {group}", answer.topics[0].partitions[0].error_code)
 
         patiently(act)
@@ -144,16 +137,14 @@ class RawProducer:
         """
         api = END_TRANSACTION_V2 if self.protocol is Protocol.V2 else END_TRANSACTION
 
-        def build(version: int) -> Any:
-            return codec.message(api, version, "EndTxnRequest")(
+        def act() -> Any:
+            answer = self._ask_coordinator(
+                api,
                 transactional_id=self.transactional_id,
                 producer_id=self.producer_id,
                 producer_epoch=self.producer_epoch,
                 committed=commit,
             )
-
-        def act() -> Any:
-            answer = self._ask_coordinator(api, build)
             require(f"end of {self.transactional_id}", answer.error_code)
             return answer
 
@@ -162,21 +153,21 @@ class RawProducer:
             self.go_on(int(answer.producer_id), int(answer.producer_epoch))
 
     def _initialise(self, broker_id: int, transactional_id: str | None) -> None:
-        def build(version: int) -> Any:
-            return codec.message(INIT_PRODUCER_ID, version, "InitProducerIdRequest")(
-                transactional_id=transactional_id, transaction_timeout=self.timeout
-            )
-
         def act() -> Any:
-            answer = self.cluster.ask(broker_id, INIT_PRODUCER_ID, build)
+            answer = self.cluster.ask(
+                broker_id,
+                INIT_PRODUCER_ID,
+                transactional_id=transactional_id,
+                transaction_timeout=self.timeout,
+            )
             require(f"producer id of {self.transactional_id}", answer.error_code)
             return answer
 
         answer = patiently(act)
         self.go_on(int(answer.producer_id), int(answer.producer_epoch))
 
-    def _ask_coordinator(self, api: Api, build: Callable[[int], Any]) -> Any:
-        return self.cluster.ask(self.cluster.coordinator(self.transactional_id), api, build)
+    def _ask_coordinator(self, api: Api, **fields: Any) -> Any:
+        return self.cluster.ask(self.cluster.coordinator(self.transactional_id), api, **fields)
 
 
 def append_plain(
@@ -191,45 +182,43 @@ def append_plain(
 
     Their values are numbers from `first` on.
     """
-    batch = Batch(
-        values=[value_of(first + number, VALUE_BYTES) for number in range(count)],
-        timestamp_ms=_now_ms(),
-        is_transactional=False,
-    )
-    return _append(cluster, where, batch.encode(), None, acks=acks)
+    batch = Batch(values=numbered(range(first, first + count)), is_transactional=False)
+    return append(cluster, where, batch, acks=acks)
 
 
-def _now_ms() -> int:
-    return int(utc_now().timestamp() * 1000)
-
-
-def _append(  # noqa: PLR0913 - a request's own fields
+def append(  # noqa: PLR0913 - a request's own fields
     cluster: RawCluster,
     where: TopicPartition,
-    batch: bytes,
-    transactional_id: str | None,
+    batch: Batch,
     *,
+    transactional_id: str | None = None,
     acks: int = ALL_IN_SYNC,
     api: Api = PRODUCE,
 ) -> int:
-    def build(version: int) -> Any:
-        partition = codec.message(api, version, "PartitionProduceData")(
-            index=where.partition, records=batch
-        )
-        topic = codec.message(api, version, "TopicProduceData")(
-            name=where.topic, partition_data=(partition,)
-        )
-        return codec.message(api, version, "ProduceRequest")(
+    """Append a batch; return its base offset.
+
+    Raises:
+        RejectedError: the leader rejected the batch.
+    """
+    partition = {"index": where.partition, "records": batch.encode()}
+    topic = {"name": where.topic, "partition_data": [partition]}
+
+    def act() -> int:
+        answer = cluster.ask(
+            cluster.placed(where).leader,
+            api,
             transactional_id=transactional_id,
             acks=acks,
             timeout=REQUEST_TIMEOUT,
-            topic_data=(topic,),
+            topic_data=[topic],
         )
-
-    def act() -> int:
-        answer = cluster.ask(cluster.placed(where).leader, api, build)
         result = answer.responses[0].partition_responses[0]
         require(f"records on {where}", result.error_code)
         return int(result.base_offset)
 
     return patiently(act)
+
+
+def numbered(numbers: Iterable[int]) -> list[bytes]:
+    """Return the values of records that are known by their numbers."""
+    return [value_of(number, VALUE_BYTES) for number in numbers]

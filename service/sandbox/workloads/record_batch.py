@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Final
+
+from service.runtime.clock import utc_now
 
 _POLYNOMIAL: Final = 0x82F63B78  # CRC-32C (Castagnoli), reflected: RFC 3720, appendix B.4
 _CHECKED: Final = struct.Struct(">hiqqqhii")  # attributes ... record count: what the CRC covers
@@ -20,17 +23,13 @@ _MAGIC: Final = 2
 _NONE: Final = -1  # of the leader epoch: the leader writes its own
 
 
-def _table() -> tuple[int, ...]:
-    return tuple(_shifted(value) for value in range(256))
-
-
 def _shifted(value: int) -> int:
     for _ in range(8):
         value = value >> 1 ^ (_POLYNOMIAL if value & 1 else 0)
     return value
 
 
-_TABLE: Final = _table()
+_TABLE: Final = tuple(_shifted(value) for value in range(256))
 
 
 def crc32c(data: bytes) -> int:
@@ -51,12 +50,17 @@ def varint(value: int) -> bytes:
     return bytes(out)
 
 
+def now_ms(age: timedelta = timedelta(0)) -> int:
+    """Return the timestamp of records that are of this age."""
+    return int((utc_now() - age).timestamp() * 1000)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
     """Values of one producer, without keys and headers, all of one time."""
 
     values: Sequence[bytes]  # at least one
-    timestamp_ms: int  # milliseconds since 1970
+    timestamp_ms: int = field(default_factory=now_ms)  # since 1970
     producer_id: int = _NONE
     producer_epoch: int = _NONE
     base_sequence: int = _NONE

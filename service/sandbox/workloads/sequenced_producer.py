@@ -8,24 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
-from collectors.wire import codec
 from collectors.wire.api import Api
 from rules.errors import SandboxError
 from rules.facts.identity import TopicPartition
 from rules.facts.rejections import SEQUENCES
-from service.runtime.clock import utc_now
-from service.sandbox.workloads.producer import value_of
-from service.sandbox.workloads.raw_cluster import RawCluster, RejectedError, patiently, require
-from service.sandbox.workloads.raw_producer import (
-    ALL_IN_SYNC,
-    PRODUCE,
-    REQUEST_TIMEOUT,
-    VALUE_BYTES,
-    RawProducer,
-)
-from service.sandbox.workloads.record_batch import Batch
+from service.sandbox.workloads.raw_cluster import RawCluster, RejectedError
+from service.sandbox.workloads.raw_producer import PRODUCE, RawProducer, append, numbered
+from service.sandbox.workloads.record_batch import Batch, now_ms
 
 OUT_OF_ORDER: Final = "OUT_OF_ORDER_SEQUENCE_NUMBER"
 OLD_EPOCH: Final = "INVALID_PRODUCER_EPOCH"
@@ -53,18 +44,16 @@ class SequencedProducer:
         Raises:
             RejectedError: the leader rejected the batch.
         """
-        batch = self._batch(sequence, count)
-
-        def build(version: int) -> Any:
-            return self._request(version, where, batch)
-
-        def act() -> int:
-            answer = self.cluster.ask(self.cluster.placed(where).leader, self.api, build)
-            result = answer.responses[0].partition_responses[0]
-            require(f"records on {where}", result.error_code)
-            return int(result.base_offset)
-
-        return patiently(act)
+        batch = Batch(
+            values=numbered(after(sequence, number) for number in range(count)),
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            base_sequence=sequence,
+            timestamp_ms=now_ms(self.records_age),
+            is_transactional=self.transactional_id is not None,
+        )
+        transactional_id = self.transactional_id
+        return append(self.cluster, where, batch, transactional_id=transactional_id, api=self.api)
 
     def expect_rejection(
         self, where: TopicPartition, sequence: int, count: int, *, error: str = OUT_OF_ORDER
@@ -81,31 +70,6 @@ class SequencedProducer:
                 return
             raise
         raise SandboxError(f"{where} took sequence {sequence} at {offset}: expected {error}")
-
-    def _batch(self, sequence: int, count: int) -> bytes:
-        numbers = (after(sequence, number) for number in range(count))
-        return Batch(
-            values=[value_of(number, VALUE_BYTES) for number in numbers],
-            producer_id=self.producer_id,
-            producer_epoch=self.producer_epoch,
-            base_sequence=sequence,
-            timestamp_ms=int((utc_now() - self.records_age).timestamp() * 1000),
-            is_transactional=self.transactional_id is not None,
-        ).encode()
-
-    def _request(self, version: int, where: TopicPartition, batch: bytes) -> Any:
-        partition = codec.message(self.api, version, "PartitionProduceData")(
-            index=where.partition, records=batch
-        )
-        topic = codec.message(self.api, version, "TopicProduceData")(
-            name=where.topic, partition_data=(partition,)
-        )
-        return codec.message(self.api, version, "ProduceRequest")(
-            transactional_id=self.transactional_id,
-            acks=ALL_IN_SYNC,
-            timeout=REQUEST_TIMEOUT,
-            topic_data=(topic,),
-        )
 
 
 def new_producer(cluster: RawCluster, name: str) -> SequencedProducer:

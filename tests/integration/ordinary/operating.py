@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Final, Self
+from typing import Final, Self
 
-from collectors.wire import codec
 from collectors.wire.api import Api
 from rules.errors import SandboxError
 from rules.facts.identity import BrokerId, TopicPartition
@@ -61,22 +60,19 @@ class Operator:
 
     def reassign(self, topic: str, moves: Mapping[int, Sequence[int]]) -> None:
         """Give partitions other replicas, and wait until they have them and all are in sync."""
-
-        def build(version: int) -> Any:
-            parts = tuple(
-                codec.message(REASSIGN, version, "ReassignablePartition")(
-                    partition_index=number, replicas=tuple(BrokerId(broker) for broker in replicas)
-                )
-                for number, replicas in moves.items()
-            )
-            moved = codec.message(REASSIGN, version, "ReassignableTopic")(
-                name=topic, partitions=parts
-            )
-            return codec.message(REASSIGN, version, "AlterPartitionReassignmentsRequest")(
-                topics=(moved,), timeout=timedelta(seconds=10)
-            )
-
-        answer = self._raw.ask(self._raw.any_running(), REASSIGN, build)
+        parts = [
+            {
+                "partition_index": number,
+                "replicas": tuple(BrokerId(broker) for broker in replicas),
+            }
+            for number, replicas in moves.items()
+        ]
+        answer = self._raw.ask(
+            self._raw.any_running(),
+            REASSIGN,
+            topics=[{"name": topic, "partitions": parts}],
+            timeout=timedelta(seconds=10),
+        )
         require(f"reassignment of {topic}", answer.error_code)
         for result in answer.responses[0].partitions:
             require(f"reassignment of {topic}-{result.partition_index}", result.error_code)

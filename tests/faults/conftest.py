@@ -16,9 +16,9 @@ from rules.facts.broker_log import SequenceForm
 from rules.facts.identity import TopicPartition
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import SequenceTruth, prepare_sequence
+from service.sandbox.workloads.clients import ensure_topics
 from service.sandbox.workloads.raw_cluster import RawCluster
 from service.sandbox.workloads.sequenced_producer import new_producer
-from service.sandbox.workloads.topics import ensure_topics
 from tests.conftest import mending
 from tests.faults.matrix import GivenUp, Matrix
 from tests.faults.printed import inject_by_command, undo_by_command

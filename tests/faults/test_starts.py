@@ -17,9 +17,9 @@ import pytest
 from rules.facts.identity import TopicPartition
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults.sequence_writer import in_transaction, overtake_start
+from service.sandbox.workloads.clients import ensure_topics
 from service.sandbox.workloads.raw_cluster import RawCluster
 from service.sandbox.workloads.raw_producer import Protocol, RawProducer
-from service.sandbox.workloads.topics import ensure_topics
 from tests.faults.matrix import Matrix
 from tests.integration.serve.served import end_processes
 from tests.kafka_release import TRANSACTIONS_V2

@@ -14,7 +14,7 @@ from service.observe.cluster_reader import ClusterReader, Scope
 from service.runtime.clock import wait_until
 from service.sandbox.cluster.admin import Permission, SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
-from service.sandbox.workloads.java_consumer import ShareConsumer
+from service.sandbox.workloads.java_clients import ShareConsumer
 from service.views.snapshot_rows import group_rows
 from tests.integration.clients import (
     commit_offset,

@@ -28,13 +28,12 @@ from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.commands import marker
 from service.sandbox.cluster.processes import find_marked
 from service.sandbox.cluster.users import ADMIN
+from service.sandbox.workloads.clients import ensure_topics
 from service.sandbox.workloads.consumer import GroupConsumer, GroupProtocol
-from service.sandbox.workloads.java_consumer import JavaConsumer, ShareConsumer
-from service.sandbox.workloads.java_producer import JavaProducer
+from service.sandbox.workloads.java_clients import JavaConsumer, JavaProducer, ShareConsumer
 from service.sandbox.workloads.pipeline import TransactionalPipeline
 from service.sandbox.workloads.producer import IdempotentProducer
 from service.sandbox.workloads.standard import WorkloadPlan, standard_workload
-from service.sandbox.workloads.topics import ensure_topics
 from service.sandbox.workloads.transactions import OpenTransaction
 from service.sandbox.workloads.workload import Workload
 

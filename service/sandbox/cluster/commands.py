@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from service.sandbox.cluster.jars import agent_jar, classpath, read_lock
 from service.sandbox.cluster.layout import node_layout
 from service.sandbox.cluster.ports import HOST
-from service.sandbox.cluster.state import Node, SandboxState
+from service.sandbox.cluster.state import CONTROLLER_ID, Node, SandboxState
 from service.sandbox.cluster.tool_classes import find_class
 
 EXPORTER_RULES = Path(__file__).with_name("jmx.yaml")
@@ -64,16 +66,29 @@ def node_command(directory: Path, state: SandboxState, node: Node) -> list[str]:
     ]
 
 
-def tool_command(state: SandboxState, main_class: str, *, scratch: Path) -> list[str]:
+def scratch_folder(directory: Path, prefix: str) -> tempfile.TemporaryDirectory[str]:
+    """Make a folder for a child of ours.
+
+    It is below the sandbox, because `down` removes what is left there after a crash of ours.
+    """
+    home = node_layout(directory, CONTROLLER_ID).scratch
+    return tempfile.TemporaryDirectory(prefix=prefix, dir=home, ignore_cleanup_errors=True)
+
+
+def tool_command(
+    state: SandboxState, main_class: str, *, scratch: Path, options: Sequence[str] = ()
+) -> list[str]:
     """Return the beginning of a Kafka tool's command; its arguments follow.
 
-    `main_class` is the tool's name in some release; others may have it elsewhere.
+    `main_class` is the tool's name in some release; others may have it elsewhere. `options` are
+    Java's.
     """
     folder, jars = Path(state.cache) / "jars", read_lock(state.release.lock_file)
     tool = find_class(folder, jars, main_class, state.release.version)
     is_own = tool.revision == state.release.version  # the archive is of the brokers' classes
     return [
         state.java,
+        *options,
         *JAVA_FLAGS,
         *(archive_flags(folder, Path(state.java)) if is_own else ()),
         f"-XX:ErrorFile={scratch}/hs_err_pid%p.log",

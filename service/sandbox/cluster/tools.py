@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import signal
 import subprocess
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,10 +14,9 @@ from typing import Any, Final
 
 from rules.errors import SandboxError
 from service.sandbox.cluster.cluster import Sandbox
-from service.sandbox.cluster.commands import marker, tool_command
-from service.sandbox.cluster.layout import node_layout
+from service.sandbox.cluster.commands import marker, scratch_folder, tool_command
 from service.sandbox.cluster.processes import Liveness
-from service.sandbox.cluster.state import CONTROLLER_ID, Role
+from service.sandbox.cluster.state import Role
 
 HEAP: Final = "-Xmx256m"  # what Kafka's own scripts give a tool
 QUIET_SECONDS: Final = 60.0
@@ -128,14 +126,10 @@ def _command(sandbox: Sandbox, name: str, arguments: Sequence[str]) -> Iterator[
     tool, state = find_tool(name), sandbox.state
     if tool is None:
         raise SandboxError(f"there is no tool {name!r}: tidemark sandbox tool --list")
-    # Below the sandbox, because `down` removes what is left there after a crash of ours.
-    home = node_layout(sandbox.directory, CONTROLLER_ID).scratch
-    with tempfile.TemporaryDirectory(
-        prefix="tool-", dir=home, ignore_cleanup_errors=True
-    ) as scratch:
-        java, *rest = tool_command(state, tool.main_class, scratch=Path(scratch))
-        own = with_servers(tool, arguments, _running_servers(sandbox))
-        yield [java, HEAP, marker(sandbox.directory), NO_LOG4J_WARNINGS, *rest, *own]
+    options = (HEAP, marker(sandbox.directory), NO_LOG4J_WARNINGS)
+    with scratch_folder(sandbox.directory, "tool-") as scratch:
+        command = tool_command(state, tool.main_class, scratch=Path(scratch), options=options)
+        yield [*command, *with_servers(tool, arguments, _running_servers(sandbox))]
 
 
 def _running_servers(sandbox: Sandbox) -> str:

@@ -17,9 +17,9 @@ from service.sandbox.cluster.admin import SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.layout import default_directory
 from service.sandbox.faults.sequence_names import Client
+from service.sandbox.workloads.clients import ensure_topics
 from service.sandbox.workloads.raw_cluster import RawCluster
 from service.sandbox.workloads.raw_producer import Protocol, RawProducer, append_plain
-from service.sandbox.workloads.topics import ensure_topics
 
 RECORDS_BEFORE: Final = 5  # committed ones, so that a group has something behind it
 RECORDS: Final = 3  # of the transaction

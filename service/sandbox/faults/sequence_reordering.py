@@ -38,7 +38,7 @@ from service.sandbox.faults.sequence_names import (
 from service.sandbox.faults.sequence_truth import SequenceTruth
 from service.sandbox.faults.sequence_verification import overtake
 from service.sandbox.faults.sequence_writer import in_transaction
-from service.sandbox.workloads.corrupting_proxy import CorruptingProxy
+from service.sandbox.workloads.broker_proxy import CorruptingProxy
 from service.sandbox.workloads.raw_producer import Protocol
 from service.sandbox.workloads.sequenced_producer import SequencedProducer, after, new_producer
 from service.sandbox.workloads.stepwise_producer import (

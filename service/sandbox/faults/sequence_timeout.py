@@ -28,12 +28,12 @@ from service.sandbox.faults.sequence_context import (
 from service.sandbox.faults.sequence_lines import old_epochs_on
 from service.sandbox.faults.sequence_names import EVERY_SEQUENCE_RULE, Client
 from service.sandbox.faults.sequence_truth import SequenceTruth
+from service.sandbox.workloads.broker_proxy import StallingProxy
 from service.sandbox.workloads.sequenced_producer import (
     OLD_EPOCH,
     SequencedProducer,
     new_producer,
 )
-from service.sandbox.workloads.stalling_proxy import StallingProxy
 from service.sandbox.workloads.stepwise_producer import StepwiseProducer
 
 DELIVERY_MS: Final = 15_000  # longer than an election takes, also with Kafka's own time-outs

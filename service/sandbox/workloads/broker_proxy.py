@@ -1,7 +1,7 @@
-"""A proxy before the brokers that sees every request; subclasses decide what becomes of it.
+"""Proxies before the brokers that see every request: one spoils a request, one keeps some back.
 
-Clients stay on it because every answer that names a broker's address is rewritten: the host is the
-same, and a port is four bytes wherever it is.
+Clients stay on a proxy because every answer that names a broker's address is rewritten: the host is
+the same, and a port is four bytes wherever it is.
 """
 
 from __future__ import annotations
@@ -11,17 +11,19 @@ import selectors
 import socket
 import struct
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Final, Self
 
+from service.runtime.clock import monotonic
 from service.sandbox.cluster.ports import HOST
 
 PRODUCE: Final = 0  # the API's key
 POLL_SECONDS: Final = 0.05
 READ_BYTES: Final = 65_536
+QUIET_SECONDS: Final = 0.4  # without a further request: the client has sent what it may
+# Behind the last letters of the last value come one byte of its record and three of the request.
+SPOILED: Final = -20
 _LENGTH: Final = struct.Struct(">i")
 _KEY: Final = struct.Struct(">h")
 
@@ -47,6 +49,13 @@ def is_produce(frame: bytes) -> bool:
     return bool(_KEY.unpack_from(frame, _LENGTH.size)[0] == PRODUCE)
 
 
+def spoil(frame: bytes) -> bytes:
+    """Return a Produce request with another letter in the value of its last record."""
+    spoiled = bytearray(frame)
+    spoiled[SPOILED] ^= 1
+    return bytes(spoiled)
+
+
 def _address(port: int) -> bytes:
     return HOST.encode() + _LENGTH.pack(port)
 
@@ -64,8 +73,11 @@ class Link:
     held_at: float = 0.0  # when the last of them came, by a monotonic clock
 
 
-class BrokerProxy(ABC):
-    """A port for each broker, served by one thread; close it, or use it as a block."""
+class BrokerProxy:
+    """A port for each broker, served by one thread; close it, or use it as a block.
+
+    It forwards every request at once; subclasses decide otherwise.
+    """
 
     def __init__(self, ports: Mapping[int, int]) -> None:
         """Take the port of each broker by its id, all on the loopback interface."""
@@ -102,20 +114,14 @@ class BrokerProxy(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     # -------------------------------------------------------------- for subclasses, in the thread
-    @abstractmethod
     def _take(self, link: Link, request: bytes) -> None:
         """Decide what becomes of a request."""
+        link.broker.sendall(request)
 
-    @abstractmethod
     def _tend(self, link: Link) -> None:
         """Do what is due on a connection; called in every turn."""
 
@@ -181,6 +187,89 @@ class BrokerProxy(ABC):
                 self._selector.unregister(side)
         link.client.close()
         self._part(link)
+
+
+class CorruptingProxy(BrokerProxy):
+    """Spoils one request: it arrives damaged, and those behind it too early.
+
+    The chosen Produce request is held briefly, so that the client sends what it may have in flight,
+    and then goes on with one letter of its last record changed. The broker rejects it
+    (CORRUPT_MESSAGE), and finds the next ones out of order.
+    """
+
+    def __init__(self, ports: Mapping[int, int]) -> None:
+        self._is_armed = threading.Event()
+        self.spoiled = 0  # requests that were changed so far
+        super().__init__(ports)
+
+    def spoil_next(self) -> None:
+        """Choose the next Produce request of whatever connection."""
+        self._is_armed.set()
+
+    def _take(self, link: Link, request: bytes) -> None:
+        is_chosen = self._is_armed.is_set() and is_produce(request)
+        if is_chosen:
+            self._is_armed.clear()
+        if is_chosen or link.held:
+            link.held.append(request)
+            link.held_at = monotonic()
+        else:
+            super()._take(link, request)
+
+    def _tend(self, link: Link) -> None:
+        if not link.held or monotonic() - link.held_at < QUIET_SECONDS:
+            return
+        first, *others = link.held
+        link.held.clear()
+        self.spoiled += 1
+        link.broker.sendall(spoil(first) + b"".join(others))
+
+
+class StallingProxy(BrokerProxy):
+    """Keeps records back once it stalls, and delivers them when their client has given them up.
+
+    So a request is late on its way, as in a network that stalls: the client has closed its
+    connection meanwhile, and has gone on over another one.
+    """
+
+    def __init__(self, ports: Mapping[int, int]) -> None:
+        self._is_stalling = threading.Event()
+        self._late: list[tuple[Link, bytes]] = []
+        super().__init__(ports)
+
+    def stall(self) -> None:
+        """Keep every Produce request from now on."""
+        self._is_stalling.set()
+
+    def go_on(self) -> None:
+        """Let new Produce requests through; those that were kept stay."""
+        self._is_stalling.clear()
+
+    def count_held(self, port: int) -> int:
+        """Return how many requests to one broker are kept."""
+        return sum(link.port == port for link, _ in self._late)
+
+    def deliver_late(self) -> None:
+        """Send what was kept to the brokers that it was for; nobody waits for the answers."""
+        for link, request in self._late:
+            with contextlib.suppress(OSError):  # of a broker that died meanwhile
+                link.broker.sendall(request)
+
+    def close(self) -> None:
+        """End the thread and every connection."""
+        super().close()
+        for link, _ in self._late:
+            link.broker.close()
+
+    def _take(self, link: Link, request: bytes) -> None:
+        if self._is_stalling.is_set() and is_produce(request):
+            self._late.append((link, request))
+        else:
+            super()._take(link, request)
+
+    def _part(self, link: Link) -> None:
+        if all(late is not link for late, _ in self._late):
+            super()._part(link)
 
 
 def _received(side: socket.socket) -> bytes:

@@ -8,13 +8,16 @@ raise KafkaException themselves; when a Python callback runs in that same call, 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
 
 from collectors.security import Security
+from rules.errors import SandboxError
 from service.runtime.clock import monotonic
+from service.sandbox.cluster.admin import SandboxAdmin
 from service.sandbox.workloads.counts import Counts, Tally
 
 CLIENT_ERRORS = (KafkaException, SystemError)  # SystemError: see above
@@ -24,6 +27,7 @@ CONNECTION_ERRORS = frozenset(
 PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})  # noqa: SLF001 - same
 POLL_SECONDS = 0.1
 PURGE_SECONDS = 2.0
+ANSWER_SECONDS = 15.0
 QUIET = 2  # librdkafka's lines about lost connections belong into counts, not on the terminal
 
 
@@ -75,6 +79,25 @@ def text_of(error: Exception) -> str:
     """Return Kafka's own words for an exception."""
     inner = kafka_error(error)
     return str(error) if inner is None else describe(inner)
+
+
+@contextlib.contextmanager
+def clear_errors(attempt: str) -> Iterator[None]:
+    """Raise SandboxError, which names what was attempted, for the errors of a client."""
+    try:
+        yield
+    except CLIENT_ERRORS as exc:
+        raise SandboxError(f"{attempt}: {text_of(exc)}") from exc
+
+
+def ensure_topics(bootstrap_servers: str, *names: str, partitions: int) -> None:
+    """Create the topics that are missing, with 3 replicas; those that exist stay as they are."""
+    client = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": QUIET})
+    with clear_errors("the brokers do not answer"):
+        existing = client.list_topics(timeout=ANSWER_SECONDS).topics
+    for name in names:
+        if name not in existing:
+            SandboxAdmin(bootstrap_servers).create_topic(name, partitions=partitions)
 
 
 def count_delivery(tally: Tally, error: Any) -> None:

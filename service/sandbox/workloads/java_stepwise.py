@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import tempfile
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 from rules.errors import SandboxError
 from service.sandbox.cluster.cluster import Sandbox
-from service.sandbox.cluster.commands import marker, tool_command
-from service.sandbox.cluster.layout import node_layout
+from service.sandbox.cluster.commands import marker, scratch_folder, tool_command
 from service.sandbox.cluster.properties import render
-from service.sandbox.cluster.state import CONTROLLER_ID
 from service.sandbox.workloads.java_tool import HEAP
 from service.sandbox.workloads.producer import value_of
 from service.sandbox.workloads.raw_producer import VALUE_BYTES
@@ -43,6 +40,7 @@ FOR_EVER: Final = 2**31 - 1
 class JavaStepwise(ABC):
     """A Java child, idempotent and patient, that starts with its first records."""
 
+    main_class: ClassVar[str]  # of the tool
     sandbox: Sandbox
     bootstrap_servers: str
     topic: str
@@ -50,20 +48,11 @@ class JavaStepwise(ABC):
     delivery_ms: int = DELIVERY_MS
 
     def __post_init__(self) -> None:
-        # Below the sandbox, because `down` removes what is left there after a crash of ours.
-        home = node_layout(self.sandbox.directory, CONTROLLER_ID).scratch
-        self._folder = tempfile.TemporaryDirectory(
-            prefix="client-", dir=home, ignore_cleanup_errors=True
-        )
+        self._folder = scratch_folder(self.sandbox.directory, "client-")
         self._scratch = Path(self._folder.name)
         self._config = self._scratch / "client.properties"
         self._config.write_text(render(_settings(self.batch, self.delivery_ms)), encoding="ascii")
         self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    @abstractmethod
-    def main_class(self) -> str:
-        """The tool's Java class."""
 
     @abstractmethod
     def arguments(self) -> list[str]:
@@ -96,11 +85,13 @@ class JavaStepwise(ABC):
         return self._process
 
     def _start(self) -> subprocess.Popen[bytes]:
-        state = self.sandbox.state
-        java, *rest = tool_command(state, self.main_class, scratch=self._scratch)
+        options = (HEAP, marker(self.sandbox.directory))
+        command = tool_command(
+            self.sandbox.state, self.main_class, scratch=self._scratch, options=options
+        )
         with (self._scratch / "output.log").open("wb") as output:
             return subprocess.Popen(
-                [java, HEAP, marker(self.sandbox.directory), *rest, *self.arguments()],
+                [*command, *self.arguments()],
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -117,12 +108,8 @@ class JavaStepwise(ABC):
 class JavaConsoleProducer(JavaStepwise):
     """Sends each record as a line that it is given; without transactions."""
 
+    main_class = "org.apache.kafka.tools.ConsoleProducer"
     _handed: int = field(default=0, init=False)
-
-    @property
-    def main_class(self) -> str:
-        """The tool's Java class."""
-        return "org.apache.kafka.tools.ConsoleProducer"
 
     def arguments(self) -> list[str]:
         """Return the tool's own arguments."""
@@ -151,12 +138,8 @@ class JavaConsoleProducer(JavaStepwise):
 class JavaTransactionalProducer(JavaStepwise):
     """Writes random letters in one long transaction, for as long as it is not held."""
 
+    main_class = "org.apache.kafka.tools.ProducerPerformance"
     transactional_id: str
-
-    @property
-    def main_class(self) -> str:
-        """The tool's Java class."""
-        return "org.apache.kafka.tools.ProducerPerformance"
 
     def arguments(self) -> list[str]:
         """Return the tool's own arguments."""

@@ -11,18 +11,17 @@ import os
 import selectors
 import signal
 import subprocess
-import tempfile
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 from collectors.security import Security
 from rules.errors import SandboxError
 from service.runtime.clock import monotonic
 from service.sandbox.cluster.cluster import Sandbox
-from service.sandbox.cluster.commands import marker, tool_command
+from service.sandbox.cluster.commands import marker, scratch_folder, tool_command
 from service.sandbox.cluster.layout import node_layout
 from service.sandbox.cluster.properties import render
 from service.sandbox.cluster.state import CONTROLLER_ID
@@ -116,27 +115,21 @@ class JavaTool(Workload):
     sandbox: Sandbox = field(kw_only=False)
     jvm: tuple[str, ...] = ()  # further options of its Java, such as an agent
 
-    @property
-    @abstractmethod
-    def main_class(self) -> str:
-        """The tool's Java class."""
+    main_class: ClassVar[str]  # of the tool
+    config_option: ClassVar[str]  # by which it is given the file of its settings
 
     @abstractmethod
-    def arguments(self, config_file: Path) -> list[str]:
-        """Return the tool's own arguments."""
+    def arguments(self) -> list[str]:
+        """Return the tool's own arguments, beside those that all have."""
 
     def client_settings(self) -> Mapping[str, str]:
         """Return settings of this kind of client; `settings` win."""
         return {}
 
     def _run(self) -> None:
-        # Below the sandbox, because `down` removes what is left there after a crash of ours.
-        home = node_layout(self.sandbox.directory, CONTROLLER_ID).scratch
-        if not home.is_dir():
+        if not node_layout(self.sandbox.directory, CONTROLLER_ID).scratch.is_dir():
             raise SandboxError(f"no sandbox in {self.sandbox.directory}")
-        with tempfile.TemporaryDirectory(
-            prefix="client-", dir=home, ignore_cleanup_errors=True
-        ) as folder:
+        with scratch_folder(self.sandbox.directory, "client-") as folder:
             config = Path(folder) / "client.properties"
             settings = {**java_security(self.security), **self.client_settings(), **self.settings}
             config.write_text(render(settings), encoding="ascii")
@@ -150,8 +143,10 @@ class JavaTool(Workload):
                 self._follow(process)
 
     def _command(self, scratch: Path, config: Path) -> list[str]:
-        state = self.sandbox.state
-        java, *rest = tool_command(state, self.main_class, scratch=scratch)
+        options = (HEAP, marker(self.sandbox.directory), *self.jvm)
+        command = tool_command(
+            self.sandbox.state, self.main_class, scratch=scratch, options=options
+        )
         servers = (
             self.sandbox.sasl_bootstrap_servers
             if self.security.uses_sasl
@@ -159,8 +154,8 @@ class JavaTool(Workload):
         )
         common = ["--bootstrap-server", servers, "--topic", self.topic]
         bound = [] if self.count is None else ["--max-messages", str(self.count)]
-        mark = marker(self.sandbox.directory)
-        return [java, HEAP, mark, *self.jvm, *rest, *common, *bound, *self.arguments(config)]
+        own = [*self.arguments(), self.config_option, str(config)]
+        return [*command, *common, *bound, *own]
 
     def _follow(self, process: subprocess.Popen[bytes]) -> None:
         if process.stdout is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import closing
 from typing import Any, Final
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
@@ -10,7 +11,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartiti
 from rules.errors import SandboxError
 from rules.facts.identity import TopicPartition as Place
 from service.runtime.clock import monotonic
-from service.sandbox.workloads.clients import CLIENT_ERRORS, POLL_SECONDS, QUIET, describe, text_of
+from service.sandbox.workloads.clients import POLL_SECONDS, QUIET, clear_errors, describe
 
 READ_SECONDS: Final = 30.0
 
@@ -23,14 +24,10 @@ def read_records(bootstrap_servers: str, where: Place) -> dict[int, bytes]:
     """
     client = _client(bootstrap_servers, f"reader-{uuid.uuid4()}")
     place = TopicPartition(where.topic, where.partition, OFFSET_BEGINNING)
-    try:
+    with clear_errors(f"{where} cannot be read"), closing(client):
         _, end = client.get_watermark_offsets(place, timeout=READ_SECONDS)
         client.assign([place])
         return _read_to(client, end, where)
-    except CLIENT_ERRORS as exc:
-        raise SandboxError(f"{where} cannot be read: {text_of(exc)}") from exc
-    finally:
-        client.close()
 
 
 def _read_to(client: Any, end: int, where: Place) -> dict[int, bytes]:
@@ -55,14 +52,9 @@ def _read_to(client: Any, end: int, where: Place) -> dict[int, bytes]:
 def committed_offset(bootstrap_servers: str, group: str, where: Place) -> int | None:
     """Return what a group has committed on a partition; None when nothing."""
     client = _client(bootstrap_servers, group)
-    try:
-        [position] = client.committed(
-            [TopicPartition(where.topic, where.partition)], timeout=READ_SECONDS
-        )
-    except CLIENT_ERRORS as exc:
-        raise SandboxError(f"commit of {group} on {where}: {text_of(exc)}") from exc
-    finally:
-        client.close()
+    place = TopicPartition(where.topic, where.partition)
+    with clear_errors(f"commit of {group} on {where}"), closing(client):
+        [position] = client.committed([place], timeout=READ_SECONDS)
     return position.offset if position.offset >= 0 else None
 
 

@@ -9,12 +9,12 @@ from types import TracebackType
 from typing import Self
 
 from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.workloads.clients import ensure_topics
 from service.sandbox.workloads.consumer import GroupConsumer, GroupProtocol
 from service.sandbox.workloads.counts import Counts
-from service.sandbox.workloads.java_producer import JavaProducer
+from service.sandbox.workloads.java_clients import JavaProducer
 from service.sandbox.workloads.pipeline import TransactionalPipeline
 from service.sandbox.workloads.producer import IdempotentProducer
-from service.sandbox.workloads.topics import ensure_topics
 from service.sandbox.workloads.workload import Workload
 
 
@@ -90,49 +90,27 @@ class WorkloadSet:
 def standard_workload(sandbox: Sandbox, plan: WorkloadPlan | None = None) -> WorkloadSet:
     """Create the topics that are missing and return the load, not started yet."""
     plan = plan or WorkloadPlan()
-    servers = sandbox.bootstrap_servers
-    names = dict.fromkeys((plan.topic, plan.output_topic))
-    ensure_topics(servers, *names, partitions=plan.partitions)
-    return WorkloadSet(
-        {**_producers(sandbox, plan), **_pipeline(servers, plan), **_groups(servers, plan)}
-    )
-
-
-def _producers(sandbox: Sandbox, plan: WorkloadPlan) -> dict[str, Workload]:
-    workloads: dict[str, Workload] = {
-        "producer": IdempotentProducer(
-            sandbox.bootstrap_servers, topic=plan.topic, rate=plan.rate, size=plan.size
-        )
+    servers, topic, output = sandbox.bootstrap_servers, plan.topic, plan.output_topic
+    ensure_topics(servers, *dict.fromkeys((topic, output)), partitions=plan.partitions)
+    parts: dict[str, Workload] = {
+        "producer": IdempotentProducer(servers, topic=topic, rate=plan.rate, size=plan.size)
     }
     if plan.java:
-        rate = max(1, round(plan.rate))
-        workloads["java-producer"] = JavaProducer(sandbox, topic=plan.topic, rate=rate)
-    return workloads
-
-
-def _pipeline(servers: str, plan: WorkloadPlan) -> dict[str, Workload]:
-    if not plan.pipeline:
-        return {}
-    pipeline = TransactionalPipeline(
-        servers,
-        topic=plan.topic,
-        output_topic=plan.output_topic,
-        commit_records=plan.commit_records,
-        commit_seconds=plan.commit_seconds,
-        abort_every=plan.abort_every,
+        parts["java-producer"] = JavaProducer(sandbox, topic=topic, rate=max(1, round(plan.rate)))
+    if plan.pipeline:
+        parts["pipeline"] = TransactionalPipeline(
+            servers,
+            topic=topic,
+            output_topic=output,
+            commit_records=plan.commit_records,
+            commit_seconds=plan.commit_seconds,
+            abort_every=plan.abort_every,
+        )
+    parts["fast-group"] = GroupConsumer(
+        servers, topic=output, group=f"{topic}-fast", protocol=GroupProtocol.CONSUMER
     )
-    return {"pipeline": pipeline}
-
-
-def _groups(servers: str, plan: WorkloadPlan) -> dict[str, Workload]:
-    topic = plan.output_topic
-    groups: dict[str, Workload] = {
-        "fast-group": GroupConsumer(
-            servers, topic=topic, group=f"{plan.topic}-fast", protocol=GroupProtocol.CONSUMER
-        )
-    }
     if plan.slow_rate is not None:
-        groups["slow-group"] = GroupConsumer(
-            servers, topic=topic, group=f"{plan.topic}-slow", rate=plan.slow_rate
+        parts["slow-group"] = GroupConsumer(
+            servers, topic=output, group=f"{topic}-slow", rate=plan.slow_rate
         )
-    return groups
+    return WorkloadSet(parts)

@@ -6,21 +6,19 @@ with the records, with errors and with their sequences is the client library's o
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final, Protocol
 
 from confluent_kafka import Producer
 
 from collectors.security import Security
-from rules.errors import SandboxError
 from service.sandbox.workloads.clients import (
     CLIENT_ERRORS,
+    clear_errors,
     client_config,
     count_delivery,
     drain,
     give_up,
-    text_of,
 )
 from service.sandbox.workloads.counts import Counts, Tally
 from service.sandbox.workloads.producer import value_of
@@ -67,6 +65,7 @@ class StepwiseLibrdkafka:
         delivery_ms: int = DELIVERY_MS,
     ) -> None:
         self._topic = topic
+        self._clear_errors = partial(clear_errors, f"producer to {topic}")
         self._is_transactional = transactional_id is not None
         self._tally = Tally()
         own: dict[str, Any] = {"message.timeout.ms": delivery_ms}
@@ -126,10 +125,3 @@ class StepwiseLibrdkafka:
                     continue
                 break
         give_up(self._client, self._tally, seconds=0)
-
-    @contextlib.contextmanager
-    def _clear_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except CLIENT_ERRORS as exc:
-            raise SandboxError(f"producer to {self._topic}: {text_of(exc)}") from exc

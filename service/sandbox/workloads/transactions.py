@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Self
 
 from confluent_kafka import KafkaException, Producer
@@ -15,12 +14,11 @@ from collectors.security import Security
 from rules.errors import SandboxError
 from service.runtime.clock import monotonic
 from service.sandbox.workloads.clients import (
-    CLIENT_ERRORS,
+    clear_errors,
     client_config,
     count_delivery,
     give_up,
     is_retriable,
-    text_of,
 )
 from service.sandbox.workloads.counts import Counts, Tally
 from service.sandbox.workloads.producer import PRODUCER_SETTINGS, value_of
@@ -63,10 +61,6 @@ def transactional_config(
     }
 
 
-def _random_id() -> str:
-    return f"open-{uuid.uuid4()}"
-
-
 @dataclass(eq=False, kw_only=True)
 class OpenTransaction:
     """A transaction that stays open until the caller decides: it pins the LSO meanwhile.
@@ -80,7 +74,7 @@ class OpenTransaction:
     records: int = 1  # appended at once; 0: none, and then no partition is part of it
     partition: int = 0
     size: int = 100  # bytes of a value
-    transactional_id: str = field(default_factory=_random_id)
+    transactional_id: str = field(default_factory=lambda: f"open-{uuid.uuid4()}")
     timeout_ms: int = 60_000  # transaction.timeout.ms: the coordinator aborts it after that
     security: Security = field(default_factory=Security)
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -108,7 +102,7 @@ class OpenTransaction:
             "message.timeout.ms": self.timeout_ms,  # librdkafka wants it no longer than that
         }
         config = client_config(self.bootstrap_servers, self.security, self.tally, settings)
-        with _clear_errors(f"transaction {self.transactional_id} could not begin"):
+        with clear_errors(f"transaction {self.transactional_id} could not begin"):
             self._client = Producer(config)
             call_patiently(self._client.init_transactions, seconds=INIT_SECONDS)
             self._client.begin_transaction()
@@ -117,7 +111,7 @@ class OpenTransaction:
         """Append records and return their offsets, once the brokers confirmed all of them."""
         client, where = self._require_client(), self.partition if partition is None else partition
         self._offsets = []
-        with _clear_errors(f"transaction {self.transactional_id}, {self.topic}-{where}"):
+        with clear_errors(f"transaction {self.transactional_id}, {self.topic}-{where}"):
             for number in range(records):
                 value = value_of(number, self.size)
                 client.produce(self.topic, value, partition=where, on_delivery=self._on_delivery)
@@ -154,12 +148,7 @@ class OpenTransaction:
             undo.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if not self.is_open:
             return
         try:
@@ -171,7 +160,7 @@ class OpenTransaction:
 
     def _end(self, call: Callable[[float], object], verb: str) -> None:
         client, self._client = self._client, None
-        with _clear_errors(f"transaction {self.transactional_id} could not {verb}"):
+        with clear_errors(f"transaction {self.transactional_id} could not {verb}"):
             call_patiently(call)
         give_up(client, self.tally, seconds=0)
 
@@ -184,11 +173,3 @@ class OpenTransaction:
         count_delivery(self.tally, error)
         if error is None:
             self._offsets.append(message.offset())
-
-
-@contextlib.contextmanager
-def _clear_errors(attempt: str) -> Iterator[None]:
-    try:
-        yield
-    except CLIENT_ERRORS as exc:
-        raise SandboxError(f"{attempt}: {text_of(exc)}") from exc

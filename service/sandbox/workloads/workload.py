@@ -7,13 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Self
 
 from collectors.security import Security
 from rules.errors import SandboxError, TidemarkError
 from service.runtime.clock import monotonic
-from service.sandbox.workloads.clients import CLIENT_ERRORS, text_of
+from service.sandbox.workloads.clients import clear_errors
 from service.sandbox.workloads.counts import Counts, Tally
 
 STOP_SECONDS = 30.0  # longer than the sum of the limits that the clients keep while they end
@@ -81,12 +80,7 @@ class Workload(ABC):
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             self.stop()
         except TidemarkError as own:
@@ -107,10 +101,8 @@ class Workload(ABC):
 
     def _begin(self) -> None:
         self._deadline = None if self.seconds is None else monotonic() + self.seconds
-        try:
+        with clear_errors(self.label):
             self._run()
-        except CLIENT_ERRORS as exc:
-            raise SandboxError(f"{self.label}: {text_of(exc)}") from exc
 
     def _goes_on(self, done: int) -> bool:
         if self._stopping.is_set() or (self.count is not None and done >= self.count):

@@ -6,8 +6,7 @@ import struct
 
 import pytest
 
-from service.sandbox.workloads.broker_proxy import addresses, is_produce, whole_frames
-from service.sandbox.workloads.corrupting_proxy import spoil
+from service.sandbox.workloads.broker_proxy import addresses, is_produce, spoil, whole_frames
 from service.sandbox.workloads.sequenced_producer import after
 
 

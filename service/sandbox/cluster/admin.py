@@ -31,7 +31,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exports w
 )
 
 from rules.errors import SandboxError
-from service.runtime.clock import wait_until
+from service.sandbox.cluster.readiness import await_condition
 from service.sandbox.cluster.users import ITERATIONS, OBSERVER, User
 
 ANSWER_SECONDS = 15.0
@@ -99,12 +99,20 @@ class SandboxAdmin:
         topic = NewTopic(name, config=dict(configs or {}), **placement)
         _ask(self._client.create_topics([topic], request_timeout=ANSWER_SECONDS))
         expected = partitions if assignment is None else len(assignment)
-        self._settle(lambda: self._led_partitions(name) == expected, f"topic {name} has no leaders")
+        await_condition(
+            lambda: self._led_partitions(name) == expected,
+            f"topic {name} has no leaders",
+            seconds=SETTLE_SECONDS,
+        )
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic and wait until the brokers no longer list it."""
         _ask(self._client.delete_topics([name], request_timeout=ANSWER_SECONDS))
-        self._settle(lambda: name not in self._topics(), f"topic {name} is still listed")
+        await_condition(
+            lambda: name not in self._topics(),
+            f"topic {name} is still listed",
+            seconds=SETTLE_SECONDS,
+        )
 
     def delete_group(self, name: str) -> None:
         """Delete a consumer group that has no members, with all that it committed."""
@@ -136,11 +144,11 @@ class SandboxAdmin:
 
     def grant(self, permissions: Iterable[Permission]) -> None:
         """Add permissions; those that exist already stay as they are."""
-        _ask(self._client.create_acls([_binding(p) for p in permissions]))
+        _ask(self._client.create_acls([AclBinding(*_parts(p)) for p in permissions]))
 
     def revoke(self, permissions: Iterable[Permission]) -> None:
         """Remove permissions; those that do not exist are no error."""
-        _ask(self._client.delete_acls([_filter(p) for p in permissions]))
+        _ask(self._client.delete_acls([AclBindingFilter(*_parts(p)) for p in permissions]))
 
     def _alter(self, kind: Any, name: str, configs: Mapping[str, str | None]) -> None:
         entries = [
@@ -170,10 +178,6 @@ class SandboxAdmin:
         metadata = self._topics().get(topic)
         return 0 if metadata is None else sum(p.leader >= 0 for p in metadata.partitions.values())
 
-    def _settle(self, condition: Any, otherwise: str) -> None:
-        if not wait_until(condition, timeout_seconds=SETTLE_SECONDS):
-            raise SandboxError(f"{otherwise} after {SETTLE_SECONDS:.0f} s")
-
 
 def _ask(answers: Mapping[Any, Future[Any]]) -> None:
     for subject, answer in answers.items():
@@ -199,11 +203,3 @@ def _parts(permission: Permission) -> tuple[Any, ...]:
         AclOperation[permission.operation.upper()],
         AclPermissionType.ALLOW,
     )
-
-
-def _binding(permission: Permission) -> AclBinding:
-    return AclBinding(*_parts(permission))
-
-
-def _filter(permission: Permission) -> AclBindingFilter:
-    return AclBindingFilter(*_parts(permission))

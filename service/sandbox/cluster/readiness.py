@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -18,6 +18,7 @@ from service.sandbox.cluster.state import Node, Role, SandboxState
 
 READY_SECONDS = 90.0  # a busy machine; an idle one needs less than ten
 ANSWER_SECONDS = 1.0
+CHANGE_SECONDS = 60.0  # of `--realistic`: 30 until a replica is out, 9 until a broker is
 ERROR_LINE = re.compile(r"\b(ERROR|FATAL|Invalid|\w*(Error|Exception))\b")
 
 
@@ -62,6 +63,14 @@ def wait_ready(directory: Path, state: SandboxState, awaited: Iterable[Node]) ->
             f"{explain(node_layout(directory, node.id))}"
         )
     _wait_for_each_other(state)
+
+
+def await_condition(
+    condition: Callable[[], bool], otherwise: str, *, seconds: float = CHANGE_SECONDS
+) -> None:
+    """Wait for a condition; raise with `otherwise` when it does not come true."""
+    if not wait_until(condition, timeout_seconds=seconds):
+        raise SandboxError(f"{otherwise} after {seconds:.0f} s")
 
 
 def listed_brokers(address: str) -> frozenset[int]:

@@ -13,18 +13,19 @@ from typing import Final
 from rules.errors import SandboxError
 from rules.facts.identity import BrokerId, TopicId, TopicPartition
 from service.sandbox.cluster.processes import Liveness
+from service.sandbox.cluster.readiness import await_condition
 from service.sandbox.faults.fault_run import FaultRun
-from service.sandbox.faults.loss_check import require_agreement, require_expected
 from service.sandbox.faults.loss_truth import (
     GroupTruth,
     LossTruth,
     LostTransaction,
     PartitionState,
     PartitionTruth,
+    require_agreement,
+    require_expected,
 )
 from service.sandbox.faults.replicas import (
     Pair,
-    await_condition,
     await_gone,
     await_led,
     choose_pair,
@@ -45,11 +46,12 @@ Injection = Callable[[], LossTruth]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The rules that a monitor has to fire, and those that would be wrong."""
+    """The rules that a monitor has to fire, those that would be wrong, and when it is over."""
 
     rule: str | None = None
     also: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
+    ends: str
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,7 +78,12 @@ class FaultContext:
     @property
     def topic(self) -> str:
         """The topic's name."""
-        return self.partitions[0].topic
+        return self.where.topic
+
+    @property
+    def where(self) -> TopicPartition:
+        """The first partition, the only one of faults about sequences."""
+        return self.partitions[0]
 
     @property
     def is_unclean(self) -> bool:
@@ -121,7 +128,7 @@ class FaultContext:
         return topic_id
 
     # -------------------------------------------------------------- afterwards
-    def truth(self, before: Before, verdict: Verdict, *, ends: str) -> LossTruth:
+    def truth(self, before: Before, verdict: Verdict) -> LossTruth:
         """Observe, read and compare; return what is certain, or raise when it does not agree."""
         self._await_replicated()
         topic_id = self.topic_id()
@@ -144,7 +151,7 @@ class FaultContext:
             silent=verdict.silent,
             was_unclean=unclean_changes(self.run, self.topic) > 0,
             partitions=tuple(partitions),
-            ends=ends,
+            ends=verdict.ends,
             undo=self._start_commands(),
         )
         require_expected(truth)

@@ -7,16 +7,15 @@ import shlex
 import uuid
 from dataclasses import dataclass, field
 from datetime import timedelta
+from enum import StrEnum
 from typing import Final
 
-from rules.errors import SandboxError
 from rules.facts.broker_log import SequenceForm
 from rules.facts.identity import TopicPartition
-from service.runtime.clock import wait_until
 from service.sandbox.cluster.admin import SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.layout import default_directory
-from service.sandbox.faults.sequence_names import Client
+from service.sandbox.cluster.readiness import await_condition
 from service.sandbox.workloads.clients import ensure_topics
 from service.sandbox.workloads.raw_cluster import RawCluster
 from service.sandbox.workloads.raw_producer import Protocol, RawProducer, append_plain
@@ -24,6 +23,14 @@ from service.sandbox.workloads.raw_producer import Protocol, RawProducer, append
 RECORDS_BEFORE: Final = 5  # committed ones, so that a group has something behind it
 RECORDS: Final = 3  # of the transaction
 SETTLE_SECONDS: Final = 30.0
+
+
+class Client(StrEnum):
+    """Who writes: single requests, or a client library as applications use it."""
+
+    RAW = "raw"
+    LIBRDKAFKA = "librdkafka"
+    JAVA = "java"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,10 +130,8 @@ class FaultRun:
                 return False
             return self.cluster.ends(where).last_stable_offset > start
 
-        if not wait_until(is_released, timeout_seconds=SETTLE_SECONDS):
-            raise SandboxError(
-                f"{producer.transactional_id} is still open on {where} after {SETTLE_SECONDS:.0f} s"
-            )
+        otherwise = f"{producer.transactional_id} is still open on {where}"
+        await_condition(is_released, otherwise, seconds=SETTLE_SECONDS)
 
     def is_open(self, where: TopicPartition, producer_id: int) -> bool:
         """Whether a producer has a transaction open on the partition."""

@@ -7,9 +7,8 @@ from typing import Final
 
 from rules.errors import SandboxError
 from rules.facts.transaction_log import Cut
-from rules.facts.transactions import TransactionState
 from service.sandbox.faults.fault_run import FaultRun
-from service.sandbox.faults.open_transaction import begin_open
+from service.sandbox.faults.open_transaction import begin_open, transaction_truth
 from service.sandbox.faults.truth import Truth
 from service.sandbox.workloads.raw_cluster import RejectedError
 from service.sandbox.workloads.raw_producer import RawProducer
@@ -40,25 +39,14 @@ def make_timeout_fence(run: FaultRun) -> Truth:
 
 def _truth(run: FaultRun, owner: RawProducer, start: int, *, cut: Cut, new_epoch: int) -> Truth:
     _require_fenced(run, owner)
-    listed = run.cluster.listed(owner.transactional_id)
-    seen = run.cluster.ends(run.where)
-    return Truth(
-        fault=run.fault,
-        where=run.where,
+    return transaction_truth(
+        run,
+        owner,
+        start,
         rule="producer_fenced",
-        transactional_id=owner.transactional_id,
-        coordinator=run.cluster.coordinator(owner.transactional_id),
-        coordinator_epoch=run.cluster.coordinator_epoch(owner.transactional_id),
-        state=None if listed is None else TransactionState(listed.state),
-        timeout=owner.timeout,
-        producer_id=owner.producer_id,
-        producer_epoch=owner.producer_epoch,
+        ends="it is over: the transaction is aborted, and its owner was rejected",
         cut=cut,
         fencing_epoch=new_epoch,
-        start_offset=start,
-        last_stable_offset=seen.last_stable_offset,
-        high_watermark=seen.high_watermark,
-        ends="it is over: the transaction is aborted, and its owner was rejected",
     )
 
 

@@ -7,7 +7,6 @@ there, as a late request did on older brokers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Final
@@ -20,7 +19,7 @@ from service.runtime.clock import wait_until
 from service.sandbox.cluster.tools import run_quietly
 from service.sandbox.faults.broker_settings import changed_setting
 from service.sandbox.faults.fault_run import RECORDS, SETTLE_SECONDS, FaultRun
-from service.sandbox.faults.open_transaction import HELD, Expected, open_truth
+from service.sandbox.faults.open_transaction import HELD, transaction_truth
 from service.sandbox.faults.truth import Truth
 from service.sandbox.workloads.raw_cluster import RejectedError
 from service.sandbox.workloads.raw_producer import RawProducer
@@ -46,27 +45,23 @@ def make_hanging(run: FaultRun) -> Truth:
     asks = run.sandbox.state.release.verifies_transactions
     with changed_setting(run, leader, VERIFICATION, "false") if asks else nullcontext():
         start = _write_outside(run, producer, where)
-    repair = (*_place(where), "--start-offset", str(start))
+    place = ("--topic", where.topic, "--partition", str(where.partition))
+    repair = (*place, "--start-offset", str(start))
     run.undo.callback(_repair, run, producer, where, repair)
     run.block_group(where, start)
-    truth = open_truth(
+    truth = transaction_truth(
         run,
         producer,
         start,
-        Expected(
-            hold_class=TransactionClass.HANGING,
-            rule="transaction_hanging",
-            also=HELD,
-            ends="never by itself",
-            undo=run.command("tool", TOOL, "abort", *repair),
-        ),
+        hold_class=TransactionClass.HANGING,
+        rule="transaction_hanging",
+        also=HELD,
+        ends="never by itself",
+        undo=run.command("tool", TOOL, "abort", *repair),
     )
-    return _unknown(truth) if run.options.unlisted else truth
-
-
-def _unknown(truth: Truth) -> Truth:
-    """Leave out what belongs to a transactional id: the producer's id is recorded nowhere."""
-    return replace(
+    if not run.options.unlisted:
+        return truth
+    return replace(  # the producer's id is recorded nowhere
         truth,
         transactional_id=None,
         coordinator=None,
@@ -101,10 +96,6 @@ def _write_outside(run: FaultRun, producer: RawProducer, where: TopicPartition) 
             raise SandboxError(f"nothing is open on {where}")
         return opened.start_offset
 
-    return _as_soon_as_taken(append, where)
-
-
-def _as_soon_as_taken(append: Callable[[], int], where: TopicPartition) -> int:
     offsets: list[int] = []
 
     def is_taken() -> bool:
@@ -118,10 +109,6 @@ def _as_soon_as_taken(append: Callable[[], int], where: TopicPartition) -> int:
     if not wait_until(is_taken, timeout_seconds=SETTLE_SECONDS):
         raise SandboxError(f"the leader of {where} still asks coordinators before it appends")
     return offsets[0]
-
-
-def _place(where: TopicPartition) -> tuple[str, ...]:
-    return "--topic", where.topic, "--partition", str(where.partition)
 
 
 def _repair(

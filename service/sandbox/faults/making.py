@@ -6,22 +6,21 @@ import contextlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Generic, Literal, TypeVar, overload
 
 from rules.errors import SandboxError
 from rules.facts.broker_log import SequenceForm
 from service.sandbox.cluster.cluster import Sandbox
-from service.sandbox.faults.fault_run import FaultOptions, FaultRun
+from service.sandbox.faults.fault_run import Client, FaultOptions, FaultRun
 from service.sandbox.faults.loss_truth import LossTruth
 from service.sandbox.faults.needed_release import require_release
-from service.sandbox.faults.prepared import Prepared
 from service.sandbox.faults.registry import DEFAULT_TIMEOUT, FAULTS, AnyInjection, AnyTruth, Fault
-from service.sandbox.faults.sequence_names import Client
 from service.sandbox.faults.sequence_truth import SequenceTruth
 from service.sandbox.faults.truth import Truth
 from service.sandbox.workloads.raw_cluster import RawCluster
 
 T = TypeVar("T")
+TruthT = TypeVar("TruthT", LossTruth, SequenceTruth)
 
 LossName = Literal[
     "committed-loss",
@@ -60,6 +59,32 @@ class ActiveFault:
         self.run.cluster.close()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared(Generic[TruthT]):
+    """A fault in two steps: all is written and acknowledged, and nothing has happened yet."""
+
+    run: FaultRun
+    inject_once: Callable[[], TruthT]
+
+    @property
+    def topic(self) -> str:
+        """The topic that is to suffer, with all its partitions."""
+        return self.run.where.topic
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Groups that have read to its end."""
+        return tuple(self.run.groups)
+
+    def inject(self) -> TruthT:
+        """Let it happen, once; return the verified truth.
+
+        Raises:
+            SandboxError: it came otherwise, and so there is no truth to return.
+        """
+        return self.inject_once()
+
+
 def begin_fault(name: str, sandbox: Sandbox, options: FaultOptions) -> ActiveFault:
     """Make a fault completely, or undo what was done of it and raise."""
     run, truth = _begin(name, sandbox, options, lambda fault: fault.make)
@@ -76,9 +101,14 @@ def make_fault(
 ) -> AbstractContextManager[SequenceTruth]: ...
 @overload
 def make_fault(name: str, sandbox: Sandbox, **options: Any) -> AbstractContextManager[Truth]: ...
-def make_fault(name: str, sandbox: Sandbox, **options: Any) -> AbstractContextManager[Any]:
+@contextlib.contextmanager
+def make_fault(name: str, sandbox: Sandbox, **options: Any) -> Iterator[Any]:
     """Make a fault for the length of a block; `options` are those of FaultOptions."""
-    return _make(name, sandbox, FaultOptions(**options))
+    fault = begin_fault(name, sandbox, FaultOptions(**options))
+    try:
+        yield fault.truth
+    finally:
+        fault.undo()
 
 
 def prepare_loss(
@@ -102,15 +132,6 @@ def _prepared(name: str, sandbox: Sandbox, options: FaultOptions) -> Iterator[An
         yield Prepared(run=run, inject_once=inject)
     finally:
         run.take_back()
-
-
-@contextlib.contextmanager
-def _make(name: str, sandbox: Sandbox, options: FaultOptions) -> Iterator[AnyTruth]:
-    fault = begin_fault(name, sandbox, options)
-    try:
-        yield fault.truth
-    finally:
-        fault.undo()
 
 
 def _begin(

@@ -10,11 +10,11 @@ no other one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from rules.errors import SandboxError
 from rules.facts.identity import TopicPartition
+from rules.facts.transaction_log import Cut
 from rules.facts.transactions import TransactionState
 from rules.transactions.classes import TransactionClass
 from service.runtime.clock import monotonic, wait_until
@@ -27,17 +27,6 @@ HELD: Final = ("last_stable_offset_stuck", "read_committed_consumers_blocked")
 LIMIT: Final = "max.message.bytes"
 LIMIT_BYTES: Final = 400  # the decision of the workload's pipeline takes 190
 LONG_NAME: Final = 300  # letters; with what a batch adds (120 bytes and more), above the limit
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expected:
-    """What a monitor should find for a transaction that holds back a partition, and how it ends."""
-
-    hold_class: TransactionClass
-    rule: str
-    also: tuple[str, ...]
-    ends: str
-    undo: str
 
 
 def begin_open(run: FaultRun, producer: RawProducer, where: TopicPartition) -> int:
@@ -61,17 +50,14 @@ def make_open(run: FaultRun) -> Truth:
     producer = run.producer()
     start = begin_held(run, producer, where)
     seconds = run.timeout.total_seconds()
-    return open_truth(
+    return transaction_truth(
         run,
         producer,
         start,
-        Expected(
-            hold_class=TransactionClass.OPEN,
-            rule="last_stable_offset_stuck",  # in time; a group that waits is no breach meanwhile
-            also=(),
-            ends=f"by itself: the coordinator aborts it {seconds:g} s after it began, or soon after",
-            undo=_terminate_command(run, producer, where, start),
-        ),
+        hold_class=TransactionClass.OPEN,
+        rule="last_stable_offset_stuck",  # in time; a group that waits is no breach meanwhile
+        ends=f"by itself: the coordinator aborts it {seconds:g} s after it began, or soon after",
+        undo=_terminate_command(run, producer, where, start),
     )
 
 
@@ -88,31 +74,41 @@ def make_overdue(run: FaultRun) -> Truth:
     wait_until(lambda: monotonic() > over, timeout_seconds=over - monotonic() + 1)
     if not run.is_open(where, producer.producer_id):
         raise SandboxError("the coordinator aborted the transaction too early: give it more time")
-    return open_truth(
+    return transaction_truth(
         run,
         producer,
         start,
-        Expected(
-            hold_class=TransactionClass.OVERDUE,
-            rule="transaction_overdue",
-            also=HELD,
-            ends=f"when {LIMIT} of {TRANSACTION_LOG} is back: the coordinator then aborts it",
-            undo=run.command("config", "topic", TRANSACTION_LOG, f"{LIMIT}="),
-        ),
+        hold_class=TransactionClass.OVERDUE,
+        rule="transaction_overdue",
+        also=HELD,
+        ends=f"when {LIMIT} of {TRANSACTION_LOG} is back: the coordinator then aborts it",
+        undo=run.command("config", "topic", TRANSACTION_LOG, f"{LIMIT}="),
     )
 
 
-def open_truth(run: FaultRun, producer: RawProducer, start: int, expected: Expected) -> Truth:
-    """Return the truth of a transaction that holds back a partition."""
+def transaction_truth(  # noqa: PLR0913 - what a monitor should find, and how it ends
+    run: FaultRun,
+    producer: RawProducer,
+    start: int,
+    *,
+    rule: str,
+    ends: str,
+    also: tuple[str, ...] = (),
+    hold_class: TransactionClass | None = None,
+    undo: str | None = None,
+    cut: Cut | None = None,
+    fencing_epoch: int | None = None,
+) -> Truth:
+    """Return the truth of a transaction of a producer that began at `start`."""
     where = run.where
     listed = run.cluster.listed(producer.transactional_id)
     seen = run.cluster.ends(where)
     return Truth(
         fault=run.fault,
         where=where,
-        rule=expected.rule,
-        also=expected.also,
-        hold_class=expected.hold_class,
+        rule=rule,
+        also=also,
+        hold_class=hold_class,
         transactional_id=producer.transactional_id,
         coordinator=run.cluster.coordinator(producer.transactional_id),
         coordinator_epoch=run.cluster.coordinator_epoch(producer.transactional_id),
@@ -120,12 +116,14 @@ def open_truth(run: FaultRun, producer: RawProducer, start: int, expected: Expec
         timeout=producer.timeout,
         producer_id=producer.producer_id,
         producer_epoch=producer.producer_epoch,
+        cut=cut,
+        fencing_epoch=fencing_epoch,
         start_offset=start,
         last_stable_offset=seen.last_stable_offset,
         high_watermark=seen.high_watermark,
         blocked_groups=tuple(run.groups),
-        ends=expected.ends,
-        undo=(expected.undo,),
+        ends=ends,
+        undo=() if undo is None else (undo,),
     )
 
 

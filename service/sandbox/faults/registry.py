@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from rules.facts.broker_log import SequenceForm
-from service.sandbox.faults.clean_failover import prepare_clean_failover
-from service.sandbox.faults.committed_loss import prepare_committed_loss
-from service.sandbox.faults.double_failover import prepare_double_failover
 from service.sandbox.faults.fault_context import Injection
 from service.sandbox.faults.fault_run import FaultRun
 from service.sandbox.faults.fenced import make_second_instance, make_timeout_fence
 from service.sandbox.faults.hanging import make_hanging
 from service.sandbox.faults.loss_truth import LossTruth
+from service.sandbox.faults.losses import (
+    COMMITTED_LOSS,
+    DOUBLE_FAILOVER,
+    RECORDS_DELETED,
+    TOPIC_RECREATED,
+    UNCLEAN_WITHOUT_LOSS,
+    UNREPLICATED_LOSS,
+    prepare_clean_failover,
+)
 from service.sandbox.faults.open_transaction import make_open, make_overdue
-from service.sandbox.faults.records_deleted import prepare_records_deleted
 from service.sandbox.faults.sequence_context import SequenceInjection
-from service.sandbox.faults.sequence_loss import prepare_sequence_loss
+from service.sandbox.faults.sequence_loss import prepare_sequence_loss, prepare_two_producers
 from service.sandbox.faults.sequence_reordering import prepare_reordering
 from service.sandbox.faults.sequence_retries import (
     prepare_duplicate,
@@ -30,12 +35,8 @@ from service.sandbox.faults.sequence_retries import (
 from service.sandbox.faults.sequence_state import prepare_state_expired
 from service.sandbox.faults.sequence_timeout import prepare_delivery_timeout
 from service.sandbox.faults.sequence_truth import SequenceTruth
-from service.sandbox.faults.sequence_two_producers import prepare_two_producers
 from service.sandbox.faults.stuck_marker import make_stuck_marker
-from service.sandbox.faults.topic_recreated import prepare_topic_recreated
 from service.sandbox.faults.truth import Truth
-from service.sandbox.faults.unclean_without_loss import prepare_unclean_without_loss
-from service.sandbox.faults.unreplicated_loss import prepare_unreplicated_loss
 
 AnyTruth: TypeAlias = Truth | LossTruth | SequenceTruth
 AnyInjection: TypeAlias = Injection | SequenceInjection
@@ -43,6 +44,7 @@ DEFAULT_TIMEOUT: Final = timedelta(seconds=60)  # Kafka's own, of transaction.ti
 OF_TRANSACTIONS: Final = frozenset({"topic", "partition", "timeout"})
 OF_LOSSES: Final = frozenset({"topic", "partitions", "records", "batch"})
 RETURN: Final = frozenset({"old_leader_returns"})
+EVERY_FORM: Final = frozenset(SequenceForm)
 OF_SEQUENCES: Final = frozenset({"topic", "batch"})
 
 
@@ -53,23 +55,23 @@ class Fault:
     name: str
     summary: str
     make: Callable[[FaultRun], AnyTruth]
-    prepare: Callable[[FaultRun], AnyInjection] | None = (
-        None  # the first of two steps, where there are two
-    )
+    prepare: Callable[[FaultRun], AnyInjection] | None = None  # the first step, where there are two
     timeout: timedelta | None = None  # of its transaction, unless the caller gives another
     needs_hold: bool = False  # whether somebody has to undo it, so that the sandbox stays usable
     takes: frozenset[str] = OF_TRANSACTIONS  # the options that it accepts
     least_records: int = 1
-    forms: frozenset[SequenceForm] = frozenset(SequenceForm)  # that it can lead to
+    forms: frozenset[SequenceForm] = EVERY_FORM  # that it can lead to
 
 
-def _in_two_steps(
+def _in_two_steps(  # noqa: PLR0913 - a fault's own fields
     name: str,
     summary: str,
     prepare: Callable[[FaultRun], AnyInjection],
     *,
     takes: frozenset[str] = OF_LOSSES,
     least_records: int = 1,
+    forms: frozenset[SequenceForm] = EVERY_FORM,
+    timeout: timedelta | None = None,
 ) -> Fault:
     return Fault(
         name=name,
@@ -78,6 +80,8 @@ def _in_two_steps(
         prepare=prepare,
         takes=takes,
         least_records=least_records,
+        forms=forms,
+        timeout=timeout,
     )
 
 
@@ -124,36 +128,36 @@ _ALL: Final = (
     _in_two_steps(
         "committed-loss",
         "acknowledged records are gone: a stale replica was elected",
-        prepare_committed_loss,
+        COMMITTED_LOSS.prepare,
         takes=OF_LOSSES | RETURN | {"transactional", "protocol", "readers"},
     ),
     _in_two_steps(
         "unreplicated-loss",
         "records that only the leader had taken (acks=1) are gone after a clean election",
-        prepare_unreplicated_loss,
+        UNREPLICATED_LOSS.prepare,
         takes=OF_LOSSES | RETURN,
     ),
     _in_two_steps(
         "unclean-without-loss",
         "an unclean election of the last known leader, who has everything",
-        prepare_unclean_without_loss,
+        UNCLEAN_WITHOUT_LOSS.prepare,
     ),
     _in_two_steps(
         "double-failover",
         "two leader changes in a row, the first one with a loss (--records 0: without)",
-        prepare_double_failover,
+        DOUBLE_FAILOVER.prepare,
         least_records=0,
     ),
     _in_two_steps(
         "topic-recreated",
         "deleted and created again with fewer records; nothing is lost",
-        prepare_topic_recreated,
+        TOPIC_RECREATED.prepare,
         takes=OF_LOSSES | {"readers"},
     ),
     _in_two_steps(
         "records-deleted",
         "the first half of the records is deleted on purpose; nothing is lost",
-        prepare_records_deleted,
+        RECORDS_DELETED.prepare,
     ),
     _in_two_steps(
         "clean-failover-under-load",
@@ -167,14 +171,12 @@ _ALL: Final = (
         prepare_reordering,
         takes=OF_SEQUENCES | {"records", "client", "form", "transactional"},
     ),
-    replace(
-        _in_two_steps(
-            "sequence-loss",
-            "acknowledged records of a producer are gone, and it goes on behind them",
-            prepare_sequence_loss,
-            takes=OF_SEQUENCES | RETURN | {"records", "client", "form", "transactional", "burst"},
-        ),
-        forms=frozenset(SequenceForm) - {SequenceForm.EARLIEST_SEEN},
+    _in_two_steps(
+        "sequence-loss",
+        "acknowledged records of a producer are gone, and it goes on behind them",
+        prepare_sequence_loss,
+        takes=OF_SEQUENCES | RETURN | {"records", "client", "form", "transactional", "burst"},
+        forms=EVERY_FORM - {SequenceForm.EARLIEST_SEEN},
     ),
     _in_two_steps(
         "sequence-two-producers",
@@ -200,23 +202,19 @@ _ALL: Final = (
         prepare_restart,
         takes=OF_SEQUENCES,
     ),
-    replace(
-        _in_two_steps(
-            "sequence-state-expired",
-            "the leader has forgotten the producer; what comes next is taken as it is",
-            prepare_state_expired,
-            takes=OF_SEQUENCES | {"form"},
-        ),
+    _in_two_steps(
+        "sequence-state-expired",
+        "the leader has forgotten the producer; what comes next is taken as it is",
+        prepare_state_expired,
+        takes=OF_SEQUENCES | {"form"},
         forms=frozenset({SequenceForm.OUT_OF_ORDER, SequenceForm.EXPECTED_ZERO}),
         timeout=timedelta(seconds=300),  # an abort would make the leader know the producer again
     ),
-    replace(
-        _in_two_steps(
-            "sequence-delivery-timeout",
-            "a clean failover; a batch is given up, and comes late, with an old epoch",
-            prepare_delivery_timeout,
-            takes=OF_SEQUENCES | RETURN | {"client"},
-        ),
+    _in_two_steps(
+        "sequence-delivery-timeout",
+        "a clean failover; a batch is given up, and comes late, with an old epoch",
+        prepare_delivery_timeout,
+        takes=OF_SEQUENCES | RETURN | {"client"},
         forms=frozenset({SequenceForm.OUT_OF_ORDER}),
     ),
 )

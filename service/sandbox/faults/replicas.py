@@ -13,9 +13,8 @@ from typing import Final
 
 from rules.errors import SandboxError
 from rules.facts.identity import BrokerId, TopicPartition
-from service.runtime.clock import wait_until
 from service.sandbox.cluster.processes import Liveness
-from service.sandbox.cluster.readiness import listed_brokers
+from service.sandbox.cluster.readiness import await_condition, listed_brokers
 from service.sandbox.cluster.state import CONTROLLER_ID
 from service.sandbox.faults.fault_run import FaultRun
 from service.sandbox.workloads.log_requests import elect_unclean, log_end
@@ -26,7 +25,6 @@ from service.sandbox.workloads.raw_cluster import (
     patiently,
 )
 
-MOVE_SECONDS: Final = 60.0  # of `--realistic`: 30 until a replica is out, 9 until a broker is
 BROKERS_NEEDED: Final = 3
 NO_LEADER: Final = -1
 # What an election is rejected with while the controller does not know yet who died and who is back.
@@ -198,12 +196,6 @@ def unclean_changes(run: FaultRun, topic: str) -> int:
     log = run.sandbox.log_directory(CONTROLLER_ID) / "controller.log"
     marker = f"UNCLEAN partition change for {topic}-"
     return log.read_text(encoding="utf-8", errors="replace").count(marker)
-
-
-def await_condition(condition: Callable[[], bool], otherwise: str) -> None:
-    """Wait for a condition; raise with `otherwise` when it does not come true."""
-    if not wait_until(condition, timeout_seconds=MOVE_SECONDS):
-        raise SandboxError(f"{otherwise} after {MOVE_SECONDS:.0f} s")
 
 
 def _is_whole(run: FaultRun) -> bool:

@@ -11,8 +11,8 @@ from rules.facts.broker_log import SequenceForm
 from rules.facts.identity import TopicPartition
 from rules.facts.rejections import SEQUENCES
 from rules.facts.sequence_verdicts import SequenceClass
+from service.sandbox.faults.fault_run import Client
 from service.sandbox.faults.sequence_lines import Rejection
-from service.sandbox.faults.sequence_names import Client
 from service.sandbox.faults.sequence_truth import SequenceEpisode
 
 
@@ -21,7 +21,7 @@ class Expected:
     """What has to be seen of one producer; None where the client decides it."""
 
     sequence_class: SequenceClass
-    client: Client
+    client: Client = Client.RAW
     producer_epoch: int
     form: SequenceForm = SequenceForm.OUT_OF_ORDER
     rejected: tuple[int, ...] | None = None  # incoming sequences, in their order

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from rules.errors import SandboxError
-from rules.facts.identity import TopicPartition
+from service.sandbox.cluster.readiness import await_condition
 from service.sandbox.faults.disk_batches import batches_on_disk
-from service.sandbox.faults.fault_context import FaultContext
+from service.sandbox.faults.fault_context import FaultContext, Verdict
+from service.sandbox.faults.fault_run import Client
 from service.sandbox.faults.loss_truth import LossTruth
-from service.sandbox.faults.replicas import await_condition
 from service.sandbox.faults.sequence_check import Expected, Seen, episode
-from service.sandbox.faults.sequence_lines import old_epochs_on, rejections_on
-from service.sandbox.faults.sequence_names import Client
+from service.sandbox.faults.sequence_lines import Rejection, old_epochs_on, rejections_on
 from service.sandbox.faults.sequence_truth import SequenceEpisode, SequenceTruth
 from service.sandbox.workloads.java_stepwise import (
     JavaConsoleProducer,
@@ -29,16 +27,6 @@ from service.sandbox.workloads.stepwise_producer import (
 )
 
 SequenceInjection = Callable[[], SequenceTruth]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExpectedRules:
-    """The rules that have to find it, those that would be wrong, and when it is over."""
-
-    rule: str | None = None
-    also: tuple[str, ...] = ()
-    silent: tuple[str, ...] = ()
-    ends: str
 
 
 # ---------------------------------------------------------------------- who writes
@@ -60,19 +48,11 @@ def open_client(
         )
     elif name is None:
         client = JavaConsoleProducer(
-            sandbox=run.sandbox,
-            bootstrap_servers=servers,
-            topic=context.topic,
-            batch=batch,
-            delivery_ms=delivery_ms,
+            run.sandbox, servers, context.topic, batch=batch, delivery_ms=delivery_ms
         )
     else:
         client = JavaTransactionalProducer(
-            sandbox=run.sandbox,
-            bootstrap_servers=servers,
-            topic=context.topic,
-            batch=batch,
-            transactional_id=name,
+            run.sandbox, servers, context.topic, batch=batch, transactional_id=name
         )
     run.undo.callback(client.close)
     return client
@@ -80,7 +60,7 @@ def open_client(
 
 def end_of(context: FaultContext) -> int:
     """Return the log end of the first partition."""
-    return patiently(partial(log_end, context.run.cluster, context.partitions[0]))
+    return patiently(partial(log_end, context.run.cluster, context.where))
 
 
 def write_all(context: FaultContext, client: StepwiseProducer, count: int) -> None:
@@ -96,48 +76,45 @@ def write_all(context: FaultContext, client: StepwiseProducer, count: int) -> No
 
 def only_producer(context: FaultContext) -> tuple[int, int]:
     """Return the id and the epoch of the one producer that the leader remembers."""
-    producers = patiently(partial(context.run.cluster.producers, context.partitions[0]))
+    producers = patiently(partial(context.run.cluster.producers, context.where))
     if len(producers) != 1:
         raise SandboxError(f"{context.topic} has {len(producers)} producers, and was to have one")
     return producers[0].producer_id, producers[0].producer_epoch
 
 
 # ---------------------------------------------------------------------- what became of it
-def await_rejection(context: FaultContext, where: TopicPartition, producer_id: int) -> None:
+def await_rejection(context: FaultContext, producer_id: int) -> None:
     """Wait until a broker has written that it rejected a batch."""
     await_condition(
-        lambda: any(
-            rejection.producer_id == producer_id
-            for rejection in rejections_on(context.run.sandbox, where)
-        ),
+        lambda: bool(_rejections_of(context, producer_id)),
         f"no broker rejected a batch of {context.topic}",
     )
 
 
-def seen_of(context: FaultContext, where: TopicPartition, producer_id: int) -> Seen:
-    """Read the brokers' logs and the leader's files for one producer."""
-    sandbox, placed = context.run.sandbox, patiently(partial(context.run.cluster.placed, where))
-    return Seen(
-        rejections=[
-            rejection
-            for rejection in rejections_on(sandbox, where)
-            if rejection.producer_id == producer_id
-        ],
+def episode_of(context: FaultContext, producer_id: int, expected: Expected) -> SequenceEpisode:
+    """Return what happened to one producer, by the brokers' logs and the leader's files.
+
+    Raises:
+        SandboxError: it is not what was expected.
+    """
+    sandbox, where = context.run.sandbox, context.where
+    placed = patiently(partial(context.run.cluster.placed, where))
+    seen = Seen(
+        rejections=_rejections_of(context, producer_id),
         batches=batches_on_disk(sandbox, placed.leader, where).get(producer_id, []),
         leader_epoch=placed.leader_epoch,
     )
+    return episode(where, expected, seen)
 
 
-def episode_of(
-    context: FaultContext, where: TopicPartition, producer_id: int, expected: Expected
-) -> SequenceEpisode:
-    """Return what happened to one producer; raise when it is not what was expected."""
-    return episode(where, expected, seen_of(context, where, producer_id))
+def _rejections_of(context: FaultContext, producer_id: int) -> list[Rejection]:
+    rejections = rejections_on(context.run.sandbox, context.where)
+    return [rejection for rejection in rejections if rejection.producer_id == producer_id]
 
 
 def sequence_truth(
     context: FaultContext,
-    expected: ExpectedRules,
+    expected: Verdict,
     episodes: Sequence[SequenceEpisode],
     *,
     loss: LossTruth | None = None,

@@ -13,20 +13,21 @@ from typing import Final
 from rules.errors import SandboxError
 from rules.facts.broker_log import SequenceForm
 from rules.facts.sequence_verdicts import SequenceClass
-from service.sandbox.faults.committed_loss import elect_stale, leave_alone
+from service.sandbox.cluster.readiness import await_condition
 from service.sandbox.faults.fault_context import KEPT, Before, FaultContext, Verdict, make_context
-from service.sandbox.faults.fault_run import FaultRun
+from service.sandbox.faults.fault_run import Client, FaultRun
 from service.sandbox.faults.loss_truth import LossTruth
-from service.sandbox.faults.replicas import await_condition, await_in_sync, revive
+from service.sandbox.faults.losses import elect_stale, leave_alone, return_leader
 from service.sandbox.faults.rule_names import (
     COMMITTED_BEYOND_END,
     COMMITTED_LOST,
+    GAP_LOSS,
+    GAP_REORDERING,
     UNCLEAN_ELECTION,
     UNREPLICATED_LOST,
 )
 from service.sandbox.faults.sequence_check import Expected
 from service.sandbox.faults.sequence_context import (
-    ExpectedRules,
     SequenceInjection,
     await_rejection,
     end_of,
@@ -36,12 +37,12 @@ from service.sandbox.faults.sequence_context import (
     sequence_truth,
     write_all,
 )
-from service.sandbox.faults.sequence_names import GAP_LOSS, GAP_REORDERING, Client
 from service.sandbox.faults.sequence_truth import SequenceEpisode, SequenceTruth
 from service.sandbox.faults.sequence_writer import TRIES, RawWriter
 from service.sandbox.workloads.java_stepwise import JavaTransactionalProducer
 from service.sandbox.workloads.producer import value_of
 from service.sandbox.workloads.raw_producer import VALUE_BYTES
+from service.sandbox.workloads.sequenced_producer import new_producer
 from service.sandbox.workloads.stepwise_producer import StepwiseProducer
 
 REPLICATED: Final = 3  # records of the producer that every replica has
@@ -50,8 +51,9 @@ LOST: Final = Verdict(
     rule=COMMITTED_LOST,
     also=(UNCLEAN_ELECTION,),
     silent=(UNREPLICATED_LOST, COMMITTED_BEYOND_END),
+    ends="never",
 )
-RULES: Final = ExpectedRules(
+RULES: Final = Verdict(
     rule=GAP_LOSS,
     also=(COMMITTED_LOST, UNCLEAN_ELECTION),
     silent=(GAP_REORDERING, *LOST.silent),
@@ -79,14 +81,14 @@ def prepare_sequence_loss(run: FaultRun) -> SequenceInjection:
 
 
 def _inject(context: FaultContext, writer: StepwiseProducer) -> SequenceTruth:
-    run, where = context.run, context.partitions[0]
+    run = context.run
     noted = _write_burst(context, writer) if run.options.burst else None
     producer_id, epoch = only_producer(context)
     before = elect_stale(context, noted)
     _go_on(context, writer, producer_id)
     ends = return_leader(context)
-    loss = context.truth(before, LOST, ends=ends)
-    episode = episode_of(context, where, producer_id, _expected(context, epoch))
+    loss = context.truth(before, replace(LOST, ends=ends))
+    episode = episode_of(context, producer_id, _expected(context, epoch))
     _require_gap(episode, loss)
     application_notified = writer.has_given_up()
     writer.close()
@@ -97,15 +99,6 @@ def _inject(context: FaultContext, writer: StepwiseProducer) -> SequenceTruth:
         loss=loss,
         application_notified=application_notified,
     )
-
-
-def return_leader(context: FaultContext) -> str:
-    """Bring the old leader back, if the caller wants it; return when the fault is over."""
-    if not context.run.options.old_leader_returns:
-        return "never: the records are on the old leader's disk until it comes back and truncates"
-    revive(context.run, context.pair.leader)
-    await_in_sync(context.run, context.partitions, [context.pair.leader])
-    return "never: the old leader has come back and truncated its log"
 
 
 def _write_burst(context: FaultContext, writer: StepwiseProducer) -> Before:
@@ -132,7 +125,7 @@ def _go_on(context: FaultContext, writer: StepwiseProducer, producer_id: int) ->
         writer.be_rejected(NEXT)
         return
     writer.hand_over(NEXT)
-    await_rejection(context, context.partitions[0], producer_id)
+    await_rejection(context, producer_id)
     options = context.run.options
     if options.client is Client.JAVA and not options.transactional:
         await_condition(  # under a new epoch, and its application never knows
@@ -142,6 +135,7 @@ def _go_on(context: FaultContext, writer: StepwiseProducer, producer_id: int) ->
 
 
 def _expected(context: FaultContext, epoch: int) -> Expected:
+    """Return what is seen of the producer that lost records."""
     options = context.run.options
     is_raw, is_plain = options.client is Client.RAW, options.form is SequenceForm.OUT_OF_ORDER
     is_counted = is_raw or not (options.client is Client.JAVA and options.transactional)
@@ -161,3 +155,47 @@ def _require_gap(episode: SequenceEpisode, loss: LossTruth) -> None:
     """Compare two ways to count: missing sequences, and offsets that are gone."""
     if episode.gap != loss.lost_offsets:
         raise SandboxError(f"{loss.fault} came otherwise: {loss.lost_offsets} are gone, {episode}")
+
+
+# ---------------------------------------------------------------------- one of two
+def prepare_two_producers(run: FaultRun) -> SequenceInjection:
+    """Let only the leader hold the last acknowledged records of the first of two producers.
+
+    The second one begins only after the loss, and its batches come in another order.
+    """
+    context = make_context(run, is_unclean=True)
+    loser = RawWriter.open(context)
+    write_all(context, loser, REPLICATED)
+    leave_alone(context)
+    write_all(context, loser, run.options.records)
+    return partial(_inject_two, context, loser)
+
+
+def _inject_two(context: FaultContext, loser: RawWriter) -> SequenceTruth:
+    """Let both be rejected at once: one has lost records, the other one has not."""
+    run, where, batch = context.run, context.where, context.run.options.batch
+    before = elect_stale(context)
+    other = new_producer(run.cluster, run.new_name)
+    other.send(where, 0, batch)
+    other.expect_rejection(where, 2 * batch, batch)
+    loser.be_rejected(NEXT)
+    other.expect_rejection(where, 3 * batch, batch)
+    for number in (1, 2, 3):
+        other.send(where, number * batch, batch)
+    ends = return_leader(context)
+    loss = context.truth(before, replace(LOST, ends=ends))
+    reordered = Expected(
+        sequence_class=SequenceClass.REORDERING,
+        producer_epoch=0,
+        rejected=(2 * batch, 3 * batch),
+        current_sequence=batch - 1,
+        is_healed=True,
+    )
+    episodes = [
+        episode_of(context, loser.producer.producer_id, _expected(context, 0)),
+        episode_of(context, other.producer_id, reordered),
+    ]
+    also = (*RULES.also, GAP_REORDERING)
+    silent = tuple(rule for rule in RULES.silent if rule != GAP_REORDERING)
+    rules = replace(RULES, also=also, silent=silent, ends=ends)
+    return sequence_truth(context, rules, episodes, loss=loss, application_notified=True)

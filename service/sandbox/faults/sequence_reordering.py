@@ -6,19 +6,26 @@ order; there a request is spoiled on its way, so that those behind it come too e
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from rules.errors import SandboxError
 from rules.facts.broker_log import SequenceForm
-from rules.facts.identity import TopicPartition
 from rules.facts.sequence_verdicts import SequenceClass
-from service.sandbox.faults.fault_context import FaultContext, make_context
-from service.sandbox.faults.fault_run import FaultRun
-from service.sandbox.faults.replicas import await_condition
+from service.runtime.clock import pause
+from service.sandbox.cluster.readiness import await_condition
+from service.sandbox.faults.fault_context import FaultContext, Verdict, make_context
+from service.sandbox.faults.fault_run import Client, FaultRun
+from service.sandbox.faults.rule_names import (
+    DUPLICATES,
+    GAP_REORDERING,
+    NOTHING_LOST,
+    SEQUENCE_BUG,
+)
 from service.sandbox.faults.sequence_check import Expected
 from service.sandbox.faults.sequence_context import (
-    ExpectedRules,
     SequenceInjection,
     await_rejection,
     end_of,
@@ -28,18 +35,11 @@ from service.sandbox.faults.sequence_context import (
     sequence_truth,
     write_all,
 )
-from service.sandbox.faults.sequence_names import (
-    DUPLICATES,
-    GAP_REORDERING,
-    NOTHING_LOST,
-    SEQUENCE_BUG,
-    Client,
-)
 from service.sandbox.faults.sequence_truth import SequenceTruth
-from service.sandbox.faults.sequence_verification import overtake
 from service.sandbox.faults.sequence_writer import in_transaction
 from service.sandbox.workloads.broker_proxy import CorruptingProxy
-from service.sandbox.workloads.raw_producer import Protocol
+from service.sandbox.workloads.raw_cluster import RawCluster
+from service.sandbox.workloads.raw_producer import PRODUCE, Protocol
 from service.sandbox.workloads.sequenced_producer import SequencedProducer, after, new_producer
 from service.sandbox.workloads.stepwise_producer import (
     MOST_UNDER_WAY,
@@ -47,7 +47,9 @@ from service.sandbox.workloads.stepwise_producer import (
     StepwiseProducer,
 )
 
-RULES: Final = ExpectedRules(
+# Until a request waits at the leader; the coordinator's session lasts 4.
+ARRIVAL_SECONDS: Final = 0.3
+RULES: Final = Verdict(
     rule=GAP_REORDERING,
     silent=(*NOTHING_LOST, DUPLICATES, SEQUENCE_BUG),
     ends="it is over: the retries were taken",
@@ -63,27 +65,13 @@ def prepare_reordering(run: FaultRun) -> SequenceInjection:
     if options.form is SequenceForm.EXPECTED_ZERO:
         return partial(_inject_transaction, context)
     if options.form is SequenceForm.EARLIEST_SEEN:
-        return partial(overtake, context, RULES)
+        return partial(_overtake, context)
     producer = new_producer(run.cluster, run.new_name)
-    producer.send(context.partitions[0], 0, options.batch)
+    producer.send(context.where, 0, options.batch)
     return partial(_inject, context, producer)
 
 
 # ---------------------------------------------------------------------- by single requests
-def swap(
-    context: FaultContext, where: TopicPartition, producer: SequencedProducer, first: int
-) -> int:
-    """Send a batch before the records that belong in front of it; return its sequence."""
-    options = context.run.options
-    early, late = after(first, options.records), first
-    producer.expect_rejection(where, early, options.batch)
-    for size in context.batches(options.records):
-        producer.send(where, late, size)
-        late = after(late, size)
-    producer.send(where, early, options.batch)
-    return early
-
-
 def _inject(context: FaultContext, producer: SequencedProducer) -> SequenceTruth:
     """Swap batches within an epoch, or at the beginning of a new one."""
     form, batch = context.run.options.form, context.run.options.batch
@@ -98,24 +86,80 @@ def _inject_transaction(context: FaultContext) -> SequenceTruth:
     owner.begin()
     truth = _build_truth(context, in_transaction(owner), 0)
     owner.end(commit=True)
-    context.run.await_release(context.partitions[0], owner, truth.episodes[0].offset)
+    context.run.await_release(context.where, owner, truth.episodes[0].offset)
     return truth
 
 
 def _build_truth(context: FaultContext, producer: SequencedProducer, first: int) -> SequenceTruth:
-    where, form = context.partitions[0], context.run.options.form
-    rejected = swap(context, where, producer, first)
+    """Send a batch before the records that belong in front of it, and again behind them."""
+    where, options = context.where, context.run.options
+    early, late, form = after(first, options.records), first, options.form
+    producer.expect_rejection(where, early, options.batch)
+    for size in context.batches(options.records):
+        producer.send(where, late, size)
+        late = after(late, size)
+    producer.send(where, early, options.batch)
     expected = Expected(
         sequence_class=SequenceClass.REORDERING,
-        client=Client.RAW,
         producer_epoch=producer.producer_epoch,
         form=form,
-        rejected=(rejected,),
+        rejected=(early,),
         current_sequence=first - 1 if form is SequenceForm.OUT_OF_ORDER else None,
         is_healed=True,
     )
-    episode = episode_of(context, where, producer.producer_id, expected)
+    episode = episode_of(context, producer.producer_id, expected)
     return sequence_truth(context, RULES, [episode])
+
+
+def _overtake(context: FaultContext) -> SequenceTruth:
+    """Let a transaction's second batch overtake its first one while the leader waits.
+
+    Since Kafka 3.6 a leader asks the coordinator before it opens a transaction (KIP-890), and both
+    batches wait for the answer. The leader remembers the lower sequence, and rejects the higher one:
+    "earliest seen sequence", which can be nothing but a reordering.
+    """
+    run, where = context.run, context.where
+    owner = run.producer(protocol=Protocol.V1)
+    owner.begin()
+    owner.add(where)
+    with RawCluster(run.sandbox) as first, RawCluster(run.sandbox) as second:
+        early, late = (
+            replace(in_transaction(owner), cluster=cluster, api=PRODUCE)
+            for cluster in (first, second)
+        )
+        _send_both(context, early, late)
+        early.send(where, run.options.records, run.options.batch)
+    owner.end(commit=True)
+    run.await_release(where, owner, 0)
+    expected = Expected(
+        sequence_class=SequenceClass.REORDERING,
+        producer_epoch=owner.producer_epoch,
+        form=SequenceForm.EARLIEST_SEEN,
+        rejected=(run.options.records,),
+        current_sequence=0,
+        is_healed=True,
+    )
+    episode = episode_of(context, owner.producer_id, expected)
+    return sequence_truth(context, RULES, [episode])
+
+
+def _send_both(context: FaultContext, early: SequencedProducer, late: SequencedProducer) -> None:
+    """Send both batches while the coordinator is paused, the later one first."""
+    run, where = context.run, context.where
+    records, batch = run.options.records, run.options.batch
+    coordinator = run.cluster.coordinator(run.new_name)
+    with ThreadPoolExecutor(2) as pool:
+        run.undo.callback(run.sandbox.resume, coordinator)
+        run.sandbox.pause(coordinator)
+        try:
+            rejected = pool.submit(early.expect_rejection, where, records, batch)
+            pause(ARRIVAL_SECONDS)
+            taken = pool.submit(late.send, where, 0, records)
+            pause(ARRIVAL_SECONDS)
+        finally:
+            run.sandbox.resume(coordinator)
+        rejected.result()
+        taken.result()
 
 
 # ---------------------------------------------------------------------- by client libraries
@@ -138,12 +182,12 @@ def _batch(run: FaultRun) -> int:
 def _inject_live(
     context: FaultContext, proxy: CorruptingProxy, client: StepwiseProducer
 ) -> SequenceTruth:
-    where, options = context.partitions[0], context.run.options
+    options = context.run.options
     producer_id, epoch = only_producer(context)
     end = end_of(context)
     proxy.spoil_next()
     client.hand_over(options.records)
-    await_rejection(context, where, producer_id)
+    await_rejection(context, producer_id)
     application_notified = client.has_given_up()
     if application_notified and isinstance(client, StepwiseLibrdkafka):
         client.start_over(options.records)
@@ -155,7 +199,7 @@ def _inject_live(
     expected = Expected(
         sequence_class=SequenceClass.REORDERING, client=options.client, producer_epoch=epoch
     )
-    episode = episode_of(context, where, producer_id, expected)
+    episode = episode_of(context, producer_id, expected)
     if proxy.spoiled != 1 or episode.appended_epoch != episode.leader_epoch:
         raise SandboxError(f"{context.run.fault} came otherwise: {episode}")
     return sequence_truth(context, RULES, [episode], application_notified=application_notified)

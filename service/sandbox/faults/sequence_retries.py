@@ -12,38 +12,36 @@ from typing import Final
 from rules.errors import SandboxError
 from rules.facts.broker_log import SequenceForm
 from rules.facts.sequence_verdicts import SequenceClass
-from service.sandbox.faults.fault_context import FaultContext, make_context
+from service.sandbox.faults.fault_context import FaultContext, Verdict, make_context
 from service.sandbox.faults.fault_run import FaultRun
-from service.sandbox.faults.sequence_check import Expected
-from service.sandbox.faults.sequence_context import (
-    ExpectedRules,
-    SequenceInjection,
-    end_of,
-    episode_of,
-    sequence_truth,
-)
-from service.sandbox.faults.sequence_names import (
+from service.sandbox.faults.rule_names import (
     DUPLICATES,
     EVERY_SEQUENCE_RULE,
     GAP_REORDERING,
     NOTHING_LOST,
     SEQUENCE_BUG,
-    Client,
+)
+from service.sandbox.faults.sequence_check import Expected
+from service.sandbox.faults.sequence_context import (
+    SequenceInjection,
+    end_of,
+    episode_of,
+    sequence_truth,
 )
 from service.sandbox.faults.sequence_truth import SequenceTruth
+from service.sandbox.faults.sequence_writer import TRIES
 from service.sandbox.workloads.sequenced_producer import SequencedProducer, new_producer
 
 REMEMBERED: Final = 5  # batches per producer (ProducerStateEntry of the broker)
-TRIES: Final = 3
-DUPLICATE: Final = ExpectedRules(
+DUPLICATE: Final = Verdict(
     silent=(*EVERY_SEQUENCE_RULE, *NOTHING_LOST), ends="it is over: it was acknowledged again"
 )
-STALE: Final = ExpectedRules(
+STALE: Final = Verdict(
     rule=DUPLICATES,
     silent=(*NOTHING_LOST, GAP_REORDERING, SEQUENCE_BUG),
     ends="it is over: the records are there already",
 )
-RESTART: Final = ExpectedRules(
+RESTART: Final = Verdict(
     rule=SEQUENCE_BUG,
     silent=(*NOTHING_LOST, DUPLICATES),
     ends="never: the client goes on like that until it is mended",
@@ -57,7 +55,7 @@ def prepare_duplicate(run: FaultRun) -> SequenceInjection:
 
 
 def _inject_duplicate(context: FaultContext, producer: SequencedProducer) -> SequenceTruth:
-    where, end = context.partitions[0], end_of(context)
+    where, end = context.where, end_of(context)
     first = end - REMEMBERED * context.run.options.batch
     offset = producer.send(where, 0, context.run.options.batch)
     if (offset, end_of(context)) != (first, end):
@@ -74,12 +72,11 @@ def prepare_stale_retry(run: FaultRun) -> SequenceInjection:
 def _inject_stale_retry(
     context: FaultContext, producer: SequencedProducer, batches: int
 ) -> SequenceTruth:
-    options, where = context.run.options, context.partitions[0]
+    options, where = context.run.options, context.where
     count = options.batch * (2 if options.other_borders else 1)
     producer.expect_rejection(where, 0, count)
     expected = Expected(
         sequence_class=SequenceClass.STALE_RETRY,
-        client=Client.RAW,
         producer_epoch=producer.producer_epoch,
         rejected=(0,),
         current_sequence=batches * options.batch - 1,
@@ -88,7 +85,7 @@ def _inject_stale_retry(
     if options.resend:
         producer.producer_epoch += 1
         producer.send(where, 0, count)
-    episode = episode_of(context, where, producer.producer_id, expected)
+    episode = episode_of(context, producer.producer_id, expected)
     return sequence_truth(context, STALE, [episode])
 
 
@@ -100,20 +97,19 @@ def prepare_restart(run: FaultRun) -> SequenceInjection:
 
 def _inject_restart(context: FaultContext, producer: SequencedProducer) -> SequenceTruth:
     """Go on with the old sequences in two new epochs, again and again."""
-    where, batch = context.partitions[0], context.run.options.batch
+    where, batch = context.where, context.run.options.batch
     for _ in range(2):
         producer.producer_epoch += 1
         for _ in range(TRIES):
             producer.expect_rejection(where, batch, batch)
     expected = Expected(
         sequence_class=SequenceClass.SEQUENCE_RESTART,
-        client=Client.RAW,
         producer_epoch=1,
         form=SequenceForm.NEW_EPOCH,
         rejected=(batch,) * 2 * TRIES,
         is_healed=False,
     )
-    episode = episode_of(context, where, producer.producer_id, expected)
+    episode = episode_of(context, producer.producer_id, expected)
     return sequence_truth(context, RESTART, [episode])
 
 
@@ -122,5 +118,5 @@ def _written(run: FaultRun, batches: int) -> tuple[FaultContext, SequencedProduc
     context = make_context(run)
     producer, batch = new_producer(run.cluster, run.new_name), run.options.batch
     for number in range(batches):
-        producer.send(context.partitions[0], number * batch, batch)
+        producer.send(context.where, number * batch, batch)
     return context, producer

@@ -14,24 +14,22 @@ from typing import Final
 from rules.errors import SandboxError
 from rules.facts.broker_log import SequenceForm
 from rules.facts.sequence_verdicts import SequenceClass
+from service.sandbox.cluster.readiness import await_condition
 from service.sandbox.faults.broker_settings import changed_setting
-from service.sandbox.faults.fault_context import FaultContext, make_context
+from service.sandbox.faults.fault_context import FaultContext, Verdict, make_context
 from service.sandbox.faults.fault_run import FaultRun
-from service.sandbox.faults.replicas import await_condition
-from service.sandbox.faults.sequence_check import Expected
-from service.sandbox.faults.sequence_context import (
-    ExpectedRules,
-    SequenceInjection,
-    episode_of,
-    sequence_truth,
-)
-from service.sandbox.faults.sequence_names import (
+from service.sandbox.faults.rule_names import (
     DUPLICATES,
     EVERY_SEQUENCE_RULE,
     GAP_REORDERING,
     NOTHING_LOST,
     SEQUENCE_BUG,
-    Client,
+)
+from service.sandbox.faults.sequence_check import Expected
+from service.sandbox.faults.sequence_context import (
+    SequenceInjection,
+    episode_of,
+    sequence_truth,
 )
 from service.sandbox.faults.sequence_truth import SequenceTruth
 from service.sandbox.faults.sequence_writer import TRIES, in_transaction
@@ -41,11 +39,11 @@ from service.sandbox.workloads.sequenced_producer import SequencedProducer, new_
 REMEMBERED_FOR: Final = "producer.id.expiration.ms"
 OLD: Final = timedelta(days=2)  # by default producers are remembered for one
 FAR_AWAY: Final = 12_345  # a sequence that follows nothing
-UNSEEN: Final = ExpectedRules(
+UNSEEN: Final = Verdict(
     silent=(*EVERY_SEQUENCE_RULE, *NOTHING_LOST),
     ends="it is over: the batch was taken, whatever is missing before it",
 )
-REJECTED: Final = ExpectedRules(
+REJECTED: Final = Verdict(
     rule=DUPLICATES,
     silent=(*NOTHING_LOST, GAP_REORDERING, SEQUENCE_BUG),
     ends="when the producer is made anew",
@@ -55,7 +53,7 @@ REJECTED: Final = ExpectedRules(
 def prepare_state_expired(run: FaultRun) -> SequenceInjection:
     """Let a producer write, and its leader forget it."""
     context = make_context(run)
-    where = context.partitions[0]
+    where = context.where
     if run.options.form is SequenceForm.EXPECTED_ZERO:
         return partial(_inject_transaction, context, _forgotten_owner(context))
     producer = new_producer(run.cluster, run.new_name)
@@ -66,13 +64,13 @@ def prepare_state_expired(run: FaultRun) -> SequenceInjection:
 
 
 def _inject(context: FaultContext, producer: SequencedProducer) -> SequenceTruth:
-    producer.send(context.partitions[0], FAR_AWAY, context.run.options.batch)
+    producer.send(context.where, FAR_AWAY, context.run.options.batch)
     return sequence_truth(context, UNSEEN, [])
 
 
 def _forgotten_owner(context: FaultContext) -> RawProducer:
     """Commit a transaction, whose marker is of now: only a shorter memory forgets it."""
-    run, where = context.run, context.partitions[0]
+    run, where = context.run, context.where
     owner = run.producer(protocol=Protocol.V2)
     owner.begin()
     start = in_transaction(owner).send(where, 0, run.options.batch)
@@ -85,23 +83,18 @@ def _forgotten_owner(context: FaultContext) -> RawProducer:
 
 def _inject_transaction(context: FaultContext, owner: RawProducer) -> SequenceTruth:
     """Go on in the next transaction as if it were the same one."""
-    where, batch, producer = (
-        context.partitions[0],
-        context.run.options.batch,
-        in_transaction(owner),
-    )
+    batch, producer = context.run.options.batch, in_transaction(owner)
     context.run.undo.callback(owner.end, commit=False)
     for _ in range(TRIES):
-        producer.expect_rejection(where, batch, batch)
+        producer.expect_rejection(context.where, batch, batch)
     expected = Expected(
         sequence_class=SequenceClass.PRODUCER_STATE_LOST,
-        client=Client.RAW,
         producer_epoch=owner.producer_epoch,
         form=SequenceForm.EXPECTED_ZERO,
         rejected=(batch,) * TRIES,
         is_healed=False,
     )
-    episode = episode_of(context, where, owner.producer_id, expected)
+    episode = episode_of(context, owner.producer_id, expected)
     return sequence_truth(context, REJECTED, [episode])
 
 
@@ -111,7 +104,7 @@ def _await_forgotten(context: FaultContext, producer_id: int) -> None:
     await_condition(
         lambda: all(
             producer.producer_id != producer_id
-            for producer in context.run.cluster.producers(context.partitions[0])
+            for producer in context.run.cluster.producers(context.where)
         ),
         f"the leader of {context.topic} has not forgotten its producer",
     )

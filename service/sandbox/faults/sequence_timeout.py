@@ -11,13 +11,12 @@ from functools import partial
 from typing import Final
 
 from rules.errors import SandboxError
-from service.sandbox.faults.fault_context import Before, FaultContext, Verdict, epochs, make_context
-from service.sandbox.faults.fault_run import FaultRun
-from service.sandbox.faults.loss_truth import LossTruth
-from service.sandbox.faults.replicas import await_condition, await_in_sync, await_leader, revive
-from service.sandbox.faults.rule_names import EVERY_LOSS_RULE, UNREPLICATED_LOST
+from service.sandbox.cluster.readiness import await_condition
+from service.sandbox.faults.fault_context import Before, FaultContext, Verdict, make_context
+from service.sandbox.faults.fault_run import Client, FaultRun
+from service.sandbox.faults.losses import fail_over, return_leader
+from service.sandbox.faults.rule_names import CLEAN_CHANGE_RULES, EVERY_SEQUENCE_RULE
 from service.sandbox.faults.sequence_context import (
-    ExpectedRules,
     SequenceInjection,
     end_of,
     only_producer,
@@ -26,7 +25,6 @@ from service.sandbox.faults.sequence_context import (
     write_all,
 )
 from service.sandbox.faults.sequence_lines import old_epochs_on
-from service.sandbox.faults.sequence_names import EVERY_SEQUENCE_RULE, Client
 from service.sandbox.faults.sequence_truth import SequenceTruth
 from service.sandbox.workloads.broker_proxy import StallingProxy
 from service.sandbox.workloads.sequenced_producer import (
@@ -38,9 +36,8 @@ from service.sandbox.workloads.stepwise_producer import StepwiseProducer
 
 DELIVERY_MS: Final = 15_000  # longer than an election takes, also with Kafka's own time-outs
 FENCED: Final = "producer_fenced"
-CLEAN: Final = tuple(rule for rule in EVERY_LOSS_RULE if rule != UNREPLICATED_LOST)
 OVER: Final = "it is over: another broker leads, and the client goes on"
-RULES: Final = ExpectedRules(silent=(*EVERY_SEQUENCE_RULE, *CLEAN, FENCED), ends=OVER)
+RULES: Final = Verdict(silent=(*EVERY_SEQUENCE_RULE, *CLEAN_CHANGE_RULES, FENCED), ends=OVER)
 
 
 def prepare_delivery_timeout(run: FaultRun) -> SequenceInjection:
@@ -48,7 +45,7 @@ def prepare_delivery_timeout(run: FaultRun) -> SequenceInjection:
     context = make_context(run, min_isr=2, has_bystander=True)
     if run.options.client is Client.RAW:
         producer = new_producer(run.cluster, run.new_name)
-        producer.send(context.partitions[0], 0, run.options.batch)
+        producer.send(context.where, 0, run.options.batch)
         return partial(_inject, context, producer)
     ports = {node.id: node.port for node in run.sandbox.state.brokers}
     proxy = run.undo.enter_context(StallingProxy(ports))
@@ -60,9 +57,9 @@ def prepare_delivery_timeout(run: FaultRun) -> SequenceInjection:
 
 
 def _inject(context: FaultContext, producer: SequencedProducer) -> SequenceTruth:
-    where, batch = context.partitions[0], context.run.options.batch
+    where, batch = context.where, context.run.options.batch
     before = context.before()
-    _fail_over(context, before)
+    fail_over(context, before)
     producer.producer_epoch = 1
     producer.send(where, 0, batch)
     producer.producer_epoch = 0  # what was given up, and comes late
@@ -77,8 +74,8 @@ def _inject_live(
     end = end_of(context)
     proxy.stall()
     client.hand_over(batch)
-    _fail_over(context, before)
-    leader = context.run.cluster.placed(context.partitions[0]).leader
+    fail_over(context, before)
+    leader = context.run.cluster.placed(context.where).leader
     port = context.run.sandbox.state.node(leader).port
     await_condition(
         lambda: proxy.count_held(port) > 0,
@@ -94,23 +91,14 @@ def _inject_live(
     return _build_truth(context, before)
 
 
-def _fail_over(context: FaultContext, before: Before) -> None:
-    run, leader = context.run, context.pair.leader
-    run.sandbox.kill(leader)
-    others = [broker for broker in run.cluster.running() if broker != leader]
-    await_leader(run, context.partitions, others, above=epochs(before))
-
-
 def _build_truth(context: FaultContext, before: Before) -> SequenceTruth:
-    run, where = context.run, context.partitions[0]
+    run, where = context.run, context.where
     await_condition(
         lambda: len(old_epochs_on(run.sandbox, where)) > 0,
         f"no broker rejected a batch of an old epoch for {where}",
     )
-    if run.options.old_leader_returns:
-        revive(run, context.pair.leader)
-        await_in_sync(run, context.partitions, [context.pair.leader])
-    loss: LossTruth = context.truth(before, Verdict(silent=CLEAN), ends=OVER)
+    return_leader(context)
+    loss = context.truth(before, Verdict(silent=CLEAN_CHANGE_RULES, ends=OVER))
     _, epoch = only_producer(context)
     if loss.lost_offsets or loss.was_unclean or epoch != 1:
         raise SandboxError(f"{run.fault} came otherwise: {loss}")

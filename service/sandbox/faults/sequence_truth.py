@@ -11,8 +11,8 @@ from typing import Any
 from rules.facts.broker_log import SequenceForm
 from rules.facts.identity import BrokerId, TopicId
 from rules.facts.sequence_verdicts import SequenceClass
+from service.sandbox.faults.fault_run import Client
 from service.sandbox.faults.loss_truth import LossTruth, PartitionTruth
-from service.sandbox.faults.sequence_names import Client
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,7 +44,7 @@ class RawWriter:
     def hand_over(self, count: int) -> None:
         """Append so many records more."""
         for size in self.context.batches(count):
-            self.producer.send(self.context.partitions[0], self.next_sequence, size)
+            self.producer.send(self.context.where, self.next_sequence, size)
             self.next_sequence = after(self.next_sequence, size)
 
     def hold(self) -> None:
@@ -53,10 +53,10 @@ class RawWriter:
     def be_rejected(self, count: int) -> None:
         """Try to append so many records more, several times, and give them up."""
         for _ in range(TRIES):
-            self.producer.expect_rejection(self.context.partitions[0], self.next_sequence, count)
+            self.producer.expect_rejection(self.context.where, self.next_sequence, count)
         if self.owner is not None:
             self.owner.end(commit=False)
-            self.context.run.await_release(self.context.partitions[0], self.owner, 0)
+            self.context.run.await_release(self.context.where, self.owner, 0)
 
     def has_given_up(self) -> bool:
         """Return True: an application would have got an error."""

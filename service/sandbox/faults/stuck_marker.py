@@ -7,16 +7,16 @@ sends the marker again and again: hundreds of log lines per second on both broke
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 from rules.errors import SandboxError
 from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.transactions import TransactionState
 from rules.transactions.classes import TransactionClass
-from service.runtime.clock import wait_until
-from service.sandbox.cluster.readiness import listed_brokers
+from service.sandbox.cluster.readiness import await_condition, listed_brokers
 from service.sandbox.faults.fault_run import RECORDS_BEFORE, SETTLE_SECONDS, FaultRun
-from service.sandbox.faults.open_transaction import HELD, Expected, begin_held, open_truth
+from service.sandbox.faults.open_transaction import HELD, begin_held, transaction_truth
+from service.sandbox.faults.replicas import choose_pair
 from service.sandbox.faults.truth import Truth
 from service.sandbox.workloads.raw_cluster import RejectedError
 from service.sandbox.workloads.raw_producer import RawProducer, append_plain
@@ -25,37 +25,37 @@ from service.sandbox.workloads.raw_producer import RawProducer, append_plain
 def make_stuck_marker(run: FaultRun) -> Truth:
     """Commit a transaction while the partition's follower is paused."""
     producer = run.producer()
-    leader, follower = _other_brokers(run, producer.transactional_id)
+    pair = choose_pair(run)
+    leader, follower = pair.leader, pair.follower
     where = _make_topic(run, leader, follower)
     start = begin_held(run, producer, where)
     run.undo.callback(run.await_release, where, producer, start)
     run.sandbox.pause(follower)
     run.undo.callback(run.sandbox.resume, follower)
-    _await(
+    settle = partial(await_condition, seconds=SETTLE_SECONDS)
+    settle(
         lambda: run.cluster.placed(where).isr == {leader},
         f"broker {follower} is still in sync on {where}",
     )
-    _await(  # what it led is led by others from here on
+    settle(  # what it led is led by others from here on
         lambda: follower not in listed_brokers(run.sandbox.broker_address(leader)),
         f"broker {follower} is still registered",
     )
     _decide(producer)
     decided = TransactionState.PREPARE_COMMIT
-    _await(
+    settle(
         lambda: getattr(run.cluster.listed(producer.transactional_id), "state", None) == decided,
         f"{producer.transactional_id} did not become {decided}",
     )
-    return open_truth(
+    return transaction_truth(
         run,
         producer,
         start,
-        Expected(
-            hold_class=TransactionClass.PREPARE_COMMIT,
-            rule="transaction_marker_stuck",
-            also=(*HELD, "partition_under_min_isr"),
-            ends=f"when broker {follower} goes on, and is in sync again",
-            undo=run.command("resume", str(follower)),
-        ),
+        hold_class=TransactionClass.PREPARE_COMMIT,
+        rule="transaction_marker_stuck",
+        also=(*HELD, "partition_under_min_isr"),
+        ends=f"when broker {follower} goes on, and is in sync again",
+        undo=run.command("resume", str(follower)),
     )
 
 
@@ -72,14 +72,6 @@ def _decide(producer: RawProducer) -> None:
             raise
 
 
-def _other_brokers(run: FaultRun, transactional_id: str) -> tuple[BrokerId, BrokerId]:
-    coordinator = run.cluster.coordinator(transactional_id)
-    others = [broker for broker in run.cluster.running() if broker != coordinator]
-    if len(others) < 2:
-        raise SandboxError("stuck-marker needs three running brokers: tidemark sandbox status")
-    return others[0], others[1]
-
-
 def _make_topic(run: FaultRun, leader: BrokerId, follower: BrokerId) -> TopicPartition:
     where = run.where
     if run.cluster.topic(where.topic):
@@ -92,8 +84,3 @@ def _make_topic(run: FaultRun, leader: BrokerId, follower: BrokerId) -> TopicPar
     run.admin.create_topic(where.topic, assignment=assignment, configs={"min.insync.replicas": "2"})
     append_plain(run.cluster, where, RECORDS_BEFORE)
     return where
-
-
-def _await(condition: Callable[[], bool], otherwise: str) -> None:
-    if not wait_until(condition, timeout_seconds=SETTLE_SECONDS):
-        raise SandboxError(f"{otherwise} after {SETTLE_SECONDS:.0f} s")

@@ -41,9 +41,9 @@ class JavaStepwise(ABC):
     """A Java child, idempotent and patient, that starts with its first records."""
 
     main_class: ClassVar[str]  # of the tool
-    sandbox: Sandbox
-    bootstrap_servers: str
-    topic: str
+    sandbox: Sandbox = field(kw_only=False)
+    bootstrap_servers: str = field(kw_only=False)
+    topic: str = field(kw_only=False)
     batch: int  # records at most in one batch
     delivery_ms: int = DELIVERY_MS
 

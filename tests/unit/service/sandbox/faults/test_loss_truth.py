@@ -10,13 +10,14 @@ import pytest
 
 from rules.errors import SandboxError
 from rules.facts.identity import BrokerId, TopicId
-from service.sandbox.faults.loss_check import require_agreement, require_expected
 from service.sandbox.faults.loss_truth import (
     GroupTruth,
     LossTruth,
     LostTransaction,
     PartitionState,
     PartitionTruth,
+    require_agreement,
+    require_expected,
 )
 
 BEFORE = PartitionState(

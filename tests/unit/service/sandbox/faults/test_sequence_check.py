@@ -12,9 +12,9 @@ from rules.facts.batches import BatchSeen
 from rules.facts.broker_log import SequenceForm
 from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.sequence_verdicts import SequenceClass
+from service.sandbox.faults import Client
 from service.sandbox.faults.sequence_check import Expected, Seen, episode, gap_of
 from service.sandbox.faults.sequence_lines import Rejection
-from service.sandbox.faults.sequence_names import Client
 
 WHERE = TopicPartition("orders", 3)
 REJECTION = Rejection(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import base64
-import subprocess
 import uuid
 from pathlib import Path
 
-from rules.errors import SandboxError
 from service.sandbox.cluster.commands import tool_command
 from service.sandbox.cluster.layout import NodeLayout, node_layout
+from service.sandbox.cluster.processes import run_to_end
 from service.sandbox.cluster.properties import meta_properties, node_properties, render
 from service.sandbox.cluster.state import Node, Role, SandboxState
 from service.sandbox.cluster.users import format_arguments
@@ -46,13 +45,8 @@ def _run_storage_tool(state: SandboxState, paths: NodeLayout) -> None:
     tool = tool_command(state, "kafka.tools.StorageTool", scratch=paths.scratch)
     arguments = ["format", "-t", state.cluster_id, "-c", str(paths.properties)]
     users = format_arguments() if state.release.has_scram_users else []
-    done = subprocess.run(
+    run_to_end(
         [*tool, *arguments, *state.release.features, *users],
-        capture_output=True,
-        text=True,
-        timeout=FORMAT_SECONDS,
-        check=False,
+        seconds=FORMAT_SECONDS,
+        otherwise="Kafka's StorageTool rejected the controller's folder",
     )
-    if done.returncode != 0:
-        lines = (done.stdout + done.stderr).strip().splitlines() or ["it said nothing"]
-        raise SandboxError(f"Kafka's StorageTool rejected the controller's folder: {lines[-1]}")

@@ -37,36 +37,15 @@ def default_cache() -> Path:
     return Path(os.environ.get("TIDEMARK_SANDBOX__CACHE") or Path(home) / "tidemark")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeLayout:
     """Where one node keeps its files."""
 
-    root: Path
-
-    @property
-    def properties(self) -> Path:
-        """Kafka's configuration file."""
-        return self.root / "kafka.properties"
-
-    @property
-    def output(self) -> Path:
-        """Standard output and error of the process: what Java says before logging starts."""
-        return self.root / "output.log"
-
-    @property
-    def data(self) -> Path:
-        """Kafka's log.dirs."""
-        return self.root / "data"
-
-    @property
-    def logs(self) -> Path:
-        """server.log, controller.log, state-change.log."""
-        return self.root / "logs"
-
-    @property
-    def scratch(self) -> Path:
-        """Java's temporary folder: native libraries of a killed broker stay here."""
-        return self.root / "tmp"
+    properties: Path  # Kafka's configuration file
+    output: Path  # of the process: what Java says before logging starts
+    data: Path  # Kafka's log.dirs
+    logs: Path  # server.log, controller.log, state-change.log
+    scratch: Path  # Java's temporary folder: native libraries of a killed broker stay here
 
     def make(self) -> None:
         """Create the folders."""
@@ -76,7 +55,14 @@ class NodeLayout:
 
 def node_layout(directory: Path, node_id: int) -> NodeLayout:
     """Return the paths of one node."""
-    return NodeLayout(directory / f"node-{node_id}")
+    root = directory / f"node-{node_id}"
+    return NodeLayout(
+        properties=root / "kafka.properties",
+        output=root / "output.log",
+        data=root / "data",
+        logs=root / "logs",
+        scratch=root / "tmp",
+    )
 
 
 def is_ours(relative: PurePath) -> bool:

@@ -38,7 +38,11 @@ def choose_free(count: int) -> list[int]:
                 ports.append(port)
             if len(ports) == count:
                 return ports
-        return ports + [_by_system(held) for _ in range(count - len(ports))]
+        for _ in range(count - len(ports)):
+            probe = held.enter_context(socket.socket())
+            probe.bind((HOST, 0))  # the system chooses
+            ports.append(probe.getsockname()[1])
+        return ports
 
 
 def fixed(base: int, count: int) -> list[int]:
@@ -83,10 +87,3 @@ def _listen(probe: socket.socket, port: int) -> bool:
     except OSError:
         return False
     return True
-
-
-def _by_system(held: contextlib.ExitStack) -> int:
-    probe = held.enter_context(socket.socket())
-    probe.bind((HOST, 0))
-    port: int = probe.getsockname()[1]
-    return port

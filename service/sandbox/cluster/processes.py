@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -48,6 +49,18 @@ def spawn(command: Sequence[str], *, output: Path) -> ProcessId:
         setsigdef=[signal.SIGINT, signal.SIGTERM, signal.SIGHUP],
     )
     return ProcessId(pid=pid, started=psutil.Process(pid).create_time())
+
+
+def run_to_end(command: Sequence[str], *, seconds: float, otherwise: str) -> None:
+    """Run a command without input; raise with `otherwise` and its last line when it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+    if done.returncode != 0:
+        raise SandboxError(f"{otherwise}: {last_words(done.stdout + done.stderr)}")
+
+
+def last_words(text: str) -> str:
+    """Return the last line of what a process has printed."""
+    return (text.strip().splitlines() or ["it said nothing"])[-1]
 
 
 def liveness(process: ProcessId | None) -> Liveness:

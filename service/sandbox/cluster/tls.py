@@ -6,12 +6,12 @@ It guards nothing but loopback; clients trust exactly this one certificate (`ca.
 from __future__ import annotations
 
 import shutil
-import subprocess
 import tempfile
+from functools import partial
 from pathlib import Path
 
-from rules.errors import SandboxError
 from service.sandbox.cluster.locking import locked
+from service.sandbox.cluster.processes import run_to_end
 
 KEYSTORE_PASSWORD = "sandbox-only"  # noqa: S105 - loopback only, documented
 KEYTOOL_SECONDS = 60.0
@@ -48,17 +48,10 @@ def _make(keytool: Path, folder: Path) -> None:
         "-alias", "sandbox", "-keystore", str(folder / "keystore.p12"), "-storetype", "PKCS12",
         "-storepass", KEYSTORE_PASSWORD,
     ]  # fmt: skip
-    _run([
+    otherwise = f"{keytool} made no certificate"
+    run = partial(run_to_end, seconds=KEYTOOL_SECONDS, otherwise=otherwise)
+    run([
         str(keytool), "-genkeypair", *store, "-keyalg", "EC", "-groupname", "secp256r1",
         "-validity", VALID_DAYS, "-dname", "CN=localhost", "-ext", "SAN=IP:127.0.0.1,DNS:localhost",
     ])  # fmt: skip
-    _run([str(keytool), "-exportcert", "-rfc", *store, "-file", str(folder / "ca.pem")])
-
-
-def _run(command: list[str]) -> None:
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=KEYTOOL_SECONDS, check=False
-    )
-    if done.returncode != 0:
-        lines = (done.stdout + done.stderr).strip().splitlines() or ["it said nothing"]
-        raise SandboxError(f"{command[0]} made no certificate: {lines[-1]}")
+    run([str(keytool), "-exportcert", "-rfc", *store, "-file", str(folder / "ca.pem")])

@@ -15,7 +15,7 @@ from typing import Any, Final
 from rules.errors import SandboxError
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.commands import marker, scratch_folder, tool_command
-from service.sandbox.cluster.processes import Liveness
+from service.sandbox.cluster.processes import Liveness, last_words
 from service.sandbox.cluster.state import Role
 
 HEAP: Final = "-Xmx256m"  # what Kafka's own scripts give a tool
@@ -115,8 +115,9 @@ def run_quietly(sandbox: Sandbox, name: str, arguments: Sequence[str]) -> str:
         except subprocess.TimeoutExpired as exc:
             raise SandboxError(f"{name} did not end within {QUIET_SECONDS:.0f} s") from exc
     if done.returncode != 0:
-        lines = (done.stdout + done.stderr).strip().splitlines() or ["it said nothing"]
-        raise SandboxError(f"{name} ended with {done.returncode}: {lines[-1]}")
+        raise SandboxError(
+            f"{name} ended with {done.returncode}: {last_words(done.stdout + done.stderr)}"
+        )
     return done.stdout
 
 

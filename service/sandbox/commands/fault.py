@@ -15,7 +15,7 @@ import click
 
 from service.cli.terminal.parameters import DAY_SECONDS, FiniteRange
 from service.cli.terminal.stopping import stop_signals
-from service.sandbox.commands.sandbox_directory import open_sandbox, with_directory
+from service.sandbox.commands.options import open_sandbox, print_line, with_directory, with_output
 
 if TYPE_CHECKING:
     from service.sandbox.faults import ActiveFault, AnyTruth, Fault, FaultOptions
@@ -110,14 +110,7 @@ MOST_PARTITIONS = 100
 @click.option(
     "--resend", is_flag=True, help="The client sends the rejected batch again, in a new epoch."
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="For people or for programs.",
-)
+@with_output
 @click.argument("name", required=False)
 def command(
     *, name: str | None, is_listing: bool, directory: Path | None, output: str, **choices: Any
@@ -155,7 +148,7 @@ def command(
     seconds: float | None = choices.pop("seconds")
     sandbox, options = open_sandbox(directory), _options(**choices)
     is_left = seconds is None and not FAULTS[name].needs_hold
-    click.echo(f"Making {name} ...", err=True)
+    print_line(f"Making {name} ...")
     with stop_signals() as stop:  # before the first step: each one has to be undone
         fault = begin_fault(name, sandbox, options)
         if stop.is_set():
@@ -185,9 +178,9 @@ def _options(
 
 def _give_up(fault: ActiveFault) -> None:
     """Undo a fault that is no longer needed: a signal arrived while it was made."""
-    click.echo("Undoing it ...", err=True)
+    print_line("Undoing it ...")
     fault.undo()
-    click.echo("Undone.", err=True)
+    print_line("Undone.")
     raise click.Abort
 
 
@@ -195,16 +188,25 @@ def _hold(fault: ActiveFault, stop: Event, seconds: float | None, output: str) -
     try:
         _print_truth(fault.truth, output)
         until = "until Ctrl-C" if seconds is None else f"for {seconds:g} s"
-        click.echo(f"Held {until}, and undone then.", err=True)
+        print_line(f"Held {until}, and undone then.")
         stop.wait(seconds)
     finally:
         fault.undo()
-    click.echo("Undone.", err=True)
+    print_line("Undone.")
 
 
 def _print_list(faults: list[Fault], output: str) -> None:
     if output == "json":
-        click.echo(json.dumps([_fault_fields(fault) for fault in faults], indent=2))
+        rows = [
+            {
+                "name": fault.name,
+                "summary": fault.summary,
+                "timeout_seconds": None if fault.timeout is None else fault.timeout.total_seconds(),
+                "needs_hold": fault.needs_hold,
+            }
+            for fault in faults
+        ]
+        click.echo(json.dumps(rows, indent=2))
         return
     row = "{:<25}  {:>7}  {:<6}  {}"
     click.echo(row.format("fault", "timeout", "stays", "what"))
@@ -212,15 +214,6 @@ def _print_list(faults: list[Fault], output: str) -> None:
         timeout = "-" if fault.timeout is None else f"{fault.timeout.total_seconds():g} s"
         stays = "held" if fault.needs_hold else "left"
         click.echo(row.format(fault.name, timeout, stays, fault.summary))
-
-
-def _fault_fields(fault: Fault) -> dict[str, Any]:
-    return {
-        "name": fault.name,
-        "summary": fault.summary,
-        "timeout_seconds": None if fault.timeout is None else fault.timeout.total_seconds(),
-        "needs_hold": fault.needs_hold,
-    }
 
 
 def _print_truth(truth: AnyTruth, output: str) -> None:

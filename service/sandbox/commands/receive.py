@@ -18,6 +18,7 @@ from collectors.naming import counted
 from rules.errors import SandboxError, SettingsError
 from service.cli.terminal.printable import printable
 from service.cli.terminal.stopping import stop_signals
+from service.sandbox.commands.options import print_line
 
 if TYPE_CHECKING:
     import threading
@@ -92,10 +93,10 @@ def command(
             utc_now=clock.utc_now, hand_on=received.put, secrets=secrets, fail=fail, sink=sink
         )
         with receiving(recorder, port) as address:
-            _print_line(f"Receiving at {address}; Ctrl-C ends it. Settings that send there:")
-            _print_line(settings_for(address, is_signed=bool(secrets)))
+            print_line(f"Receiving at {address}; Ctrl-C ends it. Settings that send there:")
+            print_line(settings_for(address, is_signed=bool(secrets)))
             _print_until(stop, received, tally)
-    _print_line(tally.summary())
+    print_line(tally.summary())
 
 
 def settings_for(address: str, *, is_signed: bool) -> str:
@@ -184,7 +185,3 @@ def _opened(path: Path | None) -> Iterator[TextIO | None]:
         raise SandboxError(f"cannot write {path}: {exc.strerror or exc}") from exc
     with file:
         yield file
-
-
-def _print_line(line: str) -> None:
-    click.echo(line, err=True)

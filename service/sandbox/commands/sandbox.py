@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,12 @@ import click
 
 from service.cli.terminal.exit_codes import ExitCode
 from service.sandbox.commands import fault, receive, simulate, tool, workload
+from service.sandbox.commands.options import (
+    open_sandbox,
+    print_line,
+    with_directory,
+    with_output,
+)
 from service.sandbox.demo.command import command as demo
 
 if TYPE_CHECKING:
@@ -47,44 +52,13 @@ def command() -> None:
 
 
 command.add_command(demo)
-command.add_command(fault.command)
-command.add_command(receive.command)
-command.add_command(simulate.command)
-command.add_command(tool.command)
-command.add_command(workload.command)
-
-
-def _with_directory(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option(
-        "--dir",
-        "directory",
-        type=click.Path(path_type=Path, file_okay=False),
-        help="Folder of the sandbox  [env: TIDEMARK_SANDBOX__DIR; "
-        "default: ~/.local/state/tidemark/sandbox]",
-    )(function)
-
-
-def _with_output(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option(
-        "-o",
-        "--output",
-        type=click.Choice(["table", "json"]),
-        default="table",
-        show_default=True,
-        help="For people or for programs.",
-    )(function)
-
-
-def _open(directory: Path | None, **arguments: Any) -> Sandbox:
-    from service.sandbox.cluster.cluster import Sandbox  # noqa: PLC0415 - help stays fast
-    from service.sandbox.cluster.layout import default_directory  # noqa: PLC0415 - same
-
-    return Sandbox(directory or default_directory(), **arguments)
+for module in (fault, receive, simulate, tool, workload):
+    command.add_command(module.command)
 
 
 @command.command()
-@_with_directory
-@_with_output
+@with_directory
+@with_output
 @click.option("--heap", default="256m", show_default=True, help="Java heap of each process.")
 @click.option("--realistic", is_flag=True, help="Kafka's own time-outs instead of fast ones.")
 @click.option(
@@ -120,11 +94,11 @@ def up(*, directory: Path | None, output: str, cache: Path | None, **choices: An
     from service.sandbox.cluster.cluster import SandboxOptions  # noqa: PLC0415 - help stays fast
 
     options = SandboxOptions(**choices)
-    sandbox = _open(directory, options=options, cache=cache, progress=_print_line)
+    sandbox = open_sandbox(directory, options=options, cache=cache, progress=print_line)
     try:
         report = sandbox.up()
     except KeyboardInterrupt:
-        _print_line(
+        print_line(
             f"ended what had been started; logs, if any: {sandbox.directory}/node-*/logs; "
             "`tidemark sandbox down` removes them"
         )
@@ -136,8 +110,8 @@ def up(*, directory: Path | None, output: str, cache: Path | None, **choices: An
 
 
 @command.command()
-@_with_directory
-@_with_output
+@with_directory
+@with_output
 def status(*, directory: Path | None, output: str) -> int:
     """Show every node: state, pid, ports, memory, uptime.
 
@@ -145,7 +119,7 @@ def status(*, directory: Path | None, output: str) -> int:
     Exit code: 0 when all nodes run, 1 otherwise (also when there is no sandbox).
     States: running; paused (SIGSTOP); dead (it ran and ended); stopped (never started).
     """  # noqa: D301 - see above
-    sandbox = _open(directory)
+    sandbox = open_sandbox(directory)
     nodes = sandbox.status()
     if output == "json":
         click.echo(json.dumps(_describe(sandbox) if nodes else {"nodes": []}, indent=2))
@@ -161,13 +135,13 @@ def status(*, directory: Path | None, output: str) -> int:
 
 
 @command.command()
-@_with_directory
+@with_directory
 def down(*, directory: Path | None) -> None:
     """End every process and remove every file that the sandbox made.
 
     Files that somebody else laid into its folder stay, and are named.
     """
-    sandbox = _open(directory)
+    sandbox = open_sandbox(directory)
     report = sandbox.down()
     if not (report.ended or report.cleared):
         click.echo(f"no sandbox in {sandbox.directory}: nothing to do")
@@ -180,9 +154,9 @@ def down(*, directory: Path | None) -> None:
 def _node_command(name: str, done: str, undone: str, text: str) -> None:
     @command.command(name, help=text)
     @click.argument("node", type=int)
-    @_with_directory
+    @with_directory
     def act(*, node: int, directory: Path | None) -> None:
-        did = getattr(_open(directory), name)(node)
+        did = getattr(open_sandbox(directory), name)(node)
         click.echo(f"node {node} {done if did else undone}")
 
 
@@ -213,7 +187,7 @@ def config() -> None:
 @config.command("topic")
 @click.argument("name")
 @click.argument("settings", nargs=-1, required=True, metavar="KEY=VALUE...")
-@_with_directory
+@with_directory
 def config_topic(*, name: str, settings: tuple[str, ...], directory: Path | None) -> None:
     """Change settings of a topic."""
     _admin(directory).set_topic_config(name, _parse_settings(settings))
@@ -223,7 +197,7 @@ def config_topic(*, name: str, settings: tuple[str, ...], directory: Path | None
 @config.command("broker")
 @click.argument("broker", type=int)
 @click.argument("settings", nargs=-1, required=True, metavar="KEY=VALUE...")
-@_with_directory
+@with_directory
 def config_broker(*, broker: int, settings: tuple[str, ...], directory: Path | None) -> None:
     """Change dynamic settings of one broker."""
     _admin(directory).set_broker_config(broker, _parse_settings(settings))
@@ -233,7 +207,7 @@ def config_broker(*, broker: int, settings: tuple[str, ...], directory: Path | N
 def _admin(directory: Path | None) -> SandboxAdmin:
     from service.sandbox.cluster.admin import SandboxAdmin  # noqa: PLC0415 - help stays fast
 
-    return SandboxAdmin(_open(directory).bootstrap_servers)
+    return SandboxAdmin(open_sandbox(directory).bootstrap_servers)
 
 
 def _parse_settings(settings: tuple[str, ...]) -> dict[str, str | None]:
@@ -242,10 +216,6 @@ def _parse_settings(settings: tuple[str, ...]) -> dict[str, str | None]:
         if not (key and sign):
             raise click.UsageError(f"{key or '='!r} is not KEY=VALUE (KEY= returns to the default)")
     return {key: value or None for key, _, value in pairs}
-
-
-def _print_line(line: str) -> None:
-    click.echo(line, err=True)
 
 
 def _describe(sandbox: Sandbox) -> dict[str, Any]:
@@ -301,7 +271,7 @@ def _print_up(sandbox: Sandbox, report: UpReport, *, changed: bool) -> None:
         users = "none: Kafka keeps them since 3.5"
     where = (
         ""
-        if sandbox.directory == _open(None).directory
+        if sandbox.directory == open_sandbox(None).directory
         else f" --dir {shlex.quote(str(sandbox.directory))}"
     )
     click.echo(f"""

@@ -114,9 +114,7 @@ def command(*, zones: tuple[str, ...], end: datetime | None, output: str, **opti
     )
     simulation = Simulation(request)
     url = options["url"] or str(_default_folder())
-    written = None
-    if not options["dry_run"]:
-        written = _write(simulation, url, replace=options["replace"])
+    written = None if options["dry_run"] else _write(simulation, url, replace=options["replace"])
     seconds = clock.monotonic() - begin
     if output == "json":
         click.echo(json.dumps(_document(simulation, url, written, seconds), indent=2))

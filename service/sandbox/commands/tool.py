@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from service.sandbox.commands.sandbox_directory import open_sandbox, with_directory
+from service.sandbox.commands.options import open_sandbox, with_directory
 
 
 @click.command(

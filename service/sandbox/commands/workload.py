@@ -18,23 +18,26 @@ import click
 
 from service.cli.terminal.parameters import FiniteRange
 from service.cli.terminal.stopping import stop_signals
+from service.sandbox.commands.options import open_sandbox, print_line, with_directory
 
 if TYPE_CHECKING:
     from service.sandbox.workloads.counts import Counts
     from service.sandbox.workloads.standard import WorkloadSet
 
 LINE_SECONDS = 1.0
-COLUMNS = ("sent", "acknowledged", "failed", "read", "committed", "aborted", "restarts")
-DEFAULT_DIRECTORY = "default: ~/.local/state/tidemark/sandbox"
+COLUMNS = {  # of the summary: the field of the counts
+    "sent": "sent",
+    "acknowledged": "acknowledged",
+    "failed": "failed",
+    "read": "consumed",
+    "committed": "transactions_committed",
+    "aborted": "transactions_aborted",
+    "restarts": "restarts",
+}
 
 
 @click.command("workload")
-@click.option(
-    "--dir",
-    "directory",
-    type=click.Path(path_type=Path, file_okay=False),
-    help=f"Folder of the sandbox  [env: TIDEMARK_SANDBOX__DIR; {DEFAULT_DIRECTORY}]",
-)
+@with_directory
 @click.option("--topic", default="orders", show_default=True, help="Where the producers write.")
 @click.option(
     "--rate",
@@ -111,17 +114,14 @@ def command(
       tidemark sandbox workload --topic payments --no-pipeline --java
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
     from service.runtime.clock import monotonic  # noqa: PLC0415 - help stays fast
-    from service.sandbox.cluster.cluster import Sandbox  # noqa: PLC0415 - same
-    from service.sandbox.cluster.layout import default_directory  # noqa: PLC0415 - same
     from service.sandbox.workloads.standard import (  # noqa: PLC0415 - same
         WorkloadPlan,
         standard_workload,
     )
 
     plan = WorkloadPlan(slow_rate=slow_rate or None, **choices)
-    sandbox = Sandbox(directory or default_directory())
-    load = standard_workload(sandbox, plan)
-    _print_line("Started; Ctrl-C ends it." if seconds is None else f"Started for {seconds:g} s.")
+    load = standard_workload(open_sandbox(directory), plan)
+    print_line("Started; Ctrl-C ends it." if seconds is None else f"Started for {seconds:g} s.")
     began = monotonic()
     try:
         with stop_signals() as stop, load:
@@ -141,7 +141,8 @@ def _watch(load: WorkloadSet, stop: threading.Event, seconds: float | None) -> N
         _show(running_line(elapsed, load.counts))
         load.check()
         remaining = LINE_SECONDS if seconds is None else seconds - elapsed
-    _end_line()
+    if sys.stderr.isatty():
+        click.echo(err=True)
 
 
 def running_line(elapsed_seconds: float, counts: Mapping[str, Counts]) -> str:
@@ -166,16 +167,7 @@ def _show(line: str) -> None:
         columns = shutil.get_terminal_size().columns
         click.echo(f"\r\x1b[K{line[: columns - 1]}", err=True, nl=False)
     else:
-        _print_line(line)
-
-
-def _end_line() -> None:
-    if sys.stderr.isatty():
-        click.echo(err=True)
-
-
-def _print_line(line: str) -> None:
-    click.echo(line, err=True)
+        print_line(line)
 
 
 def _summarise(counts: Mapping[str, Counts], *, elapsed_seconds: float, output: str) -> None:
@@ -187,20 +179,9 @@ def _summarise(counts: Mapping[str, Counts], *, elapsed_seconds: float, output: 
     row = "{:<14} {:>9} {:>12} {:>7} {:>9} {:>10} {:>8} {:>9}"
     click.echo(row.format("workload", *COLUMNS))
     for name, totals in counts.items():
-        click.echo(row.format(name, *_cells(totals)))
+        cells = asdict(totals)
+        click.echo(row.format(name, *(cells[field] for field in COLUMNS.values())))
     for name, totals in counts.items():
         error = totals.last_error or totals.last_connection_error
         if error is not None:
             click.echo(f"last error of {name}: {error}")
-
-
-def _cells(counts: Counts) -> tuple[int, ...]:
-    return (
-        counts.sent,
-        counts.acknowledged,
-        counts.failed,
-        counts.consumed,
-        counts.transactions_committed,
-        counts.transactions_aborted,
-        counts.restarts,
-    )

@@ -17,6 +17,7 @@ from rich.live import Live
 
 from rules.errors import SandboxError
 from service.runtime import clock
+from service.sandbox.commands.options import print_line
 from service.sandbox.demo.act import Act, Step
 from service.sandbox.demo.acts import ACTS, GROUPS
 from service.sandbox.demo.api import Api, RoundStatus
@@ -41,7 +42,7 @@ def run_story(stop: threading.Event, acts: Sequence[Act] = ACTS, *, keep: bool) 
     began = clock.monotonic()
     with _folder(keep=keep) as folder:
         click.echo("Starting a controller, three brokers, a load and Tidemark ...")
-        with open_stage(folder, _say) as stage:
+        with open_stage(folder, print_line) as stage:
             click.echo(
                 f"All of it runs after {clock.monotonic() - began:.1f} s: brokers {stage.servers}; "
                 f"Tidemark {stage.address}"
@@ -196,7 +197,3 @@ def _folder(*, keep: bool) -> Iterator[Path]:
         return
     with TemporaryDirectory(prefix="tidemark-demo-") as name:
         yield Path(name)
-
-
-def _say(line: str) -> None:
-    click.echo(line, err=True)

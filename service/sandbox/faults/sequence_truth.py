@@ -75,14 +75,7 @@ class SequenceTruth:
             "application_notified": self.application_notified,
             "was_unclean": None if self.loss is None else self.loss.was_unclean,
             "lost_offsets": 0 if self.loss is None else self.loss.lost_offsets,
-            "partitions": [] if self.loss is None else self._partitions(),
+            "partitions": [] if self.loss is None else self.loss.document()["partitions"],
             "ends": self.ends,
             "undo": list(self.undo),
         }
-
-    def _partitions(self) -> list[dict[str, Any]]:
-        return (
-            []
-            if self.loss is None
-            else [partition.document() for partition in self.loss.partitions]
-        )

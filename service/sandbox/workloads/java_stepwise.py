@@ -16,6 +16,7 @@ from typing import ClassVar, Final
 from rules.errors import SandboxError
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.commands import marker, scratch_folder, tool_command
+from service.sandbox.cluster.processes import last_words
 from service.sandbox.cluster.properties import render
 from service.sandbox.workloads.java_tool import HEAP
 from service.sandbox.workloads.producer import value_of
@@ -100,8 +101,8 @@ class JavaStepwise(ABC):
             )
 
     def _last_words(self) -> str:
-        said = (self._scratch / "output.log").read_text(encoding="utf-8", errors="replace")
-        return (said.strip().splitlines() or ["it said nothing"])[-1]
+        output = self._scratch / "output.log"
+        return last_words(output.read_text(encoding="utf-8", errors="replace"))
 
 
 @dataclass(eq=False, kw_only=True)

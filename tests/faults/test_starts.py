@@ -9,17 +9,18 @@ from __future__ import annotations
 import contextlib
 import random
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from rules.facts.identity import TopicPartition
 from service.sandbox.cluster.cluster import Sandbox
-from service.sandbox.faults.sequence_writer import in_transaction, overtake_start
+from service.sandbox.faults.sequence_writer import in_transaction
 from service.sandbox.workloads.clients import ensure_topics
 from service.sandbox.workloads.raw_cluster import RawCluster
 from service.sandbox.workloads.raw_producer import Protocol, RawProducer
+from service.sandbox.workloads.sequenced_producer import after
 from tests.faults.matrix import Matrix
 from tests.integration.serve.served import end_processes
 from tests.kafka_release import TRANSACTIONS_V2
@@ -31,6 +32,26 @@ pytestmark = [
     pytest.mark.timeout(400),
     TRANSACTIONS_V2,
 ]
+
+
+def overtake_start(
+    owner: RawProducer, where: TopicPartition, sizes: Sequence[int], *, commit: bool = True
+) -> int:
+    """Write a transaction whose later batches all come before its first one, as in Kafka Streams.
+
+    Each of them is rejected once and sent again behind the first; with fewer than two nothing is
+    overtaken. Returns how many were rejected.
+    """
+    producer, starts, next_sequence = in_transaction(owner), list[int](), 0
+    for size in sizes:
+        starts.append(next_sequence)
+        next_sequence = after(next_sequence, size)
+    for start, size in zip(starts[1:], sizes[1:], strict=True):
+        producer.expect_rejection(where, start, size)
+    for start, size in zip(starts, sizes, strict=True):
+        producer.send(where, start, size)
+    owner.end(commit=commit)
+    return len(starts) - 1
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ from service.observe.cluster_reader import ClusterReader, Scope
 from service.runtime.clock import wait_until
 from service.sandbox.cluster.admin import Permission, SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
-from service.sandbox.workloads.java_clients import ShareConsumer
 from service.views.snapshot_rows import group_rows
 from tests.integration.clients import (
     commit_offset,
@@ -23,6 +22,7 @@ from tests.integration.clients import (
     transactional_producer,
 )
 from tests.integration.conftest import MakeReader
+from tests.integration.java_groups import ShareConsumer
 from tests.integration.observing import commit, group, only, partition, why_of
 
 pytestmark = pytest.mark.integration

@@ -18,7 +18,7 @@ from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.jars import agent_jar, read_lock
 from service.sandbox.cluster.ports import HOST, choose_free
 from service.sandbox.cluster.state import CONTROLLER_ID
-from service.sandbox.workloads.java_clients import JavaProducer
+from service.sandbox.workloads.java_tool import JavaProducer
 from tests.factories import snapshot
 from tests.integration.test_scrape_watch import wait_for, watching
 

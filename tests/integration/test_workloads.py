@@ -30,12 +30,13 @@ from service.sandbox.cluster.processes import find_marked
 from service.sandbox.cluster.users import ADMIN
 from service.sandbox.workloads.clients import ensure_topics
 from service.sandbox.workloads.consumer import GroupConsumer, GroupProtocol
-from service.sandbox.workloads.java_clients import JavaConsumer, JavaProducer, ShareConsumer
+from service.sandbox.workloads.java_tool import JavaProducer
 from service.sandbox.workloads.pipeline import TransactionalPipeline
 from service.sandbox.workloads.producer import IdempotentProducer
 from service.sandbox.workloads.standard import WorkloadPlan, standard_workload
 from service.sandbox.workloads.transactions import OpenTransaction
 from service.sandbox.workloads.workload import Workload
+from tests.integration.java_groups import JavaConsumer, ShareConsumer
 
 pytestmark = pytest.mark.integration
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Self
 
 from rules.facts.broker_log import SequenceForm
-from rules.facts.identity import TopicPartition
 from service.sandbox.faults.fault_context import FaultContext
 from service.sandbox.workloads.raw_producer import PRODUCE_V2, Protocol, RawProducer
 from service.sandbox.workloads.sequenced_producer import SequencedProducer, after, new_producer
@@ -75,23 +73,3 @@ def in_transaction(owner: RawProducer) -> SequencedProducer:
         transactional_id=owner.transactional_id,
         api=PRODUCE_V2,
     )
-
-
-def overtake_start(
-    owner: RawProducer, where: TopicPartition, sizes: Sequence[int], *, commit: bool = True
-) -> int:
-    """Write a transaction whose later batches all come before its first one, as in Kafka Streams.
-
-    Each of them is rejected once and sent again behind the first; with fewer than two nothing is
-    overtaken. Returns how many were rejected.
-    """
-    producer, starts, next_sequence = in_transaction(owner), list[int](), 0
-    for size in sizes:
-        starts.append(next_sequence)
-        next_sequence = after(next_sequence, size)
-    for start, size in zip(starts[1:], sizes[1:], strict=True):
-        producer.expect_rejection(where, start, size)
-    for start, size in zip(starts, sizes, strict=True):
-        producer.send(where, start, size)
-    owner.end(commit=commit)
-    return len(starts) - 1

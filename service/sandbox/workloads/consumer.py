@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
@@ -17,6 +18,7 @@ from service.sandbox.workloads.pacing import Pace
 from service.sandbox.workloads.workload import Workload
 
 POLL_SECONDS = 0.1
+COMMIT_SECONDS = 1.0  # interval of commits
 
 
 class GroupProtocol(StrEnum):
@@ -26,15 +28,8 @@ class GroupProtocol(StrEnum):
     CONSUMER = "consumer"  # KIP-848
 
 
-class IsolationLevel(StrEnum):
-    """Kafka's isolation.level."""
-
-    READ_COMMITTED = "read_committed"
-    READ_UNCOMMITTED = "read_uncommitted"
-
-
 def consumer_settings(
-    group: str, protocol: GroupProtocol, settings: Mapping[str, str]
+    group: str, protocol: GroupProtocol, settings: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, Any]:
     """Return the settings of a group's member that commits by itself; `settings` win.
 
@@ -49,6 +44,7 @@ def consumer_settings(
         "group.protocol": protocol.value,
         "enable.auto.commit": False,
         "auto.offset.reset": "earliest",
+        "isolation.level": "read_committed",
         **settings,
     }
 
@@ -64,9 +60,7 @@ class GroupConsumer(Workload):
     group: str
     rate: float | None = None  # records per second at most; None: as fast as it goes
     delay_seconds: float = 0.0  # work that each record takes
-    commit_seconds: float = 1.0  # interval of commits
     protocol: GroupProtocol = GroupProtocol.CLASSIC
-    isolation_level: IsolationLevel = IsolationLevel.READ_COMMITTED
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -84,7 +78,7 @@ class GroupConsumer(Workload):
             client.subscribe([self.topic], on_revoke=lambda owner, _lost: self._commit(owner))
             while self._goes_on(self.counts.consumed):
                 self._read(client)
-                if monotonic() - committed_at >= self.commit_seconds:
+                if monotonic() - committed_at >= COMMIT_SECONDS:
                     self._commit(client)
                     committed_at = monotonic()
         finally:
@@ -92,7 +86,6 @@ class GroupConsumer(Workload):
 
     def _make_client(self) -> Any:
         settings = consumer_settings(self.group, self.protocol, self.settings)
-        settings.setdefault("isolation.level", self.isolation_level.value)
         settings["on_commit"] = self._on_commit
         return Consumer(client_config(self.bootstrap_servers, self.security, self.tally, settings))
 

@@ -26,6 +26,7 @@ from service.sandbox.cluster.layout import node_layout
 from service.sandbox.cluster.properties import render
 from service.sandbox.cluster.state import CONTROLLER_ID
 from service.sandbox.workloads.counts import Counts
+from service.sandbox.workloads.producer import KEYS
 from service.sandbox.workloads.workload import Workload
 
 HEAP = "-Xmx96m"
@@ -196,3 +197,36 @@ class JavaTool(Workload):
             else:
                 self.tally.add(counted)
         return text
+
+
+@dataclass(eq=False, kw_only=True)
+class JavaProducer(JavaTool):
+    """Kafka's VerifiableProducer, made idempotent.
+
+    It sends increasing integers as values; a record counts as sent when its fate is known.
+
+    The tool switches retries off, and with them idempotence, unless its settings file says
+    otherwise (KafkaProducer: "Idempotence will be disabled because retries is set to 0").
+    """
+
+    main_class = "org.apache.kafka.tools.VerifiableProducer"
+    config_option = "--producer.config"
+    rate: int = 200  # records per second, about
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rate < 1:
+            raise SandboxError("rate (records/s) of a producer must be at least 1")
+
+    @property
+    def label(self) -> str:
+        """How a message calls this workload."""
+        return f"Java producer to {self.topic}"
+
+    def client_settings(self) -> Mapping[str, str]:
+        """Return what makes it idempotent."""
+        return {"acks": "all", "enable.idempotence": "true", "retries": str(2**31 - 1)}
+
+    def arguments(self) -> list[str]:
+        """Return the pace, and how many keys there are."""
+        return ["--throughput", str(self.rate), "--repeating-keys", str(KEYS)]

@@ -61,7 +61,6 @@ class TransactionalPipeline(Workload):
     commit_seconds: float = 0.5  # ... or after this time
     abort_every: int | None = None  # abort every k-th transaction on purpose, k >= 2
     protocol: GroupProtocol = GroupProtocol.CLASSIC
-    consumer_settings: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -87,9 +86,7 @@ class TransactionalPipeline(Workload):
         return self.group or f"{self.topic}-to-{self.output_topic}"
 
     def _run(self) -> None:
-        settings = consumer_settings(self.group_id, self.protocol, self.consumer_settings)
-        settings["isolation.level"] = "read_committed"
-        self._consumer = Consumer(self._config(settings))
+        self._consumer = Consumer(self._config(consumer_settings(self.group_id, self.protocol)))
         try:
             self._consumer.subscribe([self.topic], on_revoke=self._on_revoke)
             while self._goes_on(self.counts.consumed):

@@ -22,6 +22,7 @@ from service.sandbox.workloads.pacing import TICK_SECONDS, Pace
 from service.sandbox.workloads.workload import Workload
 
 AT_ONCE = 500  # records between two readings of the clock
+KEYS = 1000  # distinct ones
 FLUSH_SECONDS = 10.0
 RESTART_SECONDS = 0.5
 PRODUCER_SETTINGS: dict[str, str | int | bool] = {
@@ -39,7 +40,7 @@ def value_of(number: int, size: int) -> bytes:
 
 @dataclass(eq=False, kw_only=True)
 class IdempotentProducer(Workload):
-    """Sends numbered records; key `number % keys` decides the partition.
+    """Sends numbered records; key `number % KEYS` decides the partition.
 
     After a fatal error (say, a leader that lost records) the client is made anew and goes on;
     `counts.restarts` counts that.
@@ -48,12 +49,11 @@ class IdempotentProducer(Workload):
     bootstrap_servers: str = field(kw_only=False)
     rate: float | None = 200.0  # records per second; None: as fast as it goes
     size: int = 100  # bytes of a value
-    keys: int = 1000  # distinct keys
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.size < 1 or self.keys < 1:
-            raise SandboxError("size (bytes) and keys of a producer must be at least 1")
+        if self.size < 1:
+            raise SandboxError("size (bytes) of a producer must be at least 1")
         self._pace = Pace(self.rate)
 
     @property
@@ -91,7 +91,7 @@ class IdempotentProducer(Workload):
         try:
             client.produce(
                 self.topic,
-                key=str(number % self.keys),
+                key=str(number % KEYS),
                 value=value_of(number, self.size),
                 on_delivery=self._on_delivery,
             )

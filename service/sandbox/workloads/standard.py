@@ -12,7 +12,7 @@ from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.workloads.clients import ensure_topics
 from service.sandbox.workloads.consumer import GroupConsumer, GroupProtocol
 from service.sandbox.workloads.counts import Counts
-from service.sandbox.workloads.java_clients import JavaProducer
+from service.sandbox.workloads.java_tool import JavaProducer
 from service.sandbox.workloads.pipeline import TransactionalPipeline
 from service.sandbox.workloads.producer import IdempotentProducer
 from service.sandbox.workloads.workload import Workload

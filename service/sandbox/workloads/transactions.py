@@ -27,6 +27,7 @@ from service.sandbox.workloads.producer import PRODUCER_SETTINGS, value_of
 # while it was sent the offsets of a transaction; it searches for the new one when its memory has aged.
 FORGET_COORDINATORS = {"metadata.max.age.ms": 5000, "connections.max.idle.ms": 5000}
 ATTEMPT_SECONDS = 2.0  # short, so that a stop is noticed between two attempts
+VALUE_BYTES = 100
 TRANSACTION_SECONDS = 10.0
 INIT_SECONDS = 30.0  # on a fresh cluster __transaction_state is created first
 
@@ -72,12 +73,8 @@ class OpenTransaction:
     bootstrap_servers: str = field(kw_only=False)
     topic: str
     records: int = 1  # appended at once; 0: none, and then no partition is part of it
-    partition: int = 0
-    size: int = 100  # bytes of a value
     transactional_id: str = field(default_factory=lambda: f"open-{uuid.uuid4()}")
     timeout_ms: int = 60_000  # transaction.timeout.ms: the coordinator aborts it after that
-    security: Security = field(default_factory=Security)
-    settings: Mapping[str, str] = field(default_factory=dict, repr=False)
     tally: Tally = field(init=False, default_factory=Tally, repr=False)
 
     def __post_init__(self) -> None:
@@ -97,30 +94,32 @@ class OpenTransaction:
     def begin(self) -> None:
         """Begin it; an older owner of the same transactional id is fenced."""
         settings = {
-            **transactional_config(self.transactional_id, self.settings),
+            **transactional_config(self.transactional_id, {}),
             "transaction.timeout.ms": self.timeout_ms,
             "message.timeout.ms": self.timeout_ms,  # librdkafka wants it no longer than that
         }
-        config = client_config(self.bootstrap_servers, self.security, self.tally, settings)
+        config = client_config(self.bootstrap_servers, Security(), self.tally, settings)
         with clear_errors(f"transaction {self.transactional_id} could not begin"):
             self._client = Producer(config)
             call_patiently(self._client.init_transactions, seconds=INIT_SECONDS)
             self._client.begin_transaction()
 
-    def produce(self, records: int = 1, *, partition: int | None = None) -> tuple[int, ...]:
+    def produce(self, records: int = 1, *, partition: int = 0) -> tuple[int, ...]:
         """Append records and return their offsets, once the brokers confirmed all of them."""
-        client, where = self._require_client(), self.partition if partition is None else partition
+        client = self._require_client()
         self._offsets = []
-        with clear_errors(f"transaction {self.transactional_id}, {self.topic}-{where}"):
+        with clear_errors(f"transaction {self.transactional_id}, {self.topic}-{partition}"):
             for number in range(records):
-                value = value_of(number, self.size)
-                client.produce(self.topic, value, partition=where, on_delivery=self._on_delivery)
+                value = value_of(number, VALUE_BYTES)
+                client.produce(
+                    self.topic, value, partition=partition, on_delivery=self._on_delivery
+                )
                 self.tally.add(Counts(sent=1))
             client.flush(self.timeout_ms / 1000)
         if len(self._offsets) != records:
             raise SandboxError(
                 f"{records - len(self._offsets)} of {records} records were not appended to "
-                f"{self.topic}-{where}: {self.counts.last_error}"
+                f"{self.topic}-{partition}: {self.counts.last_error}"
             )
         return tuple(self._offsets)
 

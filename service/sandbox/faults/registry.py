@@ -26,13 +26,13 @@ from service.sandbox.faults.losses import (
 from service.sandbox.faults.open_transaction import make_open, make_overdue
 from service.sandbox.faults.sequence_context import SequenceInjection
 from service.sandbox.faults.sequence_loss import prepare_sequence_loss, prepare_two_producers
-from service.sandbox.faults.sequence_reordering import prepare_reordering
-from service.sandbox.faults.sequence_retries import (
+from service.sandbox.faults.sequence_memory import (
     prepare_duplicate,
     prepare_restart,
     prepare_stale_retry,
+    prepare_state_expired,
 )
-from service.sandbox.faults.sequence_state import prepare_state_expired
+from service.sandbox.faults.sequence_reordering import prepare_reordering
 from service.sandbox.faults.sequence_timeout import prepare_delivery_timeout
 from service.sandbox.faults.sequence_truth import SequenceTruth
 from service.sandbox.faults.stuck_marker import make_stuck_marker

@@ -11,17 +11,20 @@ from service.sandbox.faults.disk_batches import batches_on_disk
 from service.sandbox.faults.fault_context import FaultContext, Verdict
 from service.sandbox.faults.fault_run import Client
 from service.sandbox.faults.loss_truth import LossTruth
-from service.sandbox.faults.sequence_check import Expected, Seen, episode
 from service.sandbox.faults.sequence_lines import Rejection, old_epochs_on, rejections_on
-from service.sandbox.faults.sequence_truth import SequenceEpisode, SequenceTruth
-from service.sandbox.workloads.java_stepwise import (
-    JavaConsoleProducer,
-    JavaTransactionalProducer,
+from service.sandbox.faults.sequence_truth import (
+    Expected,
+    Seen,
+    SequenceEpisode,
+    SequenceTruth,
+    episode,
 )
 from service.sandbox.workloads.log_requests import log_end
 from service.sandbox.workloads.raw_cluster import patiently
 from service.sandbox.workloads.stepwise_producer import (
     DELIVERY_MS,
+    JavaConsoleProducer,
+    JavaTransactionalProducer,
     StepwiseLibrdkafka,
     StepwiseProducer,
 )

@@ -26,7 +26,6 @@ from service.sandbox.faults.rule_names import (
     UNCLEAN_ELECTION,
     UNREPLICATED_LOST,
 )
-from service.sandbox.faults.sequence_check import Expected
 from service.sandbox.faults.sequence_context import (
     SequenceInjection,
     await_rejection,
@@ -37,13 +36,12 @@ from service.sandbox.faults.sequence_context import (
     sequence_truth,
     write_all,
 )
-from service.sandbox.faults.sequence_truth import SequenceEpisode, SequenceTruth
+from service.sandbox.faults.sequence_truth import Expected, SequenceEpisode, SequenceTruth
 from service.sandbox.faults.sequence_writer import TRIES, RawWriter
-from service.sandbox.workloads.java_stepwise import JavaTransactionalProducer
 from service.sandbox.workloads.producer import value_of
 from service.sandbox.workloads.raw_producer import VALUE_BYTES
 from service.sandbox.workloads.sequenced_producer import new_producer
-from service.sandbox.workloads.stepwise_producer import StepwiseProducer
+from service.sandbox.workloads.stepwise_producer import JavaTransactionalProducer, StepwiseProducer
 
 REPLICATED: Final = 3  # records of the producer that every replica has
 NEXT: Final = 5  # records that it goes on with

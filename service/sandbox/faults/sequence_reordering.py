@@ -24,7 +24,6 @@ from service.sandbox.faults.rule_names import (
     NOTHING_LOST,
     SEQUENCE_BUG,
 )
-from service.sandbox.faults.sequence_check import Expected
 from service.sandbox.faults.sequence_context import (
     SequenceInjection,
     await_rejection,
@@ -35,7 +34,7 @@ from service.sandbox.faults.sequence_context import (
     sequence_truth,
     write_all,
 )
-from service.sandbox.faults.sequence_truth import SequenceTruth
+from service.sandbox.faults.sequence_truth import Expected, SequenceTruth
 from service.sandbox.faults.sequence_writer import in_transaction
 from service.sandbox.workloads.broker_proxy import CorruptingProxy
 from service.sandbox.workloads.raw_cluster import RawCluster

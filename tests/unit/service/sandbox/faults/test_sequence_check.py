@@ -13,8 +13,8 @@ from rules.facts.broker_log import SequenceForm
 from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.sequence_verdicts import SequenceClass
 from service.sandbox.faults import Client
-from service.sandbox.faults.sequence_check import Expected, Seen, episode, gap_of
 from service.sandbox.faults.sequence_lines import Rejection
+from service.sandbox.faults.sequence_truth import Expected, Seen, episode, gap_of
 
 WHERE = TopicPartition("orders", 3)
 REJECTION = Rejection(

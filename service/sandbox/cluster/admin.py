@@ -88,19 +88,14 @@ class SandboxAdmin:
         `assignment` lists the replicas of each partition, leader first, and then decides the
         number of partitions and replicas.
         """
-        placement: dict[str, Any] = (
-            {"num_partitions": partitions, "replication_factor": replication}
-            if assignment is None
-            else {
-                "num_partitions": len(assignment),
-                "replica_assignment": [list(r) for r in assignment],
-            }
-        )
-        topic = NewTopic(name, config=dict(configs or {}), **placement)
+        count = partitions if assignment is None else len(assignment)
+        placement: dict[str, Any] = {"replication_factor": replication}
+        if assignment is not None:
+            placement = {"replica_assignment": [list(replicas) for replicas in assignment]}
+        topic = NewTopic(name, num_partitions=count, config=dict(configs or {}), **placement)
         _ask(self._client.create_topics([topic], request_timeout=ANSWER_SECONDS))
-        expected = partitions if assignment is None else len(assignment)
         await_condition(
-            lambda: self._led_partitions(name) == expected,
+            lambda: self._led_partitions(name) == count,
             f"topic {name} has no leaders",
             seconds=SETTLE_SECONDS,
         )

@@ -191,20 +191,20 @@ class Sandbox:
 
     def pause(self, node_id: int) -> bool:
         """Freeze a node with SIGSTOP; false when it was frozen already."""
-        with self._locked():
-            node = self.state.node(node_id)
-            if liveness(node.process) is Liveness.PAUSED:
-                return False
-            processes.pause(_require_process(node))
-            return True
+        return self._move(node_id, processes.pause, to=Liveness.PAUSED)
 
     def resume(self, node_id: int) -> bool:
         """Let a frozen node go on with SIGCONT; false when it was not frozen."""
+        return self._move(node_id, processes.resume, to=Liveness.RUNNING)
+
+    def _move(self, node_id: int, step: Callable[[ProcessId], None], *, to: Liveness) -> bool:
         with self._locked():
             node = self.state.node(node_id)
-            if liveness(node.process) is Liveness.RUNNING:
+            if liveness(node.process) is to:
                 return False
-            processes.resume(_require_process(node))
+            if node.process is None or not _is_live(node):
+                raise SandboxError(f"{node.label} is not running: tidemark sandbox start {node.id}")
+            step(node.process)
             return True
 
     def start(self, node_id: int) -> bool:
@@ -326,9 +326,3 @@ def _live(state: SandboxState) -> list[Node]:
 
 def _running(state: SandboxState) -> list[Node]:
     return [node for node in state.nodes if liveness(node.process) is Liveness.RUNNING]
-
-
-def _require_process(node: Node) -> ProcessId:
-    if node.process is None or not _is_live(node):
-        raise SandboxError(f"{node.label} is not running: tidemark sandbox start {node.id}")
-    return node.process

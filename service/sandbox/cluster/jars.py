@@ -37,6 +37,11 @@ class Jar:
     sha256: str
 
     @property
+    def coordinate(self) -> ivy.Coordinate:
+        """What a repository knows it by."""
+        return self.organisation, self.name, self.revision
+
+    @property
     def file_name(self) -> str:
         """Name inside the cache folder."""
         return f"{self.name}-{self.revision}.jar"
@@ -60,7 +65,7 @@ def read_lock(path: Path) -> tuple[Jar, ...]:
 
 def render_lock(jars: Iterable[Jar]) -> str:
     """Write the lock's text, sorted, so that a new pin is a small diff."""
-    ordered = sorted(jars, key=lambda jar: (jar.organisation, jar.name, jar.revision))
+    ordered = sorted(jars, key=lambda jar: jar.coordinate)
     rows = (f"{jar.organisation} {jar.name} {jar.revision} {jar.sha256}\n" for jar in ordered)
     return HEADER + "".join(rows)
 
@@ -120,8 +125,7 @@ def _download(
         shutil.rmtree(left_over, ignore_errors=True)  # of a download that was killed
     work = Path(tempfile.mkdtemp(prefix="download-", dir=folder.parent))
     try:
-        coordinates = [(jar.organisation, jar.name, jar.revision) for jar in jars]
-        ivy.retrieve(coordinates, work, java=java, progress=progress)
+        ivy.retrieve([jar.coordinate for jar in jars], work, java=java, progress=progress)
         bad = damaged(work / "jars", jars)
         if bad:
             raise SandboxError(
@@ -151,8 +155,9 @@ def pin(lock_file: Path) -> None:
     """Fetch the listed coordinates afresh and write the hashes of what arrived."""
     jars = read_lock(lock_file)
     with tempfile.TemporaryDirectory() as name:
-        coordinates = [(jar.organisation, jar.name, jar.revision) for jar in jars]
-        ivy.retrieve(coordinates, Path(name), java=find_java(), progress=_print_line)
+        ivy.retrieve(
+            [jar.coordinate for jar in jars], Path(name), java=find_java(), progress=_print_line
+        )
         folder = Path(name) / "jars"
         pinned = [replace(jar, sha256=sha256(folder / jar.file_name)) for jar in jars]
     if missing := [jar.file_name for jar in pinned if not jar.sha256]:

@@ -5,10 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from service.sandbox.demo.api import RoundStatus
+from service.sandbox.demo.api import RoundStatus, Row
 from service.sandbox.demo.stage import Stage
 
-Seen = Callable[[Sequence[RoundStatus]], str | None]
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What Tidemark has said since a step was done, and what the stage knows to be true."""
+
+    stage: Stage
+    rounds: Sequence[RoundStatus]  # oldest first, at least one
+
+    @property
+    def last(self) -> RoundStatus:
+        """The newest round."""
+        return self.rounds[-1]
+
+    def evidence(self, rule: str, topic: str) -> Row | None:
+        """Return the evidence of a rule's open finding on a topic; None without one."""
+        finding = self.last.finding(rule, topic)
+        return None if finding is None else finding["evidence"]
+
+
+Seen = Callable[[Observation], str | None]  # a sentence, or None so far
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,18 +35,9 @@ class Step:
     """One thing that is done, and what Tidemark has to say of it."""
 
     did: str
-    do: Callable[[Stage], None] | None  # None: it goes on from the step before
-    # Called with the rounds since it was done, oldest first: a sentence, or None so far.
-    seen: Seen | None = None
-    # The same, where it has to be held against what the stage knows to be true; it decides.
-    check: Callable[[Stage, Sequence[RoundStatus]], str | None] | None = None
+    do: Callable[[Stage], None] | None = None  # None: it goes on from the step before
+    seen: Seen
     limit_seconds: float = 30.0
-
-    def saw(self, stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
-        """Return what was seen, None so far."""
-        if self.check is not None:
-            return self.check(stage, rounds)
-        return None if self.seen is None else self.seen(rounds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +55,9 @@ def is_alone(topic: str, records: int) -> Seen:
     later: it has seen all of them, where the first may have seen half.
     """
 
-    def seen(rounds: Sequence[RoundStatus]) -> str | None:
-        row = rounds[-1].partition(topic)
-        has_all = len(rounds) >= 3 and (row.get("high_watermark") or 0) > records
+    def seen(observed: Observation) -> str | None:
+        row = observed.last.partition(topic)
+        has_all = len(observed.rounds) >= 3 and (row.get("high_watermark") or 0) > records
         if len(row.get("isr") or ()) != 1 or not has_all:
             return None
         return (
@@ -58,17 +68,13 @@ def is_alone(topic: str, records: int) -> Seen:
     return seen
 
 
-def whole_again(rounds: Sequence[RoundStatus]) -> str | None:
+def whole_again(observed: Observation) -> str | None:
     """See that all replicas are in sync again, and that only events are left."""
-    rows = rounds[-1].partitions
-    whole = [row for row in rows if row["isr"] and set(row["isr"]) == set(row["replicas"] or ())]
-    states = [finding for finding in rounds[-1].findings if finding["kind"] == "state"]
-    events = {finding["rule"] for finding in rounds[-1].findings} - {
-        state["rule"] for state in states
-    }
-    if len(whole) < len(rows) or not rounds[-1].is_complete or states:
+    last = observed.last
+    if not last.is_calm(last.partitions):
         return None
+    events = {finding["rule"] for finding in last.findings}
     return (
-        f"all {len(rows)} partitions are whole again; what happened does not un-happen: "
+        f"all {len(last.partitions)} partitions are whole again; what happened does not un-happen: "
         f"{', '.join(sorted(events))} stay open for a day"
     )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
 from collectors.naming import counted
-from service.sandbox.demo.act import Act, Seen, Step, is_alone, whole_again
+from service.sandbox.demo.act import Act, Observation, Seen, Step, is_alone, whole_again
 from service.sandbox.demo.api import RoundStatus, Row
 from service.sandbox.demo.pager_act import PAGER
 from service.sandbox.demo.sequence_act import SEQUENCES
@@ -31,8 +30,8 @@ ROUNDS: Final = 3  # in a row, for whatever one round could show by chance
 
 
 # ------------------------------------------------------------------ 1
-def _healthy(rounds: Sequence[RoundStatus]) -> str | None:
-    last = rounds[-ROUNDS:]
+def _healthy(observed: Observation) -> str | None:
+    last = observed.rounds[-ROUNDS:]
     quiet = [status for status in last if status.is_complete and not status.findings]
     lag = last[-1].lag(FAST_GROUP)
     if len(quiet) < ROUNDS or lag is None:
@@ -44,22 +43,23 @@ def _healthy(rounds: Sequence[RoundStatus]) -> str | None:
 
 
 # ------------------------------------------------------------------ 2
-def _falls_behind(rounds: Sequence[RoundStatus]) -> str | None:
+def _falls_behind(observed: Observation) -> str | None:
+    rounds = observed.rounds
     lags = [lag for status in rounds if (lag := status.lag(SLOW_GROUP)) is not None][-ROUNDS:]
     if len(lags) < ROUNDS or any(late <= early for early, late in pairwise(lags)):
         return None
     values = " → ".join(map(str, lags))
-    return f"{SLOW_GROUP} lags {values} offsets, round by round; {FAST_GROUP} {rounds[-1].lag(FAST_GROUP)}"
+    return f"{SLOW_GROUP} lags {values} offsets, round by round; {FAST_GROUP} {observed.last.lag(FAST_GROUP)}"
 
 
 # ------------------------------------------------------------------ 3
-def _blocks(rounds: Sequence[RoundStatus]) -> str | None:
-    last = [status.partition(PAYMENTS) for status in rounds[-ROUNDS:]]
+def _blocks(observed: Observation) -> str | None:
+    last = [status.partition(PAYMENTS) for status in observed.rounds[-ROUNDS:]]
     stable = {row.get("last_stable_offset") for row in last}
     spans = [row.get("open_span") or 0 for row in last]
     if len(last) < ROUNDS or len(stable) > 1 or spans != sorted(set(spans)) or not spans[0]:
         return None
-    blocked = _stopped_at(rounds[-1], PAYMENTS, last[-1])
+    blocked = _stopped_at(observed.last, PAYMENTS, last[-1])
     if BILLING not in blocked:
         return None
     return (
@@ -79,8 +79,8 @@ def _stopped_at(status: RoundStatus, topic: str, row: Row) -> list[str]:
     ]
 
 
-def _flows_again(rounds: Sequence[RoundStatus]) -> str | None:
-    row, lag = rounds[-1].partition(PAYMENTS), rounds[-1].lag(BILLING)
+def _flows_again(observed: Observation) -> str | None:
+    row, lag = observed.last.partition(PAYMENTS), observed.last.lag(BILLING)
     if row.get("open_span") != 0 or lag is None or lag > row["high_watermark"] // 2:
         return None
     return (
@@ -89,8 +89,8 @@ def _flows_again(rounds: Sequence[RoundStatus]) -> str | None:
 
 
 # ------------------------------------------------------------------ 4
-def _hangs(rounds: Sequence[RoundStatus]) -> str | None:
-    finding = rounds[-1].finding("transaction_hanging", PAYMENTS)
+def _hangs(observed: Observation) -> str | None:
+    finding = observed.last.finding("transaction_hanging", PAYMENTS)
     if finding is None or finding["verdict"] != "breach":
         return None
     evidence = finding["evidence"]
@@ -105,15 +105,15 @@ def _hangs(rounds: Sequence[RoundStatus]) -> str | None:
     )
 
 
-def _repaired(rounds: Sequence[RoundStatus]) -> str | None:
-    if rounds[-1].finding("transaction_hanging", PAYMENTS) is not None:
+def _repaired(observed: Observation) -> str | None:
+    if observed.last.finding("transaction_hanging", PAYMENTS) is not None:
         return None
-    return _flows_again(rounds)
+    return _flows_again(observed)
 
 
 # ------------------------------------------------------------------ 5
-def _runs_ahead(rounds: Sequence[RoundStatus]) -> str | None:
-    row = rounds[-1].partition(AUDIT)
+def _runs_ahead(observed: Observation) -> str | None:
+    row = observed.last.partition(AUDIT)
     if not row.get("unreplicated_span"):
         return None
     return (
@@ -123,8 +123,8 @@ def _runs_ahead(rounds: Sequence[RoundStatus]) -> str | None:
 
 
 def _is_found(rule: str, topic: str) -> Seen:
-    def seen(rounds: Sequence[RoundStatus]) -> str | None:
-        finding = rounds[-1].finding(rule, topic)
+    def seen(observed: Observation) -> str | None:
+        finding = observed.last.finding(rule, topic)
         if finding is None or finding["verdict"] != "breach":
             return None
         evidence = ", ".join(f"{k} {v}" for k, v in finding["evidence"].items() if v is not None)
@@ -134,8 +134,8 @@ def _is_found(rule: str, topic: str) -> Seen:
 
 
 def _is_over(*rules: str, topic: str) -> Seen:
-    def seen(rounds: Sequence[RoundStatus]) -> str | None:
-        row, last = rounds[-1].partition(topic), rounds[-1]
+    def seen(observed: Observation) -> str | None:
+        row, last = observed.last.partition(topic), observed.last
         is_open = any(last.finding(rule, topic) for rule in rules)
         if (
             is_open
@@ -150,8 +150,8 @@ def _is_over(*rules: str, topic: str) -> Seen:
 
 # ------------------------------------------------------------------ 6
 def _moved_from(broker: int) -> Seen:
-    def seen(rounds: Sequence[RoundStatus]) -> str | None:
-        rows = [row for row in rounds[-1].partitions if broker in (row["replicas"] or ())]
+    def seen(observed: Observation) -> str | None:
+        rows = [row for row in observed.last.partitions if broker in (row["replicas"] or ())]
         led = [row for row in rows if row["leader"] in (None, broker)]
         left = [row for row in rows if broker not in (row["isr"] or (broker,))]
         if led or len(left) < len(rows):
@@ -166,14 +166,10 @@ def _moved_from(broker: int) -> Seen:
 
 
 def _back(broker: int) -> Seen:
-    def seen(rounds: Sequence[RoundStatus]) -> str | None:
-        rows = [row for row in rounds[-1].partitions if broker in (row["replicas"] or ())]
-        whole = [row for row in rows if set(row["isr"] or ()) == set(row["replicas"])]
-        states = [finding for finding in rounds[-1].findings if finding["kind"] == "state"]
-        if len(whole) < len(rows) or not rounds[-1].is_complete or states:
-            return (
-                None  # the pipeline may have lost a transaction to the crash: an event, which stays
-            )
+    def seen(observed: Observation) -> str | None:
+        rows = [row for row in observed.last.partitions if broker in (row["replicas"] or ())]
+        if not observed.last.is_calm(rows):
+            return None  # a transaction that the crash has cost is an event, which stays
         return (
             f"broker {broker} is in sync again on all {len(rows)} partitions; nothing is wrong now"
         )
@@ -182,28 +178,19 @@ def _back(broker: int) -> Seen:
 
 
 # ------------------------------------------------------------------ 7
-def _is_lost(rounds: Sequence[RoundStatus]) -> str | None:
-    finding = rounds[-1].finding("committed_records_lost", INVOICES)
-    return None if finding is None else _describe_loss(finding["evidence"])
-
-
-def _is_truly_lost(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
+def _is_truly_lost(observed: Observation) -> str | None:
     """Compare the reported loss with what reading the log before and after has shown."""
-    saw, finding = _is_lost(rounds), rounds[-1].finding("committed_records_lost", INVOICES)
-    if saw is None or finding is None or stage.truth is None:
+    evidence = observed.evidence("committed_records_lost", INVOICES)
+    if evidence is None or observed.stage.truth is None:
         return None
-    [truth] = stage.truth.partitions
-    evidence = finding["evidence"]
+    [truth] = observed.stage.truth.partitions
     if (evidence["certain_from"], evidence["certain_to"]) != (truth.lost_from, truth.committed_to):
         return None
-    return f"{saw}\n        read from the log before and after: exactly these are gone"
-
-
-def _describe_loss(evidence: Row) -> str:
     return (
         f"critical committed_records_lost on {INVOICES}: {evidence['certain_offsets']} committed offsets, "
         f"{evidence['certain_from']} to {evidence['certain_to'] - 1}, are gone for certain; what was appended "
-        f"after {evidence['unknown_since']} is unknown\n        advice: {evidence['advice']}"
+        f"after {evidence['unknown_since']} is unknown\n        advice: {evidence['advice']}\n"
+        "        read from the log before and after: exactly these are gone"
     )
 
 
@@ -217,7 +204,6 @@ ACTS: Final = (
         steps=[
             Step(
                 did="100 records a second through a transactional pipeline; every fifth aborts",
-                do=None,
                 seen=_healthy,
             )
         ],
@@ -270,7 +256,6 @@ ACTS: Final = (
             ),
             Step(
                 did="they stay frozen",
-                do=None,
                 seen=_is_found("high_watermark_stuck", AUDIT),
                 limit_seconds=60,
             ),
@@ -310,8 +295,7 @@ ACTS: Final = (
             Step(
                 did="that broker was killed, and a replica leads that has none of them",
                 do=Stage.lose_records,
-                seen=_is_lost,
-                check=_is_truly_lost,
+                seen=_is_truly_lost,
                 limit_seconds=45,
             ),
             Step(

@@ -34,6 +34,16 @@ class RoundStatus:
         """Whether the round saw everything."""
         return bool(self.status["round"]["outcome"] == "complete")
 
+    def is_calm(self, partitions: Sequence[Row]) -> bool:
+        """Whether every replica of these partitions is in sync, and nothing but events is open."""
+        return (
+            self.is_complete
+            and all(
+                row["isr"] and set(row["isr"]) == set(row["replicas"] or ()) for row in partitions
+            )
+            and all(finding["kind"] != "state" for finding in self.findings)
+        )
+
     def partition(self, topic: str, number: int = 0) -> Row:
         """Return a partition's row; an empty one if it was not shown."""
         rows = (p for p in self.partitions if (p["topic"], p["partition"]) == (topic, number))

@@ -9,8 +9,8 @@ from typing import Final
 
 from collectors.naming import counted
 from service.cli.terminal.words import few
-from service.sandbox.demo.act import Act, Step
-from service.sandbox.demo.api import Api, RoundStatus, Row
+from service.sandbox.demo.act import Act, Observation, Step
+from service.sandbox.demo.api import Api, Row
 from service.sandbox.demo.sequence_act import REORDERING
 from service.sandbox.demo.stage import PARCELS, Stage
 
@@ -89,9 +89,9 @@ def read_pager(stage: Stage) -> PagerRecord | None:
     return PagerRecord(got=stage.pager.got(), deliveries=deliveries, alerts=alerts)
 
 
-def _is_closed(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
-    pager_record = read_pager(stage)
-    if pager_record is None or rounds[-1].finding(REORDERING, PARCELS) is not None:
+def _is_closed(observed: Observation) -> str | None:
+    pager_record = read_pager(observed.stage)
+    if pager_record is None or observed.last.finding(REORDERING, PARCELS) is not None:
         return None
     closed = (row for row in pager_record.alerts if row["end_reason"] == CLOSED)
     notified = [
@@ -103,9 +103,8 @@ def _is_closed(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
     return f"{row['rule']} ended, and the pager was notified: {end['webhook_id']} {end['title']}"
 
 
-def _all_arrived(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
-    del rounds
-    pager_record = read_pager(stage)
+def _all_arrived(observed: Observation) -> str | None:
+    pager_record = read_pager(observed.stage)
     if pager_record is None or not pager_record.taken or list(pager_record.errors()):
         return None
     return describe_arrivals(pager_record)
@@ -113,15 +112,11 @@ def _all_arrived(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
 
 def describe_arrivals(pager_record: PagerRecord) -> str:
     """Return all that arrived, in order."""
-    groups, rejected = (
-        len(_by_group(pager_record.taken)),
-        len(pager_record.got) - len(pager_record.taken),
-    )
-    came_again = {row["webhook_id"] for row in pager_record.got} == {
-        row["webhook_id"] for row in pager_record.taken
-    }
+    got, taken = pager_record.got, pager_record.taken
+    groups, rejected = len(_by_group(taken)), len(got) - len(taken)
+    came_again = {row["webhook_id"] for row in got} == {row["webhook_id"] for row in taken}
     head = (
-        f"{len(pager_record.taken)} notifications of {counted(groups, 'group')}, each taken once, in order, "
+        f"{len(taken)} notifications of {counted(groups, 'group')}, each taken once, in order, "
         f"all signed; {counted(rejected, 'request')} rejected on purpose, and "
         f"{'sent again' if came_again else 'overtaken by what was newer'}"
     )
@@ -162,13 +157,12 @@ PAGER: Final = Act(
         Step(
             did=f"the harmless gap on {PARCELS} was closed by hand, as an event that is dealt with",
             do=Stage.close_reordering,
-            check=_is_closed,
+            seen=_is_closed,
             limit_seconds=60,
         ),
         Step(
             did="a receiver took what Tidemark sent, all the time; it had rejected the first request",
-            do=None,
-            check=_all_arrived,
+            seen=_all_arrived,
             limit_seconds=60,
         ),
     ],

@@ -17,7 +17,7 @@ from service.sandbox.cluster import processes
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.processes import Liveness
 from service.sandbox.cluster.state import ProcessId
-from service.sandbox.demo.stage import ORDERS, Stage, end_in_order
+from service.sandbox.demo.stage import ORDERS, Stage, end_child, end_in_order
 
 STATE_FILE: Final = "demo.json"
 QUERIES: Final = (
@@ -53,7 +53,7 @@ def require_none_running() -> None:
 def leave_running(stage: Stage) -> None:
     """Hand the load over to a process that outlives this one, and print where everything is."""
     stage.loads.close()
-    stage.stop_runs()
+    end_child(stage.baseline_runs)
     for group in stage.temporary_groups:  # without a reader it would be found stalled
         stage.admin.delete_group(group)
     load = [sys.executable, "-m", "service", "sandbox", "workload", "--abort-every", "5"]

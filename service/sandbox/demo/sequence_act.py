@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
-from service.sandbox.demo.act import Act, Step, is_alone, whole_again
-from service.sandbox.demo.api import RoundStatus, Row
+from service.sandbox.demo.act import Act, Observation, Step, is_alone, whole_again
+from service.sandbox.demo.api import Row
 from service.sandbox.demo.stage import LOST, PARCELS, REFUNDS, Stage
 
 REORDERING: Final = "sequence_gap_reordering"
 LOSS: Final = "sequence_gap_loss"
-
-
-def _evidence_of(status: RoundStatus, rule: str, topic: str) -> Row | None:
-    """Return the evidence of a rule's open finding on a topic; None without one."""
-    finding = status.finding(rule, topic)
-    return None if finding is None else finding["evidence"]
 
 
 def _gap(evidence: Row) -> str:
@@ -24,8 +17,8 @@ def _gap(evidence: Row) -> str:
     return f"expected {expected}, got {evidence['incoming_sequence']}"
 
 
-def _is_harmless(rounds: Sequence[RoundStatus]) -> str | None:
-    evidence = _evidence_of(rounds[-1], REORDERING, PARCELS)
+def _is_harmless(observed: Observation) -> str | None:
+    evidence = observed.evidence(REORDERING, PARCELS)
     if evidence is None or evidence["phase"] != "confirmed":
         return None
     return (
@@ -34,27 +27,21 @@ def _is_harmless(rounds: Sequence[RoundStatus]) -> str | None:
     )
 
 
-def _is_loss(rounds: Sequence[RoundStatus]) -> str | None:
-    evidence = _evidence_of(rounds[-1], LOSS, REFUNDS)
-    if evidence is None or evidence["phase"] != "confirmed":
+def _is_true_loss(observed: Observation) -> str | None:
+    """Compare the reported loss with what reading the log before and after has shown."""
+    evidence, expected = observed.evidence(LOSS, REFUNDS), observed.stage.sequence_truth
+    if evidence is None or evidence["phase"] != "confirmed" or expected is None:
+        return None
+    [truth], [episode] = expected.lost, expected.episodes
+    ranges = (evidence["lost_from"], evidence["lost_to"]), (truth.lost_from, truth.committed_to)
+    if ranges[0] != ranges[1] or evidence["gap"] != episode.gap:
         return None
     last = evidence["lost_to"] - 1
     return (
         f"critical {LOSS} on {REFUNDS}: {_gap(evidence)}; {evidence['lost_offsets']} offsets, "
-        f"{evidence['lost_from']} to {last}, are gone\n        {evidence['explanation']}"
+        f"{evidence['lost_from']} to {last}, are gone\n        {evidence['explanation']}\n"
+        "        read from the log before and after: exactly these are gone"
     )
-
-
-def _is_true_loss(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
-    """Compare the reported loss with what reading the log before and after has shown."""
-    saw, evidence = _is_loss(rounds), _evidence_of(rounds[-1], LOSS, REFUNDS)
-    if saw is None or evidence is None or stage.sequence_truth is None:
-        return None
-    [truth], [episode] = stage.sequence_truth.lost, stage.sequence_truth.episodes
-    ranges = (evidence["lost_from"], evidence["lost_to"]), (truth.lost_from, truth.committed_to)
-    if ranges[0] != ranges[1] or evidence["gap"] != episode.gap:
-        return None
-    return f"{saw}\n        read from the log before and after: exactly these are gone"
 
 
 SEQUENCES: Final = Act(
@@ -76,8 +63,7 @@ SEQUENCES: Final = Act(
         Step(
             did="that broker was killed, a replica leads that has none of them, and the producer went on",
             do=Stage.lose_sequences,
-            seen=_is_loss,
-            check=_is_true_loss,
+            seen=_is_true_loss,
             limit_seconds=60,
         ),
         Step(

@@ -206,30 +206,24 @@ class Stage:
     # -------------------------------------------------------------- Tidemark
     def start_tidemark(self) -> None:
         """Start `tidemark serve` in a process of its own, and wait until it listens."""
-        log = self.folder / "tidemark.log"
+        log = self._log
         self.tidemark = processes.spawn(self._command(), output=log)
         if not clock.wait_until(lambda: bool(_address_in(log)), timeout_seconds=START_SECONDS):
-            lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-            raise SandboxError(
-                f"tidemark serve did not start: {(lines or ['it said nothing'])[-1]}"
-            )
+            last = processes.last_words(log.read_text(encoding="utf-8", errors="replace"))
+            raise SandboxError(f"tidemark serve did not start: {last}")
         self.address = _address_in(log) or ""
 
     def errors(self) -> list[str]:
         """Return the last errors and warnings in Tidemark's own log."""
-        log = self.folder / "tidemark.log"
-        with contextlib.suppress(OSError):
-            lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-            return [line for line in lines if not _is_ordinary(line)][-MAX_ERRORS_SHOWN:]
-        return []
+        return [line for line in self._log_lines() if not _is_ordinary(line)][-MAX_ERRORS_SHOWN:]
 
     def last_words(self) -> list[str]:
         """Return the last lines of Tidemark's own log."""
+        return self._log_lines()[-MAX_ERRORS_SHOWN:]
+
+    def _log_lines(self) -> list[str]:
         with contextlib.suppress(OSError):
-            log = self.folder / "tidemark.log"
-            return log.read_text(encoding="utf-8", errors="replace").splitlines()[
-                -MAX_ERRORS_SHOWN:
-            ]
+            return self._log.read_text(encoding="utf-8", errors="replace").splitlines()
         return []
 
     def stop_tidemark(self) -> bool:
@@ -239,17 +233,9 @@ class Stage:
         process, self.tidemark = self.tidemark, None
         return end_in_order(process)
 
-    def stop_pager(self) -> None:
-        """End the receiver."""
-        process, self.pager.process = self.pager.process, None
-        if process is not None:
-            end_in_order(process)
-
-    def stop_runs(self) -> None:
-        """End them, where they still learn."""
-        process, self.baseline_runs.process = self.baseline_runs.process, None
-        if process is not None:
-            end_in_order(process)
+    @property
+    def _log(self) -> Path:
+        return self.folder / "tidemark.log"
 
     @property
     def _settings_file(self) -> Path:
@@ -275,6 +261,13 @@ def end_in_order(process: ProcessId) -> bool:
     return ended
 
 
+def end_child(child: Pager | SimulatedRuns) -> None:
+    """End the process of a receiver, or of baseline runs, where it still runs."""
+    process, child.process = child.process, None
+    if process is not None:
+        end_in_order(process)
+
+
 @contextlib.contextmanager
 def open_stage(folder: Path, say: Callable[[str], None]) -> Iterator[Stage]:
     """Start cluster and Tidemark below a folder; end them, and all loads, afterwards."""
@@ -298,8 +291,8 @@ def close_stage(stage: Stage, say: Callable[[str], None]) -> None:
         steps.callback(stage.loads.close)
         steps.callback(stage.loss.close)
         steps.callback(stage.open_transaction.close)
-        steps.callback(stage.stop_runs)
-        steps.callback(stage.stop_pager)  # takes what Tidemark sends at its end
+        steps.callback(end_child, stage.baseline_runs)
+        steps.callback(end_child, stage.pager)  # takes what Tidemark sends at its end
         if not stage.stop_tidemark():
             say("Tidemark did not end in order and was killed. It last said:")
             for line in stage.last_words():

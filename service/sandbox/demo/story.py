@@ -18,7 +18,7 @@ from rich.live import Live
 from rules.errors import SandboxError
 from service.runtime import clock
 from service.sandbox.commands.options import print_line
-from service.sandbox.demo.act import Act, Step
+from service.sandbox.demo.act import Act, Observation, Step
 from service.sandbox.demo.acts import ACTS, GROUPS
 from service.sandbox.demo.api import Api, RoundStatus
 from service.sandbox.demo.running_demo import demo_folder, leave_running, require_none_running
@@ -132,7 +132,7 @@ class Story:
                     continue
                 rounds.append(status)
                 self._draw(status)
-                saw = step.saw(self._stage, rounds)
+                saw = step.seen(Observation(self._stage, rounds))
                 if saw is not None:
                     return saw
         return None

@@ -10,17 +10,17 @@ from collectors.naming import counted
 from rules.baseline.series import Metric
 from service.cli.baselines import words
 from service.runtime import clock
-from service.sandbox.demo.act import Act, Step
-from service.sandbox.demo.api import Api, RoundStatus, Row
+from service.sandbox.demo.act import Act, Observation, Step
+from service.sandbox.demo.api import Api, Row
 from service.sandbox.demo.simulated_runs import SERIES, WEEKS, SimulatedRuns
 from service.sandbox.demo.stage import Stage
 
 SHOWN: Final = (Metric.READ_COMMITTED_LAG_SECONDS.value, Metric.PRODUCE_RATE.value)
 
 
-def _is_made(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
-    del rounds
-    simulation, written = stage.baseline_runs.simulation, stage.baseline_runs.written
+def _is_made(observed: Observation) -> str | None:
+    runs = observed.stage.baseline_runs
+    simulation, written = runs.simulation, runs.written
     if simulation is None or written is None:
         return None
     days = simulation.request.days
@@ -31,10 +31,9 @@ def _is_made(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
     )
 
 
-def _is_learnt(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
-    del rounds
-    published = stage.baseline_runs.list_events("published")
-    runs = [run for run in stage.baseline_runs.list_events("night") if run["is_new"]]
+def _is_learnt(observed: Observation) -> str | None:
+    published = observed.stage.baseline_runs.list_events("published")
+    runs = [run for run in observed.stage.baseline_runs.list_events("night") if run["is_new"]]
     if not published or not runs:
         return None
     return (
@@ -43,15 +42,14 @@ def _is_learnt(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
     )
 
 
-def _is_usual(stage: Stage, rounds: Sequence[RoundStatus]) -> str | None:
-    del rounds
+def _is_usual(observed: Observation) -> str | None:
     now = clock.utc_now()
-    with Api(stage.address) as api:
+    with Api(observed.stage.address) as api:
         rows = api.rows("baselines/series", partition=0, at=now.isoformat()) or ()
     shown = shown_of(rows)
     if shown is None:
         return None
-    return "\n        ".join(line_of(stage.baseline_runs, row, now) for row in shown)
+    return "\n        ".join(line_of(observed.stage.baseline_runs, row, now) for row in shown)
 
 
 def shown_of(rows: Sequence[Row]) -> list[Row] | None:
@@ -89,19 +87,18 @@ USUAL: Final = Act(
         Step(
             did=f"{WEEKS} weeks of {SERIES} series were made up, as if the cluster had been watched",
             do=Stage.simulate_weeks,
-            check=_is_made,
+            seen=_is_made,
             limit_seconds=60,
         ),
         Step(
             did="a nightly run learnt from them, day by day, on Spark",
             do=Stage.start_runs,
-            check=_is_learnt,
+            seen=_is_learnt,
             limit_seconds=150,
         ),
         Step(
             did="Tidemark was queried for what is usual at this time of the week",
-            do=None,
-            check=_is_usual,
+            seen=_is_usual,
             limit_seconds=30,
         ),
     ],

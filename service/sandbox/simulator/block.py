@@ -18,9 +18,8 @@ from service.sandbox.simulator import effects
 from service.sandbox.simulator.fleet import PER_PARTITION, Pipeline
 from service.sandbox.simulator.grid import COARSE_MS, HOUR_MS, DayGrid
 from service.sandbox.simulator.occasions import INCIDENTS, Kind, Occasion
-from service.sandbox.simulator.queues import Floats, Offsets, seconds_behind, waiting
 from service.sandbox.simulator.rows import Rows
-from service.sandbox.simulator.traffic import TrafficModel, at_samples
+from service.sandbox.simulator.traffic import Floats, TrafficModel, at_samples
 
 LEAST_CAPACITY: Final = 50.0  # records per second
 REPLICATION_SECONDS: Final = 0.01
@@ -28,6 +27,8 @@ GIVEN_UP_MS: Final = 120_000  # the clients' delivery timeout
 ERROR_BLIP: Final = 0.0005  # of the samples
 SEQUENCE_BLIP: Final = 0.00005
 RETAINED_BEFORE_SECONDS: Final = 7 * 86_400  # what was written before the first day
+
+Offsets = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,3 +242,38 @@ def _first(grid: DayGrid, meant: Floats) -> _Now:
         committed=last,
         waiting=np.zeros(len(last)),
     )
+
+
+# ---------------------------------------------------------------------- a queue per row
+def waiting(arrivals: Floats, capacity: Floats, before: Floats) -> Floats:
+    """Return what waits after each step: what came and could not be read yet, never less than 0.
+
+    All are records; `before` is what waited at first, one per row. (Lindley's recursion, as a sum.)
+    """
+    total = np.cumsum(arrivals - capacity, axis=1)
+    lowest = np.minimum.accumulate(total, axis=1)
+    left: Floats = total + np.maximum(before[:, None], -lowest)
+    return left
+
+
+def seconds_behind(ends: Offsets, times_ms: Offsets, committed: Offsets) -> Floats:
+    """Return for how long the next record to read has been there, at the last samples of a row.
+
+    Args:
+        ends: the end of the log at each time, never falling; one partition.
+        times_ms: the time of each; as many.
+        committed: the next offset to read, at the last times; at most as many.
+
+    Returns:
+        Seconds, 0 where nothing is to be read. A record is taken to have come at an even pace
+        between the two samples around it.
+    """
+    at = np.searchsorted(ends, committed, side="right")
+    now = times_ms[len(times_ms) - len(committed) :]
+    is_there = at < len(ends)
+    after = np.clip(at, 1, len(ends) - 1)
+    came, step = ends[after] - ends[after - 1], times_ms[after] - times_ms[after - 1]
+    part = np.clip((committed - ends[after - 1]) / np.maximum(came, 1), 0, 1)
+    since = times_ms[after - 1] + part * step
+    behind: Floats = np.where(is_there, np.maximum(now - since, 0) / 1000, 0.0)
+    return behind

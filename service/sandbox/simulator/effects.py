@@ -13,13 +13,12 @@ from service.sandbox.simulator.fleet import Batch, Pipeline, Traffic
 from service.sandbox.simulator.grid import HOUR_MS, DayGrid, civil_ms
 from service.sandbox.simulator.occasions import Kind, Occasion
 from service.sandbox.simulator.rows import Rows
+from service.sandbox.simulator.traffic import Floats
 
 SLOWER_PER_MINUTE: Final = 1.05
 READER_MS: Final = 360_000  # how long a reader that comes once an hour reads
 READER_HEADROOM: Final = 15.0  # it has an hour to read in that time
 FOREVER_MS: Final = 2**62
-
-Floats = NDArray[np.float64]
 
 
 def levels(rows: Rows, occasions: Sequence[Occasion], grid: DayGrid) -> Floats:

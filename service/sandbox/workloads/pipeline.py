@@ -20,7 +20,6 @@ from service.runtime.clock import monotonic
 from service.sandbox.workloads.clients import (
     CLIENT_ERRORS,
     client_config,
-    count_delivery,
     describe,
     give_up,
     is_fatal,
@@ -225,6 +224,3 @@ class TransactionalPipeline(Workload):
 
     def _on_revoke(self, _consumer: Any, _partitions: Any) -> None:
         self._revoked = True
-
-    def _on_delivery(self, error: Any, _message: Any) -> None:
-        count_delivery(self.tally, error)

@@ -12,7 +12,6 @@ from service.runtime.clock import monotonic
 from service.sandbox.workloads.clients import (
     CLIENT_ERRORS,
     client_config,
-    count_delivery,
     give_up,
     is_fatal,
     text_of,
@@ -104,6 +103,3 @@ class IdempotentProducer(Workload):
             return True
         self.tally.add(Counts(sent=1))
         return True
-
-    def _on_delivery(self, error: Any, _message: Any) -> None:
-        count_delivery(self.tally, error)

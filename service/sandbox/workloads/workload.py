@@ -7,12 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 from collectors.security import Security
 from rules.errors import SandboxError, TidemarkError
 from service.runtime.clock import monotonic
-from service.sandbox.workloads.clients import clear_errors
+from service.sandbox.workloads.clients import clear_errors, count_delivery
 from service.sandbox.workloads.counts import Counts, Tally
 
 STOP_SECONDS = 30.0  # longer than the sum of the limits that the clients keep while they end
@@ -108,6 +108,9 @@ class Workload(ABC):
         if self._stopping.is_set() or (self.count is not None and done >= self.count):
             return False
         return self._deadline is None or monotonic() < self._deadline
+
+    def _on_delivery(self, error: Any, _message: Any) -> None:
+        count_delivery(self.tally, error)
 
     def _pause(self, seconds: float) -> None:
         self._stopping.wait(seconds)

@@ -9,11 +9,11 @@ import pytest
 from numpy.typing import NDArray
 
 from rules.baseline.series import Metric
+from service.sandbox.simulator.block import seconds_behind, waiting
 from service.sandbox.simulator.fleet import Batch, Traffic
 from service.sandbox.simulator.grid import clock_changes, day_grid, hours_of_week
 from service.sandbox.simulator.labels import labels_of
 from service.sandbox.simulator.occasions import Kind
-from service.sandbox.simulator.queues import seconds_behind, waiting
 from service.sandbox.simulator.simulation import Simulation, SimulationRequest
 from tests.unit.service.sandbox.simulator.simulated import DAY, STEP_MS, ZONE, Days, pipeline
 

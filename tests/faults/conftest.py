@@ -18,7 +18,7 @@ from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import SequenceTruth, prepare_sequence
 from service.sandbox.workloads.clients import ensure_topics
 from service.sandbox.workloads.raw_cluster import RawCluster
-from service.sandbox.workloads.sequenced_producer import new_producer
+from service.sandbox.workloads.raw_producer import new_producer
 from tests.conftest import mending
 from tests.faults.matrix import GivenUp, Matrix
 from tests.faults.printed import inject_by_command, undo_by_command

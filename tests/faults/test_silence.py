@@ -12,7 +12,7 @@ from service.runtime.clock import wait_until
 from service.sandbox.cluster.admin import SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.workloads.raw_cluster import RawCluster
-from service.sandbox.workloads.sequenced_producer import SequencedProducer, new_producer
+from service.sandbox.workloads.raw_producer import SequencedProducer, new_producer
 from tests.faults.matrix import SEEN_SECONDS, Matrix
 
 EVERY_SEQUENCE_RULE = (

@@ -16,11 +16,9 @@ import pytest
 
 from rules.facts.identity import TopicPartition
 from service.sandbox.cluster.cluster import Sandbox
-from service.sandbox.faults.sequence_writer import in_transaction
 from service.sandbox.workloads.clients import ensure_topics
 from service.sandbox.workloads.raw_cluster import RawCluster
-from service.sandbox.workloads.raw_producer import Protocol, RawProducer
-from service.sandbox.workloads.sequenced_producer import after
+from service.sandbox.workloads.raw_producer import Protocol, RawProducer, after
 from tests.faults.matrix import Matrix
 from tests.integration.serve.served import end_processes
 from tests.kafka_release import TRANSACTIONS_V2
@@ -42,7 +40,7 @@ def overtake_start(
     Each of them is rejected once and sent again behind the first; with fewer than two nothing is
     overtaken. Returns how many were rejected.
     """
-    producer, starts, next_sequence = in_transaction(owner), list[int](), 0
+    producer, starts, next_sequence = owner.sequenced(), list[int](), 0
     for size in sizes:
         starts.append(next_sequence)
         next_sequence = after(next_sequence, size)
@@ -128,7 +126,7 @@ def test_a_start_that_is_aborted_before_anything_came_loses_no_state(
     with producer_on(cluster, topic) as owner:
         matrix.await_watched(topic)
         for _ in range(others):
-            in_transaction(owner).expect_rejection(where, 30, 5)
+            owner.sequenced().expect_rejection(where, 30, 5)
             owner.end(commit=False)
         overtake_start(owner, where, [4, 6])
         matrix.served.wait_rounds(4)

@@ -22,7 +22,7 @@ from rules.facts.identity import TopicPartition
 from rules.facts.sequence_verdicts import Phase, SequenceClass
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import Prepared, SequenceTruth, prepare_sequence
-from service.sandbox.workloads.sequenced_producer import SequencedProducer
+from service.sandbox.workloads.raw_producer import SequencedProducer
 from tests.faults.matrix import Matrix, assert_reported
 from tests.integration.outside import only
 from tests.integration.serve.served import ROOT, end_processes, plain_environment

@@ -19,8 +19,13 @@ from service.runtime.clock import utc_now, wait_until
 from service.sandbox.cluster.admin import Permission, SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.workloads.raw_cluster import RawCluster
-from service.sandbox.workloads.raw_producer import Protocol, RawProducer, append_plain
-from service.sandbox.workloads.sequenced_producer import SequencedProducer, new_producer
+from service.sandbox.workloads.raw_producer import (
+    Protocol,
+    RawProducer,
+    SequencedProducer,
+    append_plain,
+    new_producer,
+)
 from tests.factories import ints
 from tests.integration.conftest import MakeReader
 from tests.integration.observing import only, why_of

@@ -24,9 +24,11 @@ from service.runtime.clock import utc_now, wait_until
 from service.sandbox.cluster.admin import SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.workloads.raw_cluster import RawCluster
-from service.sandbox.workloads.raw_producer import PRODUCE_V2, Protocol, RawProducer
-from service.sandbox.workloads.sequenced_producer import (
+from service.sandbox.workloads.raw_producer import (
     OLD_EPOCH,
+    PRODUCE_V2,
+    Protocol,
+    RawProducer,
     SequencedProducer,
     new_producer,
 )

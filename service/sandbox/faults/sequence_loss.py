@@ -39,8 +39,7 @@ from service.sandbox.faults.sequence_context import (
 from service.sandbox.faults.sequence_truth import Expected, SequenceEpisode, SequenceTruth
 from service.sandbox.faults.sequence_writer import TRIES, RawWriter
 from service.sandbox.workloads.producer import value_of
-from service.sandbox.workloads.raw_producer import VALUE_BYTES
-from service.sandbox.workloads.sequenced_producer import new_producer
+from service.sandbox.workloads.raw_producer import VALUE_BYTES, new_producer
 from service.sandbox.workloads.stepwise_producer import JavaTransactionalProducer, StepwiseProducer
 
 REPLICATED: Final = 3  # records of the producer that every replica has

@@ -36,9 +36,13 @@ from service.sandbox.faults.sequence_context import (
     sequence_truth,
 )
 from service.sandbox.faults.sequence_truth import Expected, SequenceTruth
-from service.sandbox.faults.sequence_writer import TRIES, in_transaction
-from service.sandbox.workloads.raw_producer import Protocol, RawProducer
-from service.sandbox.workloads.sequenced_producer import SequencedProducer, new_producer
+from service.sandbox.faults.sequence_writer import TRIES
+from service.sandbox.workloads.raw_producer import (
+    Protocol,
+    RawProducer,
+    SequencedProducer,
+    new_producer,
+)
 
 REMEMBERED: Final = 5  # batches per producer (ProducerStateEntry of the broker)
 REMEMBERED_FOR: Final = "producer.id.expiration.ms"
@@ -165,7 +169,7 @@ def _forgotten_owner(context: FaultContext) -> RawProducer:
     run, where = context.run, context.where
     owner = run.producer(protocol=Protocol.V2)
     owner.begin()
-    start = in_transaction(owner).send(where, 0, run.options.batch)
+    start = owner.sequenced().send(where, 0, run.options.batch)
     owner.end(commit=True)
     run.await_release(where, owner, start)
     with changed_setting(run, run.cluster.placed(where).leader, REMEMBERED_FOR, "1"):
@@ -175,7 +179,7 @@ def _forgotten_owner(context: FaultContext) -> RawProducer:
 
 def _inject_transaction(context: FaultContext, owner: RawProducer) -> SequenceTruth:
     """Go on in the next transaction as if it were the same one."""
-    batch, producer = context.run.options.batch, in_transaction(owner)
+    batch, producer = context.run.options.batch, owner.sequenced()
     context.run.undo.callback(owner.end, commit=False)
     for _ in range(TRIES):
         producer.expect_rejection(context.where, batch, batch)

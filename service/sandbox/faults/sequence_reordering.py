@@ -35,11 +35,14 @@ from service.sandbox.faults.sequence_context import (
     write_all,
 )
 from service.sandbox.faults.sequence_truth import Expected, SequenceTruth
-from service.sandbox.faults.sequence_writer import in_transaction
 from service.sandbox.workloads.broker_proxy import CorruptingProxy
 from service.sandbox.workloads.raw_cluster import RawCluster
-from service.sandbox.workloads.raw_producer import PRODUCE, Protocol
-from service.sandbox.workloads.sequenced_producer import SequencedProducer, after, new_producer
+from service.sandbox.workloads.raw_producer import (
+    Protocol,
+    SequencedProducer,
+    after,
+    new_producer,
+)
 from service.sandbox.workloads.stepwise_producer import (
     MOST_UNDER_WAY,
     StepwiseLibrdkafka,
@@ -83,7 +86,7 @@ def _inject_transaction(context: FaultContext) -> SequenceTruth:
     """Swap the first batches of a transaction: its leader knows nothing of the producer yet."""
     owner = context.run.producer(protocol=Protocol.V2)
     owner.begin()
-    truth = _build_truth(context, in_transaction(owner), 0)
+    truth = _build_truth(context, owner.sequenced(), 0)
     owner.end(commit=True)
     context.run.await_release(context.where, owner, truth.episodes[0].offset)
     return truth
@@ -122,10 +125,7 @@ def _overtake(context: FaultContext) -> SequenceTruth:
     owner.begin()
     owner.add(where)
     with RawCluster(run.sandbox) as first, RawCluster(run.sandbox) as second:
-        early, late = (
-            replace(in_transaction(owner), cluster=cluster, api=PRODUCE)
-            for cluster in (first, second)
-        )
+        early, late = (replace(owner.sequenced(), cluster=cluster) for cluster in (first, second))
         _send_both(context, early, late)
         early.send(where, run.options.records, run.options.batch)
     owner.end(commit=True)

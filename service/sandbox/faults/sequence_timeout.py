@@ -27,7 +27,7 @@ from service.sandbox.faults.sequence_context import (
 from service.sandbox.faults.sequence_lines import old_epochs_on
 from service.sandbox.faults.sequence_truth import SequenceTruth
 from service.sandbox.workloads.broker_proxy import StallingProxy
-from service.sandbox.workloads.sequenced_producer import (
+from service.sandbox.workloads.raw_producer import (
     OLD_EPOCH,
     SequencedProducer,
     new_producer,

@@ -7,8 +7,13 @@ from typing import Final, Self
 
 from rules.facts.broker_log import SequenceForm
 from service.sandbox.faults.fault_context import FaultContext
-from service.sandbox.workloads.raw_producer import PRODUCE_V2, Protocol, RawProducer
-from service.sandbox.workloads.sequenced_producer import SequencedProducer, after, new_producer
+from service.sandbox.workloads.raw_producer import (
+    Protocol,
+    RawProducer,
+    SequencedProducer,
+    after,
+    new_producer,
+)
 
 TRIES: Final = 3  # an old client sends a rejected batch again and again
 
@@ -31,7 +36,7 @@ class RawWriter:
             return cls(context=context, producer=producer, owner=None)
         owner = run.producer(protocol=Protocol.V2)
         owner.begin()
-        return cls(context=context, producer=in_transaction(owner), owner=owner)
+        return cls(context=context, producer=owner.sequenced(), owner=owner)
 
     def begin_epoch(self) -> None:
         """Begin with sequence 0 in a new epoch; a transaction has begun with one already."""
@@ -62,14 +67,3 @@ class RawWriter:
 
     def close(self) -> None:
         """Do nothing: there are no connections of its own."""
-
-
-def in_transaction(owner: RawProducer) -> SequencedProducer:
-    """Return a producer whose batches belong to the owner's transaction (transactions v2)."""
-    return SequencedProducer(
-        cluster=owner.cluster,
-        producer_id=owner.producer_id,
-        producer_epoch=owner.producer_epoch,
-        transactional_id=owner.transactional_id,
-        api=PRODUCE_V2,
-    )

@@ -1,6 +1,8 @@
-"""A transactional producer without a client: each request is sent when the caller says so.
+"""Producers without a client: each request is sent when the caller says so.
 
-What it leaves open stays open although no process lives, and it can do what clients refuse: write
+Clients send their batches in the order of the sequences, and hide what a broker rejects. Here a batch
+goes out with the first sequence that the caller names, and once. A transactional producer may leave
+that to itself. What it leaves open stays open although no process lives, and it can do what clients refuse: write
 to a partition that its transaction does not hold, or go on after it was fenced. It speaks as clients
 before transactions v2 do (KIP-890), librdkafka among them, or as Java clients since 4.0.
 """
@@ -14,16 +16,19 @@ from enum import StrEnum
 from typing import Any, Final
 
 from collectors.wire.api import Api
+from rules.errors import SandboxError
 from rules.facts.identity import TopicPartition
+from rules.facts.rejections import SEQUENCES
 from service.sandbox.workloads.producer import value_of
 from service.sandbox.workloads.raw_cluster import (
     OF_GROUP,
     RawCluster,
+    RejectedError,
     one_partition,
     patiently,
     require,
 )
-from service.sandbox.workloads.record_batch import Batch
+from service.sandbox.workloads.record_batch import Batch, now_ms
 
 PRODUCE: Final = Api(key=0, name="Produce", oldest=9, newest=11, since="2.8")
 INIT_PRODUCER_ID: Final = Api(key=22, name="InitProducerId", oldest=4, newest=4, since="2.7")
@@ -37,6 +42,8 @@ ALL_IN_SYNC: Final = -1  # acks=all
 LEADER_ALONE: Final = 1  # acks=1
 REQUEST_TIMEOUT: Final = timedelta(seconds=10)  # that a leader waits for its followers
 VALUE_BYTES: Final = 100
+OUT_OF_ORDER: Final = "OUT_OF_ORDER_SEQUENCE_NUMBER"
+OLD_EPOCH: Final = "INVALID_PRODUCER_EPOCH"
 
 
 class Protocol(StrEnum):
@@ -44,6 +51,56 @@ class Protocol(StrEnum):
 
     V1 = "v1"  # each partition is added by a request; one epoch lasts for many transactions
     V2 = "v2"  # writing adds the partition; each transaction ends with a new epoch
+
+
+def after(sequence: int, count: int) -> int:
+    """Return the sequence that is `count` records after another one."""
+    return (sequence + count) % SEQUENCES
+
+
+@dataclass(slots=True, kw_only=True)
+class SequencedProducer:
+    """One producer id; the epoch may be set at any time, as a client does by itself."""
+
+    cluster: RawCluster
+    producer_id: int
+    producer_epoch: int = 0
+    transactional_id: str | None = None  # None: idempotent, and no transactions
+    api: Api = PRODUCE
+    records_age: timedelta = timedelta(0)  # how old its records say they are
+
+    def send(self, where: TopicPartition, sequence: int, count: int) -> int:
+        """Append records in one batch, whose values are their sequences; return its base offset.
+
+        Raises:
+            RejectedError: the leader rejected the batch.
+        """
+        batch = Batch(
+            values=numbered(after(sequence, number) for number in range(count)),
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            base_sequence=sequence,
+            timestamp_ms=now_ms(self.records_age),
+            is_transactional=self.transactional_id is not None,
+        )
+        transactional_id = self.transactional_id
+        return append(self.cluster, where, batch, transactional_id=transactional_id, api=self.api)
+
+    def expect_rejection(
+        self, where: TopicPartition, sequence: int, count: int, *, error: str = OUT_OF_ORDER
+    ) -> None:
+        """Send a batch that the leader has to reject with `error`.
+
+        Raises:
+            SandboxError: it took the batch, or rejected it for another reason.
+        """
+        try:
+            offset = self.send(where, sequence, count)
+        except RejectedError as rejected:
+            if rejected.error == error:
+                return
+            raise
+        raise SandboxError(f"{where} took sequence {sequence} at {offset}: expected {error}")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -99,18 +156,19 @@ class RawProducer:
         Returns the offset of the first.
         """
         sequence = self._sequences.get(where, 0)
-        batch = Batch(
-            values=numbered(range(sequence, sequence + count)),
-            producer_id=self.producer_id,
-            producer_epoch=self.producer_epoch,
-            base_sequence=sequence,
-            is_transactional=True,
-        )
-        api = PRODUCE_V2 if self.protocol is Protocol.V2 else PRODUCE
-        transactional_id = self.transactional_id
-        offset = append(self.cluster, where, batch, transactional_id=transactional_id, api=api)
+        offset = self.sequenced().send(where, sequence, count)
         self._sequences[where] = sequence + count
         return offset
+
+    def sequenced(self) -> SequencedProducer:
+        """Return what writes, as part of the transaction, with sequences of the caller's choice."""
+        return SequencedProducer(
+            cluster=self.cluster,
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            transactional_id=self.transactional_id,
+            api=PRODUCE_V2 if self.protocol is Protocol.V2 else PRODUCE,
+        )
 
     def commit_offsets(self, group: str, where: TopicPartition, offset: int) -> None:
         """Append a group's position to `__consumer_offsets`, as part of the transaction."""
@@ -222,3 +280,12 @@ def append(  # noqa: PLR0913 - a request's own fields
 def numbered(numbers: Iterable[int]) -> list[bytes]:
     """Return the values of records that are known by their numbers."""
     return [value_of(number, VALUE_BYTES) for number in numbers]
+
+
+def new_producer(cluster: RawCluster, name: str) -> SequencedProducer:
+    """Return an idempotent producer with an id that no other one has."""
+    owner = RawProducer(cluster=cluster, transactional_id=name)
+    owner.begin_unknown()
+    return SequencedProducer(
+        cluster=cluster, producer_id=owner.producer_id, producer_epoch=owner.producer_epoch
+    )

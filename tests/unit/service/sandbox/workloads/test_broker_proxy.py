@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from service.sandbox.workloads.broker_proxy import addresses, is_produce, spoil, whole_frames
-from service.sandbox.workloads.sequenced_producer import after
+from service.sandbox.workloads.raw_producer import after
 
 
 def frame(body: bytes) -> bytes:

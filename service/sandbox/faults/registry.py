@@ -11,8 +11,6 @@ from typing import Final, TypeAlias
 from rules.facts.broker_log import SequenceForm
 from service.sandbox.faults.fault_context import Injection
 from service.sandbox.faults.fault_run import FaultRun
-from service.sandbox.faults.fenced import make_second_instance, make_timeout_fence
-from service.sandbox.faults.hanging import make_hanging
 from service.sandbox.faults.loss_truth import LossTruth
 from service.sandbox.faults.losses import (
     COMMITTED_LOSS,
@@ -23,7 +21,6 @@ from service.sandbox.faults.losses import (
     UNREPLICATED_LOSS,
     prepare_clean_failover,
 )
-from service.sandbox.faults.open_transaction import make_open, make_overdue
 from service.sandbox.faults.sequence_context import SequenceInjection
 from service.sandbox.faults.sequence_loss import prepare_sequence_loss, prepare_two_producers
 from service.sandbox.faults.sequence_memory import (
@@ -35,7 +32,14 @@ from service.sandbox.faults.sequence_memory import (
 from service.sandbox.faults.sequence_reordering import prepare_reordering
 from service.sandbox.faults.sequence_timeout import prepare_delivery_timeout
 from service.sandbox.faults.sequence_truth import SequenceTruth
-from service.sandbox.faults.stuck_marker import make_stuck_marker
+from service.sandbox.faults.transactions import (
+    make_hanging,
+    make_open,
+    make_overdue,
+    make_second_instance,
+    make_stuck_marker,
+    make_timeout_fence,
+)
 from service.sandbox.faults.truth import Truth
 
 AnyTruth: TypeAlias = Truth | LossTruth | SequenceTruth

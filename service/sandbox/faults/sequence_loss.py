@@ -27,6 +27,8 @@ from service.sandbox.faults.rule_names import (
     UNREPLICATED_LOST,
 )
 from service.sandbox.faults.sequence_context import (
+    TRIES,
+    RawWriter,
     SequenceInjection,
     await_rejection,
     end_of,
@@ -37,7 +39,6 @@ from service.sandbox.faults.sequence_context import (
     write_all,
 )
 from service.sandbox.faults.sequence_truth import Expected, SequenceEpisode, SequenceTruth
-from service.sandbox.faults.sequence_writer import TRIES, RawWriter
 from service.sandbox.workloads.producer import value_of
 from service.sandbox.workloads.raw_producer import VALUE_BYTES, new_producer
 from service.sandbox.workloads.stepwise_producer import JavaTransactionalProducer, StepwiseProducer

@@ -19,9 +19,8 @@ from rules.errors import SandboxError
 from rules.facts.broker_log import SequenceForm
 from rules.facts.sequence_verdicts import SequenceClass
 from service.sandbox.cluster.readiness import await_condition
-from service.sandbox.faults.broker_settings import changed_setting
 from service.sandbox.faults.fault_context import FaultContext, Verdict, make_context
-from service.sandbox.faults.fault_run import FaultRun
+from service.sandbox.faults.fault_run import FaultRun, changed_setting
 from service.sandbox.faults.rule_names import (
     DUPLICATES,
     EVERY_SEQUENCE_RULE,
@@ -30,13 +29,13 @@ from service.sandbox.faults.rule_names import (
     SEQUENCE_BUG,
 )
 from service.sandbox.faults.sequence_context import (
+    TRIES,
     SequenceInjection,
     end_of,
     episode_of,
     sequence_truth,
 )
 from service.sandbox.faults.sequence_truth import Expected, SequenceTruth
-from service.sandbox.faults.sequence_writer import TRIES
 from service.sandbox.workloads.raw_producer import (
     Protocol,
     RawProducer,

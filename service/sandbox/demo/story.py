@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -17,7 +18,6 @@ from rich.live import Live
 
 from rules.errors import SandboxError
 from service.runtime import clock
-from service.sandbox.commands.options import print_line
 from service.sandbox.demo.act import Act, Observation, Step
 from service.sandbox.demo.acts import ACTS, GROUPS
 from service.sandbox.demo.api import Api, RoundStatus
@@ -42,7 +42,7 @@ def run_story(stop: threading.Event, acts: Sequence[Act] = ACTS, *, keep: bool) 
     began = clock.monotonic()
     with _folder(keep=keep) as folder:
         click.echo("Starting a controller, three brokers, a load and Tidemark ...")
-        with open_stage(folder, print_line) as stage:
+        with open_stage(folder, partial(click.echo, err=True)) as stage:
             click.echo(
                 f"All of it runs after {clock.monotonic() - began:.1f} s: brokers {stage.servers}; "
                 f"Tidemark {stage.address}"

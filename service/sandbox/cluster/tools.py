@@ -35,7 +35,7 @@ class Tool:
     has_late_option: bool = False  # ... which belongs to a subcommand, after its name
 
 
-# In 4.1.1, from bin/ of Kafka's release (other releases: tool_classes.py); clients of other systems
+# In 4.1.1, from bin/ of Kafka's release (other releases: `find_class`); clients of other systems
 # (Connect, MirrorMaker) are not in the sandbox's jars.
 TOOLS: Final[Mapping[str, Tool]] = MappingProxyType(
     {

@@ -177,7 +177,7 @@ def _write(simulation: Simulation, url: str, *, replace: bool) -> Written:
 def _document(
     simulation: Simulation, url: str, written: Written | None, seconds: float
 ) -> dict[str, Any]:
-    from service.sandbox.simulator.labels import labels_of  # noqa: PLC0415 - help stays fast
+    from service.sandbox.simulator.writing import labels_of  # noqa: PLC0415 - help stays fast
 
     return {
         "history": url,
@@ -204,7 +204,7 @@ def _print(simulation: Simulation, url: str, written: Written | None, seconds: f
     click.echo(f"  not seen   {counted(len(simulation.outages), 'outage')} of the collector")
     click.echo(f"  clocks     {_describe_clocks(simulation)}")
     if written is not None:
-        from service.sandbox.simulator.labels import LABELS_FILE  # noqa: PLC0415 - help stays fast
+        from service.sandbox.simulator.writing import LABELS_FILE  # noqa: PLC0415 - help stays fast
 
         click.echo(
             f"  written    {written.samples / MEGA:.1f} M samples, {written.bytes / MEGA:.1f} MB, "

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
-from datetime import date
-from typing import Final
+from dataclasses import asdict, dataclass
+from datetime import UTC, date, datetime
+from typing import Any, Final
 
 from rules.baseline.layout import DAYS, HOURS, MASKS, RUNS, SERIES
 from rules.errors import SandboxError
@@ -24,12 +24,81 @@ from service.history.folder import (
     find_folder,
 )
 from service.jobs.baseline_run.lock import alone
-from service.sandbox.simulator.labels import LABELS_FILE, labels_of
+from service.sandbox.simulator.fleet import Pipeline
+from service.sandbox.simulator.occasions import SHOWS_IN, Occasion
 from service.sandbox.simulator.simulation import Samples, Simulation
 
+LABELS_FILE: Final = "simulation/labels.json"  # below the folder of history
+FORMAT: Final = 1
 PARTS: Final = (DAYS, HOURS, SERIES, MASKS, RUNS, ASIDE)  # removed where they are of a simulation
 MANY_SERIES: Final = 5000
 FEW_BUCKETS: Final = 8  # enough for fewer series
+
+
+def labels_of(simulation: Simulation) -> Mapping[str, Any]:
+    """Return what was simulated, who is in it, and what happened when; after its days were made.
+
+    Times are ms since 1970-01-01 UTC. `over_ms` is when the backlog of an incident had been read,
+    None if that was not within the weeks. What no series shows is left out.
+    """
+    request = simulation.request
+    over = simulation.over_ms
+    occasions = sorted(
+        [*simulation.occasions, *simulation.outages],
+        key=lambda occasion: (
+            occasion.start_ms,
+            occasion.kind,
+            -1 if occasion.pipeline is None else occasion.pipeline,
+        ),
+    )
+    pipelines = {pipeline.index: pipeline for pipeline in simulation.pipelines}
+    return {
+        "format": FORMAT,
+        "cluster": request.cluster,
+        "seed": request.seed,
+        "series": request.series,
+        "first_day": request.days[0].isoformat(),
+        "last_day": request.days[-1].isoformat(),
+        "step_ms": request.step_seconds * 1000,
+        "zones": list(request.zones),
+        "clock_changes": [
+            {"zone": zone, "at_ms": at, "at": _shown(at)} for zone, at in simulation.clock_changes()
+        ],
+        "pipelines": [_pipeline(pipeline) for pipeline in simulation.pipelines],
+        "occasions": [
+            _occasion(occasion, pipelines, over)
+            for occasion in occasions
+            if simulation.is_visible(occasion)
+        ],
+    }
+
+
+def _pipeline(pipeline: Pipeline) -> dict[str, Any]:
+    fields = asdict(pipeline)
+    return {"topic": fields.pop("topic"), "group": fields.pop("group"), **fields}
+
+
+def _occasion(
+    occasion: Occasion, pipelines: Mapping[int, Pipeline], over: Mapping[Occasion, int]
+) -> dict[str, Any]:
+    pipeline = None if occasion.pipeline is None else pipelines[occasion.pipeline]
+    return {
+        "kind": occasion.kind,
+        "is_incident": occasion.is_incident,
+        "topic": None if pipeline is None else pipeline.topic,
+        "group": None if pipeline is None else pipeline.group,
+        "partition": occasion.partition,
+        "start_ms": occasion.start_ms,
+        "end_ms": occasion.end_ms,
+        "over_ms": over.get(occasion),
+        "start": _shown(occasion.start_ms),
+        "strength": occasion.strength,
+        "shows_in": list(SHOWS_IN[occasion.kind]),
+    }
+
+
+def _shown(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

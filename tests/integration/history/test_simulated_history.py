@@ -22,9 +22,8 @@ from service.jobs.baseline_run.lock import alone
 from service.jobs.baseline_run.spark_process import ROOT
 from service.runtime.clock import wait_until
 from service.sandbox.simulator.defaults import CLUSTER
-from service.sandbox.simulator.labels import LABELS_FILE
 from service.sandbox.simulator.simulation import Simulation, SimulationRequest
-from service.sandbox.simulator.writing import write_history
+from service.sandbox.simulator.writing import LABELS_FILE, write_history
 from spark.inputs import buckets_of
 from spark.places import Place
 

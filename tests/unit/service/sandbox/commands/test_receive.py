@@ -8,8 +8,7 @@ from typing import Any
 
 from service.alerting.notifications.channels import body_of
 from service.sandbox.commands.receive import line_of, settings_for
-from service.sandbox.receiving.recording import Received
-from service.sandbox.receiving.signatures import Signature
+from service.sandbox.receiving.recording import Received, Signature
 from service.settings.alerting import AlertingSettings
 from tests.factories import at
 from tests.unit.service.alerting.notifications.given import KEY_TEXT, notification, webhook

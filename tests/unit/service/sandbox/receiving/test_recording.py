@@ -14,8 +14,7 @@ import pytest
 from service.alerting.notifications.channels import body_of, post_of
 from service.alerting.receivers.standard_webhooks import SigningSecret
 from service.sandbox.receiving.bodies import Kind, document_of, parse_body
-from service.sandbox.receiving.recording import Received, Recorder
-from service.sandbox.receiving.signatures import Signature, check
+from service.sandbox.receiving.recording import Received, Recorder, Signature, check
 from tests.factories import at
 from tests.unit.service.alerting.notifications.given import (
     EVERY,

@@ -12,9 +12,9 @@ from rules.baseline.series import Metric
 from service.sandbox.simulator.block import seconds_behind, waiting
 from service.sandbox.simulator.fleet import Batch, Traffic
 from service.sandbox.simulator.grid import clock_changes, day_grid, hours_of_week
-from service.sandbox.simulator.labels import labels_of
 from service.sandbox.simulator.occasions import Kind
 from service.sandbox.simulator.simulation import Simulation, SimulationRequest
+from service.sandbox.simulator.writing import labels_of
 from tests.unit.service.sandbox.simulator.simulated import DAY, STEP_MS, ZONE, Days, pipeline
 
 END = date(2026, 3, 30)  # the day after clocks in Berlin are changed

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from rules.errors import SandboxError
+from service.sandbox.cluster.commands import ToolClass, find_class
 from service.sandbox.cluster.jars import Jar
-from service.sandbox.cluster.tool_classes import ToolClass, find_class
 
 TOPICS = "org.apache.kafka.tools.TopicCommand"
 

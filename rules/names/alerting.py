@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from rules.names.metric import CLUSTER_LABELS, Metric, MetricType, Unit
+from rules.names.metric import CLUSTER_LABELS, Metric, Unit
 
-RECEIVER_LABELS: Final = (*CLUSTER_LABELS, "receiver")
-DURATION_BUCKETS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0)
+_RECEIVER_LABELS: Final = (*CLUSTER_LABELS, "receiver")
+_ATTEMPT_BUCKETS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0)
 
 ALERTS: Final = Metric(
     name="tidemark_alerts",
@@ -20,62 +20,54 @@ ALERTING_FAILURES: Final = Metric(
     name="tidemark_alerting_failures_total",
     help="Rounds whose alerts could not be evaluated because of a defect of Tidemark.",
     unit=Unit.ROUNDS,
-    labels=CLUSTER_LABELS,
-    type=MetricType.COUNTER,
 )
 OUTBOX_UP: Final = Metric(
     name="tidemark_outbox_up",
     help="Whether notifications can be fetched from the database, and their results stored.",
     unit=Unit.FLAG,
-    labels=CLUSTER_LABELS,
 )
 NOTIFICATIONS: Final = Metric(
     name="tidemark_notifications_total",
     help="Completed notifications by outcome: delivered, superseded by a newer one of their group "
     "with the same content, or dead: given up without delivery.",
     unit=Unit.NOTIFICATIONS,
-    labels=(*RECEIVER_LABELS, "outcome"),
-    type=MetricType.COUNTER,
+    labels=(*_RECEIVER_LABELS, "outcome"),
 )
 NOTIFICATION_FAILURES: Final = Metric(
     name="tidemark_notification_failures_total",
     help="Failed delivery attempts by reason; most are retried.",
     unit=Unit.ATTEMPTS,
-    labels=(*RECEIVER_LABELS, "failure"),
-    type=MetricType.COUNTER,
+    labels=(*_RECEIVER_LABELS, "failure"),
 )
 NOTIFICATION_DURATION: Final = Metric(
     name="tidemark_notification_attempt_duration_seconds",
     help="Duration of delivery attempts, from resolving the name to the response.",
     unit=Unit.SECONDS,
-    labels=RECEIVER_LABELS,
-    type=MetricType.HISTOGRAM,
-    buckets=DURATION_BUCKETS,
+    labels=_RECEIVER_LABELS,
+    buckets=_ATTEMPT_BUCKETS,
 )
 NOTIFICATIONS_WAITING: Final = Metric(
     name="tidemark_notifications_waiting",
     help="Notifications that wait or are being sent.",
     unit=Unit.NOTIFICATIONS,
-    labels=RECEIVER_LABELS,
+    labels=_RECEIVER_LABELS,
 )
 NOTIFICATIONS_OLDEST: Final = Metric(
     name="tidemark_notifications_oldest_waiting_seconds",
     help="How long the oldest waiting notification, or the one that it superseded, has waited; 0 if none.",
     unit=Unit.SECONDS,
-    labels=RECEIVER_LABELS,
+    labels=_RECEIVER_LABELS,
 )
 NOTIFICATIONS_DEAD: Final = Metric(
     name="tidemark_notifications_dead",
     help="Notifications that were given up within the last day; they can be replayed.",
     unit=Unit.NOTIFICATIONS,
-    labels=RECEIVER_LABELS,
+    labels=_RECEIVER_LABELS,
 )
 FALLBACKS: Final = Metric(
     name="tidemark_fallback_notifications_total",
     help="Notifications that were sent to the fallback receiver in place of another one.",
     unit=Unit.NOTIFICATIONS,
-    labels=CLUSTER_LABELS,
-    type=MetricType.COUNTER,
 )
 
 ALERTING_METRICS: Final = (

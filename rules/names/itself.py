@@ -1,16 +1,16 @@
-"""The metrics of Tidemark itself while it observes a cluster."""
+"""The metrics of Tidemark itself while it observes a cluster, reads logs and metrics, and writes history."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from rules.names.metric import CLUSTER_LABELS, Metric, MetricType, Unit
+from rules.names.metric import CLUSTER_LABELS, Metric, Unit
 
+# ------------------------------------------------------------------ rounds
 ROUND_DURATION: Final = Metric(
     name="tidemark_round_duration_seconds",
     help="How long the latest round took, from the first request to the last byte stored.",
     unit=Unit.SECONDS,
-    labels=CLUSTER_LABELS,
 )
 PHASE_DURATION: Final = Metric(
     name="tidemark_round_phase_duration_seconds",
@@ -22,41 +22,33 @@ LAST_SUCCESS: Final = Metric(
     name="tidemark_last_success_timestamp_seconds",
     help="When the latest round that gave a snapshot began; the age of all data is time() minus this.",
     unit=Unit.TIMESTAMP,
-    labels=CLUSTER_LABELS,
 )
 REQUESTS: Final = Metric(
     name="tidemark_requests_total",
     help="Requests sent to Kafka, connection set-up included.",
     unit=Unit.REQUESTS,
     labels=(*CLUSTER_LABELS, "api"),
-    type=MetricType.COUNTER,
 )
 DUPLICATE_COMMITS: Final = Metric(
     name="tidemark_duplicate_commits_total",
     help="Commits that a broker returned more than once in a round; they are kept once.",
     unit=Unit.COMMITS,
-    labels=CLUSTER_LABELS,
-    type=MetricType.COUNTER,
 )
 ROUND_INTERVAL: Final = Metric(
     name="tidemark_round_interval_seconds",
     help="Seconds from the start of one round to the start of the next, as set.",
     unit=Unit.SECONDS,
-    labels=CLUSTER_LABELS,
 )
 ROUNDS: Final = Metric(
     name="tidemark_rounds_total",
     help="Rounds by outcome: complete, with gaps, or failed because the cluster did not answer.",
     unit=Unit.ROUNDS,
     labels=(*CLUSTER_LABELS, "outcome"),
-    type=MetricType.COUNTER,
 )
 CLOCK_STEPS: Final = Metric(
     name="tidemark_clock_steps_total",
     help="Times that this machine's clock was set by more than two seconds while rounds ran.",
     unit=Unit.STEPS,
-    labels=CLUSTER_LABELS,
-    type=MetricType.COUNTER,
 )
 GAPS: Final = Metric(
     name="tidemark_gaps",
@@ -80,27 +72,22 @@ STORE_UP: Final = Metric(
     name="tidemark_store_up",
     help="Whether the result of the latest round is stored, so that it survives a restart.",
     unit=Unit.FLAG,
-    labels=CLUSTER_LABELS,
 )
 STORE_WAITING: Final = Metric(
     name="tidemark_store_waiting_rounds",
     help="Rounds that wait for the database.",
     unit=Unit.ROUNDS,
-    labels=CLUSTER_LABELS,
 )
 STORE_LOST: Final = Metric(
     name="tidemark_store_lost_transitions_total",
     help="Transitions of findings and alerts that were never stored, because too many waited for the "
     "database.",
     unit=Unit.TRANSITIONS,
-    labels=CLUSTER_LABELS,
-    type=MetricType.COUNTER,
 )
 STORE_LAST_SUCCESS: Final = Metric(
     name="tidemark_store_last_success_timestamp_seconds",
     help="When the latest round that is stored began; absent before the first.",
     unit=Unit.TIMESTAMP,
-    labels=CLUSTER_LABELS,
 )
 SERIES_DROPPED: Final = Metric(
     name="tidemark_series_dropped",
@@ -122,14 +109,11 @@ AT_RISK_OBSERVATIONS: Final = Metric(
     name="tidemark_at_risk_observations_total",
     help="Observations of partitions at risk between rounds; none are made while nothing is at risk.",
     unit=Unit.OBSERVATIONS,
-    labels=CLUSTER_LABELS,
-    type=MetricType.COUNTER,
 )
 AT_RISK_OBSERVATION_DURATION: Final = Metric(
     name="tidemark_at_risk_observation_duration_seconds",
     help="How long the latest observation of partitions at risk took; absent while nothing is watched.",
     unit=Unit.SECONDS,
-    labels=CLUSTER_LABELS,
 )
 
 WATCHING_METRICS: Final = (
@@ -152,4 +136,125 @@ WATCHING_METRICS: Final = (
     AT_RISK_PARTITIONS,
     AT_RISK_OBSERVATIONS,
     AT_RISK_OBSERVATION_DURATION,
+)
+
+# ------------------------------------------------------------------ reading the brokers' logs, per source
+_SOURCE_LABELS: Final = (*CLUSTER_LABELS, "source")
+
+BROKER_LOG_LINES: Final = Metric(
+    name="tidemark_broker_log_lines_total",
+    help="Lines that were read from a source of broker logs.",
+    unit=Unit.LINES,
+    labels=_SOURCE_LABELS,
+)
+BROKER_LOG_UNPARSED: Final = Metric(
+    name="tidemark_broker_log_unparsed_lines_total",
+    help="Lines about sequences or lost records that could not be parsed.",
+    unit=Unit.LINES,
+    labels=_SOURCE_LABELS,
+)
+BROKER_LOG_LOST: Final = Metric(
+    name="tidemark_broker_log_lost_bytes_total",
+    help="Bytes of log files that were removed before they were read, or part of a line of more than "
+    "a megabyte. Bytes that were written and removed between two rounds are not counted.",
+    unit=Unit.BYTES,
+    labels=_SOURCE_LABELS,
+)
+BROKER_LOG_LAST_LINE: Final = Metric(
+    name="tidemark_broker_log_last_line_timestamp_seconds",
+    help="When the latest line was written, by the broker's clock; absent before the first.",
+    unit=Unit.TIMESTAMP,
+    labels=_SOURCE_LABELS,
+)
+
+BROKER_LOG_METRICS: Final = (
+    BROKER_LOG_LINES,
+    BROKER_LOG_UNPARSED,
+    BROKER_LOG_LOST,
+    BROKER_LOG_LAST_LINE,
+)
+
+# ------------------------------------------------------------------ reading metrics of brokers and clients, per endpoint
+_ENDPOINT_LABELS: Final = (*CLUSTER_LABELS, "endpoint")
+
+SCRAPE_UP: Final = Metric(
+    name="tidemark_scrape_up",
+    help="Whether the latest scrape of a metrics endpoint succeeded; absent before the first.",
+    unit=Unit.FLAG,
+    labels=_ENDPOINT_LABELS,
+)
+SCRAPE_DURATION: Final = Metric(
+    name="tidemark_scrape_duration_seconds",
+    help="Duration of the latest scrape of a metrics endpoint, without parsing the response.",
+    unit=Unit.SECONDS,
+    labels=_ENDPOINT_LABELS,
+)
+SCRAPE_SAMPLES: Final = Metric(
+    name="tidemark_scrape_samples",
+    help="Samples that were kept of an endpoint's latest answer: those that Tidemark uses.",
+    unit=Unit.SAMPLES,
+    labels=_ENDPOINT_LABELS,
+)
+
+SCRAPE_METRICS: Final = (SCRAPE_UP, SCRAPE_DURATION, SCRAPE_SAMPLES)
+
+# ------------------------------------------------------------------ the stored history
+HISTORY_UP: Final = Metric(
+    name="tidemark_history_up",
+    help="Whether the latest round is written to history, on the local disk.",
+    unit=Unit.FLAG,
+)
+HISTORY_FOLDER_UP: Final = Metric(
+    name="tidemark_history_folder_up",
+    help="Whether the folder of history took the latest hour; until it does, hours wait.",
+    unit=Unit.FLAG,
+)
+HISTORY_SERIES: Final = Metric(
+    name="tidemark_history_series",
+    help="Series that the latest written round has in history.",
+    unit=Unit.SERIES,
+)
+HISTORY_ROUNDS: Final = Metric(
+    name="tidemark_history_rounds_total",
+    help="Rounds by what became of them in history: written, or lost to a disk that was full or away.",
+    unit=Unit.ROUNDS,
+    labels=(*CLUSTER_LABELS, "outcome"),
+)
+HISTORY_WAITING: Final = Metric(
+    name="tidemark_history_waiting_bytes",
+    help="Bytes of hours that are over and wait on the local disk for the folder of history.",
+    unit=Unit.BYTES,
+)
+HISTORY_DAMAGED: Final = Metric(
+    name="tidemark_history_damaged_files_total",
+    help="Files of history that were torn or damaged; what could be read of them was used.",
+    unit=Unit.FILES,
+)
+HISTORY_BACKWARD: Final = Metric(
+    name="tidemark_history_backward_steps_total",
+    help="Log ends and committed offsets that were lower than a round before, so that there was no "
+    "rate: rewinds, truncations, topics that were created again.",
+    unit=Unit.STEPS,
+)
+HISTORY_WRITE_DURATION: Final = Metric(
+    name="tidemark_history_write_duration_seconds",
+    help="How long writing the latest round of history took, beside the rounds.",
+    unit=Unit.SECONDS,
+)
+HISTORY_LAST_SUCCESS: Final = Metric(
+    name="tidemark_history_last_success_timestamp_seconds",
+    help="When the latest round that is written in history began; absent before the first.",
+    unit=Unit.TIMESTAMP,
+)
+
+HISTORY_METRICS: Final = (
+    HISTORY_UP,
+    HISTORY_FOLDER_UP,
+    HISTORY_SERIES,
+    HISTORY_ROUNDS,
+    HISTORY_WAITING,
+    HISTORY_DAMAGED,
+    HISTORY_BACKWARD,
+    HISTORY_WRITE_DURATION,
+    HISTORY_LAST_SUCCESS,
 )

@@ -6,6 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+CLUSTER_LABELS: Final = ("cluster",)
+PARTITION_LABELS: Final = ("cluster", "topic", "partition")
+GROUP_LABELS: Final = ("cluster", "group")
+COMMIT_LABELS: Final = ("cluster", "group", "topic", "partition")
+
 
 class MetricType(StrEnum):
     """How a metric moves; the words of the exposition formats."""
@@ -60,9 +65,15 @@ class Metric:
     name: str  # as it is queried
     help: str
     unit: Unit
-    labels: tuple[str, ...]
-    type: MetricType = MetricType.GAUGE
+    labels: tuple[str, ...] = CLUSTER_LABELS
     buckets: tuple[float, ...] = ()  # upper bounds of a histogram, inclusive, without infinity
+
+    @property
+    def type(self) -> MetricType:
+        """Return how it moves: Prometheus' convention for names is our rule."""
+        if self.buckets:
+            return MetricType.HISTOGRAM
+        return MetricType.COUNTER if self.name.endswith("_total") else MetricType.GAUGE
 
     @property
     def series(self) -> tuple[str, ...]:
@@ -75,10 +86,3 @@ class Metric:
     def family(self) -> str:
         """Return the name that OpenMetrics gives the family: a counter's is without `_total`."""
         return self.name.removesuffix("_total") if self.type is MetricType.COUNTER else self.name
-
-
-# ------------------------------------------------------------------ label sets
-CLUSTER_LABELS: Final = ("cluster",)
-PARTITION_LABELS: Final = ("cluster", "topic", "partition")
-GROUP_LABELS: Final = ("cluster", "group")
-COMMIT_LABELS: Final = ("cluster", "group", "topic", "partition")

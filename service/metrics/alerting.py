@@ -1,8 +1,8 @@
-"""Samples of alerts, and of sending them."""
+"""Stats of alerts and of sending them, and their values by metric."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rules import names
@@ -10,7 +10,7 @@ from rules.names import Metric
 from rules.verdict import Severity
 from service.alerting.alerts.alert import AlertState
 from service.alerting.sending.answers import Failure
-from service.metrics.lines import histogram_lines, line
+from service.metrics.lines import Histogram, Values, single
 
 AlertCounts = Mapping[tuple[str, Severity, AlertState], int]  # by rule; of those not over
 
@@ -47,76 +47,41 @@ class AlertStats:
     failures: int = 0  # steps that died of a defect, since the start
 
 
-Samples = dict[Metric, bytes]
-
-
-def alert_samples(cluster: str, stats: AlertStats | None) -> Samples:
-    """Return the lines of alerts: their number by rule, severity and state."""
+def alert_values(stats: AlertStats | None) -> dict[Metric, Values]:
+    """Return the values of alerts: their number by rule, severity and state."""
     if stats is None:
         return {}
-    counts = [
-        ({"rule": rule, "severity": str(severity), "state": str(state)}, count)
-        for (rule, severity, state), count in sorted(stats.alerts.items())
-    ]
     return {
-        names.ALERTS: _lines(names.ALERTS, cluster, counts),
-        names.ALERTING_FAILURES: _line(names.ALERTING_FAILURES, cluster, stats.failures),
+        names.ALERTS: [
+            ({"rule": rule, "severity": severity, "state": state}, count)
+            for (rule, severity, state), count in sorted(stats.alerts.items())
+        ],
+        names.ALERTING_FAILURES: single(stats.failures),
     }
 
 
-def delivery_samples(cluster: str, stats: DeliveryStats | None) -> Samples:
-    """Return the lines of sending; none without a receiver."""
+def delivery_values(stats: DeliveryStats | None) -> dict[Metric, Values]:
+    """Return the values of sending; none without a receiver."""
     if stats is None or not stats.receivers:
         return {}
-    receivers = stats.receivers.items()
-    by_outcome = [
-        ({"receiver": name, "outcome": outcome}, receiver.outcomes.get(outcome, 0))
-        for name, receiver in receivers
-        for outcome in _OUTCOMES
-    ]
-    by_failure = [
-        ({"receiver": name, "failure": str(failure)}, receiver.failures.get(failure, 0))
-        for name, receiver in receivers
-        for failure in Failure  # also those that never occurred: a rise from an absent series goes unnoticed
-    ]
-    durations = b"".join(
-        histogram_lines(
-            names.NOTIFICATION_DURATION,
-            {"cluster": cluster, "receiver": name},
-            receiver.durations,
-            receiver.seconds,
-        )
-        for name, receiver in receivers
-    )
+    receivers = [({"receiver": name}, receiver) for name, receiver in stats.receivers.items()]
     return {
-        names.OUTBOX_UP: _line(names.OUTBOX_UP, cluster, int(stats.is_up)),
-        names.NOTIFICATIONS: _lines(names.NOTIFICATIONS, cluster, by_outcome),
-        names.NOTIFICATION_FAILURES: _lines(names.NOTIFICATION_FAILURES, cluster, by_failure),
-        names.NOTIFICATION_DURATION: durations,
-        names.NOTIFICATIONS_WAITING: _lines(
-            names.NOTIFICATIONS_WAITING,
-            cluster,
-            [({"receiver": name}, receiver.waiting) for name, receiver in receivers],
-        ),
-        names.NOTIFICATIONS_OLDEST: _lines(
-            names.NOTIFICATIONS_OLDEST,
-            cluster,
-            [({"receiver": name}, receiver.oldest_seconds) for name, receiver in receivers],
-        ),
-        names.NOTIFICATIONS_DEAD: _lines(
-            names.NOTIFICATIONS_DEAD,
-            cluster,
-            [({"receiver": name}, receiver.dead) for name, receiver in receivers],
-        ),
-        names.FALLBACKS: _line(names.FALLBACKS, cluster, stats.fallbacks),
+        names.OUTBOX_UP: single(int(stats.is_up)),
+        names.NOTIFICATIONS: [
+            ({**own, "outcome": outcome}, receiver.outcomes.get(outcome, 0))
+            for own, receiver in receivers
+            for outcome in _OUTCOMES
+        ],
+        names.NOTIFICATION_FAILURES: [
+            ({**own, "failure": failure}, receiver.failures.get(failure, 0))
+            for own, receiver in receivers
+            for failure in Failure  # also those that never occurred: a rise from an absent series goes unnoticed
+        ],
+        names.NOTIFICATION_DURATION: [
+            (own, Histogram(receiver.durations, receiver.seconds)) for own, receiver in receivers
+        ],
+        names.NOTIFICATIONS_WAITING: [(own, receiver.waiting) for own, receiver in receivers],
+        names.NOTIFICATIONS_OLDEST: [(own, receiver.oldest_seconds) for own, receiver in receivers],
+        names.NOTIFICATIONS_DEAD: [(own, receiver.dead) for own, receiver in receivers],
+        names.FALLBACKS: single(stats.fallbacks),
     }
-
-
-def _line(metric: Metric, cluster: str, value: float) -> bytes:
-    return line(metric, {"cluster": cluster}, value)
-
-
-def _lines(
-    metric: Metric, cluster: str, values: Sequence[tuple[Mapping[str, str], float]]
-) -> bytes:
-    return b"".join(line(metric, {"cluster": cluster, **own}, value) for own, value in values)

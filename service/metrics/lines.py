@@ -2,22 +2,59 @@
 
 Every line begins with a line feed instead of ending with one, so that lines are joined from
 shared pieces without a copy per line. A value that is absent or no number has no line.
+
+A line is put together from a head (`name{cluster="default",`), the labels of its subject
+(`topic="orders",partition="0"} `) and its value. Subjects' labels are shared by all metrics of the
+subject, so that a table keeps one piece per partition or commit, not one per series.
+Source: prometheus.io/docs/instrumenting/exposition_formats.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from itertools import accumulate, compress
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rules.facts.column import Column, Int64s
 from rules.names import Metric
-from service.metrics.labels import CLOSE, label
 
+CLOSE: Final = b"} "
+
+_Text = TypeVar("_Text", bound=str)
 Float64s = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """The value of a histogram."""
+
+    counts: Sequence[int]  # per bucket, not cumulative, by their bounds; the last one has no bound
+    total: float
+
+
+Values = Iterable[tuple[Mapping[str, str], float | Histogram]]  # labels of a value's own, value
+Samples = dict[Metric, bytes]
+
+
+def label(name: str, value: str) -> bytes:
+    """Return `name="value"`, the value escaped.
+
+    A lone surrogate, which is no valid Unicode, would make the whole page unreadable, so that it
+    becomes a question mark.
+    """
+    escaped = value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
+    return f'{name}="{escaped}"'.encode(errors="replace")
+
+
+def closed(pieces: Iterable[bytes]) -> list[bytes]:
+    """Close each piece of labels, so that a value may follow."""
+    return [piece + CLOSE for piece in pieces]
 
 
 def column_lines(
@@ -40,30 +77,51 @@ def column_lines(
     return b"".join(pieces)
 
 
-def line(metric: Metric, labels: Mapping[str, str], value: float) -> bytes:
-    """Return the line of one value, or nothing for a value that is no finite number."""
-    if not math.isfinite(value):
-        return b""
+def single(value: float | datetime | None) -> Values:
+    """Return a value without labels of its own; none where it is absent."""
+    if value is None:
+        return []
+    return [({}, value.timestamp() if isinstance(value, datetime) else value)]
+
+
+def by_label(name: str, values: Mapping[_Text, float]) -> Values:
+    """Return one value for each value of a label."""
+    return [({name: text}, value) for text, value in values.items()]
+
+
+def samples_of_values(values: Mapping[Metric, Values], cluster: str | None) -> Samples:
+    """Return the lines of each metric; without a cluster the values have only their own labels."""
+    shared = {} if cluster is None else {"cluster": cluster}
+    return {
+        metric: b"".join(_lines(metric, {**shared, **own}, value) for own, value in entries)
+        for metric, entries in values.items()
+    }
+
+
+def _lines(metric: Metric, labels: Mapping[str, str], value: float | Histogram) -> bytes:
     pairs = b",".join(label(name, text) for name, text in labels.items())
-    return f"\n{metric.name}{{".encode() + pairs + CLOSE + repr(value).encode()
+    if isinstance(value, Histogram):
+        return _histogram_lines(metric, pairs, value)
+    return _line(metric.name, pairs, value) if math.isfinite(value) else b""
 
 
-def histogram_lines(
-    metric: Metric, labels: Mapping[str, str], counts: Sequence[int], total: float
-) -> bytes:
-    """Return the lines of one histogram; `counts` are per bucket, not cumulative, by their bounds.
+def _line(name: str, pairs: bytes, value: float) -> bytes:
+    return f"\n{name}{{".encode() + pairs + CLOSE + repr(value).encode()
 
-    The last bucket has no bound. Bounds are written as floats in every format ("1.0", never "1"),
-    as OpenMetrics requires and Prometheus 3 keeps them: one series, however it is scraped.
+
+def _histogram_lines(metric: Metric, pairs: bytes, histogram: Histogram) -> bytes:
+    """Return the lines of one histogram.
+
+    Bounds are written as floats in every format ("1.0", never "1"), as OpenMetrics requires and
+    Prometheus 3 keeps them: one series, however it is scraped.
     """
-    pairs = b",".join(label(name, text) for name, text in labels.items())
     bounds = (*map(repr, metric.buckets), "+Inf")
     lines = [
-        f"\n{metric.name}_bucket{{".encode() + pairs + f',le="{bound}"}} {count}'.encode()
-        for bound, count in zip(bounds, accumulate(counts), strict=True)
+        _line(f"{metric.name}_bucket", pairs + f',le="{bound}"'.encode(), count)
+        for bound, count in zip(bounds, accumulate(histogram.counts), strict=True)
     ]
-    for part, value in (("sum", total), ("count", sum(counts))):
-        lines.append(f"\n{metric.name}_{part}{{".encode() + pairs + CLOSE + repr(value).encode())
+    lines.append(_line(f"{metric.name}_sum", pairs, histogram.total))
+    lines.append(_line(f"{metric.name}_count", pairs, sum(histogram.counts)))
     return b"".join(lines)
 
 

@@ -1,40 +1,40 @@
-"""The samples of every metric: the one place that maps metrics to facts."""
+"""The samples of every metric of a round: what was observed of the cluster, and Tidemark itself."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import numpy as np
 
 from rules import names
 from rules.facts.column import Column, Ragged
-from rules.facts.gap import GapCause
 from rules.facts.groups import Group
-from rules.facts.scrapes import EndpointState
 from rules.facts.snapshot import Snapshot
 from rules.facts.times import SECOND_US
+from rules.facts.transaction_log import Outcome
 from rules.names import Metric
 from rules.time_lag import TimeLag, TimeLags
-from service.metrics.alerting import alert_samples, delivery_samples
 from service.metrics.ended_transactions import EndedTransactions
-from service.metrics.history import history_samples
-from service.metrics.jobs import job_samples
-from service.metrics.labels import CLOSE, closed, label
-from service.metrics.lines import column_lines, line
-from service.metrics.log_stats import LogStats
+from service.metrics.lines import (
+    CLOSE,
+    Histogram,
+    Samples,
+    Values,
+    by_label,
+    closed,
+    column_lines,
+    label,
+    samples_of_values,
+    single,
+)
 from service.metrics.open_transactions import OpenTransactions
+from service.metrics.own_samples import own_samples
 from service.metrics.sequence_stats import SequenceStats
 from service.metrics.table import SeriesTable
-from service.metrics.totals import ProcessStats, RiskStats, SelfMetrics
-from service.metrics.transaction_samples import ended_samples, open_samples
+from service.metrics.totals import SelfMetrics
 
 MS_PER_SECOND: Final = 1000
-
-Samples = dict[Metric, bytes]
-Values = Iterable[tuple[Mapping[str, str], float]]  # labels besides the cluster, value
 
 
 def _lengths(lists: Ragged) -> Column:
@@ -82,18 +82,11 @@ def samples_of(
     lags: TimeLags | None = None,
 ) -> Samples:
     """Return the sample lines of every metric, in the order of `names.METRICS`; some are empty."""
-    cluster = snapshot.cluster
-    observed = _cluster_samples(snapshot, table, transactions, lags)
-    dropped = [({"reason": reason}, n) for reason, n in table.selection.dropped.items()]
-    seen: dict[Metric, Values] = {
-        names.ROUND_DURATION: [({}, snapshot.report.took_seconds)],
-        names.LAST_SUCCESS: [({}, snapshot.taken_at.timestamp())],
-        names.GAPS: _gaps(snapshot),
-        names.SERIES_DROPPED: dropped,
-    }
-    phases = {**snapshot.report.phase_seconds, **totals.phase_seconds}
-    own = _self_samples(cluster, replace(totals, phase_seconds=phases), seen)
-    return observed | _event_samples(cluster, totals.ended, totals.sequences) | own
+    observed = _column_samples(snapshot, table, transactions, lags)
+    values = _cluster_values(snapshot, transactions)
+    values |= _event_values(totals.ended, totals.sequences)
+    own = own_samples(snapshot.cluster, totals, snapshot, table.selection.dropped)
+    return observed | samples_of_values(values, snapshot.cluster) | own
 
 
 def blind_samples(cluster: str, totals: SelfMetrics) -> Samples:
@@ -101,27 +94,12 @@ def blind_samples(cluster: str, totals: SelfMetrics) -> Samples:
 
     Counters are still exposed: they count what happened so far.
     """
-    happened = _event_samples(cluster, totals.ended, totals.sequences.after(None))
-    return happened | _self_samples(cluster, totals, {})
+    happened = _event_values(totals.ended, totals.sequences.after(None))
+    return samples_of_values(happened, cluster) | own_samples(cluster, totals)
 
 
-def _event_samples(cluster: str, ended: EndedTransactions, rejected: SequenceStats) -> Samples:
-    """Return the lines of counters about Kafka."""
-    return ended_samples(cluster, ended) | _sequence_samples(cluster, rejected)
-
-
-def _sequence_samples(cluster: str, stats: SequenceStats) -> Samples:
-    lines: Values = [] if stats.rejections is None else [({}, stats.rejections)]
-    episodes = [
-        ({"class": class_, "phase": phase}, n) for (class_, phase), n in stats.episodes.items()
-    ]
-    return {
-        names.SEQUENCE_REJECTIONS: _lines(names.SEQUENCE_REJECTIONS, cluster, lines),
-        names.SEQUENCE_EPISODES: _lines(names.SEQUENCE_EPISODES, cluster, episodes),
-    }
-
-
-def _cluster_samples(
+# ------------------------------------------------------------------ columns
+def _column_samples(
     snapshot: Snapshot, table: SeriesTable, open_: OpenTransactions, lags: TimeLags | None
 ) -> Samples:
     cluster, chosen = snapshot.cluster, table.selection
@@ -136,10 +114,7 @@ def _cluster_samples(
         column, steps = _of_commits(metric, snapshot, lags)
         shown = column.take(chosen.commits)
         samples[metric] = column_lines(metric, cluster, table.commit_labels, shown, steps)
-    samples |= _group_samples(snapshot, table)
-    for metric, values in _cluster_values(snapshot).items():
-        samples[metric] = _lines(metric, cluster, values)
-    return samples | open_samples(cluster, open_)
+    return samples | _group_samples(snapshot, table)
 
 
 def _of_commits(metric: Metric, snapshot: Snapshot, lags: TimeLags | None) -> tuple[Column, int]:
@@ -170,141 +145,42 @@ def _info(name: bytes, group: Group) -> bytes:
     return b",".join(pieces) + CLOSE
 
 
-def _cluster_values(snapshot: Snapshot) -> dict[Metric, Values]:
+# ------------------------------------------------------------------ single values
+def _cluster_values(snapshot: Snapshot, open_: OpenTransactions) -> dict[Metric, Values]:
+    """Return the values of the cluster; a class of transactions that cannot be known has none."""
     controller = snapshot.controller
-    infos = [] if controller is None else [({"controller_id": str(controller)}, 1)]
-    return {names.BROKERS: [({}, len(snapshot.brokers))], names.CONTROLLER_INFO: infos}
-
-
-def _gaps(snapshot: Snapshot) -> Values:
-    """Return a value for every cause: an alert on a cause must not wait for its first gap."""
-    gaps = snapshot.gaps_by_cause()
-    return [({"cause": cause}, gaps.get(cause, 0)) for cause in GapCause]
-
-
-def _self_samples(cluster: str, totals: SelfMetrics, seen: Mapping[Metric, Values]) -> Samples:
-    """Return the lines about Tidemark itself; `seen` holds values that need a snapshot."""
-    values = {**seen, **_counter_values(totals), **_latest_values(totals), **_store_values(totals)}
-    values |= _at_risk_values(totals.risk)
-    values |= _scrape_values(totals.endpoints)
-    values |= _log_values(totals.logs)
-    samples = {
-        metric: _lines(metric, cluster, values.get(metric, ())) for metric in names.SELF_METRICS
-    }
-    samples[names.BUILD_INFO] = line(names.BUILD_INFO, {"version": totals.version}, 1)
-    samples |= alert_samples(cluster, totals.alerting)
-    samples |= delivery_samples(cluster, totals.deliveries)
-    samples |= history_samples(cluster, totals.history)
-    samples |= job_samples(totals.process.jobs)
-    return samples | _process_samples(totals.process)
-
-
-def _process_samples(process: ProcessStats) -> Samples:
-    restarts = (line(names.TASK_RESTARTS, {"task": t}, n) for t, n in process.restarts.items())
-    started = None if process.started_at is None else process.started_at.timestamp()
-    values = {
-        names.LOG_LINES_LOST: process.log_lines_lost,
-        names.PROCESS_CPU: process.cpu_seconds,
-        names.PROCESS_MEMORY: process.resident_bytes,
-        names.PROCESS_FILES: process.open_files,
-        names.PROCESS_START: started,
-    }
-    known_values = {metric: value for metric, value in values.items() if value is not None}
     return {
-        names.TASK_RESTARTS: b"".join(restarts),
-        **{metric: line(metric, {}, value) for metric, value in known_values.items()},
+        names.BROKERS: single(len(snapshot.brokers)),
+        names.CONTROLLER_INFO: []
+        if controller is None
+        else [({"controller_id": str(controller)}, 1)],
+        names.OPEN_TRANSACTIONS: by_label("class", open_.counts),
+        names.OLDEST_TRANSACTION: by_label("class", open_.age_seconds),
     }
 
 
-def _counter_values(totals: SelfMetrics) -> dict[Metric, Values]:
-    requests = Counter(totals.requests)
-    requests.update({} if totals.risk is None else totals.risk.requests)
+def _event_values(ended: EndedTransactions, rejected: SequenceStats) -> dict[Metric, Values]:
+    """Return the values of counters about Kafka."""
     return {
-        names.REQUESTS: [({"api": api}, requests[api]) for api in sorted(requests)],
-        names.DUPLICATE_COMMITS: [({}, totals.duplicate_commits)],
-        names.ROUNDS: [({"outcome": outcome}, n) for outcome, n in totals.rounds.items()],
-        names.CLOCK_STEPS: [({}, totals.clock_steps)],
-    }
-
-
-def _latest_values(totals: SelfMetrics) -> dict[Metric, Values]:
-    valueses: dict[Metric, Values] = {
-        names.PHASE_DURATION: [({"phase": p}, took) for p, took in totals.phase_seconds.items()],
-        names.VERDICTS: [
-            ({"rule": rule, "verdict": verdict.name.lower()}, count)
-            for (rule, verdict), count in totals.verdicts.items()
-        ],
-        names.OPEN_FINDINGS: [
-            ({"rule": rule, "severity": severity}, count)
-            for (rule, severity), count in totals.open_findings.items()
-        ],
-    }
-    if totals.interval_seconds is not None:
-        valueses[names.ROUND_INTERVAL] = [({}, totals.interval_seconds)]
-    if totals.took_seconds is not None:
-        valueses[names.ROUND_DURATION] = [({}, totals.took_seconds)]
-    if totals.last_success is not None:
-        valueses[names.LAST_SUCCESS] = [({}, totals.last_success.timestamp())]
-    return valueses
-
-
-def _store_values(totals: SelfMetrics) -> dict[Metric, Values]:
-    store = totals.store
-    if store is None:
-        return {}
-    last: Values = [] if store.last_success is None else [({}, store.last_success.timestamp())]
-    return {
-        names.STORE_UP: [({}, int(store.is_up))],
-        names.STORE_WAITING: [({}, store.waiting_rounds)],
-        names.STORE_LOST: [({}, store.lost_transitions)],
-        names.STORE_LAST_SUCCESS: last,
-    }
-
-
-def _at_risk_values(risk: RiskStats | None) -> dict[Metric, Values]:
-    if risk is None:
-        return {}
-    took: Values = [] if risk.took_seconds is None else [({}, risk.took_seconds)]
-    return {
-        names.AT_RISK_PARTITIONS: [
-            ({"state": "observed"}, risk.observed),
-            ({"state": "unobserved"}, risk.unobserved),
-            ({"state": "unwatched"}, risk.unwatched),
-        ],
-        names.AT_RISK_OBSERVATIONS: [({}, risk.observations)],
-        names.AT_RISK_OBSERVATION_DURATION: took,
-    }
-
-
-def _scrape_values(endpoints: Iterable[EndpointState]) -> dict[Metric, Values]:
-    """Return the stats of every endpoint that was scraped."""
-    queried = [
-        ({"endpoint": endpoint.name}, endpoint)
-        for endpoint in endpoints
-        if endpoint.took_seconds is not None
-    ]
-    return {
-        names.SCRAPE_UP: [(labels, int(state.is_up)) for labels, state in queried],
-        names.SCRAPE_DURATION: [(labels, state.took_seconds or 0.0) for labels, state in queried],
-        names.SCRAPE_SAMPLES: [(labels, state.samples) for labels, state in queried],
-    }
-
-
-def _log_values(logs: Mapping[str, LogStats]) -> dict[Metric, Values]:
-    read = [({"source": source}, stats) for source, stats in logs.items()]
-    return {
-        names.BROKER_LOG_LINES: [(labels, source_stats.lines) for labels, source_stats in read],
-        names.BROKER_LOG_UNPARSED: [
-            (labels, source_stats.unparsed) for labels, source_stats in read
-        ],
-        names.BROKER_LOG_LOST: [(labels, source_stats.lost_bytes) for labels, source_stats in read],
-        names.BROKER_LOG_LAST_LINE: [
-            (labels, source_stats.last_line_at.timestamp())
-            for labels, source_stats in read
-            if source_stats.last_line_at
+        **_ended_values(ended),
+        names.SEQUENCE_REJECTIONS: single(rejected.rejections),
+        names.SEQUENCE_EPISODES: [
+            ({"class": class_, "phase": phase}, n)
+            for (class_, phase), n in rejected.episodes.items()
         ],
     }
 
 
-def _lines(metric: Metric, cluster: str, values: Values) -> bytes:
-    return b"".join(line(metric, {"cluster": cluster, **own}, value) for own, value in values)
+def _ended_values(transactions: EndedTransactions) -> dict[Metric, Values]:
+    """Return the values of ended transactions; none while the log may not be read."""
+    if not transactions.is_known:
+        return dict.fromkeys(names.ENDED_METRICS, ())
+    return {
+        names.TRANSACTION_DURATION: [
+            ({"outcome": outcome}, Histogram(took.counts, took.total.total_seconds()))
+            for outcome, took in transactions.durations.items()
+        ],
+        names.TRANSACTION_COMMITS: single(transactions.ended[Outcome.COMMITTED]),
+        names.TRANSACTION_ABORTS: single(transactions.ended[Outcome.ABORTED]),
+        names.TRANSACTION_FENCINGS: by_label("cause", transactions.fencings),
+    }

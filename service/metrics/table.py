@@ -14,7 +14,7 @@ import numpy as np
 from rules.facts.column import Int64s
 from rules.facts.partitions import PartitionIndex
 from rules.facts.snapshot import Snapshot
-from service.metrics.labels import closed, label
+from service.metrics.lines import closed, label
 from service.metrics.selection import Selection, SeriesLimits, select
 
 

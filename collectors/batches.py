@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from collectors.batch_scans import BatchScan
-from collectors.naming import counted, listed
+from collectors.naming import grouped, summarize
 from collectors.offsets_at_times import AtTime, offsets_at_times
 from collectors.range_fetch import Reach, fetch
 from collectors.session import Session
@@ -109,8 +109,7 @@ class BatchReader:
         row: int,
         requests: tuple[BatchRequest, ...],
     ) -> BatchScan | None:
-        leader_id, epoch = partitions.leader[row], offsets.leader_epoch[row]
-        leader = None if leader_id is None else session.broker(leader_id)
+        leader, epoch = session.broker(partitions.leader[row]), offsets.leader_epoch[row]
         end, start = offsets.high_watermark[row], offsets.log_start_offset[row]
         if leader is None or epoch is None or end is None:
             return None
@@ -198,21 +197,14 @@ def _find_times(session: Session, scans: Sequence[BatchScan]) -> None:
 
 def _add_gaps(session: Session, scans: Iterable[BatchScan]) -> None:
     """Add the gaps of partitions that could not be scanned, grouped by reason."""
-    failures: dict[Failure, list[TopicPartition]] = {}
-    for scan in scans:
-        if scan.failure is not None:
-            failures.setdefault(scan.failure, []).append(scan.name)
+    failures = grouped((scan.failure, scan.name) for scan in scans if scan.failure is not None)
     for failure, names in failures.items():
         _add_gap(session, names, failure)
 
 
 def _add_gap(session: Session, names: Sequence[TopicPartition], failure: Failure) -> None:
     """Add a gap for each topic, because a permission such as READ may be missing for one topic only."""
-    by_topic: dict[str, list[TopicPartition]] = {}
-    for name in names:
-        by_topic.setdefault(name.topic, []).append(name)
-    for topic, own in by_topic.items():
-        shown = listed([str(name) for name in own])
-        what = f"batches of producers on {counted(len(own), 'partition')} ({shown})"
+    for topic, own in grouped((name.topic, name) for name in names).items():
+        what = f"batches of producers on {summarize([str(name) for name in own], 'partition')}"
         only = own[0].partition if len(own) == 1 else None
         session.add_gap(GapScope.BATCHES, what, failure, topic=topic, partition=only)

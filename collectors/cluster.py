@@ -81,9 +81,7 @@ def _ask(session: Session, address: Address, timeout_seconds: float) -> Any | Fa
     if version is None:
         why = f"{address} has no usable DescribeCluster: it needs Kafka {DESCRIBE_CLUSTER.since}"
         return Failure(GapCause.UNSUPPORTED, f"{why} or newer")
-    build = body_of(
-        DESCRIBE_CLUSTER, "DescribeClusterRequest", include_cluster_authorized_operations=True
-    )
+    build = body_of(DESCRIBE_CLUSTER, include_cluster_authorized_operations=True)
     call = Call(address=address, api=DESCRIBE_CLUSTER, version=version, body=build(version))
     session.requests[DESCRIBE_CLUSTER.name] += 1
     [body] = session.pool.exchange([call], timeout_seconds=timeout_seconds, keep_late=True)
@@ -126,7 +124,8 @@ def _connect(session: Session) -> None:
 
 
 def _controller(session: Session) -> BrokerId | None:
-    answer = session.ask_any(DESCRIBE_QUORUM, _quorum_request)
+    topic = {"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0}]}
+    answer = session.ask_any(DESCRIBE_QUORUM, body_of(DESCRIBE_QUORUM, topics=[topic]))
     if isinstance(answer, Failure):
         session.add_gap(GapScope.CLUSTER, "active controller", answer)
         return None
@@ -139,14 +138,6 @@ def _controller(session: Session) -> BrokerId | None:
         return None
     leader = present(int(partitions[0].leader_id)) if partitions else None
     return None if leader is None else BrokerId(leader)
-
-
-def _quorum_request(version: int) -> bytes:
-    topic = codec.message(DESCRIBE_QUORUM, version, "TopicData")
-    partition = codec.message(DESCRIBE_QUORUM, version, "PartitionData")
-    request = codec.message(DESCRIBE_QUORUM, version, "DescribeQuorumRequest")
-    only = (partition(partition_index=0),)
-    return codec.encode(request(topics=(topic(topic_name=METADATA_TOPIC, partitions=only),)))
 
 
 def _broker(entry: Any) -> Broker:

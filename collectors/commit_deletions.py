@@ -10,15 +10,15 @@ Source: OffsetCommitKey and OffsetCommitValue of Kafka's group coordinator.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from collectors.offset_plan import UNFENCED
-from collectors.session import Ask, Session, body_of
+from collectors.range_fetch import fetch_body
+from collectors.session import Ask, Build, Session
 from collectors.state_topic import OFFSETS_TOPIC, partition_of
 from collectors.wire import codec
 from collectors.wire.api import FETCH, READ_UNCOMMITTED
@@ -133,8 +133,7 @@ class CommitDeletionReader:
     ) -> _Range | None:
         row = partitions.index.row(OFFSETS_TOPIC, number)
         start = self._older_ends.get(number, self._ends.get(number))
-        leader_id = None if row is None else partitions.leader[row]
-        leader = None if leader_id is None else session.broker(leader_id)
+        leader = None if row is None else session.broker(partitions.leader[row])
         if row is None or start is None or leader is None or number not in ends:
             return None
         epoch = offsets.leader_epoch[row]
@@ -204,8 +203,8 @@ def _fetch(session: Session, ranges: Sequence[_Range]) -> None:
     """Fetch once from each partition."""
     asks = [Ask(piece.leader, FETCH, _body(piece)) for piece in ranges]
     for piece, reply in zip(ranges, session.exchange(asks), strict=True):
-        answer = reply.read()
-        if isinstance(answer, Failure) or int(answer.error_code) != codec.NO_ERROR:
+        answer = reply.read_without_error()
+        if isinstance(answer, Failure):
             continue
         for entry in (entry for topic in answer.responses for entry in topic.partitions):
             if int(entry.error_code) != codec.NO_ERROR:
@@ -217,24 +216,11 @@ def _fetch(session: Session, ranges: Sequence[_Range]) -> None:
             piece.position = max(piece.position, record_set.next_offset)
 
 
-def _body(piece: _Range) -> Callable[[int], bytes]:
-    def build(version: int) -> bytes:
-        partition = codec.message(FETCH, version, "FetchPartition")(
-            partition=piece.number,
-            current_leader_epoch=piece.leader_epoch,
-            fetch_offset=piece.position,
-            partition_max_bytes=FETCH_BYTES,
-        )
-        topic = codec.message(FETCH, version, "FetchTopic")
-        return body_of(
-            FETCH,
-            "FetchRequest",
-            max_wait=timedelta(0),
-            min_bytes=0,
-            max_bytes=FETCH_BYTES,
-            isolation_level=READ_UNCOMMITTED,
-            topics=(topic(topic=OFFSETS_TOPIC, partitions=(partition,)),),
-            forgotten_topics_data=(),
-        )(version)
-
-    return build
+def _body(piece: _Range) -> Build:
+    partition = {
+        "partition": piece.number,
+        "current_leader_epoch": piece.leader_epoch,
+        "fetch_offset": piece.position,
+        "partition_max_bytes": FETCH_BYTES,
+    }
+    return fetch_body([(OFFSETS_TOPIC, partition)], READ_UNCOMMITTED, max_bytes=FETCH_BYTES)

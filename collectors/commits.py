@@ -15,11 +15,11 @@ import numpy as np
 
 from collectors.commit_rows import CommitRows
 from collectors.groups import by_coordinator
-from collectors.naming import counted, listed
-from collectors.session import Ask, Reply, Session, body_of
+from collectors.naming import chunks, summarize
+from collectors.session import Ask, Build, Reply, Session, body_of
 from collectors.translate import failure_of
 from collectors.wire import blocks, codec
-from collectors.wire.api import DESCRIBE_SHARE_GROUP_OFFSETS, OFFSET_FETCH
+from collectors.wire.api import DESCRIBE_SHARE_GROUP_OFFSETS, OFFSET_FETCH, Api
 from collectors.wire.blocks import GroupBlock, TopicBlock
 from collectors.wire.failure import Failure
 from rules.facts.column import Int64s
@@ -53,7 +53,7 @@ def collect(
     for (_, members), reply in zip(requests, replies, strict=True):
         answer = _read(reply)
         if isinstance(answer, Failure):
-            what = f"commits of {counted(len(members), 'group')} ({listed(members)})"
+            what = f"commits of {summarize(members, 'group')}"
             session.add_gap(GapScope.COMMITS, what, answer, broker_id=reply.ask.broker.broker_id)
             continue
         for block in answer:
@@ -74,50 +74,26 @@ def _take(session: Session, rows: CommitRows, block: GroupBlock, coordinator: Br
 
 
 # ------------------------------------------------------------------ requests
-def _offset_fetches(session: Session, groups: Sequence[Group]) -> list[tuple[Ask, list[str]]]:
-    requests: list[tuple[Ask, list[str]]] = []
+def _offset_fetches(session: Session, groups: Sequence[Group]) -> list[tuple[Ask, Sequence[str]]]:
+    """Return the requests for all commits: up to 500 groups in each."""
     commits = by_coordinator(session, groups, lambda group: group.group_type != GroupType.SHARE)
-    for coordinator, members in commits:
-        names = [group.group_id for group in members]
-        for start in range(0, len(names), GROUPS_PER_REQUEST):
-            chunk = names[start : start + GROUPS_PER_REQUEST]
-            requests.append((Ask(coordinator, OFFSET_FETCH, _OffsetFetch(tuple(chunk))), chunk))
-    return requests
+    return [
+        (Ask(coordinator, OFFSET_FETCH, _body(OFFSET_FETCH, names)), names)
+        for coordinator, members in commits
+        for names in chunks([group.group_id for group in members], GROUPS_PER_REQUEST)
+    ]
 
 
-@dataclass(frozen=True, slots=True)
-class _OffsetFetch:
-    """Builds the request for all commits of some groups."""
-
-    names: tuple[str, ...]
-
-    def __call__(self, version: int) -> bytes:
-        group = codec.message(OFFSET_FETCH, version, "OffsetFetchRequestGroup")
-        entries = tuple(group(group_id=name, topics=None) for name in self.names)
-        return body_of(OFFSET_FETCH, "OffsetFetchRequest", groups=entries)(version)
-
-
-def _share_offsets(session: Session, groups: Sequence[Group]) -> list[tuple[Ask, list[str]]]:
+def _share_offsets(session: Session, groups: Sequence[Group]) -> list[tuple[Ask, Sequence[str]]]:
+    """Return the requests for all start offsets of share groups."""
+    api = DESCRIBE_SHARE_GROUP_OFFSETS
     shares = by_coordinator(session, groups, lambda group: group.group_type == GroupType.SHARE)
-    requests: list[tuple[Ask, list[str]]] = []
-    for coordinator, members in shares:
-        names = [group.group_id for group in members]
-        ask = Ask(coordinator, DESCRIBE_SHARE_GROUP_OFFSETS, _ShareOffsets(tuple(names)))
-        requests.append((ask, names))
-    return requests
+    named = [(broker, [group.group_id for group in members]) for broker, members in shares]
+    return [(Ask(broker, api, _body(api, names)), names) for broker, names in named]
 
 
-@dataclass(frozen=True, slots=True)
-class _ShareOffsets:
-    """Builds the request for all start offsets of some share groups."""
-
-    names: tuple[str, ...]
-
-    def __call__(self, version: int) -> bytes:
-        api = DESCRIBE_SHARE_GROUP_OFFSETS
-        group = codec.message(api, version, "DescribeShareGroupOffsetsRequestGroup")
-        entries = tuple(group(group_id=name, topics=None) for name in self.names)
-        return body_of(api, "DescribeShareGroupOffsetsRequest", groups=entries)(version)
+def _body(api: Api, names: Sequence[str]) -> Build:
+    return body_of(api, groups=[{"group_id": name, "topics": None} for name in names])
 
 
 # ------------------------------------------------------------------ answers

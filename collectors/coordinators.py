@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from collectors.naming import counted, listed
+from collectors.naming import grouped, summarize
 from collectors.session import Session
 from collectors.state_topic import OFFSETS_TOPIC, StateTopic, StateTopicAnswer
 from collectors.wire.failure import Failure
@@ -57,29 +57,28 @@ def _report_ignored(
     session: Session, listings: Mapping[str, Sequence[Group]], chosen: Mapping[str, Group]
 ) -> None:
     """Add a gap for each broker that lists groups which it does not coordinate."""
-    ignored: dict[BrokerId, list[str]] = {}
-    for name, groups in listings.items():
-        for group in groups:
-            if group.coordinator is not None and group.coordinator != chosen[name].coordinator:
-                ignored.setdefault(group.coordinator, []).append(name)
+    ignored = grouped(
+        (group.coordinator, name)
+        for name, groups in listings.items()
+        for group in groups
+        if group.coordinator is not None and group.coordinator != chosen[name].coordinator
+    )
     for broker_id, names in ignored.items():
         why = f"it does not lead their partitions of {OFFSETS_TOPIC}: its answers are ignored"
         failure = Failure(GapCause.COORDINATOR_MOVING, why)
-        what = (
-            f"answers of broker {broker_id} about {counted(len(names), 'group')} ({listed(names)})"
-        )
+        what = f"answers of broker {broker_id} about {summarize(names, 'group')}"
         session.add_gap(GapScope.MEMBERS, what, failure, broker_id=broker_id)
 
 
 def _report_unreachable(session: Session, groups: Iterable[Group]) -> None:
     """Add gaps for the groups whose coordinator is unknown or not registered."""
-    unreachable: dict[BrokerId | None, list[str]] = {}
-    for group in groups:
-        coordinator = group.coordinator
-        if coordinator is None or session.broker(coordinator) is None:
-            unreachable.setdefault(coordinator, []).append(group.group_id)
+    unreachable = grouped(
+        (group.coordinator, group.group_id)
+        for group in groups
+        if session.broker(group.coordinator) is None
+    )
     for coordinator, names in unreachable.items():
-        what = f"{counted(len(names), 'group')} ({listed(names)})"
+        what = summarize(names, "group")
         for scope, of in ((GapScope.MEMBERS, "members"), (GapScope.COMMITS, "commits")):
             session.add_gap(scope, f"{of} of {what}", _failure(coordinator), broker_id=coordinator)
 

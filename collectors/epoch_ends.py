@@ -18,9 +18,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.naming import counted, listed
-from collectors.session import Ask, Reply, Session
-from collectors.translate import failure_of
+from collectors.naming import counted, grouped, listed
+from collectors.session import Ask, Reply, Session, body_of
+from collectors.translate import failure_of, left_out
 from collectors.wire import codec
 from collectors.wire.api import CONSUMER, OFFSET_FOR_LEADER_EPOCH
 from collectors.wire.failure import Failure
@@ -204,19 +204,22 @@ class _Batch:
     places: Mapping[TopicPartition, int]  # among the pairs
     epochs: Mapping[TopicPartition, tuple[int, int]]  # the present one, the queried one
 
-    def build(self, version: int) -> bytes:
-        api = OFFSET_FOR_LEADER_EPOCH
-        partition = codec.message(api, version, "OffsetForLeaderPartition")
-        topic = codec.message(api, version, "OffsetForLeaderTopic")
-        by_topic: dict[str, list[Any]] = {}
-        for name, (present, epoch) in self.epochs.items():
-            entry = partition(
-                partition=name.partition, current_leader_epoch=present, leader_epoch=epoch
+    @property
+    def ask(self) -> Ask:
+        by_topic = grouped(
+            (
+                name.topic,
+                {
+                    "partition": name.partition,
+                    "current_leader_epoch": present,
+                    "leader_epoch": epoch,
+                },
             )
-            by_topic.setdefault(name.topic, []).append(entry)
-        topics = tuple(topic(topic=name, partitions=tuple(p)) for name, p in by_topic.items())
-        request = codec.message(api, version, "OffsetForLeaderEpochRequest")
-        return codec.encode(request(replica_id=CONSUMER, topics=topics))
+            for name, (present, epoch) in self.epochs.items()
+        )
+        topics = [{"topic": name, "partitions": parts} for name, parts in by_topic.items()]
+        build = body_of(OFFSET_FOR_LEADER_EPOCH, replica_id=CONSUMER, topics=topics)
+        return Ask(self.leader, OFFSET_FOR_LEADER_EPOCH, build)
 
 
 def _ask(session: Session, partitions: Partitions, pairs: _Pairs, round_: int) -> Int64s:
@@ -231,8 +234,8 @@ def _ask(session: Session, partitions: Partitions, pairs: _Pairs, round_: int) -
     outcomes = _without_id(partitions, pairs["row"], due)
     askable = np.array([place for place in due.tolist() if place not in outcomes], np.int64)
     batches, later = _batches(session, partitions, pairs, askable, names)
-    asks = [Ask(batch.leader, OFFSET_FOR_LEADER_EPOCH, batch.build) for batch in batches]
-    for batch, reply in zip(batches, session.exchange(asks), strict=True):
+    replies = session.exchange([batch.ask for batch in batches])
+    for batch, reply in zip(batches, replies, strict=True):
         pairs["turn"][list(batch.places.values())] = round_
         outcomes |= _outcomes(batch, reply)
     answers = {
@@ -320,8 +323,7 @@ def _outcomes(batch: _Batch, reply: Reply) -> _Outcomes:
     answer = reply.read()
     if isinstance(answer, Failure):
         return dict.fromkeys(batch.places.values(), answer)
-    left_out = Failure(GapCause.UNREADABLE, f"{batch.leader} left them out of its answer")
-    outcomes: _Outcomes = dict.fromkeys(batch.places.values(), left_out)
+    outcomes: _Outcomes = dict.fromkeys(batch.places.values(), left_out(batch.leader))
     for topic in answer.topics:
         for entry in topic.partitions:
             place = batch.places.get(TopicPartition(topic.topic, int(entry.partition)))
@@ -351,13 +353,11 @@ def _ends(pairs: _Pairs) -> EpochEnds:
 
 def _add_gaps(session: Session, names: _Names, failed: Mapping[int, Failure]) -> None:
     """Add a gap for each reason why ends are missing."""
-    reasons: dict[Failure, dict[TopicPartition, None]] = {}
-    for place, failure in failed.items():
-        reasons.setdefault(failure, {})[names[place]] = None
-    for failure, partitions in reasons.items():
+    reasons = grouped((failure, str(names[place])) for place, failure in failed.items())
+    for failure, named in reasons.items():
+        partitions = list(dict.fromkeys(named))
         what = f"where leader epochs of {counted(len(partitions), 'partition')} ended"
-        named = listed([str(name) for name in partitions])
-        session.add_gap(GapScope.EPOCHS, f"{what} ({named})", failure)
+        session.add_gap(GapScope.EPOCHS, f"{what} ({listed(partitions)})", failure)
 
 
 # ------------------------------------------------------------------ pairs and rows

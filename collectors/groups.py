@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from collectors.coordinators import choose, is_dead
-from collectors.naming import counted, listed
+from collectors.naming import chunks, grouped, summarize
 from collectors.placement import Pattern
 from collectors.session import Ask, Session, body_of
 from collectors.state_topic import PlacementOf
@@ -30,7 +30,7 @@ from collectors.wire.api import (
 from collectors.wire.failure import Failure
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.groups import Group, GroupType
-from rules.facts.identity import Broker, BrokerId
+from rules.facts.identity import Broker
 
 DESCRIBED_BY: Final = {
     GroupType.CLASSIC: DESCRIBE_GROUPS,
@@ -54,9 +54,7 @@ class _Batch:
         ids = tuple(group.group_id for group in self.groups)
         field = "groups" if self.api is DESCRIBE_GROUPS else "group_ids"
         fields: dict[str, Any] = {field: ids, "include_authorized_operations": False}
-        return Ask(
-            self.coordinator, self.api, body_of(self.api, f"{self.api.name}Request", **fields)
-        )
+        return Ask(self.coordinator, self.api, body_of(self.api, **fields))
 
 
 def collect(
@@ -72,7 +70,8 @@ def collect(
     for batch, reply in zip(batches, replies, strict=True):
         answer = reply.read()
         if isinstance(answer, Failure):
-            _gap_of_batch(session, batch, answer)
+            broker_id, what = batch.coordinator.broker_id, _members(batch.groups)
+            session.add_gap(GapScope.MEMBERS, what, answer, broker_id=broker_id)
             continue
         for described in answer.groups:
             _take(session, groups, described, batch.coordinator)
@@ -83,15 +82,13 @@ def _list(
     session: Session, name_pattern: Pattern | None, offsets_topic: PlacementOf
 ) -> dict[str, Group]:
     """Return the groups, each with the broker that coordinates it."""
-    asks = [Ask(broker, LIST_GROUPS, _list_request) for broker in session.brokers]
+    asks = [Ask(broker, LIST_GROUPS, body_of(LIST_GROUPS)) for broker in session.brokers]
     # After the listings, so that a broker that has lost a group meanwhile is not its coordinator.
     replies = session.exchange([*asks, *offsets_topic.asks(session)])
     listings: dict[str, list[Group]] = {}
     for reply in replies[: len(asks)]:
         broker = reply.ask.broker
-        answer = reply.read()
-        if not isinstance(answer, Failure) and int(answer.error_code) != codec.NO_ERROR:
-            answer = failure_of(int(answer.error_code), broker)
+        answer = reply.read_without_error()
         if isinstance(answer, Failure):
             what = f"groups coordinated by broker {broker.broker_id}"
             session.add_gap(GapScope.GROUPS, what, answer, broker_id=broker.broker_id)
@@ -100,10 +97,6 @@ def _list(
             if name_pattern is None or name_pattern.fullmatch(entry.group_id):
                 listings.setdefault(entry.group_id, []).append(_decode_listing(entry, broker))
     return choose(session, listings, offsets_topic.take(replies[len(asks) :]))
-
-
-def _list_request(version: int) -> bytes:
-    return codec.encode(codec.message(LIST_GROUPS, version, "ListGroupsRequest")())
 
 
 def _decode_listing(entry: Any, coordinator: Broker) -> Group:
@@ -120,26 +113,23 @@ def _decode_listing(entry: Any, coordinator: Broker) -> Group:
 
 
 def _batches(session: Session, groups: Sequence[Group]) -> list[_Batch]:
-    sorted_out: dict[tuple[BrokerId, GroupType], list[Group]] = {}
-    for group in groups:
-        if group.coordinator is not None:
-            sorted_out.setdefault((group.coordinator, group.group_type), []).append(group)
+    by_type = grouped(((group.coordinator, group.group_type), group) for group in groups)
     batches: list[_Batch] = []
-    for (broker_id, group_type), members in sorted_out.items():
+    for (broker_id, group_type), members in by_type.items():
         broker = session.broker(broker_id)
         if broker is None:
             continue
         if group_type not in DESCRIBED_BY:
-            names = listed([group.group_id for group in members])
             failure = Failure(GapCause.UNSUPPORTED, "their type is newer than Tidemark knows")
-            what = f"members of {counted(len(members), 'group')} ({names})"
-            session.add_gap(GapScope.MEMBERS, what, failure)
+            session.add_gap(GapScope.MEMBERS, _members(members), failure)
             continue
-        batches += [
-            _Batch(broker, DESCRIBED_BY[group_type], tuple(members[start : start + AT_ONCE]))
-            for start in range(0, len(members), AT_ONCE)
-        ]
+        api = DESCRIBED_BY[group_type]
+        batches += [_Batch(broker, api, tuple(part)) for part in chunks(members, AT_ONCE)]
     return batches
+
+
+def _members(groups: Sequence[Group]) -> str:
+    return f"members of {summarize([group.group_id for group in groups], 'group')}"
 
 
 def _take(session: Session, groups: dict[str, Group], described: Any, coordinator: Broker) -> None:
@@ -169,19 +159,10 @@ def _take(session: Session, groups: dict[str, Group], described: Any, coordinato
     )
 
 
-def _gap_of_batch(session: Session, batch: _Batch, failure: Failure) -> None:
-    names = [group.group_id for group in batch.groups]
-    what = f"members of {counted(len(names), 'group')} ({listed(names)})"
-    session.add_gap(GapScope.MEMBERS, what, failure, broker_id=batch.coordinator.broker_id)
-
-
 def by_coordinator(
     session: Session, groups: Sequence[Group], accept: Callable[[Group], bool]
 ) -> list[tuple[Broker, list[Group]]]:
     """Sort the accepted groups by the broker that coordinates them."""
-    sorted_out: dict[BrokerId, list[Group]] = {}
-    for group in groups:
-        if group.coordinator is not None and accept(group):
-            sorted_out.setdefault(group.coordinator, []).append(group)
-    pairs = [(session.broker(broker_id), members) for broker_id, members in sorted_out.items()]
+    by_id = grouped((group.coordinator, group) for group in groups if accept(group))
+    pairs = [(session.broker(broker_id), members) for broker_id, members in by_id.items()]
     return [(broker, members) for broker, members in pairs if broker is not None]

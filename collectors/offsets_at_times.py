@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
-from collectors.session import Ask, Reply, Session
+from collectors.naming import grouped
+from collectors.session import Ask, Build, Reply, Session
 from collectors.translate import failure_of, present
 from collectors.wire import codec
 from collectors.wire.api import CONSUMER, LIST_OFFSETS, READ_UNCOMMITTED
@@ -19,9 +20,9 @@ from collectors.wire.blocks import TIMEOUT_FIELD_SINCE
 from collectors.wire.failure import Failure
 from rules.facts.gap import GapCause
 from rules.facts.identity import Broker, TopicPartition
+from rules.facts.times import EPOCH
 
 TIMEOUT: Final = timedelta(seconds=5)  # for tiered storage, which is not on the leader's disk
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +37,8 @@ class AtTime:
 
 def offsets_at_times(session: Session, requests: Sequence[AtTime]) -> list[int | Failure | None]:
     """Return for each request the first offset of its time, None if no record is that late."""
-    by_leader: dict[int, list[AtTime]] = {}
-    for at_time in requests:
-        by_leader.setdefault(at_time.leader.broker_id, []).append(at_time)
-    asks = [Ask(led[0].leader, LIST_OFFSETS, _Request(led)) for led in by_leader.values()]
+    by_leader = grouped((at_time.leader, at_time) for at_time in requests)
+    asks = [Ask(leader, LIST_OFFSETS, _body(led)) for leader, led in by_leader.items()]
     outcomes: dict[TopicPartition, int | Failure | None] = {}
     for reply, led in zip(session.exchange(asks), by_leader.values(), strict=True):
         outcomes |= _read_offsets(reply, led)
@@ -72,30 +71,26 @@ def _offset(leader: Broker, at_time: AtTime, entry: Any) -> int | Failure | None
     return present(int(entry.offset))
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """Builds the ListOffsets for some partitions of one leader."""
-
-    requested: Sequence[AtTime]
-
-    def __call__(self, version: int) -> bytes:
-        partition = codec.message(LIST_OFFSETS, version, "ListOffsetsPartition")
-        topic = codec.message(LIST_OFFSETS, version, "ListOffsetsTopic")
-        by_topic: dict[str, list[Any]] = {}
-        for at_time in self.requested:
-            entry = partition(
-                partition_index=at_time.name.partition,
-                current_leader_epoch=at_time.leader_epoch,
-                timestamp=(at_time.time - _EPOCH) // timedelta(milliseconds=1),
-            )
-            by_topic.setdefault(at_time.name.topic, []).append(entry)
-        request = codec.message(LIST_OFFSETS, version, "ListOffsetsRequest")
-        limit = {"timeout": TIMEOUT} if version >= TIMEOUT_FIELD_SINCE else {}
-        return codec.encode(
-            request(
-                replica_id=CONSUMER,
-                isolation_level=READ_UNCOMMITTED,
-                topics=tuple(topic(name=t, partitions=tuple(p)) for t, p in by_topic.items()),
-                **limit,
-            )
+def _body(requests: Sequence[AtTime]) -> Build:
+    by_topic = grouped(
+        (
+            at_time.name.topic,
+            {
+                "partition_index": at_time.name.partition,
+                "current_leader_epoch": at_time.leader_epoch,
+                "timestamp": (at_time.time - EPOCH) // timedelta(milliseconds=1),
+            },
         )
+        for at_time in requests
+    )
+    fields = {
+        "replica_id": CONSUMER,
+        "isolation_level": READ_UNCOMMITTED,
+        "topics": [{"name": name, "partitions": parts} for name, parts in by_topic.items()],
+    }
+
+    def build(version: int) -> bytes:
+        limit = {"timeout": TIMEOUT} if version >= TIMEOUT_FIELD_SINCE else {}
+        return codec.encode_request(LIST_OFFSETS, version, {**fields, **limit})
+
+    return build

@@ -9,12 +9,13 @@ that requests built from it can be reused.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from collectors.naming import listed
-from collectors.session import Ask, Session, body_of
+from collectors.session import Ask, Build, Session, body_of
+from collectors.state_topic import OFFSETS_TOPIC, THROTTLE_BYTES, metadata_body
 from collectors.translate import failure_of, present, topic_id_of
 from collectors.wire import codec
 from collectors.wire.api import DESCRIBE_TOPIC_PARTITIONS, METADATA, Api
@@ -24,8 +25,6 @@ from rules.facts.gap import GapCause, GapScope
 from rules.facts.partitions import PartitionIndex, Partitions
 
 PAGE_PARTITIONS: Final = 2000  # the brokers' default `max.request.partition.size.limit`
-THROTTLE_BYTES: Final = 4  # the one part of an answer that changes without anything having changed
-OFFSETS_TOPIC: Final = "__consumer_offsets"
 LITERAL_NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 
 Pattern = re.Pattern[str]
@@ -112,28 +111,14 @@ def _placement_api(session: Session) -> Api:
     return METADATA
 
 
-def _request(api: Api, cursor: Any) -> Callable[[int], bytes]:
+def _request(api: Api, cursor: Any) -> Build:
     if api is METADATA:
-        return body_of(
-            METADATA,
-            "MetadataRequest",
-            topics=None,
-            allow_auto_topic_creation=False,
-            include_topic_authorized_operations=False,
-        )
-
-    def build(version: int) -> bytes:
-        start = codec.message(api, version, "Cursor")
-        return body_of(
-            api,
-            "DescribeTopicPartitionsRequest",
-            topics=(),
-            response_partition_limit=PAGE_PARTITIONS,
-            cursor=cursor
-            and start(topic_name=cursor.topic_name, partition_index=cursor.partition_index),
-        )(version)
-
-    return build
+        return metadata_body(None)
+    start = cursor and {
+        "topic_name": cursor.topic_name,
+        "partition_index": cursor.partition_index,
+    }
+    return body_of(api, topics=(), response_partition_limit=PAGE_PARTITIONS, cursor=start)
 
 
 # ------------------------------------------------------------------ from answers to columns
@@ -235,24 +220,10 @@ def _explain_absence(session: Session, name_pattern: Pattern) -> None:
     brokers = session.ready_brokers()
     if not brokers or not is_name:
         return
-    answer = session.exchange([Ask(brokers[0], METADATA, _request_by_name(name))])[0].read()
+    answer = session.exchange([Ask(brokers[0], METADATA, metadata_body(name))])[0].read()
     if isinstance(answer, Failure):
         return
     for topic in answer.topics:
         failure = failure_of(int(topic.error_code), brokers[0], needs=f"DESCRIBE on Topic {name}")
         if failure.cause is GapCause.NOT_AUTHORIZED:
             session.add_gap(GapScope.PLACEMENT, f"topic {name}", failure, topic=name)
-
-
-def _request_by_name(name: str) -> Callable[[int], bytes]:
-    def build(version: int) -> bytes:
-        topic = codec.message(METADATA, version, "MetadataRequestTopic")
-        return body_of(
-            METADATA,
-            "MetadataRequest",
-            topics=(topic(topic_id=None, name=name),),
-            allow_auto_topic_creation=False,
-            include_topic_authorized_operations=False,
-        )(version)
-
-    return build

@@ -16,9 +16,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.naming import counted, listed
-from collectors.session import Ask, Reply, Session
-from collectors.translate import failure_of, present, timestamp_of
+from collectors.naming import grouped
+from collectors.session import Ask, Reply, Session, body_of
+from collectors.translate import failure_of, left_out, present, timestamp_of
 from collectors.wire import codec
 from collectors.wire.api import DESCRIBE_PRODUCERS
 from collectors.wire.failure import Failure
@@ -42,6 +42,7 @@ HELD_SECONDS: Final = 1.5  # an offset that stood for less may only seem to stan
 MAX_PER_REQUEST: Final = 1000
 # To one leader in a round: a job that checkpoints every minute holds all of its partitions at once.
 MAX_REQUESTS: Final = 10
+_OPEN_TRANSACTIONS: Final = "open transactions of"
 
 Float64s = NDArray[np.float64]
 
@@ -95,18 +96,9 @@ class _Batch:
 
     @property
     def ask(self) -> Ask:
-        return Ask(self.leader, DESCRIBE_PRODUCERS, self.build)
-
-    def build(self, version: int) -> bytes:
-        topic = codec.message(DESCRIBE_PRODUCERS, version, "TopicRequest")
-        by_topic: dict[str, list[int]] = {}
-        for name in self.rows:
-            by_topic.setdefault(name.topic, []).append(name.partition)
-        topics = tuple(
-            topic(name=name, partition_indexes=tuple(numbers)) for name, numbers in by_topic.items()
-        )
-        request = codec.message(DESCRIBE_PRODUCERS, version, "DescribeProducersRequest")
-        return codec.encode(request(topics=topics))
+        by_topic = grouped((name.topic, name.partition) for name in self.rows)
+        topics = [{"name": name, "partition_indexes": tuple(n)} for name, n in by_topic.items()]
+        return Ask(self.leader, DESCRIBE_PRODUCERS, body_of(DESCRIBE_PRODUCERS, topics=topics))
 
 
 @dataclass(slots=True)
@@ -221,9 +213,7 @@ class ProducersReader:
         producers: Sequence[OpenProducer],
     ) -> None:
         """Remember the producers of partitions that are still held; a failed query keeps the old ones."""
-        holders: dict[int, set[int]] = {}
-        for producer in producers:
-            holders.setdefault(producer.row, set()).add(producer.producer_id)
+        holders = grouped((producer.row, producer.producer_id) for producer in producers)
         before, self._holders = self._holders, {}
         for row in rows.tolist():
             name = partitions.index.topic_partition(row)
@@ -278,29 +268,23 @@ def _read_described(
 ) -> list[tuple[_Batch, DescribedPartition]]:
     """Return what the leaders described, and add a gap for each reason why the rest is missing."""
     answered: list[tuple[_Batch, DescribedPartition]] = []
-    failures: dict[Failure, list[TopicPartition]] = {}
+    failed: list[tuple[Failure, str]] = []
     for batch, reply in zip(batches, replies, strict=True):
         for name, outcome in _outcomes(batch, reply).items():
             if isinstance(outcome, Failure):
-                failures.setdefault(outcome, []).append(name)
+                failed.append((outcome, str(name)))
             else:
                 answered.append((batch, outcome))
-    for failure, names in failures.items():
-        _add_gap(session, names, failure)
+    session.add_gaps(GapScope.PRODUCERS, _OPEN_TRANSACTIONS, failed)
     return answered
 
 
 def _outcomes(batch: _Batch, reply: Reply) -> dict[TopicPartition, DescribedPartition | Failure]:
-    if reply.failure is not None:
-        return dict.fromkeys(batch.rows, reply.failure)
-    try:
-        described = read_producers(reply.body)
-    except codec.UnreadableError as exc:
-        why = f"{batch.leader}: DescribeProducers answer cannot be read: {exc}"
-        return dict.fromkeys(batch.rows, Failure(GapCause.UNREADABLE, why))
-    left_out = Failure(GapCause.UNREADABLE, f"{batch.leader} left them out of its answer")
+    described = reply.read_by(read_producers)
+    if isinstance(described, Failure):
+        return dict.fromkeys(batch.rows, described)
     outcomes: dict[TopicPartition, DescribedPartition | Failure] = dict.fromkeys(
-        batch.rows, left_out
+        batch.rows, left_out(batch.leader)
     )
     for entry in described:
         name = TopicPartition(entry.topic, entry.partition)
@@ -336,13 +320,7 @@ def _open(row: int, producer: ActiveProducer) -> OpenProducer:
 
 
 def _report_waiting(session: Session, partitions: Partitions, leader: Broker, rows: Int64s) -> None:
-    if len(rows):
-        names = [partitions.index.topic_partition(row) for row in np.sort(rows).tolist()]
-        why = f"one round queries {MAX_PER_REQUEST * MAX_REQUESTS:,} partitions of {leader} at most"
-        _add_gap(session, names, Failure(GapCause.LIMIT, why))
-
-
-def _add_gap(session: Session, names: Sequence[TopicPartition], failure: Failure) -> None:
-    what = f"open transactions of {counted(len(names), 'partition')}"
-    named = listed([str(name) for name in names])
-    session.add_gap(GapScope.PRODUCERS, f"{what} ({named})", failure)
+    names = [str(partitions.index.topic_partition(row)) for row in np.sort(rows).tolist()]
+    why = f"one round queries {MAX_PER_REQUEST * MAX_REQUESTS:,} partitions of {leader} at most"
+    limit = Failure(GapCause.LIMIT, why)
+    session.add_gaps(GapScope.PRODUCERS, _OPEN_TRANSACTIONS, [(limit, name) for name in names])

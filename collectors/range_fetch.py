@@ -6,12 +6,13 @@ next batch is larger come back empty. Such ranges are fetched again, each in a r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
 
-from collectors.session import Ask, Session
+from collectors.naming import chunks, grouped
+from collectors.session import Ask, Build, Session, body_of
 from collectors.translate import failure_of
 from collectors.wire import codec
 from collectors.wire.api import FETCH, READ_COMMITTED
@@ -81,11 +82,9 @@ class Range:
 def fetch(session: Session, ranges: Sequence[Range], reach: Reach = SHORT) -> None:
     """Fetch once from each range, all leaders in parallel; a partition has one range."""
     batches = _batches(ranges, reach.ranges_per_request)
-    asks = [Ask(batch[0].leader, FETCH, _Request(batch, reach)) for batch in batches]
+    asks = [Ask(batch[0].leader, FETCH, _body(batch, reach)) for batch in batches]
     for batch, reply in zip(batches, session.exchange(asks), strict=True):
-        answer = reply.read()
-        if not isinstance(answer, Failure) and int(answer.error_code) != codec.NO_ERROR:
-            answer = failure_of(int(answer.error_code), reply.ask.broker)
+        answer = reply.read_without_error()
         if isinstance(answer, Failure):
             for piece in batch:
                 piece.failure = answer
@@ -93,17 +92,10 @@ def fetch(session: Session, ranges: Sequence[Range], reach: Reach = SHORT) -> No
             _take_answer(batch, answer)
 
 
-def _batches(ranges: Sequence[Range], most: int) -> list[list[Range]]:
-    together: dict[int, list[Range]] = {}
-    alone: dict[int, list[Range]] = {}
-    for piece in ranges:
-        side = alone if piece.came_empty else together
-        side.setdefault(piece.leader.broker_id, []).append(piece)
-    batches = [
-        members[start : start + most]
-        for members in together.values()
-        for start in range(0, len(members), most)
-    ]
+def _batches(ranges: Sequence[Range], most: int) -> list[Sequence[Range]]:
+    together = grouped((piece.leader.broker_id, piece) for piece in ranges if not piece.came_empty)
+    alone = grouped((piece.leader.broker_id, piece) for piece in ranges if piece.came_empty)
+    batches = [part for members in together.values() for part in chunks(members, most)]
     single = [[piece] for members in alone.values() for piece in members[:ALONE_PER_LEADER]]
     return batches + single
 
@@ -135,32 +127,33 @@ def _take(piece: Range, partition: Any) -> None:
         piece.position = headers[-1].last_offset + 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """Builds the Fetch for some ranges of one leader."""
-
-    ranges: Sequence[Range]
-    reach: Reach
-
-    def __call__(self, version: int) -> bytes:
-        partition = codec.message(FETCH, version, "FetchPartition")
-        topic = codec.message(FETCH, version, "FetchTopic")
-        request = codec.message(FETCH, version, "FetchRequest")
-        by_topic: dict[str, list[Any]] = {}
-        for piece in self.ranges:
-            entry = partition(
-                partition=piece.name.partition,
-                current_leader_epoch=piece.leader_epoch,
-                fetch_offset=piece.position,
-                partition_max_bytes=self.reach.partition_bytes,
-            )
-            by_topic.setdefault(piece.name.topic, []).append(entry)
-        return codec.encode(
-            request(
-                max_wait=timedelta(0),
-                min_bytes=0,
-                isolation_level=self.reach.isolation,
-                topics=tuple(topic(topic=t, partitions=tuple(p)) for t, p in by_topic.items()),
-                forgotten_topics_data=(),
-            )
+def _body(ranges: Sequence[Range], reach: Reach) -> Build:
+    partitions = (
+        (
+            piece.name.topic,
+            {
+                "partition": piece.name.partition,
+                "current_leader_epoch": piece.leader_epoch,
+                "fetch_offset": piece.position,
+                "partition_max_bytes": reach.partition_bytes,
+            },
         )
+        for piece in ranges
+    )
+    return fetch_body(partitions, reach.isolation)
+
+
+def fetch_body(
+    partitions: Iterable[tuple[str, Mapping[str, Any]]], isolation: int, **limits: int
+) -> Build:
+    """Return a Fetch that waits for nothing, of partitions with their topics."""
+    topics = [{"topic": name, "partitions": parts} for name, parts in grouped(partitions).items()]
+    return body_of(
+        FETCH,
+        max_wait=timedelta(0),
+        min_bytes=0,
+        isolation_level=isolation,
+        topics=topics,
+        forgotten_topics_data=(),
+        **limits,
+    )

@@ -11,13 +11,12 @@ with other records.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 
-from collectors.naming import counted, listed
 from collectors.range_fetch import Range, fetch
 from collectors.session import Session
 from collectors.wire.failure import Failure
@@ -174,8 +173,8 @@ class ReadableReader:
         ranges: dict[int, Range] = {}
         for place in places:
             row = lags.row_of(place)
-            leader_id, epoch = lags.partitions.leader[row], lags.offsets.leader_epoch[row]
-            leader = session.broker(leader_id) if leader_id is not None else None
+            leader = session.broker(lags.partitions.leader[row])
+            epoch = lags.offsets.leader_epoch[row]
             if leader is None or epoch is None:
                 continue  # the offsets of this partition are a gap already
             start, (_, end) = lags.keys[place]
@@ -279,20 +278,10 @@ def _add_gaps(session: Session, ranges: Mapping[int, Range], hidden: Collection[
 
     The limit is a gap only there: a larger lag without an answer hides nothing.
     """
-    for failure, rejected in _by_failure(ranges, hidden):
-        names = [str(piece.name) for piece in rejected]
-        what = f"whether there is anything to read on {counted(len(names), 'partition')}"
-        session.add_gap(GapScope.READABLE, f"{what} ({listed(names)})", failure)
-
-
-def _by_failure(
-    ranges: Mapping[int, Range], hidden: Collection[int]
-) -> Iterator[tuple[Failure, list[Range]]]:
     limit = Failure(GapCause.LIMIT, f"not settled within {MAX_SCANS} bounded scans into the log")
-    groups: dict[Failure, list[Range]] = {}
-    for row, piece in ranges.items():
-        if piece.failure is not None:
-            groups.setdefault(piece.failure, []).append(piece)
-        elif row in hidden:
-            groups.setdefault(limit, []).append(piece)
-    yield from groups.items()
+    failed = [
+        (piece.failure or limit, str(piece.name))
+        for row, piece in ranges.items()
+        if piece.failure is not None or row in hidden
+    ]
+    session.add_gaps(GapScope.READABLE, "whether there is anything to read on", failed)

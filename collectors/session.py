@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from collectors.naming import grouped, summarize
+from collectors.translate import failure_of
 from collectors.wire import codec
 from collectors.wire.api import Api
 from collectors.wire.connection import Address
@@ -22,6 +24,9 @@ from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.identity import Broker
 
 PATIENCE_SECONDS: Final = 1.0
+
+Build = Callable[[int], bytes]  # makes the body of a request for a version
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +43,7 @@ class Ask:
 
     broker: Broker
     api: Api
-    build: Callable[[int], bytes]
+    build: Build
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +63,22 @@ class Reply:
             return codec.decode(self.ask.api, self.version, self.body)
         except codec.UnreadableError as exc:
             return Failure(GapCause.UNREADABLE, f"{self.ask.broker}: {exc}")
+
+    def read_without_error(self) -> Any | Failure:
+        """Decode the answer; an error code of the whole answer is a failure."""
+        answer = self.read()
+        code = int(getattr(answer, "error_code", codec.NO_ERROR))
+        return answer if code == codec.NO_ERROR else failure_of(code, self.ask.broker)
+
+    def read_by(self, read: Callable[[bytearray], _Answer]) -> _Answer | Failure:
+        """Read the answer with a function of its own API."""
+        if self.failure is not None:
+            return self.failure
+        try:
+            return read(self.body)
+        except codec.UnreadableError as exc:
+            why = f"{self.ask.broker}: {self.ask.api.name} answer cannot be read: {exc}"
+            return Failure(GapCause.UNREADABLE, why)
 
 
 @dataclass(slots=True)
@@ -94,8 +115,8 @@ class Session:
             spent = time.monotonic() - begin
             self.phase_seconds[name] = self.phase_seconds.get(name, 0.0) + spent
 
-    def broker(self, broker_id: int) -> Broker | None:
-        """Return the registered broker of this id."""
+    def broker(self, broker_id: int | None) -> Broker | None:
+        """Return the registered broker of this id, if there is one."""
         return next((broker for broker in self.brokers if broker.broker_id == broker_id), None)
 
     def ready_brokers(self) -> list[Broker]:
@@ -150,12 +171,12 @@ class Session:
             for ask, version in zip(asks, versions, strict=True)
         ]
 
-    def ask_any(self, api: Api, build: Callable[[int], bytes]) -> Any | Failure:
+    def ask_any(self, api: Api, build: Build) -> Any | Failure:
         """Ask one broker, and the next when it fails; return the decoded answer."""
         reply = self.ask_any_reply(api, build)
         return reply if isinstance(reply, Failure) else reply.read()
 
-    def ask_any_reply(self, api: Api, build: Callable[[int], bytes]) -> Reply | Failure:
+    def ask_any_reply(self, api: Api, build: Build) -> Reply | Failure:
         """Ask one broker, and the next when it fails; every broker can answer such a request.
 
         A silent broker is given a second before the next one is tried, which gets twice as long; the
@@ -179,19 +200,28 @@ class Session:
         gap = Gap(what=what, why=failure.why, cause=failure.cause, scope=scope, **subject)
         self.gaps.append(gap)
 
+    def add_gaps(
+        self,
+        scope: GapScope,
+        what: str,
+        failed: Iterable[tuple[Failure, str]],
+        *,
+        noun: str = "partition",
+        **subject: Any,
+    ) -> None:
+        """Add a gap for each failure: `what`, and the names that it concerns."""
+        for failure, names in grouped(failed).items():
+            self.add_gap(scope, f"{what} {summarize(names, noun)}", failure, **subject)
+
 
 def address_of(broker: Broker) -> Address:
     """Return where a broker listens."""
     return Address(broker.host, broker.port)
 
 
-def body_of(api: Api, message_name: str, **fields: Any) -> Callable[[int], bytes]:
-    """Return a builder that encodes the request class `message_name` with these fields."""
-
-    def build(version: int) -> bytes:
-        return codec.encode(codec.message(api, version, message_name)(**fields))
-
-    return build
+def body_of(api: Api, **fields: Any) -> Build:
+    """Return a builder of a request with these fields; its parts are mappings, and lists of these."""
+    return lambda version: codec.encode_request(api, version, fields)
 
 
 def _reply(ask: Ask, version: int | Failure, answer: bytearray | Failure) -> Reply:

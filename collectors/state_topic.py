@@ -11,12 +11,12 @@ round or before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, Final, TypeAlias
 
-from collectors.session import Ask, Reply, Session, body_of
+from collectors.session import Ask, Build, Reply, Session, body_of
 from collectors.translate import failure_of, present, topic_id_of
 from collectors.wire import codec
 from collectors.wire.api import METADATA
@@ -78,9 +78,19 @@ class SeenTopic:
         return _VANISHED if answer is None and self._was_seen else answer
 
 
+def metadata_body(topic: str | None) -> Build:
+    """Return the request for one topic by its name, None for all topics."""
+    return body_of(
+        METADATA,
+        topics=None if topic is None else [{"topic_id": None, "name": topic}],
+        allow_auto_topic_creation=False,
+        include_topic_authorized_operations=False,
+    )
+
+
 def collect(session: Session) -> StateTopicAnswer:
     """Return the placement of `__transaction_state` as one broker answers it, None: no such topic."""
-    reply = session.ask_any_reply(METADATA, _request(STATE_TOPIC))
+    reply = session.ask_any_reply(METADATA, metadata_body(STATE_TOPIC))
     return reply if isinstance(reply, Failure) else _answer(reply, STATE_TOPIC)
 
 
@@ -98,7 +108,7 @@ class PlacementOf:
 
     def asks(self, session: Session) -> list[Ask]:
         """Return the requests: one for each broker."""
-        return [Ask(broker, METADATA, _request(self.topic)) for broker in session.brokers]
+        return [Ask(broker, METADATA, metadata_body(self.topic)) for broker in session.brokers]
 
     def take(self, replies: Sequence[Reply]) -> StateTopicAnswer:
         """Return the newest placement; None if a broker answers that there is no such topic.
@@ -167,20 +177,6 @@ def _answer(reply: Reply, topic_name: str) -> StateTopicAnswer:
     if code != codec.NO_ERROR:
         return failure_of(code, reply.ask.broker, needs=f"DESCRIBE on Topic {topic_name}")
     return _decode_placement(topic)
-
-
-def _request(topic_name: str) -> Callable[[int], bytes]:
-    def build(version: int) -> bytes:
-        topic = codec.message(METADATA, version, "MetadataRequestTopic")
-        return body_of(
-            METADATA,
-            "MetadataRequest",
-            topics=(topic(topic_id=None, name=topic_name),),
-            allow_auto_topic_creation=False,
-            include_topic_authorized_operations=False,
-        )(version)
-
-    return build
 
 
 def _decode_placement(topic: Any) -> StateTopic:

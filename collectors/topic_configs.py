@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from collectors.naming import counted, listed
-from collectors.session import Session
+from collectors.naming import counted
+from collectors.session import Session, body_of
 from collectors.translate import failure_of
 from collectors.wire import codec
 from collectors.wire.api import DESCRIBE_CONFIGS
@@ -109,7 +109,15 @@ def _is_equal(column: Column, other: Column) -> bool:
 
 
 def _read(session: Session, topics: Sequence[str]) -> dict[str, _Settings]:
-    answer = session.ask_any(DESCRIBE_CONFIGS, lambda version: _request(version, topics))
+    resources = [
+        {
+            "resource_type": TOPIC_RESOURCE,
+            "resource_name": topic,
+            "configuration_keys": (MIN_INSYNC_REPLICAS, UNCLEAN_ELECTION),
+        }
+        for topic in topics
+    ]
+    answer = session.ask_any(DESCRIBE_CONFIGS, body_of(DESCRIBE_CONFIGS, resources=resources))
     if isinstance(answer, Failure):
         what = f"{_NAMED} of {counted(len(topics), 'topic')}"
         session.add_gap(GapScope.CONFIGS, what, answer)
@@ -122,20 +130,6 @@ def _read(session: Session, topics: Sequence[str]) -> dict[str, _Settings]:
     }
 
 
-def _request(version: int, topics: Sequence[str]) -> bytes:
-    resource = codec.message(DESCRIBE_CONFIGS, version, "DescribeConfigsResource")
-    request = codec.message(DESCRIBE_CONFIGS, version, "DescribeConfigsRequest")
-    resources = tuple(
-        resource(
-            resource_type=TOPIC_RESOURCE,
-            resource_name=topic,
-            configuration_keys=(MIN_INSYNC_REPLICAS, UNCLEAN_ELECTION),
-        )
-        for topic in topics
-    )
-    return codec.encode(request(resources=resources))
-
-
 def _settings(result: Any) -> _Settings:
     values: Mapping[str, str | None] = {config.name: config.value for config in result.configs}
     in_sync = values.get(MIN_INSYNC_REPLICAS)
@@ -146,11 +140,10 @@ def _settings(result: Any) -> _Settings:
 
 
 def _report_rejections(session: Session, results: Sequence[Any]) -> None:
-    rejected: dict[int, list[str]] = {}
-    for result in results:
-        if int(result.error_code) != codec.NO_ERROR:
-            rejected.setdefault(int(result.error_code), []).append(result.resource_name)
-    for code, topics in rejected.items():
-        what = f"{_NAMED} of {counted(len(topics), 'topic')} ({listed(topics)})"
-        failure = failure_of(code, "DescribeConfigs", needs="DESCRIBE_CONFIGS on Topic")
-        session.add_gap(GapScope.CONFIGS, what, failure)
+    needs = "DESCRIBE_CONFIGS on Topic"
+    failed = [
+        (failure_of(int(result.error_code), "DescribeConfigs", needs=needs), result.resource_name)
+        for result in results
+        if int(result.error_code) != codec.NO_ERROR
+    ]
+    session.add_gaps(GapScope.CONFIGS, f"{_NAMED} of", failed, noun="topic")

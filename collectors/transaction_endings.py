@@ -18,17 +18,17 @@ an owner or a second instance in the seconds before the coordinator's next check
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from collectors.transaction_record import TransactionRecord, TransactionValue
 from rules.facts.identity import TopicPartition
+from rules.facts.times import EPOCH
 from rules.facts.transaction_log import Cut, EndedTransaction, Outcome
 from rules.facts.transactions import TransactionState
 
 # Of one partition; a quarter of a million open ones over the usual 50, in some 60 MiB.
 MAX_REMEMBERED: Final = 5000
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _OUTCOMES: Final = {
     TransactionState.COMPLETE_COMMIT: Outcome.COMMITTED,
     TransactionState.COMPLETE_ABORT: Outcome.ABORTED,
@@ -152,4 +152,4 @@ def _epoch_before(value: TransactionValue) -> int:
 
 
 def _at(time_ms: int) -> datetime:
-    return _EPOCH + timedelta(milliseconds=time_ms)
+    return EPOCH + timedelta(milliseconds=time_ms)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from collectors.naming import counted, listed
+from collectors.naming import grouped, summarize
 from collectors.session import Session
 from collectors.state_topic import STATE_TOPIC, SeenTopic, StateTopic, StateTopicAnswer
 from collectors.transaction_record import RecordUnreadableError, decode, is_prepare_commit
@@ -78,7 +78,7 @@ class TransactionLogReader:
             self._drop_tails(beyond=len(topic.leaders))
         for number, leader, epoch in self._list_partitions(topic):
             tail = self._tails.setdefault(number, Tail(number=number, position=begin))
-            broker = None if leader is None else session.broker(leader)
+            broker = session.broker(leader)
             tail.begin_round(broker, epoch)
             if is_remade:
                 tail.start_at(None)
@@ -122,12 +122,11 @@ class TransactionLogReader:
     def _conclude(
         self, session: Session, tails: Sequence[Tail], ended: Sequence[EndedTransaction]
     ) -> TransactionLog:
-        failures = _by_failure(tails)
+        failures = grouped((why, str(tail)) for tail in tails for why in tail.failures)
         rejected = [f for f in failures if f.cause is GapCause.NOT_AUTHORIZED]
         has_read = any(tail.high_watermark is not None for tail in tails)
         for failure in rejected if rejected and not has_read else failures:
-            names = [str(tail) for tail in failures[failure]]
-            what = f"{_ENDED} on {counted(len(names), 'partition')} ({listed(names)})"
+            what = f"{_ENDED} on {summarize(failures[failure], 'partition')}"
             session.add_gap(GapScope.TRANSACTION_LOG, what, failure, topic=STATE_TOPIC)
         if rejected and not has_read:
             return self._report_unread(rejected[0])
@@ -166,11 +165,3 @@ def _catch_up(tails: Sequence[Tail]) -> None:
             tail.lost = _LEFT_OUT if is_hopeless else _UNFINISHED
             if is_hopeless:
                 tail.start_at(tail.high_watermark)
-
-
-def _by_failure(tails: Sequence[Tail]) -> dict[Failure, list[Tail]]:
-    by_failure: dict[Failure, list[Tail]] = {}
-    for tail in tails:
-        for failure in tail.failures:
-            by_failure.setdefault(failure, []).append(tail)
-    return by_failure

@@ -9,10 +9,9 @@ Source: KIP-664.
 from __future__ import annotations
 
 from collectors import state_topic
-from collectors.session import Ask, Reply, Session, body_of
+from collectors.session import Reply, Session
 from collectors.transactions import outcome_of
-from collectors.wire import codec
-from collectors.wire.api import DESCRIBE_TRANSACTIONS
+from collectors.visibility import ask_to_describe
 from collectors.wire.failure import Failure
 from collectors.wire.transaction_answers import read_transactions
 from rules.facts.gap import GapCause
@@ -21,10 +20,7 @@ from rules.facts.transactions import Transaction
 
 def collect(session: Session, transactional_id: str) -> Transaction | Failure | None:
     """Return the transaction as its coordinator answers it, None if no such id exists, or a failure."""
-    build = body_of(
-        DESCRIBE_TRANSACTIONS, "DescribeTransactionsRequest", transactional_ids=(transactional_id,)
-    )
-    asks = [Ask(broker, DESCRIBE_TRANSACTIONS, build) for broker in session.brokers]
+    asks = [ask_to_describe(broker, [transactional_id]) for broker in session.brokers]
     answers = [_answer(reply, transactional_id) for reply in session.exchange(asks)]
     for answer in answers:
         if isinstance(answer, Transaction):
@@ -42,14 +38,9 @@ def collect(session: Session, transactional_id: str) -> Transaction | Failure | 
 
 
 def _answer(reply: Reply, transactional_id: str) -> Transaction | Failure | None:
-    broker = reply.ask.broker
-    if reply.failure is not None:
-        return reply.failure
-    try:
-        described = read_transactions(reply.body)
-    except codec.UnreadableError as exc:
-        why = f"{broker}: DescribeTransactions answer cannot be read: {exc}"
-        return Failure(GapCause.UNREADABLE, why)
+    broker, described = reply.ask.broker, reply.read_by(read_transactions)
+    if isinstance(described, Failure):
+        return described
     entry = next((entry for entry in described if entry.transactional_id == transactional_id), None)
     if entry is None:
         return Failure(GapCause.UNREADABLE, f"{broker} left it out of its answer")

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Any, Final
 
 import numpy as np
 
+from collectors.naming import grouped
 from collectors.offset_plan import TIMEOUT_MS, UNFENCED
-from collectors.session import Ask, Session, body_of
+from collectors.range_fetch import fetch_body
+from collectors.session import Ask, Build, Session
 from collectors.state_topic import STATE_TOPIC
 from collectors.transaction_endings import MAX_REMEMBERED, Endings
 from collectors.translate import failure_of, present
@@ -29,7 +30,7 @@ from rules.facts.identity import Broker
 
 # Of one answer: large enough for 10,000 records, small enough for one per leader in memory.
 FETCH_BYTES: Final = 2 * 1024 * 1024
-_Body = Callable[[Sequence["Tail"]], Callable[[int], bytes]]
+_Body = Callable[[Sequence["Tail"]], Build]
 _OUT_OF_RANGE: Final = 1  # OFFSET_OUT_OF_RANGE
 _REJECTED: Final = 29  # TOPIC_AUTHORIZATION_FAILED
 _LEADERS: Final = f"the leaders of {STATE_TOPIC}"
@@ -173,17 +174,10 @@ def _exchange(
     session: Session, api: Api, body: _Body, tails: Sequence[Tail]
 ) -> Iterator[tuple[Broker, list[Tail], Any]]:
     """Send one request to each leader for its tails; without an answer all of them fail."""
-    by_leader: dict[int, list[Tail]] = {}
-    for tail in tails:
-        if tail.leader is not None:
-            by_leader.setdefault(tail.leader.broker_id, []).append(tail)
-    groups = [(led[0].leader, led) for led in by_leader.values()]
-    asks = [Ask(leader, api, body(led)) for leader, led in groups if leader is not None]
+    by_leader = grouped((tail.leader, tail) for tail in tails if tail.leader is not None)
+    asks = [Ask(leader, api, body(led)) for leader, led in by_leader.items()]
     for reply, led in zip(session.exchange(asks), by_leader.values(), strict=True):
-        answer = reply.read()
-        code = getattr(answer, "error_code", codec.NO_ERROR)
-        if not isinstance(answer, Failure) and int(code) != codec.NO_ERROR:
-            answer = failure_of(int(code), reply.ask.broker)
+        answer = reply.read_without_error()
         if isinstance(answer, Failure):
             for tail in led:
                 tail.failure = answer
@@ -199,47 +193,30 @@ def _fence(tail: Tail) -> int:
     return UNFENCED if tail.leader_epoch is None else tail.leader_epoch
 
 
-def _ends_body(tails: Sequence[Tail]) -> Callable[[int], bytes]:
+def _ends_body(tails: Sequence[Tail]) -> Build:
     request = TopicRequest(
         STATE_TOPIC,
         np.array([tail.number for tail in tails], np.int64),
         np.array([_fence(tail) for tail in tails], np.int64),
     )
-
-    def build(version: int) -> bytes:
-        return blocks.list_offsets_body(
-            [request], HIGH_WATERMARK, version=version, timeout_ms=TIMEOUT_MS
-        )
-
-    return build
-
-
-def _fetch_body(tails: Sequence[Tail]) -> Callable[[int], bytes]:
-    share = FETCH_BYTES // len(tails)
-
-    def build(version: int) -> bytes:
-        topic = codec.message(FETCH, version, "FetchTopic")
-        partitions = tuple(_fetch_partition(version, tail, share) for tail in tails)
-        return body_of(
-            FETCH,
-            "FetchRequest",
-            max_wait=timedelta(0),
-            min_bytes=0,
-            max_bytes=FETCH_BYTES,
-            isolation_level=READ_UNCOMMITTED,
-            topics=(topic(topic=STATE_TOPIC, partitions=partitions),),
-            forgotten_topics_data=(),
-        )(version)
-
-    return build
-
-
-def _fetch_partition(version: int, tail: Tail, share: int) -> Any:
-    """Request from the position on; a leader whose log diverges there answers so (KIP-595)."""
-    return codec.message(FETCH, version, "FetchPartition")(
-        partition=tail.number,
-        current_leader_epoch=_fence(tail),
-        fetch_offset=tail.position,
-        last_fetched_epoch=UNFENCED if tail.last_epoch is None else tail.last_epoch,
-        partition_max_bytes=share,
+    return lambda version: blocks.list_offsets_body(
+        [request], HIGH_WATERMARK, version=version, timeout_ms=TIMEOUT_MS
     )
+
+
+def _fetch_body(tails: Sequence[Tail]) -> Build:
+    """Request from the positions on; a leader whose log diverges there answers so (KIP-595)."""
+    partitions = (
+        (
+            STATE_TOPIC,
+            {
+                "partition": tail.number,
+                "current_leader_epoch": _fence(tail),
+                "fetch_offset": tail.position,
+                "last_fetched_epoch": UNFENCED if tail.last_epoch is None else tail.last_epoch,
+                "partition_max_bytes": FETCH_BYTES // len(tails),
+            },
+        )
+        for tail in tails
+    )
+    return fetch_body(partitions, READ_UNCOMMITTED, max_bytes=FETCH_BYTES)

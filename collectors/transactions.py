@@ -13,18 +13,18 @@ Source: KIP-664, KIP-890.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Final
 
-from collectors.naming import counted, listed
+from collectors.naming import chunks, grouped, listed
 from collectors.session import Ask, Reply, Session, body_of
 from collectors.state_topic import STATE_TOPIC, SeenTopic, StateTopic, StateTopicAnswer
-from collectors.translate import failure_of, timestamp_of
-from collectors.visibility import VisibilityReader
+from collectors.translate import failure_of, left_out, timestamp_of
+from collectors.visibility import VisibilityReader, ask_to_describe
 from collectors.wire import codec
-from collectors.wire.api import DESCRIBE_TRANSACTIONS, LIST_TRANSACTIONS
+from collectors.wire.api import LIST_TRANSACTIONS
 from collectors.wire.failure import Failure
 from collectors.wire.transaction_answers import DescribedTransaction, read_transactions
 from rules.facts.gap import GapCause, GapScope
@@ -52,9 +52,7 @@ _NOTHING_OPEN: Final = (
 )
 # A broker names the states that it does not know in its answer; it has no transaction in them.
 _OPEN_ONES: Final = body_of(
-    LIST_TRANSACTIONS,
-    "ListTransactionsRequest",
-    state_filters=tuple(str(state) for state in OPEN_STATES),
+    LIST_TRANSACTIONS, state_filters=tuple(str(state) for state in OPEN_STATES)
 )
 
 
@@ -114,17 +112,16 @@ class TransactionReader:
         """Fill in the coordinators' description of each id, and drop those that have just ended."""
         batches = _batches(session, self._whose_turn(session, transactions, resolved))
         replies = session.exchange([batch.ask for batch in batches])
-        failures: dict[Failure, list[str]] = {}
+        failed: list[tuple[Failure, str]] = []
         for batch, reply in zip(batches, replies, strict=True):
             for name, outcome in _outcomes(batch, reply).items():
                 if isinstance(outcome, Failure):
-                    failures.setdefault(outcome, []).append(name)
+                    failed.append((outcome, name))
                 elif outcome is None or not _is_relevant(outcome, transactions[name], resolved):
                     del transactions[name]
                 else:
                     transactions[name] = outcome
-        for failure, names in failures.items():
-            _report_not_described(session, names, failure)
+        _report_not_described(session, failed)
 
     def _whose_turn(
         self, session: Session, transactions: Mapping[str, Transaction], resolved: frozenset[int]
@@ -138,10 +135,8 @@ class TransactionReader:
 
         ordered = sorted(transactions.values(), key=order)
         turn, others = ordered[:MAX_DESCRIBED], ordered[MAX_DESCRIBED:]
-        if others:
-            limit = Failure(GapCause.LIMIT, f"{MAX_DESCRIBED:,} were described in this round")
-            names = [entry.transactional_id for entry in others]
-            _report_not_described(session, names, limit)
+        limit = Failure(GapCause.LIMIT, f"{MAX_DESCRIBED:,} were described in this round")
+        _report_not_described(session, [(limit, entry.transactional_id) for entry in others])
         if all(entry.transactional_id in self._had_turn for entry in others):
             self._had_turn.clear()
         self._had_turn.update(entry.transactional_id for entry in turn)
@@ -151,25 +146,20 @@ class TransactionReader:
 # ------------------------------------------------------------------ listings
 def _list(session: Session, resolved: frozenset[int]) -> tuple[list[Transaction], bool]:
     """Return every listing, and whether all brokers gave theirs."""
-    bodies = [_OPEN_ONES, *([_of_producers(resolved)] if resolved else [])]
+    bodies = [_OPEN_ONES]
+    if resolved:
+        bodies.append(body_of(LIST_TRANSACTIONS, producer_id_filters=tuple(sorted(resolved))))
     asks = [Ask(b, LIST_TRANSACTIONS, body) for b in session.brokers for body in bodies]
     transactions: list[Transaction] = []
     failures: dict[Broker, Failure] = {}
     for reply in session.exchange(asks):
-        broker, answer = reply.ask.broker, reply.read()
-        if not isinstance(answer, Failure) and int(answer.error_code) != codec.NO_ERROR:
-            answer = failure_of(int(answer.error_code), broker)
+        broker, answer = reply.ask.broker, reply.read_without_error()
         if isinstance(answer, Failure):
             failures.setdefault(broker, answer)
             continue
         transactions += [_decode_listing(entry, broker) for entry in answer.transaction_states]
     _report_silent(session, failures)
     return transactions, not failures
-
-
-def _of_producers(producer_ids: Iterable[int]) -> Callable[[int], bytes]:
-    ids = tuple(sorted(producer_ids))
-    return body_of(LIST_TRANSACTIONS, "ListTransactionsRequest", producer_id_filters=ids)
 
 
 def _decode_listing(entry: Any, coordinator: Broker) -> Transaction:
@@ -274,35 +264,27 @@ class _Batch:
 
     @property
     def ask(self) -> Ask:
-        build = body_of(
-            DESCRIBE_TRANSACTIONS, "DescribeTransactionsRequest", transactional_ids=self.ids
-        )
-        return Ask(self.coordinator, DESCRIBE_TRANSACTIONS, build)
+        return ask_to_describe(self.coordinator, self.ids)
 
 
 def _batches(session: Session, chosen: Iterable[Transaction]) -> list[_Batch]:
-    by_coordinator: dict[BrokerId, list[str]] = {}
-    for entry in chosen:
-        by_coordinator.setdefault(entry.coordinator, []).append(entry.transactional_id)
+    by_coordinator = grouped((entry.coordinator, entry.transactional_id) for entry in chosen)
     brokers = {broker.broker_id: broker for broker in session.brokers}
     return [
-        _Batch(brokers[coordinator], tuple(ids[start : start + AT_ONCE]))
+        _Batch(brokers[coordinator], tuple(part))
         for coordinator, ids in by_coordinator.items()
-        for start in range(0, len(ids), AT_ONCE)
+        for part in chunks(ids, AT_ONCE)
     ]
 
 
 def _outcomes(batch: _Batch, reply: Reply) -> dict[str, Transaction | Failure | None]:
     """Return the result for each id; None: it does not exist any more."""
-    if reply.failure is not None:
-        return dict.fromkeys(batch.ids, reply.failure)
-    try:
-        described = read_transactions(reply.body)
-    except codec.UnreadableError as exc:
-        why = f"{batch.coordinator}: DescribeTransactions answer cannot be read: {exc}"
-        return dict.fromkeys(batch.ids, Failure(GapCause.UNREADABLE, why))
-    left_out = Failure(GapCause.UNREADABLE, f"{batch.coordinator} left them out of its answer")
-    outcomes: dict[str, Transaction | Failure | None] = dict.fromkeys(batch.ids, left_out)
+    described = reply.read_by(read_transactions)
+    if isinstance(described, Failure):
+        return dict.fromkeys(batch.ids, described)
+    outcomes: dict[str, Transaction | Failure | None] = dict.fromkeys(
+        batch.ids, left_out(batch.coordinator)
+    )
     for entry in described:
         if entry.transactional_id in outcomes:
             outcomes[entry.transactional_id] = outcome_of(entry, batch.coordinator)
@@ -333,7 +315,6 @@ def _is_relevant(described: Transaction, as_listed: Transaction, resolved: froze
     return bool(of_producer) or described.state not in _NOTHING_OPEN
 
 
-def _report_not_described(session: Session, names: Sequence[str], failure: Failure) -> None:
-    """Add a gap of details: it names no broker and no topic, as a gap of listings would."""
-    what = f"details of {counted(len(names), 'transactional id')} ({listed(names)})"
-    session.add_gap(GapScope.TRANSACTIONS, what, failure)
+def _report_not_described(session: Session, failed: Iterable[tuple[Failure, str]]) -> None:
+    """Add gaps of details: they name no broker and no topic, as a gap of listings would."""
+    session.add_gaps(GapScope.TRANSACTIONS, "details of", failed, noun="transactional id")

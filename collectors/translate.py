@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
@@ -11,8 +11,7 @@ from collectors.wire.codec import error_name
 from collectors.wire.failure import Failure
 from rules.facts.gap import GapCause
 from rules.facts.identity import Broker, TopicId
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+from rules.facts.times import EPOCH
 
 _CAUSES: Final = {
     1: GapCause.GONE,  # OFFSET_OUT_OF_RANGE
@@ -63,6 +62,11 @@ def failure_of(
     return Failure(cause, why)
 
 
+def left_out(source: Broker) -> Failure:
+    """Return the failure of what an answer should have held."""
+    return Failure(GapCause.UNREADABLE, f"{source} left them out of its answer")
+
+
 def topic_id_of(uuid: UUID | None) -> TopicId | None:
     """Return a topic id in Kafka's own text form; the zero id of old brokers is absent."""
     if uuid is None or not uuid.int:
@@ -83,6 +87,6 @@ def timestamp_of(milliseconds: int) -> datetime | None:
     if milliseconds < 0:
         return None
     try:
-        return _EPOCH + timedelta(milliseconds=milliseconds)
+        return EPOCH + timedelta(milliseconds=milliseconds)
     except OverflowError:
         return None

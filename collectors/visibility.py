@@ -22,6 +22,7 @@ from collectors.wire import codec
 from collectors.wire.api import DESCRIBE_ACLS, DESCRIBE_TRANSACTIONS
 from collectors.wire.failure import Failure
 from collectors.wire.transaction_answers import read_transactions
+from rules.facts.identity import Broker
 from rules.facts.transactions import IdVisibility
 
 MAX_AGE_SECONDS: Final = 300.0  # permissions change seldom
@@ -38,7 +39,6 @@ _LETTERS: Final = string.ascii_letters + string.digits + string.punctuation
 
 _ALL_PATTERNS: Final = body_of(
     DESCRIBE_ACLS,
-    "DescribeAclsRequest",
     resource_type_filter=_TRANSACTIONAL_ID,
     resource_name_filter=None,
     pattern_type_filter=_ANY,
@@ -47,6 +47,12 @@ _ALL_PATTERNS: Final = body_of(
     operation=_ANY,
     permission_type=_ANY,
 )
+
+
+def ask_to_describe(broker: Broker, ids: Iterable[str]) -> Ask:
+    """Return the request for the transactions of some ids."""
+    build = body_of(DESCRIBE_TRANSACTIONS, transactional_ids=tuple(ids))
+    return Ask(broker, DESCRIBE_TRANSACTIONS, build)
 
 
 @dataclass(slots=True)
@@ -97,10 +103,7 @@ def _prove(session: Session) -> IdVisibility | None:
 def _try(session: Session, ids: Sequence[str] | None) -> IdVisibility | None:
     if ids is None:
         return IdVisibility.UNPROVEN
-    build = body_of(
-        DESCRIBE_TRANSACTIONS, "DescribeTransactionsRequest", transactional_ids=tuple(ids)
-    )
-    replies = session.exchange([Ask(b, DESCRIBE_TRANSACTIONS, build) for b in session.brokers])
+    replies = session.exchange([ask_to_describe(broker, ids) for broker in session.brokers])
     outcomes = [_sees(reply, ids) for reply in replies]
     if None in outcomes:
         return None
@@ -109,11 +112,8 @@ def _try(session: Session, ids: Sequence[str] | None) -> IdVisibility | None:
 
 def _sees(reply: Reply, ids: Sequence[str]) -> bool | None:
     """Whether a broker rejected none of the ids, None without an answer."""
-    if reply.failure is not None:
-        return None
-    try:
-        described = read_transactions(reply.body)
-    except codec.UnreadableError:
+    described = reply.read_by(read_transactions)
+    if isinstance(described, Failure):
         return None
     allowed = {
         entry.transactional_id

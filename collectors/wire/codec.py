@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Mapping
+from dataclasses import is_dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, get_args, get_type_hints
 
 from collectors.wire.api import API_VERSIONS, Api
 from collectors.wire.without import without
@@ -72,6 +74,35 @@ def encode(request: Any) -> bytes:
     buffer = _Buffer()
     entity_writer(type(request))(buffer, request)  # type: ignore[arg-type]
     return b"".join(buffer.parts)
+
+
+def encode_request(api: Api, version: int, fields: Mapping[str, Any]) -> bytes:
+    """Return the bytes of a request; its parts are mappings of their own fields, and lists of these."""
+    return encode(_entity(message(api, version, f"{api.name}Request"), fields))
+
+
+def _entity(kind: Any, fields: Mapping[str, Any]) -> Any:
+    parts = _parts(kind)
+    return kind(**{n: _of_parts(parts[n], v) if n in parts else v for n, v in fields.items()})
+
+
+def _of_parts(kind: Any, value: Any) -> Any:
+    if value is None or isinstance(value, Mapping):
+        return None if value is None else _entity(kind, value)
+    return tuple(_entity(kind, fields) for fields in value)
+
+
+@cache
+def _parts(kind: Any) -> dict[str, Any]:
+    """Return the classes of those fields of a message that are messages themselves."""
+    parts = {name: _part_of(hint) for name, hint in get_type_hints(kind).items()}
+    return {name: part for name, part in parts.items() if part is not None}
+
+
+def _part_of(hint: Any) -> Any:
+    if is_dataclass(hint):
+        return hint
+    return next(filter(None, map(_part_of, get_args(hint))), None)
 
 
 def decode(api: Api, version: int, body: bytes | bytearray) -> Any:

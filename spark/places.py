@@ -102,14 +102,8 @@ class Place:
         self._flush(folder)
 
     def _flush(self, path: str) -> None:
-        """Have a local disk keep a file, or the names in a folder, through a loss of power."""
-        if not self._is_local:
-            return
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        if self._is_local:
+            flush(path)
 
     def remove(self, name: str) -> None:
         """Remove a file, or a folder with its content; do nothing if it does not exist."""
@@ -118,6 +112,15 @@ class Place:
             self.files.delete_dir(self.path(name))
         elif info.type != fs.FileType.NotFound:
             self.files.delete_file(self.path(name))
+
+
+def flush(path: str | os.PathLike[str]) -> None:
+    """Have a local disk keep a file, or the names in a folder, through a loss of power."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _entry_of(info: fs.FileInfo) -> Entry:

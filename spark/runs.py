@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rules.baseline.baseline_run import BaselineRun, BucketRun
-from rules.baseline.layout import RUN_FILE, bucket_file, run_folder, runs_folder
+from rules.baseline.layout import (
+    RUN,
+    RUN_FILE,
+    RUNS,
+    bucket_file,
+    day_of_folder,
+    run_folder,
+    runs_folder,
+)
 from spark.digests import RowDigest
 from spark.places import UNFINISHED, Place
 from spark.schemas import PUBLISHED, REMEMBERED
-
-RUNS: Final = "runs"
-DAYS: Final = "days"
-DAY: Final = "day="
-RUN: Final = "run="
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +34,7 @@ class KeptRun:
 
 def days_of(place: Place, folder: str) -> list[date]:
     """Return the days of a folder, in order; names without a date are left out."""
-    days = (_day(folder_.name) for folder_ in place.listed(folder) if folder_.is_folder)
+    days = (day_of_folder(folder_.name) for folder_ in place.listed(folder) if folder_.is_folder)
     return sorted(day for day in days if day is not None)
 
 
@@ -134,10 +136,3 @@ def _remove_day(place: Place, day: date) -> None:
     for file in place.listed(runs_folder(day)):
         remove_run(place, f"{runs_folder(day)}/{file.name}")
     place.remove(runs_folder(day))
-
-
-def _day(name: str) -> date | None:
-    try:
-        return date.fromisoformat(name.removeprefix(DAY)) if name.startswith(DAY) else None
-    except ValueError:
-        return None

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 
+from rules.baseline.packed import bucket_of
 from rules.baseline.series import Metric, Series
-from service.history.blocks import CODE_OF, Block
+from service.history.blocks import CODE_OF, SCHEMA, WRITING, Block, tables_of
 from service.history.folder import Described, Folder, open_folder
 
 STEP_MS = 30_000
@@ -55,3 +57,14 @@ def samples_of(blocks: Sequence[Block]) -> dict[int, dict[int, float]]:
 def series(topic: str = "orders", partition: int = 0, metric: Metric = Metric.OPEN_SPAN) -> Series:
     """Return the labels of a series."""
     return Series(cluster="c", metric=metric, topic=topic, partition=partition)
+
+
+def write_by_bucket(stream: Any, blocks: Sequence[Block], buckets: int) -> None:
+    """Write the rows of whole blocks as `write_parts` writes those of ordered parts."""
+    places = [bucket_of(block.series_id, buckets) for block in blocks]
+    with pq.ParquetWriter(stream, SCHEMA, **WRITING) as writer:
+        for bucket in range(buckets):
+            pairs = zip(blocks, places, strict=True)
+            mine = [block.take(place == bucket).reported() for block, place in pairs]
+            for table in tables_of(mine):
+                writer.write_table(table)

@@ -64,8 +64,6 @@ DESCRIBE_SHARE_GROUP_OFFSETS: Final = Api(
     key=90, name="DescribeShareGroupOffsets", oldest=0, newest=1, since="4.1"
 )
 
-SETUP_APIS: Final = (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE)
-
 
 @dataclass(frozen=True, slots=True)
 class VersionRange:

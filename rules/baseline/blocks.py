@@ -9,7 +9,6 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rules.baseline.civil import CivilDay
 from rules.baseline.series import Metric
 
 METRICS: Final = tuple(Metric)  # a metric's code is its place here
@@ -76,19 +75,6 @@ class DayBlock:
     def __len__(self) -> int:
         return len(self.series_id)
 
-    @classmethod
-    def silent(
-        cls,
-        series_id: NDArray[np.int64],
-        metric: NDArray[np.uint8],
-        calendar: CivilDay,
-        step_ms: int = 30_000,
-    ) -> Self:
-        """Return a day on which nothing was measured."""
-        shape = (len(series_id), calendar.samples(step_ms))
-        values = np.full(shape, np.nan, np.float32)
-        return cls(series_id=series_id, metric=metric, step_ms=step_ms, values=values)
-
     def at(self, rows: slice | list[int]) -> Self:
         """Return some of the series: a view for a slice, in the order of the rows otherwise."""
         return replace(
@@ -136,8 +122,3 @@ class BaselineBlock:
         return BaselineBlock(
             **{place.name: getattr(self, place.name)[rows] for place in fields(self)}
         )
-
-    def packed(self, column: Float32s) -> list[bytes]:
-        """Return `mid`, `upper` or `lower` as the blocks of a run's file: one per series."""
-        little = column.astype("<f4", copy=False)
-        return [little[row, :slots].tobytes() for row, slots in enumerate(self.slots.tolist())]

@@ -46,11 +46,6 @@ class CivilDay:
         """Monday is 0."""
         return self.day.weekday()
 
-    @property
-    def is_regular(self) -> bool:
-        """Every quarter of the wall clock comes once, in order."""
-        return np.array_equal(self.quarters, np.arange(QUARTERS_PER_DAY))
-
     def samples(self, step_ms: int) -> int:
         """Return how many samples the day has on a grid.
 

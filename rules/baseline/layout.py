@@ -24,6 +24,8 @@ HOURS: Final = "hours"
 DAYS: Final = "days"
 MASKS: Final = "masks"
 RUNS: Final = "runs"
+DAY: Final = "day="  # begins the name of a day's folder in any of these
+RUN: Final = "run="  # likewise of a run
 
 
 def hour_folder(hour: datetime) -> str:
@@ -33,22 +35,30 @@ def hour_folder(hour: datetime) -> str:
 
 def day_folder(day: date) -> str:
     """Return the folder of a day's samples."""
-    return f"{DAYS}/day={day.isoformat()}"
+    return f"{DAYS}/{DAY}{day.isoformat()}"
 
 
 def masks_folder(day: date) -> str:
     """Return the folder of a day's windows."""
-    return f"{MASKS}/day={day.isoformat()}"
+    return f"{MASKS}/{DAY}{day.isoformat()}"
 
 
 def runs_folder(day: date) -> str:
     """Return the folder of all runs for a day."""
-    return f"{RUNS}/day={day.isoformat()}"
+    return f"{RUNS}/{DAY}{day.isoformat()}"
 
 
 def run_folder(day: date, run_id: str) -> str:
     """Return the folder of one run."""
-    return f"{runs_folder(day)}/run={run_id}"
+    return f"{runs_folder(day)}/{RUN}{run_id}"
+
+
+def day_of_folder(name: str) -> date | None:
+    """Return the day of a folder such as `day=2026-03-29`; None: it has another name."""
+    try:
+        return date.fromisoformat(name.removeprefix(DAY)) if name.startswith(DAY) else None
+    except ValueError:
+        return None
 
 
 def bucket_file(bucket: int) -> str:

@@ -6,7 +6,6 @@ run are emptied by the next one. A record is stored as its bytes; its first fiel
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -82,23 +81,6 @@ class StateBlock:
             raise ValueError(f"states of another format than {FORMAT}")
         return cls(records)
 
-    @classmethod
-    def of(cls, states: Sequence[bytes | None]) -> Self:
-        """Return states of series; None: no state yet.
-
-        Raises:
-            ValueError: a state has another size or format.
-        """
-        block = cls.new(len(states))
-        for row, state in enumerate(states):
-            if state is not None:
-                if len(state) != STATE_BYTES:
-                    raise ValueError(f"a state of {len(state)} bytes, not {STATE_BYTES}")
-                block.records[row] = np.frombuffer(state, STATE)[0]
-        if (block.records["format"] != FORMAT).any():
-            raise ValueError(f"a state of another format than {FORMAT}")
-        return block
-
     def take(self, rows: NDArray[np.int64]) -> StateBlock:
         """Return some of the states in another order; -1: no state yet."""
         has_state = rows >= 0
@@ -107,7 +89,3 @@ class StateBlock:
         taken = StateBlock.new(len(rows))
         taken.records[has_state] = self.records[rows[has_state]]
         return taken
-
-    def to_buffer(self) -> bytes:
-        """Return all records, each of STATE_BYTES, one after another."""
-        return self.records.tobytes()

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rules.facts.column import Bools, Column, Int64s
+from rules.facts.column import Column, Int64s
 from rules.facts.times import SECOND_US
 
 
@@ -49,11 +49,6 @@ class TimeLag:
     def seconds(self) -> NDArray[np.float64]:
         """Return the lags in seconds, NaN where absent."""
         return np.where(self.lag_us.valid, self.lag_us.values / SECOND_US, np.nan)
-
-    def absent_for(self, why: WhyAbsent) -> Bools:
-        """Mark the commits whose lag is absent for a reason."""
-        marked: Bools = self.why_absent == REASONS.index(why)
-        return marked
 
     def why(self, place: int) -> WhyAbsent | None:
         """Return why a commit has no lag, None where it has one."""

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from service.history.days import remove_old
 from service.history.extraction import Extraction
 from service.history.folder import Described, Folder, open_folder
 from service.history.folding import Folded, fold_due
 from service.history.recorder import Recorder
-from service.history.retention import remove_old
 from service.history.shipping import Shipper
 from service.jobs.retention import RunsBefore, clock_error
 from service.rounds.history import History

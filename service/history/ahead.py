@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from rules.baseline.packed import pack
 from service.history.blocks import METRICS, Codes, Int64s
+from spark.places import flush
 
 FORMAT: Final = 1
 MAGIC: Final = b"tdmA"
@@ -128,7 +129,7 @@ class SegmentWriter:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o640)
         try:
             self.append([head(step_ms)])
-            _flush_folder(path.parent)
+            flush(path.parent)
         except OSError:
             self.close()
             raise
@@ -168,14 +169,6 @@ def _write(file: int, data: bytes, place: int) -> None:
     while left:
         count = os.pwrite(file, left, place)
         left, place = left[count:], place + count
-
-
-def _flush_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def segment_paths(folder: Path) -> list[Path]:

@@ -1,8 +1,8 @@
-"""Days of history: writes a civil day as a whole, one file per bucket, and reads it."""
+"""Days of history: writes a civil day as a whole, one file per bucket, reads and removes it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final
@@ -10,14 +10,13 @@ from zoneinfo import ZoneInfo
 
 import pyarrow.parquet as pq
 
-from rules.baseline.layout import DAYS, bucket_file, day_folder
+from rules.baseline.layout import DAYS, MASKS, bucket_file, day_folder, day_of_folder
 from rules.baseline.packed import bucket_of
+from rules.facts.times import EPOCH
 from service.history.blocks import Block, blocks_of, write_blocks
-from service.history.folder import READ_ERRORS, Folder, store_errors
+from service.history.folder import READ_ERRORS, Folder, first_line, store_errors
 
-DAY_PREFIX: Final = "day="
 MILLISECOND: Final = timedelta(milliseconds=1)
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 # ------------------------------------------------------------------ civil days
@@ -76,15 +75,25 @@ def days_of(folder: Folder) -> list[date]:
     Raises:
         StoreError: the folder cannot be listed.
     """
-    names = [name.removeprefix(DAY_PREFIX) for name in folder.names(DAYS)]
-    return sorted(day for day in map(_date, names) if day is not None)
+    return sorted(day for day in map(day_of_folder, folder.names(DAYS)) if day is not None)
 
 
-def _date(text: str) -> date | None:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        return None
+def remove_old(folder: Folder, first: date, is_over: Callable[[], bool]) -> int:
+    """Remove the days before `first` with their masks; return how many had samples.
+
+    Baseline runs are not removed here: the next one continues the last one.
+
+    Raises:
+        StoreError: the folder is away.
+    """
+    removed = 0
+    for kind in (MASKS, DAYS):
+        for name in folder.names(kind):
+            day = day_of_folder(name)
+            if day is not None and day < first and not is_over():
+                folder.remove_folder(f"{kind}/{name}")
+                removed += kind == DAYS
+    return removed
 
 
 # ------------------------------------------------------------------ reading
@@ -192,4 +201,4 @@ class RowGroups:
         return blocks_of(self._file.read_row_group(group, use_threads=False))
 
     def _note_damage(self, why: Exception) -> None:
-        self.damaged[self.path] = next(iter(str(why).splitlines()), type(why).__name__)
+        self.damaged[self.path] = first_line(why)

@@ -21,7 +21,7 @@ from rules.baseline.layout import SERIES
 from rules.baseline.packed import SeriesColumn
 from rules.baseline.series import Series
 from service.history.blocks import CODE_OF_NAME, METRICS, Bools, Int64s
-from service.history.folder import READ_ERRORS, Folder, store_errors
+from service.history.folder import READ_ERRORS, Folder, first_line, store_errors
 
 SUFFIX: Final = ".parquet"
 PART_ROWS: Final = 8_192  # read or written at once
@@ -138,7 +138,7 @@ def read_series(
                     yield series_id, labels, first_seen
         except READ_ERRORS as exc:
             if damaged is not None:
-                damaged[path] = next(iter(str(exc).splitlines()), type(exc).__name__)
+                damaged[path] = first_line(exc)
 
 
 def _rows(source: Any) -> Iterator[tuple[int, Series, int]]:

@@ -8,7 +8,6 @@ files are set aside under `aside/`, where nothing reads them.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -23,6 +22,7 @@ from pyarrow import fs as pa_fs
 from rules.baseline.layout import HISTORY_FILE
 from rules.baseline.packed import FORMAT
 from rules.errors import StoreError
+from spark.places import flush
 
 ASIDE: Final = "aside"
 TEMPORARY: Final = ".part-"  # begins the name of a file that is being written
@@ -176,13 +176,8 @@ class Folder:
 
     def _flush(self, path: str) -> None:
         """Have a local disk keep a file, or the names in a folder, through a loss of power."""
-        if self.local is None:
-            return
-        descriptor = os.open(self.local / path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        if self.local is not None:
+            flush(self.local / path)
 
 
 def open_folder(url: str, new: Described | None = None) -> Folder:
@@ -246,8 +241,12 @@ def store_errors(url: str) -> Iterator[None]:
     try:
         yield
     except READ_ERRORS as exc:
-        why = next(iter(str(exc).splitlines()), "") or type(exc).__name__
-        raise StoreError(f"history at {url}: {why}", retryable=True) from exc
+        raise StoreError(f"history at {url}: {first_line(exc)}", retryable=True) from exc
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's text, its type if it has none."""
+    return next(iter(str(error).splitlines()), "") or type(error).__name__
 
 
 def _file_system(url: str) -> tuple[Any, Path | None]:

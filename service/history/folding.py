@@ -10,14 +10,15 @@ import fcntl
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from rules.baseline.layout import HOURS, bucket_file, day_folder
+from rules.facts.times import EPOCH
 from service.history.blocks import Block, joined, write_blocks
-from service.history.days import EPOCH, RowGroups, day_bounds, day_of
+from service.history.days import MILLISECOND, RowGroups, day_bounds, day_of
 from service.history.folder import Folder, store_errors
 from service.history.hours import HOUR
 from service.history.merging import BucketRows, in_parts
@@ -25,7 +26,6 @@ from service.history.merging import BucketRows, in_parts
 PREFIX: Final = "hour="
 SUFFIX: Final = ".parquet"
 AT_ONCE: Final = 100  # files open: a service that restarts all day leaves thousands
-MILLISECOND: Final = timedelta(milliseconds=1)
 
 
 @dataclass(slots=True)

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from rules.baseline.layout import hour_folder
 from rules.baseline.packed import ROW_GROUP_ROWS, SAMPLE_TYPE, bucket_of
+from rules.facts.times import EPOCH
 from service.history.blocks import Block, Codes, Int64s, write_parts
-from service.history.days import EPOCH
 from service.history.folder import Folder
 from service.history.segments import Segment
 

@@ -22,13 +22,13 @@ from pyspark.sql import SparkSession
 
 from rules.baseline.baseline_run import BaselineRun
 from rules.baseline.civil import civil_day
-from rules.baseline.layout import RUN_FILE, run_folder
+from rules.baseline.layout import RUN_FILE, RUNS, run_folder
 from spark.bucket import BucketOutcome
 from spark.causes import why
 from spark.inputs import RunInputs, buckets_of, inputs_of
 from spark.places import Place
 from spark.reporting import progress, report
-from spark.runs import RUNS, days_of, is_whole, keep_only, last_run, read_run, remove_older
+from spark.runs import days_of, is_whole, keep_only, last_run, read_run, remove_older
 from spark.session import open_session
 from spark.transforms import buckets, make_buckets
 

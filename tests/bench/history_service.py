@@ -22,7 +22,6 @@ from rules.baseline.layout import HOURS, hour_folder
 from rules.facts.last_observation import microseconds
 from rules.time_lag import EndHistory
 from rules.time_lag import advance as advance_ends
-from service.history.blocks import write_by_bucket
 from service.history.days import RowGroups
 from service.history.ends_format import write_ends
 from service.history.extraction import Extraction
@@ -40,7 +39,7 @@ from tests.bench.large import INTERVAL_SECONDS, TITLE, moving
 from tests.bench.memory import forget_peak, weights
 from tests.bench.whole_service import NAME, Parts, build, timed_round
 from tests.factories import NOON
-from tests.packed import history_folder
+from tests.packed import history_folder, write_by_bucket
 from tests.unit.service.runtime.recorded_log import RecordedLog
 
 ROUNDS: Final = 3600 // INTERVAL_SECONDS  # of an hour

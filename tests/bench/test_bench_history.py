@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rules.baseline.series import Metric
 from rules.facts.memory import Memory, advance
 from service.history.ahead import segment_paths
-from service.history.blocks import CODE_OF, Block, write_by_bucket
+from service.history.blocks import CODE_OF, Block
 from service.history.days import DayReader
 from service.history.extraction import Extraction, JudgedRound
 from service.history.folding import fold_due
@@ -29,7 +29,7 @@ from service.history.shipping import Shipper
 from service.runtime.clock import monotonic
 from tests.bench.large import INTERVAL_SECONDS, TITLE, moving
 from tests.bench.memory import weighed
-from tests.packed import history_folder
+from tests.packed import history_folder, write_by_bucket
 from tests.unit.service.runtime.recorded_log import RecordedLog
 
 ROUNDS: Final = 20

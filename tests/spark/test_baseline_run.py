@@ -46,10 +46,12 @@ def test_spark_makes_what_the_core_makes_of_each_series_alone(made: Path) -> Non
     assert rows.keys() == {series for series, (_, one) in plain.items() if one.is_kept[0]}
     for series, row in rows.items():
         state, baseline = plain[series]
-        assert row["state"] == state.to_buffer()
+        assert row["state"] == state.records.tobytes()
         assert row["slots"] == int(baseline.slots[0])
         for band in ("mid", "upper", "lower"):
-            assert row[band] == baseline.packed(getattr(baseline, band))[0]
+            assert (
+                row[band] == getattr(baseline, band)[0, : baseline.slots[0]].astype("<f4").tobytes()
+            )
 
 
 def test_a_run_tells_what_is_in_it(made: Path) -> None:

@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 from pyarrow.fs import LocalFileSystem
 
 from rules.baseline.civil import civil_day
-from rules.baseline.layout import HISTORY_FILE
+from rules.baseline.layout import DAYS, HISTORY_FILE, RUNS
 from rules.errors import ConflictError, StoreError
 from service.history.folder import Described, open_folder, shown_url
 from service.history.folding import Folded, days_of_hours
@@ -32,7 +32,7 @@ from service.storage.baselines.alert_windows import AlertWindow
 from service.storage.baselines.publishing import Published
 from service.storage.baselines.run_files import RunPlace
 from spark.places import Place
-from spark.runs import DAYS, RUNS, days_of, last_run, remove_later, run_of
+from spark.runs import days_of, last_run, remove_later, run_of
 
 SCRATCH: Final = "nightly-scratch"  # in the data directory
 MILLISECOND: Final = timedelta(milliseconds=1)

@@ -12,9 +12,9 @@ from rules.baseline.series import Metric, Series
 from rules.errors import StoreError
 from service.history import folding
 from service.history.ahead import segment_paths
+from service.history.days import remove_old
 from service.history.dictionary import read_series
 from service.history.folder import Folder
-from service.history.retention import remove_old
 from service.runtime.events import Event
 from tests.factories import NOON, commits, group
 from tests.flaky_files import fail_once

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from rules.baseline.packed import ROW_GROUP_ROWS
-from service.history.blocks import Block, write_blocks, write_by_bucket
+from service.history.blocks import Block, write_blocks
 from service.history.days import DayReader, RowGroups, day_bounds
 from service.history.folder import Folder
 from service.history.folding import fold_due
 from service.history.merging import BucketRows, in_parts
-from tests.packed import HOUR_MS, STEP_MS, block, history_folder, samples_of
+from tests.packed import HOUR_MS, STEP_MS, block, history_folder, samples_of, write_by_bucket
 
 pytestmark = pytest.mark.integration
 

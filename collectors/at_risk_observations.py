@@ -18,14 +18,19 @@ import numpy as np
 
 from collectors.offset_answers import Filling, read_answer
 from collectors.offset_gaps import Ends, OffsetGaps, trusted_rows
-from collectors.offset_plan import BrokerPlan, make_plan, rows_to_follow, stood_still
+from collectors.offset_plan import (
+    BrokerPlan,
+    make_plan,
+    rows_before,
+    rows_to_follow,
+    stood_still,
+)
 from collectors.session import Ask, Limits, Session, address_of
 from collectors.wire.api import LIST_OFFSETS
 from collectors.wire.blocks import (
     HIGH_WATERMARK,
     LAST_STABLE_OFFSET,
     LOG_END_OFFSET,
-    OffsetKind,
 )
 from collectors.wire.connection import Address
 from collectors.wire.failure import Failure
@@ -33,7 +38,6 @@ from collectors.wire.pool import Pool
 from rules.facts.at_risk_observations import AtRiskObservations
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.identity import Broker
-from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
 
@@ -84,13 +88,6 @@ def next_targets(
         is_at_risk=is_at_risk,
         rows=askable[order][:limit].astype(np.int64),
     )
-
-
-def rows_before(placed: Partitions, older: Partitions) -> Int64s:
-    """Return for each row of `placed` its row in `older`, -1 if none; topics are matched by name only."""
-    if placed is older:
-        return np.arange(len(placed), dtype=np.int64)
-    return matching_rows(placed, older, needs_id=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -171,7 +168,7 @@ class RiskReader:
                 self._rest(address_of(plan.broker))
             else:
                 filled[kind].put(answered)
-        return _ends(filled)
+        return Ends.of(*(filled[kind] for kind in KINDS))
 
     def _rest(self, address: Address) -> None:
         self._rests_until[address] = self.monotonic() + REST_SECONDS
@@ -188,21 +185,10 @@ def _plans(targets: RiskTargets) -> tuple[BrokerPlan, ...]:
     return tuple(plan for plan in plans if len(plan.led_rows))
 
 
-def _ends(filled: Mapping[OffsetKind, Filling]) -> Ends:
-    stable, watermark = filled[LAST_STABLE_OFFSET], filled[HIGH_WATERMARK]
-    return Ends(
-        last_stable_offset=stable.offsets(),
-        high_watermark=watermark.offsets(),
-        log_end_offset=filled[LOG_END_OFFSET].offsets(),
-        epoch_of_stable=stable.epochs(),
-        epoch_of_watermark=watermark.epochs(),
-    )
-
-
 def _observe(session: Session, targets: RiskTargets, ends: Ends, now_us: int) -> AtRiskObservation:
     placed = targets.partitions
     seen = trusted_rows(session, OffsetGaps(placed), ends) & ends.epoch_of_watermark.valid
-    seen &= ends.last_stable_offset.valid & ends.high_watermark.valid & ends.log_end_offset.valid
+    seen &= ends.are_known
     rows = targets.rows[seen[targets.rows]]
     return AtRiskObservation(
         observations=AtRiskObservations(

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
-
 from collectors.commit_rows import CommitRows
 from collectors.groups import by_coordinator
 from collectors.naming import chunks, summarize
@@ -22,7 +20,6 @@ from collectors.wire import blocks, codec
 from collectors.wire.api import DESCRIBE_SHARE_GROUP_OFFSETS, OFFSET_FETCH, Api
 from collectors.wire.blocks import GroupBlock, TopicBlock
 from collectors.wire.failure import Failure
-from rules.facts.column import Int64s
 from rules.facts.gap import GapScope
 from rules.facts.groups import Commits, Group, GroupType
 from rules.facts.identity import Broker
@@ -108,27 +105,22 @@ def _read(reply: Reply) -> Sequence[GroupBlock] | Failure:
     answer = reply.read()
     if isinstance(answer, Failure):
         return answer
-    return [_group_block(group, reply.ask.api is OFFSET_FETCH) for group in answer.groups]
-
-
-def _group_block(group: Any, is_commit: bool) -> GroupBlock:  # noqa: FBT001 - two shapes, one place
-    offset, epoch, name = (
-        ("committed_offset", "committed_leader_epoch", "name")
-        if is_commit
-        else ("start_offset", "leader_epoch", "topic_name")
-    )
-    topics = tuple(
-        TopicBlock(
-            getattr(topic, name),
-            partition=_column(topic.partitions, "partition_index"),
-            error=_column(topic.partitions, "error_code"),
-            offset=_column(topic.partitions, offset),
-            leader_epoch=_column(topic.partitions, epoch),
+    return [
+        GroupBlock(
+            group.group_id,
+            tuple(_topic_block(topic, reply.ask.api) for topic in group.topics),
+            int(group.error_code),
         )
-        for topic in group.topics
+        for group in answer.groups
+    ]
+
+
+def _topic_block(topic: Any, api: Api) -> TopicBlock:
+    if api is not OFFSET_FETCH:
+        return TopicBlock.of(topic.topic_name, topic.partitions, offset="start_offset")
+    return TopicBlock.of(
+        topic.name,
+        topic.partitions,
+        offset="committed_offset",
+        leader_epoch="committed_leader_epoch",
     )
-    return GroupBlock(group.group_id, topics, int(group.error_code))
-
-
-def _column(entries: Sequence[Any], name: str) -> Int64s:
-    return np.array([int(getattr(entry, name)) for entry in entries], np.int64)

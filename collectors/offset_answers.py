@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -42,21 +41,8 @@ def read_answer(reply: Reply, index: PartitionIndex) -> AnsweredRows | Failure:
         answer = reply.read()
         if isinstance(answer, Failure):
             return answer
-        topics = [_topic_block(topic) for topic in answer.topics]
+        topics = [TopicBlock.of(topic.name, topic.partitions) for topic in answer.topics]
     return _rows(topics, index)
-
-
-def _topic_block(topic: Any) -> TopicBlock:
-    def column(name: str) -> Int64s:
-        return np.array([int(getattr(entry, name)) for entry in topic.partitions], np.int64)
-
-    return TopicBlock(
-        topic.name,
-        column("partition_index"),
-        column("error_code"),
-        column("offset"),
-        column("leader_epoch"),
-    )
 
 
 def _rows(topics: Sequence[TopicBlock], index: PartitionIndex) -> AnsweredRows:

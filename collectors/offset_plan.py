@@ -16,6 +16,7 @@ from collectors.wire import blocks
 from collectors.wire.blocks import LOG_END_OFFSET, OffsetKind, TopicRequest
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.identity import Broker
+from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
 
 UNFENCED: Final = -1  # a request with this leader epoch is not rejected for its epoch
@@ -76,6 +77,13 @@ def stood_still(before: Column, high_watermark: Column, log_end_offset: Column) 
     unmoved = before.valid & (before.values == high_watermark.values)
     stuck: Bools = unmoved & ahead.valid & (ahead.values > 0)
     return stuck
+
+
+def rows_before(placed: Partitions, older: Partitions) -> Int64s:
+    """Return for each row of `placed` its row in `older`, -1 if none; topics are matched by name only."""
+    if placed is older:
+        return np.arange(len(placed), dtype=np.int64)
+    return matching_rows(placed, older, needs_id=False)
 
 
 def make_plan(broker: Broker, partitions: Partitions, follow: Bools) -> BrokerPlan:

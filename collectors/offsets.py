@@ -115,13 +115,7 @@ class OffsetRound:
                 end.put(answered.only(np.isin(answered.rows, plan.led_rows)))
                 copies = plan.replica_of_row[answered.rows]
                 replica_ends.put(answered.only(copies >= 0), at=copies[copies >= 0])
-        ends = Ends(
-            last_stable_offset=stable.offsets(),
-            high_watermark=watermark.offsets(),
-            log_end_offset=end.offsets(),
-            epoch_of_stable=stable.epochs(),
-            epoch_of_watermark=watermark.epochs(),
-        )
+        ends = Ends.of(stable, watermark, end)
         self._write_gaps(ends, replica_ends.offsets())
         return self._offsets(ends, replica_ends.offsets())
 
@@ -130,12 +124,7 @@ class OffsetRound:
         self._gaps.write(self._session)
         self._gaps.report_copies(self._session, self.followed, replica_ends)
         self._gaps.report_without_leader(self._session)
-        complete = (
-            self._log_start.valid
-            & ends.last_stable_offset.valid
-            & ends.high_watermark.valid
-            & ends.log_end_offset.valid
-        )
+        complete = self._log_start.valid & ends.are_known
         self._gaps.report_left_out(self._session, np.flatnonzero(~complete))
 
     def _offsets(self, ends: Ends, replica_ends: Column) -> Offsets:

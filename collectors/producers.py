@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.naming import grouped
+from collectors.offset_plan import rows_before
 from collectors.session import Ask, Reply, Session, body_of
 from collectors.translate import failure_of, left_out, present, timestamp_of
 from collectors.wire import codec
@@ -71,7 +72,7 @@ class _Unchanged:
 
     def on_to(self, newer: _Unchanged) -> _Unchanged:
         """Return the newer state with the memory of this one, which a round without an answer keeps."""
-        rows = _rows_before(newer.partitions, self.partitions)
+        rows = rows_before(newer.partitions, self.partitions)
         is_known = rows >= 0
         stable, epoch = self.last_stable_offset.take(rows), self.leader_epoch.take(rows)
         since = np.where(is_known, _take(self.since, rows), newer.since)
@@ -219,12 +220,6 @@ class ProducersReader:
             name = partitions.index.topic_partition(row)
             ids = holders.get(row, ()) if observed[row] else before.get(name, ())
             self._holders[name] = frozenset(ids)
-
-
-def _rows_before(newer: Partitions, older: Partitions) -> Int64s:
-    if newer is older:
-        return np.arange(len(newer), dtype=np.int64)
-    return matching_rows(newer, older, needs_id=False)
 
 
 def _take(values: NDArray[Any], rows: Int64s) -> NDArray[Any]:

@@ -16,8 +16,8 @@ from itertools import islice
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from collectors.wire.cursor import Cursor
 from rules.facts.column import Int64s
 
 TIMEOUT_FIELD_SINCE: Final = 10
@@ -85,6 +85,20 @@ class TopicBlock:
     offset: Int64s
     leader_epoch: Int64s
 
+    @classmethod
+    def of(
+        cls,
+        topic: str,
+        entries: Sequence[Any],
+        *,
+        offset: str = "offset",
+        leader_epoch: str = "leader_epoch",
+    ) -> TopicBlock:
+        """Return the block of partitions as the codec reads them, by the names of their fields."""
+        names = ("partition_index", "error_code", offset, leader_epoch)
+        columns = ([int(getattr(entry, name)) for entry in entries] for name in names)
+        return cls(topic, *(np.array(column, np.int64) for column in columns))
+
 
 @dataclass(frozen=True, slots=True)
 class GroupBlock:
@@ -129,7 +143,7 @@ def read_list_offsets(body: bytes | bytearray) -> list[TopicBlock]:
         IrregularError: it has tagged fields, ends early, or has a name that is not UTF-8.
     """
     reader = _Reader(body, _OFFSET)
-    for _ in range(reader.array_length()):
+    for _ in range(reader.length()):
         reader.topic()
     reader.no_tags()
     return reader.blocks()
@@ -144,8 +158,8 @@ def read_offset_fetch(body: bytes | bytearray) -> list[GroupBlock]:
     """
     reader = _Reader(body, _COMMIT)
     groups: list[tuple[str, int, int]] = []
-    for _ in range(reader.array_length()):
-        group_id, topics = reader.text(), reader.array_length()
+    for _ in range(reader.length()):
+        group_id, topics = reader.text(), reader.length()
         for _ in range(topics):
             reader.topic()
         groups.append((group_id, topics, reader.int16()))
@@ -158,51 +172,29 @@ def read_offset_fetch(body: bytes | bytearray) -> list[GroupBlock]:
     ]
 
 
-class _Reader:
-    """A position in a body; every method reads one thing and moves on.
+class _Reader(Cursor):
+    """A cursor that gathers topics.
 
     The records of all topics are gathered and turned into columns at once. Whether they are of
     fixed size is known only then, so that what was read behind an irregular one may be nonsense:
     it ends early, or `blocks` finds the irregular record, which itself was read where it is.
     """
 
-    __slots__ = ("_body", "_chunks", "_layout", "_position", "_topics")
+    __slots__ = ("_chunks", "_layout", "_topics")
 
     def __init__(self, body: bytes | bytearray, layout: np.dtype[np.void]) -> None:
-        self._body = memoryview(body)
+        super().__init__(body, _THROTTLE_BYTES, IrregularError)
         self._layout = layout
-        self._position = _THROTTLE_BYTES
         self._chunks: list[memoryview] = []
         self._topics: list[tuple[str, int]] = []
-
-    def uvarint(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self._take(1)[0]
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-            shift += 7
-
-    def array_length(self) -> int:
-        return max(self.uvarint() - 1, 0)
-
-    def text(self) -> str:
-        try:
-            return str(self._take(self.array_length()), "utf-8")
-        except UnicodeDecodeError as exc:
-            raise IrregularError("has a name that is no text") from exc
-
-    def int16(self) -> int:
-        return int.from_bytes(self._take(2), "big", signed=True)
 
     def no_tags(self) -> None:
         if self.uvarint():
             raise IrregularError("has tagged fields")
 
     def topic(self) -> None:
-        name, count = self.text(), self.array_length()
-        self._chunks.append(self._take(count * self._layout.itemsize))
+        name, count = self.text(), self.length()
+        self._chunks.append(self.take(count * self._layout.itemsize))
         self._topics.append((name, count))
         self.no_tags()
 
@@ -213,7 +205,7 @@ class _Reader:
             raise IrregularError("has tagged fields")
         if self._layout is _COMMIT and (records["metadata"] > _EMPTY_OR_NONE).any():
             raise IrregularError("has metadata text")
-        columns = [_int64(records[name]) for name in _BLOCK_COLUMNS]
+        columns: list[Int64s] = [records[name].astype(np.int64) for name in _BLOCK_COLUMNS]
         blocks: list[TopicBlock] = []
         start = 0
         for name, count in self._topics:
@@ -221,18 +213,6 @@ class _Reader:
             blocks.append(TopicBlock(name, *(column[start:stop] for column in columns)))
             start = stop
         return blocks
-
-    def _take(self, count: int) -> memoryview:
-        end = self._position + count
-        if end > len(self._body):
-            raise IrregularError("ends early")
-        taken = self._body[self._position : end]
-        self._position = end
-        return taken
-
-
-def _int64(values: NDArray[Any]) -> Int64s:
-    return values.astype(np.int64)
 
 
 def _uvarint(value: int) -> bytes:

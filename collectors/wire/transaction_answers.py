@@ -10,16 +10,14 @@ Source: DescribeTransactionsResponse.json v0, DescribeProducersResponse.json v0.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from collectors.wire.codec import UnreadableError
-
-_T = TypeVar("_T")
+from collectors.wire.cursor import Cursor
 
 _THROTTLE_BYTES: Final = 4
 _STATE: Final = struct.Struct(">iqqh")  # timeout, start, producer id, producer epoch
@@ -106,7 +104,7 @@ def read_transactions(body: bytes | bytearray) -> tuple[DescribedTransaction, ..
     Raises:
         UnreadableError: the bytes do not follow the message definition.
     """
-    cursor = _Cursor(body)
+    cursor = Cursor(body, _THROTTLE_BYTES, UnreadableError)
     transactions = cursor.array(lambda: _transaction(cursor))
     cursor.skip_tags()
     return transactions
@@ -118,13 +116,13 @@ def read_producers(body: bytes | bytearray) -> tuple[DescribedPartition, ...]:
     Raises:
         UnreadableError: the bytes do not follow the message definition.
     """
-    cursor = _Cursor(body)
+    cursor = Cursor(body, _THROTTLE_BYTES, UnreadableError)
     topics = cursor.array(lambda: _topic(cursor))
     cursor.skip_tags()
     return tuple(partition for topic in topics for partition in topic)
 
 
-def _transaction(cursor: _Cursor) -> DescribedTransaction:
+def _transaction(cursor: Cursor) -> DescribedTransaction:
     error, name, state = cursor.int16(), cursor.text(), cursor.text()
     timeout, start, producer_id, epoch = _STATE.unpack(cursor.take(_STATE.size))
     topics = cursor.array(lambda: _marked_partitions(cursor))
@@ -141,21 +139,21 @@ def _transaction(cursor: _Cursor) -> DescribedTransaction:
     )
 
 
-def _marked_partitions(cursor: _Cursor) -> tuple[tuple[str, int], ...]:
+def _marked_partitions(cursor: Cursor) -> tuple[tuple[str, int], ...]:
     topic = cursor.text()
     numbers = cursor.array(cursor.int32)
     cursor.skip_tags()
     return tuple((topic, number) for number in numbers)
 
 
-def _topic(cursor: _Cursor) -> tuple[DescribedPartition, ...]:
+def _topic(cursor: Cursor) -> tuple[DescribedPartition, ...]:
     topic = cursor.text()
     partitions = cursor.array(lambda: _partition(cursor, topic))
     cursor.skip_tags()
     return partitions
 
 
-def _partition(cursor: _Cursor, topic: str) -> DescribedPartition:
+def _partition(cursor: Cursor, topic: str) -> DescribedPartition:
     number, error = cursor.int32(), cursor.int16()
     cursor.text()  # the broker's message: the code tells as much
     producers = _producers(cursor)
@@ -169,7 +167,7 @@ def _partition(cursor: _Cursor, topic: str) -> DescribedPartition:
     )
 
 
-def _producers(cursor: _Cursor) -> NDArray[np.void]:
+def _producers(cursor: Cursor) -> NDArray[np.void]:
     records = np.frombuffer(cursor.take(cursor.length() * _PRODUCER.itemsize), _PRODUCER)
     if records["tags"].any():
         raise UnreadableError("DescribeProducers v0 answer has tagged fields")
@@ -187,54 +185,3 @@ def _open_producers(records: NDArray[np.void]) -> tuple[ActiveProducer, ...]:
         )
         for record in records[records["start_offset"] >= 0]
     )
-
-
-class _Cursor:
-    """A position in a body of flexible version; every method reads one thing and moves on."""
-
-    __slots__ = ("_body", "_position")
-
-    def __init__(self, body: bytes | bytearray) -> None:
-        self._body = memoryview(body)
-        self._position = _THROTTLE_BYTES
-
-    def take(self, count: int) -> memoryview:
-        end = self._position + count
-        if end > len(self._body):
-            raise UnreadableError("the answer ends early")
-        taken = self._body[self._position : end]
-        self._position = end
-        return taken
-
-    def int16(self) -> int:
-        return int.from_bytes(self.take(2), "big", signed=True)
-
-    def int32(self) -> int:
-        return int.from_bytes(self.take(4), "big", signed=True)
-
-    def uvarint(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self.take(1)[0]
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-            shift += 7
-
-    def length(self) -> int:
-        """Read the length of a text or an array; none at all counts as empty."""
-        return max(self.uvarint() - 1, 0)
-
-    def text(self) -> str:
-        try:
-            return str(self.take(self.length()), "utf-8")
-        except UnicodeDecodeError as exc:
-            raise UnreadableError("the answer has a name that is no text") from exc
-
-    def array(self, read: Callable[[], _T]) -> tuple[_T, ...]:
-        return tuple(read() for _ in range(self.length()))
-
-    def skip_tags(self) -> None:
-        for _ in range(self.uvarint()):
-            self.uvarint()
-            self.take(self.uvarint())

@@ -21,7 +21,7 @@ from collectors import transaction_lookup
 from collectors.batches import BatchReader
 from collectors.commit_deletions import CommitDeletionReader
 from collectors.epoch_ends import EpochEndReader
-from collectors.lag_gaps import gaps_of_lags
+from collectors.offset_gaps import gaps_of_lags
 from collectors.offsets import OffsetReader
 from collectors.placement import PlacementReader
 from collectors.producers import ProducersReader

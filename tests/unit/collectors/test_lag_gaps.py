@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collectors.lag_gaps import gaps_of_lags
+from collectors.offset_gaps import gaps_of_lags
 from rules.facts.gap import GapCause, GapScope
 from tests.factories import commits, group, offsets, partitions
 

@@ -1,0 +1,67 @@
+"""A position in the body of an answer of a flexible version (KIP-482)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+_T = TypeVar("_T")
+
+
+class Cursor:
+    """Every method reads one thing and moves on, or raises the error that the cursor was given."""
+
+    __slots__ = ("_body", "_position", "error")
+
+    def __init__(self, body: bytes | bytearray, position: int, error: type[Exception]) -> None:
+        self._body = memoryview(body)
+        self._position = position
+        self.error = error
+
+    def take(self, count: int) -> memoryview:
+        """Read so many bytes."""
+        end = self._position + count
+        if end > len(self._body):
+            raise self.error("the answer ends early")
+        taken = self._body[self._position : end]
+        self._position = end
+        return taken
+
+    def int16(self) -> int:
+        """Read a number of two bytes."""
+        return int.from_bytes(self.take(2), "big", signed=True)
+
+    def int32(self) -> int:
+        """Read a number of four bytes."""
+        return int.from_bytes(self.take(4), "big", signed=True)
+
+    def uvarint(self) -> int:
+        """Read an unsigned number of variable length."""
+        value = shift = 0
+        while True:
+            byte = self.take(1)[0]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+
+    def length(self) -> int:
+        """Read the length of a text or an array; none at all counts as empty."""
+        return max(self.uvarint() - 1, 0)
+
+    def text(self) -> str:
+        """Read a text."""
+        try:
+            return str(self.take(self.length()), "utf-8")
+        except UnicodeDecodeError as exc:
+            raise self.error("the answer has a name that is no text") from exc
+
+    def array(self, read: Callable[[], _T]) -> tuple[_T, ...]:
+        """Read an array, item by item."""
+        return tuple(read() for _ in range(self.length()))
+
+    def skip_tags(self) -> None:
+        """Skip tagged fields."""
+        for _ in range(self.uvarint()):
+            self.uvarint()
+            self.take(self.uvarint())

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, Protocol
 
 from collectors.broker_log.budget import Budget
 from collectors.broker_log.files import FileId, FileStat, OpenFile, ReadFailure
 from collectors.broker_log.handles import Handles
-from collectors.broker_log.lines import MAX_LINE, NEWLINE, cut
 from collectors.broker_log.positions import HEAD, FileMark, LogMark
 from collectors.broker_log.rotation import Plan, Step
 from rules.facts.broker_log import LogEvent
 from rules.facts.gap import GapCause
 from rules.facts.identity import BrokerId
 
-END_PASS: Final = (
-    64 << 10
-)  # bytes before the end in which the begin of the last line is searched for
+MAX_LINE: Final = 1 << 20  # bytes; Kafka's longest lines, with a stack trace in them, have some kB
+NEWLINE: Final = b"\n"
+# Bytes before the end in which the begin of the last line is searched for.
+END_PASS: Final = 64 << 10
 
 
 class Parser(Protocol):
@@ -193,3 +193,32 @@ def end_of(file: FileStat, handles: Handles) -> FileMark | ReadFailure:
     is_within = place < 0 and begin > 0
     offset = file.size if is_within else begin + place + 1
     return FileMark(id=file.id, offset=offset, is_skipping=is_within).seen_as(file)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """What came of a piece of a file."""
+
+    lines: list[bytes]  # without their ends
+    consumed: int  # bytes of the piece that need not be read again
+    lost: int = 0  # of these, bytes of a line beyond its first megabyte
+    is_skipping: bool = False  # the next piece goes on with the rest of such a line
+
+
+def cut(piece: bytes, *, is_skipping: bool) -> Cut:
+    """Return the whole lines of a piece of up to `MAX_LINE` bytes; a begun one is left.
+
+    Only a begun line that fills the whole piece is taken as it is, and its rest is skipped.
+    """
+    begin = lost = 0
+    if is_skipping:
+        lost = piece.find(NEWLINE)
+        if lost < 0:
+            return Cut(lines=[], consumed=len(piece), lost=len(piece), is_skipping=True)
+        begin = lost + 1
+    end = piece.rfind(NEWLINE, begin)
+    if end >= 0:
+        return Cut(lines=piece[begin:end].split(NEWLINE), consumed=end + 1, lost=lost)
+    if len(piece) - begin < MAX_LINE:
+        return Cut(lines=[], consumed=begin, lost=lost)
+    return Cut(lines=[piece], consumed=len(piece), is_skipping=True)

@@ -36,27 +36,13 @@ def decode_state(text: str) -> FirstLine | None:
     """Return the waiting line; None: nothing waited, or the text is not of this version."""
     try:
         fields: _State = json.loads(text)
+        at, broker_id = fields["at"], fields["broker_id"]
+        name, topic_id = fields["name"], fields["topic_id"]
         return FirstLine(
-            at=_time(fields["at"]),
-            broker_id=_broker(fields["broker_id"]),
-            name=_name(fields["name"]),
-            topic_id=_topic_id(fields["topic_id"]),
+            at=None if at is None else datetime.fromisoformat(at).astimezone(UTC),
+            broker_id=None if broker_id is None else BrokerId(int(broker_id)),
+            name=None if name is None else TopicPartition(str(name[0]), int(name[1])),
+            topic_id=None if topic_id is None else TopicId(str(topic_id)),
         )
     except (ValueError, TypeError, LookupError, OverflowError):
         return None
-
-
-def _time(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text).astimezone(UTC)
-
-
-def _broker(number: int | None) -> BrokerId | None:
-    return None if number is None else BrokerId(int(number))
-
-
-def _name(pair: tuple[str, int] | None) -> TopicPartition | None:
-    return None if pair is None else TopicPartition(str(pair[0]), int(pair[1]))
-
-
-def _topic_id(text: str | None) -> TopicId | None:
-    return None if text is None else TopicId(str(text))

@@ -30,6 +30,12 @@ class Samples:
     is_whole: bool = True  # False: what is not here may exist all the same
     failures: tuple[ScrapeFailure, ...] = ()
 
+    @classmethod
+    def unreadable(cls, why: str) -> Samples:
+        """Return what is left of a body that cannot be read: nothing, and why."""
+        failure = ScrapeFailure(cause=GapCause.UNREADABLE, why=why)
+        return cls(is_whole=False, failures=(failure,))
+
 
 @dataclass(slots=True)
 class Gathering:

@@ -33,7 +33,7 @@ def read_page(body: bytes, *, is_openmetrics: bool, max_series: int) -> Samples:
     """Return the selected samples of a page; a body in another format is a failure."""
     first = _FIRST_SAMPLE.search(body, 0, STEP)
     if first is not None and len(first[0]) <= MAX_LINE and _parse(first[0]) is None:
-        return _no_page("it is in none of Prometheus' text formats")
+        return Samples.unreadable("it is in none of Prometheus' text formats")
     gathering = Gathering(limit=max_series)
     more: list[ScrapeFailure] = []
     for line in _lines(body):
@@ -45,11 +45,6 @@ def read_page(body: bytes, *, is_openmetrics: bool, max_series: int) -> Samples:
             ScrapeFailure(cause=GapCause.UNREADABLE, why="it is cut short: its # EOF is missing")
         )
     return gathering.done(more)
-
-
-def _no_page(why: str) -> Samples:
-    failure = ScrapeFailure(cause=GapCause.UNREADABLE, why=why)
-    return Samples(is_whole=False, failures=(failure,))
 
 
 def _lines(body: bytes) -> Iterator[bytes]:

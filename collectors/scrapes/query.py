@@ -33,12 +33,12 @@ def read_answer(body: bytes, *, max_series: int) -> Samples:
     try:
         document: Any = json.loads(body)
     except (ValueError, RecursionError):
-        return _no_answer("it is no JSON: is this the address of a Prometheus server?")
+        return Samples.unreadable("it is no JSON: is this the address of a Prometheus server?")
     if not isinstance(document, dict) or document.get("status") != "success":
-        return _no_answer(error_in(body) or "it is no answer of a Prometheus server")
+        return Samples.unreadable(error_in(body) or "it is no answer of a Prometheus server")
     result = _result_of(document)
     if result is None:
-        return _no_answer("its answer holds no vector")
+        return Samples.unreadable("its answer holds no vector")
     return _gather(result, _warnings(document), max_series)
 
 
@@ -50,11 +50,6 @@ def error_in(body: bytes) -> str | None:
         return None
     error = document.get("error") if isinstance(document, dict) else None
     return f"the server says: {plain(error)}" if isinstance(error, str) and error else None
-
-
-def _no_answer(why: str) -> Samples:
-    failure = ScrapeFailure(cause=GapCause.UNREADABLE, why=why)
-    return Samples(is_whole=False, failures=(failure,))
 
 
 def _result_of(document: Mapping[str, Any]) -> list[Any] | None:

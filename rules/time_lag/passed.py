@@ -4,31 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from rules.facts.column import Bools, Int64s
+from rules.time_lag.block import Block
 from rules.time_lag.ends import EndHistory
-
-
-class Stretch(Protocol):
-    """A run of observations."""
-
-    @property
-    def start_us(self) -> int:
-        """Return the time of the observation before the first."""
-
-    @property
-    def times_us(self) -> Int64s:
-        """Return the times of the observations, ascending."""
-
-    @property
-    def base(self) -> Int64s:
-        """Return the ends of tracks at the observation before the first."""
-
-    def ends_at(self, observation: Int64s, track: Int64s) -> Int64s:
-        """Return the ends of tracks at observations, pair by pair; -1 is the observation before the first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -89,6 +70,9 @@ class _Recent:
 
     def ends_at(self, observation: Int64s, track: Int64s) -> Int64s:
         return np.where(observation < 0, self.base[track], self.ends[observation, track])
+
+
+Stretch = Block | _Recent  # a run of observations
 
 
 def _between(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, TypedDict
 
 from collectors.broker_log.wording.fields import (
     TOPIC_PARTITION,
@@ -49,6 +49,19 @@ class Line:
     before: FirstLine | None
 
 
+class Place(TypedDict):
+    """The fields that every event of a partition begins with."""
+
+    origin: Origin
+    topic: str
+    partition: int
+
+
+def place_of(line: Line, name: TopicPartition) -> Place:
+    """Return where an event of a partition was logged, and of which one."""
+    return Place(origin=line.origin, topic=name.topic, partition=name.partition)
+
+
 def broker_of(head: str) -> BrokerId | None:
     """Return the broker, or the controller's node, that a line names as the one that wrote it."""
     match = _BROKER.search(head)
@@ -63,7 +76,7 @@ def partition_before(head: str) -> TopicPartition:
     return partition_of(match)
 
 
-def log_before(head: str) -> tuple[TopicPartition, str] | None:
+def log_before(head: str) -> tuple[TopicPartition, str] | tuple[None, None]:
     """Return the partition that a log's line begins with, and Kafka's class; None: no log speaks."""
     match = _LOG.search(head)
-    return None if match is None else (partition_of(match), match["class"])
+    return (None, None) if match is None else (partition_of(match), match["class"])

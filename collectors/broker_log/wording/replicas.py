@@ -26,7 +26,7 @@ from collectors.broker_log.wording.fields import (
     partition_of,
     topic_id_if_any,
 )
-from collectors.broker_log.wording.line import Line, log_before, partition_before
+from collectors.broker_log.wording.line import Line, log_before, partition_before, place_of
 from rules.facts.broker_log import (
     FollowerStarted,
     IsrShrunk,
@@ -112,11 +112,8 @@ _NOWHERE: Final = "-1:-1"
 def shrinking(line: Line) -> IsrShrunk:
     """Read a request for a smaller ISR; to Kafka 2.1 without offsets."""
     match = match_start(_SHRINKING, line.said)
-    name = partition_before(line.head)
     return IsrShrunk(
-        origin=line.origin,
-        topic=name.topic,
-        partition=name.partition,
+        **place_of(line, partition_before(line.head)),
         isr_before=brokers(match["before"]),
         isr=brokers(match["after"]),
         high_watermark=int64_if_any(match["high_watermark"]),
@@ -156,9 +153,7 @@ def loaded(line: Line) -> LogLoaded | None:
     if line.said[:start].endswith(_OTHER_COPIES):
         return None
     return LogLoaded(
-        origin=line.origin,
-        topic=match["topic"],
-        partition=int32(match["partition"]),
+        **place_of(line, partition_of(match)),
         topic_id=topic_id_if_any(match["topic_id"]),
         high_watermark=int64_if_any(match["high_watermark"]),
         log_end_offset=int64(match["end"]),
@@ -170,11 +165,8 @@ def follower(line: Line) -> FollowerStarted | None:
     if " starts at leader epoch " not in line.said:
         return None
     match = match_start(_FOLLOWER, line.said)
-    name = partition_of(match)
     return FollowerStarted(
-        origin=line.origin,
-        topic=name.topic,
-        partition=name.partition,
+        **place_of(line, partition_of(match)),
         leader_epoch=int32(match["epoch"]),
         log_end_offset=int64(match["end"]),
         high_watermark=int64_if_any(match["high_watermark"]),
@@ -188,10 +180,16 @@ def truncating(line: Line) -> LogTruncated | WatermarkWentBack | None:
         return None
     below = _BELOW_WATERMARK.match(line.said)
     if below is not None:
-        return _went_back(line, below, below["high_watermark"], below["offset"])
+        return _went_back(line, partition_of(below), below["high_watermark"], below["offset"])
     if line.said.startswith(f"{TRUNCATING}partition "):
-        return _cut(line, _CUT_TO_WATERMARK.match(line.said) or match_start(_CUT, line.said))
-    return _cut_by_old_log(line)
+        match = _CUT_TO_WATERMARK.match(line.said) or match_start(_CUT, line.said)
+        return _cut(line, match, partition_of(match))
+    # A log says it itself; from Kafka 3.1 on the fetcher says it too, and why.
+    by_log = _CUT_AT.match(line.said)
+    name, speaker = log_before(line.head)
+    if by_log is None or name is None or speaker != _OLD_LOG:
+        return None
+    return _cut(line, by_log, name)
 
 
 def non_monotonic(line: Line) -> WatermarkWentBack | None:
@@ -201,8 +199,8 @@ def non_monotonic(line: Line) -> WatermarkWentBack | None:
     nothing of segments: that happens in every other clean failover. A log that is begun anew at
     another offset sets it from one empty beginning to another.
     """
-    speaker = log_before(line.head)
-    if speaker is None:
+    name, _ = log_before(line.head)
+    if name is None:
         return None  # the controllers' own log says the same of itself
     match = match_start(_NON_MONOTONIC, line.said)
     before, after = match["before"], match["after"]
@@ -210,22 +208,14 @@ def non_monotonic(line: Line) -> WatermarkWentBack | None:
     segments = (match["before_segment"], match["after_segment"])
     if segments[1] == _NOWHERE or segments == begins:
         return None
-    return WatermarkWentBack(
-        origin=line.origin,
-        topic=speaker[0].topic,
-        partition=speaker[0].partition,
-        offset_before=int64(before),
-        offset=int64(after),
-    )
+    return _went_back(line, name, before, after)
 
 
 def _build_update(
     line: Line, match: re.Match[str], name: TopicPartition, *, epoch: int | None
 ) -> IsrUpdated:
     return IsrUpdated(
-        origin=line.origin,
-        topic=name.topic,
-        partition=name.partition,
+        **place_of(line, name),
         isr=brokers(match["isr"]),
         leader_epoch=epoch,
     )
@@ -233,53 +223,30 @@ def _build_update(
 
 def _loaded_itself(line: Line) -> LogLoaded:
     match = match_start(_LOADED_ITSELF, line.said)
-    speaker = log_before(line.head)
-    if speaker is None:
+    name, _ = log_before(line.head)
+    if name is None:
         raise LineUnreadableError(line.head)
     return LogLoaded(
-        origin=line.origin,
-        topic=speaker[0].topic,
-        partition=speaker[0].partition,
+        **place_of(line, name),
         topic_id=None,
         high_watermark=None,
         log_end_offset=int64(match["end"]),
     )
 
 
-def _cut(line: Line, match: re.Match[str]) -> LogTruncated:
-    name, fields = partition_of(match), match.groupdict()
+def _cut(line: Line, match: re.Match[str], name: TopicPartition) -> LogTruncated:
+    fields = match.groupdict()
     return LogTruncated(
-        origin=line.origin,
-        topic=name.topic,
-        partition=name.partition,
+        **place_of(line, name),
         offset=int64(fields["offset"]),
         epoch=int32_if_any(fields.get("epoch")),
         epoch_end=int64_if_any(fields.get("end")),
     )
 
 
-def _cut_by_old_log(line: Line) -> LogTruncated | None:
-    """Read what a log says itself; from Kafka 3.1 on the fetcher says it too, and why."""
-    match = _CUT_AT.match(line.said)
-    speaker = log_before(line.head)
-    if match is None or speaker is None or speaker[1] != _OLD_LOG:
-        return None
-    return LogTruncated(
-        origin=line.origin,
-        topic=speaker[0].topic,
-        partition=speaker[0].partition,
-        offset=int64(match["offset"]),
-        epoch=None,
-        epoch_end=None,
-    )
-
-
-def _went_back(line: Line, match: re.Match[str], before: str, after: str) -> WatermarkWentBack:
-    name = partition_of(match)
+def _went_back(line: Line, name: TopicPartition, before: str, after: str) -> WatermarkWentBack:
     return WatermarkWentBack(
-        origin=line.origin,
-        topic=name.topic,
-        partition=name.partition,
+        **place_of(line, name),
         offset_before=int64(before),
         offset=int64(after),
     )

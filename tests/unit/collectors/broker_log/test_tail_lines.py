@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collectors.broker_log.lines import MAX_LINE, Cut, cut
+from collectors.broker_log.log_reading import MAX_LINE, Cut, cut
 
 
 @pytest.mark.parametrize(

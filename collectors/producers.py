@@ -294,10 +294,10 @@ def _outcomes(batch: _Batch, reply: Reply) -> dict[TopicPartition, DescribedPart
 
 def _states(described: DescribedPartition, ids: frozenset[int]) -> dict[int, ProducerState]:
     return {
-        producer.producer_id: ProducerState(
-            producer_epoch=producer.producer_epoch,
-            last_sequence=present(producer.last_sequence),
-            last_record_at=timestamp_of(producer.last_timestamp),
+        int(producer["producer_id"]): ProducerState(
+            producer_epoch=int(producer["producer_epoch"]),
+            last_sequence=present(int(producer["last_sequence"])),
+            last_record_at=timestamp_of(int(producer["last_timestamp"])),
         )
         for producer in described.producers_with(ids)
     }

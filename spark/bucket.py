@@ -20,7 +20,7 @@ from rules.baseline.baseline_run import BucketRun
 from rules.baseline.civil import CivilDay, civil_day
 from rules.baseline.daily_step import advance
 from rules.baseline.layout import bucket_file, day_folder, masks_folder, run_folder
-from rules.baseline.settings import BaselineSettings
+from rules.baseline.policy import BaselineSettings
 from spark.gridding import Masks, blocks
 from spark.inputs import RunInputs, is_as_it_was
 from spark.places import Place

@@ -13,7 +13,7 @@ from typing import Final
 from rules.baseline.baseline_run import DIGEST_BYTES, ID_BYTES, RUN_FORMAT, BaselineRun, digest_of
 from rules.baseline.layout import HISTORY_FILE, bucket_file, day_folder, masks_folder
 from rules.baseline.packed import FORMAT
-from rules.baseline.settings import BaselineSettings
+from rules.baseline.policy import BaselineSettings
 from rules.baseline.state import FORMAT as STATE_FORMAT
 from rules.version import VERSION
 from spark.places import Place

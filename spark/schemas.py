@@ -22,20 +22,7 @@ SAMPLES: Final = pa.schema(
         (SampleColumn.VALUES.value, pa.binary()),
     ]
 )
-MASKS: Final = pa.schema(
-    [
-        (MaskColumn.SERIES_ID.value, pa.int64()),
-        (MaskColumn.START_MS.value, pa.int64()),
-        (MaskColumn.END_MS.value, pa.int64()),
-    ]
-)
-STATES: Final = pa.schema(
-    [
-        (RunColumn.SERIES_ID.value, pa.int64()),
-        (RunColumn.METRIC.value, pa.string()),
-        (RunColumn.STATE.value, pa.binary()),
-    ]
-)
+MASKS: Final = pa.schema([(column.value, pa.int64()) for column in MaskColumn])
 RUN: Final = pa.schema(
     [
         (RunColumn.SERIES_ID.value, pa.int64()),
@@ -57,6 +44,9 @@ RUN: Final = pa.schema(
         (RunColumn.DAYS.value, pa.int32()),
         (RunColumn.STATE.value, pa.binary()),
     ]
+)
+STATES: Final = pa.schema(
+    [RUN.field(name.value) for name in (RunColumn.SERIES_ID, RunColumn.METRIC, RunColumn.STATE)]
 )
 PUBLISHED: Final = tuple(name for name in RUN.names if name != RunColumn.STATE)  # `digest`
 REMEMBERED: Final = (RunColumn.SERIES_ID.value, RunColumn.STATE.value)  # `state_digest`

@@ -58,11 +58,11 @@ class LineParser:
         self._broker_id = broker_id
         self._zone = zone
         self._before: FirstLine | None = None
-        self._lines = 0
-        self._unparsed = 0
-        self._joined = 0
+        self.lines = 0  # that were fed
+        self.unparsed = 0  # lines of our kinds that could not be read
+        self.joined = 0  # lines that held the beginning of a further record
+        self.last_line_at: datetime | None = None  # of the last line that has a time, in UTC
         self._unreadable: deque[str] = deque(maxlen=KEPT)
-        self._last_line_at: datetime | None = None
         self._controllers: dict[BrokerId, datetime] = {}
 
     @classmethod
@@ -82,29 +82,9 @@ class LineParser:
         return encode_state(self._before)
 
     @property
-    def lines(self) -> int:
-        """Return how many lines were fed."""
-        return self._lines
-
-    @property
-    def unparsed(self) -> int:
-        """Return how many lines of our kinds could not be read."""
-        return self._unparsed
-
-    @property
-    def joined(self) -> int:
-        """Return how many lines held the beginning of a further record."""
-        return self._joined
-
-    @property
     def unreadable(self) -> tuple[str, ...]:
         """Return the last of the lines that could not be read, cut to 300 characters."""
         return tuple(self._unreadable)
-
-    @property
-    def last_line_at(self) -> datetime | None:
-        """Return the time of the last line that has one, in UTC."""
-        return self._last_line_at
 
     @property
     def controllers(self) -> tuple[tuple[BrokerId, datetime], ...]:
@@ -119,11 +99,11 @@ class LineParser:
         """
         events: list[LogEvent] = []
         for batch in _batches(lines):
-            self._lines += len(batch)
+            self.lines += len(batch)
             text = b"\n".join(batch)
             events += self._read_all(text)
             self._note_controller(text)
-            self._last_line_at = self._latest(batch) or self._last_line_at
+            self.last_line_at = self._latest(batch) or self.last_line_at
         return events
 
     def _read_all(self, text: bytes) -> Iterator[LogEvent]:
@@ -133,7 +113,7 @@ class LineParser:
                 self._before = None
             event = self._read(text[max(start, place - READ_BEFORE) : min(end, place + READ_AFTER)])
             is_joined = end < len(text) and text[end] != NEWLINE
-            self._joined += is_joined
+            self.joined += is_joined
             next_line = end if is_joined else end + 1
             if event is not None:
                 yield event
@@ -148,7 +128,7 @@ class LineParser:
         try:
             result = self._parse(line, before)
         except LineUnreadableError:
-            self._unparsed += 1
+            self.unparsed += 1
             self._unreadable.append(line.strip()[:SHOWN])
             return None
         if isinstance(result, FirstLine):

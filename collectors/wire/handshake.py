@@ -49,6 +49,10 @@ class Established:
 Setup = Generator[SetupRequest, bytearray, Established]
 
 
+def _request(api: Api, version: int, **fields: Any) -> SetupRequest:
+    return SetupRequest(api, version, codec.encode_request(api, version, fields))
+
+
 def setup(security: Security) -> Setup:
     """Query the versions, and authenticate if the listener uses SASL."""
     versions = yield from _api_versions()
@@ -59,14 +63,11 @@ def setup(security: Security) -> Setup:
 
 
 def _api_versions() -> Generator[SetupRequest, bytearray, Versions]:
-    request = codec.message(API_VERSIONS, 3, "ApiVersionsRequest")(
-        client_software_name="tidemark", client_software_version=VERSION
-    )
-    body = yield SetupRequest(API_VERSIONS, 3, codec.encode(request))
+    client = {"client_software_name": "tidemark", "client_software_version": VERSION}
+    body = yield _request(API_VERSIONS, 3, **client)
     if int.from_bytes(body[:2], "big") == UNSUPPORTED_VERSION:
         # A broker that knows no v3 answers in v0's layout, whatever the request (KIP-511).
-        empty = codec.message(API_VERSIONS, 0, "ApiVersionsRequest")()
-        body = yield SetupRequest(API_VERSIONS, 0, codec.encode(empty))
+        body = yield _request(API_VERSIONS, 0)
         answer = codec.decode(API_VERSIONS, 0, body)
     else:
         answer = codec.decode(API_VERSIONS, 3, body)
@@ -84,8 +85,7 @@ def _authenticate(
 ) -> Generator[SetupRequest, bytearray, timedelta | None]:
     """Authenticate; return the session lifetime that the broker grants (KIP-368)."""
     mechanism = str(security.sasl_mechanism)
-    request = codec.message(SASL_HANDSHAKE, 1, "SaslHandshakeRequest")(mechanism=mechanism)
-    body = yield SetupRequest(SASL_HANDSHAKE, 1, codec.encode(request))
+    body = yield _request(SASL_HANDSHAKE, 1, mechanism=mechanism)
     answer = codec.decode(SASL_HANDSHAKE, 1, body)
     offered = ", ".join(answer.mechanisms) or "none: the listener does not use SASL"
     _raise_on_error(answer.error_code, mechanism, f"the listener offers: {offered}")
@@ -114,8 +114,7 @@ def _sasl_version(versions: Versions) -> int:
 
 
 def _sasl_step(version: int, token: bytes) -> Generator[SetupRequest, bytearray, Any]:
-    request = codec.message(SASL_AUTHENTICATE, version, "SaslAuthenticateRequest")(auth_bytes=token)
-    body = yield SetupRequest(SASL_AUTHENTICATE, version, codec.encode(request))
+    body = yield _request(SASL_AUTHENTICATE, version, auth_bytes=token)
     return codec.decode(SASL_AUTHENTICATE, version, body)
 
 

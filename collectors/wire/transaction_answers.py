@@ -60,16 +60,6 @@ class ActiveProducer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KnownProducer:
-    """One producer that a partition remembers, sentinels included."""
-
-    producer_id: int
-    producer_epoch: int
-    last_sequence: int  # -1: nothing of this epoch was appended
-    last_timestamp: int  # -1: unknown
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedPartition:
     """One partition of the answer; `open` is empty where `error` is not 0."""
 
@@ -84,18 +74,12 @@ class DescribedPartition:
         ids, epochs = self.producers["producer_id"], self.producers["producer_epoch"]
         return dict(zip(ids.tolist(), epochs.tolist(), strict=True))
 
-    def producers_with(self, ids: frozenset[int]) -> tuple[KnownProducer, ...]:
+    def producers_with(self, ids: frozenset[int]) -> NDArray[np.void]:
         """Return the producers with these ids that the partition remembers."""
-        is_requested = np.isin(self.producers["producer_id"], sorted(ids))
-        return tuple(
-            KnownProducer(
-                producer_id=int(record["producer_id"]),
-                producer_epoch=int(record["producer_epoch"]),
-                last_sequence=int(record["last_sequence"]),
-                last_timestamp=int(record["last_timestamp"]),
-            )
-            for record in self.producers[is_requested]
-        )
+        requested: NDArray[np.void] = self.producers[
+            np.isin(self.producers["producer_id"], sorted(ids))
+        ]
+        return requested
 
 
 def read_transactions(body: bytes | bytearray) -> tuple[DescribedTransaction, ...]:

@@ -21,12 +21,12 @@ from rules.baseline.clockface import INNER, draw_samples, gather_slots, hourly_m
 from rules.baseline.judging import novelty_from
 from rules.baseline.order import count_known, medians, medians_of_days
 from rules.baseline.outcomes import FIRST_SECONDS
+from rules.baseline.policy import BaselineSettings
 from rules.baseline.profiles import WEEKLY, Candidates
 from rules.baseline.publishing import build_baselines, expected_faces
 from rules.baseline.rings import Records, catch_up, same_weekdays
 from rules.baseline.scales import Policies
 from rules.baseline.scores import HOUR_MS, Expected, Faces, score_residuals
-from rules.baseline.settings import BaselineSettings
 from rules.baseline.state import STATE, StateBlock
 
 ROWS_AT_ONCE: Final = 128  # series

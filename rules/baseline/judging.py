@@ -22,9 +22,9 @@ from rules.baseline.blocks import (
     Reason,
 )
 from rules.baseline.civil import CivilDay
+from rules.baseline.policy import BaselineSettings
 from rules.baseline.scales import Policies
 from rules.baseline.scores import HOUR_MS, Expected, Faces, Scores, score_residuals
-from rules.baseline.settings import BaselineSettings
 
 CLOSE_SECONDS: Final = 600  # so long it must be calm
 CLOSE_SHARE: Final = 0.6  # of the threshold: below it is calm

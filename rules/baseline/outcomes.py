@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rules.baseline.blocks import OUTCOMES, REASONS, Outcome, Reason
+from rules.baseline.policy import BaselineSettings
 from rules.baseline.profiles import WEEKLY_FROM_DAYS
 from rules.baseline.rings import Records
 from rules.baseline.scales import Policies
-from rules.baseline.settings import BaselineSettings
 from rules.baseline.state import LEVEL_DAYS, WEEK_DAYS
 
 FIRST_SECONDS: Final = 2 * 3600  # less is nothing to learn from

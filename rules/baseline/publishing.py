@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rules.baseline.blocks import BaselineBlock, DayBlock, Float32s
+from rules.baseline.blocks import THRESHOLDS_BY, BaselineBlock, DayBlock, Float32s, ThresholdBy
 from rules.baseline.civil import SLOTS_PER_DAY, SLOTS_PER_WEEK, CivilDay
 from rules.baseline.clockface import INNER, wrap_day
+from rules.baseline.order import at_rank, count_known, medians
 from rules.baseline.outcomes import has_band, is_kept, outcomes
+from rules.baseline.policy import BaselineSettings
 from rules.baseline.profiles import WEEKLY, Candidates, slots_of
-from rules.baseline.rings import Records
+from rules.baseline.rings import Records, places
 from rules.baseline.scales import Policies, Scales, edges_of, scales
 from rules.baseline.scores import Faces
-from rules.baseline.settings import BaselineSettings
-from rules.baseline.thresholds import thresholds
-from rules.baseline.trends import slopes
+from rules.baseline.state import LEVEL_DAYS, MONTH_DAYS
+
+_HOURS: Final = 28 * 24
+_LEAST: Final = THRESHOLDS_BY.index(ThresholdBy.LEAST)
+_OWN: Final = THRESHOLDS_BY.index(ThresholdBy.OWN_HISTORY)
+_LIMIT: Final = THRESHOLDS_BY.index(ThresholdBy.LIMIT)
+
+LEAST_DAYS: Final = 7
+
+_EARLIER, _LATER = np.triu_indices(MONTH_DAYS, 1)
+_APART: Final = (_LATER - _EARLIER).astype(np.float32)
 
 
 def expected_faces(records: Records, candidates: Candidates, sides: Scales, weekday: int) -> Faces:
@@ -28,13 +38,6 @@ def expected_faces(records: Records, candidates: Candidates, sides: Scales, week
         mid + edges_of(mid, wrap_day(sides.above), sides.relative),
         mid - edges_of(mid, wrap_day(sides.below), sides.relative_below),
     )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Slots:
-    mid: Float32s  # (n, 336)
-    upper: Float32s
-    lower: Float32s
 
 
 def build_baselines(
@@ -49,7 +52,7 @@ def build_baselines(
     policies = Policies.of(day.metric, settings)
     outcome, reason = outcomes(records, policies, calendar.number, settings)
     profile = np.where(has_band(outcome, reason), records["profile"], 0).astype(np.uint8)
-    slots = _slots(records, candidates, scales(records, policies), profile)
+    mid, upper, lower = _slots(records, candidates, scales(records, policies), profile)
     threshold, threshold_by = thresholds(records, settings)
     return BaselineBlock(
         series_id=day.series_id,
@@ -58,9 +61,9 @@ def build_baselines(
         reason=reason,
         profile=profile,
         slots=slots_of(profile),
-        mid=slots.mid,
-        upper=slots.upper,
-        lower=slots.lower,
+        mid=mid,
+        upper=upper,
+        lower=lower,
         threshold=threshold,
         threshold_by=threshold_by,
         delta=records["delta"].copy(),
@@ -78,7 +81,8 @@ def _slots(
     candidates: Candidates,
     sides: Scales,
     profile: NDArray[np.uint8],
-) -> _Slots:
+) -> list[Float32s]:
+    """Return what is expected and the upper and lower edge: (n, 336) each."""
     bands = [np.full((len(records), SLOTS_PER_WEEK), np.nan, np.float32) for _ in range(3)]
     weekly, daily = profile == WEEKLY, (profile > 0) & (profile != WEEKLY)
     face = candidates.face(profile, 0)[daily, INNER]
@@ -92,4 +96,31 @@ def _slots(
         bands[0][rows, :width] = mid
         bands[1][rows, :width] = mid + edges_of(mid, above, sides.relative[rows])
         bands[2][rows, :width] = mid - edges_of(mid, below, sides.relative_below[rows])
-    return _Slots(*bands)
+    return bands
+
+
+def thresholds(records: Records, settings: BaselineSettings) -> tuple[Float32s, NDArray[np.uint8]]:
+    """Return the threshold of each series and which term made it.
+
+    max(k_min, 1.1 * cap), at most 4 k_min. The cap is the 33rd largest hourly maximum of the score in 28
+    days; of a series that is known for less time the rank is smaller in proportion.
+    """
+    ordered = np.sort(records["maxima"].reshape(len(records), _HOURS), axis=-1)
+    counts = count_known(ordered)
+    above = settings.hours_above * counts // _HOURS
+    cap = np.where(counts > above, at_rank(ordered, counts - 1 - above), np.float32(0))
+    own = np.fmax(cap, np.float32(0)) * np.float32(settings.cap_margin)
+    least = np.float32(settings.k_min)
+    limit = np.float32(settings.k_min * settings.cap_limit)
+    by = np.where(own > limit, _LIMIT, np.where(own > least, _OWN, _LEAST))
+    return np.clip(own, least, limit).astype(np.float32), by.astype(np.uint8)
+
+
+def slopes(records: Records, last_day: int) -> Float32s:
+    """Return the Theil-Sen slope per day: the median over all pairs of 28 days.
+
+    NaN with fewer than a week of daily medians. It bears 29 % of days that are wrong.
+    """
+    by_day = records["day_median"][:, places(last_day, MONTH_DAYS, LEVEL_DAYS)]
+    slope = medians((by_day[:, _LATER] - by_day[:, _EARLIER]) / _APART)
+    return np.where(count_known(by_day) >= LEAST_DAYS, slope, np.float32(np.nan))

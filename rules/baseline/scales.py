@@ -19,9 +19,8 @@ from rules.baseline.order import (
     quantiles,
     shares_of_days,
 )
-from rules.baseline.policy import Direction
+from rules.baseline.policy import BaselineSettings, Direction
 from rules.baseline.rings import Records
-from rules.baseline.settings import BaselineSettings
 
 LOW_SHARE: Final = 0.05
 HIGH_SHARE: Final = 0.95

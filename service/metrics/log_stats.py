@@ -1,4 +1,4 @@
-"""Stats of each source of log lines since the start of the process. Pure.
+"""Stats of log lines since the start of the process: of each source, and of rejected sequences. Pure.
 
 A source without any report for a day is forgotten: its name may be a pod's, and pods come and go as long as
 the process lives.
@@ -6,12 +6,15 @@ the process lives.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from rules.facts.broker_log import LogSource
+from rules.facts.broker_log import LogSource, SequenceRejected
+from rules.facts.sequence_verdicts import Phase, SequenceClass
+from rules.view import View
 
 UNREADABLE_KEPT: Final = 5  # lines of each source, to be shown
 KEPT: Final = timedelta(days=1)
@@ -63,3 +66,32 @@ def after_round(
         if source_stats.reported_at is None or now - source_stats.reported_at <= KEPT
     }
     return {**recent, **read}
+
+
+Kind = tuple[SequenceClass, Phase]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequenceStats:
+    """Stats of rejected sequences; empty where no log was ever read."""
+
+    rejections: int | None = None  # since the start of the process
+    episodes: Mapping[Kind, int] = field(default_factory=dict)  # none: the round did not see them
+
+    def after(self, view: View | None) -> SequenceStats:
+        """Return the stats one round later; None is a round without a snapshot."""
+        if view is None:
+            return SequenceStats(rejections=self.rejections)
+        log, episodes = view.snapshot.broker_log, view.memory.sequences.episodes
+        if not log.is_read and not episodes:
+            return SequenceStats(rejections=self.rejections)
+        lines = sum(isinstance(event, SequenceRejected) for event in log.events)
+        counts = Counter((episode.verdict.class_, episode.verdict.phase) for episode in episodes)
+        return SequenceStats(
+            rejections=(self.rejections or 0) + lines,
+            episodes={
+                (class_, phase): counts[class_, phase]
+                for class_ in SequenceClass
+                for phase in Phase
+            },
+        )

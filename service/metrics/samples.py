@@ -28,9 +28,9 @@ from service.metrics.lines import (
     samples_of_values,
     single,
 )
+from service.metrics.log_stats import SequenceStats
 from service.metrics.open_transactions import OpenTransactions
 from service.metrics.own_samples import own_samples
-from service.metrics.sequence_stats import SequenceStats
 from service.metrics.table import SeriesTable
 from service.metrics.totals import SelfMetrics
 

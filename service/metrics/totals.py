@@ -16,8 +16,7 @@ from rules.verdict import Severity, Verdict
 from service.history.stats import HistoryStats
 from service.metrics.alerting import AlertStats, DeliveryStats
 from service.metrics.ended_transactions import EndedTransactions
-from service.metrics.log_stats import LogStats
-from service.metrics.sequence_stats import SequenceStats
+from service.metrics.log_stats import LogStats, SequenceStats
 from service.scheduling.job import JobStats
 
 VerdictCounts = Mapping[tuple[str, Verdict], int]  # (rule id, verdict) -> subjects

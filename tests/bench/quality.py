@@ -15,8 +15,8 @@ from rules.baseline.blocks import BaselineBlock, DayBlock
 from rules.baseline.civil import civil_day
 from rules.baseline.daily_step import advance
 from rules.baseline.judging import Judge, Memory
+from rules.baseline.policy import BaselineSettings
 from rules.baseline.series import Metric, Series
-from rules.baseline.settings import BaselineSettings
 from rules.baseline.state import StateBlock
 from service.sandbox.simulator.fleet import Pipeline
 from service.sandbox.simulator.grid import DAY_MS, HOUR_MS

@@ -17,7 +17,7 @@ import pytest
 from rules.baseline import changes, daily_step, masking, profiles, publishing, scales, scores
 from rules.baseline.blocks import METRICS, DayBlock, Profile
 from rules.baseline.civil import CivilDay, civil_day
-from rules.baseline.settings import BaselineSettings
+from rules.baseline.policy import BaselineSettings
 from rules.baseline.state import STATE_BYTES, StateBlock
 
 SERIES: Final = 512

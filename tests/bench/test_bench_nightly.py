@@ -27,8 +27,8 @@ from rules.baseline.blocks import METRICS, BaselineBlock, DayBlock
 from rules.baseline.civil import civil_day
 from rules.baseline.daily_step import advance
 from rules.baseline.layout import RUN_FILE, bucket_file, day_folder, run_folder
+from rules.baseline.policy import BaselineSettings
 from rules.baseline.series import Series
-from rules.baseline.settings import BaselineSettings
 from rules.baseline.state import StateBlock
 from service.history.blocks import Block
 from service.history.days import write_bucket

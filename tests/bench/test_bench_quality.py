@@ -13,7 +13,7 @@ from collections import Counter
 from datetime import date, timedelta
 
 from rules.baseline.civil import civil_day
-from rules.baseline.settings import BaselineSettings
+from rules.baseline.policy import BaselineSettings
 from service.sandbox.simulator.occasions import INCIDENTS, Kind
 from service.sandbox.simulator.simulation import Simulation, SimulationRequest
 from tests.bench.quality import CLOCKS, Verdicts, replayed, shown

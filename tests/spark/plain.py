@@ -13,8 +13,8 @@ from rules.baseline.civil import CivilDay, civil_day
 from rules.baseline.daily_step import advance
 from rules.baseline.layout import day_folder, masks_folder
 from rules.baseline.packed import unpack
+from rules.baseline.policy import BaselineSettings
 from rules.baseline.series import Metric
-from rules.baseline.settings import BaselineSettings
 from rules.baseline.state import StateBlock
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from rules.baseline.blocks import METRIC_CODES, BaselineBlock, DayBlock, Float32s
 from rules.baseline.civil import CivilDay, civil_day
 from rules.baseline.daily_step import advance
+from rules.baseline.policy import BaselineSettings
 from rules.baseline.series import Metric
-from rules.baseline.settings import BaselineSettings
 from rules.baseline.state import StateBlock
 
 FIRST: Final = date(2026, 1, 5)  # a Monday

@@ -12,8 +12,7 @@ from rules.baseline.blocks import BaselineBlock, DayBlock, Float32s
 from rules.baseline.civil import CivilDay
 from rules.baseline.daily_step import advance
 from rules.baseline.judging import Judge, Memory
-from rules.baseline.policy import POLICIES
-from rules.baseline.settings import BaselineSettings
+from rules.baseline.policy import POLICIES, BaselineSettings
 from rules.baseline.state import StateBlock
 from tests.unit.rules.baseline.days import SETTINGS, after, block, daily, day_of, hours, with_level
 

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from rules.baseline.blocks import METRIC_CODES, THRESHOLDS_BY, ThresholdBy
+from rules.baseline.policy import BaselineSettings
+from rules.baseline.publishing import slopes, thresholds
 from rules.baseline.scales import Policies, Residuals, edges_of, keep_residuals, scales
 from rules.baseline.series import Metric
-from rules.baseline.settings import BaselineSettings
 from rules.baseline.state import LEVEL_DAYS, MONTH_DAYS, SCALE_DAYS
-from rules.baseline.thresholds import thresholds
-from rules.baseline.trends import slopes
 from tests.unit.rules.baseline.days import day_of
 from tests.unit.rules.baseline.records import TODAY, empty, place, random
 

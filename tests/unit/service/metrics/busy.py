@@ -14,9 +14,8 @@ from rules.time_lag import TimeLag, TimeLags
 from rules.transactions.classes import TransactionClass
 from rules.verdict import Severity, Verdict
 from service.metrics.ended_transactions import EndedTransactions
-from service.metrics.log_stats import LogStats
+from service.metrics.log_stats import LogStats, SequenceStats
 from service.metrics.open_transactions import OpenTransactions
-from service.metrics.sequence_stats import SequenceStats
 from service.metrics.totals import ProcessStats, RiskStats, SelfMetrics, StoreStats
 from service.scheduling.job import JobStats
 from tests.factories import (

@@ -21,8 +21,8 @@ from rules.names import METRICS
 from rules.time_lag import TimeLags
 from service.history.stats import HistoryStats
 from service.metrics.ended_transactions import EndedTransactions
+from service.metrics.log_stats import SequenceStats
 from service.metrics.open_transactions import OpenTransactions
-from service.metrics.sequence_stats import SequenceStats
 from service.metrics.totals import ProcessStats, SelfMetrics
 from service.scheduling.job import JobStats
 from service.views.snapshot_rows import commit_rows, partition_rows, time_lag_rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rules.facts.broker_log import BrokerLog
 from rules.facts.sequence_verdicts import Phase, SequenceClass
-from service.metrics.sequence_stats import SequenceStats
+from service.metrics.log_stats import SequenceStats
 from tests.unit.rules.sequence.cases import CASES
 from tests.unit.rules.sequence.stage import Observation, play
 

@@ -11,16 +11,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from collectors.commit_rows import CommitRows
+import numpy as np
+
 from collectors.groups import by_coordinator
-from collectors.naming import chunks, summarize
+from collectors.naming import chunks, counted, listed, summarize
 from collectors.session import Ask, Build, Reply, Session, body_of
 from collectors.translate import failure_of
 from collectors.wire import blocks, codec
 from collectors.wire.api import DESCRIBE_SHARE_GROUP_OFFSETS, OFFSET_FETCH, Api
 from collectors.wire.blocks import GroupBlock, TopicBlock
 from collectors.wire.failure import Failure
-from rules.facts.gap import GapScope
+from rules.facts.column import Column, Int64s
+from rules.facts.gap import GapCause, GapScope
 from rules.facts.groups import Commits, Group, GroupType
 from rules.facts.identity import Broker
 from rules.facts.partitions import Partitions
@@ -124,3 +126,98 @@ def _topic_block(topic: Any, api: Api) -> TopicBlock:
         offset="committed_offset",
         leader_epoch="committed_leader_epoch",
     )
+
+
+# ------------------------------------------------------------------ from answers to columns
+class CommitRows:
+    """Commits under construction: blocks in, columns without duplicates out."""
+
+    def __init__(self, groups: Sequence[Group], partitions: Partitions) -> None:
+        self._partitions = partitions
+        self._position = {group.group_id: place for place, group in enumerate(groups)}
+        self._group: list[int] = []  # one entry per block, as are the next three
+        self._first_row: list[int] = []
+        self._end_row: list[int] = []  # exclusive: a partition behind it is not in the index
+        self._blocks: list[TopicBlock] = []
+        self._elsewhere: dict[str, list[str]] = {}
+        self._behind: dict[str, list[str]] = {}  # topics with commits behind their last partition
+        self._rejected: dict[tuple[str, str, int], int] = {}
+
+    def put(self, block: GroupBlock) -> None:
+        """Add the commits of one group."""
+        index = self._partitions.index
+        place = self._position.get(block.group_id)
+        if place is None:
+            return  # the request did not name this group
+        for topic in block.topics:
+            position = index.position_of_topic.get(topic.topic)
+            if position is None:
+                self._elsewhere.setdefault(topic.topic, []).append(block.group_id)
+                continue
+            if topic.error.any():
+                self._note_errors(block.group_id, topic)
+            first, end = int(index.starts[position]), int(index.starts[position + 1])
+            if len(topic.partition) and int(topic.partition.max()) >= end - first:
+                self._behind.setdefault(topic.topic, []).append(block.group_id)
+            self._group.append(place)
+            self._first_row.append(first)
+            self._end_row.append(end)
+            self._blocks.append(topic)
+
+    def _note_errors(self, group_id: str, topic: TopicBlock) -> None:
+        codes, counts = np.unique(topic.error[topic.error != 0], return_counts=True)
+        for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
+            self._rejected[group_id, topic.topic, code] = count
+
+    def report(self, session: Session, *, all_topics: bool) -> None:
+        """Add the gaps: partitions with an error, and commits for topics that are not visible."""
+        for (group, topic, code), count in self._rejected.items():
+            what = f"commits of group {group} for {counted(count, 'partition')} of {topic}"
+            failure = failure_of(code, "OffsetFetch")
+            session.add_gap(GapScope.COMMITS, what, failure, group=group, topic=topic)
+        for topic, groups in self._behind.items():
+            what = f"commits of {listed(groups)} for new partitions of {topic}"
+            why = "the topic has grown since placement was read"
+            session.add_gap(GapScope.COMMITS, what, Failure(GapCause.GONE, why), topic=topic)
+        if not all_topics:
+            return
+        for topic, groups in self._elsewhere.items():
+            what = f"offsets of topic {topic}, for which {listed(groups)} committed"
+            why = "the topic is not in the cluster's list: deleted, or no DESCRIBE on it"
+            session.add_gap(GapScope.OFFSETS, what, Failure(GapCause.GONE, why), topic=topic)
+
+    def done(self) -> tuple[Commits, int]:
+        """Return the commits, ordered by group and row, and the number of dropped duplicates."""
+        if not self._blocks:
+            return Commits.none(), 0
+        lengths = [len(block.partition) for block in self._blocks]
+        group = np.repeat(np.array(self._group, np.int64), lengths)
+        first_row = np.repeat(np.array(self._first_row, np.int64), lengths)
+        end_row = np.repeat(np.array(self._end_row, np.int64), lengths)
+        row = first_row + np.concatenate([block.partition for block in self._blocks])
+        offset = np.concatenate([block.offset for block in self._blocks])
+        epoch = np.concatenate([block.leader_epoch for block in self._blocks])
+        error = np.concatenate([block.error for block in self._blocks])
+        is_usable = (error == 0) & (offset >= 0) & (row >= first_row) & (row < end_row)
+        group, row, offset, epoch = (
+            group[is_usable],
+            row[is_usable],
+            offset[is_usable],
+            epoch[is_usable],
+        )
+        first = _first_of_each(group * max(len(self._partitions), 1) + row)
+        commits = Commits(
+            group=group[first],
+            row=row[first],
+            committed_offset=offset[first],
+            committed_leader_epoch=Column(np.maximum(epoch[first], 0), epoch[first] >= 0),
+            nothing_to_read=Column.absent(len(first)),
+            scan_failed=np.zeros(len(first), np.bool_),
+        )
+        return commits, len(row) - len(first)
+
+
+def _first_of_each(key: Int64s) -> Int64s:
+    """Return the positions of the first occurrence of each key, in ascending order of the key."""
+    _, first = np.unique(key, return_index=True)
+    return first.astype(np.int64)

@@ -21,6 +21,7 @@ from typing import Any, Final
 from collectors.naming import chunks, grouped, listed
 from collectors.session import Ask, Reply, Session, body_of
 from collectors.state_topic import STATE_TOPIC, SeenTopic, StateTopic, StateTopicAnswer
+from collectors.state_topic import collect as collect_state_topic
 from collectors.translate import failure_of, left_out, timestamp_of
 from collectors.visibility import VisibilityReader, ask_to_describe
 from collectors.wire import codec
@@ -318,3 +319,38 @@ def _is_relevant(described: Transaction, as_listed: Transaction, resolved: froze
 def _report_not_described(session: Session, failed: Iterable[tuple[Failure, str]]) -> None:
     """Add gaps of details: they name no broker and no topic, as a gap of listings would."""
     session.add_gaps(GapScope.TRANSACTIONS, "details of", failed, noun="transactional id")
+
+
+# ------------------------------------------------------------------ one id, whatever its state
+def look_up(session: Session, transactional_id: str) -> Transaction | Failure | None:
+    """Return the transaction as its coordinator answers it, None if no such id exists, or a failure.
+
+    Every broker is queried, because only its coordinator knows an id, and any other answers so.
+    FindCoordinator would name it in one request, but creates `__transaction_state` where transactions
+    were never used: Tidemark changes nothing in a cluster.
+    """
+    asks = [ask_to_describe(broker, [transactional_id]) for broker in session.brokers]
+    answers = [_answer(reply, transactional_id) for reply in session.exchange(asks)]
+    for answer in answers:
+        if isinstance(answer, Transaction):
+            return answer
+    if None in answers:
+        return None
+    failures = [answer for answer in answers if isinstance(answer, Failure)]
+    informative = [
+        failure for failure in failures if failure.cause is not GapCause.COORDINATOR_MOVING
+    ]
+    if not informative and collect_state_topic(session) is None:
+        return None  # transactions were never used
+    nobody = Failure(GapCause.COORDINATOR_MOVING, "no broker coordinates it now")
+    return next(iter(informative), nobody)
+
+
+def _answer(reply: Reply, transactional_id: str) -> Transaction | Failure | None:
+    broker, described = reply.ask.broker, reply.read_by(read_transactions)
+    if isinstance(described, Failure):
+        return described
+    entry = next((entry for entry in described if entry.transactional_id == transactional_id), None)
+    if entry is None:
+        return Failure(GapCause.UNREADABLE, f"{broker} left it out of its answer")
+    return outcome_of(entry, broker)

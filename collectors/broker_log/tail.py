@@ -14,11 +14,10 @@ from datetime import tzinfo
 from functools import partial
 from typing import Final
 
-from collectors.broker_log.budget import Budget, PassLimits
 from collectors.broker_log.files import FileId, Files, FileStat, ReadFailure
 from collectors.broker_log.handles import Handles
 from collectors.broker_log.log_finding import LogFinder
-from collectors.broker_log.log_reading import LogReading, Parser
+from collectors.broker_log.log_reading import Budget, LogReading, Parser, PassLimits
 from collectors.broker_log.parser import LineParser
 from collectors.broker_log.positions import LogMark, Position, SourceMark, decode, encode
 from collectors.broker_log.rotated_names import logs_of

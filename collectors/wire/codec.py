@@ -9,18 +9,33 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import is_dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any, Final, get_args, get_type_hints
 
 from collectors.wire.api import API_VERSIONS, Api
-from collectors.wire.without import without
+
+
+@contextmanager
+def _without(name: str) -> Iterator[None]:
+    """Import as if the package `name` were not installed, unless it is imported already."""
+    if name in sys.modules:
+        yield
+        return
+    sys.modules[name] = None  # type: ignore[assignment] # how Python itself marks an absent module
+    try:
+        yield
+    finally:
+        del sys.modules[name]
+
 
 # kio registers strategies with Hypothesis wherever that is installed, which takes time at every
 # start and leaves a `.hypothesis` folder behind.
-with without("hypothesis"):
+with _without("hypothesis"):
     from kio.schema.errors import ErrorCode
     from kio.serial import entity_reader, entity_writer
     from kio.serial.errors import SerialError

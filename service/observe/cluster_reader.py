@@ -17,7 +17,6 @@ from datetime import datetime, timedelta
 from collectors import cluster as cluster_collector
 from collectors import commits as commit_collector
 from collectors import groups as group_collector
-from collectors import transaction_lookup
 from collectors.batches import BatchReader
 from collectors.commit_deletions import CommitDeletionReader
 from collectors.epoch_ends import EpochEndReader
@@ -30,7 +29,7 @@ from collectors.session import Limits, Session, address_of
 from collectors.state_topic import OFFSETS_TOPIC, STATE_TOPIC, PlacementOf, StateTopic
 from collectors.topic_configs import TopicConfigReader
 from collectors.transaction_log import TransactionLogReader
-from collectors.transactions import TransactionReader
+from collectors.transactions import TransactionReader, look_up
 from collectors.visibility import VisibilityReader
 from collectors.wire.connection import Address
 from collectors.wire.failure import Failure
@@ -184,7 +183,7 @@ class ClusterReader:
         """
         session = self._begin()
         cluster_collector.collect(session, self._addresses())
-        return transaction_lookup.collect(session, transactional_id)
+        return look_up(session, transactional_id)
 
     def _transactions(
         self,

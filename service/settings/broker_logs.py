@@ -9,7 +9,7 @@ from typing import Annotated, Self
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from collectors.broker_log.zones import zone_of
+from collectors.broker_log.wording.times import zone_of
 from service.settings.group import Group
 from service.settings.values import FilePattern, ZoneName, tables
 

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 from pydantic_core import PydanticCustomError
 
-from collectors.broker_log.zones import zone_of
+from collectors.broker_log.wording.times import zone_of
 
 LEAST_TOKEN: Final = 16  # characters; 16 random ones of base 64 hold 96 bits
 URL_BEGINNINGS: Final = ("postgresql://", "postgres://", "postgresql+psycopg://")

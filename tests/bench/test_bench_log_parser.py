@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from collectors.broker_log.wording.kinds import KINDS
+from collectors.broker_log.parser import KINDS
 from service.runtime.clock import monotonic
 from tests.bench.memory import weighed
 from tests.log_lines import append_failed, parser, stamped, thrown

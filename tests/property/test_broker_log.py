@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.broker_log.parser import LineParser
-from collectors.broker_log.wording.kinds import KINDS
+from collectors.broker_log.parser import KINDS, LineParser
 from rules.facts.broker_log import LogEvent
 from tests.log_lines import SOURCE, parser, stamped
 from tests.property.log_forms import ANY_FORM, FORMS, Written

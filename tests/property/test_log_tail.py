@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.broker_log.budget import PassLimits
+from collectors.broker_log.log_reading import PassLimits
 from tests.unit.collectors.broker_log.fake_disk import LOG, FakeDisk
 from tests.unit.collectors.broker_log.tailing import Tailing, lines_of
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from collectors.broker_log.wording.fields import compile_pattern
 
@@ -49,3 +50,21 @@ def _zone(offset: str | None, declared: tzinfo) -> tzinfo:
         return UTC
     sign = -1 if offset[0] == "-" else 1
     return timezone(sign * timedelta(hours=int(offset[1:3]), minutes=int(offset[-2:])))
+
+
+def zone_of(text: str) -> tzinfo:
+    """Return a zone by its name (Europe/Berlin), or a fixed offset (+02:00); UTC needs no data.
+
+    Raises:
+        ValueError: this machine knows no such zone.
+    """
+    try:
+        return _offset(text) or (UTC if text == "UTC" else ZoneInfo(text))
+    except (ValueError, OSError, KeyError) as exc:  # also a folder of zones, or a path out of it
+        raise ValueError("no time zone like Europe/Berlin or +02:00") from exc
+
+
+def _offset(text: str) -> tzinfo | None:
+    """Return a fixed offset, None if the text does not begin like one."""
+    is_offset = text[:1] in ("+", "-")
+    return datetime.fromisoformat(f"2000-01-01T00:00{text}").tzinfo if is_offset else None

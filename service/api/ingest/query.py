@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from collectors.broker_log.zones import zone_of
+from collectors.broker_log.wording.times import zone_of
 from service.api.core.queries import NoQuery
 
 MAX_NAME: Final = 200  # characters of a source

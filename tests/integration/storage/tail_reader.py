@@ -14,8 +14,8 @@ from threading import Event
 from typing import Final
 from uuid import uuid4
 
-from collectors.broker_log.budget import PassLimits
 from collectors.broker_log.disk import Disk
+from collectors.broker_log.log_reading import PassLimits
 from collectors.broker_log.tail import LogTail, TailSource
 from rules.completeness import Completeness
 from rules.facts.broker_log import LogEvent, SequenceRejected

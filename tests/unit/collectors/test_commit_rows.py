@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collectors.commit_rows import CommitRows
+from collectors.commits import CommitRows
 from collectors.session import Session
 from collectors.wire.blocks import GroupBlock, TopicBlock
 from rules.facts.gap import GapCause, GapScope

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from kio.schema.errors import ErrorCode
 
-from collectors.transaction_lookup import collect
+from collectors.transactions import look_up
 from collectors.wire.api import DESCRIBE_TRANSACTIONS, METADATA, Api
 from collectors.wire.failure import Failure
 from rules.facts.gap import GapCause
@@ -62,7 +62,7 @@ def observe(
         return described(("payments", 7, "CompleteCommit"), errors={"payments": said}, began=None)
 
     session, _ = scripted([broker(number) for number in says], respond)
-    return collect(session, "payments")
+    return look_up(session, "payments")
 
 
 def test_its_coordinator_is_believed_whoever_else_is_silent() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from collectors.broker_log.budget import PassLimits
+from collectors.broker_log.log_reading import PassLimits
 from collectors.broker_log.tail import LogTail, TailRead, TailSource
 from rules.facts.broker_log import LogEvent, LogTruncated, Origin
 from rules.facts.identity import BrokerId

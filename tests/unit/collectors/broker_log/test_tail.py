@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from collectors.broker_log.budget import PassLimits
 from collectors.broker_log.files import ReadFailure
 from collectors.broker_log.handles import HELD
-from collectors.broker_log.log_reading import MAX_LINE
+from collectors.broker_log.log_reading import MAX_LINE, PassLimits
 from tests.unit.collectors.broker_log.fake_disk import LOG, FakeDisk
 from tests.unit.collectors.broker_log.tailing import (
     SOURCE,

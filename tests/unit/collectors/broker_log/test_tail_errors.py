@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from collectors.broker_log.budget import PassLimits
 from collectors.broker_log.files import OpenFile, ReadFailure
+from collectors.broker_log.log_reading import PassLimits
 from collectors.broker_log.tail import ABSENT_LOGS, MAX_LOGS
 from rules.facts.gap import GapCause, GapScope
 from tests.unit.collectors.broker_log.fake_disk import LOG, FakeDisk

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from collectors.broker_log.budget import PassLimits
+from collectors.broker_log.log_reading import PassLimits
 from collectors.broker_log.positions import FILES_KEPT
 from tests.unit.collectors.broker_log.fake_disk import LOG, FakeDisk
 from tests.unit.collectors.broker_log.tailing import (

@@ -42,18 +42,14 @@ class Kind:
     is_second: bool = False  # it belongs to the line before, which has its time
 
 
-def _of_exception(mark: str, read: Callable[[Line], LogEvent | None]) -> Kind:
-    return Kind(mark, read, is_second=True)
-
-
 # In the order in which they are tried on one line: an exception's name only where no message that
 # is known follows it.
 KINDS: Final = (
     Kind(rejections.FIRST, rejections.first_line),
-    _of_exception(rejections.OUT_OF_ORDER, rejections.out_of_order),
-    _of_exception(rejections.INVALID, rejections.invalid),
-    _of_exception(rejections.EPOCH, rejections.epoch),
-    _of_exception(rejections.FENCED, rejections.epoch),
+    Kind(rejections.OUT_OF_ORDER, rejections.out_of_order, is_second=True),
+    Kind(rejections.INVALID, rejections.invalid, is_second=True),
+    Kind(rejections.EPOCH, rejections.epoch, is_second=True),
+    Kind(rejections.FENCED, rejections.epoch, is_second=True),
     Kind(replicas.SHRINKING, replicas.shrinking),
     Kind(replicas.UPDATED, replicas.updated),
     Kind(replicas.STILL_LEADER, replicas.still_leader),
@@ -64,8 +60,8 @@ KINDS: Final = (
     Kind(replicas.NON_MONOTONIC, replicas.non_monotonic),
     Kind(elections.SETTING, elections.setting),
     Kind(elections.UNCLEAN, elections.change),
-    _of_exception("OutOfOrderSequenceException:", rejections.cut),
-    _of_exception("InvalidProducerEpochException:", rejections.cut),
+    Kind("OutOfOrderSequenceException:", rejections.cut, is_second=True),
+    Kind("InvalidProducerEpochException:", rejections.cut, is_second=True),
 )
 
 MARKS: Final = tuple(kind.mark.encode() for kind in KINDS)

@@ -228,14 +228,15 @@ def decide(  # noqa: PLR0913 - the verdicts, with their evidence and the questio
     details: Callable[[int], Evidence] | None = None,
     questions: tuple[Question, ...] = (),
     events: Sequence[Event] | None = None,
+    reasons: Sequence[Reason] | None = None,
 ) -> Judgement:
     """Judge every subject by the first case that holds for it, read from the top.
 
-    Before all cases, subjects with `events` are breaches for the reason of the first of them.
+    `reasons` is the closed set, by default all of the kind of the last one. Before all cases, subjects with `events` are breaches for the reason of the first of them.
     """
     cases = [*_cases_of(events or (), len(subjects)), *cases]
     verdict, last = otherwise
-    reasons = tuple(type(last))
+    reasons = tuple(type(last)) if reasons is None else reasons
     place = {reason: number for number, reason in enumerate(reasons)}
     masks = [case.mask for case in cases]
     verdicts = np.full(len(subjects), int(verdict), np.int8)

@@ -58,8 +58,8 @@ class RuleMeta:
     subject: SubjectKind
     kind: Kind
     severity: Severity
-    for_: timedelta  # how long a breach has to last before its alert fires
     summary: str  # one sentence for a list of rules
+    for_: timedelta = timedelta(0)  # how long a breach has to last before its alert fires
     is_critical: bool = False  # whether observation_stale fires while the rule stays UNKNOWN
     milder: tuple[tuple[str, Severity], ...] = ()  # (reason, severity): less bad than `severity`
     # Reasons of events that add to an earlier one: its evidence is kept beside theirs.

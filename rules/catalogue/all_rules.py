@@ -1,6 +1,7 @@
 """The catalogue: every rule, the most severe first, and how a round is judged.
 
-A module of this folder is a rule if it has `RULE`; it also has its reasons, `Why`, and `judge`.
+A module of this folder is a rule if it has `RULE`; it also has its reasons, `Why`, and `judge`. Rules about
+episodes have `EPISODES` too, with the reasons that they share.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from rules import catalogue
 from rules.catalogue import observation_stale
 from rules.judgement import Judgement, NamedSubjects, Reason, decide
 from rules.question import Question
+from rules.sequence.reporting import EpisodeRule
 from rules.verdict import SEVERITIES, RuleMeta, SubjectKind, Verdict
 from rules.view import View
 
@@ -28,7 +30,7 @@ class Declared:
     """What a rule declares about itself."""
 
     meta: RuleMeta
-    reasons: type[Reason]
+    reasons: tuple[Reason, ...]  # the closed set
     text: str | None  # its docstring, which `rules.pages` reads; None under `python -OO`
 
 
@@ -44,14 +46,16 @@ def _find_rules() -> Iterator[Rule]:
     for name in sorted(module.name for module in iter_modules(catalogue.__path__)):
         module = import_module(f"{catalogue.__name__}.{name}")
         if hasattr(module, "RULE") and module is not observation_stale:
-            yield Rule(module.RULE, module.Why, module.__doc__, module.judge)
+            episodes: EpisodeRule | None = getattr(module, "EPISODES", None)
+            reasons = tuple(module.Why) if episodes is None else episodes.reasons
+            yield Rule(module.RULE, reasons, module.__doc__, module.judge)
 
 
 RULES: Final = tuple(sorted(_find_rules(), key=lambda rule: SEVERITIES.index(rule.meta.severity)))
 SELF_MONITORING: Final = observation_stale.RULE
 EVERY: Final[tuple[Declared, ...]] = (
     *RULES,
-    Declared(SELF_MONITORING, observation_stale.Why, observation_stale.__doc__),
+    Declared(SELF_MONITORING, tuple(observation_stale.Why), observation_stale.__doc__),
 )
 
 

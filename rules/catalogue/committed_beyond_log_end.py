@@ -32,7 +32,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
 from typing import Final
 
 import numpy as np
@@ -51,7 +50,6 @@ RULE: Final = RuleMeta(
     subject=SubjectKind.COMMIT,
     kind=Kind.EVENT,
     severity=Severity.CRITICAL,
-    for_=timedelta(0),
     summary="A group has committed an offset beyond the end of the partition.",
     outlives_subject=True,
 )

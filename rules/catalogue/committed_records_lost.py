@@ -58,7 +58,6 @@ Runbook:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Final
 
 import numpy as np
@@ -86,7 +85,6 @@ RULE: Final = RuleMeta(
     subject=SubjectKind.PARTITION,
     kind=Kind.EVENT,
     severity=Severity.CRITICAL,
-    for_=timedelta(0),
     summary="Committed records are gone after a leader change.",
     is_critical=True,
     milder=(("restored", Severity.INFO),),

@@ -39,7 +39,6 @@ Runbook:
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Final
 
 from rules.by_group import Shown, by_group
@@ -70,7 +69,6 @@ RULE: Final = RuleMeta(
     kind=Kind.EVENT,
     severity=Severity.CRITICAL,
     milder=((Why.NO_MEMBERS, Severity.WARNING), (Why.ABANDONED, Severity.INFO)),
-    for_=timedelta(0),
     summary="Records were deleted before a group had read them.",
 )
 SHOWN: Final = Shown(

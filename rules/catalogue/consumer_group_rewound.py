@@ -35,7 +35,6 @@ Runbook:
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Final
 
 import numpy as np
@@ -53,7 +52,6 @@ RULE: Final = RuleMeta(
     subject=SubjectKind.GROUP,
     kind=Kind.EVENT,
     severity=Severity.WARNING,
-    for_=timedelta(0),
     summary="A group's committed offset went back.",
 )
 

@@ -44,7 +44,6 @@ RULE: Final = RuleMeta(
     subject=SubjectKind.PARTITION,
     kind=Kind.STATE,
     severity=Severity.CRITICAL,
-    for_=timedelta(0),
     summary="The log end offset is ahead of a high watermark that does not advance.",
     is_critical=True,
 )

@@ -43,7 +43,6 @@ RULE: Final = RuleMeta(
     subject=SubjectKind.PARTITION,
     kind=Kind.STATE,
     severity=Severity.WARNING,
-    for_=timedelta(0),
     summary="An open transaction holds the last stable offset back.",
     is_critical=True,
 )

@@ -47,7 +47,6 @@ RULE: Final = RuleMeta(
     subject=SubjectKind.RULE,
     kind=Kind.STATE,
     severity=Severity.CRITICAL,
-    for_=timedelta(0),
     summary="A critical rule has not been able to judge for five minutes.",
 )
 

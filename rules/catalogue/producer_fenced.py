@@ -52,7 +52,6 @@ RULE: Final = RuleMeta(
     subject=SubjectKind.TRANSACTION,
     kind=Kind.EVENT,
     severity=Severity.WARNING,
-    for_=timedelta(0),
     summary="An open transaction was aborted by somebody other than its producer.",
 )
 

@@ -60,7 +60,6 @@ RULE: Final = RuleMeta(
     subject=SubjectKind.COMMIT,
     kind=Kind.STATE,
     severity=Severity.WARNING,
-    for_=timedelta(0),
     summary="A read_committed group waits for a transaction to end.",
 )
 

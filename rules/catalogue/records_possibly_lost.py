@@ -61,7 +61,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 from typing import Final
 
@@ -90,7 +89,6 @@ RULE: Final = RuleMeta(
     subject=SubjectKind.PARTITION,
     kind=Kind.EVENT,
     severity=Severity.CRITICAL,
-    for_=timedelta(0),
     summary="Records may be gone after a leader change.",
     milder=(
         ("unseen", Severity.WARNING),

@@ -51,49 +51,36 @@ Runbook:
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Final
 
 from rules.facts.episodes import Episode
 from rules.facts.sequence_verdicts import SequenceClass
 from rules.judgement import Judgement, Reason
-from rules.sequence.reporting import Reasons, judge_episodes
+from rules.sequence.reporting import EpisodeRule, judge_episodes, sequence_rule
 from rules.sequence.requests import questions_of
-from rules.verdict import Kind, RuleMeta, Severity, SubjectKind
+from rules.verdict import Severity
 from rules.view import View
 
-RULE: Final = RuleMeta(
-    rule_id="sequence_gap_loss",
-    subject=SubjectKind.PARTITION,
-    kind=Kind.EVENT,
-    severity=Severity.CRITICAL,
-    for_=timedelta(0),
-    summary="A gap in a producer's sequence: records that it had written are lost, or may be.",
+RULE: Final = sequence_rule(
+    "sequence_gap_loss",
+    Severity.CRITICAL,
+    "A gap in a producer's sequence: records that it had written are lost, or may be.",
     milder=(("possibly_lost", Severity.WARNING), ("refuted", Severity.INFO)),
     lowering=("possibly_lost", "refuted"),
-    forgets=True,
 )
 
 
 class Why(Reason):
-    """Reasons of this rule."""
+    """Reasons of this rule, between those of every sequence rule."""
 
-    NOTHING_NEW = "nothing_new"
     LOST = "lost"
     POSSIBLY_LOST = "possibly_lost"
     REFUTED = "refuted"  # reported as a loss before, and proven to be none
-    NO_SOURCE = "no_source"  # no source of broker logs is configured
-    LOG_NOT_READ = "log_not_read"  # a source is configured and could not be read
-    TOO_MANY = "too_many"  # more producers were rejected in the last day than Tidemark keeps
-    PARTITION_NOT_REPORTED = (
-        "partition_not_reported"  # log lines of the last day lack it (before Kafka 2.2)
-    )
-    INVESTIGATING = "investigating"  # a producer was rejected, and nothing is proven yet
 
 
 def judge(view: View) -> Judgement:
     """Judge the partitions with rejected sequences, and request the missing evidence."""
-    return judge_episodes(view, RULE, REASONS, questions_of(view))
+    return judge_episodes(view, EPISODES, questions_of(view))
 
 
 def _why(episode: Episode) -> Why | None:
@@ -102,14 +89,10 @@ def _why(episode: Episode) -> Why | None:
     return Why.LOST if episode.verdict.is_confirmed else Why.POSSIBLY_LOST
 
 
-REASONS: Final = Reasons(
+EPISODES: Final = EpisodeRule(
+    rule=RULE,
+    why=Why,
     of=_why,
-    nothing_new=Why.NOTHING_NEW,
-    no_source=Why.NO_SOURCE,
-    log_not_read=Why.LOG_NOT_READ,
-    too_many=Why.TOO_MANY,
-    partition_not_reported=Why.PARTITION_NOT_REPORTED,
-    investigating=Why.INVESTIGATING,
     lasting=Why.LOST,
     refuted=(SequenceClass.LOSS, Why.REFUTED),
 )

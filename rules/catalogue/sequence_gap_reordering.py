@@ -42,46 +42,33 @@ Runbook:
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Final
 
 from rules.facts.episodes import Episode
 from rules.facts.sequence_verdicts import SequenceClass, SequenceReason
 from rules.judgement import Judgement, Reason
-from rules.sequence.reporting import Reasons, judge_episodes
-from rules.verdict import Kind, RuleMeta, Severity, SubjectKind
+from rules.sequence.reporting import EpisodeRule, judge_episodes, sequence_rule
+from rules.verdict import Severity
 from rules.view import View
 
-RULE: Final = RuleMeta(
-    rule_id="sequence_gap_reordering",
-    subject=SubjectKind.PARTITION,
-    kind=Kind.EVENT,
-    severity=Severity.INFO,
-    for_=timedelta(0),
-    summary="A gap in a producer's sequence without loss: no acknowledged record is missing.",
-    forgets=True,
+RULE: Final = sequence_rule(
+    "sequence_gap_reordering",
+    Severity.INFO,
+    "A gap in a producer's sequence without loss: no acknowledged record is missing.",
 )
 
 
 class Why(Reason):
-    """Reasons of this rule."""
+    """Reasons of this rule, between those of every sequence rule."""
 
-    NOTHING_NEW = "nothing_new"
     REORDERED = "reordered"
     CLIENT_FAILURE = "client_failure"
     NOT_ARRIVED = "not_arrived"  # nothing is lost, but the rejected batch was never written
-    NO_SOURCE = "no_source"  # no source of broker logs is configured
-    LOG_NOT_READ = "log_not_read"  # a source is configured and could not be read
-    TOO_MANY = "too_many"  # more producers were rejected in the last day than Tidemark keeps
-    PARTITION_NOT_REPORTED = (
-        "partition_not_reported"  # log lines of the last day lack it (before Kafka 2.2)
-    )
-    INVESTIGATING = "investigating"  # a producer was rejected, and nothing is proven yet
 
 
 def judge(view: View) -> Judgement:
     """Judge the partitions with rejected sequences."""
-    return judge_episodes(view, RULE, REASONS)
+    return judge_episodes(view, EPISODES)
 
 
 def _why(episode: Episode) -> Why | None:
@@ -94,12 +81,4 @@ def _why(episode: Episode) -> Why | None:
     return Why.CLIENT_FAILURE if episode.verdict.class_ is SequenceClass.CLIENT_FAILURE else None
 
 
-REASONS: Final = Reasons(
-    of=_why,
-    nothing_new=Why.NOTHING_NEW,
-    no_source=Why.NO_SOURCE,
-    log_not_read=Why.LOG_NOT_READ,
-    too_many=Why.TOO_MANY,
-    partition_not_reported=Why.PARTITION_NOT_REPORTED,
-    investigating=Why.INVESTIGATING,
-)
+EPISODES: Final = EpisodeRule(rule=RULE, why=Why, of=_why)

@@ -62,7 +62,6 @@ RULE: Final = RuleMeta(
     subject=SubjectKind.PARTITION,
     kind=Kind.STATE,
     severity=Severity.CRITICAL,
-    for_=timedelta(0),
     summary="A transaction is open that no coordinator will ever end.",
     is_critical=True,
 )

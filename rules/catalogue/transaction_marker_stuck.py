@@ -34,7 +34,6 @@ Runbook:
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Final
 
 from rules.evidence import EvidenceValue
@@ -56,7 +55,6 @@ RULE: Final = RuleMeta(
     subject=SubjectKind.PARTITION,
     kind=Kind.STATE,
     severity=Severity.CRITICAL,
-    for_=timedelta(0),
     summary="A transaction is decided, but its marker is not written or not replicated.",
 )
 

@@ -49,7 +49,6 @@ RULE: Final = RuleMeta(
     subject=SubjectKind.TRANSACTION,
     kind=Kind.STATE,
     severity=Severity.WARNING,
-    for_=timedelta(0),
     summary="A transaction is open although its timeout has passed.",
     milder=(("will_be_aborted", Severity.INFO),),
 )

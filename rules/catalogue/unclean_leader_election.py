@@ -34,7 +34,6 @@ Runbook:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import Final
 
 from rules.evidence import EvidenceValue
@@ -53,7 +52,6 @@ RULE: Final = RuleMeta(
     subject=SubjectKind.PARTITION,
     kind=Kind.EVENT,
     severity=Severity.WARNING,
-    for_=timedelta(0),
     summary="A replica that was not in sync became leader.",
     names_events=True,
     outlives_subject=True,

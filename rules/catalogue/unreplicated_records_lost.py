@@ -25,7 +25,6 @@ Runbook:
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Final
 
 from rules.judgement import Judgement, PartitionSubjects, Reason, decide
@@ -40,7 +39,6 @@ RULE: Final = RuleMeta(
     subject=SubjectKind.PARTITION,
     kind=Kind.EVENT,
     severity=Severity.INFO,
-    for_=timedelta(0),
     summary="Records that were never committed are lost after a clean leader change.",
     names_events=True,
     outlives_subject=True,

@@ -25,7 +25,7 @@ from rules.loss.loss_evidence import timestamp
 from rules.question import Question
 from rules.sequence.explained import explain_episode
 from rules.sequence.numbers import RANK
-from rules.verdict import RuleMeta, SubjectKind, Verdict
+from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
 SHOWN: Final = 20  # episodes of one partition
@@ -33,21 +33,57 @@ SHOWN: Final = 20  # episodes of one partition
 ReasonOf: TypeAlias = Callable[[Episode], Reason | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reasons:
-    """The reasons that every sequence rule has."""
+class CommonReason(Reason):
+    """Reasons of every sequence rule for partitions of which it reports nothing."""
 
+    NOTHING_NEW = "nothing_new"
+    NO_SOURCE = "no_source"  # no source of broker logs is configured
+    LOG_NOT_READ = "log_not_read"  # a source is configured and could not be read
+    TOO_MANY = "too_many"  # more producers were rejected in the last day than Tidemark keeps
+    PARTITION_NOT_REPORTED = (
+        "partition_not_reported"  # log lines of the last day lack it (before Kafka 2.2)
+    )
+    INVESTIGATING = "investigating"  # a producer was rejected, and nothing is proven yet
+
+
+def sequence_rule(
+    rule_id: str,
+    severity: Severity,
+    summary: str,
+    *,
+    milder: tuple[tuple[str, Severity], ...] = (),
+    lowering: tuple[str, ...] = (),
+) -> RuleMeta:
+    """Return what a rule about episodes declares: events of partitions that it remembers."""
+    return RuleMeta(
+        rule_id=rule_id,
+        subject=SubjectKind.PARTITION,
+        kind=Kind.EVENT,
+        severity=severity,
+        summary=summary,
+        milder=milder,
+        lowering=lowering,
+        forgets=True,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeRule:
+    """A sequence rule: which episodes it reports, and why."""
+
+    rule: RuleMeta
+    why: type[Reason]  # its own reasons
     of: ReasonOf  # None: the episode is another rule's
-    nothing_new: Reason
-    no_source: Reason
-    log_not_read: Reason
-    too_many: Reason
-    partition_not_reported: Reason
-    investigating: Reason
     # Remembered episodes with this reason are listed again beside the new ones of their partition.
     lasting: Reason | None = None
     # An episode reported as this class and then proven to be something else is reported as this reason.
     refuted: tuple[SequenceClass, Reason] | None = None
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """Return the closed set of its reasons."""
+        nothing_new, *others = CommonReason
+        return nothing_new, *self.why, *others
 
 
 def list_newly_reported(view: View) -> tuple[Episode, ...]:
@@ -65,16 +101,16 @@ def _times(episode: Episode) -> int:
 
 
 def judge_episodes(
-    view: View, rule: RuleMeta, reasons: Reasons, questions: tuple[Question, ...] = ()
+    view: View, rule: EpisodeRule, questions: tuple[Question, ...] = ()
 ) -> Judgement:
     """Judge the partitions with episodes; a BREACH reports their new verdicts."""
     names = _names(view)
     if not names:
-        return _of_cluster(view, rule, reasons, questions)
+        return _of_cluster(view, rule, questions)
     new = {episode.id: episode for episode in list_newly_reported(view)}
-    by_name = _group_reported(view, new.values(), reasons)
-    by_name = {**_group_refuted(view, new.values(), reasons), **by_name}
-    quiet = _judge_quiet(view, reasons)
+    by_name = _group_reported(view, new.values(), rule)
+    by_name = {**_group_refuted(view, new.values(), rule), **by_name}
+    quiet = _judge_quiet(view, rule)
 
     def details(position: int) -> dict[str, EvidenceValue]:
         episodes = by_name.get(names[position])
@@ -84,87 +120,90 @@ def judge_episodes(
     places: dict[Reason, list[int]] = {}
     for place, name in enumerate(names):
         if name in by_name:
-            places.setdefault(_reason(by_name[name][0], reasons), []).append(place)
+            places.setdefault(_reason(by_name[name][0], rule), []).append(place)
     return decide(
-        rule,
+        rule.rule,
         NamedSubjects(SubjectKind.PARTITION, tuple(_labels(view, name) for name in names)),
         [Case(marked(len(names), rows), Verdict.BREACH, reason) for reason, rows in places.items()]
         + [
             Case(
                 np.array([name in awaited for name in names], np.bool_),
                 Verdict.UNKNOWN,
-                reasons.investigating,
+                CommonReason.INVESTIGATING,
             )
         ],
         quiet,
         details=details,
         questions=questions,
+        reasons=rule.reasons,
     )
 
 
-def _reason(episode: Episode, reasons: Reasons) -> Reason:
+def _reason(episode: Episode, rule: EpisodeRule) -> Reason:
     """Return the reason why a rule reports an episode: as its own, or as refuted."""
-    refuted = reasons.nothing_new if reasons.refuted is None else reasons.refuted[1]
-    return reasons.of(episode) or refuted
+    refuted = CommonReason.NOTHING_NEW if rule.refuted is None else rule.refuted[1]
+    return rule.of(episode) or refuted
 
 
 def _group_refuted(
-    view: View, new: Iterable[Episode], reasons: Reasons
+    view: View, new: Iterable[Episode], rule: EpisodeRule
 ) -> dict[TopicPartition, list[Episode]]:
     """Return by partition the episodes that a rule reported and that are now proven to be another class.
 
     A partition with other episodes of the rule reports those instead, and nothing if one is lasting.
     """
-    if reasons.refuted is None or view.before is None:
+    if rule.refuted is None or view.before is None:
         return {}
-    class_, _ = reasons.refuted
+    class_, _ = rule.refuted
     before = {x.id: x.reported for x in view.before.sequences.open.values()}
     refuted_episodes: dict[TopicPartition, list[Episode]] = {}
     for own in new:
         reported_before = before.get(own.id)
         was_own = reported_before is not None and reported_before.class_ is class_
-        if own.name is not None and was_own and own.verdict.is_confirmed and not reasons.of(own):
+        if own.name is not None and was_own and own.verdict.is_confirmed and not rule.of(own):
             refuted_episodes.setdefault(own.name, []).append(own)
     if not refuted_episodes:
         return {}
     unchanged: dict[TopicPartition, list[Episode]] = {}
     for episode in view.memory.sequences.episodes:
-        if (
-            episode.name in refuted_episodes
-            and episode.reported is not None
-            and reasons.of(episode)
-        ):
+        if episode.name in refuted_episodes and episode.reported is not None and rule.of(episode):
             unchanged.setdefault(episode.name, []).append(episode)
     return {
         name: sorted(unchanged.get(name, ()), key=_badness) or episodes
         for name, episodes in refuted_episodes.items()
-        if not any(reasons.of(episode) is reasons.lasting for episode in unchanged.get(name, ()))
+        if not any(rule.of(episode) is rule.lasting for episode in unchanged.get(name, ()))
     }
 
 
-def _of_cluster(
-    view: View, rule: RuleMeta, reasons: Reasons, questions: tuple[Question, ...]
-) -> Judgement:
+def _of_cluster(view: View, rule: EpisodeRule, questions: tuple[Question, ...]) -> Judgement:
     """Judge the cluster where nothing was rejected: OK only if the brokers' logs are read."""
     subject = NamedSubjects(SubjectKind.CLUSTER, ({"cluster": view.snapshot.cluster},))
-    quiet = _judge_quiet(view, reasons)
+    quiet = _judge_quiet(view, rule)
 
     def details(_: int) -> dict[str, EvidenceValue]:
         return _unknown_details(view, quiet)
 
-    return decide(rule, subject, [], quiet, details=details, questions=questions)
+    return decide(
+        rule.rule,
+        subject,
+        [],
+        quiet,
+        details=details,
+        questions=questions,
+        reasons=rule.reasons,
+    )
 
 
-def _judge_quiet(view: View, reasons: Reasons) -> tuple[Verdict, Reason]:
+def _judge_quiet(view: View, rule: EpisodeRule) -> tuple[Verdict, Reason]:
     """Return verdict and reason where nothing is new: UNKNOWN if something may have been missed."""
     if any(gap.scope is GapScope.BROKER_LOG for gap in view.snapshot.gaps):
-        return Verdict.UNKNOWN, reasons.log_not_read
+        return Verdict.UNKNOWN, CommonReason.LOG_NOT_READ
     if view.memory.sequences.unreported:
-        return Verdict.UNKNOWN, reasons.too_many
-    if any(_may_be_of(episode, reasons) for episode in _nameless(view)):
-        return Verdict.UNKNOWN, reasons.partition_not_reported
+        return Verdict.UNKNOWN, CommonReason.TOO_MANY
+    if any(_may_be_of(episode, rule) for episode in _nameless(view)):
+        return Verdict.UNKNOWN, CommonReason.PARTITION_NOT_REPORTED
     log: BrokerLog = view.snapshot.broker_log
-    return Verdict.OK, reasons.nothing_new if log.is_read else reasons.no_source
+    return Verdict.OK, CommonReason.NOTHING_NEW if log.is_read else CommonReason.NO_SOURCE
 
 
 def _list_awaited(view: View) -> frozenset[TopicPartition | None]:
@@ -177,9 +216,9 @@ def _nameless(view: View) -> list[Episode]:
     return [episode for episode in view.memory.sequences.episodes if episode.name is None]
 
 
-def _may_be_of(episode: Episode, reasons: Reasons) -> bool:
+def _may_be_of(episode: Episode, rule: EpisodeRule) -> bool:
     """Whether an episode is the rule's, or may turn out to be."""
-    return reasons.of(episode) is not None or not episode.verdict.is_confirmed
+    return rule.of(episode) is not None or not episode.verdict.is_confirmed
 
 
 def _names(view: View) -> list[TopicPartition]:
@@ -188,16 +227,16 @@ def _names(view: View) -> list[TopicPartition]:
 
 
 def _group_reported(
-    view: View, new: Iterable[Episode], reasons: Reasons
+    view: View, new: Iterable[Episode], rule: EpisodeRule
 ) -> dict[TopicPartition, list[Episode]]:
     """Return the episodes to report by partition, the worst first, where one is new."""
     by_name: dict[TopicPartition, dict[str, Episode]] = {}
     for new_episode in new:
-        if new_episode.name is not None and reasons.of(new_episode) is not None:
+        if new_episode.name is not None and rule.of(new_episode) is not None:
             by_name.setdefault(new_episode.name, {})[new_episode.id] = new_episode
-    if by_name and reasons.lasting is not None:
+    if by_name and rule.lasting is not None:
         for episode in view.memory.sequences.episodes:
-            if episode.name in by_name and reasons.of(episode) is reasons.lasting:
+            if episode.name in by_name and rule.of(episode) is rule.lasting:
                 by_name[episode.name][episode.id] = episode
     return {name: sorted(episodes.values(), key=_badness) for name, episodes in by_name.items()}
 

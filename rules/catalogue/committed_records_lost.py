@@ -135,7 +135,7 @@ def judge(view: View) -> Judgement:
 
 def _events(view: View, proven: Sequence[Proof]) -> list[Event]:
     """Return the losses that this round proves, and those of which it learned more."""
-    lost = {(proof.row, proof.leader_epoch): proof for proof in proven if proof.certain is not None}
+    lost = {proof.event: proof for proof in proven if proof.certain is not None}
     restored = list_newly_restored(view)
     # Restored records are not lost any more, whatever is learned of the loss later.
     gone, settled = (

@@ -181,11 +181,9 @@ class _Losses:
         return cls(
             beyond=beyond,
             open_ended={
-                (proof.row, proof.leader_epoch): proof
+                proof.event: proof
                 for proof in list_proofs(view)
-                if proof.certain is None
-                and proof.is_open_ended
-                and (proof.row, proof.leader_epoch) not in there
+                if proof.certain is None and proof.is_open_ended and proof.event not in there
             },
             elected={
                 key: election

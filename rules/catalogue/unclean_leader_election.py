@@ -69,11 +69,7 @@ class Why(Reason):
 
 def judge(view: View) -> Judgement:
     """Judge every partition; the reason says what became of the observed records."""
-    unclean = {
-        (proof.row, proof.leader_epoch): proof
-        for proof in list_proofs(view)
-        if _is_election(view, proof)
-    }
+    unclean = {proof.event: proof for proof in list_proofs(view) if _is_election(view, proof)}
 
     late = {
         key: loss

@@ -55,7 +55,7 @@ class Why(Reason):
 def judge(view: View) -> Judgement:
     """Judge every partition."""
     lost = {
-        (proof.row, proof.leader_epoch): proof
+        proof.event: proof
         for proof in list_proofs(view)
         if not proof.is_open_ended and proof.uncommitted is not None
     }

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from rules.facts.column import Column, Int64s
+from rules.facts.column import Column, Int64s, Table
 from rules.facts.matching import matching_rows
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
@@ -20,7 +20,7 @@ EPOCH_BITS: Final = 32  # a leader epoch is an int32, so that row and epoch fit 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class AtRiskObservations:
+class AtRiskObservations(Table):
     """The latest observation of each partition in each leader epoch; one row per pair, ordered by time."""
 
     partitions: Partitions  # of the round that determined which ones are at risk
@@ -48,18 +48,6 @@ class AtRiskObservations:
             observed_at_us=nothing,
         )
 
-    def take(self, positions: Int64s) -> AtRiskObservations:
-        """Return some of the observations, in that order."""
-        return replace(
-            self,
-            row=self.row[positions],
-            leader_epoch=self.leader_epoch[positions],
-            last_stable_offset=self.last_stable_offset.take(positions),
-            high_watermark=self.high_watermark.take(positions),
-            log_end_offset=self.log_end_offset.take(positions),
-            observed_at_us=self.observed_at_us[positions],
-        )
-
     def over(self, partitions: Partitions) -> AtRiskObservations:
         """Return the observations by the rows of other partitions; those that are gone are left out."""
         if partitions is self.partitions:
@@ -70,15 +58,7 @@ class AtRiskObservations:
 
     def with_newer(self, newer: AtRiskObservations) -> AtRiskObservations:
         """Return the latest observation of each partition in each leader epoch; `newer` has the same rows."""
-        both = AtRiskObservations(
-            partitions=self.partitions,
-            row=np.concatenate([self.row, newer.row]),
-            leader_epoch=np.concatenate([self.leader_epoch, newer.leader_epoch]),
-            last_stable_offset=self.last_stable_offset.joined(newer.last_stable_offset),
-            high_watermark=self.high_watermark.joined(newer.high_watermark),
-            log_end_offset=self.log_end_offset.joined(newer.log_end_offset),
-            observed_at_us=np.concatenate([self.observed_at_us, newer.observed_at_us]),
-        )
+        both = self.joined(newer)
         keys = (both.row << EPOCH_BITS) | both.leader_epoch
         _, from_the_end = np.unique(keys[::-1], return_index=True)
         return both.take(np.sort(len(keys) - 1 - from_the_end))

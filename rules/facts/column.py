@@ -7,10 +7,13 @@ between columns is valid only where both sides are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
+
+from rules.facts.replace_fields import replace_fields
 
 Int64s = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -131,10 +134,17 @@ class Ragged:
             return Ragged.of([None] * len(rows))
         inside = rows >= 0
         safe = np.where(inside, rows, 0)
-        lengths = np.where(inside, self.lengths[safe], 0)
+        lengths = np.where(inside, self.starts[safe + 1] - self.starts[safe], 0)
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         place = np.repeat(self.starts[safe] - starts[:-1], lengths) + np.arange(starts[-1])
         return Ragged(starts, self.values[place], self.valid[safe] & inside)
+
+    def holds(self, items: Column) -> Bools:
+        """Mark the rows whose list contains the row's item."""
+        owner = self.row_of_value
+        mask = np.zeros(len(self), np.bool_)
+        mask[owner[items.valid[owner] & (self.values == items.values[owner])]] = True
+        return mask
 
     def joined(self, other: Ragged) -> Ragged:
         """Return these rows, then those of `other`."""
@@ -152,3 +162,53 @@ class Ragged:
             flat[bounds[row] : bounds[row + 1]] if valid else None
             for row, valid in enumerate(self.valid.tolist())
         ]
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Base of values whose columns have the same rows; fields of other kinds are of no row."""
+
+    def take(self, rows: Int64s) -> Self:
+        """Return the rows at `rows`, in that order; where columns are masked, a negative row is absent."""
+        return take_columns(self, rows)
+
+    def joined(self, other: Self) -> Self:
+        """Return these rows, then those of `other`; what is of no row is as here."""
+        return join_columns(self, other)
+
+
+def take_columns(value: T, rows: Int64s) -> T:
+    """Return a dataclass instance with some rows of its columns."""
+    return replace_fields(
+        value,
+        **{
+            name: column[rows] if isinstance(column, np.ndarray) else column.take(rows)
+            for name, column in _columns_of(value).items()
+        },
+    )
+
+
+def join_columns(value: T, other: T) -> T:
+    """Return a dataclass instance with the rows of its columns, then those of another one."""
+    others = _columns_of(other)
+    return replace_fields(
+        value,
+        **{
+            name: np.concatenate([column, others[name]])
+            if isinstance(column, np.ndarray)
+            else column.joined(others[name])
+            for name, column in _columns_of(value).items()
+        },
+    )
+
+
+def _columns_of(value: object) -> dict[str, Any]:
+    named = ((field.name, getattr(value, field.name)) for field in fields(cast("Any", value)))
+    return {
+        name: column
+        for name, column in named
+        if isinstance(column, np.ndarray | Column | Ragged | Table)
+    }

@@ -8,18 +8,18 @@ topic ids the name is enough, unless something is to be proven (`needs_id`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from rules.facts.column import Int64s
+from rules.facts.column import Int64s, Table
 from rules.facts.groups import Commits, Group
 from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CommitKeys:
+class CommitKeys(Table):
     """(group, partition) pairs of one round, ordered by group and row."""
 
     partitions: Partitions
@@ -29,10 +29,6 @@ class CommitKeys:
 
     def __len__(self) -> int:
         return len(self.row)
-
-    def take(self, positions: Int64s) -> CommitKeys:
-        """Return the pairs at `positions`, which ascend."""
-        return replace(self, group=self.group[positions], row=self.row[positions])
 
     def find(
         self,

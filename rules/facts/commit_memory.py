@@ -23,20 +23,13 @@ FORGOTTEN_AFTER: Final = timedelta(hours=24)  # as long as an event lasts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CommitMemory:
+class CommitMemory(CommitKeys):
     """The last commit of every (group, partition); one row per pair, ordered by group and row."""
 
-    partitions: Partitions
-    group_ids: tuple[str, ...]
-    group: Int64s
-    row: Int64s
     unchanged: UnchangedSince
     seen_us: Int64s  # when each was last seen, microseconds since 1970-01-01 UTC
     # The log start offset, where the commit was below it when both were last seen; absent: not below.
     expired_below: Column
-
-    def __len__(self) -> int:
-        return len(self.row)
 
     @property
     def keys(self) -> CommitKeys:
@@ -51,7 +44,7 @@ def matching_commits(snapshot: Snapshot, old: CommitMemory, *, needs_id: bool = 
 
     A proof by the two values needs the topic id on both sides (`needs_id`).
     """
-    return old.keys.find(snapshot.partitions, snapshot.groups, snapshot.commits, needs_id=needs_id)
+    return old.find(snapshot.partitions, snapshot.groups, snapshot.commits, needs_id=needs_id)
 
 
 def advance_commits(
@@ -84,7 +77,7 @@ def merge_commits(stored: CommitMemory, seen: CommitMemory) -> CommitMemory:
 
     A commit that is lower now keeps its stored value, so that the next round detects the rewind.
     """
-    places = stored.keys.find_keys(seen.keys)
+    places = stored.find_keys(seen)
     old = stored.unchanged.take(places)
     was_higher = old.values.valid & (old.values.values > seen.unchanged.values.values)
     merged = keep_earlier(seen.unchanged, old)
@@ -138,15 +131,10 @@ def _with_unseen(fresh: CommitMemory, old: CommitMemory, unseen: Bools) -> Commi
     names = tuple(dict.fromkeys((*fresh.group_ids, *added_groups)))
     place = {name: position for position, name in enumerate(names)}
     renamed = np.array([place.get(name, -1) for name in old.group_ids], np.int64)
-    group = np.concatenate([fresh.group, renamed[old.group[added]]])
-    row = np.concatenate([fresh.row, back[old.row[added]]])
-    order = np.argsort(group * max(len(fresh.partitions), 1) + row, kind="stable").astype(np.int64)
-    return CommitMemory(
-        partitions=fresh.partitions,
-        group_ids=names,
-        group=group[order],
-        row=row[order],
-        unchanged=fresh.unchanged.joined(old.unchanged.take(added)).take(order),
-        seen_us=np.concatenate([fresh.seen_us, old.seen_us[added]])[order],
-        expired_below=fresh.expired_below.joined(old.expired_below.take(added)).take(order),
+    unseen_commits = replace(
+        old.take(added), group=renamed[old.group[added]], row=back[old.row[added]]
     )
+    both = fresh.joined(unseen_commits)
+    codes = both.group * max(len(fresh.partitions), 1) + both.row
+    order = np.argsort(codes, kind="stable").astype(np.int64)
+    return replace(both.take(order), group_ids=names)

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from rules.facts.column import Int64s
-from rules.facts.identity import BrokerId, TopicId, TopicPartition
+from rules.facts.identity import TopicId, TopicPartition
 from rules.facts.leaderships import Leaderships, merge_leaderships
 from rules.facts.producers import ProducerState
 from rules.facts.rejections import Rejection, merge_rejections, order
@@ -37,17 +37,17 @@ class LeaderChange:
 
     leader_epoch: int  # the new one
     kind: ChangeKind
-    leader: BrokerId | None  # the new one
+    leader: int | None  # the new one
     # From the last observation before; None: only the controller's line is known.
-    leader_before: BrokerId | None
-    leader_epoch_before: int | None
-    last_observation_us: int | None
+    leader_before: int | None = None
+    leader_epoch_before: int | None = None
+    last_observation_us: int | None = None
     # Where the older epoch ended in the new leader's log; None: only the controller's line is known.
-    epoch_end: int | None
+    epoch_end: int | None = None
     # The lost range, as far as known; `lost_to` is exclusive. For the kind `lost` it was committed; for
     # the others it is all that a returned former leader had.
-    lost_from: int | None
-    lost_to: int | None
+    lost_from: int | None = None
+    lost_to: int | None = None
     seen_us: int  # the round that proved it
 
 

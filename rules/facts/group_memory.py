@@ -8,13 +8,13 @@ A commit that goes back or is new may be a person's.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
 import numpy as np
 
-from rules.facts.column import Bools, Column, Int64s
+from rules.facts.column import Bools, Column, Int64s, join_columns, take_columns
 from rules.facts.commit_memory import CommitMemory, matching_commits
 from rules.facts.groups import Group
 from rules.facts.snapshot import Snapshot
@@ -141,14 +141,8 @@ def _add_missing_groups(fresh: GroupMemory, old: GroupMemory, is_kept: Bools) ->
     ]
     if not added:
         return fresh
-    places = np.array(added, np.int64)
-    return GroupMemory(
-        group_ids=(*fresh.group_ids, *(old.group_ids[place] for place in added)),
-        seen_us=np.concatenate([fresh.seen_us, old.seen_us[places]]),
-        active_us=fresh.active_us.joined(old.active_us.take(places)),
-        epoch=fresh.epoch.joined(old.epoch.take(places)),
-        joined=fresh.joined.joined(old.joined.take(places)),
-    )
+    both = join_columns(fresh, take_columns(old, np.array(added, np.int64)))
+    return replace(both, group_ids=(*fresh.group_ids, *(old.group_ids[place] for place in added)))
 
 
 def _went_forward(snapshot: Snapshot, old: CommitMemory | None) -> Bools:

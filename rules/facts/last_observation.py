@@ -17,9 +17,9 @@ from datetime import datetime
 import numpy as np
 
 from rules.facts.at_risk_observations import AtRiskObservations
-from rules.facts.column import Bools, Column, Ragged
+from rules.facts.column import Bools, Column, Ragged, Table
 from rules.facts.epoch_ends import EpochEnds
-from rules.facts.identity import TopicId
+from rules.facts.identity import TopicId, TopicPartition
 from rules.facts.matching import matching_rows
 from rules.facts.observation_context import ObservationContext
 from rules.facts.partitions import Partitions
@@ -29,7 +29,7 @@ from rules.facts.unchanged_since import UnchangedSince, keep_earlier
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LastObservations:
+class LastObservations(Table):
     """The last complete observation of each partition; one row per partition of `partitions`."""
 
     partitions: Partitions
@@ -62,25 +62,18 @@ class LastObservations:
             observed_at_us=observed_at,
         )
 
+    def of_partition(self, name: TopicPartition) -> LastObservation | None:
+        """Return the last observation of a partition by its name."""
+        row = self.partitions.index.row(name.topic, name.partition)
+        return None if row is None else self[row]
+
     def over(self, partitions: Partitions) -> LastObservations:
         """Return the observations by the rows of `partitions`, which begin with these; others have none."""
         if partitions is self.partitions:
             return self
         rows = np.arange(len(partitions), dtype=np.int64)
         rows[len(self.partitions) :] = -1
-        return LastObservations(
-            partitions=partitions,
-            leader=self.leader.take(rows),
-            leader_epoch=self.leader_epoch.take(rows),
-            log_start_offset=self.log_start_offset.take(rows),
-            last_stable_offset=self.last_stable_offset.take(rows),
-            high_watermark=self.high_watermark.take(rows),
-            log_end_offset=self.log_end_offset.take(rows),
-            isr=self.isr.take(rows),
-            elr=self.elr.take(rows),
-            observed_at_us=self.observed_at_us.take(rows),
-            context=self.context.take(rows),
-        )
+        return replace(self.take(rows), partitions=partitions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,22 +201,15 @@ def _keep_older(
         return fresh
     old_leader = before.leader.take(old_row)
     both, same = leader.valid & old_leader.valid, leader.values == old_leader.values
-    is_isr_reported = unseen & both & same & _mark_holding(fresh.isr, leader)
+    # An ISR under a leader contains that leader.
+    is_isr_reported = unseen & both & same & fresh.isr.holds(leader)
     combined = _with_older(fresh, before, mask, is_isr_reported=is_isr_reported)
     context = combined.context.succeeded(
         mask & both & ~same & fresh.isr.valid,
         fresh.context.isr_reported_us,
-        was_in_sync=_mark_holding(fresh.isr, old_leader),
+        was_in_sync=fresh.isr.holds(old_leader),
     )
     return replace(combined, context=context)
-
-
-def _mark_holding(lists: Ragged, ids: Column) -> Bools:
-    """Mark the rows whose list contains their id in `ids`: an ISR under a leader contains that leader."""
-    owner = lists.row_of_value
-    mask = np.zeros(len(ids), np.bool_)
-    mask[owner[ids.valid[owner] & (lists.values == ids.values[owner])]] = True
-    return mask
 
 
 def _is_answered(fresh: LastObservations, old_epoch: Column, ends: EpochEnds) -> Bools:
@@ -250,24 +236,13 @@ def _with_older(
     of_sync = places if is_isr_reported is None else np.where(is_isr_reported, rows, places)
     leaderless = np.where(fresh.context.leaderless_epoch.valid, rows, places)
 
-    def merged(new: Column, old: Column) -> Column:
-        return old.joined(new).take(places)
-
-    def merged_lists(new: Ragged, old: Ragged) -> Ragged:
-        return old.joined(new).take(of_sync)
-
-    return LastObservations(
+    both = before.joined(fresh)
+    return replace(
+        both.take(places),
         partitions=fresh.partitions,
-        leader=merged(fresh.leader, before.leader),
-        leader_epoch=merged(fresh.leader_epoch, before.leader_epoch),
-        log_start_offset=merged(fresh.log_start_offset, before.log_start_offset),
-        last_stable_offset=merged(fresh.last_stable_offset, before.last_stable_offset),
-        high_watermark=merged(fresh.high_watermark, before.high_watermark),
-        log_end_offset=merged(fresh.log_end_offset, before.log_end_offset),
-        isr=merged_lists(fresh.isr, before.isr),
-        elr=merged_lists(fresh.elr, before.elr),
-        observed_at_us=merged(fresh.observed_at_us, before.observed_at_us),
-        context=before.context.joined(fresh.context).take(places, of_sync, leaderless),
+        isr=both.isr.take(of_sync),
+        elr=both.elr.take(of_sync),
+        context=both.context.take_by_source(places, of_sync, leaderless),
     )
 
 

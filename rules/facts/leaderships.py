@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rules.facts.column import Column, Int64s
+from rules.facts.column import Column, Int64s, Table
 from rules.facts.identity import TopicPartition
 from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Leaderships:
+class Leaderships(Table):
     """One row per partition of `partitions`."""
 
     partitions: Partitions
@@ -50,13 +50,7 @@ class Leaderships:
         if partitions is self.partitions:
             return self
         rows = matching_rows(partitions, self.partitions)
-        return Leaderships(
-            partitions=partitions,
-            epoch=self.epoch.take(rows),
-            since_us=self.since_us.take(rows),
-            watched_from=self.watched_from.take(rows),
-            clean_from=self.clean_from.take(rows),
-        )
+        return replace(self.take(rows), partitions=partitions)
 
     def with_times(self, change: Callable[[Int64s], Int64s]) -> Leaderships:
         """Return the leaderships with their times changed."""

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rules.facts.column import Bools, Column, Int64s, Ragged
+from rules.facts.column import Bools, Column, Int64s, Ragged, Table
 from rules.facts.partitions import Partitions
 from rules.facts.unchanged_since import UnchangedSince, either
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ObservationContext:
+class ObservationContext(Table):
     """One row per partition, as `LastObservations` has them."""
 
     high_watermark: UnchangedSince  # as of the last round that the leader answered
@@ -49,40 +49,21 @@ class ObservationContext:
             was_in_sync=Column.absent(len(partitions)),
         )
 
-    def take(
-        self, answered: Int64s, reported: Int64s | None = None, leaderless: Int64s | None = None
+    def take_by_source(
+        self, answered: Int64s, reported: Int64s, leaderless: Int64s
     ) -> ObservationContext:
-        """Return rows in another order; a negative row number is absent.
+        """Return other rows by the source of each column; a negative row number is absent.
 
-        `answered` are the rows for the leader's own answers, and by default for all; `reported` those for
-        metadata from other brokers, `leaderless` those for metadata without a leader.
+        `answered` are the rows for the leader's own answers, `reported` those for metadata from other
+        brokers, `leaderless` those for metadata without a leader.
         """
-        reported = answered if reported is None else reported
-        leaderless = answered if leaderless is None else leaderless
-        return ObservationContext(
-            high_watermark=self.high_watermark.take(answered),
+        return replace(
+            self.take(answered),
             replicas=self.replicas.take(reported),
             unclean_election_enabled=self.unclean_election_enabled.take(reported),
             isr_reported_us=self.isr_reported_us.take(reported),
             leaderless_epoch=self.leaderless_epoch.take(leaderless),
             electable=self.electable.take(leaderless),
-            succeeded_us=self.succeeded_us.take(answered),
-            was_in_sync=self.was_in_sync.take(answered),
-        )
-
-    def joined(self, other: ObservationContext) -> ObservationContext:
-        """Return these rows, then those of `other`."""
-        return ObservationContext(
-            high_watermark=self.high_watermark.joined(other.high_watermark),
-            replicas=self.replicas.joined(other.replicas),
-            unclean_election_enabled=self.unclean_election_enabled.joined(
-                other.unclean_election_enabled
-            ),
-            isr_reported_us=self.isr_reported_us.joined(other.isr_reported_us),
-            leaderless_epoch=self.leaderless_epoch.joined(other.leaderless_epoch),
-            electable=self.electable.joined(other.electable),
-            succeeded_us=self.succeeded_us.joined(other.succeeded_us),
-            was_in_sync=self.was_in_sync.joined(other.was_in_sync),
         )
 
     def succeeded(self, rows: Bools, now: Column, *, was_in_sync: Bools) -> ObservationContext:

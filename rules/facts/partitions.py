@@ -8,11 +8,11 @@ record is the one in the leader's own ListOffsets answer (`Offsets.leader_epoch`
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from rules.facts.column import Column, Int64s, Ragged
+from rules.facts.column import Column, Int64s, Ragged, join_columns, take_columns
 from rules.facts.identity import TopicId, TopicPartition
 
 
@@ -95,22 +95,11 @@ class Partitions:
         rows = np.concatenate(
             [np.arange(starts[position], starts[position + 1]) for position in positions]
         )
-        return Partitions(
+        return replace(
+            join_columns(self, take_columns(older, rows)),
             index=PartitionIndex.of(counts),
             topic_ids=(*self.topic_ids, *(older.topic_ids[position] for position in positions)),
             internal=(*self.internal, *(older.internal[position] for position in positions)),
-            leader=self.leader.joined(older.leader.take(rows)),
-            leader_epoch=self.leader_epoch.joined(older.leader_epoch.take(rows)),
-            replicas=self.replicas.joined(older.replicas.take(rows)),
-            isr=self.isr.joined(older.isr.take(rows)),
-            elr=self.elr.joined(older.elr.take(rows)),
-            last_known_elr=self.last_known_elr.joined(older.last_known_elr.take(rows)),
-            min_insync_replicas=self.min_insync_replicas.joined(
-                older.min_insync_replicas.take(rows)
-            ),
-            unclean_election_enabled=self.unclean_election_enabled.joined(
-                older.unclean_election_enabled.take(rows)
-            ),
         )
 
     @classmethod

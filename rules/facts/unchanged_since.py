@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rules.facts.column import Bools, Column, Int64s
+from rules.facts.column import Bools, Column, Table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class UnchangedSince:
+class UnchangedSince(Table):
     """Values, and since when each is unchanged while it should have advanced.
 
     `since_us` is absent where the value need not advance: it is not behind.
@@ -27,16 +27,6 @@ class UnchangedSince:
     def absent(cls, rows: int) -> UnchangedSince:
         """Return rows of which nothing is known."""
         return cls(Column.absent(rows), Column.absent(rows))
-
-    def take(self, rows: Int64s) -> UnchangedSince:
-        """Return the rows at `rows`, in that order; a negative row number is absent."""
-        return UnchangedSince(self.values.take(rows), self.since_us.take(rows))
-
-    def joined(self, other: UnchangedSince) -> UnchangedSince:
-        """Return these rows, then those of `other`."""
-        return UnchangedSince(
-            self.values.joined(other.values), self.since_us.joined(other.since_us)
-        )
 
     def padded(self, rows: int) -> UnchangedSince:
         """Return `rows` rows, of which nothing is known behind the ones that are here."""

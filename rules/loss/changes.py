@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -26,6 +26,7 @@ class Changes:
     observations: LastObservations
     rows: Int64s  # of the snapshot's partitions
     observation_of_row: Int64s  # row of `observations`
+    before: LastObservations  # those of the changes, in the order of `rows`
     place: Int64s  # of the older epoch's end in `epoch_ends`, -1 while no leader has returned it
 
     @classmethod
@@ -37,8 +38,19 @@ class Changes:
         changed = unsettled_rows(observations, snapshot.partitions, snapshot.offsets.leader_epoch)
         rows = np.flatnonzero(changed).astype(np.int64)
         old_rows = matching_rows(snapshot.partitions, observations.partitions)[rows]
-        place = snapshot.epoch_ends.find(rows, observations.leader_epoch.take(old_rows))
-        return cls(view, observations, rows, old_rows, place)
+        before = observations.take(old_rows)
+        place = snapshot.epoch_ends.find(rows, before.leader_epoch)
+        return cls(view, observations, rows, old_rows, before, place)
+
+    def take(self, places: Int64s) -> Changes:
+        """Return some of the changes."""
+        return replace(
+            self,
+            rows=self.rows[places],
+            observation_of_row=self.observation_of_row[places],
+            before=self.before.take(places),
+            place=self.place[places],
+        )
 
     @property
     def waiting(self) -> Bools:
@@ -52,10 +64,21 @@ class Changes:
         return self.view.snapshot.partitions.leader.take(self.rows)
 
     @property
+    def epochs(self) -> Int64s:
+        """Return the present leader epochs."""
+        return self.view.snapshot.offsets.leader_epoch.values[self.rows]
+
+    @property
+    def are_own(self) -> Bools:
+        """Mark the changes whose leader is the same broker as before."""
+        now, before = self.leaders, self.before.leader
+        own: Bools = now.valid & before.valid & (now.values == before.values)
+        return own
+
+    @property
     def are_direct(self) -> Bools:
         """Mark the changes of a single leader epoch: no other election lies in between."""
-        present = self.view.snapshot.offsets.leader_epoch.values[self.rows]
-        direct: Bools = present - self.old_epochs == 1
+        direct: Bools = self.epochs - self.old_epochs == 1
         return direct
 
     @property
@@ -87,11 +110,8 @@ class Changes:
     @property
     def all_there(self) -> Bools:
         """Mark the changes after which nothing that was observed is missing."""
-        watermark = self.observations.high_watermark.take(self.observation_of_row)
-        log_end, end = (
-            self.observations.log_end_offset.take(self.observation_of_row),
-            self.epoch_ends,
-        )
+        watermark, log_end = self.before.high_watermark, self.before.log_end_offset
+        end = self.epoch_ends
         longer = np.maximum(log_end.values, watermark.values)
         there: Bools = end.valid & (end.values >= np.where(log_end.valid, longer, watermark.values))
         return there
@@ -99,7 +119,7 @@ class Changes:
     @property
     def old_epochs(self) -> Int64s:
         """Return the epochs of the last observations."""
-        return self.observations.leader_epoch.take(self.observation_of_row).values
+        return self.before.leader_epoch.values
 
 
 def _beginnings(losses: Sequence[ReportedLoss]) -> dict[Change, int]:

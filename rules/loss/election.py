@@ -17,7 +17,6 @@ Source: KIP-101 (leader epochs), KIP-455 (reassignments), KIP-966 (ELR); tested 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from enum import StrEnum
 from typing import Final
@@ -35,7 +34,6 @@ from rules.loss.controllers import is_read_since
 from rules.loss.line_rows import LineRows
 from rules.loss.out_of_sync import (
     FRESH,
-    contains,
     is_sole_replica_gone,
     was_left_out_without_leader,
 )
@@ -60,17 +58,14 @@ ALLOWED, FORBIDDEN, UNREAD = (
 
 def elections_of(changes: Changes) -> NDArray[np.int8]:
     """Return for each change the place of its election in `ELECTIONS`."""
-    view, observations = changes.view, changes.observations
-    leader = view.snapshot.partitions.leader.take(changes.rows)
-    old_leader = observations.leader.take(changes.observation_of_row)
+    view, before = changes.view, changes.before
     allowed, stalled = _allowed(changes), is_watermark_stalled(changes)
-    steps = view.snapshot.offsets.leader_epoch.values[changes.rows] - changes.old_epochs
-    in_sync = contains(observations.isr, changes.observation_of_row, leader)
-    in_sync |= contains(observations.elr, changes.observation_of_row, leader)
+    steps = changes.epochs - changes.old_epochs
+    in_sync = before.isr.holds(changes.leaders) | before.elr.holds(changes.leaders)
     joined, left_out, _ = _written_isr(changes)
     in_sync |= joined
-    is_own = leader.valid & old_leader.valid & (leader.values == old_leader.values)
-    was_alone = stalled | (observations.isr.take(changes.observation_of_row).lengths <= 1)
+    is_own = changes.are_own
+    was_alone = stalled | (before.isr.lengths <= 1)
     is_old = _age_us(changes) > FRESH // timedelta(microseconds=1)
     may = allowed != FORBIDDEN
     own_unknown = is_own & may & ((steps > 2) | ((steps > 1) & (was_alone | is_old)))
@@ -80,8 +75,7 @@ def elections_of(changes: Changes) -> NDArray[np.int8]:
     not_known &= is_old | stalled | ~_is_explained(changes, not_known)
     not_known |= was_seen_out_of_sync(changes, may)
     unclean, last_known = _logged_unclean(changes)
-    observed_at = observations.observed_at_us.take(changes.observation_of_row).values
-    not_known &= ~is_read_since(view, observed_at)
+    not_known &= ~is_read_since(view, before.observed_at_us.values)
     not_known |= last_known | (unclean & is_own)
     not_known &= ~_is_only_replica(changes)
     elections = np.where(
@@ -93,10 +87,9 @@ def elections_of(changes: Changes) -> NDArray[np.int8]:
 
 def is_unclean_if_lost(changes: Changes) -> Bools:
     """Mark the changes that were unclean if what was committed is missing after them."""
-    observations, rows = changes.observations, changes.observation_of_row
-    leader = changes.view.snapshot.partitions.leader.take(changes.rows)
-    is_own = leader.valid & (leader.values == observations.leader.take(rows).values)
-    in_sync = contains(observations.isr, rows, leader) | contains(observations.elr, rows, leader)
+    before, leader = changes.before, changes.leaders
+    is_own = leader.valid & (leader.values == before.leader.values)
+    in_sync = before.isr.holds(leader) | before.elr.holds(leader)
     mask: Bools = ~is_own & ~in_sync & (_allowed(changes) == ALLOWED)
     return mask
 
@@ -145,8 +138,8 @@ def _logged_unclean(changes: Changes) -> tuple[Bools, Bools]:
         row: place for place, row in enumerate(changes.rows.tolist())
     }
     rows = LineRows.of(view.snapshot.partitions)
-    before = changes.observations.leader.take(changes.observation_of_row)
-    now = view.snapshot.offsets.leader_epoch.values[changes.rows]
+    before = changes.before.leader
+    now = changes.epochs
     for event in logged:
         place = place_of.get(rows.row(event))
         if place is None or event.leader_epoch is None or event.leader == before[place]:
@@ -179,9 +172,9 @@ def _written_isr(changes: Changes) -> tuple[Bools, Bools, Bools]:
         row: place for place, row in enumerate(changes.rows.tolist())
     }
     rows = LineRows.of(view.snapshot.partitions)
-    leader = view.snapshot.partitions.leader.take(changes.rows)
-    before = changes.observations.leader.take(changes.observation_of_row)
-    observed_at = changes.observations.observed_at_us.take(changes.observation_of_row).values
+    leader = changes.leaders
+    before = changes.before.leader
+    observed_at = changes.before.observed_at_us.values
     for event, read_us in sorted(updates, key=_written_us):
         place = place_of.get(rows.row(event))
         if place is None or event.origin.broker_id not in (None, before[place]):
@@ -202,11 +195,8 @@ def _written_us(update: tuple[IsrUpdated, int]) -> int:
 
 def _is_only_replica(changes: Changes) -> Bools:
     """Mark the changes of partitions with one replica whose leader is the same broker as before."""
-    leader = changes.view.snapshot.partitions.leader.take(changes.rows)
-    before = changes.observations.leader.take(changes.observation_of_row)
-    is_own = leader.valid & before.valid & (leader.values == before.values)
     replicas = changes.view.snapshot.partitions.replicas.take(changes.rows)
-    mask: Bools = is_own & replicas.valid & (replicas.lengths == 1)
+    mask: Bools = changes.are_own & replicas.valid & (replicas.lengths == 1)
     return mask
 
 
@@ -215,12 +205,7 @@ def _is_explained(changes: Changes, mask: Bools) -> Bools:
     is_explained = np.zeros(len(mask), np.bool_)
     places = np.flatnonzero(mask).astype(np.int64)
     if len(places):
-        some = replace(
-            changes,
-            rows=changes.rows[places],
-            observation_of_row=changes.observation_of_row[places],
-            place=changes.place[places],
-        )
+        some = changes.take(places)
         is_trusted = (_has_other_in_sync(some) | _has_followed(some)) & some.all_there
         is_explained[places] = _was_reassigned(some) | is_trusted
     return is_explained
@@ -232,13 +217,10 @@ def _has_other_in_sync(changes: Changes) -> Bools:
     The former leader does not count: it is the one that may have failed, and returned since.
     """
     partitions, rows = changes.view.snapshot.partitions, changes.rows
-    isr = changes.observations.isr.take(changes.observation_of_row)
+    isr = changes.before.isr
     mask = np.zeros(len(rows), np.bool_)
     now, owner = partitions.isr.take(rows), isr.row_of_value
-    leader, before = (
-        partitions.leader.take(rows),
-        changes.observations.leader.take(changes.observation_of_row),
-    )
+    leader, before = changes.leaders, changes.before.leader
     is_other = (isr.values != leader.values[owner]) & (isr.values != before.values[owner])
     for row, broker in zip(owner[is_other].tolist(), isr.values[is_other].tolist(), strict=True):
         mask[row] |= broker in (now[row] or ())
@@ -250,15 +232,12 @@ def _has_followed(changes: Changes) -> Bools:
 
     A new leader that has all of these records was fetching again from the leader that was alone then.
     """
-    epochs, context = changes.view.snapshot.offsets.leader_epoch, changes.observations.context
-    then = context.high_watermark.values.take(changes.observation_of_row)
-    reported_at = context.isr_reported_us.take(changes.observation_of_row)
-    last = changes.observations.high_watermark.take(changes.observation_of_row)
-    observed_at = changes.observations.observed_at_us.take(changes.observation_of_row)
+    before, context = changes.before, changes.before.context
+    then, last = context.high_watermark.values, before.high_watermark
+    reported_at, observed_at = context.isr_reported_us, before.observed_at_us
     has_grown = then.valid & last.valid & (last.values > then.values)
-    is_direct = epochs.values[changes.rows] - changes.old_epochs == 1
     is_later = reported_at.valid & (observed_at.values > reported_at.values)
-    mask: Bools = has_grown & is_direct & is_later
+    mask: Bools = has_grown & changes.are_direct & is_later
     return mask
 
 
@@ -268,11 +247,11 @@ def _was_reassigned(changes: Changes) -> Bools:
     A reassignment waits until all replicas that stay are in sync.
     """
     view, mask = changes.view, np.zeros(len(changes.rows), np.bool_)
-    replicas = changes.observations.context.replicas.take(changes.observation_of_row)
+    replicas = changes.before.context.replicas
     present = view.snapshot.partitions.replicas.take(changes.rows)
     isr = view.snapshot.partitions.isr.take(changes.rows)
-    leader = view.snapshot.partitions.leader.take(changes.rows)
-    before = changes.observations.leader.take(changes.observation_of_row)
+    leader = changes.leaders
+    before = changes.before.leader
     for place in np.flatnonzero(leader.valid & before.valid).tolist():
         is_new = replicas[place] is not None and leader[place] not in (replicas[place] or ())
         is_gone = before[place] not in (present[place] or ())
@@ -286,7 +265,7 @@ def _allowed(changes: Changes) -> Int64s:
     Both count, because an operator who finds a loss forbids them at once.
     """
     now = changes.view.snapshot.partitions.unclean_election_enabled.take(changes.rows)
-    before = changes.observations.context.unclean_election_enabled.take(changes.observation_of_row)
+    before = changes.before.context.unclean_election_enabled
     is_allowed = (now.valid & (now.values == 1)) | (before.valid & (before.values == 1))
     setting: Int64s = np.where(is_allowed, ALLOWED, np.where(now.valid, FORBIDDEN, UNREAD))
     return setting
@@ -298,17 +277,10 @@ def is_watermark_stalled(changes: Changes) -> Bools:
     The ISR may then shrink to the leader at any time. An observation in which the high watermark jumped,
     as it does when the ISR has shrunk, is newer than the remembered ISR.
     """
-    context, rows = changes.observations.context, changes.observation_of_row
-    watermark, end = (
-        changes.observations.high_watermark.take(rows),
-        changes.observations.log_end_offset.take(rows),
-    )
-    observed_at, reported_at = (
-        changes.observations.observed_at_us.take(rows),
-        context.isr_reported_us.take(rows),
-    )
-    unchanged = context.high_watermark.take(rows)
-    since, stood_at = unchanged.since_us, unchanged.values
+    before, context = changes.before, changes.before.context
+    watermark, end = before.high_watermark, before.log_end_offset
+    observed_at, reported_at = before.observed_at_us, context.isr_reported_us
+    since, stood_at = context.high_watermark.since_us, context.high_watermark.values
     is_ahead = ~end.valid | (end.values > watermark.values)
     same = stood_at.valid & (stood_at.values == watermark.values)
     still = since.valid & same & is_ahead & (since.values < observed_at.values)
@@ -323,12 +295,12 @@ def is_stalled_for_long(changes: Changes) -> Bools:
 
     A follower that has just joined the ISR holds the high watermark back for a short time.
     """
-    since = changes.observations.context.high_watermark.take(changes.observation_of_row).since_us
-    observed_at = changes.observations.observed_at_us.take(changes.observation_of_row)
+    since = changes.before.context.high_watermark.since_us
+    observed_at = changes.before.observed_at_us
     mask: Bools = ~since.valid | (observed_at.values - since.values >= STALLED // MICROSECOND)
     return mask
 
 
 def _age_us(changes: Changes) -> Int64s:
-    observed_at = changes.observations.observed_at_us.take(changes.observation_of_row)
+    observed_at = changes.before.observed_at_us
     return microseconds(changes.view.now) - observed_at.values

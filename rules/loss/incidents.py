@@ -169,11 +169,8 @@ def _former_leader(view: View, row: int, epoch: int) -> int | None:
     """Return the leader of the last observation before the present leader, if there was one."""
     if view.before is None:
         return None
-    observations, name = (
-        view.before.observations,
-        view.snapshot.partitions.index.topic_partition(row),
-    )
-    place = observations.partitions.index.row(name.topic, name.partition)
-    observation = None if place is None else observations[place]
-    is_older = observation is not None and observation.leader_epoch < epoch
-    return observation.leader if observation is not None and is_older else None
+    name = view.snapshot.partitions.index.topic_partition(row)
+    observation = view.before.observations.of_partition(name)
+    if observation is None or observation.leader_epoch >= epoch:
+        return None
+    return observation.leader

@@ -16,8 +16,8 @@ from rules.facts.clocks import CLOCKS_AGREE_US
 from rules.facts.last_observation import microseconds
 from rules.facts.loss_memory import Contradiction, ReplicaLine, ReportedLoss
 from rules.loss.election import Election
-from rules.loss.loss_evidence import copy_first, timestamp
-from rules.loss.returned import is_committed, row_of
+from rules.loss.loss_evidence import change_evidence, copy_first, timestamp_or_none
+from rules.loss.returned import is_committed, list_losses, row_of
 from rules.view import View
 
 
@@ -39,18 +39,12 @@ def apply_late_lines(
 
 def list_newly_contradicted(view: View) -> dict[tuple[int, int], ReportedLoss]:
     """Return by row and leader epoch the earlier changes against which this round read a line."""
-    before = (
-        {}
-        if view.before is None
-        else {earlier.key: earlier for earlier in view.before.losses.reported}
-    )
-    losses: dict[tuple[int, int], ReportedLoss] = {}
-    for loss in view.memory.losses.reported:
-        was, row = before.get(loss.key), row_of(view, loss)
+
+    def is_news(was: ReportedLoss | None, loss: ReportedLoss) -> bool:
         is_same = was is not None and was.leader_epoch == loss.leader_epoch
-        if was is not None and is_same and row is not None and loss.contradicted > was.contradicted:
-            losses[row, loss.leader_epoch] = loss
-    return losses
+        return was is not None and is_same and loss.contradicted > was.contradicted
+
+    return list_losses(view, is_news)
 
 
 def has_tail(loss: ReportedLoss) -> bool:
@@ -66,16 +60,8 @@ def late_evidence(view: View, loss: ReportedLoss) -> dict[str, EvidenceValue]:
     old = loss.leader_before
     is_away = is_unclean and old is not None and old != loss.leader and old not in isr
     return {
-        "topic_id": loss.topic_id,
-        "election": str(Election.UNCLEAN if is_unclean else Election.NOT_KNOWN),
-        "leader_before": old,
-        "leader_epoch_before": loss.leader_epoch_before,
-        "leader": loss.leader,
-        "leader_epoch": loss.leader_epoch,
-        "epoch_end": loss.epoch_end,
-        "unknown_since": None
-        if loss.last_observation_us is None
-        else timestamp(loss.last_observation_us),
+        **change_evidence(loss, Election.UNCLEAN if is_unclean else Election.NOT_KNOWN),
+        "unknown_since": timestamp_or_none(loss.last_observation_us),
         "advice": copy_first([old], loss.name) if is_away and old is not None else None,
     }
 

@@ -11,6 +11,7 @@ import numpy as np
 from rules.evidence import EvidenceValue, Scalar
 from rules.facts.groups import GroupType
 from rules.facts.identity import TopicPartition
+from rules.facts.loss_memory import ReportedLoss
 from rules.facts.memory import Memory
 from rules.facts.snapshot import Snapshot
 from rules.facts.times import EPOCH
@@ -186,6 +187,26 @@ def copy_first(brokers: Sequence[int], name: TopicPartition) -> str:
     return COPY_THEM_FIRST.format(leaders=", ".join(map(str, brokers)), name=name)
 
 
+def change_evidence(
+    loss: ReportedLoss, election: Election | None = None
+) -> dict[str, EvidenceValue]:
+    """Return the leader change of a loss, with the kind of its election where that is given."""
+    return {
+        "topic_id": loss.topic_id,
+        **({} if election is None else {"election": str(election)}),
+        "leader_before": loss.leader_before,
+        "leader_epoch_before": loss.leader_epoch_before,
+        "leader": loss.leader,
+        "leader_epoch": loss.leader_epoch,
+        "epoch_end": loss.epoch_end,
+    }
+
+
 def timestamp(timestamp_us: int) -> str:
     """Return a time as text, UTC."""
     return (EPOCH + timedelta(microseconds=timestamp_us)).isoformat(timespec="milliseconds")
+
+
+def timestamp_or_none(timestamp_us: int | None) -> str | None:
+    """Return a time as text, UTC; None where it is not known."""
+    return None if timestamp_us is None else timestamp(timestamp_us)

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from rules.facts.column import Bools, Column, Int64s, Ragged
+from rules.facts.column import Bools, Column
 from rules.facts.times import MICROSECOND
 from rules.loss.changes import Changes
 
@@ -24,33 +24,21 @@ FRESH: Final = timedelta(minutes=1)  # after longer a replica may have returned,
 
 def was_left_out_without_leader(changes: Changes) -> Bools:
     """Mark the changes just after a time without a leader whose new leader was not electable cleanly."""
-    context, rows = changes.observations.context, changes.observation_of_row
-    leaderless = context.leaderless_epoch.take(rows)
+    context = changes.before.context
+    leaderless = context.leaderless_epoch
     just_before = leaderless.valid & (leaderless.values > changes.old_epochs)
-    just_before &= leaderless.values + 1 == _present_epochs(changes)
-    mask: Bools = (
-        just_before & ~contains(context.electable, rows, changes.leaders) & _is_other(changes)
-    )
+    just_before &= leaderless.values + 1 == changes.epochs
+    mask: Bools = just_before & ~context.electable.holds(changes.leaders) & _is_other(changes)
     return mask
 
 
 def is_sole_replica_gone(changes: Changes) -> Bools:
     """Mark the direct changes before which the old leader, alone in the ISR, did not answer any more."""
-    observations, context, rows = (
-        changes.observations,
-        changes.observations.context,
-        changes.observation_of_row,
-    )
-    reported_at, observed_at = (
-        context.isr_reported_us.take(rows),
-        observations.observed_at_us.take(rows),
-    )
-    old_leader, elr = observations.leader.take(rows), observations.elr.take(rows)
-    was_alone = (observations.isr.take(rows).lengths == 1) & contains(
-        observations.isr, rows, old_leader
-    )
+    before, reported_at = changes.before, changes.before.context.isr_reported_us
+    observed_at = before.observed_at_us
+    was_alone = (before.isr.lengths == 1) & before.isr.holds(before.leader)
     gave_no_answer = reported_at.valid & (reported_at.values > observed_at.values)
-    may_be_elected = ~elr.valid | contains(observations.elr, rows, changes.leaders)
+    may_be_elected = ~before.elr.valid | before.elr.holds(changes.leaders)
     mask: Bools = (
         was_alone & gave_no_answer & ~may_be_elected & changes.are_direct & _is_other(changes)
     )
@@ -59,33 +47,19 @@ def is_sole_replica_gone(changes: Changes) -> Bools:
 
 def _is_gone_soon(changes: Changes, reported_at: Column) -> Bools:
     """Mark where the old leader was not in sync with the new one soon after its ISR of one was read."""
-    context, rows = changes.observations.context, changes.observation_of_row
-    present = changes.view.snapshot.partitions.isr
-    is_back = contains(present, changes.rows, changes.observations.leader.take(rows))
-    was_back, at = context.was_in_sync.take(rows), context.succeeded_us.take(rows)
+    context = changes.before.context
+    present = changes.view.snapshot.partitions.isr.take(changes.rows)
+    is_back = present.holds(changes.before.leader)
+    was_back, at = context.was_in_sync, context.succeeded_us
     is_in_sync = np.where(was_back.valid, was_back.values == 1, is_back)
     seen_at = np.where(at.valid, at.values, changes.now_us)
     is_soon = seen_at - reported_at.values <= FRESH // MICROSECOND
-    mask: Bools = present.take(changes.rows).valid & ~is_in_sync & is_soon
+    mask: Bools = present.valid & ~is_in_sync & is_soon
     return mask
 
 
 def _is_other(changes: Changes) -> Bools:
     """Mark where another broker leads than at the last observation."""
-    leader, before = changes.leaders, changes.observations.leader.take(changes.observation_of_row)
+    leader, before = changes.leaders, changes.before.leader
     mask: Bools = leader.valid & before.valid & (leader.values != before.values)
-    return mask
-
-
-def _present_epochs(changes: Changes) -> Int64s:
-    return changes.view.snapshot.offsets.leader_epoch.values[changes.rows]
-
-
-def contains(lists: Ragged, rows: Int64s, value: Column) -> Bools:
-    """Mark the rows whose list contains the row's value."""
-    chosen = lists.take(rows)
-    owner = chosen.row_of_value
-    hit = value.valid[owner] & (chosen.values == value.values[owner])
-    mask = np.zeros(len(rows), np.bool_)
-    mask[owner[hit]] = True
     return mask

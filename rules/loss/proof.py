@@ -72,6 +72,11 @@ class Proof:
         return self.name, self.before.topic_id, self.before.leader_epoch, self.leader_epoch
 
     @property
+    def event(self) -> tuple[int, int]:
+        """Return row and leader epoch: the key of the change among the events of a round."""
+        return self.row, self.leader_epoch
+
+    @property
     def certain(self) -> Span | None:
         """Return the offsets that were committed and retained at the last observation, and are gone."""
         return Span.between(self._gone_from, self.before.high_watermark)

@@ -9,22 +9,19 @@ from __future__ import annotations
 
 from rules.evidence import EvidenceValue
 from rules.facts.loss_memory import ReportedLoss
-from rules.loss.returned import is_committed, return_evidence, row_of
+from rules.loss.returned import is_committed, list_losses, return_evidence, row_of
 from rules.view import View
 
 
 def list_newly_proven(view: View) -> dict[tuple[int, int], ReportedLoss]:
     """Return by row and epoch the losses that this round proves and that were reported as possible."""
-    before = {} if view.before is None else {loss.key: loss for loss in view.before.losses.reported}
-    losses: dict[tuple[int, int], ReportedLoss] = {}
-    for loss in view.memory.losses.reported:
-        earlier = before.get(loss.key)
+
+    def is_news(earlier: ReportedLoss | None, loss: ReportedLoss) -> bool:
         if not is_committed(loss) or (earlier is not None and is_committed(earlier)):
-            continue
-        row = row_of(view, loss)
-        if row is not None and (earlier is not None or _was_reported_otherwise(view, loss)):
-            losses[row, loss.leader_epoch] = loss
-    return losses
+            return False
+        return earlier is not None or _was_reported_otherwise(view, loss)
+
+    return list_losses(view, is_news)
 
 
 def loss_read_in(view: View, row: int, *, epoch: int | None, end: int) -> ReportedLoss | None:

@@ -16,7 +16,8 @@ import numpy as np
 from rules.evidence import EvidenceValue
 from rules.facts.column import Column
 from rules.facts.loss_memory import ReportedLoss
-from rules.loss.returned import is_committed, row_of
+from rules.loss.loss_evidence import change_evidence
+from rules.loss.returned import is_committed, list_losses, row_of
 from rules.question import EpochEndQuestion
 from rules.view import View
 
@@ -54,19 +55,12 @@ def list_newly_restored(view: View) -> dict[tuple[int, int], ReportedLoss]:
 
     Each loss by itself: another loss of the same partition may remain.
     """
-    before = (
-        {}
-        if view.before is None
-        else {earlier.key: earlier for earlier in view.before.losses.reported}
-    )
-    losses: dict[tuple[int, int], ReportedLoss] = {}
-    for loss in view.memory.losses.reported:
-        previous, row = before.get(loss.key), row_of(view, loss)
+
+    def is_news(previous: ReportedLoss | None, loss: ReportedLoss) -> bool:
         is_new = previous is not None and previous.restored_epoch is None
-        is_back = is_committed(loss) and loss.restored_epoch is not None
-        if row is not None and is_new and is_back:
-            losses[row, loss.leader_epoch] = loss
-    return losses
+        return is_new and is_committed(loss) and loss.restored_epoch is not None
+
+    return list_losses(view, is_news)
 
 
 def restored_evidence(loss: ReportedLoss | None) -> dict[str, EvidenceValue]:
@@ -74,12 +68,7 @@ def restored_evidence(loss: ReportedLoss | None) -> dict[str, EvidenceValue]:
     if loss is None:
         return {}
     return {
-        "topic_id": loss.topic_id,
-        "leader_before": loss.leader_before,
-        "leader_epoch_before": loss.leader_epoch_before,
-        "leader": loss.leader,
-        "leader_epoch": loss.leader_epoch,
-        "epoch_end": loss.epoch_end,
+        **change_evidence(loss),
         "restored_from": loss.epoch_end,
         "restored_to": _known_end(loss),
         "restored_in_epoch": loss.restored_epoch,

@@ -16,7 +16,7 @@ Source: the brokers' log lines after 14 losses and 8 frozen leaders on Kafka 4.1
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -33,7 +33,7 @@ from rules.facts.clocks import CLOCKS_AGREE_US
 from rules.facts.last_observation import microseconds
 from rules.facts.loss_memory import Contradiction, ReplicaEvent, ReplicaLine, ReportedLoss
 from rules.facts.unseen_elections import UnseenElection
-from rules.loss.loss_evidence import timestamp
+from rules.loss.loss_evidence import change_evidence, timestamp_or_none
 from rules.view import View
 
 E = TypeVar("E", bound=ReplicaEvent)
@@ -90,23 +90,22 @@ def add_settled(losses: Sequence[ReportedLoss], loss: ReportedLoss) -> list[Repo
     return [longer if other is same else other for other in losses]
 
 
+def list_losses(
+    view: View, is_news: Callable[[ReportedLoss | None, ReportedLoss], bool]
+) -> dict[tuple[int, int], ReportedLoss]:
+    """Return by row and leader epoch the losses that are news, given what was remembered before."""
+    reported = () if view.before is None else view.before.losses.reported
+    before = {loss.key: loss for loss in reported}
+    return {
+        (row, loss.leader_epoch): loss
+        for loss in view.memory.losses.reported
+        if (row := row_of(view, loss)) is not None and is_news(before.get(loss.key), loss)
+    }
+
+
 def list_newly_settled(view: View) -> dict[tuple[int, int], ReportedLoss]:
     """Return by row and leader epoch the losses of which this round learned more from log lines."""
-    before = (
-        {}
-        if view.before is None
-        else {earlier.key: earlier for earlier in view.before.losses.reported}
-    )
-    losses: dict[tuple[int, int], ReportedLoss] = {}
-    for loss in view.memory.losses.reported:
-        row = row_of(view, loss)
-        if (
-            row is not None
-            and loss.lost_to is not None
-            and _has_learned(before.get(loss.key), loss)
-        ):
-            losses[row, loss.leader_epoch] = loss
-    return losses
+    return list_losses(view, _has_learned)
 
 
 def row_of(view: View, loss: ReportedLoss) -> int | None:
@@ -148,23 +147,14 @@ def return_evidence(loss: ReportedLoss) -> dict[str, EvidenceValue]:
     lost_to, committed_to = loss.lost_to or loss.epoch_end, loss.committed_to
     proven = None if committed_to is None else min(committed_to, lost_to) - loss.epoch_end
     return {
-        "topic_id": loss.topic_id,
-        "leader_before": loss.leader_before,
-        "leader_epoch_before": loss.leader_epoch_before,
-        "leader": loss.leader,
-        "leader_epoch": loss.leader_epoch,
-        "epoch_end": loss.epoch_end,
+        **change_evidence(loss),
         "exact_from": loss.epoch_end,
         "exact_to": lost_to,
         "exact_offsets": lost_to - loss.epoch_end,
         "proven_committed_offsets": proven if proven is not None and proven > 0 else None,
         "former_leader": loss.leader_before,
-        "sole_in_sync_since": None
-        if loss.alone_since_us is None
-        else timestamp(loss.alone_since_us),
-        "last_observation": None
-        if loss.last_observation_us is None
-        else timestamp(loss.last_observation_us),
+        "sole_in_sync_since": timestamp_or_none(loss.alone_since_us),
+        "last_observation": timestamp_or_none(loss.last_observation_us),
         "unknown_since": None,
         "advice": None,  # its disk does not have the records any more
     }
@@ -226,8 +216,8 @@ def _may_be_of(loss: ReportedLoss, line: ReplicaLine) -> bool:
 
 
 def _has_learned(before: ReportedLoss | None, after: ReportedLoss) -> bool:
-    if before is None:
-        return True
+    if before is None or after.lost_to is None:
+        return after.lost_to is not None
     return (before.lost_to, is_committed(before)) != (after.lost_to, is_committed(after))
 
 

@@ -25,7 +25,7 @@ from rules.facts.times import MICROSECOND
 from rules.facts.unseen_elections import NewTopic, UnseenElection
 from rules.loss.election import Election
 from rules.loss.line_rows import LineRows
-from rules.loss.loss_evidence import copy_first, timestamp
+from rules.loss.loss_evidence import copy_first, timestamp_or_none
 from rules.view import View
 
 KEPT: Final = timedelta(days=1)  # as long as the finding of an event
@@ -93,7 +93,7 @@ def election_evidence(view: View, election: UnseenElection) -> dict[str, Evidenc
         "leader_before": election.former_leader,
         "leader": election.leader,
         "leader_epoch": election.leader_epoch,
-        "unknown_since": None if election.since_us is None else timestamp(election.since_us),
+        "unknown_since": timestamp_or_none(election.since_us),
         "never_observed": True,
         "advice": copy_first(away, election.name) if away else None,
     }
@@ -154,16 +154,11 @@ def _observe(view: View, row: int) -> LastObservation | None:
     """Return the last observation of the same topic before this round."""
     if view.before is None:
         return None
-    observations, name = (
-        view.before.observations,
-        view.snapshot.partitions.index.topic_partition(row),
-    )
-    place = observations.partitions.index.row(name.topic, name.partition)
-    observation = None if place is None else observations[place]
-    is_same = observation is not None and observation.topic_id == view.snapshot.partitions.topic_id(
-        row
-    )
-    return observation if is_same else None
+    partitions = view.snapshot.partitions
+    observation = view.before.observations.of_partition(partitions.index.topic_partition(row))
+    if observation is None or observation.topic_id != partitions.topic_id(row):
+        return None
+    return observation
 
 
 def _change_of(election: UnseenElection, changes: Iterable[ReportedLoss]) -> ReportedLoss | None:

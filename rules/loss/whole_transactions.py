@@ -23,7 +23,7 @@ from rules.facts.loss_memory import ReportedLoss
 from rules.facts.times import EPOCH
 from rules.facts.transaction_memory import CommittedTransaction
 from rules.loss.loss_evidence import SHOWN, timestamp
-from rules.loss.returned import row_of
+from rules.loss.returned import list_losses, row_of
 from rules.question import BatchesQuestion, BatchRequest
 from rules.view import View
 
@@ -33,18 +33,14 @@ CLOCKS: Final = 10_000_000  # microseconds by which the clocks of two brokers ma
 
 def list_lost_transactions(view: View) -> dict[tuple[int, int], ReportedLoss]:
     """Return by row and epoch the losses whose missing transactions this round determined."""
-    before = (
-        {}
-        if view.before is None
-        else {earlier.key: earlier for earlier in view.before.losses.reported}
+
+    def is_determined(loss: ReportedLoss) -> bool:
+        return bool(loss.missing) and not loss.doubtful
+
+    return list_losses(
+        view,
+        lambda old, loss: is_determined(loss) and (old is None or not is_determined(old)),
     )
-    losses: dict[tuple[int, int], ReportedLoss] = {}
-    for loss in view.memory.losses.reported:
-        old, row = before.get(loss.key), row_of(view, loss)
-        was_reported = old is not None and old.missing and not old.doubtful
-        if row is not None and loss.missing and not loss.doubtful and not was_reported:
-            losses[row, loss.leader_epoch] = loss
-    return losses
 
 
 def request_markers(view: View) -> tuple[BatchesQuestion, ...]:

@@ -16,11 +16,12 @@ import numpy as np
 from rules.facts.broker_log import SequenceRejected, UncleanChange, partition_of
 from rules.facts.column import Bools, Column
 from rules.facts.episodes import ChangeKind, LeaderChange, SequenceMemory, merge_changes
-from rules.facts.identity import BrokerId, TopicPartition
+from rules.facts.identity import TopicPartition
 from rules.facts.last_observation import microseconds
 from rules.facts.leaderships import Leaderships
 from rules.facts.loss_memory import ReportedLoss
 from rules.facts.snapshot import Snapshot
+from rules.facts.unchanged_since import either
 from rules.loss.changes import Changes
 from rules.loss.election import Election, may_be_unclean
 from rules.loss.proof import Proof, list_proofs
@@ -62,8 +63,8 @@ def _add_returned_log(remembered: RememberedChanges, loss: ReportedLoss, now_us:
     exact = LeaderChange(
         leader_epoch=loss.leader_epoch,
         kind=ChangeKind.LOST if is_committed else ChangeKind.NOT_KNOWN,
-        leader=_broker(loss.leader),
-        leader_before=_broker(loss.leader_before),
+        leader=loss.leader,
+        leader_before=loss.leader_before,
         leader_epoch_before=loss.leader_epoch_before,
         last_observation_us=loss.last_observation_us,
         epoch_end=loss.epoch_end,
@@ -91,8 +92,8 @@ def _of_proof(proof: Proof, now_us: int) -> LeaderChange | None:
     return LeaderChange(
         leader_epoch=proof.leader_epoch,
         kind=kind,
-        leader=_broker(proof.leader),
-        leader_before=_broker(proof.before.leader),
+        leader=proof.leader,
+        leader_before=proof.before.leader,
         leader_epoch_before=proof.before.leader_epoch,
         last_observation_us=proof.before.observed_at_us,
         epoch_end=proof.epoch_end,
@@ -116,11 +117,6 @@ def _add_line(remembered: RememberedChanges, view: View, event: UncleanChange) -
         kind=_kind_of_line(view, event, event.leader_epoch),
         leader=event.leader,
         leader_before=event.leader_before,
-        leader_epoch_before=None,
-        last_observation_us=None,
-        epoch_end=None,
-        lost_from=None,
-        lost_to=None,
         seen_us=microseconds(view.now),
     )
     _add(remembered, name, change)
@@ -137,18 +133,13 @@ def _led_at_last_observation(view: View, event: UncleanChange, leader_epoch: int
     """Whether the elected broker already led, in an older epoch, at the last observation."""
     if view.before is None or event.topic is None:
         return False
-    observations = view.before.observations
-    row = observations.partitions.index.row(event.topic, event.partition)
-    observation = None if row is None else observations[row]
+    name = TopicPartition(event.topic, event.partition)
+    observation = view.before.observations.of_partition(name)
     return (
         observation is not None
         and observation.leader_epoch < leader_epoch
         and observation.leader == event.leader
     )
-
-
-def _broker(number: int | None) -> BrokerId | None:
-    return None if number is None else BrokerId(number)
 
 
 # ------------------------------------------------------------------ since when it is watched
@@ -166,10 +157,10 @@ def _watch_leaderships(view: View, before: Leaderships, changes: Changes | None)
     now = microseconds(view.now)
     return Leaderships(
         partitions=partitions,
-        epoch=_overlay(old.epoch, taken, epoch),
-        since_us=_overlay(old.since_us, taken, Column.known(np.full(rows, now, np.int64))),
-        watched_from=_overlay(old.watched_from, began, epoch),
-        clean_from=_overlay(old.clean_from, began | _mark_uncertain(rows, changes), epoch),
+        epoch=either(taken, epoch, old.epoch),
+        since_us=either(taken, Column.known(np.full(rows, now, np.int64)), old.since_us),
+        watched_from=either(began, epoch, old.watched_from),
+        clean_from=either(began | _mark_uncertain(rows, changes), epoch, old.clean_from),
     )
 
 
@@ -202,10 +193,6 @@ def _mark_uncertain(rows: int, changes: Changes | None) -> Bools:
     if changes is not None and len(changes.rows):
         mask[changes.rows[may_be_unclean(changes)]] = True
     return mask
-
-
-def _overlay(old: Column, mask: Bools, new: Column) -> Column:
-    return Column(np.where(mask, new.values, old.values), np.where(mask, new.valid, old.valid))
 
 
 def _list_rejecting(snapshot: Snapshot, before: SequenceMemory) -> frozenset[TopicPartition | None]:

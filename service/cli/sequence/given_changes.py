@@ -20,7 +20,6 @@ from rules.facts.broker_log import (
     WatermarkWentBack,
 )
 from rules.facts.episodes import ChangeKind, LeaderChange
-from rules.facts.identity import BrokerId
 from rules.facts.last_observation import microseconds
 from rules.facts.rejections import Rejection
 from rules.sequence.between import lies_between
@@ -155,7 +154,7 @@ def _apply_cut(change: LeaderChange | None, cut: _Cut, now_us: int) -> LeaderCha
     )
 
 
-def _leader_before(change: LeaderChange, cut: _Cut) -> BrokerId | None:
+def _leader_before(change: LeaderChange, cut: _Cut) -> int | None:
     """Return the former leader: the replica that was alone in sync."""
     if change.leader_before is not None or cut.alone is None:
         return change.leader_before

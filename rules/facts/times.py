@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
 SECOND_US: Final = 1_000_000
+# Microseconds by which a broker's clock, as seen in its log lines, may differ from ours: machines
+# synchronised by NTP are well within.
+CLOCKS_AGREE_US: Final = 2_000_000
+
+
+def change_if_set(timestamp_us: int | None, change: Callable[[int], int]) -> int | None:
+    """Return a changed time; None where there is none."""
+    return None if timestamp_us is None else change(timestamp_us)

@@ -1,4 +1,4 @@
-"""Which controllers' logs were read, and how far: an unclean election that is not in them did not happen.
+"""What controllers' logs are about, and how far they were read: an unclean election that is not in them did not happen.
 
 An active KRaft controller logs each unclean election when it decides it. Where its log was read beyond
 the last observation before a change and contains none, the election was clean. A ZooKeeper controller
@@ -8,11 +8,14 @@ logs no elections, and is not reported as the active one.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from rules.facts.clocks import CLOCKS_AGREE_US
+from rules.facts.broker_log import LogEvent, UncleanChange
 from rules.facts.column import Bools, Int64s
-from rules.facts.identity import BrokerId
+from rules.facts.identity import BrokerId, TopicId
 from rules.facts.last_observation import microseconds
+from rules.facts.partitions import Partitions
+from rules.facts.times import CLOCKS_AGREE_US
 from rules.view import View
 
 
@@ -49,3 +52,28 @@ def _wrote_us(view: View) -> int:
         return controllers_read(view).get(active, 0)
     times = (at for source in whole for node, at in source.controllers if node == active)
     return max(map(microseconds, times), default=0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LineRows:
+    """The rows of one snapshot's partitions, for many lines: some name the topic id alone."""
+
+    partitions: Partitions
+    topics: Mapping[TopicId, str]
+
+    @classmethod
+    def of(cls, partitions: Partitions) -> LineRows:
+        """Take the partitions that lines may be about."""
+        both = zip(partitions.topic_ids, partitions.index.topics, strict=True)
+        return cls(
+            partitions, {topic_id: topic for topic_id, topic in both if topic_id is not None}
+        )
+
+    def row(self, event: LogEvent) -> int | None:
+        """Return the row that a line is about; None where there is none, or of an older topic."""
+        topic, partition = event.topic, event.partition
+        if isinstance(event, UncleanChange) and event.topic_id is not None:
+            topic = self.topics.get(event.topic_id)
+        if topic is None or partition is None:
+            return None
+        return self.partitions.index.row(topic, partition)

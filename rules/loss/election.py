@@ -25,13 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rules.facts.broker_log import IsrUpdated, UncleanChange
-from rules.facts.clocks import CLOCKS_AGREE_US
 from rules.facts.column import Bools, Int64s
 from rules.facts.last_observation import microseconds
-from rules.facts.times import MICROSECOND
+from rules.facts.times import CLOCKS_AGREE_US, MICROSECOND
 from rules.loss.changes import Changes
-from rules.loss.controllers import is_read_since
-from rules.loss.line_rows import LineRows
+from rules.loss.controllers import LineRows, is_read_since
 from rules.loss.out_of_sync import (
     FRESH,
     is_sole_replica_gone,

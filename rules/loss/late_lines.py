@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from rules.evidence import EvidenceValue
 from rules.facts.broker_log import IsrUpdated, UncleanChange
-from rules.facts.clocks import CLOCKS_AGREE_US
 from rules.facts.last_observation import microseconds
 from rules.facts.loss_memory import Contradiction, ReplicaLine, ReportedLoss
+from rules.facts.times import CLOCKS_AGREE_US
 from rules.loss.election import Election
 from rules.loss.loss_evidence import change_evidence, copy_first, timestamp_or_none
 from rules.loss.returned import is_committed, list_losses, row_of

@@ -29,9 +29,9 @@ from rules.facts.broker_log import (
     WatermarkWentBack,
     partition_of,
 )
-from rules.facts.clocks import CLOCKS_AGREE_US
 from rules.facts.last_observation import microseconds
 from rules.facts.loss_memory import Contradiction, ReplicaEvent, ReplicaLine, ReportedLoss
+from rules.facts.times import CLOCKS_AGREE_US
 from rules.facts.unseen_elections import UnseenElection
 from rules.loss.loss_evidence import change_evidence, timestamp_or_none
 from rules.view import View

@@ -23,8 +23,8 @@ from rules.facts.last_observation import LastObservation, microseconds
 from rules.facts.loss_memory import ReplicaLine, ReportedLoss
 from rules.facts.times import MICROSECOND
 from rules.facts.unseen_elections import NewTopic, UnseenElection
+from rules.loss.controllers import LineRows
 from rules.loss.election import Election
-from rules.loss.line_rows import LineRows
 from rules.loss.loss_evidence import copy_first, timestamp_or_none
 from rules.view import View
 

@@ -20,8 +20,8 @@ from rules.facts.incidents import EventName
 from rules.facts.last_observation import LastObservation
 from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory
+from rules.loss.controllers import LineRows
 from rules.loss.election import Election
-from rules.loss.line_rows import LineRows
 from rules.loss.loss_evidence import timestamp
 from rules.loss.new_topics import is_same_list
 from rules.view import View

@@ -9,9 +9,9 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
+from rules.facts.column import replace_fields
 from rules.facts.episodes import Episode, SequenceMemory
 from rules.facts.rejections import Rejection
-from rules.facts.replace_fields import replace_fields
 from rules.facts.sequence_verdicts import (
     CONTINUITY,
     Arrival,
@@ -32,8 +32,12 @@ from rules.sequence.classify import (
     is_final,
     is_patient,
 )
-from rules.sequence.episode_context import DELIVERY_TIMEOUT, EpisodeContext, OnlyFailed
-from rules.sequence.episode_contexts import EpisodeContexts
+from rules.sequence.episode_context import (
+    DELIVERY_TIMEOUT,
+    EpisodeContext,
+    EpisodeContexts,
+    OnlyFailed,
+)
 from rules.sequence.gathering import gather_episodes
 from rules.sequence.retention import retire_episodes
 from rules.view import View

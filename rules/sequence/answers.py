@@ -6,14 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from rules.facts.batches import BatchesOf
+from rules.facts.column import replace_fields
 from rules.facts.episodes import Episode, LeaderChange, StateObservation
 from rules.facts.identity import TopicPartition
 from rules.facts.rejections import Rejection
-from rules.facts.replace_fields import replace_fields
 from rules.facts.sequence_verdicts import SequenceReason
 from rules.sequence.arrivals import arrival_of
-from rules.sequence.episode_context import EpisodeContext
-from rules.sequence.episode_contexts import EpisodeContexts
+from rules.sequence.episode_context import EpisodeContext, EpisodeContexts
 from rules.sequence.log_entries import covers_rejections, resolve_rejections
 from rules.sequence.proofs import proof_of
 

@@ -6,9 +6,9 @@ what a broker wrote while another one led; clocks order the rest, as far as they
 
 from __future__ import annotations
 
-from rules.facts.clocks import CLOCKS_AGREE_US
 from rules.facts.episodes import LeaderChange
 from rules.facts.rejections import Rejection
+from rules.facts.times import CLOCKS_AGREE_US
 from rules.sequence.log_entries import last_of
 from rules.sequence.numbers import NO_BATCH, last_sequence
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from rules.facts.batches import BatchesOf, BatchSeen, MarkerSeen
 from rules.facts.broker_log import SequenceForm
+from rules.facts.column import replace_fields
 from rules.facts.rejections import LogEntry, Rejection
-from rules.facts.replace_fields import replace_fields
 from rules.facts.sequence_verdicts import SequenceReason
 from rules.sequence.numbers import NO_BATCH, is_behind, last_sequence
 

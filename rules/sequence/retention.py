@@ -10,8 +10,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
+from rules.facts.column import replace_fields
 from rules.facts.episodes import Episode, EpisodeKey, SequenceMemory
-from rules.facts.replace_fields import replace_fields
 from rules.facts.sequence_verdicts import SequenceClass
 from rules.facts.times import MICROSECOND
 from rules.sequence.reported_once import with_report

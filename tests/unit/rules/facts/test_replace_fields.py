@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from rules.facts.column import replace_fields
 from rules.facts.rejections import rejection_of
-from rules.facts.replace_fields import replace_fields
 from tests.unit.rules.sequence.lines import rejected
 
 REJECTION = rejection_of(rejected(27, 2), 5)

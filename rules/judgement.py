@@ -41,6 +41,31 @@ class Subjects(Protocol):
     def labels(self, position: int) -> Labels:
         """Return the labels of one subject; they are its identity."""
 
+    def find(self, all_labels: Sequence[Labels]) -> list[int | None]:
+        """Return the positions of the subjects with these labels; None for those that are gone."""
+
+
+def find_by_labels(subjects: Subjects, all_labels: Sequence[Labels]) -> list[int | None]:
+    """Return the positions of the subjects with these labels, for a few subjects."""
+    place_of = {
+        tuple(sorted(subjects.labels(place).items())): place for place in range(len(subjects))
+    }
+    return [place_of.get(tuple(sorted(labels.items()))) for labels in all_labels]
+
+
+def find_row(snapshot: Snapshot, labels: Labels) -> int | None:
+    """Return the row of a partition; None where it is gone or the labels are of another cluster.
+
+    A topic of the same name that was created since is another one, if topic ids are known.
+    """
+    topic, number = labels.get("topic"), labels.get("partition", "")
+    if topic is None or not number.isdecimal() or labels.get("cluster") != snapshot.cluster:
+        return None
+    row = snapshot.partitions.index.row(topic, int(number))
+    present = None if row is None else snapshot.partitions.topic_id(row)
+    is_another = None not in (present, labels.get("topic_id")) and labels["topic_id"] != present
+    return None if is_another else row
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
@@ -148,6 +173,10 @@ class PartitionSubjects:
             "partition": str(name.partition),
         }
 
+    def find(self, all_labels: Sequence[Labels]) -> list[int | None]:
+        """Return the rows of these partitions."""
+        return [find_row(self.snapshot, labels) for labels in all_labels]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CommitSubjects:
@@ -176,6 +205,31 @@ class CommitSubjects:
             "partition": str(name.partition),
         }
 
+    def find(self, all_labels: Sequence[Labels]) -> list[int | None]:
+        """Return the positions of these commits."""
+        snapshot, commits = self.snapshot, self.snapshot.commits
+        if not len(self):
+            return [None] * len(all_labels)
+        group_of = {group.group_id: place for place, group in enumerate(snapshot.groups)}
+        width = max(len(snapshot.partitions), 1)
+        keys = commits.group[self.places] * width + commits.row[self.places]
+        order = np.argsort(keys, kind="stable")
+        pairs = [
+            (group_of.get(labels.get("group", "")), find_row(snapshot, labels))
+            for labels in all_labels
+        ]
+        keys_of_commits = np.array(
+            [-1 if group is None or row is None else group * width + row for group, row in pairs],
+            np.int64,
+        )
+        places = np.minimum(np.searchsorted(keys, keys_of_commits, sorter=order), len(keys) - 1)
+        positions = order[places]
+        hits = keys[positions] == keys_of_commits
+        return [
+            place if is_hit else None
+            for place, is_hit in zip(positions.tolist(), hits.tolist(), strict=True)
+        ]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupSubjects:
@@ -193,6 +247,10 @@ class GroupSubjects:
         group = self.snapshot.groups[int(self.places[position])]
         return {"cluster": self.snapshot.cluster, "group": group.group_id}
 
+    def find(self, all_labels: Sequence[Labels]) -> list[int | None]:
+        """Return the positions of these groups."""
+        return find_by_labels(self, all_labels)
+
 
 @dataclass(frozen=True, slots=True)
 class NamedSubjects:
@@ -207,6 +265,10 @@ class NamedSubjects:
     def labels(self, position: int) -> Labels:
         """Return the labels that were given."""
         return self.all_labels[position]
+
+    def find(self, all_labels: Sequence[Labels]) -> list[int | None]:
+        """Return the positions of these subjects."""
+        return find_by_labels(self, all_labels)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,13 +25,9 @@ import numpy as np
 
 from rules.completeness import Completeness
 from rules.evidence import Evidence
-from rules.facts.snapshot import Snapshot
 from rules.judgement import (
-    CommitSubjects,
     Finding,
     Judgement,
-    Labels,
-    PartitionSubjects,
     Subjects,
 )
 from rules.said_again import said_again
@@ -365,55 +361,4 @@ def _held_finding(
 
 def _places(subjects: Subjects, identities: Sequence[Identity]) -> list[int | None]:
     """Return the positions of the subjects of these findings; None for those that are gone."""
-    if not identities:
-        return []
-    labels = [dict(identity[1]) for identity in identities]
-    if isinstance(subjects, PartitionSubjects):
-        return [_row(subjects.snapshot, label) for label in labels]
-    if isinstance(subjects, CommitSubjects):
-        return _commit_places(subjects, labels)
-    place_of = {
-        tuple(sorted(subjects.labels(place).items())): place for place in range(len(subjects))
-    }
-    return [place_of.get(identity[1]) for identity in identities]
-
-
-def _row(snapshot: Snapshot, labels: Labels) -> int | None:
-    """Return the row of a partition; None where it is gone or the labels are of another cluster.
-
-    A topic of the same name that was created since is another one, if topic ids are known.
-    """
-    topic, number = labels.get("topic"), labels.get("partition", "")
-    if topic is None or not number.isdecimal() or labels.get("cluster") != snapshot.cluster:
-        return None
-    row = snapshot.partitions.index.row(topic, int(number))
-    present = None if row is None else snapshot.partitions.topic_id(row)
-    is_another = None not in (present, labels.get("topic_id")) and labels["topic_id"] != present
-    return None if is_another else row
-
-
-def _commit_places(
-    subjects: CommitSubjects, labels_of_commits: Sequence[Labels]
-) -> list[int | None]:
-    snapshot, commits = subjects.snapshot, subjects.snapshot.commits
-    if not len(subjects):
-        return [None] * len(labels_of_commits)
-    group_of = {group.group_id: place for place, group in enumerate(snapshot.groups)}
-    width = max(len(snapshot.partitions), 1)
-    keys = commits.group[subjects.places] * width + commits.row[subjects.places]
-    order = np.argsort(keys, kind="stable")
-    pairs = [
-        (group_of.get(labels.get("group", "")), _row(snapshot, labels))
-        for labels in labels_of_commits
-    ]
-    keys_of_commits = np.array(
-        [-1 if group is None or row is None else group * width + row for group, row in pairs],
-        np.int64,
-    )
-    places = np.minimum(np.searchsorted(keys, keys_of_commits, sorter=order), len(keys) - 1)
-    positions = order[places]
-    hits = keys[positions] == keys_of_commits
-    return [
-        place if is_hit else None
-        for place, is_hit in zip(positions.tolist(), hits.tolist(), strict=True)
-    ]
+    return subjects.find([dict(identity[1]) for identity in identities]) if identities else []

@@ -85,6 +85,10 @@ class Column:
         valid = self.valid & mask
         return Column(np.where(valid, self.values, 0), valid)
 
+    def changed(self, change: Callable[[Int64s], Int64s]) -> Column:
+        """Return changed values; what is absent stays absent."""
+        return Column(np.where(self.valid, change(self.values), 0), self.valid)
+
     def to_list(self) -> list[int | None]:
         """Return Python values, `None` where absent."""
         pairs = zip(self.values.tolist(), self.valid.tolist(), strict=True)

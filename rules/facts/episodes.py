@@ -18,6 +18,7 @@ from rules.facts.leaderships import Leaderships, merge_leaderships
 from rules.facts.producers import ProducerState
 from rules.facts.rejections import Rejection, merge_rejections, order
 from rules.facts.sequence_verdicts import Arrival, Phase, SequenceClass, SequenceVerdict
+from rules.facts.times import change_if_set
 
 # Topic and partition, producer id; None: not in the line.
 EpisodeKey: TypeAlias = tuple[TopicPartition | None, int | None]
@@ -288,7 +289,7 @@ def sequences_with_times(
             for name, changes in memory.changes.items()
         },
         leaderships=memory.leaderships.with_times(change_all),
-        unreported_us=None if memory.unreported_us is None else change(memory.unreported_us),
+        unreported_us=change_if_set(memory.unreported_us, change),
     )
 
 
@@ -301,8 +302,7 @@ def latest_sequence_time(memory: SequenceMemory) -> int:
 
 
 def _move_times(episode: Episode, change: Callable[[int], int]) -> Episode:
-    observed, reported = episode.batches_scanned_us, episode.reported
-    scanned_us = episode.end_scanned_us
+    reported = episode.reported
     return replace(
         episode,
         rejections=tuple(
@@ -311,32 +311,29 @@ def _move_times(episode: Episode, change: Callable[[int], int]) -> Episode:
         ),
         first_seen_us=change(episode.first_seen_us),
         last_seen_us=change(episode.last_seen_us),
-        batches_scanned_us=None if observed is None else change(observed),
-        end_scanned_us=None if scanned_us is None else change(scanned_us),
+        batches_scanned_us=change_if_set(episode.batches_scanned_us, change),
+        end_scanned_us=change_if_set(episode.end_scanned_us, change),
         first_state=_move_observation(episode.first_state, change),
         last_state=_move_observation(episode.last_state, change),
         changes=tuple(_move_change(leader_change, change) for leader_change in episode.changes),
         reported=None
         if reported is None
         else replace(reported, reported_us=change(reported.reported_us)),
-        ended_us=None if episode.ended_us is None else change(episode.ended_us),
+        ended_us=change_if_set(episode.ended_us, change),
     )
 
 
 def _move_change(leader_change: LeaderChange, change: Callable[[int], int]) -> LeaderChange:
-    observed = leader_change.last_observation_us
     return replace(
         leader_change,
         seen_us=change(leader_change.seen_us),
-        last_observation_us=None if observed is None else change(observed),
+        last_observation_us=change_if_set(leader_change.last_observation_us, change),
     )
 
 
 def _move_observation(
     observation: StateObservation | None, change: Callable[[int], int]
 ) -> StateObservation | None:
-    return (
-        None
-        if observation is None
-        else replace(observation, observed_us=change(observation.observed_us))
-    )
+    if observation is None:
+        return None
+    return replace(observation, observed_us=change(observation.observed_us))

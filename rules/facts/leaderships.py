@@ -54,9 +54,7 @@ class Leaderships(Table):
 
     def with_times(self, change: Callable[[Int64s], Int64s]) -> Leaderships:
         """Return the leaderships with their times changed."""
-        times = self.since_us
-        moved = Column(np.where(times.valid, change(times.values), 0), times.valid)
-        return replace(self, since_us=moved)
+        return replace(self, since_us=self.since_us.changed(change))
 
 
 def merge_leaderships(stored: Leaderships, seen: Leaderships) -> Leaderships:

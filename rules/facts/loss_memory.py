@@ -29,6 +29,7 @@ from rules.facts.column import Bools, Column, Int64s
 from rules.facts.identity import BrokerId, TopicId, TopicPartition
 from rules.facts.incidents import Incident, incidents_with_times, merge_incidents
 from rules.facts.snapshot import Snapshot
+from rules.facts.times import change_if_set
 from rules.facts.transaction_memory import CommittedTransaction
 from rules.facts.unseen_elections import NewTopic, UnseenElection, merge_elections
 
@@ -176,14 +177,11 @@ def losses_with_times(memory: LossMemory, change: Callable[[int], int]) -> LossM
         return tuple(
             replace(
                 loss,
-                last_observation_us=change_if_set(loss.last_observation_us),
+                last_observation_us=change_if_set(loss.last_observation_us, change),
                 reported_us=change(loss.reported_us),
             )
             for loss in losses
         )
-
-    def change_if_set(timestamp: int | None) -> int | None:
-        return None if timestamp is None else change(timestamp)
 
     return replace(
         memory,
@@ -194,7 +192,7 @@ def losses_with_times(memory: LossMemory, change: Callable[[int], int]) -> LossM
             replace(
                 election,
                 read_us=change(election.read_us),
-                since_us=change_if_set(election.since_us),
+                since_us=change_if_set(election.since_us, change),
             )
             for election in memory.unseen
         ),

@@ -231,33 +231,23 @@ def _times(memory: Memory) -> tuple[Column, ...]:
 def _with_times(
     memory: Memory, change: Callable[[Int64s], Int64s], change_one: Callable[[int], int]
 ) -> Memory:
-    def changed(times: Column) -> Column:
-        return Column(np.where(times.valid, change(times.values), 0), times.valid)
-
-    def moved(unchanged: UnchangedSince) -> UnchangedSince:
-        return UnchangedSince(unchanged.values, changed(unchanged.since_us))
-
     commits, observations = memory.commits, memory.observations
-    context = replace(
-        observations.context,
-        high_watermark=moved(observations.context.high_watermark),
-        isr_reported_us=changed(observations.context.isr_reported_us),
-        succeeded_us=changed(observations.context.succeeded_us),
-    )
     return replace(
         memory,
         observations=replace(
-            observations, observed_at_us=changed(observations.observed_at_us), context=context
+            observations,
+            observed_at_us=observations.observed_at_us.changed(change),
+            context=observations.context.with_times(change),
         ),
-        high_watermark=moved(memory.high_watermark),
-        last_stable_offset=moved(memory.last_stable_offset),
+        high_watermark=memory.high_watermark.with_times(change),
+        last_stable_offset=memory.last_stable_offset.with_times(change),
         commits=replace(
-            commits, unchanged=moved(commits.unchanged), seen_us=change(commits.seen_us)
+            commits, unchanged=commits.unchanged.with_times(change), seen_us=change(commits.seen_us)
         ),
         groups=replace(
             memory.groups,
             seen_us=change(memory.groups.seen_us),
-            active_us=changed(memory.groups.active_us),
+            active_us=memory.groups.active_us.changed(change),
         ),
         transactions=with_times(memory.transactions, change_one),
         losses=losses_with_times(memory.losses, change_one),

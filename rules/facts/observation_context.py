@@ -7,6 +7,7 @@ the change: later reports are about another leader.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -64,6 +65,15 @@ class ObservationContext(Table):
             isr_reported_us=self.isr_reported_us.take(reported),
             leaderless_epoch=self.leaderless_epoch.take(leaderless),
             electable=self.electable.take(leaderless),
+        )
+
+    def with_times(self, change: Callable[[Int64s], Int64s]) -> ObservationContext:
+        """Return the context with its times changed."""
+        return replace(
+            self,
+            high_watermark=self.high_watermark.with_times(change),
+            isr_reported_us=self.isr_reported_us.changed(change),
+            succeeded_us=self.succeeded_us.changed(change),
         )
 
     def succeeded(self, rows: Bools, now: Column, *, was_in_sync: Bools) -> ObservationContext:

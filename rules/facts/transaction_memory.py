@@ -15,14 +15,15 @@ from typing import Final, TypeAlias
 
 from rules.facts.column import Bools
 from rules.facts.identity import TopicPartition
+from rules.facts.last_observation import microseconds
 from rules.facts.marker_waits import MarkerWait, advance_markers
 from rules.facts.producers import OpenProducer
 from rules.facts.snapshot import Snapshot
+from rules.facts.times import change_if_set
 from rules.facts.transaction_log import EndedTransaction, Outcome
 from rules.facts.transaction_unknown import lists, unknown_reason_of
 from rules.facts.transactions import Transaction
 
-MICROSECONDS_PER_SECOND: Final = 1_000_000
 OUTCOMES_KEPT: Final = timedelta(minutes=10)
 COMMITTED_KEPT: Final = 200  # of one partition, the latest
 # How long a transaction is kept whose coordinator is away: longer than a broker takes to be replaced.
@@ -123,21 +124,15 @@ def advance_transactions(
 
 def merge_transactions(stored: TransactionMemory, seen: TransactionMemory) -> TransactionMemory:
     """Merge the stored outcomes into memory."""
+
+    def merge(name: str) -> tuple[OutcomeCounts, ...]:
+        mine = seen.outcomes.get(name, ())
+        minutes = {counts.minute for counts in mine}
+        older = stored.outcomes.get(name, ())
+        return (*(counts for counts in older if counts.minute not in minutes), *mine)
+
     names = {**stored.outcomes, **seen.outcomes}
-    return replace(
-        seen,
-        outcomes={
-            name: (
-                *(
-                    counts
-                    for counts in stored.outcomes.get(name, ())
-                    if counts.minute not in {mine.minute for mine in seen.outcomes.get(name, ())}
-                ),
-                *seen.outcomes.get(name, ()),
-            )
-            for name in names
-        },
-    )
+    return replace(seen, outcomes={name: merge(name) for name in names})
 
 
 def transaction_key(snapshot: Snapshot, producer: OpenProducer) -> TransactionKey:
@@ -152,9 +147,10 @@ def with_times(memory: TransactionMemory, change: Callable[[int], int]) -> Trans
 
     The times of committed transactions are by the coordinators' clocks, and stay.
     """
-    return TransactionMemory(
-        began_us=None if memory.began_us is None else change(memory.began_us),
-        log_since_us=None if memory.log_since_us is None else change(memory.log_since_us),
+    return replace(
+        memory,
+        began_us=change_if_set(memory.began_us, change),
+        log_since_us=change_if_set(memory.log_since_us, change),
         open={
             name: replace(
                 seen,
@@ -168,9 +164,7 @@ def with_times(memory: TransactionMemory, change: Callable[[int], int]) -> Trans
             key: replace(
                 seen,
                 first_seen_us=change(seen.first_seen_us),
-                unlisted_since_us=None
-                if seen.unlisted_since_us is None
-                else change(seen.unlisted_since_us),
+                unlisted_since_us=change_if_set(seen.unlisted_since_us, change),
             )
             for key, seen in memory.sightings.items()
         },
@@ -185,8 +179,6 @@ def with_times(memory: TransactionMemory, change: Callable[[int], int]) -> Trans
             )
             for name, slices in memory.outcomes.items()
         },
-        committed=memory.committed,
-        latest_committed=memory.latest_committed,
     )
 
 
@@ -234,11 +226,12 @@ def _advance_entry(entry: Transaction, now_us: int, old: SeenTransaction | None)
             is_described=is_described,
         )
     goes_on = old.transaction.state is entry.state
-    return SeenTransaction(
+    return replace(
+        old,
         transaction=entry,
-        first_seen_us=old.first_seen_us,
         state_since_us=old.state_since_us if goes_on else now_us,
         last_seen_us=now_us,
+        is_seen=True,
         is_described=is_described,
     )
 
@@ -387,8 +380,8 @@ def _committed_of(ended: EndedTransaction) -> CommittedTransaction | None:
         producer_id=ended.producer_id,
         producer_epoch=ended.producer_epoch,
         marker_epoch=ended.marker_epoch,
-        started_us=round(ended.started_at.timestamp() * MICROSECONDS_PER_SECOND),
-        ended_us=round(ended.ended_at.timestamp() * MICROSECONDS_PER_SECOND),
+        started_us=microseconds(ended.started_at),
+        ended_us=microseconds(ended.ended_at),
     )
 
 

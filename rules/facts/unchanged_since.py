@@ -6,11 +6,12 @@ begins nor ends the time.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from rules.facts.column import Bools, Column, Table
+from rules.facts.column import Bools, Column, Int64s, Table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,6 +28,10 @@ class UnchangedSince(Table):
     def absent(cls, rows: int) -> UnchangedSince:
         """Return rows of which nothing is known."""
         return cls(Column.absent(rows), Column.absent(rows))
+
+    def with_times(self, change: Callable[[Int64s], Int64s]) -> UnchangedSince:
+        """Return the state with its times changed."""
+        return UnchangedSince(self.values, self.since_us.changed(change))
 
     def padded(self, rows: int) -> UnchangedSince:
         """Return `rows` rows, of which nothing is known behind the ones that are here."""

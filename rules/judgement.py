@@ -319,6 +319,12 @@ def decide(  # noqa: PLR0913 - the verdicts, with their evidence and the questio
     )
 
 
+def decide_cluster(rule: RuleMeta, cluster: str, why: Reason) -> Judgement:
+    """Judge nothing: one UNKNOWN for the whole cluster."""
+    subject = NamedSubjects(SubjectKind.CLUSTER, ({"cluster": cluster},))
+    return decide(rule, subject, [], (Verdict.UNKNOWN, why))
+
+
 def _cases_of(events: Sequence[Event], subjects: int) -> Iterator[Case]:
     by_reason: dict[Reason, list[int]] = {}
     for event in events:

@@ -18,10 +18,10 @@ import numpy as np
 
 from rules import catalogue
 from rules.catalogue import observation_stale
-from rules.judgement import Judgement, NamedSubjects, Reason, decide
+from rules.judgement import Judgement, Reason, decide_cluster
 from rules.question import Question
 from rules.sequence.reporting import EpisodeRule
-from rules.verdict import SEVERITIES, RuleMeta, SubjectKind, Verdict
+from rules.verdict import SEVERITIES, RuleMeta, Verdict
 from rules.view import View
 
 
@@ -98,7 +98,7 @@ def judge_round(
     cluster = view.snapshot.cluster
     judgements = [
         attempt(rule.meta.rule_id, partial(rule.judge, view))
-        or _unknown(rule, cluster, Blind.RULE_FAILED)
+        or decide_cluster(rule.meta, cluster, Blind.RULE_FAILED)
         for rule in RULES
     ]
     return _with_self_monitoring(cluster, judgements, unknown_since, view.now)
@@ -106,14 +106,8 @@ def judge_round(
 
 def judge_blind(cluster: str, unknown_since: Mapping[str, int], now: datetime) -> Judged:
     """Judge a round that failed as a whole: every rule is UNKNOWN, and nothing is resolved."""
-    judgements = [_unknown(rule, cluster, Blind.NO_ROUND) for rule in RULES]
+    judgements = [decide_cluster(rule.meta, cluster, Blind.NO_ROUND) for rule in RULES]
     return _with_self_monitoring(cluster, judgements, unknown_since, now)
-
-
-def _unknown(rule: Rule, cluster: str, why: Blind) -> Judgement:
-    """Return the judgement of a rule that could not run: one UNKNOWN for the whole cluster."""
-    subject = NamedSubjects(SubjectKind.CLUSTER, ({"cluster": cluster},))
-    return decide(rule.meta, subject, [], (Verdict.UNKNOWN, why))
 
 
 def _with_self_monitoring(

@@ -43,7 +43,7 @@ import numpy as np
 from rules.evidence import EvidenceValue
 from rules.facts.column import Bools
 from rules.facts.transaction_log import Cut, EndedTransaction
-from rules.judgement import Case, Judgement, NamedSubjects, Reason, decide
+from rules.judgement import Case, Judgement, NamedSubjects, Reason, decide, decide_cluster
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
@@ -69,8 +69,7 @@ def judge(view: View) -> Judgement:
     """Judge every transactional id that ended a transaction since the last round."""
     log, cluster = view.snapshot.transaction_log, view.snapshot.cluster
     if not log.is_read:
-        whole = NamedSubjects(SubjectKind.CLUSTER, ({"cluster": cluster},))
-        return decide(RULE, whole, [], (Verdict.UNKNOWN, Why.LOG_NOT_READ))
+        return decide_cluster(RULE, cluster, Why.LOG_NOT_READ)
     cuts: dict[str, list[EndedTransaction]] = {}
     for ended in log.ended:
         cuts.setdefault(ended.transactional_id, []).extend([ended] if ended.cut else [])

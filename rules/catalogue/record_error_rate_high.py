@@ -38,7 +38,7 @@ Runbook:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -46,9 +46,9 @@ from typing import Final
 import numpy as np
 
 from rules.evidence import EvidenceValue, Scalar
-from rules.facts.column import Column
+from rules.facts.column import Bools, Column
 from rules.facts.scrapes import ClientReading, Counted, Rise, Scrapes
-from rules.judgement import Case, Judgement, Labels, NamedSubjects, Reason, decide
+from rules.judgement import Case, Judgement, Labels, NamedSubjects, Reason, decide, decide_cluster
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
@@ -106,19 +106,14 @@ def judge(view: View) -> Judgement:
     """Judge every client whose metrics are read, per topic where it reports them per topic."""
     scrapes, cluster = view.snapshot.scrapes, view.snapshot.cluster
     if scrapes.is_read and _is_dark(scrapes):
-        whole = NamedSubjects(SubjectKind.CLUSTER, ({"cluster": cluster},))
-        return decide(RULE, whole, [], (Verdict.UNKNOWN, Why.ENDPOINT_SILENT))
+        return decide_cluster(RULE, cluster, Why.ENDPOINT_SILENT)
     subjects = _by_subject(scrapes)
     processes = list(subjects.values())
     errors = Column.of(_add(process.errors for process in each) for each in processes)
     retries = Column.of(_add(process.retries for process in each) for each in processes)
-    silent = np.array([any(process.is_silent for process in each) for each in processes], np.bool_)
-    first = np.array(
-        [any(process.is_first_observation for process in each) for each in processes], np.bool_
-    )
-    unreported = np.array(
-        [any(process.errors is None for process in each) for each in processes], np.bool_
-    )
+
+    def any_of(has: Callable[[_Process], bool]) -> Bools:
+        return np.array([any(map(has, each)) for each in processes], np.bool_)
 
     def details(position: int) -> dict[str, EvidenceValue]:
         return {
@@ -130,9 +125,17 @@ def judge(view: View) -> Judgement:
         NamedSubjects(SubjectKind.CLIENT, tuple(_labels(cluster, *key) for key in subjects)),
         [
             Case(errors.values > ALLOWED, Verdict.BREACH, Why.RECORDS_FAIL),
-            Case(silent, Verdict.UNKNOWN, Why.ENDPOINT_SILENT),
-            Case(first, Verdict.UNKNOWN, Why.FIRST_OBSERVATION),
-            Case(unreported, Verdict.UNKNOWN, Why.ERRORS_NOT_REPORTED),
+            Case(any_of(lambda process: process.is_silent), Verdict.UNKNOWN, Why.ENDPOINT_SILENT),
+            Case(
+                any_of(lambda process: process.is_first_observation),
+                Verdict.UNKNOWN,
+                Why.FIRST_OBSERVATION,
+            ),
+            Case(
+                any_of(lambda process: process.errors is None),
+                Verdict.UNKNOWN,
+                Why.ERRORS_NOT_REPORTED,
+            ),
             Case(errors.values > 0, Verdict.OK, Why.FEW_ERRORS),
         ],
         (Verdict.OK, Why.NO_ERRORS),

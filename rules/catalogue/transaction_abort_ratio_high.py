@@ -34,7 +34,7 @@ import numpy as np
 from rules.facts.column import Column
 from rules.facts.last_observation import microseconds
 from rules.facts.transaction_memory import OUTCOMES_KEPT
-from rules.judgement import Case, Judgement, NamedSubjects, Reason, decide
+from rules.judgement import Case, Judgement, NamedSubjects, Reason, decide, decide_cluster
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
@@ -72,8 +72,7 @@ def judge(view: View) -> Judgement:
     """Judge every transactional id that ended a transaction within the last 10 minutes."""
     cluster = view.snapshot.cluster
     if not view.snapshot.transaction_log.is_read:
-        whole = NamedSubjects(SubjectKind.CLUSTER, ({"cluster": cluster},))
-        return decide(RULE, whole, [], (Verdict.UNKNOWN, Why.LOG_NOT_READ))
+        return decide_cluster(RULE, cluster, Why.LOG_NOT_READ)
     outcomes = view.memory.transactions.outcomes
     before = view.before.transactions.outcomes if view.before is not None else {}
     names = sorted({*outcomes, *before})

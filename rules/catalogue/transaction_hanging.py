@@ -37,7 +37,7 @@ Runbook:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Final
 
@@ -81,13 +81,7 @@ class Why(Reason):
     NOT_SEEN = "not_seen"  # the leader did not return its offsets or its producers
 
 
-DOUBTS: Final[Mapping[UnknownReason, Why]] = {
-    UnknownReason.CONFIRMING: Why.CONFIRMING,
-    UnknownReason.COORDINATOR_NOT_SEEN: Why.COORDINATOR_NOT_SEEN,
-    UnknownReason.PERMISSION_UNPROVEN: Why.PERMISSION_UNPROVEN,
-    UnknownReason.NOT_DESCRIBED: Why.NOT_DESCRIBED,
-    UnknownReason.NOBODY_FOUND: Why.NOBODY_FOUND,
-}
+DOUBTS: Final = {reason: Why(reason.value) for reason in UnknownReason}
 
 
 def judge(view: View) -> Judgement:

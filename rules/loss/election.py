@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,12 +46,9 @@ class Election(StrEnum):
 
 
 ELECTIONS: Final = tuple(Election)
+E = TypeVar("E", UncleanChange, IsrUpdated)
 STALLED: Final = timedelta(seconds=5)  # far below Kafka's replica.lag.time.max.ms, 30 s
-ALLOWED, FORBIDDEN, UNREAD = (
-    1,
-    0,
-    -1,
-)  # unclean elections of a topic; unread: the setting is unknown
+ALLOWED, FORBIDDEN, UNREAD = 1, 0, -1  # unclean elections of a topic; unread: not known
 
 
 def elections_of(changes: Changes) -> NDArray[np.int8]:
@@ -126,21 +123,9 @@ def _logged_unclean(changes: Changes) -> tuple[Bools, Bools]:
     machine failed.
     """
     unclean, last_known = (np.zeros(len(changes.rows), np.bool_) for _ in range(2))
-    view = changes.view
-    lines = () if view.before is None else view.before.losses.lines
-    events = (*(line.event for line in lines), *view.snapshot.broker_log.events)
-    logged = [event for event in events if isinstance(event, UncleanChange)]
-    if not logged:
-        return unclean, last_known
-    place_of: dict[int | None, int] = {
-        row: place for place, row in enumerate(changes.rows.tolist())
-    }
-    rows = LineRows.of(view.snapshot.partitions)
-    before = changes.before.leader
-    now = changes.epochs
-    for event in logged:
-        place = place_of.get(rows.row(event))
-        if place is None or event.leader_epoch is None or event.leader == before[place]:
+    before, now = changes.before.leader, changes.epochs
+    for event, _, place in _list_lines(changes, UncleanChange):
+        if event.leader_epoch is None or event.leader == before[place]:
             continue
         is_within = changes.old_epochs[place] < event.leader_epoch <= now[place]
         (last_known if event.is_of_last_known else unclean)[place] |= is_within
@@ -154,30 +139,14 @@ def _written_isr(changes: Changes) -> tuple[Bools, Bools, Bools]:
     Where another broker led in between, the new leader may have joined the ISR then; a leader that was
     alone in the ISR has no other clean successor than itself.
     """
-    view = changes.view
     joined, left_out, alone = (np.zeros(len(changes.rows), np.bool_) for _ in range(3))
-    now = microseconds(view.now)
-    lines = () if view.before is None else view.before.losses.lines
-    updates = [(line.event, line.read_us) for line in lines if isinstance(line.event, IsrUpdated)]
-    updates += [
-        (update, now)
-        for update in view.snapshot.broker_log.events
-        if isinstance(update, IsrUpdated)
-    ]
-    if not updates:
-        return joined, left_out, alone
-    place_of: dict[int | None, int] = {
-        row: place for place, row in enumerate(changes.rows.tolist())
-    }
-    rows = LineRows.of(view.snapshot.partitions)
-    leader = changes.leaders
-    before = changes.before.leader
+    updates = _list_lines(changes, IsrUpdated)
+    leader, before = changes.leaders, changes.before.leader
     observed_at = changes.before.observed_at_us.values
-    for event, read_us in sorted(updates, key=_written_us):
-        place = place_of.get(rows.row(event))
-        if place is None or event.origin.broker_id not in (None, before[place]):
+    for event, read_us, place in sorted(updates, key=_written_us):
+        if event.origin.broker_id not in (None, before[place]):
             continue
-        at = _written_us((event, read_us)) + CLOCKS_AGREE_US
+        at = _written_us((event, read_us, place)) + CLOCKS_AGREE_US
         if before[place] in event.isr and min(read_us, at) >= observed_at[place]:
             joined[place] = leader[place] in event.isr
             left_out[place] = not joined[place]
@@ -185,9 +154,29 @@ def _written_isr(changes: Changes) -> tuple[Bools, Bools, Bools]:
     return joined, left_out, alone | (left_out & changes.are_direct)
 
 
-def _written_us(update: tuple[IsrUpdated, int]) -> int:
+def _list_lines(changes: Changes, kind: type[E]) -> list[tuple[E, int, int]]:
+    """Return the log lines of a kind, remembered ones first: when each was read, and of which change."""
+    view = changes.view
+    lines = () if view.before is None else view.before.losses.lines
+    events = [(line.event, line.read_us) for line in lines if isinstance(line.event, kind)]
+    now = microseconds(view.now)
+    events += [(line, now) for line in view.snapshot.broker_log.events if isinstance(line, kind)]
+    if not events:
+        return []
+    place_of: dict[int | None, int] = {
+        row: place for place, row in enumerate(changes.rows.tolist())
+    }
+    rows = LineRows.of(view.snapshot.partitions)
+    return [
+        (event, read_us, place)
+        for event, read_us in events
+        if (place := place_of.get(rows.row(event))) is not None
+    ]
+
+
+def _written_us(update: tuple[IsrUpdated, int, int]) -> int:
     """Return when a line was written; for a line without a time, when it was read."""
-    event, read_us = update
+    event, read_us, _ = update
     return read_us if event.origin.at is None else microseconds(event.origin.at)
 
 

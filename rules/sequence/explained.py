@@ -26,7 +26,7 @@ from rules.sequence.numbers import (
     suspicion_of,
     unresolved_with,
 )
-from rules.sequence.words import ARRIVALS, WORDS, format_count
+from rules.sequence.words import ARRIVALS, WORDS, Words, format_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,21 +73,24 @@ class Explanation:
         came = None if self.arrival is None else ARRIVALS.get(self.arrival)
         if came is None:
             return said
-        return (
-            f"{said} {came.explanation.format(records=format_count(self.unwritten or 0, 'record'))}"
-        )
+        records = format_count(self.unwritten or 0, "record")
+        return f"{said} {came.explanation.format(records=records)}"
 
     @property
     def needed_evidence(self) -> str | None:
         """Return the evidence that would settle it; None where it is settled."""
-        came = None if self.arrival is None else ARRIVALS.get(self.arrival)
-        return WORDS[self.reason].needed_evidence if came is None else came.needed_evidence
+        return self._words.needed_evidence
 
     @property
     def check(self) -> str:
         """Return what to do."""
+        return self._words.check
+
+    @property
+    def _words(self) -> Words:
+        """Return the words about the arrival, where there are some, else those of the reason."""
         came = None if self.arrival is None else ARRIVALS.get(self.arrival)
-        return WORDS[self.reason].check if came is None else came.check
+        return WORDS[self.reason] if came is None else came
 
 
 def explain(

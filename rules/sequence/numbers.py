@@ -10,7 +10,7 @@ Source: KIP-98; `ProducerAppendInfo.checkSequence` of Kafka 1.1 to 4.x.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, TypeAlias
@@ -27,6 +27,8 @@ REORDERING: Final = SequenceClass.REORDERING
 
 # Form, producer epoch, last sequence; at the start of a transaction also the producer's last offset.
 _WaitKey: TypeAlias = tuple[str, int | None, int, int | None]
+
+Suspected: TypeAlias = tuple[SequenceClass, SequenceReason]
 
 # From the worst on: the class of several rejections is the worst of them.
 RANK: Final = (
@@ -87,7 +89,7 @@ def suspicions_of(
 ) -> tuple[Suspicion, ...]:
     """Return the suspicion for each rejection, given the others of its producer."""
     if len(rejections) == 1:  # nearly all of them, when very many producers are rejected at once
-        return (_alone(rejections[0], largest_batch),)
+        return (_suspect(rejections[0], lambda only: _of_group((only,), largest_batch)),)
     groups: dict[_WaitKey, list[Rejection]] = {}
     for rejection in rejections:
         if not is_behind(rejection):
@@ -96,35 +98,26 @@ def suspicions_of(
         wait_key: _of_group(beside, largest_batch) for wait_key, beside in groups.items()
     }
     restarted, moved = list_restarted_epochs(rejections), _list_moved_on(groups)
-    suspicions: list[Suspicion] = []
-    for rejection in rejections:
-        wait_key, phase = _wait_key(rejection), Phase.SUSPECTED
-        if rejection.form is SequenceForm.EARLIEST_SEEN:
-            suspected, phase = (REORDERING, SequenceReason.EARLIEST_SEEN), Phase.CONFIRMED
-        elif is_behind(rejection):
-            suspected = SequenceClass.STALE_RETRY, SequenceReason.BEHIND
-        elif rejection.form is SequenceForm.NEW_EPOCH and rejection.current_epoch in restarted:
-            suspected = SequenceClass.SEQUENCE_RESTART, SequenceReason.EPOCHS_ABOVE_ZERO
-        else:
-            suspected = (
-                (REORDERING, SequenceReason.MOVES_ON)
-                if wait_key in moved
-                else by_wait_key[wait_key]
-            )
-        class_, reason = suspected
-        suspicions.append(Suspicion(class_=class_, phase=phase, reason=reason, rejection=rejection))
-    return tuple(suspicions)
+
+    def beside(rejection: Rejection) -> Suspected:
+        if rejection.form is SequenceForm.NEW_EPOCH and rejection.current_epoch in restarted:
+            return SequenceClass.SEQUENCE_RESTART, SequenceReason.EPOCHS_ABOVE_ZERO
+        wait_key = _wait_key(rejection)
+        is_moved = wait_key in moved
+        return (REORDERING, SequenceReason.MOVES_ON) if is_moved else by_wait_key[wait_key]
+
+    return tuple(_suspect(rejection, beside) for rejection in rejections)
 
 
-def _alone(rejection: Rejection, largest_batch: int | None) -> Suspicion:
-    """Return the suspicion for a producer's only rejection."""
+def _suspect(rejection: Rejection, ahead: Callable[[Rejection], Suspected]) -> Suspicion:
+    """Return the suspicion for one rejection; `ahead` judges one that is above the last sequence."""
     phase = Phase.SUSPECTED
     if rejection.form is SequenceForm.EARLIEST_SEEN:
         suspected, phase = (REORDERING, SequenceReason.EARLIEST_SEEN), Phase.CONFIRMED
     elif is_behind(rejection):
         suspected = SequenceClass.STALE_RETRY, SequenceReason.BEHIND
     else:
-        suspected = _of_group((rejection,), largest_batch)
+        suspected = ahead(rejection)
     class_, reason = suspected
     return Suspicion(class_=class_, phase=phase, reason=reason, rejection=rejection)
 
@@ -167,9 +160,7 @@ def _place(rejection: Rejection) -> int | None:
     return max(entries, default=rejection.offset)
 
 
-def _of_group(
-    beside: Sequence[Rejection], largest_batch: int | None
-) -> tuple[SequenceClass, SequenceReason]:
+def _of_group(beside: Sequence[Rejection], largest_batch: int | None) -> Suspected:
     """Return class and reason for the rejections that waited for one batch, by the smallest gap.
 
     Batches with larger gaps were sent after the nearest one had been rejected already.

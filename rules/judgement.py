@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from rules.evidence import Evidence
 from rules.facts.column import Bools, Column, Int64s, marked
+from rules.facts.identity import are_different
 from rules.facts.snapshot import Snapshot
 from rules.question import Question
 from rules.verdict import RuleMeta, Severity, SubjectKind, Verdict
@@ -62,9 +63,9 @@ def find_row(snapshot: Snapshot, labels: Labels) -> int | None:
     if topic is None or not number.isdecimal() or labels.get("cluster") != snapshot.cluster:
         return None
     row = snapshot.partitions.index.row(topic, int(number))
-    present = None if row is None else snapshot.partitions.topic_id(row)
-    is_another = None not in (present, labels.get("topic_id")) and labels["topic_id"] != present
-    return None if is_another else row
+    if row is not None and are_different(snapshot.partitions.topic_id(row), labels.get("topic_id")):
+        return None
+    return row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

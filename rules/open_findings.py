@@ -174,14 +174,13 @@ def apply_changes(
 def _carry(entry: OpenFinding, change: Change, now: datetime) -> OpenFinding:
     said = None if change.step is Step.HELD else change.finding
     # An event keeps the evidence of its last breach.
-    return OpenFinding(
-        identity=entry.identity,
+    return replace(
+        entry,
         kind=entry.kind if said is None else said.rule.kind,
         verdict=entry.verdict if change.after is None else change.after,
         severity=entry.severity if said is None else change.severity or said.severity,
         reason=entry.reason if said is None else said.reason,
         evidence=entry.evidence if said is None else said.evidence,
-        since=entry.since,
         last_breach_at=now if change.step in (Step.STILL, Step.AGAIN) else entry.last_breach_at,
         last_judged_at=entry.last_judged_at if change.finding is None else now,
         absent_rounds=change.absent_rounds,

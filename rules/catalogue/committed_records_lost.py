@@ -117,7 +117,7 @@ def judge(view: View) -> Judgement:
         RULE,
         PartitionSubjects(snapshot),
         [
-            Case(_has_no_topic_id(view), Verdict.UNKNOWN, Why.NO_TOPIC_ID),
+            Case(snapshot.partitions.are_without_id, Verdict.UNKNOWN, Why.NO_TOPIC_ID),
             Case(~snapshot.offsets.leader_epoch.valid, Verdict.UNKNOWN, Why.NOT_SEEN),
             Case(np.full(rows, changes is None), Verdict.OK, Why.FIRST_OBSERVATION),
             Case(_is_waiting(rows, changes), Verdict.UNKNOWN, Why.NOT_REPORTED),
@@ -159,12 +159,6 @@ def _events(view: View, proven: Sequence[Proof]) -> list[Event]:
         (Why.RESTORED, restored),
     )
     return events_of(view, reasons, evidence)
-
-
-def _has_no_topic_id(view: View) -> Bools:
-    partitions = view.snapshot.partitions
-    unnamed = np.array([topic_id is None for topic_id in partitions.topic_ids], np.bool_)
-    return unnamed[partitions.index.topic_of_row]
 
 
 def _is_waiting(rows: int, changes: Changes | None) -> Bools:

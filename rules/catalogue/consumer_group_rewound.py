@@ -40,7 +40,7 @@ from typing import Final
 import numpy as np
 
 from rules.by_group import Shown, by_group
-from rules.facts.column import Bools, Column, marked
+from rules.facts.column import Bools, Column, left_out, marked
 from rules.facts.commit_memory import matching_commits
 from rules.facts.matching import matching_rows
 from rules.judgement import Case, CommitSubjects, Judgement, Reason, decide
@@ -112,9 +112,7 @@ def _is_made_anew(view: View) -> Bools:
     if not snapshot.commits_complete:
         return was_deleted | is_anew[snapshot.commits.group]
     old = view.before.commits
-    left = np.ones(len(old), np.bool_)
-    rows = matching_commits(snapshot, old, needs_id=True)
-    left[rows[rows >= 0]] = False
+    left = left_out(len(old), matching_commits(snapshot, old, needs_id=True))
     is_there = matching_rows(old.partitions, snapshot.partitions)[old.row] >= 0
     gone = {old.group_ids[group] for group in np.unique(old.group[left & is_there]).tolist()}
     gone -= snapshot.groups_without_commits
@@ -132,7 +130,4 @@ def _previous(view: View) -> Column:
 
 def _is_unnamed(view: View) -> Bools:
     """Mark the commits on topics without an id."""
-    partitions = view.snapshot.partitions
-    unnamed = np.array([topic_id is None for topic_id in partitions.topic_ids], np.bool_)
-    of_row = partitions.index.topic_of_row[view.snapshot.commits.row]
-    return unnamed[of_row]
+    return view.snapshot.partitions.are_without_id[view.snapshot.commits.row]

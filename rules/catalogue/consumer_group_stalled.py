@@ -62,7 +62,7 @@ from typing import Final
 import numpy as np
 
 from rules.by_group import Shown, by_group
-from rules.facts.column import Bools, Column, Int64s
+from rules.facts.column import Bools, Column, Int64s, left_out
 from rules.facts.commit_memory import matching_commits
 from rules.facts.group_memory import have_members
 from rules.facts.snapshot import Snapshot
@@ -166,9 +166,7 @@ def _downgrade_hidden(view: View, of_commit: Int64s, said: Judgement) -> Judgeme
     snapshot, remembered = view.snapshot, view.memory.commits
     if len(remembered) == len(snapshot.commits):
         return said
-    is_hidden = np.ones(len(remembered), np.bool_)
-    seen = matching_commits(snapshot, remembered)
-    is_hidden[seen[seen >= 0]] = False
+    is_hidden = left_out(len(remembered), matching_commits(snapshot, remembered))
     names = {
         remembered.group_ids[group] for group in np.unique(remembered.group[is_hidden]).tolist()
     }

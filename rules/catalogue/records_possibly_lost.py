@@ -108,9 +108,8 @@ class Why(Reason):
     NOTHING_SAYS_SO = "nothing_says_so"
     POSSIBLE = "possible"  # what was seen above the high watermark is gone
     UNSEEN = "unseen"  # logs or metadata indicate an unclean election; nothing observed is missing
-    ELECTION_NOT_KNOWN = (
-        "election_not_known"  # nothing committed is missing, nothing indicates an unclean election
-    )
+    # Nothing committed is missing, nothing indicates an unclean election
+    ELECTION_NOT_KNOWN = "election_not_known"
     FORMER_LEADER_RETURNED = "former_leader_returned"  # its log lines give the exact range
     PROVEN = "proven"  # committed_records_lost reports the same records
     READ_BEYOND_EPOCH_END = "read_beyond_epoch_end"  # a group has read records that are gone

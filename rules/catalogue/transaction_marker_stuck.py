@@ -64,9 +64,8 @@ class Why(Reason):
 
     NOTHING_DUE = "nothing_due"
     BEING_WRITTEN = "being_written"
-    FIRST_OBSERVATION = (
-        "first_observation"  # since when it waits is not known: Tidemark has just started
-    )
+    # Since when it waits is not known: Tidemark has just started
+    FIRST_OBSERVATION = "first_observation"
     PREPARE_COMMIT = "prepare_commit"
     PREPARE_ABORT = "prepare_abort"
     NOT_REPLICATED = "not_replicated"

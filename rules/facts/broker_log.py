@@ -71,16 +71,22 @@ class EpochRejected:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IsrShrunk:
+class PartitionLine:
+    """What every line about one partition contains."""
+
+    origin: Origin
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsrShrunk(PartitionLine):
     """A leader requests that the controller remove replicas from the ISR.
 
     The request changes nothing by itself: until the controller has accepted it, the leader goes on
     waiting for those replicas. A leader that was frozen sends it too, long after another was elected.
     """
 
-    origin: Origin
-    topic: str
-    partition: int
     isr_before: tuple[BrokerId, ...]
     isr: tuple[BrokerId, ...]
     high_watermark: int | None
@@ -88,15 +94,12 @@ class IsrShrunk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IsrUpdated:
+class IsrUpdated(PartitionLine):
     """A leader received the ISR from the controller; from then on only these replicas acknowledge.
 
     A controller that fences a broker removes it from the ISR without a request.
     """
 
-    origin: Origin
-    topic: str
-    partition: int
     isr: tuple[BrokerId, ...]
     leader_epoch: int | None  # absent in one of the lines
 
@@ -143,27 +146,21 @@ class UncleanChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogLoaded:
+class LogLoaded(PartitionLine):
     """A broker that starts has loaded the log of a partition, up to this end.
 
     Up to Kafka 2.5 also logged for a log that was just created.
     """
 
-    origin: Origin
-    topic: str
-    partition: int
     topic_id: TopicId | None
     high_watermark: int | None  # before its checkpoint is read: where the log begins
     log_end_offset: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FollowerStarted:
+class FollowerStarted(PartitionLine):
     """A broker follows a leader; its own log ends at `log_end_offset`, before it truncates."""
 
-    origin: Origin
-    topic: str
-    partition: int
     leader_epoch: int
     log_end_offset: int
     high_watermark: int | None
@@ -171,12 +168,9 @@ class FollowerStarted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogTruncated:
+class LogTruncated(PartitionLine):
     """A follower truncated its log to `offset`; no effect where its log ends before that."""
 
-    origin: Origin
-    topic: str
-    partition: int
     offset: int
     # What the leader answered about the follower's last epoch; None: truncated for another reason, such
     # as the follower's own high watermark, which is ordinary, or no reason is logged (up to Kafka 3.0).
@@ -185,16 +179,13 @@ class LogTruncated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WatermarkWentBack:
+class WatermarkWentBack(PartitionLine):
     """A replica's high watermark was set back with its log: [offset, offset_before) is gone there.
 
     A hint: the range was committed as far as that replica knew. Followers that only adopt a lower high
     watermark from their new leader, as in ordinary failovers, are left out.
     """
 
-    origin: Origin
-    topic: str
-    partition: int
     offset_before: int
     offset: int
 
@@ -231,9 +222,8 @@ class LogSource:
 class BrokerLog:
     """The lines of the brokers' logs that were read since the last round."""
 
-    is_read: (
-        bool  # False: no source is configured; nothing is known, which is not "nothing happened"
-    )
+    # False: no source is configured; nothing is known, which is not "nothing happened"
+    is_read: bool
     events: tuple[LogEvent, ...] = ()  # in the order of each source
     sources: tuple[LogSource, ...] = ()
     positions: Mapping[str, str] = field(

@@ -26,6 +26,19 @@ def marked(rows: int, positions: Iterable[int]) -> Bools:
     return mask
 
 
+def left_out(rows: int, places: Int64s) -> Bools:
+    """Return a mask, shape (rows,), that is False at `places`, of which -1 is none."""
+    mask = np.ones(rows, np.bool_)
+    mask[places[places >= 0]] = False
+    return mask
+
+
+def find_codes(codes: Int64s, wanted: Int64s, is_wanted: Bools) -> Int64s:
+    """Return the position of each marked wanted code among ascending codes, at least one; -1 where none."""
+    places = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
+    return np.where(is_wanted & (codes[places] == wanted), places, -1).astype(np.int64)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
     """One int64 per row, shape (rows,), with a mask that is False where nothing is known."""

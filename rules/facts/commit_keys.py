@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rules.facts.column import Int64s, Table
+from rules.facts.column import Int64s, Table, find_codes
 from rules.facts.groups import Commits, Group
 from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
@@ -58,7 +58,5 @@ class CommitKeys(Table):
         positions = np.array([place.get(name, -1) for name in keys.group_ids], np.int64)
         group, row = positions[keys.group], rows[keys.row]
         width = max(len(self.partitions), 1)
-        own_codes, codes = self.group * width + self.row, group * width + row
-        places = np.minimum(np.searchsorted(own_codes, codes), len(own_codes) - 1)
-        hit = (group >= 0) & (row >= 0) & (own_codes[places] == codes)
-        return np.where(hit, places, -1).astype(np.int64)
+        is_known = (group >= 0) & (row >= 0)
+        return find_codes(self.group * width + self.row, group * width + row, is_known)

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from rules.facts.column import Bools, Column, Int64s
+from rules.facts.column import Bools, Column, Int64s, left_out
 from rules.facts.commit_keys import CommitKeys
 from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
@@ -69,7 +69,9 @@ def advance_commits(
     )
     if old is None:
         return fresh
-    return _with_unseen(fresh, old, _unseen(old, places) & _may_be_there(snapshot, now_us, old))
+    return _with_unseen(
+        fresh, old, left_out(len(old), places) & _may_be_there(snapshot, now_us, old)
+    )
 
 
 def merge_commits(stored: CommitMemory, seen: CommitMemory) -> CommitMemory:
@@ -94,7 +96,7 @@ def merge_commits(stored: CommitMemory, seen: CommitMemory) -> CommitMemory:
     merged_seen = replace(
         seen, unchanged=unchanged, expired_below=either(is_below, stored_below, seen.expired_below)
     )
-    return _with_unseen(merged_seen, stored, _unseen(stored, places))
+    return _with_unseen(merged_seen, stored, left_out(len(stored), places))
 
 
 def _expired_below(snapshot: Snapshot, places: Int64s, old: CommitMemory | None) -> Column:
@@ -103,12 +105,6 @@ def _expired_below(snapshot: Snapshot, places: Int64s, old: CommitMemory | None)
     log_start = snapshot.offsets.log_start_offset.take(commits.row)
     below = log_start.where(commits.committed_offset < log_start.values)
     return below if old is None else either(log_start.valid, below, old.expired_below.take(places))
-
-
-def _unseen(old: CommitMemory, places: Int64s) -> Bools:
-    unseen = np.ones(len(old), np.bool_)
-    unseen[places[places >= 0]] = False
-    return unseen
 
 
 def _may_be_there(snapshot: Snapshot, now_us: int, old: CommitMemory) -> Bools:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from rules.facts.column import Int64s
-from rules.facts.identity import TopicId, TopicPartition
+from rules.facts.identity import TopicId, TopicPartition, are_different
 from rules.facts.leaderships import Leaderships, merge_leaderships
 from rules.facts.producers import ProducerState
 from rules.facts.rejections import Rejection, merge_rejections, order
@@ -172,12 +172,12 @@ def merge_sequences(stored: SequenceMemory, seen: SequenceMemory) -> SequenceMem
     replaced = [
         replace(old, ended_us=new.first_seen_us, is_querying=False, is_waiting=False)
         for old, new in both.values()
-        if _is_of_another_topic(old, new)
+        if are_different(old.topic_id, new.topic_id)
     ]
     joined = {
         key: _merge_episodes(old, new)
         for key, (old, new) in both.items()
-        if not _is_of_another_topic(old, new)
+        if not are_different(old.topic_id, new.topic_id)
     }
     return SequenceMemory(
         open={**stored.open, **seen.open, **joined},
@@ -194,10 +194,6 @@ def merge_sequences(stored: SequenceMemory, seen: SequenceMemory) -> SequenceMem
         unreported=stored.unreported + seen.unreported,
         unreported_us=_latest(stored.unreported_us, seen.unreported_us),
     )
-
-
-def _is_of_another_topic(old: Episode, new: Episode) -> bool:
-    return None not in (old.topic_id, new.topic_id) and old.topic_id != new.topic_id
 
 
 def _merge_episodes(stored: Episode, seen: Episode) -> Episode:

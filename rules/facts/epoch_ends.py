@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from rules.facts.column import Column, Int64s
+from rules.facts.column import Column, Int64s, find_codes
 
 EPOCHS: Final = 2**31  # epochs are int32
 
@@ -46,7 +46,5 @@ class EpochEnds:
         """Return the position of each (row, epoch) pair among the answers, -1 where none."""
         if not len(self) or not len(row):
             return np.full(len(row), -1, np.int64)
-        own_codes, codes = self.row * EPOCHS + self.epoch, row * EPOCHS + epoch.values
-        places = np.minimum(np.searchsorted(own_codes, codes), len(own_codes) - 1)
-        hit = epoch.valid & (row >= 0) & (own_codes[places] == codes)
-        return np.where(hit, places, -1).astype(np.int64)
+        codes = self.row * EPOCHS + self.epoch
+        return find_codes(codes, row * EPOCHS + epoch.values, epoch.valid & (row >= 0))

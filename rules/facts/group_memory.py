@@ -31,9 +31,8 @@ class GroupMemory:
     seen_us: Int64s  # the last observation that listed it
     active_us: Column  # the last observation that saw it active; absent: none since it is known
     epoch: Column  # of its members (KIP-848), as last described
-    joined: (
-        Column  # 1 where members had joined it, 0 for a group that only commits, as last described
-    )
+    # 1 where members had joined it, 0 for a group that only commits, as last described
+    joined: Column
 
     @classmethod
     def none(cls) -> GroupMemory:
@@ -119,12 +118,7 @@ def merge_groups(stored: GroupMemory, seen: GroupMemory) -> GroupMemory:
     merged = GroupMemory(
         group_ids=seen.group_ids,
         seen_us=seen.seen_us,
-        active_us=Column(
-            np.maximum(
-                np.where(mine.valid, mine.values, 0), np.where(before.valid, before.values, 0)
-            ),
-            mine.valid | before.valid,
-        ),
+        active_us=Column(np.maximum(mine.values, before.values), mine.valid | before.valid),
         epoch=either(seen.epoch.valid, seen.epoch, stored.epoch.take(places)),
         joined=either(seen.joined.valid, seen.joined, stored.joined.take(places)),
     )

@@ -9,6 +9,11 @@ BrokerId = NewType("BrokerId", int)
 TopicId = NewType("TopicId", str)  # Kafka's text form: URL-safe base64 without padding, 22 letters
 
 
+def are_different(topic_id: TopicId | str | None, other: TopicId | str | None) -> bool:
+    """Whether two topic ids are known and differ: a topic was deleted and created again."""
+    return None not in (topic_id, other) and topic_id != other
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class TopicPartition:
     """One partition of one topic."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rules.facts.column import Column, Int64s, Table
+from rules.facts.column import Bools, Column, Int64s, Table
 from rules.facts.identity import TopicPartition
 from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
@@ -65,18 +65,17 @@ def merge_leaderships(stored: Leaderships, seen: Leaderships) -> Leaderships:
     older = stored.over(seen.partitions)
     same = older.epoch.valid & seen.epoch.valid & (older.epoch.values == seen.epoch.values)
     same |= older.epoch.valid & ~seen.epoch.valid
-    since = np.where(same, older.since_us.values, seen.since_us.values)
-    epoch = np.where(seen.epoch.valid, seen.epoch.values, older.epoch.values)
     is_known = seen.epoch.valid | older.epoch.valid
 
-    def since_before(stored_column: Column, seen_column: Column) -> Column:
-        values = np.where(stored_column.valid, stored_column.values, seen_column.values)
+    def known(mask: Bools, there: Column, otherwise: Column) -> Column:
+        values = np.where(mask, there.values, otherwise.values)
         return Column(np.where(is_known, values, 0), is_known)
 
+    watched, clean = older.watched_from, older.clean_from
     return replace(
         seen,
-        epoch=Column(np.where(is_known, epoch, 0), is_known),
-        since_us=Column(np.where(is_known, since, 0), is_known),
-        watched_from=since_before(older.watched_from, seen.watched_from),
-        clean_from=since_before(older.clean_from, seen.clean_from),
+        epoch=known(seen.epoch.valid, seen.epoch, older.epoch),
+        since_us=known(same, older.since_us, seen.since_us),
+        watched_from=known(watched.valid, watched, seen.watched_from),
+        clean_from=known(clean.valid, clean, seen.clean_from),
     )

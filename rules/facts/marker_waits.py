@@ -21,9 +21,8 @@ class MarkerWait:
 
     topic_id: TopicId | None  # None: the brokers have no topic ids
     held_from: int
-    since_us: (
-        int  # the first observation of it, microseconds since 1970-01-01 UTC, by our own clock
-    )
+    # The first observation of it, microseconds since 1970-01-01 UTC, by our own clock
+    since_us: int
 
 
 def rows_held_by_nobody(snapshot: Snapshot) -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from rules.facts.column import Column, Int64s, Ragged, join_columns, take_columns
+from rules.facts.column import Bools, Column, Int64s, Ragged, join_columns, take_columns
 from rules.facts.identity import TopicId, TopicPartition
 
 
@@ -83,6 +83,12 @@ class Partitions:
         """Return the id of a topic, None where it has none, or there is no such topic."""
         position = self.index.position_of_topic.get(topic)
         return None if position is None else self.topic_ids[position]
+
+    @property
+    def are_without_id(self) -> Bools:
+        """Mark the partitions of topics without an id."""
+        unnamed = np.array([topic_id is None for topic_id in self.topic_ids], np.bool_)
+        return unnamed[self.index.topic_of_row]
 
     def with_topics_of(self, older: Partitions, positions: Sequence[int]) -> Partitions:
         """Return these partitions, then those of the topics of `older` at `positions`."""

@@ -44,9 +44,8 @@ class SeenTransaction:
     state_since_us: int
     last_seen_us: int
     is_seen: bool = True  # False: it was seen before, and now its coordinator gave no answer
-    is_described: bool = (
-        True  # False: what is known of it, but for its state, is of an earlier round
-    )
+    # False: what is known of it, but for its state, is of an earlier round
+    is_described: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

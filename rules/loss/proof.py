@@ -183,10 +183,8 @@ def _prove(  # noqa: PLR0913 - what is known of one change
     was_stalled: bool,
 ) -> Proof | None:
     snapshot = changes.view.snapshot
-    row, observation = (
-        int(changes.rows[place]),
-        changes.observations[int(changes.observation_of_row[place])],
-    )
+    row = int(changes.rows[place])
+    observation = changes.observations[int(changes.observation_of_row[place])]
     epoch = snapshot.offsets.leader_epoch[row]
     if observation is None or end is None or epoch is None:
         return None  # the log has no such epoch: that says nothing

@@ -72,10 +72,8 @@ def _find_vanished(
     view: View, before: Memory, row: int, line: UncleanChange | None
 ) -> Vanished | None:
     """Return a deleted partition; None if there is no sign of a loss."""
-    observation, name = (
-        before.observations[row],
-        before.observations.partitions.index.topic_partition(row),
-    )
+    observation = before.observations[row]
+    name = before.observations.partitions.index.topic_partition(row)
     place = before.partitions.index.row(name.topic, name.partition)
     if observation is None or place is None or observation.topic_id is None:
         return None

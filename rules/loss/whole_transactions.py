@@ -18,6 +18,7 @@ from typing import Final
 
 from rules.evidence import EvidenceValue, Scalar
 from rules.facts.batches import BatchesOf, MarkerSeen
+from rules.facts.identity import are_different
 from rules.facts.last_observation import microseconds
 from rules.facts.loss_memory import ReportedLoss
 from rules.facts.times import EPOCH
@@ -99,8 +100,7 @@ def _is_recreated(view: View, loss: ReportedLoss) -> bool:
     """Whether the topic was deleted and created again."""
     partitions = view.snapshot.partitions
     row = partitions.index.row(loss.name.topic, loss.name.partition)
-    present = None if row is None else partitions.topic_id(row)
-    return None not in (present, loss.topic_id) and present != loss.topic_id
+    return row is not None and are_different(partitions.topic_id(row), loss.topic_id)
 
 
 def _apply_producers(view: View, loss: ReportedLoss, epochs: Mapping[int, int]) -> ReportedLoss:

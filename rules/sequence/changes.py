@@ -16,7 +16,7 @@ import numpy as np
 from rules.facts.broker_log import SequenceRejected, UncleanChange, partition_of
 from rules.facts.column import Bools, Column
 from rules.facts.episodes import ChangeKind, LeaderChange, SequenceMemory, merge_changes
-from rules.facts.identity import TopicPartition
+from rules.facts.identity import TopicPartition, are_different
 from rules.facts.last_observation import microseconds
 from rules.facts.leaderships import Leaderships
 from rules.facts.loss_memory import ReportedLoss
@@ -109,8 +109,7 @@ def _add_line(remembered: RememberedChanges, view: View, event: UncleanChange) -
         return
     name, partitions = TopicPartition(event.topic, event.partition), view.snapshot.partitions
     row = partitions.index.row(event.topic, event.partition)
-    topic_id = None if row is None else partitions.topic_id(row)
-    if None not in (topic_id, event.topic_id) and topic_id != event.topic_id:
+    if row is not None and are_different(partitions.topic_id(row), event.topic_id):
         return  # of an older topic of that name
     change = LeaderChange(
         leader_epoch=event.leader_epoch,

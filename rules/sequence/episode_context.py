@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from rules.facts.batches import BatchesOf
 from rules.facts.episodes import Episode, EpisodeKey
 from rules.facts.gap import Gap, GapCause, GapScope
-from rules.facts.identity import TopicPartition
+from rules.facts.identity import TopicPartition, are_different
 from rules.facts.last_observation import microseconds
 from rules.facts.leaderships import Leaderships
 from rules.facts.rejections import Rejection
@@ -129,10 +129,9 @@ class EpisodeContexts:
         )
 
     def _error(self, episode: Episode, epoch: int | None) -> SequenceReason | None:
-        present = (
-            None if episode.name is None else self.snapshot.partitions.id_of(episode.name.topic)
-        )
-        if None not in (present, episode.topic_id) and present != episode.topic_id:
+        name = episode.name
+        present = None if name is None else self.snapshot.partitions.id_of(name.topic)
+        if are_different(present, episode.topic_id):
             return SequenceReason.TOPIC_RECREATED
         if epoch is None:
             return SequenceReason.PARTITION_NOT_SEEN

@@ -9,7 +9,7 @@ from typing import Final
 
 from rules.facts.broker_log import SequenceRejected, partition_of
 from rules.facts.episodes import Episode, EpisodeKey, SequenceMemory
-from rules.facts.identity import TopicId, TopicPartition
+from rules.facts.identity import TopicId, TopicPartition, are_different
 from rules.facts.last_observation import microseconds
 from rules.facts.rejections import (
     Rejection,
@@ -101,7 +101,7 @@ def _add_lines(
     """Add lines to an episode or open one; None where an ended episode already has every line."""
     now = microseconds(snapshot.taken_at)
     rejections = distinct(rejection_of(event, now) for event in events)
-    if episode is not None and not _is_another(episode.topic_id, topic_id):
+    if episode is not None and not are_different(episode.topic_id, topic_id):
         return with_rejections(episode, rejections, now, _leader_epoch(snapshot, episode.name))
     new = [
         rejection
@@ -109,10 +109,6 @@ def _add_lines(
         if not any(_has_read(before, rejection) for before in ended)
     ]
     return _open_episode(snapshot, events[0], tuple(new), topic_id) if new else None
-
-
-def _is_another(topic_id: TopicId | None, other: TopicId | None) -> bool:
-    return None not in (topic_id, other) and topic_id != other
 
 
 def _has_read(episode: Episode, rejection: Rejection) -> bool:

@@ -40,9 +40,8 @@ class CommonReason(Reason):
     NO_SOURCE = "no_source"  # no source of broker logs is configured
     LOG_NOT_READ = "log_not_read"  # a source is configured and could not be read
     TOO_MANY = "too_many"  # more producers were rejected in the last day than Tidemark keeps
-    PARTITION_NOT_REPORTED = (
-        "partition_not_reported"  # log lines of the last day lack it (before Kafka 2.2)
-    )
+    # Log lines of the last day lack it (before Kafka 2.2)
+    PARTITION_NOT_REPORTED = "partition_not_reported"
     INVESTIGATING = "investigating"  # a producer was rejected, and nothing is proven yet
 
 

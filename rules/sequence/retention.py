@@ -28,7 +28,11 @@ def retire_episodes(
     """End the episodes that are over, and let the newest of the others query the leader."""
     if len(remaining) > MAX_OPEN:
         remaining.sort(
-            key=lambda episode: (_is_open(episode), _weight(episode), episode.last_seen_us)
+            key=lambda episode: (
+                not episode.verdict.is_confirmed,
+                _weight(episode),
+                episode.last_seen_us,
+            )
         )
         over, remaining = [*over, *remaining[:-MAX_OPEN]], remaining[-MAX_OPEN:]
     oldest = now_us - ENDED_KEPT // MICROSECOND
@@ -64,11 +68,6 @@ def _weight(episode: Episode) -> int:
     if not episode.verdict.is_confirmed:
         return 1
     return 2 if episode.verdict.class_ is SequenceClass.LOSS else 0
-
-
-def _is_open(episode: Episode) -> bool:
-    """Whether further evidence may change the verdict."""
-    return not episode.verdict.is_confirmed
 
 
 def _end_episode(episode: Episode, now_us: int) -> Episode:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 import numpy as np
@@ -20,6 +20,7 @@ from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.last_observation import microseconds
 from rules.facts.producers import OpenProducer
 from rules.facts.snapshot import Snapshot
+from rules.facts.times import EPOCH
 from rules.facts.transaction_memory import SeenTransaction
 from rules.facts.transaction_unknown import UnknownReason
 from rules.facts.transactions import IdVisibility, Transaction, TransactionState
@@ -46,8 +47,6 @@ HOLDING_SCOPES: Final = frozenset(
     {GapScope.PLACEMENT, GapScope.OFFSETS, GapScope.TRANSACTIONS, GapScope.PRODUCERS}
 )
 BLOCKING_SCOPES: Final = frozenset({GapScope.GROUPS, GapScope.COMMITS})  # whom it holds up
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,9 +83,8 @@ class ListedTransaction:
 
     class_: TransactionClass
     unknown_reason: UnknownReason | None  # set where the class is unknown
-    is_listed: (
-        bool  # by a coordinator, as open on these partitions; False: only a partition shows it
-    )
+    # By a coordinator, as open on these partitions; False: only a partition shows it
+    is_listed: bool
     transactional_id: str | None
     producer_id: int | None
     producer_epoch: int | None
@@ -335,4 +333,4 @@ def _sort_places(places: Iterable[Place]) -> tuple[Place, ...]:
 
 
 def _timestamp(time_us: int | None) -> datetime | None:
-    return None if time_us is None else _EPOCH + timedelta(microseconds=time_us)
+    return None if time_us is None else EPOCH + timedelta(microseconds=time_us)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from rules.facts.column import Bools, Column
 from rules.facts.last_observation import microseconds
+from rules.facts.loss_memory import LossMemory
 from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory
 from rules.facts.snapshot import Snapshot
@@ -25,6 +26,11 @@ class View:
     before: Memory | None  # None in the first round of a cluster id
     now: datetime  # aware, UTC
     time_lags: TimeLags | None = None  # by commit of the snapshot, where history is kept
+
+    @property
+    def losses_before(self) -> LossMemory:
+        """Return the losses that were remembered before this round."""
+        return LossMemory() if self.before is None else self.before.losses
 
     def since(self, unchanged: UnchangedSince) -> Column:
         """Return since when a partition's value has been unchanged, by rows of the snapshot."""

@@ -86,7 +86,7 @@ def offsets(rows: int = 3, **overrides: Sequence[int | None]) -> Offsets:
 
 def unseen_offsets(rows: int = 3) -> Offsets:
     """Return offsets of which nothing is known."""
-    return Offsets.absent(rows, 3 * rows)
+    return unknown_offsets(rows, 3 * rows)
 
 
 def group(group_id: str = "billing", **overrides: Any) -> Group:
@@ -233,10 +233,34 @@ def snapshot(**overrides: Any) -> Snapshot:
         groups=(),
         commits=Commits.none(),
         transactions=transactions(),
-        producers=Producers.none(rows),
+        producers=no_producers(rows),
         transaction_log=TransactionLog(is_read=True),
-        epoch_ends=EpochEnds.none(),
+        epoch_ends=no_epoch_ends(),
         gaps=(),
         report=report(),
     )
     return replace(base, **overrides)
+
+
+def unknown_offsets(rows: int, replica_rows: int) -> Offsets:
+    """Return offsets of which nothing is known."""
+    nothing = Column.absent(rows)
+    return Offsets(
+        log_start_offset=nothing,
+        last_stable_offset=nothing,
+        high_watermark=nothing,
+        log_end_offset=nothing,
+        leader_epoch=nothing,
+        replica_log_end_offsets=Column.absent(replica_rows),
+    )
+
+
+def no_producers(rows: int) -> Producers:
+    """Return the value for a round that queried no leader."""
+    return Producers(observed=np.zeros(rows, np.bool_), open=())
+
+
+def no_epoch_ends() -> EpochEnds:
+    """Return no answers."""
+    nothing, unknown = np.zeros(0, np.int64), Column.absent(0)
+    return EpochEnds(row=nothing, epoch=nothing, found_epoch=unknown, end_offset=unknown)

@@ -113,10 +113,11 @@ def _events(view: View, judgement: Judgement) -> Iterator[Event]:
 
 
 def _is_reported_before(view: View, is_beyond: Bools) -> Bools:
-    reported = view.before.losses.beyond_log_end if view.before is not None else frozenset()
     places = np.flatnonzero(is_beyond).astype(np.int64)
     mask = np.zeros(len(is_beyond), np.bool_)
-    mask[places] = [not new for new in is_new(view.snapshot, places, reported)]
+    mask[places] = [
+        not new for new in is_new(view.snapshot, places, view.losses_before.beyond_log_end)
+    ]
     return mask
 
 

@@ -261,7 +261,7 @@ def _read_beyond(
     They belong to the loss at that epoch's end, where one is known, otherwise to the present leader.
     """
     snapshot, commits = view.snapshot, view.snapshot.commits
-    reported = view.before.losses.beyond_epoch_end if view.before is not None else frozenset()
+    reported = view.losses_before.beyond_epoch_end
     places = np.flatnonzero(beyond.valid).astype(np.int64)
     by_event: dict[EventKey, tuple[list[int], ReportedLoss | None]] = {}
     for place, new in zip(places.tolist(), is_new(snapshot, places, reported), strict=True):

@@ -34,14 +34,6 @@ class EpochEnds:
     def __len__(self) -> int:
         return len(self.row)
 
-    @classmethod
-    def none(cls) -> EpochEnds:
-        """Return no answers."""
-        empty = np.zeros(0, np.int64)
-        return cls(
-            row=empty, epoch=empty, found_epoch=Column.absent(0), end_offset=Column.absent(0)
-        )
-
     def find(self, row: Int64s, epoch: Column) -> Int64s:
         """Return the position of each (row, epoch) pair among the answers, -1 where none."""
         if not len(self) or not len(row):

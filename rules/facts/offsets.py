@@ -33,16 +33,3 @@ class Offsets:
     def unreplicated_span(self) -> Column:
         """Log end offset minus high watermark: offsets that exist on too few replicas."""
         return self.log_end_offset - self.high_watermark
-
-    @classmethod
-    def absent(cls, rows: int, replica_rows: int) -> Offsets:
-        """Return offsets of which nothing is known."""
-        nothing = Column.absent(rows)
-        return cls(
-            log_start_offset=nothing,
-            last_stable_offset=nothing,
-            high_watermark=nothing,
-            log_end_offset=nothing,
-            leader_epoch=nothing,
-            replica_log_end_offsets=Column.absent(replica_rows),
-        )

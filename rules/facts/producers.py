@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-import numpy as np
-
 from rules.facts.column import Bools
 
 
@@ -47,8 +45,3 @@ class Producers:
     # Row -> producer id -> the leader's state of those that a rule requested by id; an observed row
     # without an entry: the leader has no state of that producer.
     states: Mapping[int, Mapping[int, ProducerState]] = field(default_factory=dict)
-
-    @classmethod
-    def none(cls, rows: int) -> Producers:
-        """Return the value for a round that queried no leader."""
-        return cls(observed=np.zeros(rows, np.bool_), open=())

@@ -96,9 +96,10 @@ class Changes:
         answers = self.view.snapshot.epoch_ends
         ends, epochs = answers.end_offset.take(self.place), answers.found_epoch.take(self.place)
         lacks = ends.valid & epochs.valid & (epochs.values < self.old_epochs)
-        if self.view.before is None or not self.view.before.losses.reported or not lacks.any():
+        reported = self.view.losses_before.reported
+        if not reported or not lacks.any():
             return ends
-        begins = _beginnings(self.view.before.losses.reported)
+        begins = _beginnings(reported)
         partitions, values = self.view.snapshot.partitions, ends.values.copy()
         for place in np.flatnonzero(lacks).tolist():
             row, epoch = int(self.rows[place]), int(self.old_epochs[place])

@@ -21,7 +21,7 @@ from rules.view import View
 
 def controllers_read(view: View) -> Mapping[BrokerId, int]:
     """Return the time of each controller's last line that was read, by its own clock."""
-    latest = {} if view.before is None else dict(view.before.losses.controllers)
+    latest = dict(view.losses_before.controllers)
     for source in view.snapshot.broker_log.sources:
         for node, at in source.controllers:
             latest[node] = max(latest.get(node, 0), microseconds(at))

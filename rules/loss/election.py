@@ -157,7 +157,7 @@ def _written_isr(changes: Changes) -> tuple[Bools, Bools, Bools]:
 def _list_lines(changes: Changes, kind: type[E]) -> list[tuple[E, int, int]]:
     """Return the log lines of a kind, remembered ones first: when each was read, and of which change."""
     view = changes.view
-    lines = () if view.before is None else view.before.losses.lines
+    lines = view.losses_before.lines
     events = [(line.event, line.read_us) for line in lines if isinstance(line.event, kind)]
     now = microseconds(view.now)
     events += [(line, now) for line in view.snapshot.broker_log.events if isinstance(line, kind)]

@@ -144,7 +144,7 @@ def _changes_of(view: View, losses: LossMemory) -> Iterator[tuple[EventName, int
 
 def _read_beyond(view: View, losses: LossMemory) -> Iterator[tuple[EventName, int | None]]:
     """Yield the partitions of which groups have read missing records, unless they are in an incident."""
-    snapshot, before = view.snapshot, view.before.losses if view.before else LossMemory()
+    snapshot, before = view.snapshot, view.losses_before
     beyond_log = np.asarray(snapshot.commits.beyond_high_watermark(snapshot.offsets), np.int64)
     beyond_epoch = np.flatnonzero(beyond_epoch_end(snapshot).valid).astype(np.int64)
     rows = {

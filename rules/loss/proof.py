@@ -123,9 +123,9 @@ def list_proofs(view: View) -> tuple[Proof, ...]:
     of its own offsets the older observation is kept, and the same change occurs again: it is reported once.
     """
     proven = _list_proofs(Changes.of(view), are_plain=False)
-    if not proven or view.before is None:
+    if not proven:
         return proven
-    reported = {(*proof.key, proof.leader_epoch) for proof in view.before.losses.reported}
+    reported = {(*loss.key, loss.leader_epoch) for loss in view.losses_before.reported}
     return tuple(proof for proof in proven if proof.key not in reported)
 
 

@@ -61,9 +61,7 @@ def _change_evidence(loss: ReportedLoss) -> dict[str, EvidenceValue]:
 
 def _was_reported_otherwise(view: View, loss: ReportedLoss) -> bool:
     """Whether its election, or a group that had read its records, was reported before."""
-    if view.before is None:
-        return False
-    losses = view.before.losses
+    losses = view.losses_before
     if any(
         (election.name, election.leader_epoch) == (loss.name, loss.leader_epoch)
         for election in losses.unseen

@@ -94,8 +94,7 @@ def list_losses(
     view: View, is_news: Callable[[ReportedLoss | None, ReportedLoss], bool]
 ) -> dict[tuple[int, int], ReportedLoss]:
     """Return by row and leader epoch the losses that are news, given what was remembered before."""
-    reported = () if view.before is None else view.before.losses.reported
-    before = {loss.key: loss for loss in reported}
+    before = {loss.key: loss for loss in view.losses_before.reported}
     return {
         (row, loss.leader_epoch): loss
         for loss in view.memory.losses.reported

@@ -72,8 +72,7 @@ def list_unseen_elections(
 
 def list_newly_unseen(view: View) -> dict[tuple[int, int], UnseenElection]:
     """Return by row and leader epoch the elections that this round reports."""
-    before = () if view.before is None else view.before.losses.unseen
-    known_keys = {election.key for election in before}
+    known_keys = {election.key for election in view.losses_before.unseen}
     elections: dict[tuple[int, int], UnseenElection] = {}
     for election in view.memory.losses.unseen:
         row = view.snapshot.partitions.index.row(election.name.topic, election.name.partition)

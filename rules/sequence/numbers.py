@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, TypeAlias
 
-from rules.facts.broker_log import SequenceForm, SequenceRejected
-from rules.facts.rejections import SEQUENCES, Rejection, distinct, rejection_of
+from rules.facts.broker_log import SequenceForm
+from rules.facts.rejections import SEQUENCES, Rejection
 from rules.facts.sequence_verdicts import Phase, SequenceClass, SequenceReason
 
 BEFORE_IN_FLIGHT: Final = 4  # batches: five are in flight, and the last one arrived first
@@ -55,16 +55,6 @@ class Suspicion:
     def gap(self) -> int | None:
         """Return how many records are missing before the rejected batch; None: it is behind."""
         return gap_of(self.rejection)
-
-
-def by_numbers(
-    rejections: Iterable[SequenceRejected], largest_batch: int | None = None
-) -> Suspicion:
-    """Return the suspicion for one producer's rejections on one partition; at least one is needed.
-
-    `largest_batch` is the known maximum of records per batch of the partition.
-    """
-    return suspicion_of(distinct(rejection_of(event) for event in rejections), largest_batch)
 
 
 def suspicion_of(rejections: Sequence[Rejection], largest_batch: int | None = None) -> Suspicion:

@@ -26,13 +26,13 @@ from rules.judgement import Judgement
 from rules.loss.remembered import remember_losses
 from rules.question import BatchesQuestion
 from rules.sequence.advance import with_sequences
-from rules.sequence.numbers import by_numbers
 from rules.sequence.requests import questions_of
 from rules.verdict import Severity, Verdict
 from rules.view import View
 from tests.factories import partitions, unseen_offsets
 from tests.property.sequenced import Act, Course, World, courses
 from tests.unit.rules.sequence.case_observations import SILENT
+from tests.unit.rules.sequence.lines import by_numbers
 from tests.unit.rules.sequence.stage import Observation
 
 Order = Callable[[list[SequenceRejected]], list[SequenceRejected]]

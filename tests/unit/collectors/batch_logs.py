@@ -18,7 +18,7 @@ from rules.facts.identity import Broker, TopicPartition
 from rules.facts.offsets import Offsets
 from rules.facts.producers import Producers
 from rules.question import BatchesQuestion, BatchRequest
-from tests.factories import broker, offsets, partitions
+from tests.factories import broker, no_producers, offsets, partitions
 from tests.unit.collectors.scripted_pool import scripted
 from tests.unit.collectors.wire.messages import NO_THROTTLE, answer, list_offsets_answer, part
 from tests.unit.collectors.wire.records import Batch
@@ -77,7 +77,7 @@ class Logs:
             session,
             partitions({"orders": rows}),
             seen,
-            producers or Producers.none(rows),
+            producers or no_producers(rows),
             [BatchesQuestion(asked)],
         )
         self.gaps, self.requests = session.gaps, dict(session.requests)

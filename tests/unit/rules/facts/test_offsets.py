@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from rules.facts.offsets import Offsets
-from tests.factories import offsets
+from tests.factories import offsets, unknown_offsets
 
 
 def test_the_open_span_is_what_transactions_hold_back() -> None:
@@ -28,7 +27,7 @@ def test_a_span_with_an_unseen_end_is_unknown_not_zero() -> None:
 
 
 def test_absent_offsets_have_a_row_per_partition_and_per_replica() -> None:
-    nothing = Offsets.absent(2, 6)
+    nothing = unknown_offsets(2, 6)
     assert nothing.high_watermark.to_list() == [None, None]
     assert nothing.log_start_offset.to_list() == [None, None]
     assert len(nothing.replica_log_end_offsets) == 6

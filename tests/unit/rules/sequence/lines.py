@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from rules.facts.broker_log import Origin, SequenceForm, SequenceRejected
 from rules.facts.identity import BrokerId
+from rules.facts.rejections import distinct, rejection_of
+from rules.sequence.numbers import Suspicion, suspicion_of
 from tests.factories import at
 
 BIGGEST = 2**31 - 1
@@ -43,3 +46,10 @@ def expected_zero(incoming: int, **overrides: Any) -> SequenceRejected:
 def earliest_seen(incoming: int, earliest: int, **overrides: Any) -> SequenceRejected:
     """Return the line of a batch that waited for its verification behind an earlier one."""
     return rejected(incoming, earliest, form=SequenceForm.EARLIEST_SEEN, **overrides)
+
+
+def by_numbers(
+    rejections: Iterable[SequenceRejected], largest_batch: int | None = None
+) -> Suspicion:
+    """Return the suspicion for one producer's rejections on one partition."""
+    return suspicion_of(distinct(rejection_of(event) for event in rejections), largest_batch)

@@ -23,7 +23,7 @@ from rules.facts.snapshot import Snapshot
 from rules.loss.remembered import remember_losses
 from rules.sequence.advance import ignore_client_metrics, with_sequences
 from rules.view import View
-from tests.factories import at, epoch_ends, offsets, partitions, snapshot, topic_id
+from tests.factories import at, epoch_ends, no_producers, offsets, partitions, snapshot, topic_id
 
 NAME: Final = TopicPartition("orders", 0)
 ALLOWED: Final = Column.of([1])
@@ -78,7 +78,7 @@ class Observation:
 
 def _producers(states: dict[int, ProducerState] | None) -> Producers:
     if states is None:
-        return Producers.none(1)
+        return no_producers(1)
     return Producers(observed=np.array([True]), open=(), states={0: states})
 
 

@@ -12,10 +12,11 @@ from rules.facts.broker_log import SequenceRejected
 from rules.facts.rejections import rejection_of
 from rules.facts.sequence_verdicts import SequenceClass, SequenceReason
 from rules.sequence.explained import explain
-from rules.sequence.numbers import by_numbers, gap_of, is_ahead
+from rules.sequence.numbers import gap_of, is_ahead
 from rules.sequence.words import WORDS
 from tests.unit.rules.sequence.lines import (
     BIGGEST,
+    by_numbers,
     earliest_seen,
     expected_zero,
     new_epoch,

@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
 from service.cli.options.kafka_options import output_option
 from service.cli.server import listing
-from service.cli.server.server_options import client_of, server_options_for
-from service.cli.terminal.exit_codes import ExitCode
+from service.cli.server.server_options import server_options_for
 from service.cli.terminal.parameters import Timestamp
-from service.cli.terminal.showing import SHOWN
+from service.cli.terminal.parts import Row, long, short, time_column
+from service.cli.terminal.words import text
 
-if TYPE_CHECKING:
-    from service.cli.terminal.columns import Rows
 
-# Column -> whether its cells are short and never folded.
-COLUMNS: Final = {
-    "at (UTC)": True,
-    "who": False,
-    "what": True,
-    "target": False,
-    "why": False,
-    "details": False,
-}
+def _details(change: Row) -> str:
+    details = change.get("details") or None
+    return text(details and json.dumps(details, ensure_ascii=False))
+
+
+AUDIT: Final = listing.Resource(
+    path="audit",
+    name="audit",
+    columns=(
+        time_column("at", "at"),
+        long("who"),
+        short("what"),
+        long("target"),
+        long("why"),
+        long("details", _details),
+    ),
+)
 
 
 @click.command("audit")
@@ -39,7 +43,7 @@ COLUMNS: Final = {
 @click.option("--since", type=Timestamp(), help="Only then or later, as 2026-01-31T03:00:00Z.")
 @output_option
 @server_options_for("admin")
-def command(*, since: datetime | None, **options: Any) -> int:
+def command(**options: Any) -> None:
     """Show who changed what, when and why, newest first.
 
     It has every change that a person made over HTTP or on the command line: alerts acknowledged or
@@ -52,29 +56,5 @@ def command(*, since: datetime | None, **options: Any) -> int:
       tidemark audit --who on-call --since 2026-01-31T03:00:00Z
       tidemark audit --target 0123456789abcdef -o json | jq '.audit[].why'
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
-    filters: dict[str, str | int | None] = {
-        name: options[name] for name in ("who", "what", "target")
-    }
-    with client_of(options, scope="admin") as api:
-        start = None if since is None else since.isoformat()
-        entries = listing.fetch_list(api, "audit", {**filters, "since": start})
-    if options["output"] == "json":
-        listing.print_json(entries.document("audit"))
-    elif entries.rows:
-        listing.print_parts([table(entries.rows)])
-    else:
-        click.echo("no change matches")
-    return ExitCode.OK
-
-
-def table(rows: Sequence[listing.Row]) -> Rows:
-    """Return one line per change."""
-    from service.cli.terminal.columns import Rows  # noqa: PLC0415 - keeps `--help` fast
-
-    grid = Rows(COLUMNS, caption=listing.more(rows))
-    for row in rows[:SHOWN]:
-        words = (listing.text(row.get(name)) for name in ("who", "what", "target", "why"))
-        details = row.get("details") or None
-        rest = None if details is None else json.dumps(details, ensure_ascii=False)
-        grid.add([listing.utc(row.get("at")), *words, listing.text(rest)])
-    return grid
+    filters = ("who", "what", "target", "since")
+    listing.print_list(AUDIT, options, *filters, empty="no change matches", scope="admin")

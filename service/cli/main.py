@@ -64,14 +64,11 @@ class LazyGroup(click.Group):
         "collect": ("service.cli.collect.command", "Read a cluster's true offsets."),
         "config": ("service.cli.config", "Show the settings that are in effect."),
         "db": ("service.cli.database", "Upgrade or check the database."),
-        "deliveries": (
-            "service.cli.deliveries.command",
-            "Show sent notifications; send one again.",
-        ),
-        "jobs": ("service.cli.jobs.command", "Show scheduled jobs; run one now."),
+        "deliveries": ("service.cli.deliveries", "Show sent notifications; send one again."),
+        "jobs": ("service.cli.jobs", "Show scheduled jobs; run one now."),
         "loss": ("service.cli.loss.command", "Show lost records and what to do about them."),
         "nightly": ("service.cli.nightly", "Learn baselines from past days."),
-        "receivers": ("service.cli.receivers.command", "Show and test the receivers of alerts."),
+        "receivers": ("service.cli.receivers", "Show and test the receivers of alerts."),
         "sandbox": (
             "service.sandbox.commands.sandbox",
             "Run a real Kafka cluster on this machine.",
@@ -81,7 +78,7 @@ class LazyGroup(click.Group):
             "Find whether sequence gaps are reordering or loss.",
         ),
         "serve": ("service.cli.serve", "Watch a cluster continuously."),
-        "silences": ("service.cli.silences.command", "Hold back alerts for a while."),
+        "silences": ("service.cli.silences", "Hold back alerts for a while."),
         "token": ("service.cli.token", "Create, list and revoke tokens of the HTTP API."),
         "tx": ("service.cli.tx.command", "Show open transactions and the groups they block."),
     }

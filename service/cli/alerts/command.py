@@ -3,19 +3,64 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import click
 
-from service.cli.options.kafka_options import output_option
+from service.cli import deliveries
+from service.cli.alerts.next_steps import next_steps
 from service.cli.server import listing
 from service.cli.server.server_options import client_of, server_options, server_options_for
-from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.answer import print_answer
+from service.cli.terminal.parts import Facts, Line, Part, Row, long, short, time_column
+from service.cli.terminal.words import in_words, text, time, utc
 
-STATES: Final = ("active", "pending", "firing", "resolved", "all")
+CHOICES: Final = ("active", "pending", "firing", "resolved", "all")
+STATES: Final = ("firing", "pending", "resolved")
 SEVERITIES: Final = ("critical", "warning", "info")
+STYLES: Final = {"critical": "bold red", "warning": "bold yellow"}
 FINGERPRINT: Final = re.compile("[0-9a-f]{16}")
+RULE_PAGES: Final = "docs/rules"  # of the repository
+LONGEST: Final = 1000  # characters of one value of the evidence
+SAID: Final = ("alertname", "severity", "topic_id", "incident")  # labels that are shown elsewhere
+
+
+def _about(row: Row) -> str:
+    return listing.labels_text(row.get("labels"), without=SAID)
+
+
+def _notified(row: Row) -> str:
+    """Return the receivers, or why they are not notified."""
+    parts = []
+    if row.get("acknowledged"):
+        parts.append(f"acknowledged by {row['acknowledged'].get('by')}")
+    if row.get("silenced_by"):
+        parts.append("silenced")
+    if row.get("inhibited_by"):
+        parts.append("explained by another")
+    return ", ".join(parts) or ", ".join(row.get("receivers") or ()) or "nobody"
+
+
+def _style(row: Row) -> str | None:
+    return STYLES.get(str(row.get("severity"))) if row.get("state") == "firing" else None
+
+
+ALERTS: Final = listing.Resource(
+    path="alerts",
+    name="alerts",
+    columns=(
+        short("state"),
+        short("severity"),
+        long("alert", "rule"),
+        long("about", _about),
+        time_column("since", "fired_at", "active_at"),
+        long("notified", _notified),
+        short("fingerprint"),
+    ),
+    style=_style,
+)
 
 
 @click.group("alerts")
@@ -53,13 +98,12 @@ MANY: Final = click.argument(
 
 @command.command("ls")
 @click.option(
-    "--state", type=click.Choice(STATES), default="active", show_default=True,
+    "--state", type=click.Choice(CHOICES), default="active", show_default=True,
     help="active: pending or firing.",
 )  # fmt: skip
 @click.option("--severity", type=click.Choice(SEVERITIES), help="Only of this severity.")
 @click.option("--rule", metavar="ID", help="Only of this rule, by its id in `docs/rules/`.")
 @click.option("--receiver", metavar="NAME", help="Only alerts that this receiver gets.")
-@output_option
 @server_options
 def ls(**options: Any) -> int:
     """List alerts, the newest first.
@@ -74,24 +118,15 @@ def ls(**options: Any) -> int:
       tidemark alerts ls --state all --rule committed_records_lost
       tidemark alerts ls -o json | jq -r '.alerts[] | select(.acknowledged == null) | .fingerprint'
     """  # noqa: D301 - see above
-    filters = {name: options[name] for name in ("state", "severity", "rule", "receiver")}
-    with client_of(options) as api:
-        alerts = listing.fetch_list(api, "alerts", filters)
-        listing.require_receiver(api, alerts, options["receiver"])
-    if options["output"] == "json":
-        listing.print_json(alerts.document("alerts"))
-    else:
-        from service.cli.alerts import tables  # noqa: PLC0415 - keeps `--help` fast
-
-        listing.print_parts(tables.render_list(alerts))
+    alerts = listing.query_list(ALERTS, options, "state", "severity", "rule", "receiver")
+    print_answer(alerts.document("alerts"), render_list(alerts), options)
     return alerts.exit_code
 
 
 @command.command()
 @ONE
-@output_option
 @server_options
-def show(name: str, **options: Any) -> int:
+def show(name: str, **options: Any) -> None:
     """Show one alert: what it is, the rule's page, the next commands, and its notifications.
 
     \b
@@ -99,15 +134,11 @@ def show(name: str, **options: Any) -> int:
       tidemark alerts show 0123456789abcdef
       tidemark alerts show 0123456789abcdef -o json | jq '.steps'
     """  # noqa: D301 - see above
-    with client_of(options) as api:
-        document = listing.fetch(api, f"alerts/{name}", f"alert {name}")
-    if options["output"] == "json":
-        listing.print_json(document)
-    else:
-        from service.cli.alerts import tables  # noqa: PLC0415 - keeps `--help` fast
 
-        listing.print_parts(tables.render_details(document, options["server"]))
-    return ExitCode.OK
+    def render(document: Row) -> Iterator[Part]:
+        return render_details(document, options["server"])
+
+    listing.print_one(f"alerts/{name}", f"alert {name}", options, render)
 
 
 @command.command()
@@ -168,3 +199,96 @@ def close(names: Sequence[str], *, why: str, **options: Any) -> None:
             with listing.about(name):
                 api.change("POST", f"alerts/{name}/close", {"why": why})
             click.echo(f"{name} will be closed by the next round")
+
+
+def render_list(alerts: listing.Listed) -> Iterator[Part]:
+    """Yield the time of a list and the number of alerts by state, the alerts, and the next command."""
+    counts = Counter(str(row.get("state")) for row in alerts.rows)
+    summary = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
+    age = alerts.page.get("age_seconds")
+    ago = f" ({age:.0f} s ago)" if isinstance(age, (int, float)) else ""
+    is_current = alerts.page["is_current"]
+    yield Line((
+        (f"as of {time(alerts.page['as_of']) or 'never'}{ago}", "bold"),
+        f"  {summary or 'no alert'}  ",
+        ("current", "green") if is_current else ("NOT CURRENT", "bold yellow"),
+    ))  # fmt: skip
+    if alerts.rows:
+        yield ALERTS.table(alerts.rows)
+        yield Line("Details and next steps: tidemark alerts show FINGERPRINT")
+
+
+def render_details(document: Row, server: str) -> Iterator[Part]:
+    """Yield all details of one alert: facts, next commands, history, notifications."""
+    alert = document["alert"]
+    state = text(alert.get("state")).upper()
+    head = f"{state} {alert.get('severity')} {alert.get('rule')}  {_about(alert)}"
+    yield Line(head, _style(alert) or "bold")
+    yield Facts(_facts(document))
+    steps = next_steps(alert, server)
+    if steps:
+        yield Line("NEXT", "bold")
+        yield from (Line(f"  {step}") for step in steps)
+    if document.get("steps"):
+        yield Line("HISTORY", "bold")
+        yield Facts([(utc(step.get("at")), _step(step)) for step in document["steps"]])
+    if document.get("notified"):
+        yield Line("NOTIFICATIONS, newest first", "bold")
+        yield deliveries.DELIVERIES.table(document["notified"])
+    else:
+        yield Line("No notification was sent.")
+
+
+def _facts(document: Row) -> list[tuple[str, object]]:
+    """Return labels and values; an absent value is left out."""
+    alert = document["alert"]
+    rule = alert.get("rule")
+    page = document.get("runbook_url") or f"{RULE_PAGES}/{rule}.md"
+    return [
+        ("what", alert.get("summary")),
+        ("reason", alert.get("reason")),
+        ("breach since", time(alert.get("active_at"))),
+        ("firing since", time(alert.get("fired_at"))),
+        ("ended", _ended(alert)),
+        *((f"  {name}", _value(value)) for name, value in (alert.get("evidence") or {}).items()),
+        ("rule page", page),
+        ("receivers", ", ".join(alert.get("receivers") or ()) or "none: nobody is notified"),
+        ("silenced by", ", ".join(alert.get("silenced_by") or ()) or None),
+        ("explained by", alert.get("inhibited_by")),
+        ("acknowledged", _remark(alert.get("acknowledged"), "comment")),
+        ("closing", _closing(document.get("closing"))),
+        ("finding", alert.get("finding_id")),
+        ("fingerprint", alert.get("fingerprint")),
+        ("seen last", time(alert.get("updated_at"))),
+    ]
+
+
+def _ended(alert: Row) -> str | None:
+    ended = time(alert.get("resolved_at"))
+    return None if ended is None else f"{ended} ({text(alert.get('end_reason'))})"
+
+
+def _remark(row: Row | None, words: str) -> str | None:
+    if not row:
+        return None
+    said = f": {row[words]}" if row.get(words) else ""
+    return f"by {row.get('by')}, {time(row.get('at'))}{said}"
+
+
+def _closing(row: Row | None) -> str | None:
+    remark = _remark(row, "why")
+    if row is None or remark is None:
+        return None
+    done = time(row.get("done_at"))
+    return f"{remark}; {'the next round does it' if done is None else f'done {done}'}"
+
+
+def _step(step: Row) -> str:
+    return f"UTC  {text(step.get('step'))}  {text(step.get('reason'))}"
+
+
+def _value(value: object) -> str | None:
+    words = in_words(value)
+    if words is None:
+        return None
+    return words if len(words) <= LONGEST else f"{words[:LONGEST]}… (-o json)"

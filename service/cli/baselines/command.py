@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from rules.errors import NotThereError
-from service.cli.options.kafka_options import output_option
+from service.cli.baselines import words
 from service.cli.server import listing
 from service.cli.server.server_options import client_of, server_options, server_options_for
-from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.answer import print_answer
 from service.cli.terminal.parameters import Timestamp
+from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, short, time_column
+from service.cli.terminal.words import ABSENT, text, time
 
 if TYPE_CHECKING:
     from service.cli.server.api_client import ApiClient
@@ -33,10 +35,59 @@ METRICS: Final = (  # those of rules.baseline.series
     "abort_ratio",
 )
 MOST: Final = 20  # series in full
-FILTERS: Final = ("metric", "topic", "partition", "group")
+LABELS: Final = ("metric", "topic", "partition", "group")
+FILTERS: Final = (*LABELS, "at")
+NO_RUN: Final = "no baseline run is published yet; start one by `tidemark nightly run`"
+AROUND: Final = ("before", "after")
 
 AT: Final = click.option(
     "--at", type=Timestamp(), metavar="TIME", help="For this time, as 2026-01-31T03:00:00Z; now."
+)
+
+
+def outcomes(run: Row) -> str:
+    """Return the number of series by outcome, the most frequent first."""
+    counts: dict[str, Any] = run.get("outcomes") or {}
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{count:,} {name}" for name, count in ordered) or ABSENT
+
+
+def _usual(series: Row) -> str:
+    usual = series.get("usual")
+    return words.usual_range(usual, series.get("metric")) if usual else words.sentence(series)
+
+
+def _unusual(series: Row) -> str:
+    return text(words.beyond(series.get("usual") or {}, series.get("metric")))
+
+
+RUNS: Final = listing.Resource(
+    path="baselines",
+    name="runs",
+    columns=(
+        short("day"),
+        short("in force", lambda run: "yes" if run.get("is_current") else ""),
+        short("series", lambda run: words.number(run.get("series"))),
+        long("outcomes", outcomes),
+        short("zone", "time_zone"),
+        time_column("loaded", "loaded_at"),
+        short("run", "run_id"),
+    ),
+    style=lambda run: "bold" if run.get("is_current") else None,
+)
+SERIES: Final = listing.Resource(
+    path="baselines/series",
+    name="series",
+    columns=(
+        short("metric"),
+        long("topic"),
+        short("partition"),
+        long("group"),
+        long("usual", _usual),
+        long("unusual", _unusual),
+        short("outcome"),
+        short("series", "series_id"),
+    ),
 )
 
 
@@ -71,9 +122,8 @@ def command() -> None:
 @command.command("ls")
 @_filters
 @AT
-@output_option
 @server_options
-def ls(**options: Any) -> int:
+def ls(**options: Any) -> None:
     """List the stored baseline runs; with a filter, series and their usual values.
 
     Series are those of the run in force, and times of day are in its time zone. Exits with 6 if a
@@ -93,30 +143,22 @@ def ls(**options: Any) -> int:
       tidemark baselines ls --group billing --at 2026-01-31T03:00:00Z
       tidemark baselines ls -o json | jq '.runs[] | select(.is_current) | .outcomes'
     """  # noqa: D301 - see above
-    filters = _read_filters(options)
-    with client_of(options) as api:
-        if not filters:
-            return _list_runs(api, options["output"])
-        series = _series(api, filters)
+    if not listing.query_of(options, FILTERS):
+        listing.print_list(RUNS, options, empty=NO_RUN)
+        return
+    series = listing.query_list(SERIES, options, *FILTERS)
     _require(series)
-    if options["output"] == "json":
-        run = {"at": series.page["at"], "run": series.page["run"]}
-        listing.print_json({**series.document("series"), **run})
-    else:
-        from service.cli.baselines import tables  # noqa: PLC0415 - keeps `--help` fast
-
-        head = tables.run_line(series.page["run"], series.page["at"])
-        listing.print_parts([head, tables.series_table(sorted(series.rows, key=_order))])
-    return ExitCode.OK
+    of_run = {"at": series.page["at"], "run": series.page["run"]}
+    parts = render_series(series.page, sorted(series.rows, key=_order))
+    print_answer({**series.document("series"), **of_run}, parts, options)
 
 
 @command.command()
 @click.argument("series", required=False, metavar="[SERIES]")
 @_filters
 @AT
-@output_option
 @server_options
-def show(series: str | None, **options: Any) -> int:
+def show(series: str | None, **options: Any) -> None:
     """Show the usual values of a series: now, in every half hour, and why.
 
     SERIES is the number that `baselines ls` shows; filters select it by its labels. Exits with 6
@@ -129,28 +171,22 @@ def show(series: str | None, **options: Any) -> int:
       tidemark baselines show --metric abort_ratio --at 2026-01-31T03:00:00Z
       tidemark baselines show --metric abort_ratio -o json | jq '.series[0].slots[0]'
     """  # noqa: D301 - see above
-    filters = _read_filters(options)
-    labels = {name for name in filters if name != "at"}
-    if (series is None) == (not labels):
+    if (series is None) == (not listing.query_of(options, LABELS)):
         raise click.UsageError("Give either the number of a series, or labels that select it.")
     if series is not None and not series.isdecimal():
         raise click.UsageError(
             f"{series!r} is not the number of a series; `baselines ls` shows them."
         )
+    names = (
+        [series] if series is not None else _names(listing.query_list(SERIES, options, *FILTERS))
+    )
+    at = listing.query_of(options, ("at",))
     with client_of(options) as api:
-        names = [series] if series is not None else _names(_series(api, filters))
-        at = {name: filters[name] for name in ("at",) if name in filters}
         documents = [_one(api, name, at) for name in names]
-    if options["output"] == "json":
-        last = documents[-1]
-        rows = [{**document["series"], "slots": document["slots"]} for document in documents]
-        stamp = {name: last[name] for name in ("as_of", "is_current", "at", "run")}
-        listing.print_json({"server": api.server, **stamp, "series": rows})
-    else:
-        from service.cli.baselines import tables  # noqa: PLC0415 - keeps `--help` fast
-
-        listing.print_parts(tables.render_details(documents))
-    return ExitCode.OK
+    rows = [{**document["series"], "slots": document["slots"]} for document in documents]
+    stamp = {name: documents[-1][name] for name in ("as_of", "is_current", "at", "run")}
+    document = {"server": api.server, **stamp, "series": rows}
+    print_answer(document, render_details(documents), options)
 
 
 @command.command()
@@ -176,31 +212,9 @@ def rollback(*, to: str | None, reason: str, **options: Any) -> None:
     )
 
 
-def _list_runs(api: ApiClient, output: str) -> int:
-    runs = listing.fetch_list(api, "baselines", {})
-    if output == "json":
-        listing.print_json(runs.document("runs"))
-    elif runs.rows:
-        from service.cli.baselines import tables  # noqa: PLC0415 - keeps `--help` fast
-
-        listing.print_parts([tables.runs_table(runs.rows)])
-    else:
-        click.echo("no baseline run is published yet; start one by `tidemark nightly run`")
-    return ExitCode.OK
-
-
-def _read_filters(options: Mapping[str, Any]) -> dict[str, Any]:
-    filters = {name: options[name] for name in FILTERS if options[name] is not None}
-    return filters if options["at"] is None else {**filters, "at": options["at"].isoformat()}
-
-
-def _series(api: ApiClient, filters: Mapping[str, Any]) -> listing.Listed:
-    return listing.fetch_list(api, "baselines/series", filters)
-
-
 def _require(series: listing.Listed) -> None:
     if series.page["run"] is None:
-        raise NotThereError("no baseline run is published yet; start one by `tidemark nightly run`")
+        raise NotThereError(NO_RUN)
     if not series.rows:
         raise NotThereError("the baseline run in force has no such series")
 
@@ -215,14 +229,86 @@ def _names(series: listing.Listed) -> list[str]:
     return [str(row["series_id"]) for row in sorted(series.rows, key=_order)]
 
 
-def _one(api: ApiClient, name: str, at: Mapping[str, str]) -> listing.Row:
+def _one(api: ApiClient, name: str, at: Mapping[str, str | int]) -> Row:
     document = api.find(f"baselines/series/{name}", **at)
     if document is None:
         raise NotThereError(f"the baseline run in force has no series {name}")
     return document
 
 
-def _order(row: listing.Row) -> tuple[str, int, str, str]:
+def _order(row: Row) -> tuple[str, int, str, str]:
     partition = row.get("partition")
     names = [str(row.get(name) or "") for name in ("topic", "group", "metric")]
     return names[0], -1 if partition is None else partition, names[1], names[2]
+
+
+def render_series(page: Row, series: Sequence[Row]) -> Iterator[Part]:
+    """Yield the run in force and the time for which values are shown, and one line per series."""
+    run = page["run"]
+    zone = text(run.get("time_zone"))
+    yield Line(f"run of {text(run.get('day'))} in {zone}, usual at {time(page['at'])}", "dim")
+    yield SERIES.table(series)
+
+
+def render_details(documents: Sequence[Row]) -> Iterator[Part]:
+    """Yield all details of series; if it is one series, also every half hour of the day."""
+    for document in documents:
+        series = document["series"]
+        yield Line(title(series), "bold")
+        yield Line(f"  {words.sentence(series)}")
+        yield Facts(_facts(series, document["run"], document.get("at")))
+    if len(documents) == 1 and documents[0].get("slots"):
+        yield _slots(documents[0])
+
+
+def title(series: Row) -> str:
+    """Return the labels of a series in a line."""
+    labels = ((name, series.get(name)) for name in ("group", "topic", "partition"))
+    subject = ", ".join(f"{name} {value}" for name, value in labels if value is not None)
+    return f"{text(series.get('metric'))}  {subject or 'whole cluster'}"
+
+
+def _facts(series: Row, run: Row, at: object) -> list[tuple[str, str | None]]:
+    usual, metric = series.get("usual") or {}, series.get("metric")
+    expected = words.amount(usual.get("expected"), metric) if usual else None
+    reason = str(series.get("reason"))
+    return [
+        ("expected", expected),
+        ("unusual", words.beyond(usual, metric)),
+        ("threshold", words.threshold(series) if usual else None),
+        ("trend", words.trend(series)),
+        ("new level", _change(series)),
+        ("profile", text(series.get("profile")) if usual else None),
+        ("seen", words.learnt_from(series.get("days"))),
+        ("note", words.BESIDE.get(reason)),
+        ("outcome", f"{text(series.get('outcome'))} ({reason})"),
+        ("at", f"{time(at)}, wall clock of {text(run.get('time_zone'))}"),
+        ("run", f"{text(run.get('run_id'))} of {text(run.get('day'))}"),
+        ("series", text(series.get("series_id"))),
+    ]
+
+
+def _change(series: Row) -> str | None:
+    change = series.get("level_change")
+    if not change:
+        return None
+    before, after = (words.amount(change.get(name), series.get("metric")) for name in AROUND)
+    return f"from {before} to {after} since {time(change.get('at'))}"
+
+
+def _slots(document: Row) -> Table[Row]:
+    """Return the half hours of the requested day."""
+    series = document["series"]
+    usual, metric = series.get("usual"), series.get("metric")
+    weekday = (usual or {}).get("weekday")
+    return Table(
+        columns=(
+            short("time", words.slot),
+            short("expected", lambda slot: words.amount(slot.get("expected"), metric)),
+            short("usual", lambda slot: words.usual_range(slot, metric)),
+            short("unusual", lambda slot: text(words.beyond(slot, metric))),
+        ),
+        rows=[slot for slot in document["slots"] if slot.get("weekday") == weekday],
+        style=lambda slot: "bold" if slot == usual else None,
+        caption=weekday and "other days: --at, or -o json",
+    )

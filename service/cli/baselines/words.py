@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from service.cli.server.listing import text
-from service.cli.terminal.showing import ABSENT
+from service.cli.terminal.parts import Row
+from service.cli.terminal.words import ABSENT, text
 
 UNITS: Final = {  # of a metric's values; other metrics have none
     "read_committed_lag": "offsets",
@@ -37,8 +36,6 @@ THRESHOLD_BY: Final = {
 }
 DAYS_PER_WEEK: Final = 7
 TO: Final = "\N{EN DASH}"
-
-Row = Mapping[str, Any]
 
 
 def number(value: object) -> str:

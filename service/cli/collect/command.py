@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli.options.kafka_options import kafka_flags, kafka_options
+from service.cli.options.kafka_options import kafka_options, open_reader
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.parameters import DAY_SECONDS, FiniteRange, Regex
-from service.cli.terminal.printable import printable
+from service.cli.terminal.words import printable
 
 if TYPE_CHECKING:
     import re
@@ -51,23 +50,15 @@ def command(**options: Any) -> int:
       tidemark collect --interval 2
       TIDEMARK_KAFKA__SASL_PASSWORD=... tidemark collect --once --config tidemark.toml
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
-    from service.app import cluster_reader  # noqa: PLC0415 - keeps `--help` fast
-    from service.observe.cluster_reader import Scope  # noqa: PLC0415
-    from service.settings import read_settings  # noqa: PLC0415
+    from service.observe.cluster_reader import Scope  # noqa: PLC0415 - keeps `--help` fast
 
-    settings = read_settings(
-        os.environ, path=options["path"], flags={"kafka": kafka_flags(options)}
-    )
     scope = Scope(
         topics=options["topics"], groups=options["groups"], all_replicas=options["replicas"]
     )
-    reader = cluster_reader(settings.kafka)
-    try:
+    with open_reader(options) as (reader, _settings):
         if options["once"]:
             return _once(reader, scope, options)
         return _repeat(reader, scope, options)
-    finally:
-        reader.close()
 
 
 def _once(reader: ClusterReader, scope: Scope, options: dict[str, Any]) -> int:
@@ -75,7 +66,8 @@ def _once(reader: ClusterReader, scope: Scope, options: dict[str, Any]) -> int:
     if options["output"] == "json":
         _print_json(snapshot)
     else:
-        from service.cli.collect.snapshot_table import console, snapshot_tables  # noqa: PLC0415
+        from service.cli.collect.snapshot_table import snapshot_tables  # noqa: PLC0415
+        from service.cli.terminal.screen import console  # noqa: PLC0415
 
         screen = console()
         tables = snapshot_tables(snapshot, all_rows=options["all_rows"], width=screen.width)

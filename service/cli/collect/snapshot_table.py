@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Final
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -14,11 +14,11 @@ from collectors.naming import counted
 from rules.facts.snapshot import Snapshot
 from rules.facts.times import SECOND_US
 from rules.time_lag import TimeLag
-from service.cli.terminal.printable import printable
-from service.cli.terminal.showing import ABSENT, SHOWN
+from service.cli.terminal.parts import SHOWN
+from service.cli.terminal.screen import PIPED_WIDTH
+from service.cli.terminal.words import ABSENT, printable, text
 from service.views.snapshot_rows import Row, group_rows, partition_rows
 
-PIPED_WIDTH: Final = 240  # nobody folds the lines of a pipe
 WARNING: Final = "bold yellow"
 WIDE: Final = 100  # columns of a screen that has room for every column
 BEHIND: Final = "behind"  # for how long the oldest unread offset has been below the LSO
@@ -49,15 +49,6 @@ GROUP_COLUMNS: Final = {
 }
 
 
-def console() -> Console:
-    """Return a console that keeps its lines whole when its output is piped.
-
-    It shows names as they are: a group may be called "[bold]" or ":warning:".
-    """
-    plain = Console(markup=False, emoji=False)
-    return plain if plain.is_terminal else Console(markup=False, emoji=False, width=PIPED_WIDTH)
-
-
 def snapshot_tables(
     snapshot: Snapshot,
     *,
@@ -83,7 +74,7 @@ def snapshot_tables(
 def _header(snapshot: Snapshot) -> Text:
     report = snapshot.report
     requests = sum(report.requests.values())
-    controller = ABSENT if snapshot.controller is None else str(snapshot.controller)
+    controller = text(snapshot.controller)
     gaps = counted(len(snapshot.gaps), "gap") if snapshot.gaps else "no gaps"
     return Text.assemble(
         (f"cluster {snapshot.cluster}", "bold"),
@@ -135,13 +126,13 @@ def _partition_cells(row: Row) -> list[str | Text]:
     isr, replicas = row["isr"], row["replicas"]
     return [
         f"{row['topic']}-{row['partition']}",
-        _cell(row["leader"]),
-        _cell(row["leader_epoch"]),
+        text(row["leader"]),
+        text(row["leader_epoch"]),
         _mark(f"{_ids(isr)} / {_ids(replicas)}", warn=len(isr or ()) < len(replicas or ())),
-        _cell(row["log_start_offset"]),
-        _cell(stable),
-        _cell(watermark),
-        _cell(end),
+        text(row["log_start_offset"]),
+        text(stable),
+        text(watermark),
+        text(end),
         _span(watermark, stable),
         _span(end, watermark),
     ]
@@ -178,8 +169,8 @@ def _group_cells(group: Row) -> list[list[str | Text]]:
     head: list[str | Text] = [
         group["group"],
         group["type"],
-        _cell(group["state"]),
-        _cell(group["members"]),
+        text(group["state"]),
+        text(group["members"]),
     ]
     if not group["commits"]:
         return [[*head, "no commit on the topics shown", "", "", "", ""]]
@@ -187,9 +178,9 @@ def _group_cells(group: Row) -> list[list[str | Text]]:
         [
             *(head if position == 0 else ["", "", "", ""]),
             f"{commit['topic']}-{commit['partition']}",
-            _cell(commit["committed_offset"]),
-            _cell(commit["read_committed_lag"]),
-            _cell(commit["read_uncommitted_lag"]),
+            text(commit["committed_offset"]),
+            text(commit["read_committed_lag"]),
+            text(commit["read_uncommitted_lag"]),
             {True: "yes", False: "no", None: ABSENT}[commit["nothing_to_read"]],
         ]
         for position, commit in enumerate(group["commits"])
@@ -246,10 +237,6 @@ def _table(title: str) -> Table:
     )
 
 
-def _cell(value: object) -> str:
-    return ABSENT if value is None else str(value)
-
-
 def _ids(brokers: list[int] | None) -> str:
     return ABSENT if brokers is None else ",".join(str(broker) for broker in brokers)
 
@@ -260,5 +247,5 @@ def _span(end: int | None, start: int | None) -> str | Text:
     return _mark(str(end - start), warn=end > start)
 
 
-def _mark(text: str, *, warn: bool) -> Text:
-    return Text(text, style=WARNING if warn else "")
+def _mark(cell: str, *, warn: bool) -> Text:
+    return Text(cell, style=WARNING if warn else "")

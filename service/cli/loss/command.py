@@ -5,18 +5,14 @@ It needs the service: a loss is proven by observations from before the leader ch
 
 from __future__ import annotations
 
-import json
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
-from service.cli.options.kafka_options import output_option
-from service.cli.server.server_options import client_of, server_options
-from service.cli.terminal.exit_codes import ExitCode
-
-if TYPE_CHECKING:
-    from service.cli.loss.queries import LossReport
+from service.cli.loss import queries, tables
+from service.cli.server.report import print_named_report, print_report_list
+from service.cli.server.server_options import server_options
+from service.cli.terminal.parameters import Timestamp
 
 CLASSES: Final = (  # those of service.api.losses.models
     "committed_lost",
@@ -42,21 +38,8 @@ def command() -> None:
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
 
 
-def _timestamp(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    del ctx, param
-    if value is None:
-        return None
-    try:
-        is_aware = datetime.fromisoformat(value).tzinfo is not None
-    except ValueError:
-        is_aware = False
-    if not is_aware:
-        raise click.BadParameter(f"{value!r} is not a time with a zone like 2026-01-31T03:00:00Z")
-    return value
-
-
 @command.command("ls")
-@click.option("--class", "class_", type=click.Choice(CLASSES), help="Only of this class.")
+@click.option("--class", "class", type=click.Choice(CLASSES), help="Only of this class.")
 @click.option("--topic", metavar="NAME", help="Only of this topic; * matches any text.")
 @click.option("--group", metavar="NAME", help="Only records that this group has read; * as above.")
 @click.option(
@@ -64,10 +47,9 @@ def _timestamp(ctx: click.Context, param: click.Parameter, value: str | None) ->
     help="A loss is open for a day, or until a person closes it.",
 )  # fmt: skip
 @click.option(
-    "--since", metavar="TIME", callback=_timestamp,
+    "--since", type=Timestamp(),
     help="Only losses that last happened then or later, as 2026-01-31T03:00:00Z.",
 )  # fmt: skip
-@output_option
 @server_options
 def ls(**options: Any) -> int:
     """List losses by incident, the worst first, with one line per partition.
@@ -92,25 +74,12 @@ def ls(**options: Any) -> int:
       tidemark loss ls -o json | jq -r '.incidents[].summary'
       tidemark loss ls -o json | jq '.incidents[].partitions[] | {topic, partition, certain_to}'
     """  # noqa: D301 - see above
-    from service.cli.loss import queries  # noqa: PLC0415 - keeps `--help` fast
-
-    names = {"class": "class_", "topic": "topic", "group": "group", "since": "since"}
-    filters = {name: options[key] for name, key in names.items() if options[key] is not None}
-    with client_of(options) as api:
-        report = queries.list_losses(api, {"state": options["state"], **filters})
-        missing = None
-        if not report.losses and not report.errors:
-            missing = queries.find_missing(api, topic=options["topic"], group=options["group"])
-    _print_list(report, options["output"])
-    if missing is None:
-        return report.exit_code
-    click.echo(f"tidemark: {missing}", err=True)
-    return ExitCode.NOTHING_MATCHED
+    filters = ("state", "class", "topic", "group", "since")
+    return print_report_list(options, filters, queries.list_losses, tables.render_list)
 
 
 @command.command()
 @click.argument("name", metavar="ID|TOPIC-PARTITION")
-@output_option
 @server_options
 def show(name: str, **options: Any) -> int:
     """Show one loss, or all losses of a partition: first what to do, in order.
@@ -124,52 +93,6 @@ def show(name: str, **options: Any) -> int:
       tidemark loss show committed_records_lost-0123456789abcdef
       tidemark loss show orders-3 -o json | jq -r '.losses[].next_steps[]'
     """  # noqa: D301 - see above
-    from service.cli.loss import queries  # noqa: PLC0415 - keeps `--help` fast
-
-    with client_of(options) as api:
-        report = queries.fetch_losses(api, name)
-    if report is None:
-        raise click.BadParameter(f"{name!r} is neither the id of a loss nor TOPIC-PARTITION")
-    _print_in_full(report, options["output"])
-    if report.losses:
-        return ExitCode.OK
-    click.echo(f"tidemark: no loss is known of {name}", err=True)
-    return ExitCode.INCOMPLETE if report.errors else ExitCode.NOTHING_MATCHED
-
-
-def _print_list(report: LossReport, output: str) -> None:
-    if output == "json":
-        click.echo(json.dumps(report.document, separators=(",", ":")))
-        return
-    from rich.text import Text  # noqa: PLC0415 - see above
-
-    from service.cli.collect.snapshot_table import console  # noqa: PLC0415 - same
-    from service.cli.loss import tables  # noqa: PLC0415 - same
-
-    screen = console()
-    screen.print(tables.head(report), soft_wrap=True)
-    if report.losses:
-        for part in tables.incidents_in_order(report.incidents or ()):
-            screen.print(part, soft_wrap=isinstance(part, Text))
-        click.echo("What to do: tidemark loss show TOPIC-PARTITION")
-    _print_errors(report)
-
-
-def _print_in_full(report: LossReport, output: str) -> None:
-    if output == "json":
-        click.echo(json.dumps(report.document, separators=(",", ":")))
-        return
-    from service.cli.collect.snapshot_table import console  # noqa: PLC0415 - same
-    from service.cli.loss import tables  # noqa: PLC0415 - see above
-
-    screen = console()
-    for part in (part for loss in report.losses for part in tables.render_details(loss)):
-        screen.print(part, soft_wrap=True)  # a command that is copied is never folded
-    _print_errors(report)
-
-
-def _print_errors(report: LossReport) -> None:
-    if report.errors:
-        from service.cli.loss.tables import visible  # noqa: PLC0415 - see above
-
-        click.echo("\n".join(["NOT SEEN", *(f"  {visible(line)}" for line in report.errors)]))
+    return print_named_report(
+        name, "loss", options, queries.fetch_losses, tables.render_all_details
+    )

@@ -6,11 +6,17 @@ and the file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
+
+if TYPE_CHECKING:
+    from service.observe.cluster_reader import ClusterReader
+    from service.settings import KafkaSettings
 
 Command = Callable[..., Any]
 
@@ -103,3 +109,19 @@ def kafka_flags(options: Mapping[str, Any]) -> dict[str, object]:
 
         flags["sasl_password"] = secret_from("--sasl-password-file", options["sasl_password_file"])
     return flags
+
+
+@contextmanager
+def open_reader(options: Mapping[str, Any]) -> Iterator[tuple[ClusterReader, KafkaSettings]]:
+    """Yield a reader of the cluster that a command's options name, and its settings."""
+    from service.app.cluster import cluster_reader  # noqa: PLC0415 - keeps `--help` fast
+    from service.settings import read_settings  # noqa: PLC0415 - same
+
+    settings = read_settings(
+        os.environ, path=options["path"], flags={"kafka": kafka_flags(options)}
+    )
+    reader = cluster_reader(settings.kafka)
+    try:
+        yield reader, settings.kafka
+    finally:
+        reader.close()

@@ -6,10 +6,9 @@ answers at once.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import tzinfo
 from pathlib import Path
@@ -20,16 +19,22 @@ from click.core import ParameterSource
 
 from collectors.naming import counted
 from rules.facts.sequence_verdicts import SequenceClass
-from service.cli.options.kafka_options import kafka_flags, kafka_options, output_option
+from service.cli.options.kafka_options import (
+    kafka_flags,
+    kafka_options,
+    open_reader,
+    output_option,
+)
 from service.cli.sequence.reading import STANDARD_INPUT
+from service.cli.server.report import print_named_report, print_report_list
 from service.cli.server.server_options import client_of, optional_server_options, server_options
+from service.cli.terminal.answer import print_answer
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.parameters import TimeZone
-from service.cli.terminal.printable import printable
+from service.cli.terminal.parts import Part
+from service.cli.terminal.words import printable
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from service.cli.sequence.explaining import Read
     from service.cli.sequence.queries import SequenceReport
     from service.cli.sequence.verdicts import Answers
@@ -127,7 +132,7 @@ def explain(files: tuple[str, ...], **options: Any) -> int:
 
 
 @command.command("ls")
-@click.option("--class", "class_", type=click.Choice(CLASSES), help="Only of this class.")
+@click.option("--class", "class", type=click.Choice(CLASSES), help="Only of this class.")
 @click.option("--topic", metavar="NAME", help="Only of this topic; * matches any text.")
 @click.option(
     "--producer-id", type=click.IntRange(0, MAX_PRODUCER), metavar="N", help="Only of this producer.",
@@ -136,7 +141,6 @@ def explain(files: tuple[str, ...], **options: Any) -> int:
     "--state", type=click.Choice(["open", "ended", "all"]), default="open", show_default=True,
     help="ended: no more rejections; stored for a day.",
 )  # fmt: skip
-@output_option
 @server_options
 def ls(**options: Any) -> int:
     """List the events of producers whose batches were rejected, newest first.
@@ -159,25 +163,14 @@ def ls(**options: Any) -> int:
       tidemark sequence ls --topic 'orders*' --state all
       tidemark sequence ls -o json | jq '.sequences[] | {topic, partition, gap, class, phase}'
     """  # noqa: D301 - see above
-    from service.cli.sequence import queries  # noqa: PLC0415 - keeps `--help` fast
+    from service.cli.sequence import queries, tables  # noqa: PLC0415 - keeps `--help` fast
 
-    names = {"class": "class_", "topic": "topic", "producer_id": "producer_id"}
-    filters = {name: options[key] for name, key in names.items() if options[key] is not None}
-    with client_of(options) as api:
-        report = queries.list_sequences(api, {"state": options["state"], **filters})
-        missing = None
-        if not report.sequences and not report.errors:
-            missing = queries.find_missing(api, options["topic"])
-    _print_known(report, options["output"], in_full=False)
-    if missing is None:
-        return report.exit_code
-    click.echo(f"tidemark: {missing}", err=True)
-    return ExitCode.NOTHING_MATCHED
+    filters = ("state", "class", "topic", "producer_id")
+    return print_report_list(options, filters, queries.list_sequences, tables.render_list)
 
 
 @command.command()
 @click.argument("name", metavar="ID|TOPIC-PARTITION")
-@output_option
 @server_options
 def show(name: str, **options: Any) -> int:
     """Show one event, or all events of a partition: what it is, and what to do.
@@ -191,17 +184,12 @@ def show(name: str, **options: Any) -> int:
       tidemark sequence show 0123456789ab
       tidemark sequence show orders-3 -o json | jq '.sequences[].evidence'
     """  # noqa: D301 - see above
-    from service.cli.sequence import queries  # noqa: PLC0415 - keeps `--help` fast
+    from service.cli.sequence import queries, tables  # noqa: PLC0415 - keeps `--help` fast
 
-    with client_of(options) as api:
-        report = queries.fetch_sequences(api, name)
-    if report is None:
-        raise click.BadParameter(f"{name!r} is neither the id of an event nor TOPIC-PARTITION")
-    _print_known(report, options["output"], in_full=True)
-    if report.sequences:
-        return ExitCode.OK
-    click.echo(f"tidemark: no event is known of {name}", err=True)
-    return ExitCode.INCOMPLETE if report.errors else ExitCode.NOTHING_MATCHED
+    def render(report: SequenceReport) -> Iterator[Part]:
+        return tables.render_all_details(report.rows)
+
+    return print_named_report(name, "event", options, queries.fetch_sequences, render)
 
 
 def _list_sources(files: Sequence[str]) -> list[str]:
@@ -244,7 +232,7 @@ def _report(content: Read, options: Mapping[str, Any]) -> int:
         if content.events and _asks_brokers(options):
             _ask_brokers(content, options, answers)
     finally:  # the explanation by lines is printed even if nothing answers
-        _print(content, verdicts.add_verdicts(content.events, answers.rows), options["output"])
+        _print(content, verdicts.add_verdicts(content.events, answers.rows), options)
     for line in answers.errors:
         click.echo(f"tidemark: {printable(line)}", err=True)
     return ExitCode.INCOMPLETE if answers.errors else content.exit_code
@@ -256,7 +244,7 @@ def _ask_service(content: Read, options: Mapping[str, Any], answers: Answers) ->
 
     with client_of(options) as api:
         report = verdicts.fetch_report(api, content.events)
-    answers.take("service", report.sequences)
+    answers.take("service", report.rows)
     rows = verdicts.add_verdicts(content.events, answers.rows)
     unknown = sum(row[verdicts.BY] in verdicts.ALONE for row in rows)
     if unknown:
@@ -279,51 +267,17 @@ def _is_set(option: str) -> bool:
 
 def _ask_brokers(content: Read, options: Mapping[str, Any], answers: Answers) -> None:
     """Make a few rounds over a cluster."""
-    from service.app import cluster_reader  # noqa: PLC0415 - keeps `--help` fast
-    from service.cli.sequence import observing  # noqa: PLC0415 - same
-    from service.settings import read_settings  # noqa: PLC0415 - same
+    from service.cli.sequence import observing  # noqa: PLC0415 - keeps `--help` fast
 
-    settings = read_settings(
-        os.environ, path=options["path"], flags={"kafka": kafka_flags(options)}
-    )
-    reader = cluster_reader(settings.kafka)
-    try:
+    with open_reader(options) as (reader, _settings):
         observed = observing.observe(reader, content.events, is_zone_given=_is_set("time_zone"))
-    finally:
-        reader.close()
     answers.take("brokers", observed.rows)
     answers.errors += [f"not seen: {gap.what}: {gap.why}" for gap in observed.gaps]
 
 
-def _print(content: Read, rows: list[dict[str, Any]], output: str) -> None:
+def _print(content: Read, rows: list[dict[str, Any]], options: Mapping[str, Any]) -> None:
     from service.cli.sequence import explaining  # noqa: PLC0415 - keeps `--help` fast
 
-    if output == "json":
-        click.echo(json.dumps(rows, separators=(",", ":")))
-    else:
-        _print_parts(explaining.render(content, rows))
+    print_answer(rows, explaining.render(content, rows), options)
     for line in explaining.remarks(content):
         click.echo(f"tidemark: {line}", err=True)
-
-
-def _print_known(report: SequenceReport, output: str, *, in_full: bool) -> None:
-    if output == "json":
-        click.echo(json.dumps(report.document, separators=(",", ":")))
-        return
-    from service.cli.sequence import tables  # noqa: PLC0415 - keeps `--help` fast
-
-    rows = report.sequences
-    if in_full:
-        _print_parts(tables.render_all_details(rows))
-    else:
-        _print_parts(tables.render_list(report))
-    if report.errors:
-        lines = (f"  {printable(line)}" for line in report.errors)
-        click.echo("\n".join(["NOT SEEN", *lines]))
-
-
-def _print_parts(parts: Iterable[RenderableType]) -> None:
-    from service.cli.collect.snapshot_table import console  # noqa: PLC0415 - keeps `--help` fast
-    from service.cli.tx.tables import print_all  # noqa: PLC0415 - same
-
-    print_all(console(), parts)

@@ -8,9 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import tzinfo
 from typing import Any, Final
 
-from rich.console import RenderableType
-from rich.text import Text
-
 from collectors.broker_log.parser import KEPT, LineParser
 from collectors.naming import counted
 from rules.facts.broker_log import LogEvent
@@ -40,7 +37,8 @@ from service.cli.sequence.other_lines import other_line_rows
 from service.cli.sequence.pasted import Pasted, PastedEvent
 from service.cli.sequence.wrapped import unwrap
 from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.printable import printable
+from service.cli.terminal.parts import Line, Part
+from service.cli.terminal.words import printable
 from service.runtime import clock
 from service.views.sequence_rows import change_row, explained_row, time_text
 
@@ -175,13 +173,13 @@ def _explain_event(event: PastedEvent, pasted: Pasted, logs: Sequence[GivenLog])
     )
 
 
-def render(content: Read, rows: Sequence[Row]) -> Iterator[RenderableType]:
+def render(content: Read, rows: Sequence[Row]) -> Iterator[Part]:
     """Yield the events for a person, the worst first; `rows` are the events as JSON."""
     if not rows:
         return
     logs = f" of {len(content.logs)} logs" if len(content.logs) > 1 else ""
     of = f"{counted(content.lines, 'line')}{logs}, {counted(len(rows), 'event')}"
-    yield Text(f"{of}: {tables.counts(rows)}", style="bold")
+    yield Line(f"{of}: {tables.counts(rows)}", "bold")
     yield from tables.render_all_details(rows)
 
 

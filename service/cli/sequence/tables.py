@@ -6,24 +6,16 @@ Rows are JSON of a Tidemark that may be newer: absent fields are left out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
-from typing import Any, Final
-
-from rich.console import RenderableType
-from rich.text import Text
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from rules.facts.rejections import SEQUENCES
 from rules.facts.sequence_verdicts import Phase, SequenceClass
 from rules.sequence.numbers import RANK
 from rules.sequence.words import format_count
 from service.cli.sequence.queries import SequenceReport
-from service.cli.terminal.columns import Rows, lines
-from service.cli.terminal.printable import printable
-from service.cli.terminal.showing import ABSENT, SHOWN
-from service.cli.terminal.words import timestamp
-
-Row = Mapping[str, Any]
+from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, short
+from service.cli.terminal.words import ABSENT, text, time, utc
 
 IN_FULL: Final = 20  # events
 LOSS: Final = str(SequenceClass.LOSS)
@@ -31,18 +23,6 @@ STYLES: Final = {
     (LOSS, str(Phase.CONFIRMED)): "bold red",
     (LOSS, str(Phase.SUSPECTED)): "bold yellow",
     (str(SequenceClass.UNDETERMINED), str(Phase.SUSPECTED)): "bold yellow",
-}
-# Column -> whether its cells are short and never folded.
-COLUMNS: Final = {
-    "class": True,
-    "topic-partition": False,
-    "producer": True,
-    "expected": True,
-    "got": True,
-    "missing": True,
-    "lost": False,
-    "since (UTC)": True,
-    "id": True,
 }
 
 
@@ -61,45 +41,41 @@ def counts(rows: Sequence[Row]) -> str:
 def said(row: Row) -> str:
     """Return the class and its phase."""
     sure = "" if row.get("phase") is None else f" ({row['phase']})"
-    return printable(f"{row.get('class')}{sure}")
+    return f"{row.get('class')}{sure}"
 
 
-def render_list(report: SequenceReport) -> Iterator[RenderableType]:
+def render_list(report: SequenceReport) -> Iterator[Part]:
     """Yield a list: cluster, time, counts by class, whether the list is complete, the rows."""
-    rows = report.sequences
-    yield Text.assemble(
-        (f"cluster {printable(report.cluster)}", "bold"),
-        f"  as of {timestamp(_timestamp(report.as_of))}  {counts(rows) or 'no event is known'}  ",
+    rows = report.rows
+    yield Line((
+        (f"cluster {report.cluster}", "bold"),
+        f"  as of {_time(report.as_of)}  {counts(rows) or 'no event is known'}  ",
         ("not complete", "bold yellow") if report.errors else ("complete", "green"),
-    )
+    ))  # fmt: skip
     if rows:
         yield table(rows)
-        yield Text("Details and next steps: tidemark sequence show ID")
+        yield Line("Details and next steps: tidemark sequence show ID")
 
 
-def table(rows: Sequence[Row]) -> Rows:
+def table(rows: Sequence[Row]) -> Table[Row]:
     """Return one line per event."""
-    more = f"{len(rows) - SHOWN} more (-o json)" if len(rows) > SHOWN else None
-    grid = Rows(COLUMNS, caption=more)
-    for row in rows[:SHOWN]:
-        grid.add(_cells(row), style=_style(row))
-    return grid
+    return Table(columns=COLUMNS, rows=rows, style=_style)
 
 
-def render_all_details(rows: Sequence[Row]) -> Iterator[RenderableType]:
+def render_all_details(rows: Sequence[Row]) -> Iterator[Part]:
     """Yield all details of events, the worst first."""
     worst = worst_first(rows)
     for row in worst[:IN_FULL]:
         yield from render_details(row)
     if len(worst) > IN_FULL:
-        yield Text(f"{len(worst) - IN_FULL} more (-o json)")
+        yield Line(f"{len(worst) - IN_FULL} more (-o json)")
 
 
-def render_details(row: Row) -> Iterator[RenderableType]:
+def render_details(row: Row) -> Iterator[Part]:
     """Yield all details of one event: what is wrong, and what to do."""
     head = f"{said(row)}  {place(row)}  producer {_producer(row)}"
-    yield Text(printable(head), style=_style(row) or "bold")
-    yield lines(_facts(row))
+    yield Line(head, _style(row) or "bold")
+    yield Facts(_facts(row))
 
 
 def place(row: Row) -> str:
@@ -118,14 +94,14 @@ def lost(row: Row) -> str | None:
 
 
 def _counted(count: object, what: str) -> str:
-    return format_count(count, what) if isinstance(count, int) else f"{_text(count)} {what}s"
+    return format_count(count, what) if isinstance(count, int) else f"{text(count)} {what}s"
 
 
-def _facts(row: Row) -> list[tuple[str, str | None]]:
+def _facts(row: Row) -> list[tuple[str, object]]:
     """Return labels and values; None is left out."""
     return [
         ("sequence", _sequence(row)),
-        ("offset", _text(row.get("offset"))),
+        ("offset", row.get("offset")),
         ("rejected", _rejected(row)),
         ("lost", lost(row)),
         ("explanation", row.get("explanation")),
@@ -138,15 +114,15 @@ def _facts(row: Row) -> list[tuple[str, str | None]]:
         *(("line", _other(line)) for line in row.get("other_lines") or ()),
         *(("batch", _batch(line)) for line in row.get("lines") or ()),
         *(("change", _change(change)) for change in row.get("changes") or ()),
-        ("leader epoch", _text(row.get("leader_epoch"))),
+        ("leader epoch", row.get("leader_epoch")),
         ("state", _state(row)),
         ("id", row.get("id")),
     ]
 
 
-def _list_evidence(row: Row, label: str, name: str) -> list[tuple[str, str | None]]:
+def _list_evidence(row: Row, label: str, name: str) -> list[tuple[str, object]]:
     facts = (row.get("evidence") or {}).get(name) or ()
-    return [(label, _text(fact.get("fact"))) for fact in facts]
+    return [(label, fact.get("fact")) for fact in facts]
 
 
 def _by(row: Row) -> str | None:
@@ -164,7 +140,7 @@ def _state(row: Row) -> str | None:
     investigating = (
         ", and the next rounds search for evidence" if row.get("is_investigating") else ""
     )
-    ended = f" {timestamp(_timestamp(row['ended_at']))}" if row.get("ended_at") else ""
+    ended = f" {_time(row['ended_at'])}" if row.get("ended_at") else ""
     return f"{row['state']}{ended}{investigating}"
 
 
@@ -172,8 +148,8 @@ def _batch(line: Row) -> str:
     """Return one distinct rejection."""
     at = "" if line.get("offset") is None else f" at offset {line['offset']}"
     proof = "" if line.get("proof") is None else f": {line['proof']}"
-    got = _text(line.get("incoming_sequence")) or ABSENT
-    last = _text(line.get("current_sequence")) or ABSENT
+    got = text(line.get("incoming_sequence"))
+    last = text(line.get("current_sequence"))
     times = ABSENT if line.get("rejections") is None else _counted(line["rejections"], "time")
     return f"sequence {got} after {last}{at}, {times}{proof}"
 
@@ -181,24 +157,9 @@ def _batch(line: Row) -> str:
 def _change(change: Row) -> str:
     start, end = change.get("lost_from"), change.get("lost_to")
     gone = "" if start is None or end is None else f", without [{start}, {end})"
-    before, leader = _text(change.get("leader_before")) or ABSENT, _text(change.get("leader"))
+    before, leader = text(change.get("leader_before")), text(change.get("leader"))
     epoch, kind = change.get("leader_epoch"), change.get("kind")
-    return f"broker {before} to {leader or ABSENT} in leader epoch {epoch}: {kind}{gone}"
-
-
-def _cells(row: Row) -> list[str]:
-    seen = _timestamp(row.get("first_seen"))
-    return [
-        said(row),
-        place(row),
-        _producer(row),
-        _text(_expected(row)) or ABSENT,
-        _text(row.get("incoming_sequence")) or ABSENT,
-        _text(row.get("gap")) or ABSENT,
-        (lost(row) or ABSENT).removesuffix(" offsets"),
-        ABSENT if seen is None else f"{seen:%m-%d %H:%M:%S}",
-        _text(row.get("id")) or ABSENT,
-    ]
+    return f"broker {before} to {leader} in leader epoch {epoch}: {kind}{gone}"
 
 
 def _sequence(row: Row) -> str | None:
@@ -226,13 +187,13 @@ def _rejected(row: Row) -> str | None:
     by = f", by broker {brokers}" if brokers else ""
     if first is None:
         return f"{count_text}{by}"
-    until = "" if last in (None, first) else f" to {timestamp(_timestamp(last))}"
-    return f"{count_text}, {timestamp(_timestamp(first))}{until}{by}"
+    until = "" if last in (None, first) else f" to {_time(last)}"
+    return f"{count_text}, {_time(first)}{until}{by}"
 
 
 def _other(line: Row) -> str:
     broker = "" if line.get("broker") is None else f"broker {line['broker']}: "
-    return f"{timestamp(_timestamp(line.get('at')))}  {broker}{line.get('explanation')}"
+    return f"{_time(line.get('at'))}  {broker}{line.get('explanation')}"
 
 
 def _producer(row: Row) -> str:
@@ -246,12 +207,18 @@ def _style(row: Row) -> str | None:
     return STYLES.get((str(row.get("class")), str(row.get("phase"))))
 
 
-def _timestamp(text: object) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text) if isinstance(text, str) else None
-    except ValueError:
-        return None
+def _time(at: object) -> str:
+    return time(at) or ABSENT
 
 
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
+COLUMNS: Final = (
+    short("class", said),
+    long("topic-partition", place),
+    short("producer", _producer),
+    short("expected", lambda row: text(_expected(row))),
+    short("got", "incoming_sequence"),
+    short("missing", "gap"),
+    long("lost", lambda row: (lost(row) or ABSENT).removesuffix(" offsets")),
+    short("since (UTC)", lambda row: utc(row.get("first_seen"), "%m-%d %H:%M:%S")),
+    short("id"),
+)

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rules.facts.broker_log import SequenceRejected
-from service.cli.loss.queries import Api
 from service.cli.sequence.explaining import ReadEvent
 from service.cli.sequence.queries import SequenceReport, add_lines, list_sequences
+from service.cli.server.report import Api
 from service.views.sequence_rows import explained_row
 
 Row = dict[str, Any]

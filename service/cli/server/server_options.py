@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import click
 
 from rules.errors import SettingsError
+from service.cli.options.kafka_options import output_option
 
 if TYPE_CHECKING:
     from service.cli.server.api_client import ApiClient
@@ -54,12 +55,12 @@ TOKEN_FILE: Final = click.option(
 
 
 def server_options(function: Command) -> Command:
-    """Add `--server URL` and `--token-file FILE`."""
-    return SERVER(TOKEN_FILE(function))
+    """Add `-o table|json`, `--server URL` and `--token-file FILE`."""
+    return output_option(SERVER(TOKEN_FILE(function)))
 
 
 def server_options_for(scope: str) -> Callable[[Command], Command]:
-    """Return a decorator that adds the same options to a command that needs this scope."""
+    """Return a decorator that adds the server's options to a command that needs this scope."""
     token_file = click.option(
         "--token-file", type=click.Path(path_type=Path), metavar="FILE",
         help=f"File with a token of scope {scope}; its name is recorded as the author. On loopback "

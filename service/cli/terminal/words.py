@@ -1,18 +1,52 @@
-"""Durations, times and groups as text for a person."""
+"""Values of JSON, durations and times as text for a person; imports nothing heavy.
+
+A transactional id, a group or an error text may hold anything: an escape sequence would clear the
+screen, a line feed would fake a row, a right-to-left mark would reverse a line. So whatever is printed
+is made printable.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
-from rules.facts.transactions import NO_TIMEOUT
-from rules.loss.summary import offsets
-from rules.transactions.blocked import BlockedGroup
-from service.cli.terminal.showing import ABSENT
-
+ABSENT: Final = "-"  # a value that is unknown or absent
 UNITS: Final = (("d", 86_400), ("h", 3600), ("min", 60))
 NAMED: Final = 3
+
+
+def printable(text: str) -> str:
+    """Return the text with each control character, separator or lone surrogate as JSON writes it."""
+    return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def _shown(char: str) -> str:
+    if char.isprintable():
+        return char
+    return "\\u007f" if char == "\x7f" else json.dumps(char)[1:-1]
+
+
+def text(value: object) -> str:
+    """Return a value as text, a dash if there is none."""
+    return ABSENT if value is None or value == "" else str(value)
+
+
+def in_words(value: Any) -> str | None:
+    """Return evidence of any version as text, without braces and brackets; None for nothing."""
+    if value in (None, [], {}):
+        return None
+    match value:
+        case dict():
+            pairs = ((name, in_words(item)) for name, item in value.items())
+            return ", ".join(f"{name} {text}" for name, text in pairs if text is not None)
+        case list():
+            return "; ".join(text for item in value if (text := in_words(item)) is not None)
+        case bool():
+            return "yes" if value else "no"
+        case _:
+            return str(value)
 
 
 def duration(value: timedelta | None) -> str:
@@ -39,30 +73,32 @@ def ago(value: timedelta) -> str:
     return "in the future" if value < timedelta(0) else f"{duration(value)} ago"
 
 
-def timeout(value: timedelta | None) -> str:
-    """Return the timeout of a transaction."""
-    return "none" if value is not None and value >= NO_TIMEOUT else duration(value)
-
-
 def timestamp(value: datetime | None) -> str:
     """Return a time to the second; it is UTC."""
     return ABSENT if value is None else f"{value:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def timestamp_of(value: object) -> datetime | None:
+    """Read a time of the API, which is UTC."""
+    try:
+        return datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def utc(value: object, form: str = "%Y-%m-%d %H:%M:%S") -> str:
+    """Return a time of the API for a column whose heading says UTC; to the second."""
+    at = timestamp_of(value)
+    return ABSENT if at is None else f"{at:{form}}"
+
+
+def time(value: object) -> str | None:
+    """Return a time of the API with its zone, None if there is none."""
+    at = timestamp_of(value)
+    return None if at is None else timestamp(at)
 
 
 def few(names: Sequence[str]) -> str:
     """Return the first names, and how many more there are."""
     first = ", ".join(names[:NAMED])
     return first if len(names) <= NAMED else f"{first} and {len(names) - NAMED} more"
-
-
-def groups(blocked: Sequence[BlockedGroup] | None) -> str:
-    """Return the groups that a transaction blocks: those that wait for it, then those that will."""
-    if blocked is None:
-        return "not known"
-    return few([_group(group) for group in blocked]) or "no group"
-
-
-def _group(group: BlockedGroup) -> str:
-    if group.is_waiting:
-        return f"{group.group_id} (waits)"
-    return f"{group.group_id} ({offsets(group.lag_before_transaction)} before it)"

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import click
-from rich.console import RenderableType
-from rich.text import Text
 
 from rules.facts.gap import GapScope
 from rules.facts.transaction_unknown import UnknownReason
@@ -22,7 +20,8 @@ from rules.transactions.listing import (
 from rules.transactions.next_steps import OF_DOUBT
 from rules.view import View
 from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.printable import printable
+from service.cli.terminal.parts import Line, Part
+from service.cli.terminal.parts import not_seen as not_seen_lines
 from service.cli.tx.observing import ObservedRounds
 from service.cli.tx.tables import head, not_seen, transactions_table
 from service.views.snapshot_rows import Row
@@ -46,11 +45,6 @@ class Chosen:
     entries: tuple[ListedTransaction, ...]
 
     @property
-    def missing(self) -> list[str]:
-        """Return what the list lacks, as lines for a person."""
-        return list(not_seen(self.listing))
-
-    @property
     def unknown_reasons(self) -> list[str]:
         """Return the advice for each unknown reason that is shown."""
         reasons = {entry.unknown_reason for entry in self.entries}
@@ -71,15 +65,16 @@ def choose(observed: ObservedRounds, choice: Choice) -> Chosen:
     return Chosen(listing=open_transactions, entries=tuple(entries))
 
 
-def render(chosen: Chosen) -> Iterator[RenderableType]:
+def render(chosen: Chosen) -> Iterator[Part]:
     """Yield the list for a person."""
     yield head(chosen.listing, chosen.entries)
     if chosen.entries:
         yield transactions_table(chosen.listing, chosen.entries)
     for entry in chosen.entries:
         if entry.repair is not None:
-            yield Text(f"repair: {printable(entry.repair)}")
-    yield from map(Text, chosen.unknown_reasons)
+            yield Line(f"repair: {entry.repair}")
+    yield from map(Line, chosen.unknown_reasons)
+    yield from not_seen_lines(not_seen(chosen.listing))
 
 
 def document(view: View, chosen: Chosen) -> Row:

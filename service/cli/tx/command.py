@@ -5,26 +5,17 @@ It queries the cluster, never the database. Only click is imported at the top: t
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import click
 
 from rules.transactions.classes import TransactionClass
-from service.cli.options.kafka_options import kafka_flags, kafka_options, output_option
+from service.cli.options.kafka_options import kafka_options, open_reader, output_option
+from service.cli.terminal.answer import print_answer
 from service.cli.terminal.parameters import DAY_SECONDS, FiniteRange, Regex
-from service.cli.terminal.printable import printable
+from service.cli.terminal.words import printable
 from service.cli.tx.transactional_id import TransactionalId
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from service.observe.cluster_reader import ClusterReader
-    from service.settings import KafkaSettings
-    from service.views.snapshot_rows import Row
 
 # A partition counts as held when its last stable offset was unchanged for 1.5 s: two rounds have to
 # be further apart.
@@ -80,18 +71,15 @@ def ls(**options: Any) -> int:
     from service.cli.tx import choosing  # noqa: PLC0415 - keeps `--help` fast
     from service.cli.tx.observing import ClusterObserver, observe_at_once  # noqa: PLC0415 - same
 
-    with _reader(options) as (reader, _settings):
+    with open_reader(options) as (reader, _settings):
         observed = observe_at_once(ClusterObserver(reader))
     view = observed.view
     chosen = choosing.Choice(
         classes=frozenset(options["classes"]), topic=options["topic"], group=options["group"]
     )
     transactions = choosing.choose(observed, chosen)
-    if options["output"] == "json":
-        _print_json(choosing.document(view, transactions))
-    else:
-        _print_parts(choosing.render(transactions))
-        _print_missing(transactions.missing)
+    document = choosing.document(view, transactions)
+    print_answer(document, choosing.render(transactions), options)
     return choosing.exit_code(view, chosen, transactions)
 
 
@@ -113,13 +101,9 @@ def show(transactional_id: str, **options: Any) -> int:
     """  # noqa: D301 - see above
     from service.cli.tx import showing  # noqa: PLC0415 - keeps `--help` fast
 
-    with _reader(options) as (reader, _settings):
+    with open_reader(options) as (reader, _settings):
         shown = showing.fetch(reader, transactional_id)
-    if options["output"] == "json":
-        _print_json(showing.document(shown))
-    else:
-        _print_parts(showing.render(shown))
-        _print_missing([f"{gap.what}: {gap.why}" for gap in shown.gaps])
+    print_answer(showing.document(shown), showing.render(shown), options)
     for line in showing.error(shown):
         click.echo(f"tidemark: {printable(line)}", err=True)
     return showing.exit_code(shown)
@@ -154,14 +138,12 @@ def hanging(**options: Any) -> int:
     from service.runtime import clock  # noqa: PLC0415 - keeps `--help` fast
 
     began = _Pace(options["interval"], clock.monotonic, clock.pause)
-    with _reader(options) as (reader, settings):
+    with open_reader(options) as (reader, settings):
         observed = find_hanging(ClusterObserver(reader), begin=began)
     conclusion = proof.conclude(observed)
-    if options["output"] == "json":
-        _print_json(proof.document(conclusion))
-    else:
-        is_secured = settings.security_protocol != "PLAINTEXT"
-        _print_parts(proof.render(conclusion, is_secured=is_secured))
+    is_secured = settings.security_protocol != "PLAINTEXT"
+    parts = proof.render(conclusion, is_secured=is_secured)
+    print_answer(proof.document(conclusion), parts, options)
     return conclusion.exit_code
 
 
@@ -182,34 +164,3 @@ class _Pace:
         if self._due is not None and now < self._due:
             self._pause(self._due - now)
         self._due = self._monotonic() + self._interval
-
-
-@contextmanager
-def _reader(options: dict[str, Any]) -> Iterator[tuple[ClusterReader, KafkaSettings]]:
-    from service.app import cluster_reader  # noqa: PLC0415 - keeps `--help` fast
-    from service.settings import read_settings  # noqa: PLC0415 - same
-
-    settings = read_settings(
-        os.environ, path=options["path"], flags={"kafka": kafka_flags(options)}
-    )
-    reader = cluster_reader(settings.kafka)
-    try:
-        yield reader, settings.kafka
-    finally:
-        reader.close()
-
-
-def _print_parts(parts: Iterable[RenderableType]) -> None:
-    from service.cli.collect.snapshot_table import console  # noqa: PLC0415 - keeps `--help` fast
-    from service.cli.tx.tables import print_all  # noqa: PLC0415 - same
-
-    print_all(console(), parts)
-
-
-def _print_json(document: Row) -> None:
-    click.echo(json.dumps(document, separators=(",", ":")))
-
-
-def _print_missing(lines: list[str]) -> None:
-    if lines:
-        click.echo("\n".join(["NOT SEEN", *(f"  {printable(line)}" for line in lines)]))

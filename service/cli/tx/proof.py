@@ -6,9 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from rich.console import RenderableType
-from rich.text import Text
-
 from collectors.naming import counted
 from rules.facts.gap import Gap
 from rules.facts.transactions import IdVisibility
@@ -16,14 +13,12 @@ from rules.loss.summary import offsets
 from rules.transactions.classes import TransactionClass
 from rules.transactions.listing import HOLDING_SCOPES, ListedTransaction, Listing, Place, listing
 from rules.transactions.next_steps import next_step
-from service.cli.terminal.columns import lines
 from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.printable import printable
-from service.cli.terminal.showing import ABSENT
-from service.cli.terminal.words import ago, groups, timestamp
+from service.cli.terminal.parts import Facts, Line, Part
+from service.cli.terminal.words import ABSENT, ago, timestamp
 from service.cli.tx.choosing import cluster_row
 from service.cli.tx.observing import ObservedRounds
-from service.cli.tx.tables import STYLES, coordinator, producer
+from service.cli.tx.tables import STYLES, coordinator, groups, producer
 from service.views.snapshot_rows import Row, gap_row
 from service.views.transaction_rows import transaction_row
 
@@ -79,21 +74,21 @@ def document(conclusion: Conclusion) -> Row:
     }
 
 
-def render(conclusion: Conclusion, *, is_secured: bool) -> Iterator[RenderableType]:
+def render(conclusion: Conclusion, *, is_secured: bool) -> Iterator[Part]:
     """Yield the conclusion for a person; `is_secured`: the repair needs credentials too."""
     for entry in conclusion.hanging:
-        yield Text(f"HANGING  {_where(entry)}", style=STYLES[TransactionClass.HANGING])
-        yield lines(list(_proof(conclusion.listing, entry)))
+        yield Line(f"HANGING  {_where(entry)}", STYLES[TransactionClass.HANGING])
+        yield Facts(_proof(conclusion.listing, entry))
         if entry.repair is not None:
             suffix = " --command-config client.properties" if is_secured else ""
-            yield lines([("repair", f"{entry.repair}{suffix}")])
+            yield Facts([("repair", f"{entry.repair}{suffix}")])
     for entry in conclusion.doubtful:
-        yield Text(f"UNKNOWN  {_where(entry)}", style=STYLES[TransactionClass.UNKNOWN])
-        yield lines(list(_explain_unknown(conclusion.listing, entry)))
+        yield Line(f"UNKNOWN  {_where(entry)}", STYLES[TransactionClass.UNKNOWN])
+        yield Facts(_explain_unknown(conclusion.listing, entry))
     if conclusion.gaps:
-        yield Text("NOT SEEN", style="bold yellow")
-        yield Text("\n".join(f"  {printable(f'{gap.what}: {gap.why}')}" for gap in conclusion.gaps))
-    yield Text(_summarise(conclusion), style="" if conclusion.exit_code is ExitCode.OK else "bold")
+        yield Line("NOT SEEN", "bold yellow")
+        yield from (Line(f"  {gap.what}: {gap.why}") for gap in conclusion.gaps)
+    yield Line(_summarise(conclusion), "" if conclusion.exit_code is ExitCode.OK else "bold")
 
 
 def _summarise(conclusion: Conclusion) -> str:
@@ -112,7 +107,7 @@ def _summarise(conclusion: Conclusion) -> str:
 
 def _where(entry: ListedTransaction) -> str:
     names = ", ".join(str(place.name) for place in entry.places) or "partitions not known"
-    return printable(f"{names}  {entry.transactional_id or 'transactional id not known'}")
+    return f"{names}  {entry.transactional_id or 'transactional id not known'}"
 
 
 def _proof(transactions: Listing, entry: ListedTransaction) -> Iterator[tuple[str, str]]:

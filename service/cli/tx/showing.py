@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from rich.console import RenderableType
-
 from collectors.wire.failure import Failure
 from rules.facts.gap import Gap
 from rules.facts.transactions import Transaction
@@ -21,6 +19,7 @@ from rules.transactions.listing import (
 )
 from rules.view import View
 from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.parts import Part, not_seen
 from service.cli.tx.choosing import cluster_row
 from service.cli.tx.observing import ClusterObserver, ObservedRounds, observe_at_once
 from service.cli.tx.tables import render_description, render_details
@@ -28,9 +27,8 @@ from service.observe.watch import SnapshotSource
 from service.views.snapshot_rows import Row, gap_row
 from service.views.transaction_rows import described_row, transaction_row
 
-OBSERVATIONS: Final = (
-    2  # a transaction may begin or end between the rounds and the description of its id
-)
+# A transaction may begin or end between the rounds and the description of its id.
+OBSERVATIONS: Final = 2
 
 
 class Source(SnapshotSource, Protocol):
@@ -91,12 +89,13 @@ def _observe(reader: Source, observer: ClusterObserver, transactional_id: str) -
     )
 
 
-def render(shown: Shown) -> Iterator[RenderableType]:
+def render(shown: Shown) -> Iterator[Part]:
     """Yield all details of the id for a person."""
     for entry in shown.entries:
         yield from render_details(shown.listing, entry)
     if isinstance(shown.says, Transaction) and not shown.entries:
         yield from render_description(shown.says, shown.view.now)
+    yield from not_seen(f"{gap.what}: {gap.why}" for gap in shown.gaps)
 
 
 def error(shown: Shown) -> Iterator[str]:

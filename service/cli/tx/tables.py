@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 from typing import Final
-
-from rich.console import Console, RenderableType
-from rich.table import Table
-from rich.text import Text
 
 from collectors.naming import counted
 from rules.facts.gap import GapScope
-from rules.facts.transactions import IdVisibility, Transaction, TransactionState
+from rules.facts.transactions import NO_TIMEOUT, IdVisibility, Transaction, TransactionState
+from rules.loss.summary import offsets
+from rules.transactions.blocked import BlockedGroup
 from rules.transactions.blocker_evidence import running
 from rules.transactions.classes import TransactionClass
 from rules.transactions.listing import (
@@ -23,10 +21,8 @@ from rules.transactions.listing import (
     Place,
 )
 from rules.transactions.next_steps import next_step
-from service.cli.terminal.columns import Rows, lines
-from service.cli.terminal.printable import printable
-from service.cli.terminal.showing import ABSENT, SHOWN
-from service.cli.terminal.words import ago, duration, few, groups, timeout, timestamp
+from service.cli.terminal.parts import Column, Facts, Line, Part, Table
+from service.cli.terminal.words import ABSENT, ago, duration, few, text, timestamp
 
 STYLES: Final = {
     TransactionClass.HANGING: "bold red",
@@ -48,47 +44,39 @@ ENDED: Final = {
     TransactionState.COMPLETE_ABORT: "No transaction is open: the last one was aborted.",
     TransactionState.DEAD: "No transaction is open: the coordinator is about to forget the id.",
 }
-# Column -> whether its cells are short and never folded.
-COLUMNS: Final = {
-    "class": True,
-    "transactional id": False,
-    "producer": True,
-    "coordinator": True,
-    "running / timeout": True,
-    "partitions": False,
-    "blocks": False,
-}
-PLACE_COLUMNS: Final = {
-    "topic-partition": False,
-    "leader": True,
-    "begins at": True,
-    "LSO": True,
-    "HWM": True,
-    "held back": True,
-    "LSO held": True,
-    "blocks": False,
-}
+HELD: Final = {True: "yes", False: "no", None: ABSENT}
 
 
-def head(transactions: Listing, entries: Sequence[ListedTransaction]) -> Text:
+def head(transactions: Listing, entries: Sequence[ListedTransaction]) -> Line:
     """Return the line above the table: cluster, time, and counts by class."""
     snapshot = transactions.view.snapshot
     counts = Counter(entry.class_ for entry in entries)
     summary = ", ".join(f"{counts[class_]} {class_}" for class_ in WORST_FIRST if counts[class_])
-    return Text.assemble(
+    at = f"{snapshot.taken_at:%H:%M:%S} UTC"
+    return Line((
         (f"cluster {snapshot.cluster}", "bold"),
-        f" ({printable(snapshot.cluster_id)})  {snapshot.taken_at:%H:%M:%S} UTC  "
-        f"{summary or 'nothing open'}  ",
+        f" ({snapshot.cluster_id})  {at}  {summary or 'nothing open'}  ",
         ("complete", "green") if transactions.is_complete else ("not complete", "bold yellow"),
-    )
+    ))  # fmt: skip
 
 
-def transactions_table(transactions: Listing, entries: Sequence[ListedTransaction]) -> Rows:
+def transactions_table(
+    transactions: Listing, entries: Sequence[ListedTransaction]
+) -> Table[ListedTransaction]:
     """Return one row per transaction; `*` marks a partition whose last stable offset it holds."""
-    rows = Rows(COLUMNS, caption=_more(entries))
-    for entry in entries[:SHOWN]:
-        rows.add(_cells(transactions, entry), style=STYLES.get(entry.class_))
-    return rows
+    return Table(
+        columns=(
+            Column("class", _class, is_short=True),
+            Column("transactional id", lambda entry: text(entry.transactional_id)),
+            Column("producer", _producer_cell, is_short=True),
+            Column("coordinator", lambda entry: text(entry.coordinator), is_short=True),
+            Column("running / timeout", lambda entry: _running(transactions, entry), is_short=True),
+            Column("partitions", lambda entry: few(_place_names(entry.places)) or ABSENT),
+            Column("blocks", lambda entry: _blocks(transactions, entry)),
+        ),
+        rows=entries,
+        style=lambda entry: STYLES.get(entry.class_),
+    )
 
 
 def not_seen(transactions: Listing) -> Iterator[str]:
@@ -108,13 +96,11 @@ def not_seen(transactions: Listing) -> Iterator[str]:
         yield f"{gap.what}: {gap.why}"
 
 
-def render_details(transactions: Listing, entry: ListedTransaction) -> Iterator[RenderableType]:
+def render_details(transactions: Listing, entry: ListedTransaction) -> Iterator[Part]:
     """Yield all details of one transaction."""
-    yield Text(
-        f"{entry.class_}  {printable(entry.transactional_id or 'transactional id not known')}",
-        style=STYLES.get(entry.class_, "bold"),
-    )
-    yield lines([
+    name = entry.transactional_id or "transactional id not known"
+    yield Line(f"{entry.class_}  {name}", STYLES.get(entry.class_, "bold"))
+    yield Facts([
         ("producer", producer(entry)),
         ("coordinator", coordinator(entry)),
         ("began", timestamp(entry.started_at)),
@@ -122,15 +108,15 @@ def render_details(transactions: Listing, entry: ListedTransaction) -> Iterator[
         ("timeout", timeout(entry.timeout)),
     ])  # fmt: skip
     yield places_table(transactions, entry.places)
-    yield lines([("next", next_step(entry.class_, entry.unknown_reason)), ("repair", entry.repair)])
+    yield Facts([("next", next_step(entry.class_, entry.unknown_reason)), ("repair", entry.repair)])
 
 
-def render_description(entry: Transaction, now: datetime) -> Iterator[RenderableType]:
+def render_description(entry: Transaction, now: datetime) -> Iterator[Part]:
     """Yield the state of a transactional id at its coordinator."""
-    yield Text(f"{entry.state}  {printable(entry.transactional_id)}", style="bold")
+    yield Line(f"{entry.state}  {entry.transactional_id}", "bold")
     begun = entry.started_at if entry.is_open else None
-    yield lines([
-        ("producer", f"{entry.producer_id}, epoch {_or_absent(entry.producer_epoch)}"),
+    yield Facts([
+        ("producer", f"{entry.producer_id}, epoch {text(entry.producer_epoch)}"),
         ("coordinator", f"broker {entry.coordinator}"),
         ("running", None if begun is None else duration(running(begun, now))),
         ("timeout", timeout(entry.timeout)),
@@ -138,19 +124,28 @@ def render_description(entry: Transaction, now: datetime) -> Iterator[Renderable
     ])  # fmt: skip
 
 
-def places_table(transactions: Listing, places: Sequence[Place]) -> Rows:
+def places_table(transactions: Listing, places: Sequence[Place]) -> Table[Place]:
     """Return one row per partition of a transaction."""
-    rows = Rows(PLACE_COLUMNS, caption=_more(places))
-    for place in places[:SHOWN]:
-        rows.add(_place_cells(transactions, place))
-    return rows
+    return Table(
+        columns=(
+            Column("topic-partition", lambda place: str(place.name)),
+            Column("leader", lambda place: text(place.leader), is_short=True),
+            Column("begins at", lambda place: text(place.start_offset), is_short=True),
+            Column("LSO", lambda place: text(place.last_stable_offset), is_short=True),
+            Column("HWM", lambda place: text(place.high_watermark), is_short=True),
+            Column("held back", lambda place: text(place.open_span), is_short=True),
+            Column("LSO held", lambda place: HELD[place.holds_last_stable_offset], is_short=True),
+            Column("blocks", lambda place: groups(transactions.blocked_by(place))),
+        ),
+        rows=places,
+    )
 
 
 def producer(entry: ListedTransaction) -> str:
     """Return the producer of a transaction."""
     if entry.producer_id is None:
         return "no producer has it open any more"
-    return f"{entry.producer_id}, epoch {_or_absent(entry.producer_epoch)}"
+    return f"{entry.producer_id}, epoch {text(entry.producer_epoch)}"
 
 
 def age(transactions: Listing, entry: ListedTransaction) -> str:
@@ -176,34 +171,44 @@ def coordinator(entry: ListedTransaction) -> str:
     return state if entry.is_listed else f"{state}, and does not list this partition"
 
 
-def print_all(screen: Console, parts: Iterable[RenderableType]) -> None:
-    """Print parts below each other; only tables are folded, so that commands can be copied."""
-    for part in parts:
-        screen.print(part, soft_wrap=not isinstance(part, Table))
+def timeout(value: timedelta | None) -> str:
+    """Return the timeout of a transaction."""
+    return "none" if value is not None and value >= NO_TIMEOUT else duration(value)
 
 
-def _cells(transactions: Listing, entry: ListedTransaction) -> list[str]:
-    number = ABSENT if entry.producer_id is None else f"{entry.producer_id}"
-    epoch = "" if entry.producer_epoch is None else f"/{entry.producer_epoch}"
+def groups(blocked: Sequence[BlockedGroup] | None) -> str:
+    """Return the groups that a transaction blocks: those that wait for it, then those that will."""
+    if blocked is None:
+        return "not known"
+    return few([_group(group) for group in blocked]) or "no group"
+
+
+def _group(group: BlockedGroup) -> str:
+    if group.is_waiting:
+        return f"{group.group_id} (waits)"
+    return f"{group.group_id} ({offsets(group.lag_before_transaction)} before it)"
+
+
+def _class(entry: ListedTransaction) -> str:
     unknown_reason = "" if entry.unknown_reason is None else f" ({entry.unknown_reason})"
-    return [
-        f"{entry.class_}{unknown_reason}",
-        entry.transactional_id or ABSENT,
-        f"{number}{epoch}",
-        _or_absent(entry.coordinator),
-        f"{age(transactions, entry)} / {timeout(entry.timeout)}"
-        if entry.is_listed
-        else age(transactions, entry),
-        few([_place_name(place) for place in entry.places]) or ABSENT,
-        _held_up(transactions, entry),
-    ]
+    return f"{entry.class_}{unknown_reason}"
 
 
-def _place_name(place: Place) -> str:
-    return f"{place.name}*" if place.holds_last_stable_offset else str(place.name)
+def _producer_cell(entry: ListedTransaction) -> str:
+    epoch = "" if entry.producer_epoch is None else f"/{entry.producer_epoch}"
+    return f"{text(entry.producer_id)}{epoch}"
 
 
-def _held_up(listed: Listing, entry: ListedTransaction) -> str:
+def _running(transactions: Listing, entry: ListedTransaction) -> str:
+    running_text = age(transactions, entry)
+    return f"{running_text} / {timeout(entry.timeout)}" if entry.is_listed else running_text
+
+
+def _place_names(places: Sequence[Place]) -> list[str]:
+    return [f"{place.name}{'*' if place.holds_last_stable_offset else ''}" for place in places]
+
+
+def _blocks(listed: Listing, entry: ListedTransaction) -> str:
     groups_by_place = [listed.blocked_by(place) for place in entry.places]
     waiting = sorted(
         {
@@ -216,24 +221,3 @@ def _held_up(listed: Listing, entry: ListedTransaction) -> str:
     if waiting:
         return few(waiting)
     return "?" if None in groups_by_place or not groups_by_place else ABSENT
-
-
-def _place_cells(transactions: Listing, place: Place) -> list[str]:
-    return [
-        str(place.name),
-        _or_absent(place.leader),
-        _or_absent(place.start_offset),
-        _or_absent(place.last_stable_offset),
-        _or_absent(place.high_watermark),
-        _or_absent(place.open_span),
-        {True: "yes", False: "no", None: ABSENT}[place.holds_last_stable_offset],
-        groups(transactions.blocked_by(place)),
-    ]
-
-
-def _more(items: Sequence[object]) -> str | None:
-    return f"{len(items) - SHOWN} more (-o json)" if len(items) > SHOWN else None
-
-
-def _or_absent(value: object) -> str:
-    return ABSENT if value is None else str(value)

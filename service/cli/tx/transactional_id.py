@@ -6,11 +6,10 @@ from typing import Any, Final
 
 import click
 
-from service.cli.terminal.printable import printable
+from service.cli.terminal.words import printable
 
-MAX_BYTES: Final = (
-    32_767  # of a string in Kafka's protocol: a broker closes the connection at a longer one
-)
+# Of a string in Kafka's protocol: a broker closes the connection at a longer one.
+MAX_BYTES: Final = 32_767
 
 
 class TransactionalId(click.ParamType[str]):

@@ -16,8 +16,8 @@ import click
 
 from collectors.naming import counted
 from rules.errors import SandboxError, SettingsError
-from service.cli.terminal.printable import printable
 from service.cli.terminal.stopping import stop_signals
+from service.cli.terminal.words import printable
 from service.sandbox.commands.options import print_line
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from service.cli.terminal.showing import ABSENT
+from service.cli.terminal.words import ABSENT
 from service.sandbox.demo.acts import TOPICS
 from service.sandbox.demo.api import RoundStatus, Row
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable
 
-from rich.console import Console, RenderableType
+from rich.console import Console
 
-from service.cli.tx.tables import print_all
+from service.cli.terminal.parts import Part
+from service.cli.terminal.screen import print_parts
 
 
-def printed(parts: Iterable[RenderableType], width: int = 240) -> str:
+def printed(parts: Iterable[Part], width: int = 240) -> str:
     """Return parts as they are printed on a screen that is so wide."""
     screen = Console(file=io.StringIO(), width=width, markup=False, emoji=False)
-    print_all(screen, parts)
+    print_parts(parts, screen)
     assert isinstance(screen.file, io.StringIO)
     return screen.file.getvalue()

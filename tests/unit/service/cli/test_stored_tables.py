@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import re
 
-from service.cli import audit
-from service.cli.deliveries import tables as deliveries
-from service.cli.jobs import tables as jobs
-from service.cli.receivers import tables as receivers
-from service.cli.silences import tables as silences
+from service.cli import audit, deliveries, jobs, receivers, silences
 from tests.factories import at
 from tests.unit.service.cli.api_rows import (
     SILENCE_ID,
@@ -27,7 +23,7 @@ def cells(told: str, row: int = 1) -> list[str]:
 
 
 def test_a_silence_is_one_line_with_its_times_in_utc() -> None:
-    told = printed([silences.table([silence()])])
+    told = printed([silences.SILENCES.table([silence()])])
     assert "until (UTC)" in told
     assert cells(told) == [
         "active",
@@ -39,12 +35,13 @@ def test_a_silence_is_one_line_with_its_times_in_utc() -> None:
         SILENCE_ID,
     ]
     assert re.search(
-        r"until +2025-06-02 14:00:00 UTC\n", printed(silences.render_details(silence()))
+        r"until +2025-06-02 14:00:00 UTC\n",
+        printed(silences.render_details({"silence": silence()})),
     )
 
 
 def test_a_receiver_that_takes_nothing_says_why_and_since_when() -> None:
-    told = printed([receivers.table([receiver()])])
+    told = printed([receivers.RECEIVERS.table([receiver()])])
     assert cells(told) == [
         "pager (default)",
         "webhook",
@@ -60,7 +57,7 @@ def test_a_receiver_that_takes_nothing_says_why_and_since_when() -> None:
 
 def test_a_delivery_is_one_line() -> None:
     row = delivery(state="waiting", done_at=None, next_attempt_at=at(60), is_firing=False)
-    assert cells(printed([deliveries.table([row])])) == [
+    assert cells(printed([deliveries.DELIVERIES.table([row])])) == [
         "7",
         "waiting",
         "pager",
@@ -91,7 +88,7 @@ def test_a_delivery_in_full_has_its_attempts_and_its_body() -> None:
 
 
 def test_a_job_tells_its_last_run_and_all_of_them() -> None:
-    told = printed([jobs.table([job(outcome="failed", detail="database away")])])
+    told = printed([jobs.JOBS.table([job(outcome="failed", detail="database away")])])
     assert cells(told) == [
         "retention",
         "every hour",
@@ -101,11 +98,11 @@ def test_a_job_tells_its_last_run_and_all_of_them() -> None:
         "3 s",
         "database away",
     ]
-    full = printed(jobs.render_details({"job": job()}, [run()]))
+    full = printed(jobs.render_details(job(), [run()]))
     assert re.search(r"succeeded +3 s +- +removed 12", full)
-    waiting = printed(jobs.render_details({"job": job(waits_for="the database")}, []))
+    waiting = printed(jobs.render_details(job(waits_for="the database"), []))
     assert re.search(r"waits for +the database\n", waiting)
-    assert "It has not run yet." in printed(jobs.render_details({"job": job()}, []))
+    assert "It has not run yet." in printed(jobs.render_details(job(), []))
 
 
 def test_a_change_tells_who_and_why() -> None:
@@ -118,7 +115,7 @@ def test_a_change_tells_who_and_why() -> None:
         "why": "load\ntest",
         "details": {"matchers": "{}"},
     }
-    told = cells(printed([audit.table([row])]))
+    told = cells(printed([audit.AUDIT.table([row])]))
     assert told == [
         "2025-06-02 12:00:00",
         "ann",

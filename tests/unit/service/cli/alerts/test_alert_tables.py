@@ -9,7 +9,7 @@ import pytest
 
 from rules.catalogue.all_rules import RULES
 from rules.verdict import Kind, SubjectKind
-from service.cli.alerts import tables
+from service.cli.alerts import command as alerts
 from service.cli.alerts.next_steps import next_steps
 from service.cli.server.listing import Listed
 from service.cli.server.server_options import DEFAULT
@@ -34,7 +34,7 @@ def found(*rows: dict[str, Any], is_current: bool = True) -> Listed:
 
 
 def test_an_alert_is_one_line_with_its_time_in_utc() -> None:
-    head, columns, line, hint = printed(tables.render_list(found(alert()))).splitlines()
+    head, columns, line, hint = printed(alerts.render_list(found(alert()))).splitlines()
     assert head.split("  ") == ["as of 2025-06-02 12:00:00 UTC (3 s ago)", "1 firing", "current"]
     assert "since (UTC)" in columns
     assert re.split(r"  +", line.strip()) == [
@@ -59,17 +59,17 @@ def test_an_alert_is_one_line_with_its_time_in_utc() -> None:
     ],
 )
 def test_who_is_not_told_is_told_why(overrides: dict[str, Any], told: str) -> None:
-    assert f"  {told}  " in printed([tables.table([alert(**overrides)])]).splitlines()[1]
+    assert f"  {told}  " in printed([alerts.ALERTS.table([alert(**overrides)])]).splitlines()[1]
 
 
 def test_a_list_that_is_not_of_now_says_so() -> None:
-    assert "NOT CURRENT" in printed(tables.render_list(found(is_current=False)))
+    assert "NOT CURRENT" in printed(alerts.render_list(found(is_current=False)))
     never = Listed(server="", page={"as_of": None, "is_current": False}, rows=[])
-    assert "as of never  no alert" in printed(tables.render_list(never))
+    assert "as of never  no alert" in printed(alerts.render_list(never))
 
 
 def test_an_alert_in_full_names_the_page_of_its_rule_and_what_to_type() -> None:
-    told = printed(tables.render_details(detail(notified=[delivery()]), DEFAULT))
+    told = printed(alerts.render_details(detail(notified=[delivery()]), DEFAULT))
     assert told.startswith("FIRING critical committed_records_lost  topic orders, partition 3")
     assert re.search(r"rule page +docs/rules/committed_records_lost.md\n", told)
     assert re.search(r"firing since +2025-06-02 12:00:00 UTC\n", told)
@@ -88,7 +88,7 @@ def test_what_became_of_an_alert_is_told_with_who_did_it() -> None:
     closing = {"by": "bob", "at": at(8), "why": "written again", "done_at": None, "outcome": None}
     steps = [{"at": at(0), "step": "fired", "reason": "below", "evidence": {}}]
     page = detail(acknowledged=SILENT, closing=closing, steps=steps, runbook_url="https://w/x.md")
-    told = printed(tables.render_details(page, DEFAULT))
+    told = printed(alerts.render_details(page, DEFAULT))
     assert re.search(r"acknowledged +by ann, 2025-06-02 12:00:03 UTC: on it\n", told)
     assert re.search(r"closing +by bob, .* UTC: written again; the next round does it\n", told)
     assert re.search(r"rule page +https://w/x.md\n", told)
@@ -100,8 +100,8 @@ def test_what_became_of_an_alert_is_told_with_who_did_it() -> None:
 def test_a_name_of_others_cannot_write_on_the_screen() -> None:
     labels = {"alertname": "a", "topic": "x\x1b[2J\ny", "partition": "0"}
     page = detail(labels=labels, evidence={"repair": "run\nrm -rf"})
-    told = printed(tables.render_details(page, DEFAULT)) + printed(
-        [tables.table([alert(labels=labels)])]
+    told = printed(alerts.render_details(page, DEFAULT)) + printed(
+        [alerts.ALERTS.table([alert(labels=labels)])]
     )
     assert "\x1b" not in told
     assert "\nrm" not in told

@@ -9,8 +9,9 @@ from rich.console import Console
 
 from rules.facts.column import Column, Ragged
 from rules.facts.snapshot import Snapshot
-from service.cli.collect.snapshot_table import PIPED_WIDTH, console, snapshot_tables
-from service.cli.terminal.showing import SHOWN
+from service.cli.collect.snapshot_table import snapshot_tables
+from service.cli.terminal.parts import SHOWN
+from service.cli.terminal.screen import PIPED_WIDTH, console
 from tests.factories import commits, gap, group, offsets, partitions, snapshot, unseen_offsets
 
 

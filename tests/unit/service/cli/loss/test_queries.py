@@ -15,8 +15,10 @@ from rules.verdict import Verdict
 from service.api.losses.models import LossClass
 from service.cli.loss import queries
 from service.cli.loss.command import CLASSES
-from service.cli.loss.queries import LossReport, Row
+from service.cli.loss.queries import LossReport
+from service.cli.server.report import find_missing
 from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.parts import Row
 from service.rounds.latest import RoundOutcome
 from service.rounds.persistence import PersistenceState, PersistenceStatus
 from tests.factories import gap, snapshot
@@ -168,7 +170,7 @@ class OlderApi:
 def test_an_older_tidemark_that_knows_no_incidents_is_understood() -> None:
     known = queries.list_losses(OlderApi(), {})
     assert ([one["topic"] for one in known.losses], known.exit_code) == (["orders"], ExitCode.LOST)
-    [incident] = known.incidents or ()
+    [incident] = known.rows
     assert incident["summary"] == "committed_lost of orders-0"
     shown = queries.fetch_losses(OlderApi(), "orders-0")
     assert shown is not None
@@ -185,9 +187,9 @@ def test_a_history_that_is_too_long_to_be_shown_says_so() -> None:
 def test_a_filter_that_names_nothing_is_found_out() -> None:
     made = api(snapshot=snapshot())
     there = made.get("partitions")["items"][0]["topic"]
-    assert queries.find_missing(made, topic=there, group=None) is None
-    assert queries.find_missing(made, topic="order", group=None) == "no topic matches 'order'"
-    assert queries.find_missing(made, topic=None, group="nobody") == "no group matches 'nobody'"
+    assert find_missing(made, topic=there, group=None) is None
+    assert find_missing(made, topic="order", group=None) == "no topic matches 'order'"
+    assert find_missing(made, topic=None, group="nobody") == "no group matches 'nobody'"
 
 
 # ------------------------------------------------------------------ one loss

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import re
-from collections.abc import Iterable
 from typing import Any
-
-from rich.console import Console, RenderableType
 
 from service.api.findings.views import from_memory
 from service.api.losses.views import loss_of
 from service.cli.loss import tables
 from service.cli.loss.queries import LossReport
-from service.cli.terminal.showing import SHOWN
+from service.cli.terminal.parts import SHOWN
 from tests.unit.service.api.losses.losses import BEYOND, PROVEN, SETTLED, open_loss
+from tests.unit.service.cli.printing import printed
 
 UNSEEN = {"last_observation": PROVEN["last_observation"], "unknown_since": PROVEN["unknown_since"]}
 
@@ -22,14 +19,6 @@ UNSEEN = {"last_observation": PROVEN["last_observation"], "unknown_since": PROVE
 def row(**overrides: Any) -> dict[str, Any]:
     finding = from_memory(open_loss(**overrides), None)
     return loss_of(finding).model_dump(mode="json", by_alias=True)
-
-
-def printed(parts: Iterable[RenderableType], width: int = 240) -> str:
-    screen = Console(file=io.StringIO(), width=width, markup=False, emoji=False)
-    for part in parts:
-        screen.print(part, soft_wrap=True)
-    assert isinstance(screen.file, io.StringIO)
-    return screen.file.getvalue()
 
 
 def line(**overrides: Any) -> str:
@@ -41,9 +30,9 @@ def known(*losses: dict[str, Any], errors: tuple[str, ...] = ()) -> LossReport:
         server="http://a",
         cluster="default",
         as_of=None,
-        losses=losses,
+        name="incidents",
+        rows=(incident(*losses),) if losses else (),
         errors=errors,
-        incidents=(incident(*losses),) if losses else (),
     )
 
 

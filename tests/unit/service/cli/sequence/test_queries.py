@@ -9,6 +9,7 @@ import pytest
 
 from rules.view import View
 from service.cli.sequence import queries
+from service.cli.server.report import find_missing
 from service.cli.terminal.exit_codes import ExitCode
 from service.rounds.latest import RoundOutcome
 from service.rounds.persistence import PersistenceStatus
@@ -82,7 +83,7 @@ def test_a_suspected_loss_has_the_code_of_one_when_nothing_more_is_awaited() -> 
     view = after(*SUSPECTED)
     over = {"is_querying": False, "is_waiting": False, "is_investigated": False}
     told = queries.list_sequences(api(holding(view, [episode_of(*SUSPECTED, **over)])), {})
-    assert ([row["is_investigating"] for row in told.sequences], told.exit_code) == (
+    assert ([row["is_investigating"] for row in told.rows], told.exit_code) == (
         [False],
         ExitCode.LOST,
     )
@@ -90,9 +91,9 @@ def test_a_suspected_loss_has_the_code_of_one_when_nothing_more_is_awaited() -> 
 
 def test_a_filter_that_names_nothing_there_is_told() -> None:
     made = api(quiet())
-    assert queries.find_missing(made, "no-such*") == "no topic matches 'no-such*'"
-    assert queries.find_missing(made, "ord*") is None
-    assert queries.find_missing(made, None) is None
+    assert find_missing(made, topic="no-such*") == "no topic matches 'no-such*'"
+    assert find_missing(made, topic="ord*") is None
+    assert find_missing(made, topic=None) is None
 
 
 def test_an_event_is_shown_by_its_id_with_its_lines() -> None:
@@ -100,7 +101,7 @@ def test_an_event_is_shown_by_its_id_with_its_lines() -> None:
     (episode,) = view.memory.sequences.episodes
     known = queries.fetch_sequences(api(view), episode.id)
     assert known is not None
-    (row,) = known.sequences
+    (row,) = known.rows
     assert (row["id"], row["lost_offsets"]) == (episode.id, 24)
     assert [line["incoming_sequence"] for line in row["lines"]] == [27]
     assert [change["kind"] for change in row["changes"]] == ["lost"]
@@ -109,7 +110,7 @@ def test_an_event_is_shown_by_its_id_with_its_lines() -> None:
 def test_an_id_of_nothing_is_no_event() -> None:
     known = queries.fetch_sequences(api(quiet()), "0123456789ab")
     assert known is not None
-    assert (known.sequences, known.errors) == ((), ())
+    assert (known.rows, known.errors) == ((), ())
 
 
 def test_of_a_partition_the_open_events_are_shown_or_else_those_that_ended() -> None:
@@ -118,7 +119,7 @@ def test_of_a_partition_the_open_events_are_shown_or_else_those_that_ended() -> 
     for view, expected in ((both, "e"), (holding(both, [ended]), "d"), (quiet(), "")):
         known = queries.fetch_sequences(api(view), "orders-0")
         assert known is not None
-        assert "".join(row["id"] for row in known.sequences) == expected
+        assert "".join(row["id"] for row in known.rows) == expected
 
 
 @pytest.mark.parametrize("name", ["orders", "0123", "0123456789AB", "a/b-0", ""])

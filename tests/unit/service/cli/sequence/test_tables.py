@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-import io
 import re
-from collections.abc import Iterable
 from typing import Any
-
-from rich.console import Console, RenderableType
 
 from service.cli.sequence import tables
 from service.cli.sequence.queries import SequenceReport
-from service.cli.terminal.showing import SHOWN
-from service.cli.tx.tables import print_all
+from service.cli.terminal.parts import SHOWN
 from service.views.sequence_rows import change_row, episode_row, line_row
 from tests.unit.service.api.sequences.sequences import LOSS, REORDERING, SUSPECTED, episode_of
+from tests.unit.service.cli.printing import printed
 
 
 def row(observations: Any = LOSS, **overrides: Any) -> dict[str, Any]:
     return episode_row(episode_of(*observations)) | overrides
 
 
-def printed(parts: Iterable[RenderableType], width: int = 240) -> str:
-    screen = Console(file=io.StringIO(), width=width, markup=False, emoji=False)
-    print_all(screen, parts)
-    assert isinstance(screen.file, io.StringIO)
-    return screen.file.getvalue()
-
-
 def known(*rows: dict[str, Any], errors: tuple[str, ...] = ()) -> SequenceReport:
     return SequenceReport(
-        server="http://a", cluster="default", as_of=None, sequences=rows, errors=errors
+        server="http://a", cluster="default", as_of=None, name="sequences", rows=rows, errors=errors
     )
 
 

@@ -21,7 +21,7 @@ def row(events: list[ReadEvent]) -> dict[str, Any]:
     """Return the only event, held against a service that has proven the textbook loss."""
     client = client_for(after(*LOSS), judgements=judgements())
     answers = Answers()
-    answers.take("service", fetch_report(AppApi(client), events).sequences)
+    answers.take("service", fetch_report(AppApi(client), events).rows)
     (found,) = add_verdicts(events, answers.rows)
     return found
 

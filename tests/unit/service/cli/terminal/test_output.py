@@ -12,10 +12,11 @@ from typing import Final
 
 import pytest
 
-from service.cli.collect.snapshot_table import console, snapshot_tables
+from service.cli.collect.snapshot_table import snapshot_tables
 from service.cli.main import run
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.output import OutputClosedError, OutputError, guarded_streams
+from service.cli.terminal.screen import console
 from tests.factories import snapshot
 
 ROOT: Final = Path(__file__).parents[5]

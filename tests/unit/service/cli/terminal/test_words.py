@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 
 from rules.facts.transactions import NO_TIMEOUT
-from service.cli.terminal.words import ago, duration, few, timeout
+from service.cli.terminal.words import ago, duration, few
+from service.cli.tx.tables import timeout
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from rich.console import RenderableType
-
 from collectors.wire.failure import Failure
 from rules.facts.gap import GapScope
 from rules.facts.identity import TopicPartition
 from rules.facts.snapshot import Snapshot
 from rules.facts.transactions import Transaction, TransactionState
-from service.cli.collect.snapshot_table import console
-from service.cli.tx import tables
+from service.cli.terminal.parts import Part
+from service.cli.terminal.screen import console, print_parts
 from service.cli.tx.observing import (
     ObservedRounds,
 )
@@ -86,10 +84,10 @@ def twice(**observation: Any) -> ObservedRounds:
     return ObservedRounds(view=view_of(rounds))
 
 
-def text(parts: Iterable[RenderableType], *, width: int | None = None) -> str:
+def text(parts: Iterable[Part], *, width: int | None = None) -> str:
     """Return what a pipe gets, or a screen of a width."""
     screen = console()
     screen.width = width or screen.width
     with screen.capture() as said:
-        tables.print_all(screen, iter(parts))
+        print_parts(parts, screen)
     return said.get()

@@ -11,7 +11,7 @@ import pytest
 from rules.facts.gap import GapScope
 from rules.facts.transactions import IdVisibility
 from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.showing import SHOWN
+from service.cli.terminal.parts import SHOWN
 from service.cli.tx import tables
 from service.cli.tx.choosing import Choice, choose, document, exit_code, render
 from service.cli.tx.observing import ObservedRounds
@@ -82,7 +82,9 @@ def test_a_list_that_may_lack_something_is_incomplete_and_says_why(
     observed = twice(**observation)
     found = choose(observed, Choice())
     assert exit_code(observed.view, Choice(), found) is ExitCode.INCOMPLETE
-    assert all(any(piece in line for line in found.missing) for piece in told)
+    assert all(
+        any(piece in line for line in list(tables.not_seen(found.listing))) for piece in told
+    )
 
 
 def test_the_table_has_one_line_per_transaction() -> None:
@@ -130,15 +132,20 @@ def test_a_narrow_screen_has_blocks_with_every_column_and_whole_names(width: int
     table = tables.transactions_table(found.listing, found.entries)
     told = text([table], width=width).splitlines()
     assert told[0] == "unknown (not_described)"
-    assert [line.split("  ")[1] for line in told[1:]] == list(tables.COLUMNS)[1:]
+    assert [line.split("  ")[1] for line in told[1:]] == [
+        column.heading for column in table.columns
+    ][1:]
     assert any(line.endswith(f" {LONG}") for line in told)
 
 
 @pytest.mark.parametrize("width", [120, 160, 240])
 def test_a_wide_screen_has_a_table_with_every_column(width: int) -> None:
     found = choose(twice(**undescribed()), Choice())
-    told = text([tables.transactions_table(found.listing, found.entries)], width=width)
-    assert re.split(r"\s{2,}", told.splitlines()[0].strip()) == list(tables.COLUMNS)
+    table = tables.transactions_table(found.listing, found.entries)
+    told = text([table], width=width)
+    assert re.split(r"\s{2,}", told.splitlines()[0].strip()) == [
+        column.heading for column in table.columns
+    ]
     assert "1234567 " in told
 
 

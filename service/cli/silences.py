@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -12,12 +12,26 @@ import click
 from service.cli.options.kafka_options import output_option
 from service.cli.server import listing
 from service.cli.server.server_options import client_of, server_options, server_options_for
-from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.answer import print_answer
 from service.cli.terminal.parameters import Duration, Timestamp
-from service.cli.terminal.printable import printable
+from service.cli.terminal.parts import Facts, Line, Part, Row, long, short, time_column
+from service.cli.terminal.words import text, time
 
 STATES: Final = ("current", "pending", "active", "expired", "all")
 SCOPE: Final = "silence"
+SILENCES: Final = listing.Resource(
+    path="silences",
+    name="silences",
+    columns=(
+        short("state"),
+        long("matchers"),
+        time_column("from", "starts_at"),
+        time_column("until", "ends_at"),
+        long("by", "created_by"),
+        long("comment"),
+        short("id"),
+    ),
+)
 
 
 @click.group("silences")
@@ -75,9 +89,8 @@ def _with_times(function: Callable[..., Any]) -> Callable[..., Any]:
     "--state", type=click.Choice(STATES), default="current", show_default=True,
     help="current: active or pending.",
 )  # fmt: skip
-@output_option
 @server_options
-def ls(*, state: str, **options: Any) -> int:
+def ls(**options: Any) -> None:
     """List silences, the latest end first.
 
     \b
@@ -86,34 +99,22 @@ def ls(*, state: str, **options: Any) -> int:
       tidemark silences ls --state expired
       tidemark silences ls -o json | jq -r '.silences[] | "\\(.ends_at) \\(.matchers)"'
     """  # noqa: D301 - see above
-    with client_of(options) as api:
-        silences = listing.fetch_list(api, "silences", {"state": state})
-    if options["output"] == "json":
-        listing.print_json(silences.document("silences"))
-    elif silences.rows:
-        from service.cli.silences import tables  # noqa: PLC0415 - keeps `--help` fast
-
-        listing.print_parts([tables.table(silences.rows)])
-    else:
-        click.echo("no silence" if state == "all" else f"no silence is {_describe_state(state)}")
-    return ExitCode.OK
+    state = options["state"]
+    suffix = {"all": "", "current": " is active or pending"}.get(state, f" is {state}")
+    listing.print_list(SILENCES, options, "state", empty=f"no silence{suffix}")
 
 
 @command.command()
 @ID
-@output_option
 @server_options
-def show(name: str, **options: Any) -> int:
+def show(name: str, **options: Any) -> None:
     """Show one silence, even if it has expired.
 
     \b
     Examples:
       tidemark silences show 6f1c2b1e-8c4d-4a0e-9f57-3d1f0f0c9a11
     """  # noqa: D301 - see above
-    with client_of(options) as api:
-        document = listing.fetch(api, f"silences/{name}", f"silence {name}")
-    _print(document, options["output"])
-    return ExitCode.OK
+    listing.print_one(f"silences/{name}", f"silence {name}", options, render_details)
 
 
 @command.command()
@@ -154,7 +155,7 @@ def add(
         "all": options["is_all"],
     }
     with client_of(options, scope=SCOPE) as api:
-        _print(api.change("POST", "silences", body).document, options["output"])
+        _print(api.change("POST", "silences", body).document, options)
 
 
 @command.command()
@@ -197,7 +198,7 @@ def edit(
             "all": options["is_all"],
         }
         changed = api.change("PUT", f"silences/{name}", body, etag=now.etag)
-    _print(changed.document, options["output"])
+    _print(changed.document, options)
 
 
 @command.command()
@@ -233,14 +234,23 @@ def _end(
         raise click.UsageError("--for ends after the last day of the calendar") from None
 
 
-def _print(document: listing.Row, output: str) -> None:
-    if output == "json":
-        listing.print_json(document)
-        return
-    from service.cli.silences import tables  # noqa: PLC0415 - keeps `--help` fast
-
-    listing.print_parts(tables.render_details(document["silence"]))
+def _print(document: Row, options: Mapping[str, Any]) -> None:
+    print_answer(document, render_details(document), options)
 
 
-def _describe_state(state: str) -> str:
-    return "active or pending" if state == "current" else printable(state)
+def render_details(document: Row) -> Iterator[Part]:
+    """Yield all details of one silence."""
+    row = document["silence"]
+    yield Line(f"{text(row.get('state')).upper()}  {row.get('matchers')}", "bold")
+    yield Facts(
+        [
+            ("from", time(row.get("starts_at"))),
+            ("until", time(row.get("ends_at"))),
+            ("by", text(row.get("created_by"))),
+            ("comment", text(row.get("comment"))),
+            ("created", time(row.get("created_at"))),
+            ("changed", time(row.get("updated_at"))),
+            ("version", text(row.get("version"))),
+            ("id", text(row.get("id"))),
+        ]
+    )

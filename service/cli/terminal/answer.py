@@ -1,0 +1,21 @@
+"""Prints the answer of a command: one line of JSON for programs, or parts for a person."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import click
+
+from service.cli.terminal.parts import Part
+
+
+def print_answer(document: object, parts: Iterable[Part], options: Mapping[str, Any]) -> None:
+    """Print a document as one line of JSON, or its parts, as the option --output says."""
+    if options["output"] == "json":
+        click.echo(json.dumps(document, separators=(",", ":")))
+        return
+    from service.cli.terminal.screen import print_parts  # noqa: PLC0415 - keeps `--help` fast
+
+    print_parts(parts)

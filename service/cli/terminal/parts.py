@@ -31,7 +31,7 @@ class Line:
 class Facts:
     """Labels and values in lines; None is left out."""
 
-    pairs: Iterable[tuple[str, object]]
+    pairs: Sequence[tuple[str, object]]
     label_width: int = LABEL_WIDTH  # at least
 
 

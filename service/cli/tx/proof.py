@@ -78,13 +78,13 @@ def render(conclusion: Conclusion, *, is_secured: bool) -> Iterator[Part]:
     """Yield the conclusion for a person; `is_secured`: the repair needs credentials too."""
     for entry in conclusion.hanging:
         yield Line(f"HANGING  {_where(entry)}", STYLES[TransactionClass.HANGING])
-        yield Facts(_proof(conclusion.listing, entry))
+        yield Facts(list(_proof(conclusion.listing, entry)))
         if entry.repair is not None:
             suffix = " --command-config client.properties" if is_secured else ""
             yield Facts([("repair", f"{entry.repair}{suffix}")])
     for entry in conclusion.doubtful:
         yield Line(f"UNKNOWN  {_where(entry)}", STYLES[TransactionClass.UNKNOWN])
-        yield Facts(_explain_unknown(conclusion.listing, entry))
+        yield Facts(list(_explain_unknown(conclusion.listing, entry)))
     if conclusion.gaps:
         yield Line("NOT SEEN", "bold yellow")
         yield from (Line(f"  {gap.what}: {gap.why}") for gap in conclusion.gaps)

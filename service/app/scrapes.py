@@ -12,7 +12,7 @@ from service.runtime.clock import monotonic, utc_now
 from service.runtime.log import Log
 from service.runtime.threads import in_thread
 from service.settings import ScrapeSettings
-from service.settings.scrapes import parted
+from service.settings.values import parted
 
 
 async def _resolve(host: str, port: int) -> list[str]:

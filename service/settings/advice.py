@@ -16,7 +16,8 @@ from service.alerting.alerts.matchers import all_match
 from service.alerting.alerts.routes import Route
 from service.settings.alerting import AlertingSettings
 from service.settings.groups import HttpSettings, KafkaSettings, Settings
-from service.settings.scrapes import ScrapeSettings, parted
+from service.settings.scrapes import ScrapeSettings
+from service.settings.values import parted
 
 
 def warnings(settings: Settings) -> list[str]:

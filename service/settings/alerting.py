@@ -8,56 +8,93 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated, Any, Final, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, Field, model_validator
 
 from rules.errors import SettingsError
 from rules.verdict import RuleMeta
 from service.alerting.alerts.evaluate import AlertingConfig
-from service.alerting.alerts.inhibition import DEFAULT_INHIBITIONS
+from service.alerting.alerts.inhibition import DEFAULT_INHIBITIONS, Inhibition
 from service.alerting.alerts.matchers import parse_matchers
 from service.alerting.alerts.routes import Route, RouteError, Routing
 from service.alerting.receivers.receivers import AlertmanagerReceiver, Receiver
 from service.alerting.sending.address_guard import AddressGuard
-from service.settings.group import Group
 from service.settings.receivers import ReceiverSettings
-from service.settings.routes import (
-    InhibitionSettings,
-    Interval,
-    KeepFiringSettings,
-    RouteSettings,
-    Wait,
-)
-from service.settings.scrapes import parted
-from service.settings.values import tables
+from service.settings.values import Group, Tables, parted, read_by
 
 _AT_ONCE: Final = timedelta(0)
 _WEB: Final = ("http://", "https://")
-
-
-def _ranges(text: str) -> str:
-    try:
-        AddressGuard.of(parted(text))
-    except SettingsError as exc:
-        raise PydanticCustomError("ranges", "{why}", {"why": str(exc)}) from exc
-    return text
+_LONGEST: Final = 31 * 86_400  # seconds; a month
 
 
 def _web_address(text: str) -> str:
     if text and not text.startswith(_WEB):
-        raise PydanticCustomError("address", "write an address that begins with https://")
+        raise ValueError("write an address that begins with https://")
     return text.rstrip("/")
 
 
 WebAddress = Annotated[str, AfterValidator(_web_address)]
+MatcherText = Annotated[str, read_by(parse_matchers)]
+AddressRanges = Annotated[str, read_by(lambda text: AddressGuard.of(parted(text)))]
+Interval = Annotated[float, Field(gt=0, le=_LONGEST)]
+Wait = Annotated[float, Field(ge=0, le=_LONGEST)]
+
+
+class RouteSettings(Group):
+    """One route; what it leaves out is as for alerts that no route takes."""
+
+    receiver: Annotated[str, Field(min_length=1)]
+    """Name of a receiver."""
+
+    matchers: MatcherText
+    """Which alerts it takes, like severity="critical",topic=~"orders.*"."""
+
+    group_by: str | None = None
+    """Comma-separated labels; alerts that agree in them share a notification."""
+
+    group_wait_seconds: Wait | None = None
+    """Seconds from a group's first alert to its first notification."""
+
+    group_interval_seconds: Interval | None = None
+    """Seconds between notifications about changes of a group."""
+
+    repeat_interval_seconds: Interval | None = None
+    """Seconds after which a notification of firing alerts is repeated."""
+
+    send_resolved: bool | None = None
+    """Whether resolved alerts are notified."""
+
+    continue_: bool = Field(default=False, alias="continue")
+    """Whether the routes behind it may take the same alert too."""
+
+
+class InhibitionSettings(Group):
+    """Alerts of `source` mute those of `target` that agree with them in the labels of `equal`."""
+
+    source: MatcherText
+    target: MatcherText
+    equal: str = "cluster"
+
+    def inhibition(self) -> Inhibition:
+        """Return the inhibition."""
+        return Inhibition(
+            source=parse_matchers(self.source),
+            target=parse_matchers(self.target),
+            equal=tuple(parted(self.equal)),
+        )
+
+
+class KeepFiringSettings(Group):
+    """For how long a rule's alerts go on after the first round that misses them."""
+
+    rule: Annotated[str, Field(min_length=1)]
+    seconds: Interval
 
 
 class AlertingSettings(Group):
     """Who is notified of alerts, in which groups, and how often."""
 
     receivers: Annotated[
-        tuple[ReceiverSettings, ...],
-        BeforeValidator(tables),
+        Tables[ReceiverSettings],
         Field(examples=[[{"name": "pager", "url": "https://pager.example/hook"}]]),
     ] = ()
     """List of tables, as [[alerting.receivers]] in the file or as JSON in the environment, where
@@ -69,8 +106,7 @@ class AlertingSettings(Group):
     """Receiver of alerts that no route takes. Default: none, and nobody is notified of them."""
 
     routes: Annotated[
-        tuple[RouteSettings, ...],
-        BeforeValidator(tables),
+        Tables[RouteSettings],
         Field(examples=[[{"receiver": "pager", "matchers": 'severity="critical"'}]]),
     ] = ()
     """List of tables: the first route whose matchers an alert has takes it, and so do those behind it
@@ -114,8 +150,7 @@ class AlertingSettings(Group):
     Default: yes, so that one fault pages once."""
 
     inhibitions: Annotated[
-        tuple[InhibitionSettings, ...],
-        BeforeValidator(tables),
+        Tables[InhibitionSettings],
         Field(
             examples=[
                 [{"source": 'severity="critical"', "target": 'severity="info"', "equal": "topic"}]
@@ -126,8 +161,7 @@ class AlertingSettings(Group):
     agree with it in the comma-separated labels of equal are not notified. Default: none."""
 
     keep_firing_for: Annotated[
-        tuple[KeepFiringSettings, ...],
-        BeforeValidator(tables),
+        Tables[KeepFiringSettings],
         Field(examples=[[{"rule": "consumer_group_stalled", "seconds": 120}]]),
     ] = ()
     """List of tables: for how many seconds a rule's alerts go on after the first round without their
@@ -139,9 +173,7 @@ class AlertingSettings(Group):
     runbook_url: Annotated[WebAddress, Field(examples=["https://wiki.example/rules"])] = ""
     """Address below which a page per rule lies, as <rule>.md; notifications link there. Default: none."""
 
-    private_ranges: Annotated[
-        str, AfterValidator(_ranges), Field(examples=["10.20.0.0/16,127.0.0.1/32"])
-    ] = ""
+    private_ranges: Annotated[AddressRanges, Field(examples=["10.20.0.0/16,127.0.0.1/32"])] = ""
     """Comma-separated ranges of addresses that receivers may have besides public ones. Default: none, so
     that the URL of a receiver cannot reach internal services; link-local ones are always closed."""
 
@@ -195,11 +227,11 @@ class AlertingSettings(Group):
     @model_validator(mode="after")
     def _check_references(self) -> Self:
         for problem in self._problems():
-            raise PydanticCustomError("alerting", "{why}", {"why": problem})
+            raise ValueError(problem)
         try:
             self.routing()
         except RouteError as exc:
-            raise PydanticCustomError("alerting", "{why}", {"why": str(exc)}) from exc
+            raise ValueError(str(exc)) from exc
         return self
 
     def _problems(self) -> Iterator[str]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from datetime import tzinfo
 from typing import Annotated, Self
 
-from pydantic import BeforeValidator, Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field, model_validator
 
 from collectors.broker_log.wording.times import zone_of
+from collectors.broker_log.zones import zone_of
 from service.settings.group import Group
-from service.settings.values import FilePattern, ZoneName, tables
+from service.settings.values import FilePattern, Group, Tables, ZoneName
 
 
 class LogFileSettings(Group):
@@ -45,8 +44,7 @@ class BrokerLogSettings(Group):
     """Log files of brokers to read, where Tidemark runs beside them or has them mounted."""
 
     files: Annotated[
-        tuple[LogFileSettings, ...],
-        BeforeValidator(tables),
+        Tables[LogFileSettings],
         Field(examples=[[{"path": "/var/log/kafka/*.log", "broker_id": 1}]]),
     ] = ()
     """List of tables, as [[broker_logs.files]] in the file or as a JSON list in the environment: path
@@ -64,10 +62,7 @@ class BrokerLogSettings(Group):
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
         """Reject two sources of one name: positions and stats are stored by it."""
-        counts = Counter(file.source for file in self.files)
-        if any(count > 1 for count in counts.values()):
-            message = (
-                "two of broker_logs.files have the same name or path: give each a name of its own"
-            )
-            raise PydanticCustomError("names", message)
+        if len({file.source for file in self.files}) < len(self.files):
+            message = "two of broker_logs.files have the same name or path"
+            raise ValueError(f"{message}: give each a name of its own")
         return self

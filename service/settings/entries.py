@@ -17,9 +17,9 @@ from annotated_types import Ge, Gt, Le
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
-from service.settings.group import Group
 from service.settings.groups import Settings
 from service.settings.sources import Sourced, variable
+from service.settings.values import Group
 
 HIDDEN: Final = "***"
 KINDS: Final[dict[Any, str]] = {

@@ -16,11 +16,10 @@ from collectors.security import SaslMechanism, Security, SecurityProtocol
 from service.metrics.selection import DEFAULT_MAX_SERIES, NamePatterns, SeriesLimits
 from service.settings.alerting import AlertingSettings
 from service.settings.broker_logs import BrokerLogSettings
-from service.settings.group import Group
 from service.settings.history import HistorySettings
 from service.settings.nightly import NightlySettings
 from service.settings.scrapes import ScrapeSettings
-from service.settings.values import DatabaseUrl, NamePattern, Seconds, Token
+from service.settings.values import DatabaseUrl, Group, NamePattern, Seconds, Token
 
 
 class LogFormat(StrEnum):

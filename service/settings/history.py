@@ -7,9 +7,8 @@ from typing import Annotated
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, Field
-from pydantic_core import PydanticCustomError
 
-from service.settings.group import Group
+from service.settings.values import Group
 
 
 def _civil_zone(text: str) -> str:
@@ -17,20 +16,16 @@ def _civil_zone(text: str) -> str:
     try:
         return ZoneInfo(text).key
     except (ValueError, OSError, KeyError) as exc:
-        raise PydanticCustomError("zone", "no time zone like Europe/Berlin") from exc
+        raise ValueError("no time zone like Europe/Berlin") from exc
 
 
 def _place(text: str) -> str:
     """Reject relative paths, and addresses with secrets, which would be shown; neither is repeated."""
     scheme, separator, rest = text.partition("://")
     if not separator and not text.startswith(("/", "~/")):
-        raise PydanticCustomError(
-            "place", "write an absolute path, or an address like s3://bucket/folder"
-        )
+        raise ValueError("write an absolute path, or an address like s3://bucket/folder")
     if separator and "@" in rest.partition("/")[0]:
-        raise PydanticCustomError(
-            "place", "leave credentials out of the address: {scheme} finds them", {"scheme": scheme}
-        )
+        raise ValueError(f"leave credentials out of the address: {scheme} finds them")
     return text
 
 

@@ -2,30 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from typing import Annotated, Final, Self
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field, model_validator
 
-from service.settings.group import Group
-from service.settings.values import tables
-
-_CLOCK: Final = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
-_MEMORY: Final = re.compile(r"[1-9]\d*[mg]")
-
-
-def _time_of_day(text: str) -> str:
-    if not _CLOCK.fullmatch(text):
-        raise PydanticCustomError("time", 'write a time of day like "02:30"')
-    return text
-
-
-def _memory(text: str) -> str:
-    if not _MEMORY.fullmatch(text):
-        raise PydanticCustomError("memory", 'write an amount of memory like "1g" or "512m"')
-    return text
+from service.settings.values import Group, Tables, in_form
 
 
 class SparkSetting(Group):
@@ -45,7 +26,9 @@ class NightlySettings(Group):
     """Whether `tidemark serve` makes baseline runs. Default: true; turn it off where something else runs
     `tidemark nightly run`, or where there is no Java."""
 
-    at: Annotated[str, AfterValidator(_time_of_day)] = "02:30"
+    at: Annotated[str, in_form(r"([01]\d|2[0-3]):[0-5]\d", 'write a time of day like "02:30"')] = (
+        "02:30"
+    )
     """Time of day in the zone of history (history.time_zone). Default: when the last hour of
     yesterday is surely folded, and most clusters are quiet."""
 
@@ -54,14 +37,14 @@ class NightlySettings(Group):
     own, so that nothing has to be set up; any other master must reach the folder of history."""
 
     conf: Annotated[
-        tuple[SparkSetting, ...],
-        BeforeValidator(tables),
-        Field(examples=[[{"name": "spark.executor.memory", "value": "4g"}]]),
+        Tables[SparkSetting], Field(examples=[[{"name": "spark.executor.memory", "value": "4g"}]])
     ] = ()
     """List of tables, as [[nightly.conf]] in the file or as a JSON list in the environment: name, value.
     They win over what Tidemark sets. Default: none, as one machine needs none."""
 
-    driver_memory: Annotated[str, AfterValidator(_memory)] = "1g"
+    driver_memory: Annotated[
+        str, in_form(r"[1-9]\d*[mg]", 'write an amount of memory like "1g" or "512m"')
+    ] = "1g"
     """Memory of Spark's JVM. Default: enough for any number of series, because the JVM only hands out
     tasks; each core's Python process needs about 0.3 GB beside it."""
 
@@ -75,9 +58,8 @@ class NightlySettings(Group):
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
-        counts = Counter(setting.name for setting in self.conf)
-        if any(count > 1 for count in counts.values()):
-            raise PydanticCustomError("names", "a setting of nightly.conf is given twice")
+        if len({setting.name for setting in self.conf}) < len(self.conf):
+            raise ValueError("a setting of nightly.conf is given twice")
         return self
 
     @property

@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import Annotated, Final, Self, assert_never
 
 from pydantic import Field, SecretStr, model_validator
-from pydantic_core import PydanticCustomError
 
 from rules.errors import SettingsError
 from service.alerting.receivers.receiver_url import ReceiverUrl, Secret
@@ -21,8 +20,7 @@ from service.alerting.receivers.receivers import (
     WebhookReceiver,
 )
 from service.alerting.receivers.standard_webhooks import SigningSecret
-from service.settings.group import Group
-from service.settings.values import Seconds
+from service.settings.values import Group, Seconds
 
 
 class ReceiverKind(StrEnum):
@@ -80,13 +78,12 @@ class ReceiverSettings(Group):
     def _makes_a_receiver(self) -> Self:
         idle = [key for key in self.model_fields_set if self.kind not in _kinds_of(key)]
         if idle:
-            context = {"name": self.name, "key": min(idle), "kind": self.kind.value}
-            raise PydanticCustomError("receiver", "receiver {name}: {kind} has no {key}", context)
+            raise ValueError(f"receiver {self.name}: {self.kind.value} has no {min(idle)}")
         try:
             self.receiver()
         except SettingsError as exc:
-            context = {"name": self.name, "why": str(exc).removeprefix(f"receiver {self.name}: ")}
-            raise PydanticCustomError("receiver", "receiver {name}: {why}", context) from None
+            why = str(exc).removeprefix(f"receiver {self.name}: ")
+            raise ValueError(f"receiver {self.name}: {why}") from None
         return self
 
     def receiver(self) -> Receiver:
@@ -114,15 +111,13 @@ class ReceiverSettings(Group):
             case ReceiverKind.SLACK:
                 return SlackReceiver(name=self.name, url=self._url())
             case ReceiverKind.PAGERDUTY:
-                return self._pagerduty()
+                key = _secret(self.routing_key)
+                if key is None:
+                    raise SettingsError("it needs a routing_key")
+                url = self._url(PAGERDUTY_URL)
+                return PagerDutyReceiver(name=self.name, routing_key=key, url=url)
             case _:
                 assert_never(self.kind)
-
-    def _pagerduty(self) -> PagerDutyReceiver:
-        key = _secret(self.routing_key)
-        if key is None:
-            raise SettingsError("it needs a routing_key")
-        return PagerDutyReceiver(name=self.name, routing_key=key, url=self._url(PAGERDUTY_URL))
 
     def _url(self, default: str | None = None) -> ReceiverUrl:
         text = default if self.url is None else self.url.get_secret_value()

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
-from pydantic_core import PydanticCustomError
 
 from collectors.scrapes.endpoints import (
     BadAddressError,
@@ -15,36 +14,19 @@ from collectors.scrapes.endpoints import (
     page_at,
     server_at,
 )
-from service.settings.group import Group
-from service.settings.values import Seconds
+from service.settings.values import Group, Seconds, SentToken, parted
 
 
-def parted(text: str) -> list[str]:
-    """Return the parts of a comma-separated list."""
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def _addresses(read: Callable[[str], Endpoint]) -> Callable[[str], str]:
-    def checked(text: str) -> str:
+def _each(read: Callable[[str], Endpoint]) -> AfterValidator:
+    def check(text: str) -> str:
         for number, part in enumerate(parted(text), start=1):
             try:
                 read(part)
             except BadAddressError as exc:
-                context = {"number": number, "why": str(exc)}
-                raise PydanticCustomError("address", "address {number}: {why}", context) from exc
+                raise ValueError(f"address {number}: {exc}") from exc
         return text
 
-    return checked
-
-
-def _sendable(token: SecretStr) -> SecretStr:
-    text = token.get_secret_value()
-    if not text or not (text.isascii() and text.isprintable()) or " " in text:
-        raise PydanticCustomError("token", "a token is printable ASCII without spaces")
-    return token
-
-
-SentToken = Annotated[SecretStr, AfterValidator(_sendable)]
+    return AfterValidator(check)
 
 
 class ScrapeSettings(Group):
@@ -52,7 +34,7 @@ class ScrapeSettings(Group):
 
     pages: Annotated[
         str,
-        AfterValidator(_addresses(page_at)),
+        _each(page_at),
         Field(examples=["http://app-1:8081/metrics,http://broker-1:7071"]),
     ] = ""
     """Comma-separated URLs of metrics pages of producers, brokers and controllers; without a path it is
@@ -64,7 +46,7 @@ class ScrapeSettings(Group):
 
     prometheus: Annotated[
         str,
-        AfterValidator(_addresses(server_at)),
+        _each(server_at),
         Field(examples=["http://prometheus:9090"]),
     ] = ""
     """Comma-separated URLs of Prometheus servers that scrape the same metrics; their answers are up to a
@@ -116,31 +98,20 @@ class ScrapeSettings(Group):
     clients with five topics each."""
 
     @model_validator(mode="after")
-    def _one_kind_of_credentials(self) -> Self:
-        for token, name, which in (
-            (self.bearer_token, self.username, ""),
-            (self.prometheus_bearer_token, self.prometheus_username, "prometheus_"),
+    def _credentials_fit(self) -> Self:
+        for which, name, token, password in (
+            ("", self.username, self.bearer_token, self.password),
+            (
+                "prometheus_",
+                self.prometheus_username,
+                self.prometheus_bearer_token,
+                self.prometheus_password,
+            ),
         ):
             if token is not None and name is not None:
-                context = {"which": which}
-                raise PydanticCustomError(
-                    "credentials", "give {which}bearer_token or {which}username, not both", context
-                )
-        return self
-
-    @model_validator(mode="after")
-    def _no_password_alone(self) -> Self:
-        for password, name, which in (
-            (self.password, self.username, ""),
-            (self.prometheus_password, self.prometheus_username, "prometheus_"),
-        ):
+                raise ValueError(f"give {which}bearer_token or {which}username, not both")
             if password is not None and name is None:
-                context = {"which": which}
-                raise PydanticCustomError(
-                    "credentials",
-                    "{which}password needs {which}username: it is not sent alone",
-                    context,
-                )
+                raise ValueError(f"{which}password needs {which}username: it is not sent alone")
         return self
 
     @property

@@ -210,5 +210,5 @@ def _describe_error(error: Any) -> str:
     key = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
         return f"unknown setting {key}"
-    message = str(error["msg"])
+    message = str(error["msg"]).removeprefix("Value error, ")
     return f"{key}: {message[:1].lower()}{message[1:]}"  # never the value: it may be a secret

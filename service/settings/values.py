@@ -1,4 +1,4 @@
-"""Types of settings with checks that pydantic does not have.
+"""The base of every group of settings, and types with checks that pydantic does not have.
 
 An error never repeats the value: it may be a secret in the wrong place.
 """
@@ -7,15 +7,53 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Annotated, Final
+from collections.abc import Callable
+from typing import Annotated, Final, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 from collectors.broker_log.wording.times import zone_of
+from collectors.broker_log.zones import zone_of
+from rules.errors import TidemarkError
 
 LEAST_TOKEN: Final = 16  # characters; 16 random ones of base 64 hold 96 bits
 URL_BEGINNINGS: Final = ("postgresql://", "postgres://", "postgresql+psycopg://")
+
+
+class Group(BaseModel):
+    """A group of settings: frozen, and with unknown keys rejected."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+def parted(text: str) -> list[str]:
+    """Return the parts of a comma-separated list."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def read_by(read: Callable[[str], object]) -> AfterValidator:
+    """Return a check that accepts the texts that `read` does."""
+
+    def check(text: str) -> str:
+        try:
+            read(text)
+        except TidemarkError as exc:
+            raise ValueError(str(exc)) from exc
+        return text
+
+    return AfterValidator(check)
+
+
+def in_form(form: str, advice: str) -> AfterValidator:
+    """Return a check that accepts the texts that a regular expression matches as a whole."""
+    pattern = re.compile(form)
+
+    def check(text: str) -> str:
+        if not pattern.fullmatch(text):
+            raise ValueError(advice)
+        return text
+
+    return AfterValidator(check)
 
 
 def _compile(value: object) -> object:
@@ -23,62 +61,59 @@ def _compile(value: object) -> object:
     if not isinstance(value, str):
         return value
     if not value:
-        raise PydanticCustomError("pattern", "an empty regular expression matches no name")
+        raise ValueError("an empty regular expression matches no name")
     try:
         return re.compile(value)
     except (re.error, OverflowError) as exc:
-        context = {"why": str(exc)}
-        raise PydanticCustomError("pattern", "not a regular expression: {why}", context) from exc
+        raise ValueError(f"not a regular expression: {exc}") from exc
     except RecursionError as exc:
-        raise PydanticCustomError("pattern", "the expression is nested too deeply") from exc
+        raise ValueError("the expression is nested too deeply") from exc
 
 
-def _check_strength(token: SecretStr) -> SecretStr:
+def _check_sendable(token: SecretStr) -> SecretStr:
     text = token.get_secret_value()
-    if len(text) < LEAST_TOKEN:
-        context = {"least": LEAST_TOKEN}
-        raise PydanticCustomError("token", "a token has at least {least} characters", context)
-    if not (text.isascii() and text.isprintable()) or " " in text:
-        raise PydanticCustomError("token", "a token is printable ASCII without spaces")
+    if not text or not (text.isascii() and text.isprintable()) or " " in text:
+        raise ValueError("a token is printable ASCII without spaces")
     return token
 
 
-def _for_postgresql(url: SecretStr) -> SecretStr:
+def _check_strength(token: SecretStr) -> SecretStr:
+    if len(token.get_secret_value()) < LEAST_TOKEN:
+        raise ValueError(f"a token has at least {LEAST_TOKEN} characters")
+    return _check_sendable(token)
+
+
+def _check_url(url: SecretStr) -> SecretStr:
     if not url.get_secret_value().startswith(URL_BEGINNINGS):
-        raise PydanticCustomError("url", "write postgresql://user:password@host/name")
+        raise ValueError("write postgresql://user:password@host/name")
     return url
 
 
-def tables(value: object) -> object:
+def _read_tables(value: object) -> object:
     """Read a list of tables that the environment gives as JSON; a file gives one already."""
     try:
         read = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError) as exc:
-        raise PydanticCustomError("tables", "not a list of tables in JSON") from exc
+        raise ValueError("not a list of tables in JSON") from exc
     if not isinstance(read, list | tuple):
-        raise PydanticCustomError("tables", "not a list of tables")
+        raise ValueError("not a list of tables")  # noqa: TRY004 - pydantic takes no TypeError
     return read
 
 
-def _file_pattern(text: str) -> str:
+def _check_file_pattern(text: str) -> str:
     if not text.startswith("/") or "\0" in text:
-        raise PydanticCustomError("path", "write an absolute path like /var/log/kafka/*.log")
+        raise ValueError("write an absolute path like /var/log/kafka/*.log")
     if text.endswith("/"):
-        raise PydanticCustomError("path", "this is a folder: write /folder/*.log")
+        raise ValueError("this is a folder: write /folder/*.log")
     return text
 
 
-def _check_zone(text: str) -> str:
-    try:
-        zone_of(text)
-    except ValueError as exc:
-        raise PydanticCustomError("zone", "{why}", {"why": str(exc)}) from exc
-    return text
-
-
+TableT = TypeVar("TableT", bound=Group)
+Tables = Annotated[tuple[TableT, ...], BeforeValidator(_read_tables)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 NamePattern = Annotated[re.Pattern[str], BeforeValidator(_compile)]
+SentToken = Annotated[SecretStr, AfterValidator(_check_sendable)]
 Token = Annotated[SecretStr, AfterValidator(_check_strength)]
-FilePattern = Annotated[str, AfterValidator(_file_pattern)]
-ZoneName = Annotated[str, AfterValidator(_check_zone)]
-DatabaseUrl = Annotated[SecretStr, AfterValidator(_for_postgresql)]
+FilePattern = Annotated[str, AfterValidator(_check_file_pattern)]
+ZoneName = Annotated[str, read_by(zone_of)]
+DatabaseUrl = Annotated[SecretStr, AfterValidator(_check_url)]

@@ -35,7 +35,7 @@ from service.cli.terminal.parts import Part
 from service.cli.terminal.words import printable
 
 if TYPE_CHECKING:
-    from service.cli.sequence.explaining import Read
+    from service.cli.sequence.explaining import Reading
     from service.cli.sequence.queries import SequenceReport
     from service.cli.sequence.verdicts import Answers
 
@@ -112,7 +112,6 @@ def explain(files: tuple[str, ...], **options: Any) -> int:
     """  # noqa: D301 - see above
     from rules.facts.identity import BrokerId  # noqa: PLC0415 - keeps `--help` fast
     from service.cli.sequence import explaining, reading  # noqa: PLC0415 - same
-    from service.cli.sequence.progress import Progress  # noqa: PLC0415 - same
 
     zone: tzinfo = options["time_zone"]
     number: int | None = options["broker_id"]
@@ -124,11 +123,11 @@ def explain(files: tuple[str, ...], **options: Any) -> int:
     logs = explaining.Reading(zone, None if number is None else BrokerId(number))
     try:
         for name in names:
-            with _open_source(name) as stream, Progress() as progress:
+            with _open_source(name) as stream, reading.Progress() as progress:
                 logs.add(name, progress.over(reading.batches(stream, name)))
     except reading.UnusableInputError as exc:
         raise click.BadParameter(str(exc), param_hint="FILE") from exc
-    return _report(logs.conclude(), options)
+    return _report(logs, options)
 
 
 @command.command("ls")
@@ -221,7 +220,7 @@ def _open_source(name: str) -> Iterator[BinaryIO]:
     yield sys.stdin.buffer
 
 
-def _report(content: Read, options: Mapping[str, Any]) -> int:
+def _report(content: Reading, options: Mapping[str, Any]) -> int:
     """Print the events, with the verdicts of a service or the brokers if options name one."""
     from service.cli.sequence import verdicts  # noqa: PLC0415 - keeps `--help` fast
 
@@ -238,7 +237,7 @@ def _report(content: Read, options: Mapping[str, Any]) -> int:
     return ExitCode.INCOMPLETE if answers.errors else content.exit_code
 
 
-def _ask_service(content: Read, options: Mapping[str, Any], answers: Answers) -> None:
+def _ask_service(content: Reading, options: Mapping[str, Any], answers: Answers) -> None:
     """Query a running Tidemark; its blind spots are errors if it does not know an event."""
     from service.cli.sequence import verdicts  # noqa: PLC0415 - keeps `--help` fast
 
@@ -265,7 +264,7 @@ def _is_set(option: str) -> bool:
     return source is not ParameterSource.DEFAULT
 
 
-def _ask_brokers(content: Read, options: Mapping[str, Any], answers: Answers) -> None:
+def _ask_brokers(content: Reading, options: Mapping[str, Any], answers: Answers) -> None:
     """Make a few rounds over a cluster."""
     from service.cli.sequence import observing  # noqa: PLC0415 - keeps `--help` fast
 
@@ -275,7 +274,7 @@ def _ask_brokers(content: Read, options: Mapping[str, Any], answers: Answers) ->
     answers.errors += [f"not seen: {gap.what}: {gap.why}" for gap in observed.gaps]
 
 
-def _print(content: Read, rows: list[dict[str, Any]], options: Mapping[str, Any]) -> None:
+def _print(content: Reading, rows: list[dict[str, Any]], options: Mapping[str, Any]) -> None:
     from service.cli.sequence import explaining  # noqa: PLC0415 - keeps `--help` fast
 
     print_answer(rows, explaining.render(content, rows), options)

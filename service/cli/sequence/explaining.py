@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
+from functools import cached_property
 from typing import Any, Final
 
 from collectors.broker_log.parser import KEPT, LineParser
@@ -29,7 +30,6 @@ from service.cli.sequence.client_lines import ClientLines
 from service.cli.sequence.given_changes import check_after, describe_changes, find_bad_change
 from service.cli.sequence.given_logs import (
     GivenLog,
-    LogReading,
     controllers_of,
     describe_no_change,
 )
@@ -85,29 +85,6 @@ class ReadEvent:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
-    """The result of reading one text, or several."""
-
-    lines: int
-    joined: int  # lines that held several records
-    wrapped: int  # records that were wrapped over several lines
-    unparsed: int
-    unreadable: tuple[str, ...]
-    old_epochs: int  # lines that reject an older producer epoch
-    not_kept: int  # rejections for which there was no space
-    events: tuple[ReadEvent, ...]  # in the order of their first lines
-    logs: tuple[GivenLog, ...]
-    clients: ClientLines
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """Return the exit code."""
-        if self.unparsed or self.not_kept:
-            return ExitCode.INCOMPLETE
-        return ExitCode.OK if self.events else ExitCode.NO_SEQUENCES
-
-
 class Reading:
     """Reads logs one after the other, and merges the lines of each event."""
 
@@ -115,42 +92,41 @@ class Reading:
         """`zone` is used for times without one, `broker_id` for lines without one."""
         self._zone = zone
         self._broker_id = broker_id
-        self._pasted = Pasted()
-        self._clients = ClientLines()
-        self._logs: list[GivenLog] = []
-        self._lines = self._unparsed = self._joined = self._wrapped = 0
-        self._unreadable: tuple[str, ...] = ()
+        self.pasted = Pasted()
+        self.clients = ClientLines()
+        self.logs: list[GivenLog] = []
+        self.lines = self.unparsed = 0
+        self.joined = 0  # lines that held several records
+        self.wrapped = 0  # records that were wrapped over several lines
+        self.unreadable: tuple[str, ...] = ()
 
     def add(self, name: str, batches: Iterable[list[bytes]]) -> None:
         """Read all lines of a log; `name` is its name on the command line."""
         parser = LineParser(name, self._broker_id, self._zone)
-        log = LogReading(name, self._zone)
+        log = GivenLog(name=name, zone=self._zone)
         for batch in batches:
             whole = unwrap(batch)
-            self._lines += len(batch)
-            self._wrapped += whole.records
+            self.lines += len(batch)
+            self.wrapped += whole.records
             log.see(whole.lines)
-            self._clients.see(whole.lines)
-            self._pasted.add(parser.feed(whole.lines))
-        self._unparsed += parser.unparsed
-        self._joined += parser.joined
-        self._unreadable = (*self._unreadable, *parser.unreadable)[-KEPT:]
-        self._logs.append(log.given)
+            self.clients.see(whole.lines)
+            self.pasted.add(parser.feed(whole.lines))
+        self.unparsed += parser.unparsed
+        self.joined += parser.joined
+        self.unreadable = (*self.unreadable, *parser.unreadable)[-KEPT:]
+        self.logs.append(log)
 
-    def conclude(self) -> Read:
-        """Return the result of all lines that were read."""
-        return Read(
-            lines=self._lines,
-            joined=self._joined,
-            wrapped=self._wrapped,
-            unparsed=self._unparsed,
-            unreadable=self._unreadable,
-            old_epochs=self._pasted.old_epochs,
-            not_kept=self._pasted.not_kept,
-            events=events_of(self._pasted, self._logs),
-            logs=tuple(self._logs),
-            clients=self._clients,
-        )
+    @cached_property
+    def events(self) -> tuple[ReadEvent, ...]:
+        """Return the events in the order of their first lines, when all logs are read."""
+        return events_of(self.pasted, self.logs)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """Return the exit code."""
+        if self.unparsed or self.pasted.not_kept:
+            return ExitCode.INCOMPLETE
+        return ExitCode.OK if self.events else ExitCode.NO_SEQUENCES
 
 
 def events_of(pasted: Pasted, logs: Sequence[GivenLog]) -> tuple[ReadEvent, ...]:
@@ -173,7 +149,7 @@ def _explain_event(event: PastedEvent, pasted: Pasted, logs: Sequence[GivenLog])
     )
 
 
-def render(content: Read, rows: Sequence[Row]) -> Iterator[Part]:
+def render(content: Reading, rows: Sequence[Row]) -> Iterator[Part]:
     """Yield the events for a person, the worst first; `rows` are the events as JSON."""
     if not rows:
         return
@@ -183,7 +159,7 @@ def render(content: Read, rows: Sequence[Row]) -> Iterator[Part]:
     yield from tables.render_all_details(rows)
 
 
-def remarks(content: Read) -> Iterator[str]:
+def remarks(content: Reading) -> Iterator[str]:
     """Yield the remarks for stderr, line by line."""
     if not content.events:
         yield f"no line about sequences among {counted(content.lines, 'line')}"
@@ -195,11 +171,11 @@ def remarks(content: Read) -> Iterator[str]:
     if content.unparsed:
         yield f"{counted(content.unparsed, 'line')} could not be read, the last of them:"
         yield from (f"  {printable(line)}" for line in content.unreadable)
-    if content.not_kept:
-        yield f"{counted(content.not_kept, 'rejection')} exceeded the limit of events: split the file"
-    if content.old_epochs:
+    if content.pasted.not_kept:
+        yield f"{counted(content.pasted.not_kept, 'rejection')} exceeded the limit of events: split the file"
+    if content.pasted.old_epochs:
         yield (
-            f"{counted(content.old_epochs, 'line')} rejected an older producer epoch "
+            f"{counted(content.pasted.old_epochs, 'line')} rejected an older producer epoch "
             "(INVALID_PRODUCER_EPOCH): ordinary once, after a client gave up a batch"
         )
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import Final
 
 from collectors.broker_log.wording.times import HEAD, time_of
@@ -15,14 +15,21 @@ from rules.facts.broker_log import LogEvent, UncleanChange
 CONTROLLER: Final = b"[QuorumController id="  # standby controllers log the same changes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class GivenLog:
-    """One file, or stdin; `first_at` and `last_at` are None if no line has a time."""
+    """One file, or stdin; `first_at` and `last_at` are None while no line has a time."""
 
     name: str
-    is_controllers: bool
-    first_at: datetime | None
-    last_at: datetime | None
+    zone: tzinfo = UTC  # of times without one
+    is_controllers: bool = False
+    first_at: datetime | None = None
+    last_at: datetime | None = None
+
+    def see(self, lines: list[bytes]) -> None:
+        """Take the next lines, in order."""
+        self.is_controllers = self.is_controllers or any(CONTROLLER in line for line in lines)
+        self.first_at = self.first_at or self._time(lines)
+        self.last_at = self._time(reversed(lines)) or self.last_at
 
     def covers(self, timestamp: datetime | None) -> bool:
         """Whether a time lies between its lines."""
@@ -30,46 +37,17 @@ class GivenLog:
             return False
         return self.first_at <= timestamp <= self.last_at
 
+    def _time(self, lines: Iterable[bytes]) -> datetime | None:
+        """Return the first time in the lines."""
+        times = (time_of(line[:HEAD].decode(errors="replace"), self.zone) for line in lines)
+        return next((at for at in times if at is not None), None)
+
 
 def describe_no_change(log: GivenLog) -> str:
     """Return the sentence that a controller's log shows no unclean change of a partition."""
     times = [at for at in (log.first_at, log.last_at) if at is not None]
     span = " to ".join(f"{at:%Y-%m-%d %H:%M:%S}" for at in times)
     return f"The controller's log, {log.name}, shows no unclean change from {span} UTC"
-
-
-class LogReading:
-    """Collects the facts about one log while its lines are read."""
-
-    def __init__(self, name: str, zone: tzinfo) -> None:
-        self._name = name
-        self._zone = zone
-        self._is_controllers = False
-        self._first_at: datetime | None = None
-        self._last_at: datetime | None = None
-
-    def see(self, lines: list[bytes]) -> None:
-        """Take the next lines, in order."""
-        if not self._is_controllers:
-            self._is_controllers = any(CONTROLLER in line for line in lines)
-        if self._first_at is None:
-            self._first_at = self._time(lines)
-        self._last_at = self._time(reversed(lines)) or self._last_at
-
-    @property
-    def given(self) -> GivenLog:
-        """Return the log with its facts so far."""
-        return GivenLog(
-            name=self._name,
-            is_controllers=self._is_controllers,
-            first_at=self._first_at,
-            last_at=self._last_at,
-        )
-
-    def _time(self, lines: Iterable[bytes]) -> datetime | None:
-        """Return the first time in the lines."""
-        times = (time_of(line[:HEAD].decode(errors="replace"), self._zone) for line in lines)
-        return next((at for at in times if at is not None), None)
 
 
 def controllers_of(

@@ -10,7 +10,6 @@ import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
@@ -79,12 +78,7 @@ class ApiClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rules.facts.broker_log import LogEvent, Origin, SequenceForm, SequenceRejected
 from rules.facts.identity import BrokerId
-from service.cli.sequence.explaining import Read, ReadEvent, Reading, events_of
+from service.cli.sequence.explaining import ReadEvent, Reading, events_of
 from service.cli.sequence.given_logs import GivenLog
 from service.cli.sequence.pasted import Pasted
 from tests.factories import at
@@ -57,17 +57,17 @@ def event(**overrides: Any) -> SequenceRejected:
     return SequenceRejected(**base | overrides)
 
 
-def reading(lines: Sequence[str], source: str = "server.log") -> Read:
+def reading(lines: Sequence[str], source: str = "server.log") -> Reading:
     """Return what is read of lines."""
     return reading_all({source: lines})
 
 
-def reading_all(logs: Mapping[str, Sequence[str]]) -> Read:
+def reading_all(logs: Mapping[str, Sequence[str]]) -> Reading:
     """Return what is read of several logs."""
     found = Reading(UTC)
     for name, lines in logs.items():
         found.add(name, [[line.encode() for line in lines]])
-    return found.conclude()
+    return found
 
 
 def read_events(events: Iterable[LogEvent], *logs: GivenLog) -> tuple[ReadEvent, ...]:

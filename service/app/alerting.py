@@ -1,17 +1,46 @@
-"""Builds alerting: the step of the rounds, and the task that flushes groups between them."""
+"""Builds alerting: the step of the rounds, the sender of notifications, and what the HTTP API needs of both."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
 from uuid import uuid4
 
 from rules.catalogue.all_rules import EVERY
 from service.alerting.notifications.channels import NotificationContext
+from service.alerting.notifications.notification_context import NotificationContext
+from service.alerting.receivers.receivers import Receiver
+from service.alerting.sending.calls import CallLimits, Calls
+from service.alerting.sending.sender import Sender
+from service.api.core.admin_services import AdminServices, Jobs, Sending
+from service.delivery.deliverer import Clocks, Deliverer
+from service.delivery.send_states import ReceiverSendStates
+from service.delivery.stats import Stats
+from service.delivery.upkeep import Duties, Upkeep
+from service.metrics.alerting import DeliveryStats
 from service.rounds.alerting_step import Alerting
+from service.rounds.latest import Latest, RoundOutcome
 from service.rounds.pipeline import Pipeline
 from service.rounds.round_loop import ReportingLoop
+from service.runtime.clock import monotonic, utc_now
+from service.runtime.log import Log
 from service.runtime.supervisor import Supervisor, Task
 from service.settings import AlertingSettings
+from service.storage.alerting.alert_lists import AlertList
+from service.storage.alerting.silences import SilenceList
+from service.storage.baselines.reading import BaselineList
+from service.storage.changes.audit import AuditTrail
+from service.storage.changes.changes import Changes
+from service.storage.delivery.delivered import Deliveries
+from service.storage.delivery.deliveries import DeliveryList
+from service.storage.delivery.fallback import Backlogs
+from service.storage.delivery.outbox import Outbox
+from service.storage.rounds.store import PostgresStore
+
+RULE_METAS: Final = {rule.meta.rule_id: rule.meta for rule in EVERY}
 
 
 def make_alerting(settings: AlertingSettings, supervisor: Supervisor) -> Alerting:
@@ -20,12 +49,11 @@ def make_alerting(settings: AlertingSettings, supervisor: Supervisor) -> Alertin
     Raises:
         SettingsError: a setting names an unknown rule.
     """
-    rules = {rule.meta.rule_id: rule.meta for rule in EVERY}
     return Alerting(
-        settings.config(rules),
+        settings.config(RULE_METAS),
         NotificationContext(
             receivers=settings.receivers_by_name(),
-            rules=rules,
+            rules=RULE_METAS,
             external_url=settings.external_url,
             runbook_url=settings.runbook_url,
         ),
@@ -37,3 +65,132 @@ def make_alerting(settings: AlertingSettings, supervisor: Supervisor) -> Alertin
 def reporting_task(pipeline: Pipeline, stop: asyncio.Event) -> Task:
     """Return the task that flushes alert groups between the rounds."""
     return Task(name="alert_groups", run=ReportingLoop(pipeline, stop=stop).run)
+
+
+def make_admin_services(
+    settings: AlertingSettings,
+    store: PostgresStore,
+    cluster: str,
+    *,
+    jobs: Jobs,
+    wake: Callable[[], None],
+) -> AdminServices:
+    """Build the admin services of one cluster, by its configured name; `wake` wakes the sender."""
+    return AdminServices(
+        alerts=AlertList(lambda: store.engine, cluster),
+        silences=SilenceList(lambda: store.engine),
+        deliveries=DeliveryList(lambda: store.engine),
+        audit=AuditTrail(lambda: store.engine),
+        changes=Changes(lambda: store.engine, cluster),
+        baselines=BaselineList(lambda: store.engine, cluster),
+        sending=_sending(settings),
+        jobs=jobs,
+        wake=wake,
+    )
+
+
+def _sending(settings: AlertingSettings) -> Sending:
+    config = settings.config(RULE_METAS)
+    return Sending(
+        routing=config.routing,
+        inhibitions=config.inhibitions,
+        receivers=settings.receivers_by_name(),
+        fallback=settings.fallback_receiver,
+        external_url=settings.external_url,
+        runbook_url=settings.runbook_url,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivering:
+    """The two tasks that deliver notifications, and their stats."""
+
+    deliverer: Deliverer
+    upkeep: Upkeep
+    calls: Calls
+    counted: Stats
+
+    @property
+    def sending_task(self) -> Task:
+        """Return the task that ends by itself when the service stops."""
+        return Task(name="deliveries", run=self._send)
+
+    @property
+    def upkeep_task(self) -> Task:
+        """Return the task that is ended when the service stops."""
+        return Task(name="delivery_upkeep", run=self.upkeep.run)
+
+    def stats(self) -> DeliveryStats:
+        """Return the stats of sending."""
+        return self.counted.reported(utc_now())
+
+    async def _send(self) -> None:
+        try:
+            await self.deliverer.run()
+        finally:
+            await self.calls.aclose()
+
+
+def make_delivering(  # noqa: PLR0913 - each by its name
+    settings: AlertingSettings,
+    *,
+    cluster: str,
+    store: PostgresStore,
+    latest: Latest,
+    supervisor: Supervisor,
+    stop: asyncio.Event,
+    log: Log,
+) -> Delivering:
+    """Build it; without receivers nothing is sent, and notifications for former ones are given up."""
+    receivers, owner = settings.receivers_by_name(), uuid4()
+    most = {receiver.name: receiver.max_concurrent for receiver in settings.receivers}
+    stats = Stats(receivers)
+    results = Deliveries(lambda: store.engine, cluster, owner)
+    calls = Calls(settings.guard(), limits=CallLimits(connections=max(sum(most.values()), 1)))
+    deliverer = Deliverer(
+        claims=Outbox(lambda: store.engine, cluster, owner),
+        results=results,
+        sender=Sender(calls, utc_now=utc_now, monotonic=monotonic),
+        receiver_states=ReceiverSendStates.of(
+            (each, most[name]) for name, each in receivers.items()
+        ),
+        stats=stats,
+        clocks=Clocks(utc_now=utc_now, monotonic=monotonic),
+        stop=stop,
+        log=log,
+        attempt=supervisor.attempt,
+    )
+    upkeep = Upkeep(
+        _duties(settings, receivers, cluster),
+        backlogs=Backlogs(lambda: store.engine, cluster),
+        deliveries=results,
+        stats=stats,
+        utc_now=utc_now,
+        monotonic=monotonic,
+        is_watching=lambda: _is_watching(latest),
+        wake=deliverer.wake,
+        log=log,
+    )
+    return Delivering(deliverer=deliverer, upkeep=upkeep, calls=calls, counted=stats)
+
+
+def _duties(settings: AlertingSettings, receivers: dict[str, Receiver], cluster: str) -> Duties:
+    return Duties(
+        receivers=receivers,
+        external_url=settings.external_url,
+        fallback=receivers.get(settings.fallback_receiver or ""),
+        fallback_after=timedelta(seconds=settings.fallback_after_seconds),
+        watchdog=receivers.get(settings.watchdog_receiver or ""),
+        watchdog_interval=timedelta(seconds=settings.watchdog_interval_seconds),
+        cluster=cluster,
+    )
+
+
+def _is_watching(latest: Latest) -> bool:
+    """Whether rounds are made; a cluster that cannot be queried has other alerts."""
+    observation = latest.state
+    return (
+        observation.outcome is not None
+        and observation.outcome is not RoundOutcome.DIED
+        and not observation.is_stale
+    )

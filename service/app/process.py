@@ -16,16 +16,19 @@ from collectors.wire.pool import Pool
 from rules.facts.scrapes import Scrapes
 from rules.version import VERSION
 from service.api.core.server import bind
-from service.app.admin_services import make_admin_services
-from service.app.alerting import make_alerting, reporting_task
+from service.app.alerting import (
+    Delivering,
+    make_admin_services,
+    make_alerting,
+    make_delivering,
+    reporting_task,
+)
 from service.app.cluster import cluster_reader
-from service.app.delivering import Delivering, make_delivering
+from service.app.feeds import log_files, scrape_watch
 from service.app.front import address_of, make_front
 from service.app.history import history_jobs, make_history
 from service.app.jobs import JobParts, make_jobs
-from service.app.log_files import log_files
 from service.app.nightly import nightly_jobs
-from service.app.scrapes import scrape_watch
 from service.app.serve import Parts, Service
 from service.history.kept_ends import FILE as ENDS_FILE
 from service.history.kept_ends import KeptEnds

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from rules.errors import SettingsError
 from service.cli.options.kafka_options import output_option
-from service.cli.options.serve_options import serve_flags, serve_options
+from service.cli.serve import serve_flags, serve_options
 from service.cli.terminal.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -101,9 +103,39 @@ def _require_usable(sourced: Sourced) -> None:
     """
     from rules.catalogue.all_rules import EVERY  # noqa: PLC0415 - keeps `--help` fast
     from service.app import bootstrap_addresses  # noqa: PLC0415 - keeps `--help` fast
-    from service.cli.options.folder_check import require_usable  # noqa: PLC0415 - same
 
     bootstrap_addresses(sourced.settings.kafka.bootstrap_servers)
     sourced.settings.kafka.security().ssl_context()
     require_usable(sourced.settings.service.data_dir)
     sourced.settings.alerting.config({rule.meta.rule_id: rule.meta for rule in EVERY})
+
+
+def _may_write(folder: Path) -> bool:
+    return os.access(folder, os.W_OK | os.X_OK)
+
+
+def require_usable(folder: str, *, may_write: Callable[[Path], bool] = _may_write) -> None:
+    """Reject a folder that a service could neither use nor create; nothing is created or locked.
+
+    Whether another service has locked it is not checked: settings are also checked while the service
+    that uses them runs.
+
+    Raises:
+        SettingsError: the text names the folder and the reason.
+    """
+    if "\0" in folder:  # Python reports such a path as missing, and cannot create it
+        raise SettingsError(f"data directory {folder!r} is not a usable path")
+    try:
+        path = Path(folder).expanduser().absolute()
+        there = next(part for part in (path, *path.parents) if part.exists() or part.is_symlink())
+        is_folder = there.is_dir()
+    except OSError as exc:  # a folder that we may not even inspect
+        reason = (exc.strerror or str(exc)).lower()
+        raise SettingsError(f"data directory {folder} cannot be used: {reason}") from exc
+    except RuntimeError as exc:
+        raise SettingsError(f"data directory {folder}: that user has no home") from exc
+    doing = "used" if there == path else "created"
+    if not is_folder:
+        raise SettingsError(f"data directory {path} cannot be {doing}: {there} is not a folder")
+    if not may_write(there):
+        raise SettingsError(f"data directory {path} cannot be {doing}: {there} cannot be written")

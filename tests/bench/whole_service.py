@@ -18,7 +18,7 @@ from rules.facts.snapshot import Snapshot
 from rules.verdict import Verdict
 from service.api.core.admin_services import NoJobs
 from service.api.core.server import HttpServer, bind
-from service.app.admin_services import make_admin_services
+from service.app.alerting import make_admin_services
 from service.app.front import make_front
 from service.metrics.exposition import Exposition
 from service.observe.cluster_reader import Scope

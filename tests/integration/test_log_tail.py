@@ -8,7 +8,7 @@ import pytest
 
 from rules.facts.broker_log import FollowerStarted, LogEvent, LogLoaded
 from rules.facts.identity import BrokerId
-from service.app.log_files import log_files
+from service.app.feeds import log_files
 from service.observe.log_files import LogFiles
 from service.runtime.clock import utc_now, wait_until
 from service.sandbox.cluster.admin import SandboxAdmin

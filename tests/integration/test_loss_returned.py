@@ -21,7 +21,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from rules.facts.broker_log import LogTruncated
 from rules.judgement import Finding
 from rules.verdict import Verdict
-from service.app.log_files import log_files
+from service.app.feeds import log_files
 from service.observe.cluster_reader import Scope
 from service.observe.log_files import LogFiles
 from service.observe.watch import WatchedRound

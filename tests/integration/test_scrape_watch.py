@@ -19,7 +19,7 @@ from rules.facts.scrapes import (
     Scrapes,
     reporting_producers,
 )
-from service.app.scrapes import scrape_watch
+from service.app.feeds import scrape_watch
 from service.observe.scrape_watch import ScrapeWatch
 from service.runtime.clock import utc_now, wait_until
 from service.settings import ScrapeSettings

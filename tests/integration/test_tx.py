@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from service.cli.terminal.exit_codes import ExitCode
-from service.cli.tx.transactional_id import MAX_BYTES
+from service.cli.terminal.parameters import MAX_BYTES
 from service.runtime.clock import wait_until
 from service.sandbox.cluster.admin import Permission, SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox

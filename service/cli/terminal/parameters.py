@@ -10,10 +10,14 @@ from typing import Any, Final
 import click
 
 from collectors.broker_log.wording.times import zone_of
+from collectors.broker_log.zones import zone_of
+from service.cli.terminal.words import printable
 
 DAY_SECONDS: Final = 86_400.0
 UNITS: Final = {"w": 604_800, "d": 86_400, "h": 3600, "m": 60, "s": 1}  # those of amtool
 MOST_SECONDS: Final = 3650 * 86_400
+# Of a string in Kafka's protocol: a broker closes the connection at a longer one.
+MAX_BYTES: Final = 32_767
 _PART: Final = re.compile(r"(\d{1,6})([wdhms])")
 
 
@@ -104,6 +108,25 @@ class Timestamp(click.ParamType[datetime]):
         if timestamp is None or timestamp.tzinfo is None:
             self.fail(f"{value!r} is not a time with a zone like 2026-01-31T03:00:00Z.", param, ctx)
         return timestamp
+
+
+class TransactionalId(click.ParamType[str]):
+    """An id that a broker can describe."""
+
+    name = "ID"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check the id; it must not be empty, too long or invalid UTF-8."""
+        text = str(value)
+        try:
+            size = len(text.encode())
+        except UnicodeEncodeError:
+            self.fail(f"'{printable(text)}' is not UTF-8.", param, ctx)
+        if not size:
+            self.fail("it is empty.", param, ctx)
+        if size > MAX_BYTES:
+            self.fail(f"it has {size:,} bytes, more than {MAX_BYTES:,}.", param, ctx)
+        return text
 
 
 wait_option: Final = click.option(

@@ -6,7 +6,7 @@ import pytest
 
 from service.cli.main import run
 from service.cli.terminal.exit_codes import ExitCode
-from service.cli.tx.transactional_id import MAX_BYTES
+from service.cli.terminal.parameters import MAX_BYTES
 
 
 @pytest.mark.parametrize(

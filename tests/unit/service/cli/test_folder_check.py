@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rules.errors import SettingsError
-from service.cli.options.folder_check import require_usable
+from service.cli.config import require_usable
 
 
 def all_but(rejected: Path) -> Callable[[Path], bool]:

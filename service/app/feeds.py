@@ -1,18 +1,39 @@
-"""Builds the scraper of brokers' and clients' metrics, if any endpoint is configured."""
+"""Builds what is read beside the cluster: brokers' log files, and the metrics of brokers and clients."""
 
 from __future__ import annotations
 
 import asyncio
 
+from collectors.broker_log.disk import Disk
+from collectors.broker_log.tail import LogTail, TailSource
 from collectors.scrapes.listing import EndpointLists
 from collectors.scrapes.scraping import Limits, ScrapeOptions, addresses_of, tls_context
+from rules.facts.identity import BrokerId
 from rules.facts.scrapes import EndpointKind
+from service.observe.log_files import LogFiles
 from service.observe.scrape_watch import ScrapePace, ScrapeWatch
 from service.runtime.clock import monotonic, utc_now
 from service.runtime.log import Log
-from service.runtime.threads import in_thread
-from service.settings import ScrapeSettings
+from service.runtime.threads import OneAtATime, in_thread
+from service.settings import BrokerLogSettings, LogFileSettings, ScrapeSettings
 from service.settings.values import parted
+
+
+def log_files(settings: BrokerLogSettings) -> LogFiles:
+    """Build the feed of log files; nothing is opened yet, and without a pattern nothing ever is."""
+    sources = [_source(file) for file in settings.files]
+    tail = LogTail(Disk(), sources, monotonic=monotonic, read_existing=settings.read_existing)
+    names = [source.name for source in sources]
+    return LogFiles(tail, names, in_time=OneAtATime("log_files").call)
+
+
+def _source(file: LogFileSettings) -> TailSource:
+    return TailSource(
+        name=file.source,
+        pattern=file.path,
+        broker_id=None if file.broker_id is None else BrokerId(file.broker_id),
+        zone=file.zone,
+    )
 
 
 async def _resolve(host: str, port: int) -> list[str]:

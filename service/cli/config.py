@@ -13,11 +13,11 @@ import click
 from rules.errors import SettingsError
 from service.cli.options.kafka_options import output_option
 from service.cli.serve import serve_flags, serve_options
-from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.answer import print_columns
+from service.cli.terminal.words import ABSENT
 
 if TYPE_CHECKING:
     from service.settings import Sourced
-    from service.settings.entries import Plain
 
 
 @click.group("config")
@@ -34,7 +34,7 @@ def command() -> None:
 @command.command()
 @serve_options
 @output_option
-def check(**options: Any) -> int:
+def check(**options: Any) -> None:
     """Read the settings as `tidemark serve` would; print each value and its source.
 
     Takes the options of `serve`. Secrets are shown as ***. Settings that are valid but probably wrong
@@ -57,7 +57,6 @@ def check(**options: Any) -> int:
     for warning in odd:
         click.echo(f"warning: {warning}", err=True)
     _require_usable(sourced)
-    return ExitCode.OK
 
 
 @command.command()
@@ -75,23 +74,16 @@ def example() -> None:
 
 
 def _print(sourced: Sourced, odd: Sequence[str], *, as_json: bool) -> None:
-    from service.settings.entries import effective  # noqa: PLC0415 - keeps `--help` fast
+    from service.settings.entries import effective, written  # noqa: PLC0415 - keeps `--help` fast
 
     rows = list(effective(sourced))
     if as_json:
         settings = [{"key": key, "value": value, "source": source} for key, value, source in rows]
         click.echo(json.dumps({"settings": settings, "warnings": odd}, indent=2))
         return
-    cells = [(key, _cell(value), source) for key, value, source in rows]
-    widths = [max(len(row[column]) for row in cells) for column in (0, 1)]
-    for key, value, source in cells:
-        click.echo(f"{key:<{widths[0]}}  {value:<{widths[1]}}  {source}")
-
-
-def _cell(value: Plain) -> str:
-    from service.settings.entries import written  # noqa: PLC0415 - keeps `--help` fast
-
-    return "-" if value is None else written(value)
+    print_columns(
+        [(key, ABSENT if value is None else written(value), source) for key, value, source in rows]
+    )
 
 
 def _require_usable(sourced: Sourced) -> None:

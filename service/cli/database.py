@@ -7,17 +7,27 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli.options.kafka_options import config_option, data_dir_option, output_option
+from service.cli.options.kafka_options import (
+    Command,
+    config_option,
+    data_dir_option,
+    output_option,
+)
 from service.cli.terminal.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from service.settings import Settings
     from service.storage.database.schema import SchemaCheck
+
+
+def database_options(function: Command) -> Command:
+    """Add `--config` and `--data-dir`, which name the database."""
+    return config_option(data_dir_option(function))
 
 
 @click.group("db")
@@ -36,9 +46,8 @@ def command() -> None:
 
 @command.command()
 @click.option("--dry-run", is_flag=True, help="Say what would be done and change nothing.")
-@config_option
-@data_dir_option
-def upgrade(*, dry_run: bool, path: Path | None, data_dir: str | None) -> int:
+@database_options
+def upgrade(*, dry_run: bool, **options: Any) -> None:
     """Upgrade the schema to the one of this version; create the database if there is none.
 
     Processes that upgrade at the same time take turns. A schema of a newer version is rejected.
@@ -49,16 +58,14 @@ def upgrade(*, dry_run: bool, path: Path | None, data_dir: str | None) -> int:
       tidemark db upgrade --data-dir /var/lib/tidemark
       TIDEMARK_DATABASE__URL_FILE=/run/secrets/url tidemark db upgrade
     """  # noqa: D301 - see above
-    settings = settings_of(path, data_dir)
+    settings = settings_of(options)
     click.echo(_describe_upgrade(settings) if dry_run else _upgrade(settings))
-    return ExitCode.OK
 
 
 @command.command()
-@config_option
-@data_dir_option
+@database_options
 @output_option
-def check(*, path: Path | None, data_dir: str | None, output: str) -> int:
+def check(*, output: str, **options: Any) -> int:
     """Show revision, head and drift; exit with 0 only at head without drift, else with 9.
 
     Drift is a table, column or index that differs from what the migrations create.
@@ -71,18 +78,19 @@ def check(*, path: Path | None, data_dir: str | None, output: str) -> int:
     from service.storage.database import schema  # noqa: PLC0415 - keeps `--help` fast
     from service.storage.database.opening import open_existing  # noqa: PLC0415 - same
 
-    with open_existing(settings_of(path, data_dir)) as engine:
+    with open_existing(settings_of(options)) as engine:
         schema_check = schema.check(engine)
     _print(schema_check, as_json=output == "json")
     is_right = schema_check.state is schema.SchemaState.AT_HEAD and not schema_check.drift
     return ExitCode.OK if is_right else ExitCode.STORE
 
 
-def settings_of(path: Path | None, data_dir: str | None) -> Settings:
+def settings_of(options: Mapping[str, Any]) -> Settings:
     """Read the settings of a command that needs the database and no cluster."""
     from service.settings import read_settings  # noqa: PLC0415 - keeps `--help` fast
 
-    return read_settings(os.environ, path=path, flags={"service": {"data_dir": data_dir}})
+    flags = {"service": {"data_dir": options["data_dir"]}}
+    return read_settings(os.environ, path=options["path"], flags=flags)
 
 
 def _describe_upgrade(settings: Settings) -> str:

@@ -12,7 +12,6 @@ import click
 
 from rules.errors import StoreError
 from service.cli.options.kafka_options import config_option, data_dir_option, output_option
-from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.stopping import ended_in_order
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def command() -> None:
 @output_option
 @config_option
 @data_dir_option
-def run(**options: Any) -> int:
+def run(**options: Any) -> None:
     """Make the missing baseline runs, each from the one before, and publish the last.
 
     Reads the folder of history without the times of alerts, learns with Spark, and writes the new
@@ -97,14 +96,13 @@ def run(**options: Any) -> int:
         raise StoreError(_describe_absence(order.history), retryable=False)
     if options["dry_run"]:
         _print_plan(order.history, plan, as_json=as_json)
-        return ExitCode.OK
+        return
     # A scheduler stops it by SIGTERM; an embedded PostgreSQL must be stopped then too.
     with ended_in_order(), open_run_store(settings) as store:
         report = _print_json if as_json else _print_line
         done = running.run_missing(order, store, utc_now, report, _fold(settings, order))
     if as_json:
         click.echo(json.dumps(_document(done)))
-    return ExitCode.OK
 
 
 def _order(settings: Settings, options: dict[str, Any]) -> NightlyOrder:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -66,22 +66,14 @@ class SilenceId(click.ParamType[str]):
 
 ID: Final = click.argument("name", metavar="ID", type=SilenceId())
 MATCHERS: Final = click.argument("matchers", metavar="MATCHER...", nargs=-1)
-TIMES: Final = (
-    click.option(
-        "--for", "duration", type=Duration(), help="How long, like 2h, 90m or 1d12h; or --until."
-    ),
-    click.option("--until", type=Timestamp(), help="Its end, like 2026-01-31T03:00:00Z."),
-    click.option("--from", "start", type=Timestamp(), help="Its start, if not now."),
+FOR: Final = click.option(
+    "--for", "duration", type=Duration(), help="How long, like 2h, 90m or 1d12h; or --until."
 )
+UNTIL: Final = click.option("--until", type=Timestamp(), help="Its end, like 2026-01-31T03:00:00Z.")
+FROM: Final = click.option("--from", "start", type=Timestamp(), help="Its start, if not now.")
 ALL: Final = click.option(
     "--all", "is_all", is_flag=True, help="Confirm that the matchers may hold back every alert."
 )
-
-
-def _with_times(function: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(TIMES):
-        function = option(function)
-    return function
 
 
 @command.command("ls")
@@ -119,19 +111,14 @@ def show(name: str, **options: Any) -> None:
 
 @command.command()
 @MATCHERS
-@_with_times
+@FOR
+@UNTIL
+@FROM
 @click.option("--comment", required=True, metavar="TEXT", help="Why; your colleagues will read it.")
 @ALL
 @output_option
 @server_options_for(SCOPE)
-def add(
-    matchers: Sequence[str],
-    *,
-    duration: timedelta | None,
-    until: datetime | None,
-    start: datetime | None,
-    **options: Any,
-) -> None:
+def add(matchers: Sequence[str], **options: Any) -> None:
     """Hold back the alerts whose labels all MATCHERs have; a missing label counts as empty.
 
     It has an end: give --for or --until. A silence that holds back every alert needs --all.
@@ -144,16 +131,9 @@ def add(
     """  # noqa: D301 - see above
     if not matchers:
         raise click.UsageError('give at least one MATCHER, like topic=orders (for all: =~".*")')
-    end = _end(duration, until, start)
-    if end is None:
+    body = _body(matchers, options)
+    if body["ends_at"] is None:
         raise click.UsageError("a silence needs an end: --for 2h, or --until TIME")
-    body = {
-        "matchers": ",".join(matchers),
-        "starts_at": None if start is None else start.isoformat(),
-        "ends_at": end.isoformat(),
-        "comment": options["comment"],
-        "all": options["is_all"],
-    }
     with client_of(options, scope=SCOPE) as api:
         _print(api.change("POST", "silences", body).document, options)
 
@@ -161,20 +141,14 @@ def add(
 @command.command()
 @ID
 @MATCHERS
-@_with_times
+@FOR
+@UNTIL
+@FROM
 @click.option("--comment", metavar="TEXT", help="Another reason.")
 @ALL
 @output_option
 @server_options_for(SCOPE)
-def edit(
-    name: str,
-    matchers: Sequence[str],
-    *,
-    duration: timedelta | None,
-    until: datetime | None,
-    start: datetime | None,
-    **options: Any,
-) -> None:
+def edit(name: str, matchers: Sequence[str], **options: Any) -> None:
     """Change a silence that has not expired: other fields stay; --for counts from now.
 
     Exits with 14 if somebody else changed it meanwhile.
@@ -184,19 +158,13 @@ def edit(
       tidemark silences edit 6f1c2b1e-8c4d-4a0e-9f57-3d1f0f0c9a11 --for 4h
       tidemark silences edit 6f1c2b1e-8c4d-4a0e-9f57-3d1f0f0c9a11 topic=orders --comment 'still at it'
     """  # noqa: D301 - see above
-    end = _end(duration, until, start)
-    if not (matchers or end or start or options["comment"]):
+    body = _body(matchers, options)
+    if not any(body[name] for name in ("matchers", "starts_at", "ends_at", "comment")):
         raise click.UsageError("nothing to change is given: MATCHER, --for, --until, --comment")
     with client_of(options, scope=SCOPE) as api:
         now = api.observe(f"silences/{name}")
         was = now.document["silence"]
-        body = {
-            "matchers": ",".join(matchers) or was["matchers"],
-            "starts_at": None if start is None else start.isoformat(),
-            "ends_at": was["ends_at"] if end is None else end.isoformat(),
-            "comment": options["comment"] or was["comment"],
-            "all": options["is_all"],
-        }
+        body |= {key: body[key] or was[key] for key in ("matchers", "ends_at", "comment")}
         changed = api.change("PUT", f"silences/{name}", body, etag=now.etag)
     _print(changed.document, options)
 
@@ -218,10 +186,21 @@ def expire(names: Sequence[str], **options: Any) -> None:
             click.echo(f"silence {name} has expired")
 
 
-def _end(
-    duration: timedelta | None, until: datetime | None, start: datetime | None
-) -> datetime | None:
+def _body(matchers: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
+    start, end = options["start"], _end(options)
+    return {
+        "matchers": ",".join(matchers),
+        "starts_at": None if start is None else start.isoformat(),
+        "ends_at": None if end is None else end.isoformat(),
+        "comment": options["comment"],
+        "all": options["is_all"],
+    }
+
+
+def _end(options: Mapping[str, Any]) -> datetime | None:
     """Return the end of a silence, None if the options have none."""
+    duration: timedelta | None = options["duration"]
+    until: datetime | None = options["until"]
     if duration is None:
         return until
     if until is not None:
@@ -229,7 +208,7 @@ def _end(
     from service.runtime.clock import utc_now  # noqa: PLC0415 - keeps `--help` fast
 
     try:
-        return (start or utc_now()) + duration
+        return (options["start"] or utc_now()) + duration
     except OverflowError:
         raise click.UsageError("--for ends after the last day of the calendar") from None
 
@@ -242,15 +221,13 @@ def render_details(document: Row) -> Iterator[Part]:
     """Yield all details of one silence."""
     row = document["silence"]
     yield Line(f"{text(row.get('state')).upper()}  {row.get('matchers')}", "bold")
-    yield Facts(
-        [
-            ("from", time(row.get("starts_at"))),
-            ("until", time(row.get("ends_at"))),
-            ("by", text(row.get("created_by"))),
-            ("comment", text(row.get("comment"))),
-            ("created", time(row.get("created_at"))),
-            ("changed", time(row.get("updated_at"))),
-            ("version", text(row.get("version"))),
-            ("id", text(row.get("id"))),
-        ]
-    )
+    yield Facts([
+        ("from", time(row.get("starts_at"))),
+        ("until", time(row.get("ends_at"))),
+        ("by", text(row.get("created_by"))),
+        ("comment", text(row.get("comment"))),
+        ("created", time(row.get("created_at"))),
+        ("changed", time(row.get("updated_at"))),
+        ("version", text(row.get("version"))),
+        ("id", text(row.get("id"))),
+    ])  # fmt: skip

@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from rules.errors import StoreError
-from service.cli.database import settings_of
-from service.cli.options.kafka_options import config_option, data_dir_option, output_option
-from service.cli.terminal.exit_codes import ExitCode
+from service.cli.database import database_options, settings_of
+from service.cli.options.kafka_options import output_option
+from service.cli.terminal.answer import print_columns
+from service.cli.terminal.words import text
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # Those of service.storage.tokens.tokens, whose import would import the database.
 SCOPES: Final = ("read", "ack", "silence", "admin", "ingest")
 MAX_NAME: Final = 100
-COLUMNS: Final[tuple[str, ...]] = ("name", "scopes", "created", "last used", "revoked", "expires")
+TIMES: Final = ("created", "last_used", "revoked", "expires")
 MAX_DAYS: Final = 3650
 
 
@@ -64,16 +64,8 @@ def _name(ctx: click.Context, param: click.Parameter, value: str) -> str:
     metavar="N",
     help="After so many days the token expires. Default: never.",
 )
-@config_option
-@data_dir_option
-def create(
-    name: str,
-    *,
-    scopes: Sequence[str],
-    days: int | None,
-    path: Path | None,
-    data_dir: str | None,
-) -> int:
+@database_options
+def create(name: str, *, scopes: Sequence[str], days: int | None, **options: Any) -> None:
     """Create a token and print its secret, which cannot be shown again.
 
     A name cannot be used again, even after the token was revoked: the record of access stays.
@@ -88,21 +80,19 @@ def create(
     from service.storage.tokens import tokens  # noqa: PLC0415 - same
 
     granted = {tokens.Scope(scope) for scope in scopes}
-    with open_at_head(settings_of(path, data_dir)) as engine:
+    with open_at_head(settings_of(options)) as engine:
         now = utc_now()
         expires = None if days is None else now + timedelta(days=days)
         secret = tokens.create(engine, name, granted, now, expires)
     scope_names = ", ".join(sorted(granted))
     click.echo(secret)
     click.echo(f"token {name} may {scope_names}; its secret is not shown again", err=True)
-    return ExitCode.OK
 
 
 @command.command("list")
-@config_option
-@data_dir_option
+@database_options
 @output_option
-def list_(*, path: Path | None, data_dir: str | None, output: str) -> int:
+def list_(*, output: str, **options: Any) -> None:
     """List all tokens, revoked ones too; never a secret.
 
     \b
@@ -113,20 +103,20 @@ def list_(*, path: Path | None, data_dir: str | None, output: str) -> int:
     from service.storage.database.opening import open_at_head  # noqa: PLC0415 - same
     from service.storage.tokens import tokens  # noqa: PLC0415 - keeps `--help` fast
 
-    with open_at_head(settings_of(path, data_dir)) as engine:
+    with open_at_head(settings_of(options)) as engine:
         listed = tokens.list_tokens(engine)
+    documents = [_document(token) for token in listed]
     if output == "json":
-        click.echo(json.dumps([_document(token) for token in listed], indent=2))
+        click.echo(json.dumps(documents, indent=2))
     else:
-        _print_table(listed)
-    return ExitCode.OK
+        headings = ("name", "scopes", *(name.replace("_", " ") for name in TIMES))
+        print_columns([headings, *map(_cells, documents)])
 
 
 @command.command()
 @click.argument("name", callback=_name)
-@config_option
-@data_dir_option
-def revoke(name: str, *, path: Path | None, data_dir: str | None) -> int:
+@database_options
+def revoke(name: str, **options: Any) -> None:
     """Revoke a token for ever. Exits with 9 if there is no such token.
 
     A running service checks a token in use again after 10 seconds, during a request, which still
@@ -141,24 +131,21 @@ def revoke(name: str, *, path: Path | None, data_dir: str | None) -> int:
     from service.storage.database.opening import open_at_head  # noqa: PLC0415 - same
     from service.storage.tokens import tokens  # noqa: PLC0415 - same
 
-    with open_at_head(settings_of(path, data_dir)) as engine:
+    with open_at_head(settings_of(options)) as engine:
         if not tokens.revoke(engine, name, utc_now()):
             message = f"there is no token {name} to revoke; see `tidemark token list`"
             raise StoreError(message, retryable=False)
     click.echo(
         f"token {name} is revoked; a running service rejects it within two minutes", err=True
     )
-    return ExitCode.OK
 
 
-def _document(token: ApiToken) -> dict[str, object]:
+def _document(token: ApiToken) -> dict[str, Any]:
+    times = (token.created, token.last_used, token.revoked, token.expires)
     return {
         "name": token.name,
         "scopes": sorted(token.scopes),
-        "created": _time(token.created),
-        "last_used": _time(token.last_used),
-        "revoked": _time(token.revoked),
-        "expires": _time(token.expires),
+        **{name: _time(at) for name, at in zip(TIMES, times, strict=True)},
     }
 
 
@@ -166,15 +153,6 @@ def _time(at: datetime | None) -> str | None:
     return None if at is None else f"{at:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _print_table(listed: Sequence[ApiToken]) -> None:
-    rows = [COLUMNS]
-    for token in listed:
-        times = (
-            _time(at) or "-"
-            for at in (token.created, token.last_used, token.revoked, token.expires)
-        )
-        rows.append((token.name, ",".join(sorted(token.scopes)), *times))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
-    for row in rows:
-        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+def _cells(document: dict[str, Any]) -> tuple[str, ...]:
+    times = (text(document[name]) for name in TIMES)
+    return document["name"], ",".join(document["scopes"]), *times

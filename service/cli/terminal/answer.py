@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -19,3 +19,11 @@ def print_answer(document: object, parts: Iterable[Part], options: Mapping[str, 
     from service.cli.terminal.screen import print_parts  # noqa: PLC0415 - keeps `--help` fast
 
     print_parts(parts)
+
+
+def print_columns(rows: Sequence[Sequence[str]]) -> None:
+    """Print texts in columns that are as wide as their widest text."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())

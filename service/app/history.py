@@ -1,9 +1,10 @@
-"""Builds history and its jobs."""
+"""Builds history and its jobs, and the job of the baseline run, a program that learns from history."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -21,16 +22,19 @@ from service.runtime.allocator import give_back
 from service.runtime.clock import monotonic
 from service.runtime.events import Event
 from service.runtime.log import Log
-from service.scheduling.job import Call, CatchUp, Job, RunContext, Stats
-from service.scheduling.triggers import Every
-from service.settings import HistorySettings, Settings
+from service.scheduling.job import Call, CatchUp, Command, Job, RunContext, Stats
+from service.scheduling.triggers import Cron, Every
+from service.settings import Settings
 
 AHEAD: Final = "history-ahead"  # in the data directory
 FOLD_LOCK: Final = "fold.lock"
 HOUR: Final = timedelta(hours=1)
-SETTLED: Final = timedelta(
-    minutes=10
-)  # after midnight, until yesterday's last hour is in its folder
+# After midnight, until yesterday's last hour is in its folder.
+SETTLED: Final = timedelta(minutes=10)
+NIGHTLY: Final = "nightly"
+GRACE: Final = timedelta(hours=1)
+AFTER_SPARK: Final = timedelta(minutes=30)  # to publish, when Spark took all of its time
+PATIENCE_SECONDS: Final = 30.0  # Spark and its workers end first
 
 
 def make_history(settings: Settings, stop: asyncio.Event, log: Log) -> History | None:
@@ -97,17 +101,6 @@ def ahead_folder(data_directory: Path) -> Path:
     return data_directory / AHEAD
 
 
-def fold_days(
-    settings: Settings, now: datetime, is_over: Callable[[], bool] = lambda: False
-) -> Folded:
-    """Fold the days that are over by `now`.
-
-    Raises:
-        StoreError: the folder is away.
-    """
-    return fold_folder(opener(settings)(), settings, now, is_over)
-
-
 def fold_folder(
     folder: Folder,
     settings: Settings,
@@ -130,7 +123,7 @@ def fold_folder(
 
 
 def _fold(settings: Settings, context: RunContext, log: Log) -> Stats:
-    folded = fold_days(settings, context.now, context.is_over)
+    folded = fold_folder(opener(settings)(), settings, context.now, context.is_over)
     give_back()
     for file, why in folded.damaged.items():
         log.warning(Event.HISTORY_DAMAGED, file=file, why=why)
@@ -148,10 +141,37 @@ def _remove_old(settings: Settings, runs: RunsBefore, context: RunContext, log: 
         if error.is_wrong:
             log.warning(Event.RETENTION_SKIPPED, why=error.why, now=context.now.isoformat())
         return {"skipped": error.why}
+    zone = ZoneInfo(settings.history.time_zone)
     days = timedelta(days=settings.history.retention_days)
-    first = _local(context.now, settings.history).date() - days
+    first = context.now.astimezone(zone).date() - days
     return {"days": remove_old(opener(settings)(), first, context.is_over)}
 
 
-def _local(timestamp: datetime, settings: HistorySettings) -> datetime:
-    return timestamp.astimezone(ZoneInfo(settings.time_zone))
+def nightly_jobs(settings: Settings, config_file: Path | None) -> Sequence[Job]:
+    """Return the job, unless the baseline run or history is turned off.
+
+    Args:
+        settings: of the service; those that its flags changed are passed on.
+        config_file: of the service; secrets reach the job by it or by the environment.
+    """
+    if not (settings.nightly.enabled and settings.history.enabled):
+        return []
+    hour, minute = settings.nightly.hour_and_minute
+    return [
+        Job(
+            name=NIGHTLY,
+            what="learns what is usual from the days that are over, with Spark",
+            trigger=Cron(zone=ZoneInfo(settings.history.time_zone), hour=hour, minute=minute),
+            grace=GRACE,
+            timeout=timedelta(seconds=settings.nightly.timeout_seconds) + AFTER_SPARK,
+            catch_up=CatchUp.ONCE,
+            work=Command(_words(settings, config_file), patience_seconds=PATIENCE_SECONDS),
+        )
+    ]
+
+
+def _words(settings: Settings, config_file: Path | None) -> tuple[str, ...]:
+    words = (sys.executable, "-m", "service", "nightly", "run", "-o", "json")
+    config = () if config_file is None else ("--config", str(config_file.absolute()))
+    place = ("--data-dir", str(settings.service.data_directory()), "--cluster", settings.kafka.name)
+    return (*words, *config, *place)

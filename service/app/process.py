@@ -26,9 +26,8 @@ from service.app.alerting import (
 from service.app.cluster import cluster_reader
 from service.app.feeds import log_files, scrape_watch
 from service.app.front import address_of, make_front
-from service.app.history import history_jobs, make_history
+from service.app.history import history_jobs, make_history, nightly_jobs
 from service.app.jobs import JobParts, make_jobs
-from service.app.nightly import nightly_jobs
 from service.app.serve import Parts, Service
 from service.history.kept_ends import FILE as ENDS_FILE
 from service.history.kept_ends import KeptEnds
@@ -139,8 +138,7 @@ def open_service(
             rounds=_rounds(base, pipeline),
             others=[
                 Task(name="at_risk_observations", run=base.risk.run),
-                *_scraping(base.scrapes),
-                *_history_tasks(base.history),
+                *_optional_tasks(base),
                 Task(name="time_lag", run=base.ends.run),
                 reporting_task(pipeline, base.stop),
                 delivering.upkeep_task,
@@ -253,15 +251,13 @@ def _pipeline(base: _Base, delivering: Delivering) -> Pipeline:
         feeds=[base.log_files, base.inbox],
     )
     base.ends.current = lambda: watcher.remembered.ends
-    waiting = settings.database.waiting_rounds
     round_writer = RoundWriter(
         base.store,
         name,
         monotonic=monotonic,
-        waiting_rounds=waiting,
+        waiting_rounds=settings.database.waiting_rounds,
         in_time=OneAtATime("store").call,
     )
-
     return Pipeline(
         watcher=watcher,
         round_writer=round_writer,
@@ -291,17 +287,13 @@ def _rounds(base: _Base, pipeline: Pipeline) -> Task:
     return Task(name="rounds", run=loop.run, on_died=pipeline.note_died)
 
 
-def _scraping(scrapes: ScrapeWatch | None) -> list[Task]:
-    return [] if scrapes is None else [Task(name="scrapes", run=scrapes.run)]
-
-
-def _history_tasks(history: History | None) -> list[Task]:
-    if history is None:
-        return []
-    return [
-        Task(name="history", run=history.write),
-        Task(name="history_hours", run=history.ship),
-    ]
+def _optional_tasks(base: _Base) -> Iterator[Task]:
+    """Yield the tasks of the parts that are not turned off."""
+    if base.scrapes is not None:
+        yield Task(name="scrapes", run=base.scrapes.run)
+    if base.history is not None:
+        yield Task(name="history", run=base.history.write)
+        yield Task(name="history_hours", run=base.history.ship)
 
 
 def _close(base: _Base) -> None:
@@ -326,12 +318,11 @@ def _library_messages(log: Log) -> Iterator[None]:
 
 
 def _started_fields(settings: Settings) -> dict[str, object]:
-    where = "by URL" if settings.database.url else "embedded"
     return {
         "version": VERSION,
         "cluster": settings.kafka.name,
         "bootstrap_servers": settings.kafka.bootstrap_servers,
         "interval_seconds": settings.service.interval_seconds,
         "data_dir": str(settings.service.data_directory()),
-        "database": where,
+        "database": "by URL" if settings.database.url else "embedded",
     }

@@ -2,16 +2,12 @@
 
 from service.settings.alerting import AlertingSettings
 from service.settings.broker_logs import BrokerLogSettings, LogFileSettings
-from service.settings.entries import Entry, entries
+from service.settings.entries import entries
 from service.settings.groups import (
-    DatabaseSettings,
     HttpSettings,
     KafkaSettings,
     LogFormat,
     LogLevel,
-    MetricsSettings,
-    SandboxSettings,
-    ServiceSettings,
     Settings,
 )
 from service.settings.history import HistorySettings
@@ -29,18 +25,13 @@ __all__ = [
     "MAX_SECRET_BYTES",
     "AlertingSettings",
     "BrokerLogSettings",
-    "DatabaseSettings",
-    "Entry",
     "HistorySettings",
     "HttpSettings",
     "KafkaSettings",
     "LogFileSettings",
     "LogFormat",
     "LogLevel",
-    "MetricsSettings",
-    "SandboxSettings",
     "ScrapeSettings",
-    "ServiceSettings",
     "Settings",
     "Source",
     "Sourced",

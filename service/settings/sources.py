@@ -147,17 +147,15 @@ def _from_environment(environment: Mapping[str, str], problems: list[str]) -> Ta
         if f"{name}{FILE_SUFFIX}" in environment:
             problems.append(f"both {name} and {name}{FILE_SUFFIX} are set: keep one of them")
             continue
+        value = environment[name]
         try:
-            value = _read(name, environment[name])
+            if name.endswith(FILE_SUFFIX):
+                value = secret_from(name, Path(value))
         except SettingsError as exc:
             problems.append(str(exc))
             continue
         values.setdefault(group.lower(), {})[key.removesuffix(FILE_SUFFIX).lower()] = value
     return values
-
-
-def _read(name: str, text: str) -> str:
-    return secret_from(name, Path(text)) if name.endswith(FILE_SUFFIX) else text
 
 
 def _from_flags(flags: Mapping[str, Mapping[str, object]]) -> Tables:

@@ -9,6 +9,7 @@ import click
 from service.cli.options.kafka_options import kafka_options, open_reader
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.parameters import DAY_SECONDS, FiniteRange, Regex
+from service.cli.terminal.parts import print_json
 from service.cli.terminal.words import printable
 
 if TYPE_CHECKING:
@@ -62,13 +63,13 @@ def command(**options: Any) -> int:
 
 
 def _once(reader: ClusterReader, scope: Scope, options: dict[str, Any]) -> int:
+    from service.cli.collect.snapshot_table import snapshot_document, snapshot_tables  # noqa: PLC0415
+    from service.cli.terminal.screen import console  # noqa: PLC0415
+
     snapshot = reader.read(scope)
     if options["output"] == "json":
-        _print_json(snapshot)
+        print_json(snapshot_document(snapshot))
     else:
-        from service.cli.collect.snapshot_table import snapshot_tables  # noqa: PLC0415
-        from service.cli.terminal.screen import console  # noqa: PLC0415
-
         screen = console()
         tables = snapshot_tables(snapshot, all_rows=options["all_rows"], width=screen.width)
         screen.print(tables)
@@ -121,11 +122,3 @@ def _repeat(reader: ClusterReader, scope: Scope, options: dict[str, Any]) -> int
     with LiveView(as_json=as_json, all_rows=options["all_rows"]) as view:
         view.run(lambda: reader.read(scope), interval_seconds=options["interval"])
     return ExitCode.OK
-
-
-def _print_json(snapshot: Snapshot) -> None:
-    import json  # noqa: PLC0415
-
-    from service.cli.collect.snapshot_json import snapshot_document  # noqa: PLC0415
-
-    click.echo(json.dumps(snapshot_document(snapshot), separators=(",", ":")))

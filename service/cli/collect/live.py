@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Self
 
@@ -15,8 +14,8 @@ from rules.errors import AuthenticationError, CollectError
 from rules.facts.last_observation import microseconds
 from rules.facts.snapshot import Snapshot
 from rules.time_lag import EndHistory, TimeLags, advance, time_lags
-from service.cli.collect.snapshot_json import snapshot_document
-from service.cli.collect.snapshot_table import snapshot_tables
+from service.cli.collect.snapshot_table import snapshot_document, snapshot_tables
+from service.cli.terminal.parts import print_json
 from service.cli.terminal.screen import console
 from service.cli.terminal.stopping import interrupt_afterwards
 from service.runtime import clock
@@ -72,7 +71,7 @@ class LiveView:
 
     def _draw(self, snapshot: Snapshot) -> None:
         if self._as_json:
-            click.echo(json.dumps(snapshot_document(snapshot), separators=(",", ":")))
+            print_json(snapshot_document(snapshot))
             return
         width = self._console.width
         lags = self._time_lags(snapshot).read_committed

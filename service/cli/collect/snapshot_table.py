@@ -1,4 +1,4 @@
-"""A snapshot as tables for a person: partitions, groups, and gaps."""
+"""A snapshot as tables for a person: partitions, groups, and gaps; and as one JSON document."""
 
 from __future__ import annotations
 
@@ -17,7 +17,14 @@ from rules.time_lag import TimeLag
 from service.cli.terminal.parts import SHOWN
 from service.cli.terminal.screen import PIPED_WIDTH
 from service.cli.terminal.words import ABSENT, printable, text
-from service.views.snapshot_rows import Row, group_rows, partition_rows
+from service.views.snapshot_rows import (
+    Row,
+    broker_row,
+    gap_row,
+    gaps_by_cause,
+    group_rows,
+    partition_rows,
+)
 
 WARNING: Final = "bold yellow"
 WIDE: Final = 100  # columns of a screen that has room for every column
@@ -249,3 +256,24 @@ def _span(end: int | None, start: int | None) -> str | Text:
 
 def _mark(cell: str, *, warn: bool) -> Text:
     return Text(cell, style=WARNING if warn else "")
+
+
+def snapshot_document(snapshot: Snapshot) -> Row:
+    """Return the JSON document of one round: keys may be added, never renamed."""
+    report = snapshot.report
+    return {
+        "cluster": snapshot.cluster,
+        "cluster_id": snapshot.cluster_id,
+        "taken_at": snapshot.taken_at.isoformat().replace("+00:00", "Z"),
+        "took_seconds": round(report.took_seconds, 6),
+        "phase_seconds": {name: round(value, 6) for name, value in report.phase_seconds.items()},
+        "requests": dict(sorted(report.requests.items())),
+        "setup_requests": dict(sorted(report.setup_requests.items())),
+        "duplicate_commits": report.duplicate_commits,
+        "controller": snapshot.controller,
+        "brokers": [broker_row(broker) for broker in snapshot.brokers],
+        "partitions": partition_rows(snapshot),
+        "groups": group_rows(snapshot),
+        "gaps_by_cause": gaps_by_cause(snapshot),
+        "gaps": [gap_row(gap) for gap in snapshot.gaps],
+    }

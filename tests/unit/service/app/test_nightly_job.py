@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from service.app.nightly import nightly_jobs
+from service.app.history import nightly_jobs
 from service.cli.nightly import command
 from service.scheduling.job import Command
 from service.settings import read_settings

@@ -12,7 +12,7 @@ from rules.facts.gap import GapCause
 from rules.facts.groups import GroupType
 from rules.facts.identity import BrokerId
 from rules.facts.snapshot import Snapshot
-from service.cli.collect.snapshot_json import snapshot_document
+from service.cli.collect.snapshot_table import snapshot_document
 from tests.factories import (
     CLUSTER_ID,
     broker,

@@ -23,8 +23,6 @@ from service.delivery.upkeep import Duties, Upkeep
 from service.metrics.alerting import DeliveryStats
 from service.rounds.alerting_step import Alerting
 from service.rounds.latest import Latest, RoundOutcome
-from service.rounds.pipeline import Pipeline
-from service.rounds.round_loop import ReportingLoop
 from service.runtime.clock import monotonic, utc_now
 from service.runtime.log import Log
 from service.runtime.supervisor import Supervisor, Task
@@ -60,11 +58,6 @@ def make_alerting(settings: AlertingSettings, supervisor: Supervisor) -> Alertin
         new_id=lambda: str(uuid4()),
         attempt=supervisor.attempt,
     )
-
-
-def reporting_task(pipeline: Pipeline, stop: asyncio.Event) -> Task:
-    """Return the task that flushes alert groups between the rounds."""
-    return Task(name="alert_groups", run=ReportingLoop(pipeline, stop=stop).run)
 
 
 def make_admin_services(

@@ -21,7 +21,6 @@ from service.app.alerting import (
     make_admin_services,
     make_alerting,
     make_delivering,
-    reporting_task,
 )
 from service.app.cluster import cluster_reader
 from service.app.feeds import log_files, scrape_watch
@@ -44,7 +43,7 @@ from service.rounds.latest import Latest, ServiceState
 from service.rounds.persistence import RoundWriter
 from service.rounds.pipeline import Pipeline
 from service.rounds.round_log import RoundLog
-from service.rounds.round_loop import RoundLoop
+from service.rounds.round_loop import ReportingLoop, RoundLoop
 from service.runtime.clock import monotonic, utc_now
 from service.runtime.data_directory import DataDirectory
 from service.runtime.events import Event
@@ -140,7 +139,7 @@ def open_service(
                 Task(name="at_risk_observations", run=base.risk.run),
                 *_optional_tasks(base),
                 Task(name="time_lag", run=base.ends.run),
-                reporting_task(pipeline, base.stop),
+                Task(name="alert_groups", run=ReportingLoop(pipeline, stop=base.stop).run),
                 delivering.upkeep_task,
             ],
             finishing=[delivering.sending_task, base.jobs.task],

@@ -99,7 +99,7 @@ def run(**options: Any) -> None:
         return
     # A scheduler stops it by SIGTERM; an embedded PostgreSQL must be stopped then too.
     with ended_in_order(), open_run_store(settings) as store:
-        report = _print_json if as_json else _print_line
+        report = (lambda row: click.echo(json.dumps(row))) if as_json else _print_line
         done = running.run_missing(order, store, utc_now, report, _fold(settings, order))
     if as_json:
         click.echo(json.dumps(_document(done)))
@@ -146,10 +146,6 @@ def _print_line(row: JsonObject) -> None:
     from service.jobs.baseline_run.reporting import line_of  # noqa: PLC0415 - keeps `--help` fast
 
     click.echo(line_of(row), err=True)
-
-
-def _print_json(row: JsonObject) -> None:
-    click.echo(json.dumps(row))
 
 
 def _print_plan(history: str, planned: NightlyPlan | None, *, as_json: bool) -> None:

@@ -15,7 +15,7 @@ from service.alerting.alerts.identity import ALERTNAME
 from service.alerting.alerts.matchers import all_match
 from service.alerting.alerts.routes import Route
 from service.settings.alerting import AlertingSettings
-from service.settings.groups import HttpSettings, KafkaSettings, Settings
+from service.settings.groups import HttpSettings, Settings
 from service.settings.scrapes import ScrapeSettings
 from service.settings.values import parted
 
@@ -24,7 +24,7 @@ def warnings(settings: Settings) -> list[str]:
     """Return one line per thing that may not be meant, without any secret."""
     kafka, interval = settings.kafka, settings.service.interval_seconds
     is_open = not is_loopback(settings.http)
-    alerting = settings.alerting
+    alerting, scrapes = settings.alerting, settings.scrapes
     odd = {
         f"kafka.round_timeout_seconds ({kafka.round_timeout_seconds:g}) is not below "
         f"service.interval_seconds ({interval:g}): a slow round delays the next one": (
@@ -35,7 +35,8 @@ def warnings(settings: Settings) -> list[str]:
         "a whole round": kafka.request_timeout_seconds >= kafka.round_timeout_seconds,
         f"kafka.sasl_username or kafka.sasl_password is set, and {kafka.security_protocol} does "
         "not use it: kafka.security_protocol would have to be SASL_SSL or SASL_PLAINTEXT": (
-            _has_idle_sasl(kafka)
+            (kafka.sasl_username is not None or kafka.sasl_password is not None)
+            and not kafka.security_protocol.startswith("SASL")
         ),
         f"http.host {settings.http.host} is open to other machines: what is sent is not "
         "encrypted, tokens included": is_open,
@@ -43,14 +44,17 @@ def warnings(settings: Settings) -> list[str]:
         "requests need a token of the database (`tidemark token create`), and while the database "
         "is away one that was not used before is rejected": is_open and settings.http.token is None,
         "scrapes: a token or password is sent to an address with http:// on another machine: it is "
-        "not encrypted": _sends_openly(settings.scrapes),
+        "not encrypted": _sends_openly(scrapes),
         "scrapes.target_files: a token or password is sent to every target they list, and without "
-        "the label __scheme__: https it is not encrypted": _sends_to_lists(settings.scrapes),
+        "the label __scheme__: https it is not encrypted": bool(parted(scrapes.target_files))
+        and (scrapes.bearer_token or scrapes.password) is not None,
         "alerting.receivers are set, and neither alerting.default_receiver nor a route names one: "
-        "nobody is notified of alerts": alerting.is_set and not _has_recipient(alerting),
+        "nobody is notified of alerts": alerting.is_set
+        and alerting.default_receiver is None
+        and not alerting.routes,
         "alerting.routes: one takes only rules of severity info, and is sent nothing: its "
         "matchers would have to name severity, or its receiver have send_info = true": (
-            _waits_for_information(alerting)
+            any(map(_is_in_vain, alerting.routing().routes))
         ),
         "alerting.receivers: notifications and their secrets are sent to an address with http:// on "
         "another machine: they are not encrypted": _notifies_openly(alerting),
@@ -81,22 +85,8 @@ def _sends_openly(scrapes: ScrapeSettings) -> bool:
     return any(url.scheme == "http" and not _is_own(url.hostname or "") for url in urls)
 
 
-def _sends_to_lists(scrapes: ScrapeSettings) -> bool:
-    """Whether secrets go to endpoints that are listed in files, which may change at any time."""
-    secret = scrapes.bearer_token or scrapes.password
-    return bool(parted(scrapes.target_files)) and secret is not None
-
-
-def _has_recipient(alerting: AlertingSettings) -> bool:
-    return alerting.default_receiver is not None or bool(alerting.routes)
-
-
-def _waits_for_information(alerting: AlertingSettings) -> bool:
-    """Whether a route names only rules of severity info, and neither it nor its receiver opts in to that."""
-    return any(_is_in_vain(route) for route in alerting.routing().routes)
-
-
 def _is_in_vain(route: Route) -> bool:
+    """Whether a route names only rules of severity info, and neither it nor its receiver opts in to that."""
     named = tuple(matcher for matcher in route.matchers if matcher.name == ALERTNAME)
     severities = {
         rule.meta.severity
@@ -109,8 +99,3 @@ def _is_in_vain(route: Route) -> bool:
 def _notifies_openly(alerting: AlertingSettings) -> bool:
     urls = [receiver.endpoint for receiver in alerting.receivers_by_name().values()]
     return any(url.scheme == "http" and not _is_own(url.host) for url in urls)
-
-
-def _has_idle_sasl(kafka: KafkaSettings) -> bool:
-    is_given = kafka.sasl_username is not None or kafka.sasl_password is not None
-    return is_given and not kafka.security_protocol.startswith("SASL")

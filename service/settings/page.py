@@ -78,10 +78,7 @@ def _comment(entry: Entry) -> str:
     comment = textwrap.wrap(
         text, LINE, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False
     )
-    return "\n".join([*comment, _setting(entry), ""])
-
-
-def _setting(entry: Entry) -> str:
+    setting = f"#{entry.key} = {written(entry.example)}"
     if entry.is_secret:
-        return f"# (not in this file: {entry.variable})"
-    return f"#{entry.key} = {written(entry.example)}"
+        setting = f"# (not in this file: {entry.variable})"
+    return "\n".join([*comment, setting, ""])

@@ -59,7 +59,12 @@ def command(**options: Any) -> int:
     with open_reader(options) as (reader, _settings):
         if options["once"]:
             return _once(reader, scope, options)
-        return _repeat(reader, scope, options)
+        from service.cli.collect.live import LiveView  # noqa: PLC0415
+
+        as_json = options["output"] == "json"
+        with LiveView(as_json=as_json, all_rows=options["all_rows"]) as view:
+            view.run(lambda: reader.read(scope), interval_seconds=options["interval"])
+    return ExitCode.OK
 
 
 def _once(reader: ClusterReader, scope: Scope, options: dict[str, Any]) -> int:
@@ -112,13 +117,3 @@ def _summarise(gaps: Sequence[Gap], scope: Scope) -> str:
 def _is_about(gap: Gap, scope: Scope) -> bool:
     pairs = ((scope.topics, gap.topic), (scope.groups, gap.group))
     return any(pattern and name and pattern.fullmatch(name) for pattern, name in pairs)
-
-
-def _repeat(reader: ClusterReader, scope: Scope, options: dict[str, Any]) -> int:
-    """Make rounds until Ctrl-C; if the cluster is unreachable, show that and try again."""
-    from service.cli.collect.live import LiveView  # noqa: PLC0415
-
-    as_json = options["output"] == "json"
-    with LiveView(as_json=as_json, all_rows=options["all_rows"]) as view:
-        view.run(lambda: reader.read(scope), interval_seconds=options["interval"])
-    return ExitCode.OK

@@ -257,18 +257,14 @@ def _asks_brokers(options: Mapping[str, Any]) -> bool:
     )
 
 
-def _is_set(option: str) -> bool:
-    """Whether an option was set, on the command line or by its environment variable."""
-    source = click.get_current_context().get_parameter_source(option)
-    return source is not ParameterSource.DEFAULT
-
-
 def _ask_brokers(content: Reading, options: Mapping[str, Any], answers: Answers) -> None:
     """Make a few rounds over a cluster."""
     from service.cli.sequence import observing  # noqa: PLC0415 - keeps `--help` fast
 
+    source = click.get_current_context().get_parameter_source("time_zone")
+    is_zone_given = source is not ParameterSource.DEFAULT
     with open_reader(options) as (reader, _settings):
-        observed = observing.observe(reader, content.events, is_zone_given=_is_set("time_zone"))
+        observed = observing.observe(reader, content.events, is_zone_given=is_zone_given)
     answers.take("brokers", observed.rows)
     answers.errors += [f"not seen: {gap.what}: {gap.why}" for gap in observed.gaps]
 

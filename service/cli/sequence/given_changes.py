@@ -102,20 +102,30 @@ def _of_controller(event: UncleanChange, now_us: int) -> LeaderChange | None:
     """Return the leader change of one line; None if the line has no leader epoch."""
     if event.leader_epoch is None:
         return None
-    is_after_leader = event.leader_before is not None
     before = event.former_leaders
-    return LeaderChange(
-        leader_epoch=event.leader_epoch,
+    is_after_leader = event.leader_before is not None
+    return replace(
+        _change(event.leader_epoch, event.leader, _time(event, now_us)),
         kind=ChangeKind.NOT_KNOWN if event.is_of_last_known else ChangeKind.UNCLEAN,
-        leader=event.leader,
         leader_before=before[0] if len(before) == 1 else None,
         # Each new leader has the next epoch.
         leader_epoch_before=event.leader_epoch - 1 if is_after_leader else None,
+    )
+
+
+def _change(leader_epoch: int, leader: BrokerId | None, seen_us: int) -> LeaderChange:
+    """Return a change of which no more is known."""
+    return LeaderChange(
+        leader_epoch=leader_epoch,
+        kind=ChangeKind.NOT_KNOWN,
+        leader=leader,
+        leader_before=None,
+        leader_epoch_before=None,
         last_observation_us=None,
         epoch_end=None,
         lost_from=None,
         lost_to=None,
-        seen_us=_time(event, now_us),
+        seen_us=seen_us,
     )
 
 
@@ -141,39 +151,20 @@ def _apply_cut(change: LeaderChange | None, cut: _Cut, now_us: int) -> LeaderCha
     if change is None:
         if not cut.is_committed and cut.alone is None:
             return None
-        change = _infer_change(cut, now_us)
-    alone = cut.alone
+        # There is no controller's line.
+        followed = cut.followed
+        change = _change(followed.leader_epoch, followed.leader, _time(followed, now_us))
+    before, alone = change.leader_before, cut.alone
+    if before is None and alone is not None:
+        before = alone.origin.broker_id  # the replica that was alone in sync
     return replace(
         change,
         kind=ChangeKind.LOST if cut.is_committed else change.kind,
-        leader_before=_leader_before(change, cut),
+        leader_before=before,
         last_observation_us=None if alone is None else _time(alone, now_us),
         epoch_end=cut.start,
         lost_from=cut.start,
         lost_to=cut.end,
-    )
-
-
-def _leader_before(change: LeaderChange, cut: _Cut) -> int | None:
-    """Return the former leader: the replica that was alone in sync."""
-    if change.leader_before is not None or cut.alone is None:
-        return change.leader_before
-    return cut.alone.origin.broker_id
-
-
-def _infer_change(cut: _Cut, now_us: int) -> LeaderChange:
-    """Return a change for which there is no controller's line."""
-    return LeaderChange(
-        leader_epoch=cut.followed.leader_epoch,
-        kind=ChangeKind.NOT_KNOWN,
-        leader=cut.followed.leader,
-        leader_before=None,
-        leader_epoch_before=None,
-        last_observation_us=None,
-        epoch_end=None,
-        lost_from=None,
-        lost_to=None,
-        seen_us=_time(cut.followed, now_us),
     )
 
 

@@ -59,10 +59,12 @@ def choose(observed: ObservedRounds, choice: Choice) -> Chosen:
     """Return the transactions that match."""
     gaps = observed.gaps(HOLDING_SCOPES | BLOCKING_SCOPES)
     open_transactions = replace(listing(observed.view), gaps=gaps)
-    entries = (
-        entry for entry in _holding_up(open_transactions, choice.group) if _matches(entry, choice)
-    )
-    return Chosen(listing=open_transactions, entries=tuple(entries))
+    group = choice.group
+    entries: Iterable[ListedTransaction] = open_transactions.transactions
+    if group is not None:
+        entries = open_transactions.holding_up(lambda name: group.fullmatch(name) is not None)
+    chosen = tuple(entry for entry in entries if _matches(entry, choice))
+    return Chosen(listing=open_transactions, entries=chosen)
 
 
 def render(chosen: Chosen) -> Iterator[Part]:
@@ -115,14 +117,6 @@ def exit_code(view: View, choice: Choice, chosen: Chosen) -> ExitCode:
 
 def _any_matches(pattern: re.Pattern[str], names: Iterable[str]) -> bool:
     return any(pattern.fullmatch(name) for name in names)
-
-
-def _holding_up(
-    open_transactions: Listing, group: re.Pattern[str] | None
-) -> Iterable[ListedTransaction]:
-    if group is None:
-        return open_transactions.transactions
-    return open_transactions.holding_up(lambda name: group.fullmatch(name) is not None)
 
 
 def _matches(entry: ListedTransaction, choice: Choice) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -15,7 +16,11 @@ from collectors.at_risk_observations import RiskReader
 from collectors.wire.pool import Pool
 from rules.facts.scrapes import Scrapes
 from rules.version import VERSION
-from service.api.core.server import bind
+from service.api.app import create_app
+from service.api.core.admin_services import AdminServices
+from service.api.core.ports import FewAtOnce, Inbox, Sources
+from service.api.core.rights import Tokens
+from service.api.core.server import HttpServer, bind, is_loopback
 from service.app.alerting import (
     Delivering,
     make_admin_services,
@@ -24,7 +29,6 @@ from service.app.alerting import (
 )
 from service.app.cluster import cluster_reader
 from service.app.feeds import log_files, scrape_watch
-from service.app.front import address_of, make_front
 from service.app.history import history_jobs, make_history, nightly_jobs
 from service.app.jobs import JobParts, make_jobs
 from service.app.serve import Parts, Service
@@ -49,12 +53,14 @@ from service.runtime.data_directory import DataDirectory
 from service.runtime.events import Event
 from service.runtime.log import LibraryHandler, LineWriter, Log, QueuedWriter, make_log
 from service.runtime.supervisor import Supervisor, Task
-from service.runtime.threads import OneAtATime
-from service.settings import LogFormat, Settings
+from service.runtime.threads import OneAtATime, in_thread
+from service.settings import HttpSettings, LogFormat, Settings
 from service.settings.advice import warnings
 from service.storage.database.engine import OWN_SECONDS, open_database
+from service.storage.findings.history import FindingHistory
 from service.storage.rounds.inbox import StoredInbox
 from service.storage.rounds.store import PostgresStore
+from service.storage.tokens.token_check import StoredTokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,3 +331,43 @@ def _started_fields(settings: Settings) -> dict[str, object]:
         "data_dir": str(settings.service.data_directory()),
         "database": "by URL" if settings.database.url else "embedded",
     }
+
+
+def make_front(  # noqa: PLR0913 - each by its name
+    settings: HttpSettings,
+    listener: socket.socket,
+    *,
+    latest: Latest,
+    exposition: Exposition,
+    store: PostgresStore,
+    inbox: Inbox,
+    admin: AdminServices,
+    log: Log,
+) -> HttpServer:
+    """Build the HTTP server on a socket that listens already."""
+    checker = StoredTokens(lambda: store.engine, utc_now)
+    static = None if settings.token is None else settings.token.get_secret_value()
+    app = create_app(
+        Sources(
+            latest=latest,
+            exposition=exposition,
+            history=FindingHistory(lambda: store.engine, latest.state.cluster),
+            utc_now=utc_now,
+            in_thread=in_thread,
+            in_database=FewAtOnce(in_thread),
+            inbox=inbox,
+            ingesting=FewAtOnce(in_thread, 1),
+            admin=admin,
+        ),
+        tokens=Tokens(checker, static=static, in_thread=FewAtOnce(in_thread), monotonic=monotonic),
+        is_loopback=is_loopback(listener),
+        max_concurrent_requests=settings.max_concurrent_requests,
+        log=log,
+    )
+    return HttpServer(app, listener, max_concurrent_requests=settings.max_concurrent_requests)
+
+
+def address_of(listener: socket.socket) -> str:
+    """Return where a socket listens, as a URL."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

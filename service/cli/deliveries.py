@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import click
@@ -159,7 +159,7 @@ def send(path: str, options: Mapping[str, Any], *, seconds: float) -> int:
 def _render_result(document: Row) -> Iterator[Part]:
     row = document["delivery"]
     if document.get("attempts"):
-        yield attempts_table(document["attempts"])
+        yield Table(columns=ATTEMPTS, rows=document["attempts"])
     tried = f", attempts: {row['attempts']}" if row.get("attempts") else ""
     yield Line(f"delivery {row['id']} to {row['receiver']}: {row['state']}{tried}")
 
@@ -172,18 +172,13 @@ def render_details(document: Row) -> Iterator[Part]:
     yield Facts(_facts(row))
     if document.get("attempts"):
         yield Line("ATTEMPTS, oldest first", "bold")
-        yield attempts_table(document["attempts"])
+        yield Table(columns=ATTEMPTS, rows=document["attempts"])
         yield Facts([("last answer", document["attempts"][-1].get("reply") or None)])
     if document.get("body") is None:
         yield Line("Its body is no longer stored.")
         return
     yield Line("BODY", "bold")
     yield from map(Line, json.dumps(document["body"], indent=2, ensure_ascii=False).splitlines())
-
-
-def attempts_table(attempts: Sequence[Row]) -> Table[Row]:
-    """Return one line per attempt."""
-    return Table(columns=ATTEMPTS, rows=attempts)
 
 
 def _facts(row: Row) -> list[tuple[str, str | None]]:

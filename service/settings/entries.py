@@ -112,10 +112,6 @@ def _table(value: Group) -> dict[str, Single]:
     return {key: plain for key, plain in pairs if plain is not None}
 
 
-def _columns(table: type[Group]) -> str:
-    return ", ".join(info.alias or key for key, info in table.model_fields.items())
-
-
 def _single(value: object) -> Single:
     match value:
         case SecretStr():
@@ -145,7 +141,8 @@ def _kind(key: str, bare: Any, metadata: list[Any]) -> str:
     if kind is not None:
         return kind
     if get_origin(bare) is tuple:
-        return f"list of tables: {_columns(get_args(bare)[0])}"
+        fields: dict[str, FieldInfo] = get_args(bare)[0].model_fields
+        return f"list of tables: {', '.join(info.alias or key for key, info in fields.items())}"
     if bare in (int, float):
         unit = next((unit for end, unit in UNITS.items() if key.endswith(end)), "number")
         return f"{unit}, {_bounds(metadata)}"

@@ -19,7 +19,7 @@ from rules.verdict import Verdict
 from service.api.core.admin_services import NoJobs
 from service.api.core.server import HttpServer, bind
 from service.app.alerting import make_admin_services
-from service.app.front import make_front
+from service.app.process import make_front
 from service.metrics.exposition import Exposition
 from service.observe.cluster_reader import Scope
 from service.observe.log_inbox import LogInbox

@@ -40,11 +40,7 @@ def head(report: LossReport) -> Line:
         f"{many} incident{'' if many == 1 else 's'}, "
         f"{partitions} partition{'' if partitions == 1 else 's'}"
     )
-    return Line((
-        (f"cluster {report.cluster}", "bold"),
-        f"  as of {_time(report.as_of)}  {counts if partitions else 'no loss is known'}  ",
-        ("not complete", "bold yellow") if report.errors else ("complete", "green"),
-    ))  # fmt: skip
+    return report.head(counts if partitions else "no loss is known")
 
 
 def incidents_in_order(incidents: Sequence[Row]) -> Iterator[Part]:

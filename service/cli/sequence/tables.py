@@ -47,11 +47,7 @@ def said(row: Row) -> str:
 def render_list(report: SequenceReport) -> Iterator[Part]:
     """Yield a list: cluster, time, counts by class, whether the list is complete, the rows."""
     rows = report.rows
-    yield Line((
-        (f"cluster {report.cluster}", "bold"),
-        f"  as of {_time(report.as_of)}  {counts(rows) or 'no event is known'}  ",
-        ("not complete", "bold yellow") if report.errors else ("complete", "green"),
-    ))  # fmt: skip
+    yield report.head(counts(rows) or "no event is known")
     if rows:
         yield table(rows)
         yield Line("Details and next steps: tidemark sequence show ID")

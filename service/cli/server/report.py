@@ -19,8 +19,8 @@ import click
 from service.cli.server.listing import query_of
 from service.cli.server.server_options import client_of
 from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.parts import Part, Row, not_seen, print_answer
-from service.cli.terminal.words import time
+from service.cli.terminal.parts import Line, Part, Row, not_seen, print_answer
+from service.cli.terminal.words import ABSENT, time
 
 PLACE: Final = re.compile(r"([a-zA-Z0-9._-]{1,249})-([0-9]{1,10})")
 GAPS: Final = 10  # the others are counted
@@ -70,6 +70,14 @@ class Report:
             "gaps": list(self.gaps),
             self.name: list(self.rows),
         }
+
+    def head(self, counts: str) -> Line:
+        """Return the line above a list: cluster, time, counts, and whether the list is complete."""
+        return Line((
+            (f"cluster {self.cluster}", "bold"),
+            f"  as of {time(self.as_of) or ABSENT}  {counts}  ",
+            ("not complete", "bold yellow") if self.errors else ("complete", "green"),
+        ))  # fmt: skip
 
 
 ReportT = TypeVar("ReportT", bound=Report)

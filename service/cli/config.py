@@ -13,7 +13,7 @@ import click
 from rules.errors import SettingsError
 from service.cli.options.kafka_options import output_option
 from service.cli.serve import serve_flags, serve_options
-from service.cli.terminal.parts import print_columns
+from service.cli.terminal.answer import print_columns
 from service.cli.terminal.words import ABSENT
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import click
 from rules.errors import StoreError
 from service.cli.database import database_options, settings_of
 from service.cli.options.kafka_options import output_option
-from service.cli.terminal.parts import print_columns
+from service.cli.terminal.answer import print_columns
 from service.cli.terminal.words import text
 
 if TYPE_CHECKING:

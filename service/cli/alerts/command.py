@@ -13,16 +13,8 @@ from service.cli import deliveries
 from service.cli.alerts.next_steps import next_steps
 from service.cli.server import listing
 from service.cli.server.server_options import client_of, server_options, server_options_for
-from service.cli.terminal.parts import (
-    Facts,
-    Line,
-    Part,
-    Row,
-    long,
-    print_answer,
-    short,
-    time_column,
-)
+from service.cli.terminal.answer import print_answer
+from service.cli.terminal.parts import Facts, Line, Part, Row, long, short, time_column
 from service.cli.terminal.words import in_words, text, time, utc
 
 CHOICES: Final = ("active", "pending", "firing", "resolved", "all")

@@ -11,18 +11,9 @@ from rules.errors import NotThereError
 from service.cli.baselines import words
 from service.cli.server import listing
 from service.cli.server.server_options import client_of, server_options, server_options_for
+from service.cli.terminal.answer import print_answer
 from service.cli.terminal.parameters import Timestamp
-from service.cli.terminal.parts import (
-    Facts,
-    Line,
-    Part,
-    Row,
-    Table,
-    long,
-    print_answer,
-    short,
-    time_column,
-)
+from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, short, time_column
 from service.cli.terminal.words import ABSENT, text, time
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from service.cli.options.kafka_options import kafka_options, open_reader
+from service.cli.terminal.answer import print_json
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.parameters import DAY_SECONDS, FiniteRange, Regex
-from service.cli.terminal.parts import print_json
 from service.cli.terminal.words import printable
 
 if TYPE_CHECKING:

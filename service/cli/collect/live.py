@@ -15,7 +15,7 @@ from rules.facts.last_observation import microseconds
 from rules.facts.snapshot import Snapshot
 from rules.time_lag import EndHistory, TimeLags, advance, time_lags
 from service.cli.collect.snapshot_table import snapshot_document, snapshot_tables
-from service.cli.terminal.parts import print_json
+from service.cli.terminal.answer import print_json
 from service.cli.terminal.screen import console
 from service.cli.terminal.stopping import interrupt_afterwards
 from service.runtime import clock

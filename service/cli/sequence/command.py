@@ -28,9 +28,10 @@ from service.cli.options.kafka_options import (
 from service.cli.sequence.reading import STANDARD_INPUT
 from service.cli.server.report import print_named_report, print_report_list
 from service.cli.server.server_options import client_of, optional_server_options, server_options
+from service.cli.terminal.answer import print_answer
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.parameters import TimeZone
-from service.cli.terminal.parts import Part, print_answer
+from service.cli.terminal.parts import Part
 from service.cli.terminal.words import printable
 
 if TYPE_CHECKING:

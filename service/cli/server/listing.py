@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rules.errors import NotThereError, RequestError
 from service.cli.server.server_options import client_of
+from service.cli.terminal.answer import print_answer
 from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.parts import Column, Line, Part, Row, Table, print_answer
+from service.cli.terminal.parts import Column, Line, Part, Row, Table
 from service.cli.terminal.words import ABSENT
 
 if TYPE_CHECKING:

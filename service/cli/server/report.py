@@ -18,8 +18,9 @@ import click
 
 from service.cli.server.listing import query_of
 from service.cli.server.server_options import client_of
+from service.cli.terminal.answer import print_answer
 from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.parts import Line, Part, Row, not_seen, print_answer
+from service.cli.terminal.parts import Line, Part, Row, not_seen
 from service.cli.terminal.words import ABSENT, time
 
 PLACE: Final = re.compile(r"([a-zA-Z0-9._-]{1,249})-([0-9]{1,10})")

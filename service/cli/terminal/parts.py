@@ -1,16 +1,13 @@
-"""What commands print: JSON for programs; lines, labelled values and tables for a person, as data.
+"""What commands print for a person, as data: lines, labelled values and tables.
 
-`terminal/screen.py` draws it. Nothing here imports rich, so that `--help` answers at once.
+`terminal/screen.py` draws them. Nothing here imports rich, so that `--help` answers at once.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeAlias, TypeVar
-
-import click
 
 from service.cli.terminal.words import text, utc
 
@@ -96,26 +93,3 @@ def not_seen(lines: Iterable[str]) -> Iterable[Line]:
 
 def _cell(value: str | Callable[[Row], str]) -> Callable[[Row], str]:
     return (lambda row: text(row.get(value))) if isinstance(value, str) else value
-
-
-def print_json(document: object) -> None:
-    """Print a document as one line of JSON."""
-    click.echo(json.dumps(document, separators=(",", ":")))
-
-
-def print_answer(document: object, parts: Iterable[Part], options: Mapping[str, Any]) -> None:
-    """Print a document as one line of JSON, or its parts, as the option --output says."""
-    if options["output"] == "json":
-        print_json(document)
-        return
-    from service.cli.terminal.screen import print_parts  # noqa: PLC0415 - keeps `--help` fast
-
-    print_parts(parts)
-
-
-def print_columns(rows: Sequence[Sequence[str]]) -> None:
-    """Print texts in columns that are as wide as their widest text."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())

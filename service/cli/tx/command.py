@@ -12,8 +12,8 @@ import click
 
 from rules.transactions.classes import TransactionClass
 from service.cli.options.kafka_options import kafka_options, open_reader, output_option
+from service.cli.terminal.answer import print_answer
 from service.cli.terminal.parameters import DAY_SECONDS, FiniteRange, Regex, TransactionalId
-from service.cli.terminal.parts import print_answer
 from service.cli.terminal.words import printable
 
 # A partition counts as held when its last stable offset was unchanged for 1.5 s: two rounds have to

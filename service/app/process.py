@@ -21,12 +21,7 @@ from service.api.core.admin_services import AdminServices
 from service.api.core.ports import FewAtOnce, Inbox, Sources
 from service.api.core.rights import Tokens
 from service.api.core.server import HttpServer, bind, is_loopback
-from service.app.alerting import (
-    Delivering,
-    make_admin_services,
-    make_alerting,
-    make_delivering,
-)
+from service.app.alerting import Delivering, make_admin_services, make_alerting, make_delivering
 from service.app.cluster import cluster_reader
 from service.app.feeds import log_files, scrape_watch
 from service.app.history import history_jobs, make_history, nightly_jobs

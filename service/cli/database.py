@@ -12,12 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli.options.kafka_options import (
-    Command,
-    config_option,
-    data_dir_option,
-    output_option,
-)
+from service.cli.options.kafka_options import Command, config_option, data_dir_option, output_option
 from service.cli.terminal.exit_codes import ExitCode
 
 if TYPE_CHECKING:

@@ -3,13 +3,7 @@
 from service.settings.alerting import AlertingSettings
 from service.settings.broker_logs import BrokerLogSettings, LogFileSettings
 from service.settings.entries import entries
-from service.settings.groups import (
-    HttpSettings,
-    KafkaSettings,
-    LogFormat,
-    LogLevel,
-    Settings,
-)
+from service.settings.groups import HttpSettings, KafkaSettings, LogFormat, LogLevel, Settings
 from service.settings.history import HistorySettings
 from service.settings.scrapes import ScrapeSettings
 from service.settings.sources import (

@@ -7,13 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
-from collectors.scrapes.endpoints import (
-    BadAddressError,
-    Credentials,
-    Endpoint,
-    page_at,
-    server_at,
-)
+from collectors.scrapes.endpoints import BadAddressError, Credentials, Endpoint, page_at, server_at
 from service.settings.values import Group, Seconds, SentToken, parted
 
 

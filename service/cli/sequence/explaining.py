@@ -16,23 +16,14 @@ from rules.facts.episodes import LeaderChange
 from rules.facts.identity import BrokerId
 from rules.facts.last_observation import microseconds
 from rules.facts.rejections import distinct, rejection_of
-from rules.facts.sequence_verdicts import (
-    Phase,
-    SequenceClass,
-    SequenceReason,
-    SequenceVerdict,
-)
+from rules.facts.sequence_verdicts import Phase, SequenceClass, SequenceReason, SequenceVerdict
 from rules.sequence.explained import Explanation, explain
 from rules.sequence.numbers import gap_of
 from rules.sequence.words import COMPARE
 from service.cli.sequence import tables
 from service.cli.sequence.client_lines import ClientLines
 from service.cli.sequence.given_changes import check_after, describe_changes, find_bad_change
-from service.cli.sequence.given_logs import (
-    GivenLog,
-    controllers_of,
-    describe_no_change,
-)
+from service.cli.sequence.given_logs import GivenLog, controllers_of, describe_no_change
 from service.cli.sequence.other_lines import other_line_rows
 from service.cli.sequence.pasted import Pasted, PastedEvent
 from service.cli.sequence.wrapped import unwrap

@@ -14,12 +14,7 @@ from rules.loss.summary import offsets
 from rules.transactions.blocked import BlockedGroup
 from rules.transactions.blocker_evidence import running
 from rules.transactions.classes import TransactionClass
-from rules.transactions.listing import (
-    WORST_FIRST,
-    ListedTransaction,
-    Listing,
-    Place,
-)
+from rules.transactions.listing import WORST_FIRST, ListedTransaction, Listing, Place
 from rules.transactions.next_steps import next_step
 from service.cli.terminal.parts import Column, Facts, Line, Part, Table
 from service.cli.terminal.words import ABSENT, ago, duration, few, text, timestamp

@@ -64,12 +64,9 @@ class LiveView:
             due = max(due + interval_seconds, clock.monotonic())
             clock.pause(max(due - clock.monotonic(), 0.0))
 
+    @interrupt_afterwards()
     def show(self, snapshot: Snapshot) -> None:
         """Show one round completely: Ctrl-C waits until it is drawn."""
-        with interrupt_afterwards():
-            self._draw(snapshot)
-
-    def _draw(self, snapshot: Snapshot) -> None:
         if self._as_json:
             print_json(snapshot_document(snapshot))
             return
@@ -97,9 +94,9 @@ class LiveView:
         self._live.start()
         self._live.update(content, refresh=True)
 
+    @interrupt_afterwards()
     def _show_error(self, error: str) -> None:
-        with interrupt_afterwards():
-            if self.is_live:
-                self._redraw(Text(f"no round: {error}", style="bold yellow"))
-            else:
-                click.echo(f"tidemark: {error}", err=True)
+        if self.is_live:
+            self._redraw(Text(f"no round: {error}", style="bold yellow"))
+        else:
+            click.echo(f"tidemark: {error}", err=True)

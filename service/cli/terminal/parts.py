@@ -80,11 +80,6 @@ def time_column(heading: str, *fields: str) -> Column[Row]:
     return Column(f"{heading} (UTC)", cell, is_short=True)
 
 
-def more(count: int) -> str | None:
-    """Return the caption of a table that does not have all of so many rows."""
-    return f"{count - SHOWN} more (-o json)" if count > SHOWN else None
-
-
 def not_seen(lines: Iterable[str]) -> Iterable[Line]:
     """Yield what an answer lacks below a heading; nothing if it lacks nothing."""
     shown = [Line(f"  {line}") for line in lines]

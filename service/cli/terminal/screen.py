@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from service.cli.terminal.parts import LABEL_WIDTH, SHOWN, Facts, Line, Part, Table, more
+from service.cli.terminal.parts import LABEL_WIDTH, SHOWN, Facts, Line, Part, Table
 from service.cli.terminal.words import printable
 
 PIPED_WIDTH: Final = 240  # nobody folds the lines of a pipe
@@ -57,7 +57,8 @@ def _draw(table: Table[Any], screen_width: int) -> Iterator[RenderableType]:
     rows = table.rows[:SHOWN]
     cells = [[printable(column.cell(row)) for column in table.columns] for row in rows]
     styles = [table.style(row) for row in rows]
-    caption = table.caption or more(len(table.rows))
+    hidden = len(table.rows) - SHOWN
+    caption = table.caption or (f"{hidden} more (-o json)" if hidden > 0 else None)
     if not table.has_blocks or _least_width(table, cells) <= screen_width:
         yield _grid(table, cells, styles, caption)
         return

@@ -5,7 +5,6 @@ It queries the cluster, never the database. Only click is imported at the top: t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import click
@@ -136,30 +135,19 @@ def hanging(**options: Any) -> int:
     from service.cli.tx.observing import ClusterObserver, find_hanging  # noqa: PLC0415 - same
     from service.runtime import clock  # noqa: PLC0415 - keeps `--help` fast
 
-    began = _Pace(options["interval"], clock.monotonic, clock.pause)
+    due = clock.monotonic()
+
+    def begin(number: int, total: int) -> None:
+        """Print the round to stderr, and wait until it is due."""
+        nonlocal due
+        click.echo(f"round {number} of {total} ...", err=True)
+        clock.pause(max(due - clock.monotonic(), 0.0))
+        due = clock.monotonic() + options["interval"]
+
     with open_reader(options) as (reader, settings):
-        observed = find_hanging(ClusterObserver(reader), begin=began)
+        observed = find_hanging(ClusterObserver(reader), begin=begin)
     conclusion = proof.conclude(observed)
     is_secured = settings.security_protocol != "PLAINTEXT"
     parts = proof.render(conclusion, is_secured=is_secured)
     print_answer(proof.document(conclusion), parts, options)
     return conclusion.exit_code
-
-
-class _Pace:
-    """Prints each round to stderr, and waits until it is due."""
-
-    def __init__(
-        self, interval: float, monotonic: Callable[[], float], pause: Callable[[float], None]
-    ) -> None:
-        self._interval = interval
-        self._monotonic = monotonic
-        self._pause = pause
-        self._due: float | None = None
-
-    def __call__(self, number: int, total: int) -> None:
-        click.echo(f"round {number} of {total} ...", err=True)
-        now = self._monotonic()
-        if self._due is not None and now < self._due:
-            self._pause(self._due - now)
-        self._due = self._monotonic() + self._interval

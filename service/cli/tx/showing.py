@@ -17,7 +17,6 @@ from rules.transactions.listing import (
     Listing,
     listing,
 )
-from rules.view import View
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.parts import Part, not_seen
 from service.cli.tx.choosing import cluster_row
@@ -52,11 +51,6 @@ class Shown:
     def gaps(self) -> tuple[Gap, ...]:
         """Return the gaps that may hide a part of it."""
         return self.observed.gaps(HOLDING_SCOPES | BLOCKING_SCOPES)
-
-    @property
-    def view(self) -> View:
-        """Return the last round."""
-        return self.observed.view
 
 
 def fetch(reader: Source, transactional_id: str) -> Shown:
@@ -94,7 +88,7 @@ def render(shown: Shown) -> Iterator[Part]:
     for entry in shown.entries:
         yield from render_details(shown.listing, entry)
     if isinstance(shown.says, Transaction) and not shown.entries:
-        yield from render_description(shown.says, shown.view.now)
+        yield from render_description(shown.says, shown.listing.view.now)
     yield from not_seen(f"{gap.what}: {gap.why}" for gap in shown.gaps)
 
 
@@ -122,7 +116,7 @@ def exit_code(shown: Shown) -> ExitCode:
 
 def document(shown: Shown) -> Row:
     """Return the JSON document of `tx show`: keys may be added, never renamed."""
-    says, view = shown.says, shown.view
+    says, view = shown.says, shown.listing.view
     return {
         **cluster_row(view),
         "transactional_id": shown.transactional_id,

@@ -11,7 +11,6 @@ from uuid import uuid4
 
 from rules.catalogue.all_rules import EVERY
 from service.alerting.notifications.channels import NotificationContext
-from service.alerting.notifications.notification_context import NotificationContext
 from service.alerting.receivers.receivers import Receiver
 from service.alerting.sending.calls import CallLimits, Calls
 from service.alerting.sending.sender import Sender

@@ -62,9 +62,6 @@ def make_jobs(  # noqa: PLR0913 - each by its name
         log=log,
     )
     scheduler = Scheduler(runner, stop)
-    scheduler = Scheduler(
-        runner, stop, clocks=lambda: ClockReading(wall=utc_now(), monotonic_seconds=monotonic())
-    )
     admin = JobAdmin(runner, runs)
 
     async def run() -> None:

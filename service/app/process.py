@@ -55,7 +55,7 @@ from service.storage.database.engine import OWN_SECONDS, open_database
 from service.storage.findings.history import FindingHistory
 from service.storage.rounds.inbox import StoredInbox
 from service.storage.rounds.store import PostgresStore
-from service.storage.tokens.token_check import StoredTokens
+from service.storage.tokens.tokens import StoredTokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

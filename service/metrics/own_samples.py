@@ -16,7 +16,7 @@ from service.metrics.lines import Samples, Values, by_label, samples_of_values, 
 from service.metrics.log_stats import LogStats
 from service.metrics.selection import DropReason
 from service.metrics.totals import ProcessStats, RiskStats, SelfMetrics, StoreStats
-from service.scheduling.stats import JobStats
+from service.scheduling.job import JobStats
 
 
 def own_samples(

@@ -8,8 +8,6 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from collectors.broker_log.wording.times import zone_of
-from collectors.broker_log.zones import zone_of
-from service.settings.group import Group
 from service.settings.values import FilePattern, Group, Tables, ZoneName
 
 

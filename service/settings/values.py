@@ -13,7 +13,6 @@ from typing import Annotated, Final, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 from collectors.broker_log.wording.times import zone_of
-from collectors.broker_log.zones import zone_of
 from rules.errors import TidemarkError
 
 LEAST_TOKEN: Final = 16  # characters; 16 random ones of base 64 hold 96 bits

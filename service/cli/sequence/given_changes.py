@@ -20,6 +20,7 @@ from rules.facts.broker_log import (
     WatermarkWentBack,
 )
 from rules.facts.episodes import ChangeKind, LeaderChange
+from rules.facts.identity import BrokerId
 from rules.facts.last_observation import microseconds
 from rules.facts.rejections import Rejection
 from rules.sequence.between import lies_between

@@ -10,7 +10,6 @@ from typing import Any, Final
 import click
 
 from collectors.broker_log.wording.times import zone_of
-from collectors.broker_log.zones import zone_of
 from service.cli.terminal.words import printable
 
 DAY_SECONDS: Final = 86_400.0

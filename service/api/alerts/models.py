@@ -41,9 +41,8 @@ class Alert(Model):
     cluster_id: str | None
     finding_id: Annotated[str, Field(description="The id of its finding in /findings")]
     rule: str
-    summary: Annotated[
-        str | None, Field(description="The rule's summary; null: the rule was withdrawn")
-    ]
+    summary: str | None
+    """The rule's summary; null: the rule was withdrawn"""
     kind: Annotated[Kind, Field(description="event: a person may close it")]
     severity: Severity
     state: AlertState
@@ -55,25 +54,20 @@ class Alert(Model):
     resolved_at: datetime | None
     end_reason: str | None
     updated_at: datetime
-    receivers: Annotated[
-        list[str], Field(description="Receivers that the current routes notify of it")
-    ]
+    receivers: list[str]
+    """Receivers that the current routes notify of it"""
     silenced_by: Annotated[list[str], Field(description="Ids of the silences that mute it now")]
-    inhibited_by: Annotated[
-        str | None, Field(description="Fingerprint of a firing alert that inhibits it")
-    ]
-    acknowledged: Annotated[
-        Acknowledgement | None,
-        Field(description="null: nobody did, or it happened again since"),
-    ]
+    inhibited_by: str | None
+    """Fingerprint of a firing alert that inhibits it"""
+    acknowledged: Acknowledgement | None
+    """null: nobody did, or it happened again since"""
 
 
 class AlertStamped(Stamped):
     """An answer about stored alerts; `as_of` is the last stored round."""
 
-    age_seconds: Annotated[
-        float | None, Field(description="Since `as_of`; null before the first stored round")
-    ]
+    age_seconds: float | None
+    """Since `as_of`; null before the first stored round"""
 
 
 class AlertPage(AlertStamped):
@@ -97,14 +91,11 @@ class AlertDetail(AlertStamped):
 
     alert: Alert
     steps: Annotated[list[AlertTransition], Field(description="The last 1000, oldest first")]
-    notified: Annotated[
-        list[Delivery],
-        Field(description="The last 50 to its groups since it began, newest first"),
-    ]
+    notified: list[Delivery]
+    """The last 50 to its groups since it began, newest first"""
     closing: Closing | None
-    runbook_url: Annotated[
-        str | None, Field(description="URL of the rule's page, if a base URL is set")
-    ]
+    runbook_url: str | None
+    """URL of the rule's page, if a base URL is set"""
 
 
 class AckBody(Body):
@@ -157,11 +148,9 @@ class AlertFilter(StrEnum):
 class AlertQuery(PageQuery):
     """Which alerts."""
 
-    state: Annotated[AlertFilter, Field(description="active: pending or firing")] = (
-        AlertFilter.ACTIVE
-    )
+    state: AlertFilter = AlertFilter.ACTIVE
+    """active: pending or firing"""
     severity: Severity | None = None
     rule: Annotated[str | None, AfterValidator(require_known_rule)] = None
-    receiver: Annotated[
-        Word | None, Field(description="Only alerts that the current routes send to this receiver")
-    ] = None
+    receiver: Word | None = None
+    """Only alerts that the current routes send to this receiver"""

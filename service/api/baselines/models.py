@@ -25,9 +25,8 @@ class BaselineRun(Model):
     day: Annotated[date, Field(description="The last civil day that it has learnt from")]
     time_zone: Annotated[str, Field(examples=["Europe/Berlin"])]
     series: int
-    outcomes: Annotated[
-        dict[str, int], Field(description="Series per outcome", examples=[{"banded": 298}])
-    ]
+    outcomes: Annotated[dict[str, int], Field(examples=[{"banded": 298}])]
+    """Series per outcome"""
     stats: dict[str, Any]
     loaded_at: datetime
     is_current: Annotated[bool, Field(description="Whether its baselines are in force")]
@@ -50,10 +49,8 @@ class Usual(Model):
     expected: float | None
     least: Annotated[float | None, Field(description="The lower edge of what is usual")]
     most: Annotated[float | None, Field(description="The upper edge of what is usual")]
-    unusual_below: Annotated[
-        float | None,
-        Field(description="The threshold's edge; null: the metric is not judged on that side"),
-    ]
+    unusual_below: float | None
+    """The threshold's edge; null: the metric is not judged on that side"""
     unusual_above: float | None
 
 
@@ -77,12 +74,10 @@ class Baseline(Model):
     reason: Annotated[str, Field(examples=[member.value for member in Reason])]
     profile: Annotated[str, Field(examples=[member.value for member in Profile])]
     days: Annotated[int, Field(description="Days with data among the last 35")]
-    usual: Annotated[
-        Usual | None, Field(description="At the requested time; null: there is no band")
-    ]
-    threshold: Annotated[
-        float | None, Field(description="In usual deviations: beyond it a value is unusual")
-    ]
+    usual: Usual | None
+    """At the requested time; null: there is no band"""
+    threshold: float | None
+    """In usual deviations: beyond it a value is unusual"""
     threshold_by: Annotated[str, Field(examples=[member.value for member in ThresholdBy])]
     level_correction: float | None
     slope_per_day: float | None
@@ -110,9 +105,8 @@ class SeriesDetail(Stamped):
 class RollbackBody(Body):
     """Which run to go back to."""
 
-    to: Annotated[
-        str | None, Field(min_length=1, max_length=200, description="null: the run before")
-    ] = None
+    to: Annotated[str | None, Field(min_length=1, max_length=200)] = None
+    """null: the run before"""
     reason: Why
 
 

@@ -20,7 +20,7 @@ _YEARS: Final = {"first": FIRST_YEAR, "last": LAST_YEAR}
 class Body(BaseModel):
     """Base of all request bodies."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
 def no_controls(text: str) -> str:

@@ -21,7 +21,7 @@ from service.rounds.persistence import PersistenceState
 class Model(BaseModel):
     """Base of all answers."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
 class VerdictWord(StrEnum):
@@ -44,13 +44,10 @@ Evidence = Annotated[
 class Stamped(Model):
     """An answer about the cluster."""
 
-    as_of: Annotated[
-        datetime | None,
-        Field(description="When the data was read; null before the first round"),
-    ]
-    is_current: Annotated[
-        bool, Field(description="False when the last round failed and older data is shown")
-    ]
+    as_of: datetime | None
+    """When the data was read; null before the first round"""
+    is_current: bool
+    """False when the last round failed and older data is shown"""
 
 
 NextCursor = Annotated[
@@ -81,9 +78,8 @@ class StorageStatus(Model):
     lost_transitions: int
     stored_at: datetime | None
     took_seconds: float | None
-    alerts_error: Annotated[
-        str | None, Field(description="Why the last round was stored without its alerts")
-    ] = None
+    alerts_error: str | None = None
+    """Why the last round was stored without its alerts"""
 
 
 class LogSourceStatus(Model):
@@ -91,17 +87,14 @@ class LogSourceStatus(Model):
 
     source: str
     lines: int
-    unparsed: Annotated[
-        int, Field(description="Lines about sequences or lost records that could not be parsed")
-    ]
+    unparsed: int
+    """Lines about sequences or lost records that could not be parsed"""
     unreadable: Annotated[list[str], Field(description="The latest of these lines, truncated")]
     lost_bytes: Annotated[int, Field(description="Bytes that were removed before they were read")]
-    last_line_at: Annotated[
-        datetime | None, Field(description="By the broker's clock; null before the first line")
-    ]
-    error: Annotated[
-        str | None, Field(description="Why nothing, or not all, could be read in the last round")
-    ]
+    last_line_at: datetime | None
+    """By the broker's clock; null before the first line"""
+    error: str | None
+    """Why nothing, or not all, could be read in the last round"""
 
 
 class EndpointStatus(Model):
@@ -114,9 +107,8 @@ class EndpointStatus(Model):
     answered_at: Annotated[datetime | None, Field(description="null before its first answer")]
     took_seconds: Annotated[float | None, Field(description="Duration of the latest scrape")]
     samples: Annotated[int, Field(description="Samples kept of its last answer")]
-    errors: Annotated[
-        list[str], Field(description="Why samples are missing since the latest scrape")
-    ]
+    errors: list[str]
+    """Why samples are missing since the latest scrape"""
 
 
 class RuleStatus(Model):
@@ -142,17 +134,12 @@ class Status(Stamped):
     storage: StorageStatus
     rules: list[RuleStatus]
     gaps_by_cause: dict[GapCause, int] | None
-    broker_logs: Annotated[
-        list[LogSourceStatus],
-        Field(description="Configured files, and the sources that submit lines"),
-    ]
-    broker_logs_behind: Annotated[
-        bool | None,
-        Field(description="More lines waited than the last round could read; null before it"),
-    ]
-    scrapes: Annotated[
-        list[EndpointStatus], Field(description="Endpoints of metrics of brokers and clients")
-    ]
+    broker_logs: list[LogSourceStatus]
+    """Configured files, and the sources that submit lines"""
+    broker_logs_behind: bool | None
+    """More lines waited than the last round could read; null before it"""
+    scrapes: list[EndpointStatus]
+    """Endpoints of metrics of brokers and clients"""
     restarts: Annotated[dict[str, int], Field(description="Restarts by task")]
 
 
@@ -172,13 +159,11 @@ class Gap(Model):
     why: str
     cause: GapCause
     scope: GapScope
-    explanation: Annotated[
-        str, Field(description="The cause in words, and whether it resolves by itself")
-    ]
+    explanation: str
+    """The cause in words, and whether it resolves by itself"""
     makes_unknown: Annotated[str, Field(description="What stays unknown while it lasts")]
-    since: Annotated[
-        datetime | None, Field(description="The first of the consecutive observations that had it")
-    ]
+    since: datetime | None
+    """The first of the consecutive observations that had it"""
     broker_id: int | None
     topic: str | None
     partition: int | None
@@ -222,9 +207,8 @@ class Group(Model):
     members: int | None
     coordinator: int | None
     commit_count: int
-    read_committed_lag: Annotated[
-        int | None, Field(description="Sum of the known lags; null if none is known")
-    ]
+    read_committed_lag: int | None
+    """Sum of the known lags; null if none is known"""
     unknown_lags: Annotated[int, Field(description="Commits whose lag is not known")]
 
 
@@ -303,12 +287,8 @@ class Finding(Model):
     id: str
     cluster_id: str | None
     rule: str
-    summary: Annotated[
-        str | None,
-        Field(
-            description="The rule's summary; its runbook is in /rules. null: the rule was withdrawn"
-        ),
-    ]
+    summary: str | None
+    """The rule's summary; its runbook is in /rules. null: the rule was withdrawn"""
     severity: Severity
     kind: Kind
     labels: dict[str, str]
@@ -319,12 +299,8 @@ class Finding(Model):
     last_breach_at: datetime
     last_judged_at: datetime
     state: FindingState
-    subject_gone: Annotated[
-        bool,
-        Field(
-            description="An event whose subject, such as a topic, was deleted since: it stays open"
-        ),
-    ]
+    subject_gone: bool
+    """An event whose subject, such as a topic, was deleted since: it stays open"""
     ended_at: datetime | None
     end_reason: EndReason | None
 
@@ -334,10 +310,8 @@ class FindingPage(Stamped):
 
     items: list[Finding]
     next: NextCursor
-    storage: Annotated[
-        PersistenceState,
-        Field(description="not_loaded: findings of an earlier process may be missing"),
-    ]
+    storage: PersistenceState
+    """not_loaded: findings of an earlier process may be missing"""
 
 
 class Transition(Model):
@@ -354,9 +328,8 @@ class FindingDetail(Stamped):
     """A finding and its last transitions, oldest first."""
 
     finding: Finding
-    transitions: Annotated[
-        list[Transition] | None, Field(description="null while the database cannot be read")
-    ]
+    transitions: list[Transition] | None
+    """null while the database cannot be read"""
     error: Annotated[str | None, Field(description="Why there are no transitions")]
 
 
@@ -366,9 +339,8 @@ class Rule(Model):
     id: str
     summary: str
     severity: Severity
-    milder: Annotated[
-        dict[str, Severity], Field(description="Reasons for which a breach is less bad")
-    ]
+    milder: dict[str, Severity]
+    """Reasons for which a breach is less bad"""
     kind: Kind
     for_seconds: float
     is_critical: bool

@@ -34,16 +34,15 @@ Word = Annotated[str, Field(min_length=1, max_length=MAX_PATTERN), AfterValidato
 class NoQuery(BaseModel):
     """A query without parameters."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
 class PageQuery(NoQuery):
     """Which page of a list."""
 
     limit: Annotated[int, Field(ge=1, le=MAX_LIMIT, description="Items at most")] = DEFAULT_LIMIT
-    cursor: Annotated[
-        str | None, Field(max_length=MAX_CURSOR, description="`next` of the previous page")
-    ] = None
+    cursor: Annotated[str | None, Field(max_length=MAX_CURSOR)] = None
+    """`next` of the previous page"""
 
 
 Pattern = Annotated[
@@ -64,10 +63,8 @@ class GroupQuery(PageQuery):
     """Which groups."""
 
     name: Pattern | None = None
-    state: Annotated[
-        str | None,
-        Field(max_length=MAX_PATTERN, description="Kafka's own word", examples=["Empty"]),
-    ] = None
+    state: Annotated[str | None, Field(max_length=MAX_PATTERN, examples=["Empty"])] = None
+    """Kafka's own word"""
     type: GroupType | None = None
 
 
@@ -102,14 +99,11 @@ def require_known_rule(rule_id: str) -> str:
 class FindingQuery(PageQuery):
     """Which findings."""
 
-    state: Annotated[
-        StateFilter, Field(description="open: from memory; ended, all: from the database")
-    ] = StateFilter.OPEN
+    state: StateFilter = StateFilter.OPEN
+    """open: from memory; ended, all: from the database"""
     rule: Annotated[str | None, AfterValidator(require_known_rule)] = None
-    topic: Annotated[
-        Pattern | None,
-        Field(description="For a finding about a group or a transaction: one of its partitions"),
-    ] = None
+    topic: Pattern | None = None
+    """For a finding about a group or a transaction: one of its partitions"""
     severity: Severity | None = None
     verdict: VerdictWord | None = None
 

@@ -59,10 +59,8 @@ class Attempt(Model):
     status: Annotated[int | None, Field(description="Of HTTP; null: there was no answer")]
     failure: str | None
     detail: str
-    reply: Annotated[
-        str | None,
-        Field(description="Beginning of the answer; null unless the caller has scope admin"),
-    ]
+    reply: str | None
+    """Beginning of the answer; null unless the caller has scope admin"""
 
 
 class DeliveryDetail(Stamped):
@@ -70,10 +68,8 @@ class DeliveryDetail(Stamped):
 
     delivery: Delivery
     attempts: Annotated[list[Attempt], Field(description="The last 100, oldest first")]
-    body: Annotated[
-        Any,
-        Field(description="The notification without its secrets; null: no longer stored"),
-    ]
+    body: Any
+    """The notification without its secrets; null: no longer stored"""
 
 
 class ReceiverState(StrEnum):

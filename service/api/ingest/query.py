@@ -37,28 +37,14 @@ def _in_zone(text: str) -> str:
 class IngestQuery(NoQuery):
     """Origin of the log lines; records may name what is not given here."""
 
-    source: Annotated[
-        str | None,
-        AfterValidator(_named),
-        Field(
-            description="Source of the lines, one per broker. Default: the one that a record "
-            "names, else its broker",
-            examples=["broker-1"],
-        ),
-    ] = None
-    broker_id: Annotated[
-        int | None,
-        Field(ge=0, le=MAX_BROKER_ID, description="The broker, where lines do not name it"),
-    ] = None
+    source: Annotated[str | None, AfterValidator(_named), Field(examples=["broker-1"])] = None
+    """Source of the lines, one per broker. Default: the one that a record names, else its broker"""
+    broker_id: Annotated[int | None, Field(ge=0, le=MAX_BROKER_ID)] = None
+    """The broker, where lines do not name it"""
     time_zone: Annotated[
-        str,
-        AfterValidator(_in_zone),
-        Field(
-            max_length=100,
-            description="Zone of times without one, as in Kafka's log lines: an IANA name or an offset",
-            examples=["Europe/Berlin"],
-        ),
+        str, AfterValidator(_in_zone), Field(max_length=100, examples=["Europe/Berlin"])
     ] = "UTC"
+    """Zone of times without one, as in Kafka's log lines: an IANA name or an offset"""
 
     @property
     def zone(self) -> tzinfo:

@@ -32,9 +32,8 @@ class Job(Model):
     trigger: Annotated[str, Field(description="When it is due", examples=["every hour"])]
     next_due_at: datetime | None
     is_running: bool
-    waits_for: Annotated[
-        str | None, Field(description="What keeps a run from beginning now; null: nothing")
-    ]
+    waits_for: str | None
+    """What keeps a run from beginning now; null: nothing"""
     last_run: JobRun | None
 
 
@@ -58,6 +57,5 @@ class JobRunRequest(Stamped):
 
     name: str
     requested_at: datetime
-    waits_for: Annotated[
-        str | None, Field(description="What the run waits for; null: it begins at once")
-    ]
+    waits_for: str | None
+    """What the run waits for; null: it begins at once"""

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import AwareDatetime, ConfigDict, Field
+from pydantic import AwareDatetime, Field
 
 from rules.open_findings import EndReason
 from rules.verdict import Severity
@@ -35,9 +35,8 @@ class GroupBeyond(Model):
     committed_offset: int | None
     committed_leader_epoch: int | None
     read_beyond: Annotated[int | None, Field(description="Offsets that it read and are gone")]
-    may_skip_offsets: Annotated[
-        int | None, Field(description="New offsets below its commit when the loss was found")
-    ]
+    may_skip_offsets: int | None
+    """New offsets below its commit when the loss was found"""
 
 
 class LossTransaction(Model):
@@ -60,83 +59,52 @@ class LossFacts(Model):
     leader_epoch_before: int | None
     leader: int | None
     leader_epoch: int | None
-    epoch_end: Annotated[
-        int | None, Field(description="Where the older epoch ended in the new leader's log")
-    ]
-    former_leader_end: Annotated[
-        int | None,
-        Field(description="Log end offset of the former leader itself, if it answered"),
-    ]
-    certain_from: Annotated[
-        int | None, Field(description="First offset that was committed when last seen and is gone")
-    ]
+    epoch_end: int | None
+    """Where the older epoch ended in the new leader's log"""
+    former_leader_end: int | None
+    """Log end offset of the former leader itself, if it answered"""
+    certain_from: int | None
+    """First offset that was committed when last seen and is gone"""
     certain_to: int | None
     certain_offsets: Annotated[int | None, Field(description="A lower bound, if there is any")]
-    visible_to_read_committed: Annotated[
-        int | None,
-        Field(description="Of the certain ones: read_committed consumers could read them"),
-    ]
-    possible_from: Annotated[
-        int | None, Field(description="First offset that is gone and may have been committed")
-    ]
+    visible_to_read_committed: int | None
+    """Of the certain ones: read_committed consumers could read them"""
+    possible_from: int | None
+    """First offset that is gone and may have been committed"""
     possible_to: int | None
     possible_offsets: int | None
-    exact_from: Annotated[
-        int | None,
-        Field(
-            description="First offset that is gone, as the former leader logged when it came back"
-        ),
-    ]
+    exact_from: int | None
+    """First offset that is gone, as the former leader logged when it came back"""
     exact_to: int | None
-    exact_offsets: Annotated[
-        int | None,
-        Field(
-            description="Usually an upper bound: its last records may never have been acknowledged"
-        ),
-    ]
-    proven_committed_offsets: Annotated[
-        int | None,
-        Field(description="How many of the exact ones, from the first on, were committed"),
-    ]
+    exact_offsets: int | None
+    """Usually an upper bound: its last records may never have been acknowledged"""
+    proven_committed_offsets: int | None
+    """How many of the exact ones, from the first on, were committed"""
     former_leader: Annotated[int | None, Field(description="The broker whose log lines show it")]
-    sole_in_sync_since: Annotated[
-        datetime | None,
-        Field(description="When it logged that no other replica is in sync, by its own clock"),
-    ]
-    uncommitted_from: Annotated[
-        int | None, Field(description="First offset that is gone and was above the high watermark")
-    ]
+    sole_in_sync_since: datetime | None
+    """When it logged that no other replica is in sync, by its own clock"""
+    uncommitted_from: int | None
+    """First offset that is gone and was above the high watermark"""
     uncommitted_to: int | None
     uncommitted_offsets: int | None
-    at_least_offsets: Annotated[
-        int | None, Field(description="Lower bound, as the commit of a group proves")
-    ]
-    last_observation: Annotated[
-        datetime | None, Field(description="The last one before the leader changed")
-    ]
-    unknown_since: Annotated[
-        datetime | None,
-        Field(description="Records that were appended after this may be lost too, unobserved"),
-    ]
+    at_least_offsets: int | None
+    """Lower bound, as the commit of a group proves"""
+    last_observation: datetime | None
+    """The last one before the leader changed"""
+    unknown_since: datetime | None
+    """Records that were appended after this may be lost too, unobserved"""
     committed_offset: int | None
     committed_leader_epoch: int | None
     high_watermark: int | None
-    beyond_by: Annotated[
-        int | None, Field(description="By how much the commit lies above the high watermark")
-    ]
-    groups_beyond: Annotated[
-        list[GroupBeyond] | None,
-        Field(description="The first 20; null: they were not searched for"),
-    ]
+    beyond_by: int | None
+    """By how much the commit lies above the high watermark"""
+    groups_beyond: list[GroupBeyond] | None
+    """The first 20; null: they were not searched for"""
     group_count: int | None
-    open_transactions: Annotated[
-        list[LossTransaction] | None,
-        Field(description="Open on the partition when last seen, the first 20"),
-    ]
-    lost_transactions: Annotated[
-        list[LossTransaction] | None,
-        Field(description="Committed, but none of their records is left; the first 20"),
-    ]
+    open_transactions: list[LossTransaction] | None
+    """Open on the partition when last seen, the first 20"""
+    lost_transactions: list[LossTransaction] | None
+    """Committed, but none of their records is left; the first 20"""
     lost_transaction_count: int | None
     advice: Annotated[str | None, Field(description="The first step that the rule recommends")]
     more: Annotated[dict[str, Any], Field(description="Evidence that has no field of its own")]
@@ -144,8 +112,6 @@ class LossFacts(Model):
 
 class Loss(LossFacts):
     """A finding of lost records, with the facts of its last occurrence."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
 
     id: Annotated[str, Field(description="The id of the finding, also in /findings")]
     class_: Annotated[LossClass, Field(alias="class")]
@@ -155,13 +121,11 @@ class Loss(LossFacts):
     topic: str | None
     partition: int | None
     topic_id: str | None
-    group: Annotated[
-        str | None, Field(description="The group that committed; only for committed_beyond_log_end")
-    ]
+    group: str | None
+    """The group that committed; only for committed_beyond_log_end"""
     since: datetime
-    last_happened_at: Annotated[
-        datetime, Field(description="Later than since: it happened more than once")
-    ]
+    last_happened_at: datetime
+    """Later than since: it happened more than once"""
     state: FindingState
     subject_gone: Annotated[bool, Field(description="Its topic was deleted since")]
     ended_at: datetime | None
@@ -172,8 +136,6 @@ class Loss(LossFacts):
 
 class AlsoFound(Model):
     """A finding of another rule for the same partition and incident."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
 
     id: str
     class_: Annotated[LossClass, Field(alias="class")]
@@ -198,15 +160,12 @@ class LossIncident(Model):
     broker: Annotated[int | None, Field(description="The former leader; null: not known")]
     since: Annotated[datetime, Field(description="When the first leader change was found")]
     last_happened_at: datetime
-    last_observation: Annotated[
-        datetime | None,
-        Field(description="When the first partition was last seen under that leader"),
-    ]
+    last_observation: datetime | None
+    """When the first partition was last seen under that leader"""
     state: FindingState
     partition_count: int
-    lost_partitions: Annotated[
-        int, Field(description="Partitions on which committed records are gone for certain")
-    ]
+    lost_partitions: int
+    """Partitions on which committed records are gone for certain"""
     certain_offsets: Annotated[int, Field(description="Lost on these partitions, a lower bound")]
     possibly_lost_partitions: int
     partitions: Annotated[list[PartitionLoss], Field(description="The worst first, 1000 at most")]
@@ -217,13 +176,10 @@ class LossPage(Stamped):
 
     items: list[LossIncident]
     next: NextCursor
-    is_cut: Annotated[
-        bool, Field(description="True if only the newest 5000 stored findings that match are shown")
-    ]
-    storage: Annotated[
-        PersistenceState,
-        Field(description="not_loaded: losses of an earlier process may be missing"),
-    ]
+    is_cut: bool
+    """True if only the newest 5000 stored findings that match are shown"""
+    storage: PersistenceState
+    """not_loaded: losses of an earlier process may be missing"""
 
 
 class LossEvent(LossFacts):
@@ -236,9 +192,8 @@ class LossDetail(Stamped):
     """A loss with its occurrences, oldest first."""
 
     loss: Loss
-    events: Annotated[
-        list[LossEvent] | None, Field(description="null while the database cannot be read")
-    ]
+    events: list[LossEvent] | None
+    """null while the database cannot be read"""
     error: Annotated[str | None, Field(description="Why there are no events")]
     storage: PersistenceState
 
@@ -246,20 +201,12 @@ class LossDetail(Stamped):
 class LossQuery(PageQuery):
     """Which losses; those that are known to match are shown."""
 
-    state: Annotated[
-        StateFilter, Field(description="open: from memory; ended, all: from the database")
-    ] = StateFilter.OPEN
+    state: StateFilter = StateFilter.OPEN
+    """open: from memory; ended, all: from the database"""
     class_: Annotated[LossClass | None, Field(alias="class")] = None
     topic: Pattern | None = None
     partition: PartitionNumber | None = None
-    group: Annotated[
-        Pattern | None,
-        Field(description="The group that committed beyond the log end, or one of `groups_beyond`"),
-    ] = None
-    since: Annotated[
-        AwareDatetime | None,
-        Field(
-            description="Only what last happened then or later",
-            examples=["2026-01-31T03:00:00Z"],
-        ),
-    ] = None
+    group: Pattern | None = None
+    """The group that committed beyond the log end, or one of `groups_beyond`"""
+    since: Annotated[AwareDatetime | None, Field(examples=["2026-01-31T03:00:00Z"])] = None
+    """Only what last happened then or later"""

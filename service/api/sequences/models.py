@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from rules.facts.broker_log import SequenceForm
 from rules.facts.episodes import ChangeKind
@@ -19,58 +19,44 @@ from service.rounds.persistence import PersistenceState
 class SequenceEvent(Model):
     """Rejections of one producer on one partition; numbers are of the rejection that decides."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
-
     id: str
     producer_id: Annotated[int | None, Field(description="null: the line does not contain it")]
     producer_epoch: int | None
     topic: Annotated[str | None, Field(description="null: the line does not contain it")]
     partition: int | None
     topic_id: str | None
-    offset: Annotated[
-        int | None, Field(description="The one that the rejected batch would have got")
-    ]
+    offset: int | None
+    """The one that the rejected batch would have got"""
     incoming_sequence: Annotated[int, Field(description="The first one of the rejected batch")]
-    current_sequence: Annotated[
-        int | None, Field(description="The last one that the broker had; -1: none of this epoch")
-    ]
-    gap: Annotated[
-        int | None,
-        Field(description="Records that are missing before it; null: it is no new batch"),
-    ]
-    class_: Annotated[
-        SequenceClass, Field(alias="class", description="What became of the missing records")
-    ]
+    current_sequence: int | None
+    """The last one that the broker had; -1: none of this epoch"""
+    gap: int | None
+    """Records that are missing before it; null: it is no new batch"""
+    class_: Annotated[SequenceClass, Field(alias="class")]
+    """What became of the missing records"""
     phase: Annotated[Phase, Field(description="confirmed: there is a proof")]
     reason: SequenceReason
     evidence: Evidence
-    lost_from: Annotated[
-        int | None, Field(description="Offsets that are gone for certain: from here")
-    ]
+    lost_from: int | None
+    """Offsets that are gone for certain: from here"""
     lost_to: Annotated[int | None, Field(description="Exclusive")]
     lost_offsets: int | None
-    at_most_records: Annotated[
-        int | None, Field(description="Of this producer, if it is a loss: its gap")
-    ]
+    at_most_records: int | None
+    """Of this producer, if it is a loss: its gap"""
     rejections: Annotated[int, Field(description="How often batches of it were rejected")]
     leader_epoch: Annotated[int | None, Field(description="Of the partition, when first seen")]
-    brokers: Annotated[
-        list[int], Field(description="Brokers that rejected batches, as far as the lines name them")
-    ]
+    brokers: list[int]
+    """Brokers that rejected batches, as far as the lines name them"""
     first_seen: Annotated[datetime, Field(description="By the clock of Tidemark")]
     last_seen: datetime
-    state: Annotated[
-        FindingState,
-        Field(description="ended: nothing more is rejected, and nothing more can be found out"),
-    ]
+    state: FindingState
+    """ended: nothing more is rejected, and nothing more can be found out"""
     ended_at: datetime | None
-    is_investigating: Annotated[
-        bool, Field(description="The next rounds search for more: the verdict may change")
-    ]
+    is_investigating: bool
+    """The next rounds search for more: the verdict may change"""
     explanation: Annotated[str, Field(description="The verdict in a sentence")]
-    needed_evidence: Annotated[
-        str | None, Field(description="Evidence that would settle it; null: it is settled")
-    ]
+    needed_evidence: str | None
+    """Evidence that would settle it; null: it is settled"""
     check: Annotated[str, Field(description="What to do")]
     next_command: str | None
 
@@ -80,13 +66,10 @@ class SequencePage(Stamped):
 
     items: list[SequenceEvent]
     next: NextCursor
-    log_is_read: Annotated[
-        bool, Field(description="False: no broker log lines are read, so that nothing is known")
-    ]
-    storage: Annotated[
-        PersistenceState,
-        Field(description="not_loaded: events of an earlier process may be missing"),
-    ]
+    log_is_read: bool
+    """False: no broker log lines are read, so that nothing is known"""
+    storage: PersistenceState
+    """not_loaded: events of an earlier process may be missing"""
 
 
 class RejectedBatch(Model):
@@ -103,9 +86,8 @@ class RejectedBatch(Model):
     rejections: int
     first_at: datetime | None
     last_at: datetime | None
-    proof: Annotated[
-        SequenceReason | None, Field(description="Why nothing acknowledged is missing before it")
-    ]
+    proof: SequenceReason | None
+    """Why nothing acknowledged is missing before it"""
 
 
 class LeaderChange(Model):
@@ -115,9 +97,8 @@ class LeaderChange(Model):
     leader_epoch: Annotated[int, Field(description="The new one")]
     leader: int | None
     leader_before: int | None
-    epoch_end: Annotated[
-        int | None, Field(description="Where the older epoch ended in the new leader's log")
-    ]
+    epoch_end: int | None
+    """Where the older epoch ended in the new leader's log"""
     lost_from: int | None
     lost_to: Annotated[int | None, Field(description="Exclusive")]
     seen_at: datetime
@@ -127,10 +108,8 @@ class SequenceDetail(Stamped):
     """An event with its distinct rejections, and the leader changes that it was held against."""
 
     sequence: SequenceEvent
-    lines: Annotated[
-        list[RejectedBatch],
-        Field(description="All distinct ones; if there are many, the first and the latest"),
-    ]
+    lines: list[RejectedBatch]
+    """All distinct ones; if there are many, the first and the latest"""
     changes: list[LeaderChange]
     log_is_read: bool
     storage: PersistenceState
@@ -139,9 +118,8 @@ class SequenceDetail(Stamped):
 class SequenceQuery(PageQuery):
     """Which events; those that are known to match are shown."""
 
-    state: Annotated[
-        StateFilter, Field(description="ended: for a day, the last 1000; nothing more is rejected")
-    ] = StateFilter.OPEN
+    state: StateFilter = StateFilter.OPEN
+    """ended: for a day, the last 1000; nothing more is rejected"""
     class_: Annotated[SequenceClass | None, Field(alias="class")] = None
     phase: Phase | None = None
     topic: Pattern | None = None

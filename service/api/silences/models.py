@@ -47,14 +47,12 @@ class SilenceBody(Body):
     """A new silence or an edit of one; the caller becomes the author of a new one."""
 
     matchers: MatcherText
-    starts_at: Annotated[
-        Timestamp | None, Field(description="null: now, or unchanged in an edit")
-    ] = None
+    starts_at: Timestamp | None = None
+    """null: now, or unchanged in an edit"""
     ends_at: Timestamp
     comment: Why
-    all: Annotated[bool, Field(description="Confirm that the matchers may mute every alert")] = (
-        False
-    )
+    all: bool = False
+    """Confirm that the matchers may mute every alert"""
 
 
 class SilenceFilter(StrEnum):
@@ -81,6 +79,5 @@ class SilenceFilter(StrEnum):
 class SilenceQuery(PageQuery):
     """Which silences."""
 
-    state: Annotated[SilenceFilter, Field(description="current: pending or active")] = (
-        SilenceFilter.CURRENT
-    )
+    state: SilenceFilter = SilenceFilter.CURRENT
+    """current: pending or active"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from rules.facts.transaction_unknown import UnknownReason
 from rules.facts.transactions import IdVisibility, TransactionState
@@ -29,40 +29,30 @@ class TransactionPartition(Model):
     topic: str
     partition: int
     leader: int | None
-    start_offset: Annotated[
-        int | None,
-        Field(description="null: only leaders report it, of transactions that block for a while"),
-    ]
+    start_offset: int | None
+    """null: only leaders report it, of transactions that block for a while"""
     last_stable_offset: int | None
     high_watermark: int | None
     open_span: Annotated[int | None, Field(description="Offsets that the partition holds back")]
     holds_last_stable_offset: bool | None
-    last_record_at: Annotated[
-        datetime | None, Field(description="By the record's own timestamp, which the producer sets")
-    ]
+    last_record_at: datetime | None
+    """By the record's own timestamp, which the producer sets"""
     coordinator_epoch: int | None
-    blocked_groups: Annotated[
-        list[BlockedGroup] | None, Field(description="The first 20; null: not known")
-    ]
+    blocked_groups: list[BlockedGroup] | None
+    """The first 20; null: not known"""
     blocked_group_count: int | None
 
 
 class Transaction(Model):
     """An open transaction."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
-
-    class_: Annotated[
-        TransactionClass, Field(alias="class", description="Who will end it; hanging: nobody will")
-    ]
+    class_: Annotated[TransactionClass, Field(alias="class")]
+    """Who will end it; hanging: nobody will"""
     unknown_reason: Annotated[UnknownReason | None, Field(description="Why its class is unknown")]
-    is_listed: Annotated[
-        bool,
-        Field(description="A coordinator lists it as open; false: only the partition shows it"),
-    ]
-    transactional_id: Annotated[
-        str | None, Field(description="null: no coordinator lists its producer")
-    ]
+    is_listed: bool
+    """A coordinator lists it as open; false: only the partition shows it"""
+    transactional_id: str | None
+    """null: no coordinator lists its producer"""
     producer_id: int | None
     producer_epoch: int | None
     coordinator: int | None
@@ -70,22 +60,14 @@ class Transaction(Model):
     timeout_ms: int | None
     started_at: Annotated[datetime | None, Field(description="By the coordinator's clock")]
     first_seen_at: Annotated[datetime | None, Field(description="By the clock of Tidemark")]
-    running_ms: Annotated[
-        int | None,
-        Field(
-            description="From started_at to as_of; null: it is not known when it began, or the "
-            "coordinator's clock is ahead of Tidemark's"
-        ),
-    ]
+    running_ms: int | None
+    """From started_at to as_of; null: it is not known when it began, or the coordinator's clock is ahead of Tidemark's"""
     partition_count: Annotated[int | None, Field(description="null: it was not described")]
-    partitions: Annotated[
-        list[TransactionPartition],
-        Field(description="The first 100, those that hold a last stable offset before others"),
-    ]
+    partitions: list[TransactionPartition]
+    """The first 100, those that hold a last stable offset before others"""
     next_step: Annotated[str, Field(description="What happens next, and what to do about it")]
-    repair: Annotated[
-        str | None, Field(description="The command that aborts a hanging transaction")
-    ]
+    repair: str | None
+    """The command that aborts a hanging transaction"""
 
 
 class TransactionPage(Stamped):
@@ -93,19 +75,13 @@ class TransactionPage(Stamped):
 
     items: list[Transaction]
     next: NextCursor
-    complete: Annotated[
-        bool, Field(description="False: there may be more transactions, or more data about these")
-    ]
+    complete: bool
+    """False: there may be more transactions, or more data about these"""
     all_coordinators_answered: Annotated[bool, Field(description="All of them answered")]
-    transactional_id_visibility: Annotated[
-        IdVisibility, Field(description="Why no transactional id is hidden from Tidemark")
-    ]
-    partitions_not_queried: Annotated[
-        int,
-        Field(
-            description="Blocked by no listed transaction; the next observation queries their producers"
-        ),
-    ]
+    transactional_id_visibility: IdVisibility
+    """Why no transactional id is hidden from Tidemark"""
+    partitions_not_queried: int
+    """Blocked by no listed transaction; the next observation queries their producers"""
     gap_count: int
     gaps: Annotated[list[Gap], Field(description="The first 100 that concern this list")]
 
@@ -115,7 +91,6 @@ class TransactionQuery(PageQuery):
 
     class_: Annotated[TransactionClass | None, Field(alias="class")] = None
     transactional_id: Pattern | None = None
-    topic: Annotated[Pattern | None, Field(description="Open on a partition of such a topic")] = (
-        None
-    )
+    topic: Pattern | None = None
+    """Open on a partition of such a topic"""
     group: Annotated[Pattern | None, Field(description="Blocks such a group")] = None

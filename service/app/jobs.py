@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from service.api.core.admin_services import JobView, RunView
+from service.api.core.admin_services import JobView
 from service.jobs.retention import Retention, RunsBefore
 from service.observe.log_inbox import remove_read
 from service.runtime.clock import monotonic, utc_now
@@ -135,13 +135,13 @@ class JobAdmin:
             for state in sorted(self._runner.states(), key=lambda state: state.name)
         ]
 
-    def runs(self, name: str, before: int | None, limit: int) -> Sequence[RunView]:
+    def runs(self, name: str, before: int | None, limit: int) -> Sequence[StoredRun]:
         """Return runs of a job, newest first, those that come after a row.
 
         Raises:
             StoreError: the database is away.
         """
-        return [_run_view(run) for run in self._runs.runs(name, limit, before)]
+        return self._runs.runs(name, limit, before)
 
     def run_now(self, name: str) -> None:
         """Request a run beside the due times; its outcome is in the run's own record."""
@@ -157,18 +157,6 @@ class JobAdmin:
             trigger=state.trigger,
             next_due_at=state.next_due,
             is_running=state.stats.is_running,
-            last_run=_run_view(last[0]) if last else None,
+            last_run=last[0] if last else None,
             waits_for=state.waits_for,
         )
-
-
-def _run_view(run: StoredRun) -> RunView:
-    return RunView(
-        id=run.id,
-        due_at=run.due_at,
-        started_at=run.started_at,
-        ended_at=run.ended_at,
-        outcome=run.outcome.value,
-        detail=run.detail,
-        stats=run.stats,
-    )

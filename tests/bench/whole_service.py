@@ -16,7 +16,6 @@ from typing import Final
 
 from rules.facts.snapshot import Snapshot
 from rules.verdict import Verdict
-from service.api.core.admin_services import NoJobs
 from service.api.core.server import HttpServer, bind
 from service.app.alerting import make_admin_services
 from service.app.process import make_front
@@ -37,6 +36,7 @@ from service.storage.rounds.inbox import StoredInbox
 from service.storage.rounds.store import PostgresStore
 from tests.bench.large import INTERVAL_SECONDS, TITLE, moving, stuck
 from tests.bench.memory import weighed
+from tests.unit.service.api.given import NoJobs
 
 ROUNDS: Final = 500
 SCRAPE_EVERY: Final = 10

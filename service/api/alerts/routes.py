@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from http import HTTPStatus
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from rules.facts.last_observation import microseconds
-from rules.facts.times import EPOCH
 from rules.verdict import Kind
 from service.alerting.alerts.alert import AlertState
 from service.alerting.alerts.delta import Closing
 from service.api.alerts import models
-from service.api.alerts.models import AlertQuery
-from service.api.alerts.views import (
-    ack_view,
+from service.api.alerts.models import (
+    AlertQuery,
     alert_stamp,
     alert_view,
     groups_of,
     kind_of,
     now_of,
     receivers_of,
-    step_view,
 )
-from service.api.core.changing import KEY_HEADER, Done, apply_change, stamp_of
-from service.api.core.paging import Key, decode_cursor
+from service.api.core.changing import KEY_HEADER, Done, apply_change
+from service.api.core.paging import Key, Page, Paging, decode_time_cursor
 from service.api.core.ports import Sources
-from service.api.core.problems import ProblemError, conflict, not_found
-from service.api.core.queries import NoQuery
-from service.api.core.stamps import link_next_page
-from service.api.deliveries.views import delivery_view
-from service.api.findings.lists import LAST_US
+from service.api.core.problems import conflict, existing, not_found
+from service.api.core.queries import NoParameters
+from service.api.core.stamps import stamp_of
+from service.api.deliveries.models import delivery_view
 from service.storage.alerting.alert_lists import AlertFilter, AlertReading, StoredAlert
 from service.storage.changes.audit import Action, AuditEvent
 from service.storage.changes.changes import Change
@@ -60,17 +56,15 @@ def alerts_router(sources: Sources) -> APIRouter:
 def _add_reads(router: APIRouter, sources: Sources) -> None:
     @router.get("/alerts")
     async def list_alerts(
-        request: Request, response: Response, query: Annotated[AlertQuery, Query()]
+        paging: Paging, query: Annotated[AlertQuery, Query()]
     ) -> models.AlertPage:
         """Return alerts as of the last stored round."""
-        after = _after(query)
-        page, last = await sources.in_database(lambda: _page(sources, query, after))
-        return page.model_copy(update={"next": link_next_page(request, response, LIST, last)})
+        after = decode_time_cursor(query.cursor, LIST)
+        stamped, page = await sources.in_database(lambda: _page(sources, query, after))
+        return models.AlertPage(**stamped, **paging.page(LIST, page))
 
     @router.get("/alerts/{fingerprint}")
-    async def get_alert(
-        fingerprint: Fingerprint, _query: Annotated[NoQuery, Query()]
-    ) -> models.AlertDetail:
+    async def get_alert(fingerprint: Fingerprint, _query: NoParameters) -> models.AlertDetail:
         """Return an alert with its steps and the notifications that were sent."""
         return await sources.in_database(lambda: _detail(sources, fingerprint))
 
@@ -82,17 +76,14 @@ def _add_acknowledging(router: APIRouter, sources: Sources) -> None:
         openapi_extra=dict(KEY_HEADER),
     )
     async def acknowledge_alert(
-        fingerprint: Fingerprint,
-        body: models.AckBody,
-        request: Request,
-        _query: Annotated[NoQuery, Query()],
+        fingerprint: Fingerprint, body: models.AckBody, request: Request, _query: NoParameters
     ) -> Response:
         """Acknowledge a firing alert: its notification is no longer repeated."""
         return await apply_change(request, sources, lambda change: _ack(change, fingerprint, body))
 
     @router.delete("/alerts/{fingerprint}/acknowledge", status_code=HTTPStatus.NO_CONTENT)
     async def unacknowledge_alert(
-        fingerprint: Fingerprint, request: Request, _query: Annotated[NoQuery, Query()]
+        fingerprint: Fingerprint, request: Request, _query: NoParameters
     ) -> Response:
         """Withdraw an acknowledgement."""
         return await apply_change(request, sources, lambda change: _unack(change, fingerprint))
@@ -106,10 +97,7 @@ def _add_closing(router: APIRouter, sources: Sources) -> None:
         openapi_extra=dict(KEY_HEADER),
     )
     async def close_alert(
-        fingerprint: Fingerprint,
-        body: models.CloseBody,
-        request: Request,
-        _query: Annotated[NoQuery, Query()],
+        fingerprint: Fingerprint, body: models.CloseBody, request: Request, _query: NoParameters
     ) -> Response:
         """Close an event that is dealt with; the next round ends it.
 
@@ -123,14 +111,13 @@ def _add_closing(router: APIRouter, sources: Sources) -> None:
 # ------------------------------------------------------------------ reading
 def _page(
     sources: Sources, query: AlertQuery, after: tuple[datetime, int] | None
-) -> tuple[models.AlertPage, Key | None]:
+) -> tuple[dict[str, Any], Page[models.Alert]]:
     admin, now = sources.admin, sources.utc_now()
     with admin.alerts.reading() as reading:
-        shown, last = _select_alerts(reading, sources, query, after)
-        held = now_of(reading, shown, admin.sending, now)
+        page = _select_alerts(reading, sources, query, after)
+        held = now_of(reading, page.items, admin.sending, now)
         stamped = alert_stamp(sources.state, reading.observed_at(), now)
-    items = [alert_view(stored, held) for stored in shown]
-    return models.AlertPage(**stamped, items=items, next=None), last
+    return stamped, Page([alert_view(stored, held) for stored in page.items], page.last)
 
 
 def _select_alerts(
@@ -138,7 +125,7 @@ def _select_alerts(
     sources: Sources,
     query: AlertQuery,
     after: tuple[datetime, int] | None,
-) -> tuple[list[StoredAlert], Key | None]:
+) -> Page[StoredAlert]:
     """Return the alerts of a page, and the key of the last alert read if there may be more."""
     shown: list[StoredAlert] = []
     # One alert more than the page shows whether there is another page.
@@ -147,13 +134,13 @@ def _select_alerts(
         batch = reading.page(_filter_of(query, after), size)
         for stored in batch:
             if len(shown) == query.limit:
-                return shown, _key(after)
+                return Page(shown, _key(after))
             if query.receiver in (None, *receivers_of(stored, sources.admin.sending)):
                 shown.append(stored)
             after = stored.alert.active_at, stored.id
         if len(batch) < size:
-            return shown, None
-    return shown, _key(after)
+            return Page(shown, None)
+    return Page(shown, _key(after))
 
 
 def _filter_of(query: AlertQuery, after: tuple[datetime, int] | None) -> AlertFilter:
@@ -166,35 +153,23 @@ def _key(after: tuple[datetime, int] | None) -> Key | None:
     return None if after is None else (microseconds(after[0]), after[1])
 
 
-def _after(query: AlertQuery) -> tuple[datetime, int] | None:
-    key = decode_cursor(query.cursor, LIST, int, int)
-    if key is None:
-        return None
-    if key[0] > LAST_US:
-        raise ProblemError(HTTPStatus.BAD_REQUEST, "the cursor does not belong to this list")
-    return EPOCH + timedelta(microseconds=key[0]), key[1]
-
-
 def _detail(sources: Sources, fingerprint: str) -> models.AlertDetail:
     admin, now = sources.admin, sources.utc_now()
     with admin.alerts.reading() as reading:
-        stored = reading.one(fingerprint)
-        if stored is None:
-            raise not_found(NO_ALERT)
-        alert = alert_view(stored, now_of(reading, [stored], admin.sending, now))
+        stored = existing(reading.one(fingerprint), NO_ALERT)
         groups, since = groups_of(stored, admin.sending), stored.alert.active_at
-        closing = reading.closing(stored)
-        return models.AlertDetail(
-            **alert_stamp(sources.state, reading.observed_at(), now),
-            alert=alert,
-            steps=[step_view(step) for step in reading.steps(stored)],
-            notified=[
+        detail = {
+            "alert": alert_view(stored, now_of(reading, [stored], admin.sending, now)),
+            "steps": reading.steps(stored),
+            "notified": [
                 delivery_view(delivery)
                 for delivery in list_for_groups(reading.connection, groups, since)
             ],
-            closing=None if closing is None else _closing_view(closing),
-            runbook_url=_runbook(admin.sending.runbook_url, stored.alert.rule_id),
-        )
+            "closing": reading.closing(stored),
+            "runbook_url": _runbook(admin.sending.runbook_url, stored.alert.rule_id),
+        }
+        stamped = alert_stamp(sources.state, reading.observed_at(), now)
+    return models.AlertDetail.model_validate(stamped | detail)
 
 
 def _runbook(base: str, rule_id: str) -> str | None:
@@ -203,19 +178,18 @@ def _runbook(base: str, rule_id: str) -> str | None:
 
 # ------------------------------------------------------------------ changing
 def _ack(change: Change, fingerprint: str, body: models.AckBody) -> Done:
-    stored = _require_alert(change, fingerprint)
+    stored = existing(change.alert(fingerprint), NO_ALERT)
     if stored.alert.state is not AlertState.FIRING:
         raise conflict(f"the alert does not fire: it is {stored.alert.state}")
     said = change.acknowledge(stored, body.comment)
-    model = models.AckDetail(
-        **stamp_of(change.now), fingerprint=fingerprint, acknowledged=ack_view(said)
-    )
+    answer = {"fingerprint": fingerprint, "acknowledged": said}
+    model = models.AckDetail.model_validate(stamp_of(change.now) | answer)
     audit_event = _audit_event(Action.ALERT_ACKNOWLEDGE, stored, body.comment)
     return Done(audit_event=audit_event, status=HTTPStatus.OK, model=model)
 
 
 def _unack(change: Change, fingerprint: str) -> Done:
-    stored = _require_alert(change, fingerprint)
+    stored = existing(change.alert(fingerprint), NO_ALERT)
     said = change.take_back(stored)
     if said is None:
         raise not_found("nobody has acknowledged this alert")
@@ -226,7 +200,7 @@ def _unack(change: Change, fingerprint: str) -> Done:
 
 
 def _close(change: Change, fingerprint: str, body: models.CloseBody) -> Done:
-    stored = _require_alert(change, fingerprint)
+    stored = existing(change.alert(fingerprint), NO_ALERT)
     if kind_of(stored) is not Kind.EVENT:
         raise conflict(
             f"{stored.alert.rule_id} is a state: it ends when it is over. Acknowledge or silence it"
@@ -237,31 +211,13 @@ def _close(change: Change, fingerprint: str, body: models.CloseBody) -> Done:
     if wish is not None and wish.done_at is None:
         raise conflict(f"{wish.by} requested its closing at {wish.at:%Y-%m-%d %H:%M:%S} UTC")
     wish = change.close(stored, body.why)
-    model = models.ClosingDetail(
-        **stamp_of(change.now), fingerprint=fingerprint, closing=_closing_view(wish)
-    )
+    answer = {"fingerprint": fingerprint, "closing": wish}
+    model = models.ClosingDetail.model_validate(stamp_of(change.now) | answer)
     audit_event = _audit_event(Action.ALERT_CLOSE, stored, body.why)
     return Done(audit_event=audit_event, status=HTTPStatus.ACCEPTED, model=model)
-
-
-def _require_alert(change: Change, fingerprint: str) -> StoredAlert:
-    stored = change.alert(fingerprint)
-    if stored is None:
-        raise not_found(NO_ALERT)
-    return stored
 
 
 def _audit_event(action: Action, stored: StoredAlert, why: str, **details: str) -> AuditEvent:
     labels = dict(stored.alert.labels)
     target = stored.alert.fingerprint
     return AuditEvent(action=action, target=target, why=why, details={"labels": labels, **details})
-
-
-def _closing_view(closing: Closing) -> models.Closing:
-    return models.Closing(
-        by=closing.by,
-        at=closing.at,
-        why=closing.why,
-        done_at=closing.done_at,
-        outcome=closing.outcome,
-    )

@@ -2,19 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from datetime import datetime
+from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query
+from pydantic import Field
 
-from service.api.audit import models
-from service.api.audit.models import AuditQuery
-from service.api.core.changing import stamp_of
-from service.api.core.paging import decode_cursor
+from service.api.core.bodies import Timestamp
+from service.api.core.models import Model, Paged
+from service.api.core.paging import Paging, decode_cursor, first_of
 from service.api.core.ports import Sources
-from service.api.core.stamps import link_next_page
-from service.storage.changes.audit import AuditFilter, AuditRow
+from service.api.core.queries import PageQuery, Word
+from service.api.core.stamps import stamp_of
+from service.storage.changes.audit import AuditFilter
 
 LIST: Final = "audit"
+
+
+class AuditEntry(Model):
+    """One change; what is written here is never altered."""
+
+    id: int
+    at: datetime
+    who: Annotated[str, Field(description="Name of the token")]
+    what: Annotated[str, Field(examples=["silence.create"])]
+    target: str
+    why: str
+    details: dict[str, Any]
+
+
+class AuditPage(Paged[AuditEntry]):
+    """Changes, newest first."""
+
+
+class AuditQuery(PageQuery):
+    """Which changes."""
+
+    who: Word | None = None
+    what: Annotated[Word | None, Field(examples=["silence.create"])] = None
+    target: Word | None = None
+    since: Annotated[Timestamp | None, Field(description="From here on")] = None
 
 
 def audit_router(sources: Sources) -> APIRouter:
@@ -22,9 +49,7 @@ def audit_router(sources: Sources) -> APIRouter:
     router = APIRouter(tags=["audit"])
 
     @router.get("/audit")
-    async def list_audit(
-        request: Request, response: Response, query: Annotated[AuditQuery, Query()]
-    ) -> models.AuditPage:
+    async def list_audit(paging: Paging, query: Annotated[AuditQuery, Query()]) -> AuditPage:
         """Return changes that users made, newest first; needs scope admin."""
         key = decode_cursor(query.cursor, LIST, int)
         filters = AuditFilter(
@@ -35,15 +60,7 @@ def audit_router(sources: Sources) -> APIRouter:
             before=None if key is None else key[0],
         )
         rows = await sources.in_database(lambda: sources.admin.audit.page(filters, query.limit + 1))
-        shown = rows[: query.limit]
-        last = (shown[-1].id,) if len(rows) > query.limit else None
-        following = link_next_page(request, response, LIST, last)
-        items = [_view(row) for row in shown]
-        return models.AuditPage(**stamp_of(sources.utc_now()), items=items, next=following)
+        page = first_of(rows, query.limit, lambda row: (row.id,))
+        return AuditPage(**stamp_of(sources.utc_now()), **paging.page(LIST, page))
 
     return router
-
-
-def _view(row: AuditRow) -> models.AuditEntry:
-    fields = {name: getattr(row, name) for name in models.AuditEntry.model_fields}
-    return models.AuditEntry(**fields | {"details": dict(row.details)})

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from http import HTTPStatus
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from service.api.baselines import models
-from service.api.baselines.models import AtQuery, SeriesQuery
-from service.api.baselines.views import run_view, series_view, slots_view
-from service.api.core.changing import KEY_HEADER, Done, apply_change, stamp_of
-from service.api.core.paging import INT64_MAX, Key, decode_cursor, page_of
+from service.api.baselines.models import AtQuery, SeriesQuery, run_view, series_view, slots_view
+from service.api.core.changing import KEY_HEADER, Done, apply_change
+from service.api.core.paging import (
+    INT64_MAX,
+    Key,
+    Page,
+    Paging,
+    decode_cursor,
+    first_of,
+    page_of,
+)
 from service.api.core.ports import Sources
 from service.api.core.problems import conflict, not_found
-from service.api.core.queries import NoQuery, PageQuery
-from service.api.core.stamps import link_next_page
+from service.api.core.queries import NoParameters, PageParameters
+from service.api.core.stamps import stamp_of
 from service.storage.baselines.current import NoRunError, SameRunError
 from service.storage.baselines.reading import SeriesFilter, StoredRun
 from service.storage.changes.audit import Action, AuditEvent
@@ -34,20 +42,17 @@ def baselines_router(sources: Sources) -> APIRouter:
     baselines = sources.admin.baselines
 
     @router.get("/baselines")
-    async def list_baseline_runs(
-        request: Request, response: Response, query: Annotated[PageQuery, Query()]
-    ) -> models.BaselineRunPage:
+    async def list_baseline_runs(paging: Paging, query: PageParameters) -> models.BaselineRunPage:
         """Return the stored baseline runs, the newest day first."""
         after = decode_cursor(query.cursor, LIST, str, str)
         every = await sources.in_database(baselines.runs)
         page = page_of(every, _run_key, after=after, limit=query.limit, newest_first=True)
-        following = link_next_page(request, response, LIST, page.last)
-        items = [run_view(item) for item in page.items]
-        return models.BaselineRunPage(**stamp_of(sources.utc_now()), items=items, next=following)
+        runs = Page([run_view(item) for item in page.items], page.last)
+        return models.BaselineRunPage(**stamp_of(sources.utc_now()), **paging.page(LIST, runs))
 
     @router.get("/baselines/series")
     async def list_baseline_series(
-        request: Request, response: Response, query: Annotated[SeriesQuery, Query()]
+        paging: Paging, query: Annotated[SeriesQuery, Query()]
     ) -> models.SeriesPage:
         """Return series of the run in force by their ids, with what is usual at a time.
 
@@ -56,19 +61,13 @@ def baselines_router(sources: Sources) -> APIRouter:
         now = sources.utc_now()
         at = query.at or now
         filters = _filter_of(query, decode_cursor(query.cursor, SERIES, int))
-        page = await sources.in_database(lambda: baselines.page(filters, at, query.limit + 1))
-        if page is None:
+        read = await sources.in_database(lambda: baselines.page(filters, at, query.limit + 1))
+        if read is None:
             return models.SeriesPage(**stamp_of(now), at=at, run=None, items=[], next=None)
-        shown = page.items[: query.limit]
-        last = (shown[-1].series_id,) if len(page.items) > query.limit else None
-        following = link_next_page(request, response, SERIES, last)
-        return models.SeriesPage(
-            **stamp_of(now),
-            at=at,
-            run=run_view(page.run),
-            items=[series_view(series, page.run, at) for series in shown],
-            next=following,
-        )
+        page = first_of(read.items, query.limit, lambda series: (series.series_id,))
+        items = [series_view(series, read.run, at) for series in page.items]
+        answer = paging.page(SERIES, Page(items, page.last))
+        return models.SeriesPage(**stamp_of(now), at=at, run=run_view(read.run), **answer)
 
     @router.get("/baselines/series/{series_id}")
     async def get_baseline_series(
@@ -95,7 +94,7 @@ def baselines_router(sources: Sources) -> APIRouter:
         openapi_extra=dict(KEY_HEADER),
     )
     async def roll_back_baselines(
-        body: models.RollbackBody, request: Request, _query: Annotated[NoQuery, Query()]
+        body: models.RollbackBody, request: Request, _query: NoParameters
     ) -> Response:
         """Put another stored run in force, by default the one before; the next nightly run replaces it."""
         return await apply_change(request, sources, lambda change: _roll_back(change, body))
@@ -125,19 +124,8 @@ def _roll_back(change: Change, body: models.RollbackBody) -> Done:
     except SameRunError as exc:
         raise conflict(str(exc)) from exc
     details = {"left": done.left, "left_day": str(done.left_day), "day": str(done.day)}
-    return Done(
-        audit_event=AuditEvent(
-            action=Action.BASELINE_ROLLBACK,
-            target=done.run_id,
-            why=body.reason,
-            details=details,
-        ),
-        status=HTTPStatus.OK,
-        model=models.RolledBackDetail(
-            **stamp_of(change.now),
-            run_id=done.run_id,
-            day=done.day,
-            left=done.left,
-            left_day=done.left_day,
-        ),
+    audit_event = AuditEvent(
+        action=Action.BASELINE_ROLLBACK, target=done.run_id, why=body.reason, details=details
     )
+    model = models.RolledBackDetail(**stamp_of(change.now), **asdict(done))
+    return Done(audit_event=audit_event, status=HTTPStatus.OK, model=model)

@@ -4,18 +4,51 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Path
 
 from rules.facts.snapshot import Snapshot
-from service.api.core import models
-from service.api.core.gap_views import gap_of
-from service.api.core.paging import Page, decode_cursor, page_of
+from service.api.core.gaps import Gap, gap_of
+from service.api.core.models import Model, NextCursor, Paged, Stamped
+from service.api.core.paging import Page, Paging, decode_cursor, page_of
 from service.api.core.ports import Sources
 from service.api.core.problems import not_found
-from service.api.core.queries import PageQuery
-from service.api.core.stamps import link_next_page, snapshot_of, stamp
+from service.api.core.queries import PageParameters
+from service.api.core.stamps import snapshot_of, stamp
 from service.rounds.latest import ServiceState
-from service.views.snapshot_rows import broker_row
+
+
+class Broker(Model):
+    """A registered broker."""
+
+    broker_id: int
+    host: str
+    port: int
+    rack: str | None
+
+
+class Cluster(Model):
+    """A cluster and its counts."""
+
+    name: str
+    cluster_id: str | None
+    brokers: list[Broker]
+    controller: int | None
+    topics: int
+    partitions: int
+    groups: int
+    gaps: int
+
+
+class ClusterPage(Paged[Cluster]):
+    """The watched clusters."""
+
+
+class ClusterDetail(Stamped):
+    """A cluster and a page of its gaps."""
+
+    cluster: Cluster
+    items: list[Gap]
+    next: NextCursor
 
 
 def clusters_router(sources: Sources) -> APIRouter:
@@ -23,24 +56,18 @@ def clusters_router(sources: Sources) -> APIRouter:
     router = APIRouter(tags=["clusters"])
 
     @router.get("/clusters")
-    async def list_clusters(
-        request: Request, response: Response, query: Annotated[PageQuery, Query()]
-    ) -> models.ClusterPage:
+    async def list_clusters(paging: Paging, query: PageParameters) -> ClusterPage:
         """Return the watched clusters; today there is one."""
         state = sources.state
         after = decode_cursor(query.cursor, "clusters", str)
         every = [cluster_of(snapshot_of(state))]
         page = page_of(every, lambda cluster: (cluster.name,), after=after, limit=query.limit)
-        following = link_next_page(request, response, "clusters", page.last)
-        return models.ClusterPage(**stamp(state), items=list(page.items), next=following)
+        return ClusterPage(**stamp(state), **paging.page("clusters", page))
 
     @router.get("/clusters/{name}")
     async def get_cluster(
-        name: Annotated[str, Path(max_length=1000)],
-        request: Request,
-        response: Response,
-        query: Annotated[PageQuery, Query()],
-    ) -> models.ClusterDetail:
+        name: Annotated[str, Path(max_length=1000)], paging: Paging, query: PageParameters
+    ) -> ClusterDetail:
         """Return a cluster with the gaps of the last observation."""
         state = sources.state
         if name != state.cluster:
@@ -50,20 +77,17 @@ def clusters_router(sources: Sources) -> APIRouter:
         seen = snapshot_of(state)
         after = decode_cursor(query.cursor, "gaps", int)
         page = _gaps(state, seen, 0 if after is None else after[0], query.limit)
-        following = link_next_page(request, response, "gaps", page.last)
-        return models.ClusterDetail(
-            **stamp(state), cluster=cluster_of(seen), items=list(page.items), next=following
-        )
+        return ClusterDetail(**stamp(state), cluster=cluster_of(seen), **paging.page("gaps", page))
 
     return router
 
 
-def cluster_of(seen: Snapshot) -> models.Cluster:
+def cluster_of(seen: Snapshot) -> Cluster:
     """Return the counts of a snapshot."""
-    return models.Cluster(
+    return Cluster(
         name=seen.cluster,
         cluster_id=seen.cluster_id or None,
-        brokers=[models.Broker(**broker_row(broker)) for broker in seen.brokers],
+        brokers=[Broker.model_validate(broker) for broker in seen.brokers],
         controller=seen.controller,
         topics=len(seen.partitions.index.topics),
         partitions=len(seen.partitions),
@@ -72,7 +96,7 @@ def cluster_of(seen: Snapshot) -> models.Cluster:
     )
 
 
-def _gaps(state: ServiceState, seen: Snapshot, begin: int, limit: int) -> Page[models.Gap]:
+def _gaps(state: ServiceState, seen: Snapshot, begin: int, limit: int) -> Page[Gap]:
     """Return gaps by their position: they have no name, and differ in every observation."""
     shown = [gap_of(state, gap) for gap in seen.gaps[begin : begin + limit]]
     end = begin + len(shown)

@@ -6,21 +6,95 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Query
+from pydantic import Field
 from starlette.convertors import PathConvertor, register_url_convertor
 
+from rules.facts import groups as facts
 from rules.facts.column import Int64s
-from rules.facts.groups import Group
+from rules.facts.groups import GroupType
 from rules.facts.snapshot import Snapshot
-from service.api.core import models
-from service.api.core.globs import matches
-from service.api.core.paging import Key, Page, decode_cursor, page_of
+from rules.time_lag import WhyAbsent
+from service.api.core.models import Model, NextCursor, Paged, Stamped
+from service.api.core.paging import Key, Page, Paging, decode_cursor, page_of
 from service.api.core.ports import Sources
-from service.api.core.problems import not_found
-from service.api.core.queries import GroupQuery, PageQuery
-from service.api.core.stamps import link_next_page, snapshot_of, stamp
+from service.api.core.problems import existing
+from service.api.core.queries import MAX_PATTERN, PageParameters, PageQuery, Pattern, matches
+from service.api.core.stamps import snapshot_of, stamp
 from service.rounds.latest import ServiceState
 from service.views.snapshot_rows import commit_rows, group_row, time_lag_rows
+
+TimeLag = Annotated[
+    float | None,
+    Field(
+        description="For how long the oldest unread offset has been readable; 0 if none is unread"
+    ),
+]
+LowerBound = Annotated[
+    float | None,
+    Field(
+        description="Lower bound; only where the offset became readable before the oldest stored observation"
+    ),
+]
+WhyNoTimeLag = Annotated[
+    WhyAbsent | None,
+    Field(
+        description="Why there is no lag in seconds; null if there is one, and before the first round"
+    ),
+]
+
+
+class Group(Model):
+    """A consumer group; its lag is the sum over its commits, in offsets."""
+
+    group: str
+    type: GroupType
+    state: str | None
+    members: int | None
+    coordinator: int | None
+    commit_count: int
+    read_committed_lag: int | None
+    """Sum of the known lags; null if none is known"""
+    unknown_lags: Annotated[int, Field(description="Commits whose lag is not known")]
+
+
+class GroupPage(Paged[Group]):
+    """Groups by name."""
+
+
+class Commit(Model):
+    """What a group committed for one partition."""
+
+    topic: str
+    partition: int
+    committed_offset: int
+    committed_leader_epoch: int | None
+    read_committed_lag: int | None
+    read_uncommitted_lag: int | None
+    nothing_to_read: bool | None
+    read_committed_lag_seconds: TimeLag
+    read_committed_lag_at_least_seconds: LowerBound
+    read_committed_lag_seconds_absent: WhyNoTimeLag
+    read_uncommitted_lag_seconds: TimeLag
+    read_uncommitted_lag_at_least_seconds: LowerBound
+    read_uncommitted_lag_seconds_absent: WhyNoTimeLag
+
+
+class GroupDetail(Stamped):
+    """A group and a page of its commits."""
+
+    group: Group
+    items: list[Commit]
+    next: NextCursor
+
+
+class GroupQuery(PageQuery):
+    """Which groups."""
+
+    name: Pattern | None = None
+    state: Annotated[str | None, Field(max_length=MAX_PATTERN, examples=["Empty"])] = None
+    """Kafka's own word"""
+    type: GroupType | None = None
 
 
 class AnyText(PathConvertor):
@@ -35,41 +109,33 @@ def groups_router(sources: Sources) -> APIRouter:
     router = APIRouter(tags=["groups"])
 
     @router.get("/groups")
-    async def list_groups(
-        request: Request, response: Response, query: Annotated[GroupQuery, Query()]
-    ) -> models.GroupPage:
+    async def list_groups(paging: Paging, query: Annotated[GroupQuery, Query()]) -> GroupPage:
         """Return groups by name, each with the total lag of its commits."""
         state = sources.state
         after = decode_cursor(query.cursor, "groups", str)
         page = group_page(snapshot_of(state), query, after)
-        following = link_next_page(request, response, "groups", page.last)
-        return models.GroupPage(**stamp(state), items=list(page.items), next=following)
+        return GroupPage(**stamp(state), **paging.page("groups", page))
 
     @router.get("/groups/{group:text}")
     async def get_group(
         group: Annotated[str, Path(description="May hold slashes and any other text")],
-        request: Request,
-        response: Response,
-        query: Annotated[PageQuery, Query()],
-    ) -> models.GroupDetail:
+        paging: Paging,
+        query: PageParameters,
+    ) -> GroupDetail:
         """Return a group with its commits by topic and partition."""
         state = sources.state
         seen = snapshot_of(state)
         after = decode_cursor(query.cursor, "commits", str, int)
-        place = next((n for n, entry in enumerate(seen.groups) if entry.group_id == group), None)
-        if place is None:
-            raise not_found("the last observation saw no such group")
+        places = (place for place, entry in enumerate(seen.groups) if entry.group_id == group)
+        place = existing(next(places, None), "the last observation saw no such group")
         page = commit_page(state, place, after, query.limit)
-        following = link_next_page(request, response, "commits", page.last)
         (item,) = _items(seen, [place])
-        return models.GroupDetail(
-            **stamp(state), group=item, items=list(page.items), next=following
-        )
+        return GroupDetail(**stamp(state), group=item, **paging.page("commits", page))
 
     return router
 
 
-def group_page(seen: Snapshot, query: GroupQuery, after: Key | None) -> Page[models.Group]:
+def group_page(seen: Snapshot, query: GroupQuery, after: Key | None) -> Page[Group]:
     """Return the page of groups that a query selects."""
     shown = [place for place, group in enumerate(seen.groups) if _is_queried(group, query)]
     names = seen.groups
@@ -77,9 +143,7 @@ def group_page(seen: Snapshot, query: GroupQuery, after: Key | None) -> Page[mod
     return Page(_items(seen, page.items), page.last)
 
 
-def commit_page(
-    state: ServiceState, group: int, after: Key | None, limit: int
-) -> Page[models.Commit]:
+def commit_page(state: ServiceState, group: int, after: Key | None, limit: int) -> Page[Commit]:
     """Return the commits of the group at an index, in the order of topic and partition."""
     seen = snapshot_of(state)
     names = seen.partitions.index
@@ -92,10 +156,10 @@ def commit_page(
     page = page_of(places.tolist(), key, after=after, limit=limit)
     shown = np.array(page.items, np.int64)
     rows = zip(commit_rows(seen, shown), time_lag_rows(state.time_lags, shown), strict=True)
-    return Page([models.Commit(**row, **lags) for (_, row), lags in rows], page.last)
+    return Page([Commit(**row, **lags) for (_, row), lags in rows], page.last)
 
 
-def _is_queried(group: Group, query: GroupQuery) -> bool:
+def _is_queried(group: facts.Group, query: GroupQuery) -> bool:
     return (
         (query.state is None or group.state == query.state)
         and (query.type is None or group.group_type is query.type)
@@ -103,10 +167,10 @@ def _is_queried(group: Group, query: GroupQuery) -> bool:
     )
 
 
-def _items(seen: Snapshot, places: Sequence[int]) -> list[models.Group]:
+def _items(seen: Snapshot, places: Sequence[int]) -> list[Group]:
     commits, known_lags, total = _lags(seen)
     return [
-        models.Group(
+        Group(
             **group_row(seen.groups[place]),
             commit_count=int(commits[place]),
             read_committed_lag=int(total[place]) if known_lags[place] else None,

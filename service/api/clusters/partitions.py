@@ -5,17 +5,56 @@ from __future__ import annotations
 from typing import Annotated
 
 import numpy as np
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query
+from pydantic import Field
 
 from rules.facts.column import Bools, Int64s
 from rules.facts.snapshot import Snapshot
-from service.api.core import models
-from service.api.core.globs import matches
-from service.api.core.paging import Key, Page, decode_cursor
+from service.api.core.models import Model, Paged
+from service.api.core.paging import Key, Page, Paging, decode_cursor
 from service.api.core.ports import Sources
-from service.api.core.queries import PartitionQuery
-from service.api.core.stamps import link_next_page, snapshot_of, stamp
+from service.api.core.queries import PageQuery, Pattern, matches
+from service.api.core.stamps import snapshot_of, stamp
 from service.views.snapshot_rows import partition_rows
+
+
+class Partition(Model):
+    """A partition as its leader and the controller see it."""
+
+    topic: str
+    partition: int
+    topic_id: str | None
+    leader: int | None
+    leader_epoch: int | None
+    replicas: list[int] | None
+    isr: list[int] | None
+    elr: list[int] | None
+    last_known_elr: list[int] | None
+    min_insync_replicas: int | None
+    log_start_offset: int | None
+    last_stable_offset: int | None
+    high_watermark: int | None
+    log_end_offset: int | None
+    replica_log_end_offsets: dict[str, int | None] | None
+    open_span: int | None
+    unreplicated_span: int | None
+
+
+class PartitionPage(Paged[Partition]):
+    """Partitions by topic and number."""
+
+
+class PartitionQuery(PageQuery):
+    """Which partitions."""
+
+    topic: Pattern | None = None
+    at_risk: Annotated[
+        bool,
+        Field(
+            description="Only those with fewer in-sync replicas than replicas, or an unreplicated "
+            "span; partitions that could not be observed are among the gaps of the cluster"
+        ),
+    ] = False
 
 
 def partitions_router(sources: Sources) -> APIRouter:
@@ -24,16 +63,15 @@ def partitions_router(sources: Sources) -> APIRouter:
 
     @router.get("/partitions")
     async def list_partitions(
-        request: Request, response: Response, query: Annotated[PartitionQuery, Query()]
-    ) -> models.PartitionPage:
+        paging: Paging, query: Annotated[PartitionQuery, Query()]
+    ) -> PartitionPage:
         """Return the partitions that the last observation saw."""
         state = sources.state
         after = decode_cursor(query.cursor, "partitions", str, int)
         seen = snapshot_of(state)
         mask = at_risk(seen) if query.at_risk else np.ones(len(seen.partitions), np.bool_)
         page = partition_page(seen, mask, topic=query.topic, after=after, limit=query.limit)
-        following = link_next_page(request, response, "partitions", page.last)
-        return models.PartitionPage(**stamp(state), items=list(page.items), next=following)
+        return PartitionPage(**stamp(state), **paging.page("partitions", page))
 
     return router
 
@@ -49,7 +87,7 @@ def at_risk(seen: Snapshot) -> Bools:
 
 def partition_page(
     seen: Snapshot, mask: Bools, *, topic: str | None, after: Key | None, limit: int
-) -> Page[models.Partition]:
+) -> Page[Partition]:
     """Return the partitions of the mask in the order of topic and number."""
     index = seen.partitions.index
     rank = _ranks(index.topics, topic, None if after is None else after[0])
@@ -78,13 +116,13 @@ def _ranks(topics: tuple[str, ...], pattern: str | None, first: str | None) -> I
     return ranks
 
 
-def _items(seen: Snapshot, rows: Int64s) -> list[models.Partition]:
+def _items(seen: Snapshot, rows: Int64s) -> list[Partition]:
     spans = zip(
         seen.offsets.open_span.take(rows).to_list(),
         seen.offsets.unreplicated_span.take(rows).to_list(),
         strict=True,
     )
     return [
-        models.Partition(**row, open_span=held, unreplicated_span=unreplicated)
+        Partition(**row, open_span=held, unreplicated_span=unreplicated)
         for row, (held, unreplicated) in zip(partition_rows(seen, rows), spans, strict=True)
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from service.alerting.alerts.inhibition import DEFAULT_INHIBITIONS, Inhibition
 from service.alerting.alerts.routes import Route, Routing
@@ -16,6 +16,7 @@ from service.storage.baselines.reading import BaselineList
 from service.storage.changes.audit import AuditTrail
 from service.storage.changes.changes import Changes
 from service.storage.delivery.deliveries import DeliveryList
+from service.storage.jobs.jobs import StoredRun
 
 NOBODY: Final = Routing(default=None)
 
@@ -39,19 +40,6 @@ class Sending:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunView:
-    """One run of a job."""
-
-    id: int
-    due_at: datetime
-    started_at: datetime
-    ended_at: datetime | None
-    outcome: str
-    detail: str
-    stats: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class JobView:
     """A job and how it last went."""
 
@@ -59,7 +47,7 @@ class JobView:
     trigger: str
     next_due_at: datetime | None
     is_running: bool
-    last_run: RunView | None
+    last_run: StoredRun | None
     waits_for: str | None = None  # what keeps a run from beginning now; None: nothing
 
 
@@ -69,26 +57,11 @@ class Jobs(Protocol):
     def every(self) -> Sequence[JobView]:
         """Return all jobs."""
 
-    def runs(self, name: str, before: int | None, limit: int) -> Sequence[RunView]:
+    def runs(self, name: str, before: int | None, limit: int) -> Sequence[StoredRun]:
         """Return runs of a job, newest first; `before` is the row id of the last one shown."""
 
     def run_now(self, name: str) -> None:
         """Request a run beside the due times; callable from any thread."""
-
-
-class NoJobs:
-    """The jobs of a service without a scheduler."""
-
-    def every(self) -> Sequence[JobView]:
-        """Return none."""
-        return ()
-
-    def runs(self, _name: str, _before: int | None, _limit: int) -> Sequence[RunView]:
-        """Return none."""
-        return ()
-
-    def run_now(self, _name: str) -> None:
-        """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +74,6 @@ class AdminServices:
     audit: AuditTrail
     changes: Changes
     baselines: BaselineList
+    jobs: Jobs
     sending: Sending = field(default_factory=Sending)
-    jobs: Jobs = field(default_factory=NoJobs)
     wake: Callable[[], None] = lambda: None  # wakes the deliverer; from any thread

@@ -1,4 +1,4 @@
-"""Base and field types of request bodies: unknown fields and unstorable text are rejected."""
+"""Base and field types of requests: unknown fields and unstorable text are rejected."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _YEARS: Final = {"first": FIRST_YEAR, "last": LAST_YEAR}
 
 
 class Body(BaseModel):
-    """Base of all request bodies."""
+    """Base of all request bodies and queries."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 

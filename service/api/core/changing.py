@@ -5,9 +5,9 @@ the same request is sent again.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -16,7 +16,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.api.core.access import GRANT
-from service.api.core.idempotency_key import key_of
 from service.api.core.ports import Sources
 from service.api.core.problems import ProblemError, TooLateError
 from service.storage.changes.audit import AuditEvent
@@ -28,6 +27,7 @@ MAY_BE_DONE: Final = (
     "the change may have been made all the same. Check first, or send the same request again with the "
     "same Idempotency-Key"
 )
+USABLE_KEY: Final = re.compile(r"[!-~]([ -~]{0,198}[!-~])?")
 KEY_HEADER: Final[Mapping[str, Any]] = {
     "parameters": [
         {
@@ -86,9 +86,17 @@ async def apply_change(request: Request, sources: Sources, work: Work) -> Respon
     return Response(answer.body or None, answer.status, dict(answer.headers))
 
 
-def stamp_of(now: datetime) -> dict[str, Any]:
-    """Return the fields that every answer begins with, for data read at `now`."""
-    return {"as_of": now, "is_current": True}
+def key_of(header: str | None) -> str | None:
+    """Return the value of an Idempotency-Key header.
+
+    Raises:
+        ProblemError: it cannot be used.
+    """
+    if header is None or USABLE_KEY.fullmatch(header):
+        return header
+    raise ProblemError(
+        HTTPStatus.BAD_REQUEST, "an Idempotency-Key has 1 to 200 printable ASCII characters"
+    )
 
 
 def _once(

@@ -11,17 +11,22 @@ import binascii
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
-from typing import Any, Final, Generic, TypeVar
+from typing import Annotated, Any, Final, Generic, TypeVar
 from urllib.parse import quote, urlencode
 
-from starlette.requests import Request
+from fastapi import Depends, Request, Response
 
+from rules.facts.last_observation import microseconds
+from rules.facts.times import EPOCH
 from service.api.core.problems import ProblemError
 
 DEFAULT_LIMIT: Final = 100
 MAX_LIMIT: Final = 1000
 INT64_MAX: Final = 2**63 - 1
+LAST_US: Final = microseconds(datetime(9999, 1, 1, tzinfo=UTC))
+MAX_LINK: Final = 4000  # proxies reject longer headers, and a group's name may have 32 KiB
 
 Key = tuple[Any, ...]  # text and integers, the same kinds for every item of a list
 T = TypeVar("T")
@@ -52,6 +57,40 @@ def page_of(
     return Page([item for _, item in shown], shown[-1][0] if len(keyed) > limit else None)
 
 
+def first_of(rows: Sequence[T], limit: int, key: Callable[[T], Key]) -> Page[T]:
+    """Return the first `limit` rows of an ordered list, of which one row more was read."""
+    shown = rows[:limit]
+    return Page(shown, key(shown[-1]) if len(rows) > limit else None)
+
+
+class Pager:
+    """Answers with one page of a list."""
+
+    def __init__(self, request: Request, response: Response) -> None:
+        self._request = request
+        self._response = response
+
+    def page(self, name: str, page: Page[Any]) -> dict[str, Any]:
+        """Return the items of a page and the cursor of the next one, to which a header links."""
+        return {"items": page.items, "next": self._next(name, page.last)}
+
+    def _next(self, name: str, last: Key | None) -> str | None:
+        if last is None:
+            return None
+        cursor = encode_cursor(name, last)
+        link = f'<{next_url(self._request, cursor)}>; rel="next"'
+        if len(link) <= MAX_LINK:
+            self._response.headers["Link"] = link
+        return cursor
+
+
+async def _pager(request: Request, response: Response) -> Pager:
+    return Pager(request, response)
+
+
+Paging = Annotated[Pager, Depends(_pager)]
+
+
 def encode_cursor(name: str, key: Key) -> str:
     """Return the cursor that goes on after `key` in the list called `name`."""
     text = json.dumps([name, *key], separators=(",", ":"), ensure_ascii=False)
@@ -70,8 +109,34 @@ def decode_cursor(cursor: str | None, name: str, *kinds: type) -> Key | None:
     key = content[1:] if isinstance(content, list) else []
     is_ours = isinstance(content, list) and content[:1] == [name] and len(key) == len(kinds)
     if not is_ours or not all(_fits(value, kind) for value, kind in zip(key, kinds, strict=True)):
-        raise ProblemError(HTTPStatus.BAD_REQUEST, "the cursor does not belong to this list")
+        raise foreign_cursor()
     return tuple(key)
+
+
+def decode_time_cursor(cursor: str | None, name: str) -> tuple[datetime, int] | None:
+    """Return the time and row id in a cursor whose key begins with microseconds.
+
+    Raises:
+        ProblemError: it is no cursor of this list.
+    """
+    key = decode_cursor(cursor, name, int, int)
+    return None if key is None else (time_in(key), key[1])
+
+
+def time_in(key: Key) -> datetime:
+    """Return the time that a key begins with.
+
+    Raises:
+        ProblemError: there is no such time.
+    """
+    if key[0] > LAST_US:
+        raise foreign_cursor()
+    return EPOCH + timedelta(microseconds=key[0])
+
+
+def foreign_cursor() -> ProblemError:
+    """Return the problem of a cursor that this list did not give."""
+    return ProblemError(HTTPStatus.BAD_REQUEST, "the cursor does not belong to this list")
 
 
 def next_url(request: Request, cursor: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from fastapi.exceptions import RequestValidationError
@@ -21,6 +21,7 @@ from rules.errors import StoreError
 MEDIA_TYPE: Final = "application/problem+json"
 JSON: Final = "application/json"
 RETRY_AFTER_SECONDS: Final = 10
+T = TypeVar("T")
 MAX_ERRORS: Final = 20  # of one request; the first few say enough
 
 
@@ -71,6 +72,17 @@ def invalid(field: str, message: str) -> ProblemError:
 def not_found(detail: str) -> ProblemError:
     """Return the problem of something that does not exist (404)."""
     return ProblemError(HTTPStatus.NOT_FOUND, detail)
+
+
+def existing(value: T | None, detail: str) -> T:
+    """Return a value that was searched for.
+
+    Raises:
+        ProblemError: it does not exist (404).
+    """
+    if value is None:
+        raise not_found(detail)
+    return value
 
 
 def conflict(detail: str) -> ProblemError:

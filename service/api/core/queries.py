@@ -1,5 +1,9 @@
 """Query parameters of the endpoints; an unknown one is rejected, because a misspelled filter that was
 ignored would show everything.
+
+In a pattern for names an asterisk matches any text, every other character itself. Regular expressions
+are not offered: one with catastrophic backtracking would block the event loop, and Python cannot stop
+it. The search here takes time in proportion to the name.
 """
 
 from __future__ import annotations
@@ -8,19 +12,16 @@ from collections import Counter
 from enum import StrEnum
 from typing import Annotated, Final
 
-from fastapi import Request
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from fastapi import Query, Request
+from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from rules.catalogue.all_rules import RULES, SELF_MONITORING
-from rules.facts.groups import GroupType
-from rules.verdict import Severity
-from service.api.core.bodies import no_controls
-from service.api.core.globs import MAX_PATTERN
-from service.api.core.models import VerdictWord
+from service.api.core.bodies import Body, no_controls
 from service.api.core.paging import DEFAULT_LIMIT, MAX_LIMIT
 from service.api.core.problems import invalid
 
+MAX_PATTERN: Final = 200  # characters
 MAX_PARTITION: Final = 2**31 - 1
 MAX_CURSOR: Final = 60_000  # a group's name alone may have 32,767 bytes
 RULE_IDS: Final = frozenset(
@@ -31,10 +32,8 @@ RULE_IDS: Final = frozenset(
 Word = Annotated[str, Field(min_length=1, max_length=MAX_PATTERN), AfterValidator(no_controls)]
 
 
-class NoQuery(BaseModel):
+class NoQuery(Body):
     """A query without parameters."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
 class PageQuery(NoQuery):
@@ -54,31 +53,11 @@ Pattern = Annotated[
         examples=["orders-*"],
     ),
 ]
-
-
 PartitionNumber = Annotated[int, Field(ge=0, le=MAX_PARTITION)]
 
 
-class GroupQuery(PageQuery):
-    """Which groups."""
-
-    name: Pattern | None = None
-    state: Annotated[str | None, Field(max_length=MAX_PATTERN, examples=["Empty"])] = None
-    """Kafka's own word"""
-    type: GroupType | None = None
-
-
-class PartitionQuery(PageQuery):
-    """Which partitions."""
-
-    topic: Pattern | None = None
-    at_risk: Annotated[
-        bool,
-        Field(
-            description="Only those with fewer in-sync replicas than replicas, or an unreplicated "
-            "span; partitions that could not be observed are among the gaps of the cluster"
-        ),
-    ] = False
+NoParameters = Annotated[NoQuery, Query()]
+PageParameters = Annotated[PageQuery, Query()]
 
 
 class StateFilter(StrEnum):
@@ -96,21 +75,32 @@ def require_known_rule(rule_id: str) -> str:
     return rule_id
 
 
-class FindingQuery(PageQuery):
-    """Which findings."""
-
-    state: StateFilter = StateFilter.OPEN
-    """open: from memory; ended, all: from the database"""
-    rule: Annotated[str | None, AfterValidator(require_known_rule)] = None
-    topic: Pattern | None = None
-    """For a finding about a group or a transaction: one of its partitions"""
-    severity: Severity | None = None
-    verdict: VerdictWord | None = None
-
-
 async def no_repeats(request: Request) -> None:
     """Reject a parameter that is given twice: only one of the values would count."""
     names = Counter(name for name, _ in request.query_params.multi_items())
     name, times = next(iter(names.most_common(1)), ("", 0))
     if times > 1:
         raise invalid(name[:MAX_PATTERN], "given more than once")
+
+
+def matches(pattern: str | None, name: str) -> bool:
+    """Return whether a whole name matches; no pattern matches every name."""
+    if pattern is None:
+        return True
+    first, *others = pattern.split("*")
+    if not others:
+        return name == pattern
+    *middle, last = others
+    if not name.startswith(first) or len(name) < len(first) + len(last):
+        return False
+    return name.endswith(last) and _holds(name, middle, len(first), len(name) - len(last))
+
+
+def _holds(name: str, pieces: list[str], begin: int, end: int) -> bool:
+    """Return whether name[begin:end] contains the pieces in order and without overlap."""
+    for piece in pieces:
+        position = name.find(piece, begin, end)
+        if position < 0:
+            return False
+        begin = position + len(piece)
+    return True

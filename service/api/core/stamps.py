@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-from starlette.requests import Request
-from starlette.responses import Response
+from datetime import datetime
+from typing import Any
 
 from rules.facts.snapshot import Snapshot
-from service.api.core.paging import Key, encode_cursor, next_url
+from rules.view import View
 from service.api.core.problems import unavailable
 from service.rounds.latest import ServiceState
 from service.rounds.persistence import PersistenceState
 
-MAX_LINK: Final = 4000  # proxies reject longer headers, and a group's name may have 32 KiB
+
+def stamp_of(now: datetime) -> dict[str, Any]:
+    """Return the time of data that was read at `now`."""
+    return {"as_of": now, "is_current": True}
 
 
 def stamp(state: ServiceState) -> dict[str, Any]:
@@ -41,12 +42,13 @@ def snapshot_of(state: ServiceState) -> Snapshot:
     return state.snapshot
 
 
-def link_next_page(request: Request, response: Response, name: str, last: Key | None) -> str | None:
-    """Return the cursor of the next page and add its link; None at the end of the list."""
-    if last is None:
-        return None
-    cursor = encode_cursor(name, last)
-    link = f'<{next_url(request, cursor)}>; rel="next"'
-    if len(link) <= MAX_LINK:
-        response.headers["Link"] = link
-    return cursor
+def view_of(state: ServiceState) -> View:
+    """Return the input of the rules in the last round.
+
+    Raises:
+        ProblemError: no round has been judged yet.
+    """
+    snapshot_of(state)
+    if state.view is None:
+        raise unavailable("no round has been judged yet")
+    return state.view

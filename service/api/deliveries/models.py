@@ -1,15 +1,25 @@
-"""Answers about receivers and their deliveries; never a secret."""
+"""Deliveries and receivers as the API shows them: never a secret, and of an address only scheme and host."""
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from service.api.core.models import Model, NextCursor, Stamped
+from service.alerting.receivers import receivers
+from service.api.core.admin_services import Sending
+from service.api.core.models import Model, Paged, Stamped
 from service.api.core.queries import PageQuery, Word
+from service.storage.delivery.deliveries import (
+    OPEN,
+    DeliveryStory,
+    ReceiverStats,
+    StoredAttempt,
+    StoredDelivery,
+)
 
 
 class DeliveryState(StrEnum):
@@ -43,11 +53,8 @@ class Delivery(Model):
     dead_reason: str | None
 
 
-class DeliveryPage(Stamped):
+class DeliveryPage(Paged[Delivery]):
     """Deliveries, newest first."""
-
-    items: list[Delivery]
-    next: NextCursor
 
 
 class Attempt(Model):
@@ -105,11 +112,8 @@ class Receiver(Model):
     is_fallback: bool
 
 
-class ReceiverPage(Stamped):
+class ReceiverPage(Paged[Receiver]):
     """Receivers by name; an empty list means that nobody is notified."""
-
-    items: list[Receiver]
-    next: NextCursor
 
 
 class Enqueued(Stamped):
@@ -123,3 +127,59 @@ class DeliveryQuery(PageQuery):
 
     receiver: Word | None = None
     state: DeliveryState | None = None
+
+
+KINDS: dict[type[receivers.Receiver], str] = {
+    receivers.WebhookReceiver: "webhook",
+    receivers.AlertmanagerReceiver: "alertmanager",
+    receivers.SlackReceiver: "slack",
+    receivers.PagerDutyReceiver: "pagerduty",
+}
+
+
+def delivery_view(stored: StoredDelivery) -> Delivery:
+    """Return a delivery as the API shows it; one that is done has no further attempt."""
+    delivery = Delivery.model_validate(stored)
+    return (
+        delivery if stored.state in OPEN else delivery.model_copy(update={"next_attempt_at": None})
+    )
+
+
+def attempt_view(stored: StoredAttempt, *, may_read_reply: bool) -> Attempt:
+    """Return an attempt; the reply of a receiver may disclose what is inside a network."""
+    attempt = Attempt.model_validate(stored)
+    return attempt if may_read_reply else attempt.model_copy(update={"reply": None})
+
+
+def body_view(story: DeliveryStory) -> Any:
+    """Return the body of a delivery; None if it is no longer stored or not JSON."""
+    try:
+        return json.loads(story.body)
+    except ValueError:
+        return None
+
+
+def receiver_view(receiver: receivers.Receiver, stats: ReceiverStats, sending: Sending) -> Receiver:
+    """Return a receiver with the state of sending to it."""
+    failed = stats.last_failure
+    return Receiver(
+        name=receiver.name,
+        kind=KINDS[type(receiver)],
+        endpoint=str(receiver.endpoint),
+        state=_state(stats),
+        waiting=stats.waiting,
+        dead=stats.dead,
+        oldest_waiting_at=stats.oldest_waiting_at,
+        last_success_at=stats.last_success_at,
+        last_failure=None if failed is None else ReceiverFailure.model_validate(failed),
+        is_default=receiver.name == sending.default,
+        is_fallback=receiver.name == sending.fallback,
+    )
+
+
+def _state(stats: ReceiverStats) -> ReceiverState:
+    failed, went_well = stats.last_failure, stats.last_success_at
+    if failed is None:
+        return ReceiverState.UNUSED if went_well is None else ReceiverState.OK
+    is_over = went_well is not None and went_well > failed.at
+    return ReceiverState.OK if is_over else ReceiverState.FAILING

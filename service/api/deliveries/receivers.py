@@ -6,21 +6,21 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 
 from service.alerting.alerts.identity import ALERTNAME, SEVERITY, fingerprint
 from service.alerting.alerts.quoting import label_set
 from service.alerting.notifications.channels import body_of
 from service.alerting.notifications.notification import Notification, NotifiedAlert
 from service.alerting.receivers.receivers import Receiver
-from service.api.core.changing import KEY_HEADER, Done, apply_change, stamp_of
-from service.api.core.paging import decode_cursor, page_of
+from service.api.core.changing import KEY_HEADER, Done, apply_change
+from service.api.core.paging import Page, Paging, decode_cursor, page_of
 from service.api.core.ports import Sources
 from service.api.core.problems import not_found
-from service.api.core.queries import NoQuery, PageQuery
-from service.api.core.stamps import link_next_page
+from service.api.core.queries import NoParameters, PageParameters
+from service.api.core.stamps import stamp_of
 from service.api.deliveries import models
-from service.api.deliveries.views import delivery_view, receiver_view
+from service.api.deliveries.models import delivery_view, receiver_view
 from service.storage.changes.audit import Action, AuditEvent
 from service.storage.changes.changes import Change
 
@@ -34,18 +34,16 @@ def receivers_router(sources: Sources) -> APIRouter:
     sending = sources.admin.sending
 
     @router.get("/receivers")
-    async def list_receivers(
-        request: Request, response: Response, query: Annotated[PageQuery, Query()]
-    ) -> models.ReceiverPage:
+    async def list_receivers(paging: Paging, query: PageParameters) -> models.ReceiverPage:
         """Return receivers by name, with the state of sending to each."""
         after = decode_cursor(query.cursor, LIST, str)
         every = sending.receivers.values()
         page = page_of(every, lambda receiver: (receiver.name,), after=after, limit=query.limit)
         names = [item.name for item in page.items]
         stats = await sources.in_database(lambda: sources.admin.deliveries.stats(names))
-        following = link_next_page(request, response, LIST, page.last)
         items = [receiver_view(item, stats[item.name], sending) for item in page.items]
-        return models.ReceiverPage(**stamp_of(sources.utc_now()), items=items, next=following)
+        answer = paging.page(LIST, Page(items, page.last))
+        return models.ReceiverPage(**stamp_of(sources.utc_now()), **answer)
 
     @router.post(
         "/receivers/{name}/test",
@@ -54,9 +52,7 @@ def receivers_router(sources: Sources) -> APIRouter:
         openapi_extra=dict(KEY_HEADER),
     )
     async def send_test_message(
-        name: Annotated[str, Path(max_length=200)],
-        request: Request,
-        _query: Annotated[NoQuery, Query()],
+        name: Annotated[str, Path(max_length=200)], request: Request, _query: NoParameters
     ) -> Response:
         """Send a test message to a receiver; /deliveries shows its progress."""
         receiver = sending.receivers.get(name)

@@ -8,15 +8,14 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from service.api.core.changing import KEY_HEADER, Done, apply_change, caller_of, stamp_of
-from service.api.core.paging import INT64_MAX, decode_cursor
+from service.api.core.changing import KEY_HEADER, Done, apply_change, caller_of
+from service.api.core.paging import INT64_MAX, Page, Paging, decode_cursor, first_of
 from service.api.core.ports import Sources
-from service.api.core.problems import conflict, not_found
-from service.api.core.queries import NoQuery
-from service.api.core.stamps import link_next_page
+from service.api.core.problems import conflict, existing
+from service.api.core.queries import NoParameters
+from service.api.core.stamps import stamp_of
 from service.api.deliveries import models
-from service.api.deliveries.models import DeliveryQuery
-from service.api.deliveries.views import attempt_view, body_view, delivery_view
+from service.api.deliveries.models import DeliveryQuery, attempt_view, body_view, delivery_view
 from service.storage.changes.audit import Action, AuditEvent
 from service.storage.changes.changes import Change
 from service.storage.delivery.deliveries import DEAD, DeliveryFilter, DeliveryStory
@@ -34,7 +33,7 @@ def deliveries_router(sources: Sources) -> APIRouter:
 
     @router.get("/deliveries")
     async def list_deliveries(
-        request: Request, response: Response, query: Annotated[DeliveryQuery, Query()]
+        paging: Paging, query: Annotated[DeliveryQuery, Query()]
     ) -> models.DeliveryPage:
         """Return deliveries, newest first."""
         key = decode_cursor(query.cursor, LIST, int)
@@ -46,20 +45,19 @@ def deliveries_router(sources: Sources) -> APIRouter:
         rows = await sources.in_database(
             lambda: sources.admin.deliveries.page(filters, query.limit + 1)
         )
-        shown = rows[: query.limit]
-        last = (shown[-1].id,) if len(rows) > query.limit else None
-        following = link_next_page(request, response, LIST, last)
-        items = [delivery_view(delivery) for delivery in shown]
-        return models.DeliveryPage(**stamp_of(sources.utc_now()), items=items, next=following)
+        page = first_of(rows, query.limit, lambda delivery: (delivery.id,))
+        shown = Page([delivery_view(delivery) for delivery in page.items], page.last)
+        return models.DeliveryPage(**stamp_of(sources.utc_now()), **paging.page(LIST, shown))
 
     @router.get("/deliveries/{delivery_id}")
     async def get_delivery(
-        delivery_id: DeliveryId, request: Request, _query: Annotated[NoQuery, Query()]
+        delivery_id: DeliveryId, request: Request, _query: NoParameters
     ) -> models.DeliveryDetail:
         """Return a delivery with its attempts and its body."""
-        story = await sources.in_database(lambda: sources.admin.deliveries.one(delivery_id))
-        if story is None:
-            raise not_found(NO_DELIVERY)
+        story = existing(
+            await sources.in_database(lambda: sources.admin.deliveries.one(delivery_id)),
+            NO_DELIVERY,
+        )
         may_read_reply = Scope.ADMIN in caller_of(request).scopes
         return await sources.in_thread(
             lambda: _detail(sources, story, may_read_reply=may_read_reply)
@@ -72,7 +70,7 @@ def deliveries_router(sources: Sources) -> APIRouter:
         openapi_extra=dict(KEY_HEADER),
     )
     async def replay_delivery(
-        delivery_id: DeliveryId, request: Request, _query: Annotated[NoQuery, Query()]
+        delivery_id: DeliveryId, request: Request, _query: NoParameters
     ) -> Response:
         """Replay a delivery that was given up, unless its receiver got something newer since."""
         return await apply_change(
@@ -96,9 +94,7 @@ def _detail(
 
 
 def _replay(change: Change, delivery_id: int, wake: Callable[[], None]) -> Done:
-    taken = change.deliveries.take(delivery_id)
-    if taken is None:
-        raise not_found(NO_DELIVERY)
+    taken = existing(change.deliveries.take(delivery_id), NO_DELIVERY)
     if taken.state != DEAD:
         raise conflict(
             f"only a delivery that was given up can be replayed; this one is {taken.state}"

@@ -5,22 +5,41 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Query
+from pydantic import AfterValidator
 
 from rules.open_findings import OpenFinding
-from rules.verdict import Verdict
-from service.api.core import models
-from service.api.core.globs import matches
+from rules.verdict import Severity, Verdict
 from service.api.core.models import VerdictWord
+from service.api.core.paging import Paging, decode_time_cursor
 from service.api.core.ports import Sources
-from service.api.core.problems import not_found
-from service.api.core.queries import FindingQuery, NoQuery, StateFilter
-from service.api.core.stamps import link_next_page, stamp, stored_stamp
-from service.api.findings.lists import finding_detail, open_page, stored_after, stored_page
-from service.api.findings.views import parse_id
+from service.api.core.problems import existing
+from service.api.core.queries import (
+    NoParameters,
+    PageQuery,
+    Pattern,
+    StateFilter,
+    matches,
+    require_known_rule,
+)
+from service.api.core.stamps import stamp, stored_stamp
+from service.api.findings.lists import finding_detail, open_findings, open_page, stored_page
+from service.api.findings.views import FindingDetail, FindingPage, parse_id
 from service.storage.findings.history import FindingFilter
 
 NO_FINDING: Final = "there is no such finding"
+
+
+class FindingQuery(PageQuery):
+    """Which findings."""
+
+    state: StateFilter = StateFilter.OPEN
+    """open: from memory; ended, all: from the database"""
+    rule: Annotated[str | None, AfterValidator(require_known_rule)] = None
+    topic: Pattern | None = None
+    """For a finding about a group or a transaction: one of its partitions"""
+    severity: Severity | None = None
+    verdict: VerdictWord | None = None
 
 
 def findings_router(sources: Sources) -> APIRouter:
@@ -28,31 +47,25 @@ def findings_router(sources: Sources) -> APIRouter:
     router = APIRouter(tags=["findings"])
 
     @router.get("/findings")
-    async def list_findings(
-        request: Request, response: Response, query: Annotated[FindingQuery, Query()]
-    ) -> models.FindingPage:
+    async def list_findings(paging: Paging, query: Annotated[FindingQuery, Query()]) -> FindingPage:
         """Return findings, newest first: by their end if only ended ones are requested."""
         state, name = sources.state, f"findings-{query.state}"
         if query.state is StateFilter.OPEN:
-            page = open_page(state, query, name, _select_open(state.open_findings.values(), query))
+            page = open_page(state, query, name, _select_open(open_findings(state), query))
             stamped = stamp(state)
         else:
             page = await stored_page(sources, _filter_of(query, name), query.limit)
             stamped = stored_stamp(state)
-        following = link_next_page(request, response, name, page.last)
-        return models.FindingPage(
-            **stamped, items=list(page.items), next=following, storage=state.persistence.state
-        )
+        storage = state.persistence.state
+        return FindingPage(**stamped, **paging.page(name, page), storage=storage)
 
     @router.get("/findings/{finding_id}")
     async def get_finding(
         finding_id: Annotated[str, Path(examples=["partition_offline-0123456789abcdef"])],
-        _query: Annotated[NoQuery, Query()],
-    ) -> models.FindingDetail:
+        _query: NoParameters,
+    ) -> FindingDetail:
         """Return a finding with the last 1000 changes of its verdict, oldest first."""
-        name = parse_id(finding_id)
-        if name is None:
-            raise not_found(NO_FINDING)
+        name = existing(parse_id(finding_id), NO_FINDING)
         return await finding_detail(sources, *name, NO_FINDING)
 
     return router
@@ -84,7 +97,7 @@ def _filter_of(query: FindingQuery, name: str) -> FindingFilter:
         severity=query.severity,
         topic=query.topic,
         verdict=_verdict(query.verdict),
-        after=stored_after(query, name),
+        after=decode_time_cursor(query.cursor, name),
     )
 
 

@@ -5,14 +5,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter
+from pydantic import Field
 
 from rules.catalogue.all_rules import EVERY, Declared
 from rules.pages import sections_of
-from service.api.core import models
-from service.api.core.paging import decode_cursor, page_of
-from service.api.core.queries import PageQuery
-from service.api.core.stamps import link_next_page
+from rules.verdict import Kind, Severity
+from service.api.core.models import Model, NextCursor
+from service.api.core.paging import Paging, decode_cursor, page_of
+from service.api.core.queries import PageParameters
+
+
+class Rule(Model):
+    """A rule of the catalogue."""
+
+    id: str
+    summary: str
+    severity: Severity
+    milder: dict[str, Severity]
+    """Reasons for which a breach is less bad"""
+    kind: Kind
+    for_seconds: float
+    is_critical: bool
+    reasons: list[str]
+    why_it_matters: Annotated[str | None, Field(description="Markdown")]
+    runbook: Annotated[str | None, Field(description="What to do about a breach, Markdown")]
+
+
+class RulePage(Model):
+    """Rules in the order in which they judge."""
+
+    items: list[Rule]
+    next: NextCursor
 
 
 def rules_router() -> APIRouter:
@@ -22,26 +46,23 @@ def rules_router() -> APIRouter:
     place = {rule.id: number for number, rule in enumerate(every)}
 
     @router.get("/rules")
-    async def list_rules(
-        request: Request, response: Response, query: Annotated[PageQuery, Query()]
-    ) -> models.RulePage:
+    async def list_rules(paging: Paging, query: PageParameters) -> RulePage:
         """Return all rules, in the order in which they judge."""
         after = decode_cursor(query.cursor, "rules", int)
         page = page_of(every, lambda rule: (place[rule.id],), after=after, limit=query.limit)
-        following = link_next_page(request, response, "rules", page.last)
-        return models.RulePage(items=list(page.items), next=following)
+        return RulePage(**paging.page("rules", page))
 
     return router
 
 
-def catalogue() -> Sequence[models.Rule]:
+def catalogue() -> Sequence[Rule]:
     """Return all rules with their declarations, why they matter, and their runbooks."""
     return [_view(rule) for rule in EVERY]
 
 
-def _view(rule: Declared) -> models.Rule:
+def _view(rule: Declared) -> Rule:
     meta, sections = rule.meta, sections_of(rule.text)
-    return models.Rule(
+    return Rule(
         id=meta.rule_id,
         summary=meta.summary,
         severity=meta.severity,

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request
 
-from service.api.core.idempotency_key import key_of
+from service.api.core.changing import key_of
 from service.api.core.ports import Inbox, Sources
 from service.api.core.problems import ProblemError, TooLateError, too_much
 from service.api.ingest.body import Sent, delivery_of

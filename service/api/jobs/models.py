@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from service.api.core.models import Model, NextCursor, Stamped
+from service.api.core.models import Model, NextCursor, Paged, Stamped
 
 
 class JobRun(Model):
@@ -37,11 +37,8 @@ class Job(Model):
     last_run: JobRun | None
 
 
-class JobPage(Stamped):
+class JobPage(Paged[Job]):
     """Jobs by name."""
-
-    items: list[Job]
-    next: NextCursor
 
 
 class JobDetail(Stamped):

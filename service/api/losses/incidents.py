@@ -14,7 +14,8 @@ from typing import Final
 from rules.catalogue import committed_records_lost
 from rules.loss.summary import LossFact, Outcome, by_partition, summary_of
 from rules.verdict import SEVERITIES, Severity
-from service.api.core.models import Finding, FindingState
+from service.api.core.models import FindingState
+from service.api.findings.views import Finding
 from service.api.losses.models import AlsoFound, LossIncident, PartitionLoss
 from service.api.losses.views import loss_of
 
@@ -93,18 +94,8 @@ def _lines(members: Sequence[LossFinding]) -> list[list[LossFinding]]:
 
 def _partition_view(line: Sequence[LossFinding]) -> PartitionLoss:
     first, *others = (loss_of(finding.view()) for finding in line)
-    also = [
-        AlsoFound(
-            **{"class": other.class_},
-            id=other.id,
-            reason=other.reason,
-            severity=other.severity,
-            state=other.state,
-            group=other.group,
-        )
-        for other in others
-    ]
-    return PartitionLoss(**first.model_dump(by_alias=True), also=also)
+    also = [AlsoFound.model_validate(other) for other in others]
+    return PartitionLoss(**first.model_dump(), also=also)
 
 
 def _severities(lines: Iterable[PartitionLoss]) -> Iterator[Severity]:

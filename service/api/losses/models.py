@@ -1,16 +1,21 @@
-"""Answers about losses; absent values are null, never 0 or -1."""
+"""Answers about losses; absent values are null, never 0 or -1.
+
+Their facts are evidence. Stored evidence outlives the version that wrote it: a value that is missing or
+of another type becomes null, and so does a range without both ends.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, BeforeValidator, Field
 
 from rules.open_findings import EndReason
 from rules.verdict import Severity
-from service.api.core.models import FindingState, Model, NextCursor, Stamped
+from service.api.core.models import FindingState, Model, Paged, Stamped
 from service.api.core.queries import PageQuery, PartitionNumber, Pattern, StateFilter
 from service.rounds.persistence import PersistenceState
 
@@ -28,14 +33,47 @@ class LossClass(StrEnum):
     )
 
 
+def number_of(value: object) -> int | None:
+    """Return a value of evidence if it is a number."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def text_of(value: object) -> str | None:
+    """Return a value of evidence if it is a text."""
+    return value if isinstance(value, str) else None
+
+
+def rows_of(value: object, name: str, fields: Iterable[str]) -> list[dict[str, Any]] | None:
+    """Return the fields of the rows of evidence in which `name` is a text; None if there are no rows."""
+    if not isinstance(value, list):
+        return None
+    rows = [row for row in value if isinstance(row, dict) and isinstance(row.get(name), str)]
+    return [{field: row.get(field) for field in fields} for row in rows]
+
+
+def _timestamp_of(value: object) -> datetime | None:
+    try:
+        timestamp = datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        return None
+    if not isinstance(timestamp, datetime):
+        return None
+    return None if timestamp.tzinfo is None else timestamp
+
+
+Number = Annotated[int | None, BeforeValidator(number_of)]
+Text = Annotated[str | None, BeforeValidator(text_of)]
+Timestamp = Annotated[datetime | None, BeforeValidator(_timestamp_of)]
+
+
 class GroupBeyond(Model):
     """A group that has committed beyond the end of the log."""
 
     group: str
-    committed_offset: int | None
-    committed_leader_epoch: int | None
-    read_beyond: Annotated[int | None, Field(description="Offsets that it read and are gone")]
-    may_skip_offsets: int | None
+    committed_offset: Number
+    committed_leader_epoch: Number
+    read_beyond: Annotated[Number, Field(description="Offsets that it read and are gone")]
+    may_skip_offsets: Number
     """New offsets below its commit when the loss was found"""
 
 
@@ -43,8 +81,16 @@ class LossTransaction(Model):
     """A transaction that a loss affects."""
 
     transactional_id: str
-    producer_id: int | None
-    committed_at: datetime | None
+    producer_id: Number
+    committed_at: Timestamp
+
+
+def _groups(value: object) -> list[dict[str, Any]] | None:
+    return rows_of(value, "group", GroupBeyond.model_fields)
+
+
+def _transactions(value: object) -> list[dict[str, Any]] | None:
+    return rows_of(value, "transactional_id", LossTransaction.model_fields)
 
 
 class LossFacts(Model):
@@ -54,59 +100,59 @@ class LossFacts(Model):
     """
 
     reason: str
-    election: Annotated[str | None, Field(description="clean, unclean or not_known")]
-    leader_before: int | None
-    leader_epoch_before: int | None
-    leader: int | None
-    leader_epoch: int | None
-    epoch_end: int | None
+    election: Annotated[Text, Field(description="clean, unclean or not_known")]
+    leader_before: Number
+    leader_epoch_before: Number
+    leader: Number
+    leader_epoch: Number
+    epoch_end: Number
     """Where the older epoch ended in the new leader's log"""
-    former_leader_end: int | None
+    former_leader_end: Number
     """Log end offset of the former leader itself, if it answered"""
-    certain_from: int | None
+    certain_from: Number
     """First offset that was committed when last seen and is gone"""
-    certain_to: int | None
-    certain_offsets: Annotated[int | None, Field(description="A lower bound, if there is any")]
-    visible_to_read_committed: int | None
+    certain_to: Number
+    certain_offsets: Annotated[Number, Field(description="A lower bound, if there is any")]
+    visible_to_read_committed: Number
     """Of the certain ones: read_committed consumers could read them"""
-    possible_from: int | None
+    possible_from: Number
     """First offset that is gone and may have been committed"""
-    possible_to: int | None
-    possible_offsets: int | None
-    exact_from: int | None
+    possible_to: Number
+    possible_offsets: Number
+    exact_from: Number
     """First offset that is gone, as the former leader logged when it came back"""
-    exact_to: int | None
-    exact_offsets: int | None
+    exact_to: Number
+    exact_offsets: Number
     """Usually an upper bound: its last records may never have been acknowledged"""
-    proven_committed_offsets: int | None
+    proven_committed_offsets: Number
     """How many of the exact ones, from the first on, were committed"""
-    former_leader: Annotated[int | None, Field(description="The broker whose log lines show it")]
-    sole_in_sync_since: datetime | None
+    former_leader: Annotated[Number, Field(description="The broker whose log lines show it")]
+    sole_in_sync_since: Timestamp
     """When it logged that no other replica is in sync, by its own clock"""
-    uncommitted_from: int | None
+    uncommitted_from: Number
     """First offset that is gone and was above the high watermark"""
-    uncommitted_to: int | None
-    uncommitted_offsets: int | None
-    at_least_offsets: int | None
+    uncommitted_to: Number
+    uncommitted_offsets: Number
+    at_least_offsets: Number
     """Lower bound, as the commit of a group proves"""
-    last_observation: datetime | None
+    last_observation: Timestamp
     """The last one before the leader changed"""
-    unknown_since: datetime | None
+    unknown_since: Timestamp
     """Records that were appended after this may be lost too, unobserved"""
-    committed_offset: int | None
-    committed_leader_epoch: int | None
-    high_watermark: int | None
-    beyond_by: int | None
+    committed_offset: Number
+    committed_leader_epoch: Number
+    high_watermark: Number
+    beyond_by: Number
     """By how much the commit lies above the high watermark"""
-    groups_beyond: list[GroupBeyond] | None
+    groups_beyond: Annotated[list[GroupBeyond] | None, BeforeValidator(_groups)]
     """The first 20; null: they were not searched for"""
-    group_count: int | None
-    open_transactions: list[LossTransaction] | None
+    group_count: Number
+    open_transactions: Annotated[list[LossTransaction] | None, BeforeValidator(_transactions)]
     """Open on the partition when last seen, the first 20"""
-    lost_transactions: list[LossTransaction] | None
+    lost_transactions: Annotated[list[LossTransaction] | None, BeforeValidator(_transactions)]
     """Committed, but none of their records is left; the first 20"""
-    lost_transaction_count: int | None
-    advice: Annotated[str | None, Field(description="The first step that the rule recommends")]
+    lost_transaction_count: Number
+    advice: Annotated[Text, Field(description="The first step that the rule recommends")]
     more: Annotated[dict[str, Any], Field(description="Evidence that has no field of its own")]
 
 
@@ -171,11 +217,9 @@ class LossIncident(Model):
     partitions: Annotated[list[PartitionLoss], Field(description="The worst first, 1000 at most")]
 
 
-class LossPage(Stamped):
+class LossPage(Paged[LossIncident]):
     """Incidents, the worst first, then the newest."""
 
-    items: list[LossIncident]
-    next: NextCursor
     is_cut: bool
     """True if only the newest 5000 stored findings that match are shown"""
     storage: PersistenceState

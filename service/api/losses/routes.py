@@ -6,24 +6,22 @@ database, as do the occurrences of each.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Query
 
 from rules.facts.last_observation import microseconds
 from rules.loss.summary import LossFact
 from rules.open_findings import OpenFinding
-from service.api.core.globs import matches
-from service.api.core.models import Transition
-from service.api.core.paging import Key, decode_cursor, page_of
+from service.api.core.paging import LAST_US, Key, Page, Paging, decode_cursor, page_of
 from service.api.core.ports import History, Sources
-from service.api.core.problems import not_found, unavailable
-from service.api.core.queries import NoQuery, StateFilter
-from service.api.core.stamps import link_next_page, stamp, stored_stamp
-from service.api.findings.lists import LAST_US, cluster_id_of, finding_detail
-from service.api.findings.views import from_memory, from_storage, parse_id
+from service.api.core.problems import not_found
+from service.api.core.queries import NoParameters, StateFilter, matches
+from service.api.core.stamps import stamp, stored_stamp
+from service.api.findings.lists import cluster_id_of, finding_detail, open_findings
+from service.api.findings.views import Finding, Transition, from_memory, from_storage, parse_id
 from service.api.losses.incidents import Incident, LossFinding, incident_view, incidents_of
 from service.api.losses.models import LossDetail, LossEvent, LossIncident, LossPage, LossQuery
 from service.api.losses.views import (
@@ -36,7 +34,12 @@ from service.api.losses.views import (
     rule_of,
 )
 from service.rounds.latest import ServiceState
-from service.storage.findings.findings import storable, storable_evidence, storable_text
+from service.storage.findings.findings import (
+    StoredFinding,
+    storable,
+    storable_evidence,
+    storable_text,
+)
 from service.storage.findings.history import FindingFilter
 
 NO_LOSS: Final = "there is no such loss"
@@ -48,9 +51,7 @@ def losses_router(sources: Sources) -> APIRouter:
     router = APIRouter(tags=["losses"])
 
     @router.get("/losses")
-    async def list_losses(
-        request: Request, response: Response, query: Annotated[LossQuery, Query()]
-    ) -> LossPage:
+    async def list_losses(paging: Paging, query: Annotated[LossQuery, Query()]) -> LossPage:
         """Return losses by incident, the worst first, and within each by partition.
 
         A loss has the facts of its last occurrence; `/losses/{id}` has all of them. Filters show what is
@@ -59,27 +60,19 @@ def losses_router(sources: Sources) -> APIRouter:
         state, name = sources.state, f"losses-{query.state}"
         after = decode_cursor(query.cursor, name, int, int, str)
         if query.state is StateFilter.OPEN:
-            if not state.rounds and not state.open_findings:
-                raise unavailable("no round has ended yet")
             findings, is_cut = await sources.in_thread(lambda: _open(state, query)), False
             stamped = stamp(state)
         else:
             findings, is_cut = await sources.in_database(lambda: _stored(sources.history, query))
             stamped = stored_stamp(state)
-        items, last = await sources.in_thread(lambda: _page(findings, after, query.limit))
-        following = link_next_page(request, response, name, last)
-        return LossPage(
-            **stamped,
-            items=items,
-            next=following,
-            is_cut=is_cut,
-            storage=state.persistence.state,
-        )
+        page = await sources.in_thread(lambda: _page(findings, after, query.limit))
+        storage = state.persistence.state
+        return LossPage(**stamped, **paging.page(name, page), is_cut=is_cut, storage=storage)
 
     @router.get("/losses/{loss_id}")
     async def get_loss(
         loss_id: Annotated[str, Path(examples=["committed_records_lost-0123456789abcdef"])],
-        _query: Annotated[NoQuery, Query()],
+        _query: NoParameters,
     ) -> LossDetail:
         """Return a loss with its occurrences, oldest first."""
         name = parse_id(loss_id)
@@ -104,12 +97,9 @@ def _events(steps: list[Transition] | None) -> list[LossEvent] | None:
     return [event for step in steps if (event := event_of(step)) is not None]
 
 
-def _page(
-    findings: list[LossFinding], after: Key | None, limit: int
-) -> tuple[list[LossIncident], Key | None]:
-    """Return the incidents of a page, and the key after which the next page begins."""
+def _page(findings: list[LossFinding], after: Key | None, limit: int) -> Page[LossIncident]:
     page = page_of(incidents_of(findings), _key, after=after, limit=limit)
-    return [incident_view(incident) for incident in page.items], page.last
+    return Page([incident_view(incident) for incident in page.items], page.last)
 
 
 def _key(incident: Incident) -> Key:
@@ -120,18 +110,13 @@ def _key(incident: Incident) -> Key:
 def _open(state: ServiceState, query: LossQuery) -> list[LossFinding]:
     cluster_id = cluster_id_of(state)
     return [
-        LossFinding(
-            fact=LossFact(
-                entry.identity[0],
-                storable(dict(entry.identity[1])),
-                entry.reason,
-                entry.evidence,
-                entry.since,
-            ),
-            last_breach_at=entry.last_breach_at,
-            view=partial(from_memory, entry, cluster_id),
+        _finding(
+            entry.identity[0],
+            storable(dict(entry.identity[1])),
+            entry,
+            partial(from_memory, entry, cluster_id),
         )
-        for entry in state.open_findings.values()
+        for entry in open_findings(state)
         if _is_queried(entry, query)
     ]
 
@@ -140,21 +125,22 @@ def _stored(history: History, query: LossQuery) -> tuple[list[LossFinding], bool
     """Return the newest matching findings, and whether older ones were left out."""
     read = history.page(_filter_of(query), MOST_STORED + 1)
     findings = [
-        LossFinding(
-            fact=LossFact(
-                past.finding.rule_id,
-                past.finding.labels,
-                past.finding.reason,
-                past.finding.evidence,
-                past.finding.since,
-            ),
-            last_breach_at=past.finding.last_breach_at,
-            view=partial(from_storage, past),
-        )
+        _finding(stored.rule_id, stored.labels, stored, partial(from_storage, past))
         for past in read[:MOST_STORED]
-        if query.class_ in (None, class_of(past.finding.rule_id, past.finding.reason))
+        for stored in [past.finding]
+        if query.class_ in (None, class_of(stored.rule_id, stored.reason))
     ]
     return findings, len(read) > MOST_STORED
+
+
+def _finding(
+    rule_id: str,
+    labels: Mapping[str, str],
+    finding: OpenFinding | StoredFinding,
+    view: Callable[[], Finding],
+) -> LossFinding:
+    fact = LossFact(rule_id, labels, finding.reason, finding.evidence, finding.since)
+    return LossFinding(fact=fact, last_breach_at=finding.last_breach_at, view=view)
 
 
 def _is_queried(entry: OpenFinding, query: LossQuery) -> bool:

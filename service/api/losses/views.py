@@ -1,13 +1,8 @@
-"""Findings of lost records as losses; pure.
-
-Stored evidence outlives the version that wrote it. A value that is missing or of another type becomes
-null, and evidence without a field of its own is passed on unchanged.
-"""
+"""Findings of lost records as losses; pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from datetime import datetime
+from collections.abc import Mapping
 from typing import Any, Final
 
 from rules.catalogue import (
@@ -17,14 +12,16 @@ from rules.catalogue import (
     unclean_leader_election,
     unreplicated_records_lost,
 )
-from service.api.core.models import Finding, Transition, VerdictWord
+from service.api.core.models import VerdictWord
+from service.api.findings.views import Finding, Transition
 from service.api.losses.models import (
-    GroupBeyond,
     Loss,
     LossClass,
     LossEvent,
     LossFacts,
-    LossTransaction,
+    number_of,
+    rows_of,
+    text_of,
 )
 from service.api.losses.steps import next_steps
 
@@ -40,25 +37,7 @@ NOT_DETERMINABLE: Final = (
     records_possibly_lost.Why.NOT_DETERMINABLE,
     records_possibly_lost.Why.ELECTION_NOT_KNOWN,
 )
-NUMBERS: Final = (
-    "leader_before",
-    "leader_epoch_before",
-    "leader",
-    "leader_epoch",
-    "epoch_end",
-    "former_leader_end",
-    "former_leader",
-    "proven_committed_offsets",
-    "at_least_offsets",
-    "committed_offset",
-    "committed_leader_epoch",
-    "high_watermark",
-    "beyond_by",
-    "group_count",
-    "lost_transaction_count",
-)
 SPANS: Final = ("certain", "possible", "exact", "uncommitted")
-TRANSACTIONS: Final = ("open_transactions", "lost_transactions")
 OF_THE_LOSS: Final = frozenset({"topic_id", "incident"})  # not among the facts of one occurrence
 
 
@@ -79,24 +58,26 @@ def loss_of(finding: Finding) -> Loss:
     labels, evidence = finding.labels, finding.evidence
     class_ = class_of(finding.rule, finding.reason) or CLASS_OF[finding.rule]
     partition, facts = labels.get("partition", ""), facts_of(finding.reason, evidence)
+    is_number = partition.isascii() and partition.isdecimal()
     return Loss(
-        **facts | {"class": class_},
+        **facts.model_dump(),
         id=finding.id,
+        class_=class_,
         severity=finding.severity,
         cluster=labels.get("cluster"),
         cluster_id=finding.cluster_id,
         topic=labels.get("topic"),
-        partition=int(partition) if _is_number(partition) else None,
-        topic_id=_text(evidence.get("topic_id")),
+        partition=int(partition) if is_number else None,
+        topic_id=text_of(evidence.get("topic_id")),
         group=labels.get("group"),
         since=finding.since,
         last_happened_at=finding.last_breach_at,
         state=finding.state,
         subject_gone=finding.subject_gone,
-        incident=_text(evidence.get("incident")),
+        incident=text_of(evidence.get("incident")),
         ended_at=finding.ended_at,
         end_reason=finding.end_reason,
-        next_steps=next_steps(class_, labels, LossFacts(**facts), is_deleted=finding.subject_gone),
+        next_steps=next_steps(class_, labels, facts, is_deleted=finding.subject_gone),
     )
 
 
@@ -104,102 +85,30 @@ def event_of(step: Transition) -> LossEvent | None:
     """Return the occurrence of a loss that a transition records; None if it is no breach."""
     if step.to_verdict is not VerdictWord.BREACH:
         return None
-    return LossEvent(at=step.at, **facts_of(step.reason, step.evidence))
+    return LossEvent(at=step.at, **facts_of(step.reason, step.evidence).model_dump())
 
 
-def facts_of(reason: str, evidence: Mapping[str, Any]) -> dict[str, Any]:
-    """Return evidence as the fields of `LossFacts`."""
-    facts: dict[str, Any] = {"reason": reason, "election": _text(evidence.get("election"))}
-    facts |= {name: _number(evidence.get(name)) for name in NUMBERS}
+def facts_of(reason: str, evidence: Mapping[str, Any]) -> LossFacts:
+    """Return the facts that evidence holds."""
+    facts = {name: evidence.get(name) for name in LossFacts.model_fields}
     for name in SPANS:
         facts |= _span(name, evidence)
-    has_certain = facts["certain_from"] is not None
-    visible = _number(evidence.get("visible_to_read_committed"))
-    facts |= {
-        "visible_to_read_committed": visible if has_certain else None,
-        "last_observation": _timestamp(evidence.get("last_observation")),
-        "unknown_since": _timestamp(evidence.get("unknown_since")),
-        "sole_in_sync_since": _timestamp(evidence.get("sole_in_sync_since")),
-        "groups_beyond": _groups(evidence.get("groups_beyond")),
-        "advice": _text(evidence.get("advice")),
-    }
-    facts |= {name: _transactions(evidence.get(name)) for name in TRANSACTIONS}
+    if facts["certain_from"] is None:
+        facts["visible_to_read_committed"] = None
     named = facts.keys() | OF_THE_LOSS
-    return facts | {"more": {name: value for name, value in evidence.items() if name not in named}}
+    more = {name: value for name, value in evidence.items() if name not in named}
+    return LossFacts.model_validate(facts | {"reason": reason, "more": more})
 
 
-def groups_in(evidence: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the groups that evidence names as having read beyond the end of the log."""
-    for row in _rows(evidence.get("groups_beyond")) or ():
-        name = _text(row.get("group"))
-        if name is not None:
-            yield name
+def groups_in(evidence: Mapping[str, Any]) -> list[str]:
+    """Return the groups that evidence names as having read beyond the end of the log."""
+    return [
+        row["group"] for row in rows_of(evidence.get("groups_beyond"), "group", ["group"]) or ()
+    ]
 
 
 def _span(name: str, evidence: Mapping[str, Any]) -> dict[str, int | None]:
-    start, end = _number(evidence.get(f"{name}_from")), _number(evidence.get(f"{name}_to"))
+    start, end = number_of(evidence.get(f"{name}_from")), number_of(evidence.get(f"{name}_to"))
     if start is None or end is None:
-        start = end = None
-    return {
-        f"{name}_from": start,
-        f"{name}_to": end,
-        f"{name}_offsets": None if start is None or end is None else end - start,
-    }
-
-
-def _groups(value: object) -> list[GroupBeyond] | None:
-    rows = _rows(value)
-    if rows is None:
-        return None
-    return [
-        GroupBeyond(
-            group=name,
-            committed_offset=_number(row.get("committed_offset")),
-            committed_leader_epoch=_number(row.get("committed_leader_epoch")),
-            read_beyond=_number(row.get("read_beyond")),
-            may_skip_offsets=_number(row.get("may_skip_offsets")),
-        )
-        for row in rows
-        if (name := _text(row.get("group"))) is not None
-    ]
-
-
-def _transactions(value: object) -> list[LossTransaction] | None:
-    rows = _rows(value)
-    if rows is None:
-        return None
-    return [
-        LossTransaction(
-            transactional_id=name,
-            producer_id=_number(row.get("producer_id")),
-            committed_at=_timestamp(row.get("committed_at")),
-        )
-        for row in rows
-        if (name := _text(row.get("transactional_id"))) is not None
-    ]
-
-
-def _rows(value: object) -> list[dict[str, Any]] | None:
-    if not isinstance(value, list):
-        return None
-    return [row for row in value if isinstance(row, dict)]
-
-
-def _number(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _timestamp(value: object) -> datetime | None:
-    try:
-        timestamp = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
-        return None
-    return timestamp if timestamp is not None and timestamp.tzinfo is not None else None
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal()
+        return dict.fromkeys((f"{name}_from", f"{name}_to", f"{name}_offsets"))
+    return {f"{name}_from": start, f"{name}_to": end, f"{name}_offsets": end - start}

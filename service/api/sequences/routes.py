@@ -6,30 +6,142 @@ All of it is in memory; ended events are kept for a day.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Query
+from pydantic import Field
 
-from rules.facts.episodes import Episode, SequenceMemory
-from service.api.core.globs import matches
-from service.api.core.paging import Key, decode_cursor, page_of
+from rules.facts.broker_log import SequenceForm
+from rules.facts.episodes import ChangeKind, Episode, SequenceMemory
+from rules.facts.sequence_verdicts import Phase, SequenceClass, SequenceReason
+from service.api.core.models import Evidence, FindingState, Model, Paged, Stamped
+from service.api.core.paging import INT64_MAX, Key, Page, Paging, decode_cursor, page_of
 from service.api.core.ports import Sources
-from service.api.core.problems import not_found
-from service.api.core.queries import NoQuery, StateFilter
-from service.api.core.stamps import link_next_page, stamp
-from service.api.sequences.models import (
-    LeaderChange,
-    RejectedBatch,
-    SequenceDetail,
-    SequenceEvent,
-    SequencePage,
-    SequenceQuery,
+from service.api.core.problems import existing
+from service.api.core.queries import (
+    NoParameters,
+    PageQuery,
+    PartitionNumber,
+    Pattern,
+    StateFilter,
+    matches,
 )
-from service.api.transactions.routes import view_of
+from service.api.core.stamps import stamp, view_of
 from service.rounds.latest import ServiceState
+from service.rounds.persistence import PersistenceState
 from service.views.sequence_rows import change_row, episode_row, line_row
 
 NAME: Final = "sequences"
+
+
+class SequenceEvent(Model):
+    """Rejections of one producer on one partition; numbers are of the rejection that decides."""
+
+    id: str
+    producer_id: Annotated[int | None, Field(description="null: the line does not contain it")]
+    producer_epoch: int | None
+    topic: Annotated[str | None, Field(description="null: the line does not contain it")]
+    partition: int | None
+    topic_id: str | None
+    offset: int | None
+    """The one that the rejected batch would have got"""
+    incoming_sequence: Annotated[int, Field(description="The first one of the rejected batch")]
+    current_sequence: int | None
+    """The last one that the broker had; -1: none of this epoch"""
+    gap: int | None
+    """Records that are missing before it; null: it is no new batch"""
+    class_: Annotated[SequenceClass, Field(alias="class")]
+    """What became of the missing records"""
+    phase: Annotated[Phase, Field(description="confirmed: there is a proof")]
+    reason: SequenceReason
+    evidence: Evidence
+    lost_from: int | None
+    """Offsets that are gone for certain: from here"""
+    lost_to: Annotated[int | None, Field(description="Exclusive")]
+    lost_offsets: int | None
+    at_most_records: int | None
+    """Of this producer, if it is a loss: its gap"""
+    rejections: Annotated[int, Field(description="How often batches of it were rejected")]
+    leader_epoch: Annotated[int | None, Field(description="Of the partition, when first seen")]
+    brokers: list[int]
+    """Brokers that rejected batches, as far as the lines name them"""
+    first_seen: Annotated[datetime, Field(description="By the clock of Tidemark")]
+    last_seen: datetime
+    state: FindingState
+    """ended: nothing more is rejected, and nothing more can be found out"""
+    ended_at: datetime | None
+    is_investigating: bool
+    """The next rounds search for more: the verdict may change"""
+    explanation: Annotated[str, Field(description="The verdict in a sentence")]
+    needed_evidence: str | None
+    """Evidence that would settle it; null: it is settled"""
+    check: Annotated[str, Field(description="What to do")]
+    next_command: str | None
+
+
+class SequencePage(Paged[SequenceEvent]):
+    """Events, newest first."""
+
+    log_is_read: bool
+    """False: no broker log lines are read, so that nothing is known"""
+    storage: PersistenceState
+    """not_loaded: events of an earlier process may be missing"""
+
+
+class RejectedBatch(Model):
+    """One distinct rejection; its times are by the clock of the broker that wrote it."""
+
+    form: SequenceForm
+    incoming_sequence: int
+    current_sequence: int | None
+    producer_epoch: int | None
+    current_epoch: int | None
+    offset: int | None
+    broker: int | None
+    source: Annotated[str, Field(description="Where the line was read")]
+    rejections: int
+    first_at: datetime | None
+    last_at: datetime | None
+    proof: SequenceReason | None
+    """Why nothing acknowledged is missing before it"""
+
+
+class LeaderChange(Model):
+    """A change of leader that was not clean, or not seen to be."""
+
+    kind: ChangeKind
+    leader_epoch: Annotated[int, Field(description="The new one")]
+    leader: int | None
+    leader_before: int | None
+    epoch_end: int | None
+    """Where the older epoch ended in the new leader's log"""
+    lost_from: int | None
+    lost_to: Annotated[int | None, Field(description="Exclusive")]
+    seen_at: datetime
+
+
+class SequenceDetail(Stamped):
+    """An event with its distinct rejections, and the leader changes that it was held against."""
+
+    sequence: SequenceEvent
+    lines: list[RejectedBatch]
+    """All distinct ones; if there are many, the first and the latest"""
+    changes: list[LeaderChange]
+    log_is_read: bool
+    storage: PersistenceState
+
+
+class SequenceQuery(PageQuery):
+    """Which events; those that are known to match are shown."""
+
+    state: StateFilter = StateFilter.OPEN
+    """ended: for a day, the last 1000; nothing more is rejected"""
+    class_: Annotated[SequenceClass | None, Field(alias="class")] = None
+    phase: Phase | None = None
+    topic: Pattern | None = None
+    partition: PartitionNumber | None = None
+    producer_id: Annotated[int | None, Field(ge=0, le=INT64_MAX)] = None
 
 
 def sequences_router(sources: Sources) -> APIRouter:
@@ -38,31 +150,29 @@ def sequences_router(sources: Sources) -> APIRouter:
 
     @router.get("/sequences")
     async def list_sequences(
-        request: Request, response: Response, query: Annotated[SequenceQuery, Query()]
+        paging: Paging, query: Annotated[SequenceQuery, Query()]
     ) -> SequencePage:
         """Return events, newest first; filters show what is known to match."""
-        service_state = sources.state
-        name = f"{NAME}-{query.state}"
+        state, name = sources.state, f"{NAME}-{query.state}"
         after = decode_cursor(query.cursor, name, int, str)
-        entries = select_episodes(view_of(service_state).memory.sequences, query)
+        entries = select_episodes(view_of(state).memory.sequences, query)
         page = page_of(entries, _key, after=after, limit=query.limit, newest_first=True)
-        items = [SequenceEvent(**episode_row(episode)) for episode in page.items]
-        following = link_next_page(request, response, name, page.last)
-        return SequencePage(**_of_observation(service_state), items=items, next=following)
+        events = Page([SequenceEvent(**episode_row(episode)) for episode in page.items], page.last)
+        return SequencePage(**_of_observation(state), **paging.page(name, events))
 
     @router.get("/sequences/{sequence_id}")
     async def get_sequence(
-        sequence_id: Annotated[str, Path(examples=["0123456789ab"])],
-        _query: Annotated[NoQuery, Query()],
+        sequence_id: Annotated[str, Path(examples=["0123456789ab"])], _query: NoParameters
     ) -> SequenceDetail:
         """Return an event, its distinct rejections, and the leader changes it was held against."""
-        service_state = sources.state
-        episodes = view_of(service_state).memory.sequences.episodes
-        sequence = next((episode for episode in episodes if episode.id == sequence_id), None)
-        if sequence is None:
-            raise not_found("there is no such event, or it ended more than a day ago")
+        state = sources.state
+        episodes = view_of(state).memory.sequences.episodes
+        sequence = existing(
+            next((episode for episode in episodes if episode.id == sequence_id), None),
+            "there is no such event, or it ended more than a day ago",
+        )
         return SequenceDetail(
-            **_of_observation(service_state),
+            **_of_observation(state),
             sequence=SequenceEvent(**episode_row(sequence)),
             lines=[RejectedBatch(**line_row(rejection)) for rejection in sequence.rejections],
             changes=[LeaderChange(**change_row(change)) for change in sequence.changes],
@@ -99,10 +209,6 @@ def _key(episode: Episode) -> Key:
     return episode.first_seen_us, episode.id
 
 
-def _of_observation(service_state: ServiceState) -> dict[str, Any]:
-    is_read = service_state.snapshot is not None and service_state.snapshot.broker_log.is_read
-    return {
-        **stamp(service_state),
-        "log_is_read": is_read,
-        "storage": service_state.persistence.state,
-    }
+def _of_observation(state: ServiceState) -> dict[str, Any]:
+    is_read = state.snapshot is not None and state.snapshot.broker_log.is_read
+    return {**stamp(state), "log_is_read": is_read, "storage": state.persistence.state}

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from service.alerting.alerts.silences import SilenceState
 from service.api.core.bodies import Body, MatcherText, Timestamp, Why
-from service.api.core.models import Model, NextCursor, Stamped
+from service.api.core.models import Model, Paged, Stamped
 from service.api.core.queries import PageQuery
 
 
@@ -30,11 +30,8 @@ class Silence(Model):
     updated_at: datetime
 
 
-class SilencePage(Stamped):
+class SilencePage(Paged[Silence]):
     """Silences, those that end last first."""
-
-    items: list[Silence]
-    next: NextCursor
 
 
 class SilenceDetail(Stamped):

@@ -2,42 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import datetime, timedelta
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from datetime import datetime
 from http import HTTPStatus
 from typing import Annotated, Final
 from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
+from rules.catalogue.all_rules import EVERY
 from rules.facts.last_observation import microseconds
-from rules.facts.times import EPOCH
+from rules.verdict import Severity
+from service.alerting.alerts.identity import ALERTNAME, SEVERITY, Labels
 from service.alerting.alerts.matchers import (
     MatcherError,
     Matchers,
+    all_match,
     in_order,
     parse_matchers,
     text_of,
 )
 from service.alerting.alerts.silences import SilenceState
-from service.api.core.changing import KEY_HEADER, Done, apply_change, stamp_of
-from service.api.core.paging import decode_cursor
+from service.api.core.changing import KEY_HEADER, Done, apply_change
+from service.api.core.paging import (
+    Page,
+    Paging,
+    decode_cursor,
+    first_of,
+    foreign_cursor,
+    time_in,
+)
 from service.api.core.ports import Sources
 from service.api.core.prefix import PREFIX
-from service.api.core.problems import ProblemError, conflict, invalid, not_found
-from service.api.core.queries import NoQuery
-from service.api.core.stamps import link_next_page
+from service.api.core.problems import conflict, existing, invalid
+from service.api.core.queries import NoParameters
+from service.api.core.stamps import stamp_of
 from service.api.core.versions import IF_MATCH, etag_of, require_match
-from service.api.findings.lists import LAST_US
 from service.api.silences import models
 from service.api.silences.models import SilenceQuery
-from service.api.silences.reach import matches_everything
 from service.storage.alerting.silences import INSTANT, SilenceFilter, StoredSilence
 from service.storage.changes.audit import Action, AuditEvent
 from service.storage.changes.changes import Change
 
 NO_SILENCE: Final = "there is no such silence"
 MOST: Final = 5000  # that have not expired: every round reads all of them
+UNLIKELY: Final = "\N{SNOWMAN}\N{COMET}"  # no cluster has this name
 PATH: Final = f"{PREFIX}/silences"
 
 SilenceId = Annotated[UUID, Path(examples=["0c6d2b0e-7c3b-4c4e-9d55-2f3f3a1b9f10"])]
@@ -55,7 +65,7 @@ def silences_router(sources: Sources) -> APIRouter:
 def _add_reads(router: APIRouter, sources: Sources) -> None:
     @router.get("/silences")
     async def list_silences(
-        request: Request, response: Response, query: Annotated[SilenceQuery, Query()]
+        paging: Paging, query: Annotated[SilenceQuery, Query()]
     ) -> models.SilencePage:
         """Return silences, those that end last first."""
         name, now = f"silences-{query.state}", sources.utc_now()
@@ -63,21 +73,18 @@ def _add_reads(router: APIRouter, sources: Sources) -> None:
         rows = await sources.in_database(
             lambda: sources.admin.silences.page(filters, query.limit + 1)
         )
-        shown = rows[: query.limit]
-        is_end = len(rows) <= query.limit
-        last = None if is_end else (microseconds(shown[-1].ends_at), str(shown[-1].id))
-        following = link_next_page(request, response, name, last)
-        items = [_view(silence, now) for silence in shown]
-        return models.SilencePage(**stamp_of(now), items=items, next=following)
+        page = first_of(rows, query.limit, lambda row: (microseconds(row.ends_at), str(row.id)))
+        shown = Page([_view(silence, now) for silence in page.items], page.last)
+        return models.SilencePage(**stamp_of(now), **paging.page(name, shown))
 
     @router.get("/silences/{silence_id}")
     async def get_silence(
-        silence_id: SilenceId, response: Response, _query: Annotated[NoQuery, Query()]
+        silence_id: SilenceId, response: Response, _query: NoParameters
     ) -> models.SilenceDetail:
         """Return a silence, and its version as ETag."""
-        silence = await sources.in_database(lambda: sources.admin.silences.one(silence_id))
-        if silence is None:
-            raise not_found(NO_SILENCE)
+        silence = existing(
+            await sources.in_database(lambda: sources.admin.silences.one(silence_id)), NO_SILENCE
+        )
         response.headers["ETag"] = etag_of(silence.version)
         return _detail(silence, sources.utc_now())
 
@@ -90,7 +97,7 @@ def _add_making(router: APIRouter, sources: Sources) -> None:
         openapi_extra=dict(KEY_HEADER),
     )
     async def create_silence(
-        body: models.SilenceBody, request: Request, _query: Annotated[NoQuery, Query()]
+        body: models.SilenceBody, request: Request, _query: NoParameters
     ) -> Response:
         """Silence alerts for a while: they fire and resolve without notifications."""
         matchers = await sources.in_thread(lambda: _matchers(body))
@@ -102,10 +109,7 @@ def _add_changes(router: APIRouter, sources: Sources) -> None:
         "/silences/{silence_id}", response_model=models.SilenceDetail, openapi_extra=dict(IF_MATCH)
     )
     async def edit_silence(
-        silence_id: SilenceId,
-        body: models.SilenceBody,
-        request: Request,
-        _query: Annotated[NoQuery, Query()],
+        silence_id: SilenceId, body: models.SilenceBody, request: Request, _query: NoParameters
     ) -> Response:
         """Edit a silence that has not expired; its author stays."""
         matchers = await sources.in_thread(lambda: _matchers(body))
@@ -121,7 +125,7 @@ def _add_changes(router: APIRouter, sources: Sources) -> None:
         openapi_extra=dict(IF_MATCH),
     )
     async def expire_silence(
-        silence_id: SilenceId, request: Request, _query: Annotated[NoQuery, Query()]
+        silence_id: SilenceId, request: Request, _query: NoParameters
     ) -> Response:
         """Expire a silence now; it stays in the list."""
 
@@ -137,17 +141,13 @@ def _after(query: SilenceQuery, name: str) -> tuple[datetime, UUID] | None:
     if key is None:
         return None
     try:
-        row = UUID(key[1])
-    except ValueError:
-        row = None
-    if row is None or key[0] > LAST_US:
-        raise ProblemError(HTTPStatus.BAD_REQUEST, "the cursor does not belong to this list")
-    return EPOCH + timedelta(microseconds=key[0]), row
+        return time_in(key), UUID(key[1])
+    except ValueError as exc:
+        raise foreign_cursor() from exc
 
 
 def _view(stored: StoredSilence, now: datetime) -> models.Silence:
-    fields = {name: getattr(stored, name) for name in StoredSilence.__dataclass_fields__}
-    return models.Silence(**fields, state=stored.state(now))
+    return models.Silence(**asdict(stored), state=stored.state(now))
 
 
 def _detail(stored: StoredSilence, now: datetime) -> models.SilenceDetail:
@@ -169,6 +169,25 @@ def _matchers(body: models.SilenceBody) -> Matchers:
         message = 'they match every alert; narrow them, or set "all": true (--all)'
         raise invalid("matchers", message)
     return matchers
+
+
+def matches_everything(matchers: Matchers) -> bool:
+    """Return whether matchers match the alerts of every rule in any cluster, whatever their subject.
+
+    Alertmanager only checks whether they match an alert without labels; but all severities, or a list
+    of all rules, reach as far.
+    """
+    return all_match(matchers, {}) or all(all_match(matchers, labels) for labels in _bare())
+
+
+def _bare() -> Iterator[Labels]:
+    for rule in EVERY:
+        for severity in Severity:
+            yield {
+                ALERTNAME: rule.meta.rule_id,
+                SEVERITY: str(severity),
+                "cluster": UNLIKELY,
+            }
 
 
 def _create(change: Change, body: models.SilenceBody, matchers: Matchers) -> Done:
@@ -197,9 +216,7 @@ def _take(change: Change, silence_id: UUID, request: Request) -> StoredSilence:
     Raises:
         ProblemError: there is none, it has another version, or it has expired.
     """
-    silence = change.silences.take(silence_id)
-    if silence is None:
-        raise not_found(NO_SILENCE)
+    silence = existing(change.silences.take(silence_id), NO_SILENCE)
     require_match(request, silence.version)
     if silence.state(change.now) is SilenceState.EXPIRED:
         raise conflict("the silence has expired: create a new one")

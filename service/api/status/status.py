@@ -3,21 +3,111 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
+from pydantic import Field
 
 from rules.catalogue.all_rules import RULES, SELF_MONITORING
-from rules.facts.scrapes import EndpointState
-from rules.verdict import Verdict
-from service.api.core import models
+from rules.facts.gap import GapCause
+from rules.facts.scrapes import EndpointKind, EndpointState
+from rules.verdict import Severity, Verdict
+from service.api.core.models import Model, Stamped
 from service.api.core.ports import Sources
-from service.api.core.queries import NoQuery
+from service.api.core.queries import NoParameters
 from service.api.core.stamps import stamp
 from service.metrics.log_stats import LogStats
-from service.rounds.latest import ServiceState
+from service.rounds.latest import RoundOutcome, ServiceState
+from service.rounds.persistence import PersistenceState
+
+
+class RoundStatus(Model):
+    """The last round."""
+
+    number: int
+    at: datetime | None
+    outcome: RoundOutcome | None
+    error: str | None
+    took_seconds: float | None
+    interval_seconds: float
+    age_seconds: Annotated[float | None, Field(description="Since the last round began")]
+
+
+class StorageStatus(Model):
+    """Whether the results of rounds are stored."""
+
+    state: PersistenceState
+    error: str | None
+    is_final: Annotated[bool, Field(description="No retry will help: an operator has to act")]
+    waiting_rounds: int
+    lost_rounds: int
+    lost_transitions: int
+    stored_at: datetime | None
+    took_seconds: float | None
+    alerts_error: str | None = None
+    """Why the last round was stored without its alerts"""
+
+
+class LogSourceStatus(Model):
+    """State of one source of broker log lines; counts are since the start of the process."""
+
+    source: str
+    lines: int
+    unparsed: int
+    """Lines about sequences or lost records that could not be parsed"""
+    unreadable: Annotated[list[str], Field(description="The latest of these lines, truncated")]
+    lost_bytes: Annotated[int, Field(description="Bytes that were removed before they were read")]
+    last_line_at: datetime | None
+    """By the broker's clock; null before the first line"""
+    error: str | None
+    """Why nothing, or not all, could be read in the last round"""
+
+
+class EndpointStatus(Model):
+    """State of scraping the metrics of brokers or clients at one endpoint."""
+
+    endpoint: str
+    kind: EndpointKind
+    is_up: Annotated[bool, Field(description="The latest scrape was answered")]
+    is_fresh: Annotated[bool, Field(description="Its last answer is recent enough to be used")]
+    answered_at: Annotated[datetime | None, Field(description="null before its first answer")]
+    took_seconds: Annotated[float | None, Field(description="Duration of the latest scrape")]
+    samples: Annotated[int, Field(description="Samples kept of its last answer")]
+    errors: list[str]
+    """Why samples are missing since the latest scrape"""
+
+
+class RuleStatus(Model):
+    """What one rule found in the last round; null before its first evaluation."""
+
+    rule: str
+    severity: Severity
+    ok: int | None
+    unknown: int | None
+    breach: int | None
+    open_findings: int
+
+
+class Status(Stamped):
+    """State of the service."""
+
+    version: str
+    cluster: str
+    cluster_id: str | None
+    started_at: datetime
+    now: datetime
+    round: RoundStatus
+    storage: StorageStatus
+    rules: list[RuleStatus]
+    gaps_by_cause: dict[GapCause, int] | None
+    broker_logs: list[LogSourceStatus]
+    """Configured files, and the sources that submit lines"""
+    broker_logs_behind: bool | None
+    """More lines waited than the last round could read; null before it"""
+    scrapes: list[EndpointStatus]
+    """Endpoints of metrics of brokers and clients"""
+    restarts: Annotated[dict[str, int], Field(description="Restarts by task")]
 
 
 def status_router(sources: Sources) -> APIRouter:
@@ -25,17 +115,17 @@ def status_router(sources: Sources) -> APIRouter:
     router = APIRouter(tags=["service"])
 
     @router.get("/status")
-    async def get_status(_query: Annotated[NoQuery, Query()]) -> models.Status:
+    async def get_status(_query: NoParameters) -> Status:
         """Return the state of the service; it answers before the first round too."""
         return status_of(sources.state, sources.utc_now())
 
     return router
 
 
-def status_of(service_state: ServiceState, now: datetime) -> models.Status:
+def status_of(service_state: ServiceState, now: datetime) -> Status:
     """Return the status at a time."""
     seen = service_state.snapshot
-    return models.Status(
+    return Status(
         **stamp(service_state),
         version=service_state.version,
         cluster=service_state.cluster,
@@ -43,7 +133,7 @@ def status_of(service_state: ServiceState, now: datetime) -> models.Status:
         started_at=service_state.started_at,
         now=now,
         round=_round(service_state, now),
-        storage=models.StorageStatus(**asdict(service_state.persistence)),
+        storage=StorageStatus.model_validate(service_state.persistence),
         rules=_rules(service_state),
         gaps_by_cause=None if seen is None else dict(sorted(seen.gaps_by_cause().items())),
         broker_logs=[
@@ -55,8 +145,8 @@ def status_of(service_state: ServiceState, now: datetime) -> models.Status:
     )
 
 
-def _round(service_state: ServiceState, now: datetime) -> models.RoundStatus:
-    return models.RoundStatus(
+def _round(service_state: ServiceState, now: datetime) -> RoundStatus:
+    return RoundStatus(
         number=service_state.rounds,
         at=service_state.at,
         outcome=service_state.outcome,
@@ -67,8 +157,8 @@ def _round(service_state: ServiceState, now: datetime) -> models.RoundStatus:
     )
 
 
-def _log_source(name: str, stats: LogStats) -> models.LogSourceStatus:
-    return models.LogSourceStatus(
+def _log_source(name: str, stats: LogStats) -> LogSourceStatus:
+    return LogSourceStatus(
         source=name,
         lines=stats.lines,
         unparsed=stats.unparsed,
@@ -79,8 +169,8 @@ def _log_source(name: str, stats: LogStats) -> models.LogSourceStatus:
     )
 
 
-def _endpoint(state: EndpointState) -> models.EndpointStatus:
-    return models.EndpointStatus(
+def _endpoint(state: EndpointState) -> EndpointStatus:
+    return EndpointStatus(
         endpoint=state.name,
         kind=state.kind,
         is_up=state.is_up,
@@ -92,25 +182,23 @@ def _endpoint(state: EndpointState) -> models.EndpointStatus:
     )
 
 
-def _rules(service_state: ServiceState) -> list[models.RuleStatus]:
+def _rules(service_state: ServiceState) -> list[RuleStatus]:
     """Return every rule of the catalogue with the counts of its verdicts, if it was evaluated."""
-    said = {judgement.rule.rule_id: judgement for judgement in service_state.judgements}
+    judgements = {judgement.rule.rule_id: judgement for judgement in service_state.judgements}
     still_open = Counter(rule_id for rule_id, _ in service_state.open_findings)
-    statuses: list[models.RuleStatus] = []
-    for meta in (*(rule.meta for rule in RULES), SELF_MONITORING):
-        judgement = said.get(meta.rule_id)
-        counts = {
-            verdict.name.lower(): None if judgement is None else judgement.count(verdict)
-            for verdict in Verdict
-        }
-        statuses.append(
-            models.RuleStatus(
-                rule=meta.rule_id,
-                severity=meta.severity,
-                ok=counts["ok"],
-                unknown=counts["unknown"],
-                breach=counts["breach"],
-                open_findings=still_open[meta.rule_id],
-            )
+
+    def count(rule_id: str, verdict: Verdict) -> int | None:
+        judgement = judgements.get(rule_id)
+        return None if judgement is None else judgement.count(verdict)
+
+    return [
+        RuleStatus(
+            rule=meta.rule_id,
+            severity=meta.severity,
+            ok=count(meta.rule_id, Verdict.OK),
+            unknown=count(meta.rule_id, Verdict.UNKNOWN),
+            breach=count(meta.rule_id, Verdict.BREACH),
+            open_findings=still_open[meta.rule_id],
         )
-    return statuses
+        for meta in (*(rule.meta for rule in RULES), SELF_MONITORING)
+    ]

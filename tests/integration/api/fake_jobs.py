@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from service.api.core.admin_services import JobView, RunView
+from service.api.core.admin_services import JobView
+from service.scheduling.runs import RunOutcome
+from service.storage.jobs.jobs import StoredRun
 from tests.factories import NOON, at
 
 
-def run(row: int) -> RunView:
-    return RunView(
+def run(row: int) -> StoredRun:
+    return StoredRun(
         id=row,
+        job_name="retention",
         due_at=at(row),
         started_at=at(row),
         ended_at=at(row + 1),
-        outcome="succeeded",
+        outcome=RunOutcome.SUCCEEDED,
         detail="",
         stats={"removed": row},
     )
@@ -39,7 +42,7 @@ class FakeJobs:
         )
         return [idle, replace(idle, name="busy", is_running=True, last_run=None)]
 
-    def runs(self, name: str, before: int | None, limit: int) -> Sequence[RunView]:
+    def runs(self, name: str, before: int | None, limit: int) -> Sequence[StoredRun]:
         every = [run(row) for row in (3, 2, 1)] if name == "retention" else []
         return [one for one in every if before is None or one.id < before][:limit]
 

@@ -23,7 +23,7 @@ from service.alerting.alerts.routes import Route, Routing
 from service.alerting.receivers.receiver_url import ReceiverUrl
 from service.alerting.receivers.receivers import SlackReceiver, WebhookReceiver
 from service.api.app import create_app
-from service.api.core.admin_services import AdminServices, Jobs, NoJobs, Sending
+from service.api.core.admin_services import AdminServices, Jobs, Sending
 from service.api.core.ports import Sources
 from service.api.core.rights import Tokens
 from service.storage.alerting import alerts as alerting
@@ -38,7 +38,7 @@ from service.storage.rounds.clusters import ClusterKey
 from service.storage.tokens import tokens
 from service.storage.tokens.tokens import Scope, StoredTokens
 from tests.factories import CLUSTER_ID, NOON
-from tests.unit.service.api.given import FakeLog, World, at_once, service_state
+from tests.unit.service.api.given import FakeLog, NoJobs, World, at_once, service_state
 
 NUMBERS: Final = itertools.count()
 STATE: Final = "partition_offline"

@@ -9,9 +9,11 @@ import pytest
 from sqlalchemy import Engine
 
 from rules.verdict import Severity
-from service.api.core.admin_services import JobView, RunView
+from service.api.core.admin_services import JobView
 from service.cli.terminal.exit_codes import ExitCode
 from service.runtime import clock
+from service.scheduling.runs import RunOutcome
+from service.storage.jobs.jobs import StoredRun
 from service.storage.tokens import tokens
 from service.storage.tokens.tokens import Scope
 from tests.integration.api.given import EVENT, Api
@@ -20,12 +22,13 @@ from tests.integration.serving import serving
 
 pytestmark = pytest.mark.integration
 
-RUN = RunView(
+RUN = StoredRun(
     id=1,
+    job_name="retention",
     due_at=clock.utc_now(),
     started_at=clock.utc_now(),
     ended_at=None,
-    outcome="running",
+    outcome=RunOutcome.RUNNING,
     detail="",
     stats={},
 )
@@ -49,7 +52,7 @@ class OneJob:
             )
         ]
 
-    def runs(self, _name: str, before: int | None, _limit: int) -> list[RunView]:
+    def runs(self, _name: str, before: int | None, _limit: int) -> list[StoredRun]:
         return [RUN] if before is None else []
 
     def run_now(self, name: str) -> None:

@@ -17,7 +17,7 @@ from rules.errors import StoreError
 from rules.open_findings import Identity, OpenFinding
 from rules.verdict import Kind, Severity, Verdict
 from service.api.app import create_app
-from service.api.core.admin_services import AdminServices
+from service.api.core.admin_services import AdminServices, JobView
 from service.api.core.ports import History, InThread, Sources
 from service.api.core.rights import Tokens
 from service.api.document import openapi_page
@@ -33,6 +33,7 @@ from service.storage.changes.changes import Changes
 from service.storage.delivery.deliveries import DeliveryList
 from service.storage.findings.findings import StoredFinding, StoredTransition, labels_hash
 from service.storage.findings.history import FindingFilter, PastFinding
+from service.storage.jobs.jobs import StoredRun
 from service.storage.rounds.inbox import Counts
 from service.storage.tokens.tokens import Grant, Scope
 from tests.factories import CLUSTER_ID, NOON, at, snapshot
@@ -204,6 +205,19 @@ class FakeLog:
         self.events.append((event, fields))
 
 
+class NoJobs:
+    """The jobs of a service without a scheduler."""
+
+    def every(self) -> Sequence[JobView]:
+        return ()
+
+    def runs(self, _name: str, _before: int | None, _limit: int) -> Sequence[StoredRun]:
+        return ()
+
+    def run_now(self, _name: str) -> None:
+        """Do nothing."""
+
+
 def away_admin() -> AdminServices:
     """Return a admin services whose database does not answer."""
 
@@ -217,6 +231,7 @@ def away_admin() -> AdminServices:
         audit=AuditTrail(away),
         changes=Changes(away, "default"),
         baselines=BaselineList(away, "default"),
+        jobs=NoJobs(),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.api.core.globs import matches
+from service.api.core.queries import matches
 
 
 @pytest.mark.parametrize(

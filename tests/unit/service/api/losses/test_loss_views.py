@@ -33,7 +33,7 @@ def commands(found: Loss) -> list[str]:
 )
 def test_evidence_that_is_missing_or_of_another_kind_is_null(evidence: dict[str, Any]) -> None:
     facts = facts_of("lost", evidence)
-    told = {name: value for name, value in facts.items() if value is not None}
+    told = {name: value for name, value in facts if value is not None}
     assert told == {"reason": "lost", "more": {}}
     assert loss(evidence).next_steps
 

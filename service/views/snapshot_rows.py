@@ -82,30 +82,22 @@ def time_lag_rows(lags: TimeLags | None, places: Int64s) -> list[Row]:
 
     `..._at_least_seconds` is a lower bound, where a commit is older than the remembered ends.
     """
+    committed = None if lags is None else lags.read_committed
+    uncommitted = None if lags is None else lags.read_uncommitted
     return [
-        {name: value for lag_row in both for name, value in lag_row.items()}
-        for both in zip(
-            _time_lags("read_committed", None if lags is None else lags.read_committed, places),
-            _time_lags("read_uncommitted", None if lags is None else lags.read_uncommitted, places),
-            strict=True,
-        )
+        _time_lag("read_committed", committed, place)
+        | _time_lag("read_uncommitted", uncommitted, place)
+        for place in places.tolist()
     ]
 
 
-def _time_lags(name: str, lag: TimeLag | None, places: Int64s) -> list[Row]:
-    rows: list[Row] = []
-    for place in places.tolist():
-        why = None if lag is None else lag.why(place)
-        rows.append(
-            {
-                f"{name}_lag_seconds": None if lag is None else _seconds(lag.lag_us[place]),
-                f"{name}_lag_at_least_seconds": None
-                if lag is None
-                else _seconds(lag.at_least_us[place]),
-                f"{name}_lag_seconds_absent": None if why is None else str(why),
-            }
-        )
-    return rows
+def _time_lag(name: str, lag: TimeLag | None, place: int) -> Row:
+    why = None if lag is None else lag.why(place)
+    return {
+        f"{name}_lag_seconds": None if lag is None else _seconds(lag.lag_us[place]),
+        f"{name}_lag_at_least_seconds": None if lag is None else _seconds(lag.at_least_us[place]),
+        f"{name}_lag_seconds_absent": None if why is None else str(why),
+    }
 
 
 def _seconds(microseconds: int | None) -> float | None:

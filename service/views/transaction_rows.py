@@ -5,7 +5,7 @@ The names are a contract with scripts: they may be added to, never changed.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from rules.facts.transactions import Transaction
@@ -13,6 +13,7 @@ from rules.transactions.blocked import SHOWN as GROUPS_SHOWN
 from rules.transactions.blocked import BlockedGroup
 from rules.transactions.listing import ListedTransaction, Listing, Place
 from rules.transactions.next_steps import next_step
+from service.views.sequence_rows import time_text
 from service.views.snapshot_rows import Row, gap_row
 
 PLACES_SHOWN: Final = 100  # partitions of one transaction
@@ -31,8 +32,8 @@ def transaction_row(listing: Listing, entry: ListedTransaction) -> Row:
         "coordinator": entry.coordinator,
         "state": None if entry.state is None else str(entry.state),
         "timeout_ms": _ms(entry.timeout),
-        "started_at": _text(entry.started_at),
-        "first_seen_at": _text(entry.first_seen_at),
+        "started_at": time_text(entry.started_at),
+        "first_seen_at": time_text(entry.first_seen_at),
         "running_ms": _ms(entry.running(listing.view.now)),
         "partition_count": entry.partition_count,
         "partitions": [place_row(listing, place) for place in entry.places[:PLACES_SHOWN]],
@@ -54,7 +55,7 @@ def place_row(listing: Listing, place: Place) -> Row:
         "high_watermark": place.high_watermark,
         "open_span": place.open_span,
         "holds_last_stable_offset": place.holds_last_stable_offset,
-        "last_record_at": _text(last),
+        "last_record_at": time_text(last),
         "coordinator_epoch": None if producer is None else producer.coordinator_epoch,
         "blocked_groups": None
         if groups is None
@@ -86,7 +87,7 @@ def described_row(entry: Transaction) -> Row:
         "state": str(entry.state),
         "is_open": entry.is_open,
         "timeout_ms": _ms(entry.timeout),
-        "started_at": _text(entry.started_at),
+        "started_at": time_text(entry.started_at),
         "partitions": [{"topic": name.topic, "partition": name.partition} for name in names],
     }
 
@@ -102,7 +103,3 @@ def _group_row(group: BlockedGroup) -> Row:
 
 def _ms(duration: timedelta | None) -> int | None:
     return None if duration is None else duration // timedelta(milliseconds=1)
-
-
-def _text(timestamp: datetime | None) -> str | None:
-    return None if timestamp is None else timestamp.isoformat().replace("+00:00", "Z")

@@ -22,7 +22,7 @@ from service.api.alerts.models import (
     now_of,
     receivers_of,
 )
-from service.api.core.changing import KEY_HEADER, Done, apply_change
+from service.api.core.changing import Done, apply_change, post_of
 from service.api.core.paging import Key, Page, Paging, decode_time_cursor
 from service.api.core.ports import Sources
 from service.api.core.problems import conflict, existing, not_found
@@ -70,11 +70,7 @@ def _add_reads(router: APIRouter, sources: Sources) -> None:
 
 
 def _add_acknowledging(router: APIRouter, sources: Sources) -> None:
-    @router.post(
-        "/alerts/{fingerprint}/acknowledge",
-        response_model=models.AckDetail,
-        openapi_extra=dict(KEY_HEADER),
-    )
+    @post_of(router, "/alerts/{fingerprint}/acknowledge", models.AckDetail)
     async def acknowledge_alert(
         fingerprint: Fingerprint, body: models.AckBody, request: Request, _query: NoParameters
     ) -> Response:
@@ -90,12 +86,7 @@ def _add_acknowledging(router: APIRouter, sources: Sources) -> None:
 
 
 def _add_closing(router: APIRouter, sources: Sources) -> None:
-    @router.post(
-        "/alerts/{fingerprint}/close",
-        status_code=HTTPStatus.ACCEPTED,
-        response_model=models.ClosingDetail,
-        openapi_extra=dict(KEY_HEADER),
-    )
+    @post_of(router, "/alerts/{fingerprint}/close", models.ClosingDetail, HTTPStatus.ACCEPTED)
     async def close_alert(
         fingerprint: Fingerprint, body: models.CloseBody, request: Request, _query: NoParameters
     ) -> Response:

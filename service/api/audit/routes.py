@@ -10,7 +10,7 @@ from pydantic import Field
 
 from service.api.core.bodies import Timestamp
 from service.api.core.models import Model, Paged
-from service.api.core.paging import Paging, decode_cursor, first_of
+from service.api.core.paging import Paging, decode_row_cursor, first_of
 from service.api.core.ports import Sources
 from service.api.core.queries import PageQuery, Word
 from service.api.core.stamps import stamp_of
@@ -51,13 +51,12 @@ def audit_router(sources: Sources) -> APIRouter:
     @router.get("/audit")
     async def list_audit(paging: Paging, query: Annotated[AuditQuery, Query()]) -> AuditPage:
         """Return changes that users made, newest first; needs scope admin."""
-        key = decode_cursor(query.cursor, LIST, int)
         filters = AuditFilter(
             who=query.who,
             what=query.what,
             target=query.target,
             since=query.since,
-            before=None if key is None else key[0],
+            before=decode_row_cursor(query.cursor, LIST),
         )
         rows = await sources.in_database(lambda: sources.admin.audit.page(filters, query.limit + 1))
         page = first_of(rows, query.limit, lambda row: (row.id,))

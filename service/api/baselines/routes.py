@@ -10,13 +10,14 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from service.api.baselines import models
 from service.api.baselines.models import AtQuery, SeriesQuery, run_view, series_view, slots_view
-from service.api.core.changing import KEY_HEADER, Done, apply_change
+from service.api.core.changing import Done, apply_change, post_of
 from service.api.core.paging import (
     INT64_MAX,
     Key,
     Page,
     Paging,
     decode_cursor,
+    decode_row_cursor,
     first_of,
     page_of,
 )
@@ -60,7 +61,7 @@ def baselines_router(sources: Sources) -> APIRouter:
         """
         now = sources.utc_now()
         at = query.at or now
-        filters = _filter_of(query, decode_cursor(query.cursor, SERIES, int))
+        filters = _filter_of(query, decode_row_cursor(query.cursor, SERIES))
         read = await sources.in_database(lambda: baselines.page(filters, at, query.limit + 1))
         if read is None:
             return models.SeriesPage(**stamp_of(now), at=at, run=None, items=[], next=None)
@@ -88,11 +89,7 @@ def baselines_router(sources: Sources) -> APIRouter:
             slots=slots_view(series),
         )
 
-    @router.post(
-        "/baselines/rollback",
-        response_model=models.RolledBackDetail,
-        openapi_extra=dict(KEY_HEADER),
-    )
+    @post_of(router, "/baselines/rollback", models.RolledBackDetail)
     async def roll_back_baselines(
         body: models.RollbackBody, request: Request, _query: NoParameters
     ) -> Response:
@@ -106,13 +103,13 @@ def _run_key(run: StoredRun) -> Key:
     return run.day.isoformat(), run.run_id
 
 
-def _filter_of(query: SeriesQuery, after: Key | None) -> SeriesFilter:
+def _filter_of(query: SeriesQuery, after: int | None) -> SeriesFilter:
     return SeriesFilter(
         metric=None if query.metric is None else query.metric.value,
         topic=query.topic,
         partition=query.partition,
         group=query.group,
-        after=None if after is None else after[0],
+        after=after,
     )
 
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path
 from rules.facts.snapshot import Snapshot
 from service.api.core.gaps import Gap, gap_of
 from service.api.core.models import Model, NextCursor, Paged, Stamped
-from service.api.core.paging import Page, Paging, decode_cursor, page_of
+from service.api.core.paging import Page, Paging, decode_cursor, decode_row_cursor, page_of
 from service.api.core.ports import Sources
 from service.api.core.problems import not_found
 from service.api.core.queries import PageParameters
@@ -75,8 +75,7 @@ def clusters_router(sources: Sources) -> APIRouter:
                 f"no cluster of that name is watched; this service watches {state.cluster}"
             )
         seen = snapshot_of(state)
-        after = decode_cursor(query.cursor, "gaps", int)
-        page = _gaps(state, seen, 0 if after is None else after[0], query.limit)
+        page = _gaps(state, seen, decode_row_cursor(query.cursor, "gaps") or 0, query.limit)
         return ClusterDetail(**stamp(state), cluster=cluster_of(seen), **paging.page("gaps", page))
 
     return router

@@ -1,5 +1,8 @@
 """Applies one change by one caller: once, with a row in the audit trail, and with the same answer when
 the same request is sent again.
+
+A change of an editable object names the version that its author has seen (a strong ETag, in If-Match), so
+that nobody overwrites an unseen change.
 """
 
 from __future__ import annotations
@@ -9,11 +12,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
-from starlette.requests import Request
-from starlette.responses import Response
 
 from service.api.core.access import GRANT
 from service.api.core.ports import Sources
@@ -54,6 +56,16 @@ class Done:
 
 
 Work = Callable[[Change], Done]
+Route = TypeVar("Route", bound=Callable[..., Any])
+
+
+def post_of(
+    router: APIRouter, path: str, model: type[BaseModel], status: HTTPStatus = HTTPStatus.OK
+) -> Callable[[Route], Route]:
+    """Return the decorator of a change that an Idempotency-Key may make once; it is answered with `model`."""
+    return router.post(
+        path, status_code=status, response_model=model, openapi_extra=dict(KEY_HEADER)
+    )
 
 
 def caller_of(request: Request) -> Grant:
@@ -140,3 +152,47 @@ def _rejection(error: KeyConflict) -> ProblemError:
         case KeyConflict.REUSED:
             detail = "another request with different content used this Idempotency-Key"
             return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
+
+
+_TAG: Final = re.compile(r'\s*(W/)?"([^"]*)"\s*')
+_LONGEST: Final = 1000  # characters
+IF_MATCH: Final[dict[str, Any]] = {
+    "parameters": [
+        {
+            "name": "If-Match",
+            "in": "header",
+            "required": True,
+            "description": "ETag of the version to change; an asterisk matches any version",
+            "schema": {"type": "string", "maxLength": _LONGEST},
+            "example": '"1"',
+        }
+    ],
+}
+
+
+def etag_of(version: int) -> str:
+    """Return the ETag of a version."""
+    return f'"{version}"'
+
+
+def require_match(request: Request, version: int) -> None:
+    """Reject a change of a version that its author has not seen.
+
+    Raises:
+        ProblemError: the request names no version, or another one.
+    """
+    if_match = request.headers.get("if-match")
+    if if_match is None:
+        detail = "If-Match is missing: send the ETag of the version that you have read, or *"
+        raise ProblemError(HTTPStatus.PRECONDITION_REQUIRED, detail)
+    if if_match.strip() != "*" and etag_of(version) not in _tags(if_match):
+        detail = f"it was changed meanwhile: its ETag is now {etag_of(version)}. Read it again"
+        raise ProblemError(
+            HTTPStatus.PRECONDITION_FAILED, detail, headers={"ETag": etag_of(version)}
+        )
+
+
+def _tags(header: str) -> set[str]:
+    """Return the strong tags of a header; a weak one never matches."""
+    tags = map(_TAG.fullmatch, header[:_LONGEST].split(","))
+    return {f'"{tag[2]}"' for tag in tags if tag is not None and tag[1] is None}

@@ -7,7 +7,6 @@ import re
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
@@ -113,9 +112,11 @@ class Busy:
         ingests: int = INGESTS_AT_ONCE,
     ) -> None:
         self._app = app
-        self._scrapes = _Places(scrapes)
-        self._ingests = _Places(ingests)
-        self._others = _Places(limit)
+        self._limit = limit
+        self._ingest_limit = ingests
+        self._scrapes = asyncio.Semaphore(scrapes)
+        self._ingests = asyncio.Semaphore(ingests)
+        self._others = asyncio.Semaphore(limit)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
@@ -124,35 +125,22 @@ class Busy:
             await self._app(scope, receive, send)
             return
         places = self._places(path)
-        if not places.has_capacity:
+        if places.locked():
             raise self._rejection(places)
-        places.taken += 1
-        try:
+        async with places:
             await self._app(scope, receive, send)
-        finally:
-            places.taken -= 1
 
-    def _places(self, path: str) -> _Places:
+    def _places(self, path: str) -> asyncio.Semaphore:
         if path.startswith(INGEST):
             return self._ingests
-        is_scrape = path == SCRAPE_PATH and self._scrapes.has_capacity
+        is_scrape = path == SCRAPE_PATH and not self._scrapes.locked()
         return self._scrapes if is_scrape else self._others
 
-    def _rejection(self, places: _Places) -> ProblemError:
+    def _rejection(self, places: asyncio.Semaphore) -> ProblemError:
         if places is not self._ingests:
-            return unavailable(f"{places.limit} requests are being answered already")
-        detail = f"{places.limit} requests with log lines are being answered already"
+            return unavailable(f"{self._limit} requests are being answered already")
+        detail = f"{self._ingest_limit} requests with log lines are being answered already"
         return too_much(detail, INGEST_AGAIN_SECONDS)
-
-
-@dataclass(slots=True)
-class _Places:
-    limit: int
-    taken: int = 0
-
-    @property
-    def has_capacity(self) -> bool:
-        return self.taken < self.limit
 
 
 class BodyLimit:

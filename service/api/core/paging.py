@@ -113,6 +113,16 @@ def decode_cursor(cursor: str | None, name: str, *kinds: type) -> Key | None:
     return tuple(key)
 
 
+def decode_row_cursor(cursor: str | None, name: str) -> int | None:
+    """Return the row id in a cursor.
+
+    Raises:
+        ProblemError: it is no cursor of this list.
+    """
+    key = decode_cursor(cursor, name, int)
+    return None if key is None else int(key[0])
+
+
 def decode_time_cursor(cursor: str | None, name: str) -> tuple[datetime, int] | None:
     """Return the time and row id in a cursor whose key begins with microseconds.
 

@@ -13,7 +13,7 @@ from service.alerting.alerts.quoting import label_set
 from service.alerting.notifications.channels import body_of
 from service.alerting.notifications.notification import Notification, NotifiedAlert
 from service.alerting.receivers.receivers import Receiver
-from service.api.core.changing import KEY_HEADER, Done, apply_change
+from service.api.core.changing import Done, apply_change, post_of
 from service.api.core.paging import Page, Paging, decode_cursor, page_of
 from service.api.core.ports import Sources
 from service.api.core.problems import not_found
@@ -45,12 +45,7 @@ def receivers_router(sources: Sources) -> APIRouter:
         answer = paging.page(LIST, Page(items, page.last))
         return models.ReceiverPage(**stamp_of(sources.utc_now()), **answer)
 
-    @router.post(
-        "/receivers/{name}/test",
-        status_code=HTTPStatus.ACCEPTED,
-        response_model=models.Enqueued,
-        openapi_extra=dict(KEY_HEADER),
-    )
+    @post_of(router, "/receivers/{name}/test", models.Enqueued, HTTPStatus.ACCEPTED)
     async def send_test_message(
         name: Annotated[str, Path(max_length=200)], request: Request, _query: NoParameters
     ) -> Response:

@@ -8,8 +8,14 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from service.api.core.changing import KEY_HEADER, Done, apply_change, caller_of
-from service.api.core.paging import INT64_MAX, Page, Paging, decode_cursor, first_of
+from service.api.core.changing import Done, apply_change, caller_of, post_of
+from service.api.core.paging import (
+    INT64_MAX,
+    Page,
+    Paging,
+    decode_row_cursor,
+    first_of,
+)
 from service.api.core.ports import Sources
 from service.api.core.problems import conflict, existing
 from service.api.core.queries import NoParameters
@@ -36,11 +42,10 @@ def deliveries_router(sources: Sources) -> APIRouter:
         paging: Paging, query: Annotated[DeliveryQuery, Query()]
     ) -> models.DeliveryPage:
         """Return deliveries, newest first."""
-        key = decode_cursor(query.cursor, LIST, int)
         filters = DeliveryFilter(
             receiver=query.receiver,
             state=None if query.state is None else query.state.value,
-            before=None if key is None else key[0],
+            before=decode_row_cursor(query.cursor, LIST),
         )
         rows = await sources.in_database(
             lambda: sources.admin.deliveries.page(filters, query.limit + 1)
@@ -63,12 +68,7 @@ def deliveries_router(sources: Sources) -> APIRouter:
             lambda: _detail(sources, story, may_read_reply=may_read_reply)
         )
 
-    @router.post(
-        "/deliveries/{delivery_id}/replay",
-        status_code=HTTPStatus.ACCEPTED,
-        response_model=models.Enqueued,
-        openapi_extra=dict(KEY_HEADER),
-    )
+    @post_of(router, "/deliveries/{delivery_id}/replay", models.Enqueued, HTTPStatus.ACCEPTED)
     async def replay_delivery(
         delivery_id: DeliveryId, request: Request, _query: NoParameters
     ) -> Response:

@@ -16,8 +16,7 @@ from service.api.core.problems import ProblemError
 from service.api.ingest.json_body import Records
 from service.api.ingest.push import push_of
 from service.api.ingest.query import MAX_BROKER_ID, IngestQuery, is_name
-from service.api.ingest.snappy import SnappyError, unsnap
-from service.api.ingest.unpacking import MAX_UNPACKED, too_large, unpack
+from service.api.ingest.unpacking import MAX_UNPACKED, SnappyError, too_large, unpack, unsnap
 from service.observe.log_submissions import Delivery, Stream
 
 MAX_LINES: Final = 200_000  # of one request: two seconds

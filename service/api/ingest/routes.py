@@ -7,12 +7,13 @@ from http import HTTPStatus
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request
+from pydantic import Field
 
 from service.api.core.changing import key_of
+from service.api.core.models import Model
 from service.api.core.ports import Inbox, Sources
 from service.api.core.problems import ProblemError, TooLateError, too_much
 from service.api.ingest.body import Sent, delivery_of
-from service.api.ingest.models import Ingested
 from service.api.ingest.query import IngestQuery
 from service.observe.log_submissions import Rejection
 from service.storage.rounds.inbox import Counts
@@ -51,6 +52,14 @@ DESCRIBED: Final[Mapping[str, Any]] = {
 }
 
 
+class Ingested(Model):
+    """Counts of the log lines that were stored."""
+
+    lines: Annotated[int, Field(description="Received lines")]
+    events: Annotated[int, Field(description="Parsed events about sequences and lost records")]
+    unparsed: Annotated[int, Field(description="Lines about them that could not be parsed")]
+
+
 def ingest_router(sources: Sources) -> APIRouter:
     """Return the route that ingests log lines."""
     router = APIRouter(tags=["ingest"])
@@ -71,7 +80,7 @@ def ingest_router(sources: Sources) -> APIRouter:
             counts = await sources.ingesting(lambda: _accept(sources.inbox, sent))
         except TooLateError as exc:
             raise TooLateError(f"{exc.detail}: {MAY_BE_STORED}") from exc
-        return Ingested(lines=counts.lines, events=counts.events, unparsed=counts.unparsed)
+        return Ingested.model_validate(counts)
 
     return router
 

@@ -1,4 +1,8 @@
-"""Decompresses a body within a limit: a few kilobytes may expand to gigabytes."""
+"""Decompresses a body within a limit: a few kilobytes may expand to gigabytes.
+
+Snappy's block format is what Promtail and Grafana Alloy send. A block begins with its decompressed length,
+which is checked against the limit first. Source: google/snappy, format_description.txt.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,11 @@ import zlib
 from http import HTTPStatus
 from typing import Final
 
+import pyarrow as pa
+
 from collectors.broker_log.files import compression_of
 from service.api.core.problems import ProblemError
+from service.api.ingest.push import varint
 
 MAX_UNPACKED: Final = 8 * 1024 * 1024  # bytes; twice the limit of an uncompressed body
 MAX_MEMBERS: Final = 16  # each costs a copy of all that follows
@@ -72,3 +79,30 @@ def _gunzip(body: bytes) -> bytes:
 
 def _damaged(why: str) -> ProblemError:
     return ProblemError(HTTPStatus.BAD_REQUEST, f"the body cannot be unpacked: {why}")
+
+
+MAX_LENGTH_BYTES: Final = 5
+
+
+class SnappyError(ValueError):
+    """The bytes are no Snappy block; it never leaves the HTTP API."""
+
+
+def unsnap(block: bytes, limit: int) -> bytes:
+    """Decompress a block.
+
+    Raises:
+        SnappyError: it is damaged.
+        OverflowError: it would have more bytes than the limit.
+    """
+    try:
+        size, _ = varint(block[:MAX_LENGTH_BYTES], 0)
+    except ValueError as exc:
+        raise SnappyError("has no length") from exc
+    if size > limit:
+        raise OverflowError(size)
+    try:
+        data: bytes = pa.decompress(block, decompressed_size=size, codec="snappy", asbytes=True)
+    except OSError as exc:  # the only error that Arrow raises
+        raise SnappyError("is damaged") from exc
+    return data

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from http import HTTPStatus
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Path, Request, Response
+from pydantic import Field
 
 from service.api.core.admin_services import JobView
-from service.api.core.changing import KEY_HEADER, Done, apply_change
-from service.api.core.paging import Paging, decode_cursor, first_of, page_of
+from service.api.core.changing import Done, apply_change, post_of
+from service.api.core.models import Model, NextCursor, Paged, Stamped
+from service.api.core.paging import Paging, decode_cursor, decode_row_cursor, first_of, page_of
 from service.api.core.ports import Sources
 from service.api.core.problems import conflict, existing
 from service.api.core.queries import NoParameters, PageParameters
 from service.api.core.stamps import stamp_of
-from service.api.jobs.models import Job, JobDetail, JobPage, JobRunRequest
 from service.storage.changes.audit import Action, AuditEvent
 from service.storage.changes.changes import Change
 
@@ -23,6 +25,54 @@ LIST: Final = "jobs"
 RUNS: Final = "runs"
 
 JobName = Annotated[str, Path(max_length=200)]
+
+
+class JobRun(Model):
+    """One run of a job."""
+
+    id: int
+    due_at: datetime
+    started_at: datetime | None
+    ended_at: Annotated[datetime | None, Field(description="null: it is running")]
+    outcome: Annotated[
+        str,
+        Field(examples=["running", "succeeded", "failed", "timed_out", "interrupted", "missed"]),
+    ]
+    detail: str
+    stats: dict[str, Any]
+
+
+class Job(Model):
+    """A job and its last run."""
+
+    name: str
+    trigger: Annotated[str, Field(description="When it is due", examples=["every hour"])]
+    next_due_at: datetime | None
+    is_running: bool
+    waits_for: str | None
+    """What keeps a run from beginning now; null: nothing"""
+    last_run: JobRun | None
+
+
+class JobPage(Paged[Job]):
+    """Jobs by name."""
+
+
+class JobDetail(Stamped):
+    """A job with its runs, newest first."""
+
+    job: Job
+    items: list[JobRun]
+    next: NextCursor
+
+
+class JobRunRequest(Stamped):
+    """A request to run a job now."""
+
+    name: str
+    requested_at: datetime
+    waits_for: str | None
+    """What the run waits for; null: it begins at once"""
 
 
 def jobs_router(sources: Sources) -> APIRouter:
@@ -45,19 +95,13 @@ def jobs_router(sources: Sources) -> APIRouter:
     @router.get("/jobs/{name}")
     async def get_job(name: JobName, paging: Paging, query: PageParameters) -> JobDetail:
         """Return a job with its runs, newest first."""
-        key = decode_cursor(query.cursor, RUNS, int)
-        before = None if key is None else key[0]
+        before = decode_row_cursor(query.cursor, RUNS)
         job = Job.model_validate(await job_of(name))
         rows = await sources.in_database(lambda: jobs.runs(name, before, query.limit + 1))
         page = first_of(rows, query.limit, lambda run: (run.id,))
         return JobDetail(**stamp_of(sources.utc_now()), job=job, **paging.page(RUNS, page))
 
-    @router.post(
-        "/jobs/{name}/run",
-        status_code=HTTPStatus.ACCEPTED,
-        response_model=JobRunRequest,
-        openapi_extra=dict(KEY_HEADER),
-    )
+    @post_of(router, "/jobs/{name}/run", JobRunRequest, HTTPStatus.ACCEPTED)
     async def run_job(name: JobName, request: Request, _query: NoParameters) -> Response:
         """Run a job now, beside its due times; /jobs/{name} shows its outcome."""
         job = await job_of(name)

@@ -20,16 +20,19 @@ from service.api.core.ports import History, Sources
 from service.api.core.problems import not_found
 from service.api.core.queries import NoParameters, StateFilter, matches
 from service.api.core.stamps import stamp, stored_stamp
-from service.api.findings.lists import cluster_id_of, finding_detail, open_findings
+from service.api.findings.routes import cluster_id_of, finding_detail, open_findings
 from service.api.findings.views import Finding, Transition, from_memory, from_storage, parse_id
-from service.api.losses.incidents import Incident, LossFinding, incident_view, incidents_of
 from service.api.losses.models import LossDetail, LossEvent, LossIncident, LossPage, LossQuery
 from service.api.losses.views import (
     CLASS_OF,
     RULE_OF,
+    Incident,
+    LossFinding,
     class_of,
     event_of,
     groups_in,
+    incident_view,
+    incidents_of,
     loss_of,
     rule_of,
 )

@@ -24,7 +24,7 @@ from service.alerting.alerts.matchers import (
     text_of,
 )
 from service.alerting.alerts.silences import SilenceState
-from service.api.core.changing import KEY_HEADER, Done, apply_change
+from service.api.core.changing import IF_MATCH, Done, apply_change, etag_of, post_of, require_match
 from service.api.core.paging import (
     Page,
     Paging,
@@ -38,7 +38,6 @@ from service.api.core.prefix import PREFIX
 from service.api.core.problems import conflict, existing, invalid
 from service.api.core.queries import NoParameters
 from service.api.core.stamps import stamp_of
-from service.api.core.versions import IF_MATCH, etag_of, require_match
 from service.api.silences import models
 from service.api.silences.models import SilenceQuery
 from service.storage.alerting.silences import INSTANT, SilenceFilter, StoredSilence
@@ -90,12 +89,7 @@ def _add_reads(router: APIRouter, sources: Sources) -> None:
 
 
 def _add_making(router: APIRouter, sources: Sources) -> None:
-    @router.post(
-        "/silences",
-        status_code=HTTPStatus.CREATED,
-        response_model=models.SilenceDetail,
-        openapi_extra=dict(KEY_HEADER),
-    )
+    @post_of(router, "/silences", models.SilenceDetail, HTTPStatus.CREATED)
     async def create_silence(
         body: models.SilenceBody, request: Request, _query: NoParameters
     ) -> Response:

@@ -11,7 +11,7 @@ from service.alerting.alerts.alert import AlertState
 from service.alerting.alerts.silences import SilenceState
 from service.api.alerts import models as alert_models
 from service.api.deliveries import models as delivery_models
-from service.api.jobs import models as job_models
+from service.api.jobs import routes as job_models
 from service.api.silences import models as silence_models
 from tests.factories import at
 

@@ -16,8 +16,7 @@ from service.api.core.problems import ProblemError
 from service.api.ingest.body import MAX_LINES, PUSH, Sent, delivery_of
 from service.api.ingest.push import push_of
 from service.api.ingest.query import IngestQuery
-from service.api.ingest.snappy import SnappyError, unsnap
-from service.api.ingest.unpacking import MAX_UNPACKED
+from service.api.ingest.unpacking import MAX_UNPACKED, SnappyError, unsnap
 from service.observe.log_submissions import Stream
 
 # Made by other implementations of both formats: two streams, the first with the two lines of a

@@ -28,8 +28,7 @@ from service.api.core.prefix import PREFIX
 from service.api.core.problems import ProblemError, on_problem
 from service.api.core.queries import no_repeats
 from service.api.core.rights import Tokens
-from service.api.deliveries.receivers import receivers_router
-from service.api.deliveries.routes import deliveries_router
+from service.api.deliveries.routes import deliveries_router, receivers_router
 from service.api.document import PROBLEM, openapi_document
 from service.api.findings.routes import findings_router
 from service.api.findings.rules import rules_router

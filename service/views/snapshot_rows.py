@@ -6,7 +6,7 @@ that shows one page passes the rows of that page, and no others are built.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,11 @@ def partition_rows(snapshot: Snapshot, rows: Int64s | None = None) -> list[Row]:
     """Return one row per partition, in the order of `rows`; without them all, in index order."""
     partitions, offsets = snapshot.partitions, snapshot.offsets
     chosen = _every(len(partitions)) if rows is None else rows
+    positions, numbers = _places(partitions.index, chosen)
     columns: dict[str, Sequence[object]] = {
+        "topic": [partitions.index.topics[position] for position in positions],
+        "partition": numbers,
+        "topic_id": [partitions.topic_ids[position] for position in positions],
         "leader": partitions.leader.take(chosen).to_list(),
         "leader_epoch": offsets.leader_epoch.take(chosen).to_list(),
         "replicas": _lists(partitions.replicas, chosen),
@@ -41,18 +45,7 @@ def partition_rows(snapshot: Snapshot, rows: Int64s | None = None) -> list[Row]:
         "log_end_offset": offsets.log_end_offset.take(chosen).to_list(),
         "replica_log_end_offsets": _replica_ends(snapshot, chosen),
     }
-    positions, numbers = _places(partitions.index, chosen)
-    return [
-        {
-            "topic": partitions.index.topics[position],
-            "partition": number,
-            "topic_id": partitions.topic_ids[position],
-        }
-        | dict(zip(columns, values, strict=True))
-        for position, number, values in zip(
-            positions, numbers, zip(*columns.values(), strict=True), strict=True
-        )
-    ]
+    return _rows(columns)
 
 
 def group_row(group: Group) -> Row:
@@ -109,34 +102,17 @@ def commit_rows(snapshot: Snapshot, places: Int64s | None = None) -> list[tuple[
     commits, offsets, index = snapshot.commits, snapshot.offsets, snapshot.partitions.index
     chosen = _every(len(commits)) if places is None else places
     positions, numbers = _places(index, commits.row[chosen])
-    columns = zip(
-        commits.group[chosen].tolist(),
-        positions,
-        numbers,
-        commits.committed_offset[chosen].tolist(),
-        commits.committed_leader_epoch.take(chosen).to_list(),
-        commits.read_committed_lag(offsets).take(chosen).to_list(),
-        commits.read_uncommitted_lag(offsets).take(chosen).to_list(),
-        commits.nothing_to_read.take(chosen).to_list(),
-        strict=True,
-    )
-    return [
-        (
-            group,
-            {
-                "topic": index.topics[position],
-                "partition": number,
-                "committed_offset": committed,
-                "committed_leader_epoch": epoch,
-                "read_committed_lag": read_committed,
-                "read_uncommitted_lag": read_uncommitted,
-                "nothing_to_read": None if nothing is None else bool(nothing),
-            },
-        )
-        for (
-            group, position, number, committed, epoch, read_committed, read_uncommitted, nothing,
-        ) in columns
-    ]  # fmt: skip
+    nothing_to_read = commits.nothing_to_read.take(chosen).to_list()
+    columns: dict[str, Sequence[object]] = {
+        "topic": [index.topics[position] for position in positions],
+        "partition": numbers,
+        "committed_offset": commits.committed_offset[chosen].tolist(),
+        "committed_leader_epoch": commits.committed_leader_epoch.take(chosen).to_list(),
+        "read_committed_lag": commits.read_committed_lag(offsets).take(chosen).to_list(),
+        "read_uncommitted_lag": commits.read_uncommitted_lag(offsets).take(chosen).to_list(),
+        "nothing_to_read": [None if flag is None else bool(flag) for flag in nothing_to_read],
+    }
+    return list(zip(commits.group[chosen].tolist(), _rows(columns), strict=True))
 
 
 def broker_row(broker: Broker) -> Row:
@@ -166,6 +142,12 @@ def gap_row(gap: Gap) -> Row:
 def gaps_by_cause(snapshot: Snapshot) -> dict[str, int]:
     """Return the number of gaps of each cause that occurs, by name."""
     return {str(cause): count for cause, count in sorted(snapshot.gaps_by_cause().items())}
+
+
+def _rows(columns: Mapping[str, Sequence[object]]) -> list[Row]:
+    return [
+        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
+    ]
 
 
 def _every(rows: int) -> Int64s:

@@ -42,6 +42,20 @@ KEY_HEADER: Final[Mapping[str, Any]] = {
         }
     ],
 }
+_TAG: Final = re.compile(r'\s*(W/)?"([^"]*)"\s*')
+_LONGEST: Final = 1000  # characters
+IF_MATCH: Final[dict[str, Any]] = {
+    "parameters": [
+        {
+            "name": "If-Match",
+            "in": "header",
+            "required": True,
+            "description": "ETag of the version to change; an asterisk matches any version",
+            "schema": {"type": "string", "maxLength": _LONGEST},
+            "example": '"1"',
+        }
+    ],
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,22 +166,6 @@ def _rejection(error: KeyConflict) -> ProblemError:
         case KeyConflict.REUSED:
             detail = "another request with different content used this Idempotency-Key"
             return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
-
-
-_TAG: Final = re.compile(r'\s*(W/)?"([^"]*)"\s*')
-_LONGEST: Final = 1000  # characters
-IF_MATCH: Final[dict[str, Any]] = {
-    "parameters": [
-        {
-            "name": "If-Match",
-            "in": "header",
-            "required": True,
-            "description": "ETag of the version to change; an asterisk matches any version",
-            "schema": {"type": "string", "maxLength": _LONGEST},
-            "example": '"1"',
-        }
-    ],
-}
 
 
 def etag_of(version: int) -> str:

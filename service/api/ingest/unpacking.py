@@ -18,6 +18,7 @@ from service.api.ingest.push import varint
 
 MAX_UNPACKED: Final = 8 * 1024 * 1024  # bytes; twice the limit of an uncompressed body
 MAX_MEMBERS: Final = 16  # each costs a copy of all that follows
+MAX_LENGTH_BYTES: Final = 5  # of a Snappy block
 WITH_GZIP_HEADER: Final = 31  # for zlib, with the largest window
 PLAIN: Final = frozenset({"", "identity"})
 PACKED: Final = frozenset({"gzip", "x-gzip"})
@@ -79,9 +80,6 @@ def _gunzip(body: bytes) -> bytes:
 
 def _damaged(why: str) -> ProblemError:
     return ProblemError(HTTPStatus.BAD_REQUEST, f"the body cannot be unpacked: {why}")
-
-
-MAX_LENGTH_BYTES: Final = 5
 
 
 class SnappyError(ValueError):

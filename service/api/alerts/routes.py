@@ -11,7 +11,6 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from rules.facts.last_observation import microseconds
 from rules.verdict import Kind
 from service.alerting.alerts.alert import AlertState
-from service.alerting.alerts.delta import Closing
 from service.api.alerts import models
 from service.api.alerts.models import (
     AlertQuery,

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from service.alerting.alerts.outbox_row import OutboxRow
 from service.alerting.receivers import receivers
 from service.api.core.admin_services import Sending
 from service.api.core.models import Model, Paged, Stamped
@@ -18,7 +19,6 @@ from service.storage.delivery.deliveries import (
     DeliveryStory,
     ReceiverStats,
     StoredAttempt,
-    StoredDelivery,
 )
 
 
@@ -137,7 +137,7 @@ KINDS: dict[type[receivers.Receiver], str] = {
 }
 
 
-def delivery_view(stored: StoredDelivery) -> Delivery:
+def delivery_view(stored: OutboxRow) -> Delivery:
     """Return a delivery as the API shows it; one that is done has no further attempt."""
     delivery = Delivery.model_validate(stored)
     return (
@@ -154,7 +154,7 @@ def attempt_view(stored: StoredAttempt, *, may_read_reply: bool) -> Attempt:
 def body_view(story: DeliveryStory) -> Any:
     """Return the body of a delivery; None if it is no longer stored or not JSON."""
     try:
-        return json.loads(story.body)
+        return json.loads(story.delivery.body)
     except ValueError:
         return None
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from service.api.core.admin_services import JobView
-from service.scheduling.runs import RunOutcome
+from service.scheduling.job import RunOutcome
 from service.storage.jobs.jobs import StoredRun
 from tests.factories import NOON, at
 

@@ -12,7 +12,7 @@ from rules.verdict import Severity
 from service.api.core.admin_services import JobView
 from service.cli.terminal.exit_codes import ExitCode
 from service.runtime import clock
-from service.scheduling.runs import RunOutcome
+from service.scheduling.job import RunOutcome
 from service.storage.jobs.jobs import StoredRun
 from service.storage.tokens import tokens
 from service.storage.tokens.tokens import Scope

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -226,7 +227,7 @@ def test_an_abandoned_transaction_stays_open_until_it_times_out(servers: str, to
 
 def test_java_clients_work_together(cluster: Sandbox, topic: str) -> None:
     with JavaProducer(cluster, topic=topic, rate=500, count=200, security=SCRAM) as producer:
-        assert producer.wait(SOON), last_words(cluster)
+        assert producer.wait(SOON), f"{producer.counts}\n{last_words(cluster)}"
     assert (producer.counts.sent, producer.counts.acknowledged) == (200, 200)
     group, share = f"{topic}-java", f"{topic}-share"
     with (
@@ -247,9 +248,26 @@ def client_logs(cluster: Sandbox) -> list[Path]:
 
 
 def last_words(cluster: Sandbox) -> str:
-    """Return the ends of the logs of the Java clients that run."""
+    """Return the ends of the logs of the Java clients that run, their connections and threads."""
     logs = [path.read_text(encoding="utf-8", errors="replace") for path in client_logs(cluster)]
-    return "\n\n".join(text[-4000:] for text in logs) or "no Java client has written a log"
+    parts = [text[-1500:] for text in logs] or ["no Java client has written a log"]
+    for process in find_marked(marker(cluster.directory)):
+        client = psutil.Process(process.pid)
+        if any("Verifiable" in argument for argument in client.cmdline()):
+            parts.extend(str(one) for one in client.net_connections())
+            parts.append(threads_of(process.pid))
+    return "\n".join(parts)
+
+
+def threads_of(pid: int) -> str:
+    """Return the stacks of the threads that speak to brokers, where Java has the tool for it."""
+    if (tool := shutil.which("jstack")) is None:
+        return "no jstack"
+    done = subprocess.run(
+        [tool, str(pid)], capture_output=True, text=True, timeout=SOON, check=False
+    )
+    stacks = done.stdout.split("\n\n")
+    return "\n\n".join(text for text in stacks if "main" in text or "kafka-" in text)[:6000]
 
 
 def test_a_java_producer_is_idempotent_and_leaves_nothing_behind(

@@ -29,7 +29,7 @@ CONSUMER: Final = -1  # the replica id of whoever keeps no copy: sees up to the 
 
 FETCH: Final = Api(key=1, name="Fetch", oldest=12, newest=12, since="2.7")
 LIST_OFFSETS: Final = Api(key=2, name="ListOffsets", oldest=6, newest=10, since="2.8")
-METADATA: Final = Api(key=3, name="Metadata", oldest=10, newest=12, since="2.8")
+METADATA: Final = Api(key=3, name="Metadata", oldest=11, newest=12, since="2.8")
 OFFSET_FETCH: Final = Api(key=9, name="OffsetFetch", oldest=8, newest=9, since="3.0")
 DESCRIBE_GROUPS: Final = Api(key=15, name="DescribeGroups", oldest=5, newest=5, since="2.4")
 LIST_GROUPS: Final = Api(key=16, name="ListGroups", oldest=3, newest=5, since="2.4")

@@ -174,7 +174,7 @@ def test_what_failed_proves_nothing(
 
 
 def test_an_answer_is_kept_for_five_minutes_and_a_failure_for_one_round() -> None:
-    reader, start = VisibilityReader(), monotonic()
+    reader, start = VisibilityReader(), float(int(monotonic()))  # whole, so that ages are exact
 
     def round_at(
         second: float, respond: Any, *, is_needed: bool = False

@@ -11,12 +11,13 @@ from typing import Final
 from service.api.core.admin_services import JobView
 from service.jobs.retention import Retention, RunsBefore
 from service.observe.log_inbox import remove_read
-from service.runtime.clock import monotonic, utc_now
+from service.runtime.clock import ClockReading, monotonic, utc_now
 from service.runtime.log import Log
 from service.runtime.supervisor import Supervisor, Task
 from service.scheduling.job import Call, CatchUp, Job, JobState, RunContext, Stats
 from service.scheduling.performing import Performer
-from service.scheduling.runner import Runner, Scheduler
+from service.scheduling.runner import Runner
+from service.scheduling.scheduler import Scheduler
 from service.scheduling.triggers import Every
 from service.storage.jobs.jobs import StoredRun, StoredRuns
 from service.storage.jobs.retention import Kind, last_run_before, remove
@@ -61,7 +62,9 @@ def make_jobs(  # noqa: PLR0913 - each by its name
         monotonic=monotonic,
         log=log,
     )
-    scheduler = Scheduler(runner, stop)
+    scheduler = Scheduler(
+        runner, stop, clocks=lambda: ClockReading(wall=utc_now(), monotonic_seconds=monotonic())
+    )
     admin = JobAdmin(runner, runs)
 
     async def run() -> None:

@@ -7,8 +7,6 @@ All of it happens on the event loop; runs and the database have threads of their
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -40,8 +38,6 @@ T = TypeVar("T")
 LATE: Final = timedelta(seconds=60)
 YOUNG: Final = "the service, to have run for a minute: jobs begin then"
 AWAY: Final = "the database, which is away"
-FIRST_AFTER_SECONDS: Final = 60.0  # a start has more urgent things to do
-OBSERVATION_SECONDS: Final = 30.0
 MOST_UNKEPT: Final = 100  # ends that wait for the database
 
 
@@ -126,12 +122,6 @@ class Runner:
         self._is_begun = True
         self.observe()
         return True
-
-    def seconds_to_next_due(self) -> float:
-        """Return the seconds until the next due time of any job; infinite without jobs."""
-        now = self._utc_now()
-        waits = (job.trigger.after(now) - now for job in self.jobs.values())
-        return min((wait.total_seconds() for wait in waits), default=math.inf)
 
     def observe(self) -> None:
         """Run every job that is due."""
@@ -293,51 +283,6 @@ class Runner:
             return None
         self._is_away = False
         return answer
-
-
-class Scheduler:
-    """The task that wakes the jobs of a runner, at due times and at regular intervals.
-
-    It only wakes: the runner decides about late runs, from the recorded ones. The regular check covers
-    everything that has no due time: a database that is back, a machine that slept, a clock that was set.
-    """
-
-    def __init__(
-        self,
-        runner: Runner,
-        stop: asyncio.Event,
-        *,
-        first_after_seconds: float = FIRST_AFTER_SECONDS,
-        observation_seconds: float = OBSERVATION_SECONDS,
-    ) -> None:
-        self._runner = runner
-        self._stop = stop
-        self._first_after_seconds = first_after_seconds
-        self._observation_seconds = observation_seconds
-
-    async def run(self) -> None:
-        """Wake jobs; when the service stops, wait until those that run have ended."""
-        try:
-            await self._wait(self._first_after_seconds)
-            while not self._stop.is_set() and not await self._runner.begin():
-                await self._wait(self._observation_seconds)
-            if not self._stop.is_set():
-                await self._observe()
-        finally:
-            if self._stop.is_set():  # else it died, and is started again
-                await self._runner.close()
-
-    async def _observe(self) -> None:
-        """Run what is due, at due times and at intervals, until the service stops."""
-        while not self._stop.is_set():
-            await self._wait(min(self._observation_seconds, self._runner.seconds_to_next_due()))
-            self._runner.observe()
-            await self._runner.keep_rest()
-
-    async def _wait(self, seconds: float) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._stop.wait()
 
 
 def _done(call: Callable[[], None]) -> Callable[[], bool]:

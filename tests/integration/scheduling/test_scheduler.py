@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import pairwise
 from typing import Final, TypeVar
 
 import pytest
 
-from service.runtime.clock import monotonic, utc_now, wait_until
+from service.runtime.clock import ClockReading, monotonic, utc_now, wait_until
 from service.runtime.threads import in_thread
 from service.scheduling.job import Call, CatchUp, Job, RunContext
 from service.scheduling.performing import Performer
-from service.scheduling.runner import Runner, Scheduler
+from service.scheduling.runner import Runner
+from service.scheduling.scheduler import Scheduler
 from service.scheduling.triggers import Every
 from tests.fake_runs import MemoryRuns
 from tests.unit.service.runtime.recorded_log import RecordedLog
@@ -36,8 +37,8 @@ class Clocks:
     def __init__(self) -> None:
         self.ahead = timedelta(0)
 
-    def utc_now(self) -> datetime:
-        return utc_now() + self.ahead
+    def read(self) -> ClockReading:
+        return ClockReading(wall=utc_now() + self.ahead, monotonic_seconds=monotonic())
 
 
 def test_a_job_runs_at_every_due_time_until_the_service_stops() -> None:
@@ -63,11 +64,13 @@ def test_a_job_runs_at_every_due_time_until_the_service_stops() -> None:
             ],
             MemoryRuns(),
             Performer(attempt, stop),
-            utc_now=clocks.utc_now,
+            utc_now=lambda: clocks.read().wall,
             monotonic=monotonic,
             log=RecordedLog().log,
         )
-        scheduler = Scheduler(runner, stop, first_after_seconds=0.01, observation_seconds=0.3)
+        scheduler = Scheduler(
+            runner, stop, clocks=clocks.read, first_after_seconds=0.01, observation_seconds=0.3
+        )
         running = asyncio.ensure_future(scheduler.run())
         await reached(lambda: len(runs) >= 5)
         clocks.ahead = timedelta(days=-400)

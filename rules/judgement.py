@@ -295,7 +295,8 @@ def decide(  # noqa: PLR0913 - the verdicts, with their evidence and the questio
 ) -> Judgement:
     """Judge every subject by the first case that holds for it, read from the top.
 
-    `reasons` is the closed set, by default all of the kind of the last one. Before all cases, subjects with `events` are breaches for the reason of the first of them.
+    `reasons` is the closed set, by default all of the kind of the last one. Before all cases, subjects
+    with `events` are breaches for the reason of the first of them.
     """
     cases = [*_cases_of(events or (), len(subjects)), *cases]
     verdict, last = otherwise

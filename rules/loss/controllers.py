@@ -1,4 +1,4 @@
-"""What controllers' logs are about, and how far they were read: an unclean election that is not in them did not happen.
+"""What controllers' logs are about, and how far they were read: what is not in them did not happen.
 
 An active KRaft controller logs each unclean election when it decides it. Where its log was read beyond
 the last observation before a change and contains none, the election was clean. A ZooKeeper controller

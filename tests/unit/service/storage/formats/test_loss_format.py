@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from rules.errors import StoreError
-from rules.facts.identity import TopicPartition
+from rules.facts.broker_log import Origin
+from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.incidents import EventName, Incident
 from rules.facts.loss_memory import LossMemory, ReplicaLine, ReportedLoss
-from rules.facts.transaction_memory import CommittedTransaction
+from rules.facts.transaction_memory import CommittedTransaction, OutcomeCounts
 from rules.facts.unseen_elections import NewTopic, UnseenElection
+from service.storage.formats import values
 from service.storage.formats.loss import losses_of
 from service.storage.formats.loss import plain_losses as plain
 from tests.factories import topic_id
@@ -98,6 +101,38 @@ def through_json(told: Any) -> LossMemory:
 @pytest.mark.parametrize("memory", [LossMemory(), FULL], ids=["empty", "full"])
 def test_what_is_read_is_what_was_written(memory: LossMemory) -> None:
     assert through_json(plain(memory)) == memory
+
+
+NEW = NewTopic(topic="orders", topic_id=None, first_partition=3, listed_us=7)
+AGO = Incident(
+    incident_id="broker-1",
+    broker=1,
+    began_us=5,
+    last_us=6,
+    events=frozenset({EventName(LOSS.name, None, 7)}),
+)
+AT = datetime(2025, 6, 2, 12, tzinfo=UTC)
+NOW = 10**15
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [
+        (TopicPartition("orders", 3), ["orders", 3]),
+        (Origin(source="b2", broker_id=BrokerId(2), at=AT), ["b2", 2, "2025-06-02T12:00:00+00:00"]),
+        (OutcomeCounts(minute=3, committed=2, aborted=1), [3, 2, 1]),
+        (SETTLED, ["☃\0", 3, None, 1, 5, None, 6, 73, None, None, NOW + 1, 100, 95, NOW, 8, 9]),
+        (ELECTION, ["☃\0", 3, topic_id("orders"), 2, 6, [1, 3], NOW, NOW + 1, NOW - 1]),
+        (NEW, ["orders", None, 3, 7]),
+        (AGO, ["broker-1", 1, 5, 6, [["☃\0", 3, None, 7]]]),
+    ],
+    ids=lambda value: type(value).__name__ if is_dataclass(value) else "",
+)
+def test_values_are_stored_in_the_order_that_older_checkpoints_have(
+    value: object, stored: list[object]
+) -> None:
+    assert values.plain(value) == stored
+    assert values.read(type(value), stored) == value
 
 
 def test_which_transactions_may_be_missing_is_seen_anew() -> None:

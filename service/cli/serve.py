@@ -71,12 +71,13 @@ def command(**options: Any) -> int:
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
     import asyncio  # noqa: PLC0415 - keeps `--help` fast
 
-    from service.app.process import open_service  # noqa: PLC0415
     from service.runtime.allocator import keep_memory_small  # noqa: PLC0415
     from service.settings import read_settings  # noqa: PLC0415
 
     keep_memory_small()
     settings = read_settings(os.environ, path=options["path"], flags=serve_flags(options))
+    from service.app.process import open_service  # noqa: PLC0415 - not for wrong settings
+
     # Not the guarded stream: a log that cannot be written must not stop the service.
     with _stdout() as stream, open_service(settings, stream, options["path"]) as service:
         ended_well = asyncio.run(service.run())

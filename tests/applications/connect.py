@@ -16,6 +16,7 @@ import httpx2
 from service.runtime.clock import wait_until
 from service.sandbox.cluster import ports
 from service.sandbox.cluster.admin import SandboxAdmin
+from tests import loopback
 from tests.applications.application import Ground, Running
 from tests.applications.java_process import JavaProcess
 from tests.applications.load import CommittedReader, Feeder
@@ -103,7 +104,7 @@ def create_connector(address: str, name: str, file: Path, topic: str) -> None:
 
     def is_created() -> bool:
         try:
-            with httpx2.Client(trust_env=False, timeout=30) as client:
+            with loopback.client() as client:
                 answer = client.put(f"{address}/connectors/{name}/config", json=body)
         except httpx2.TransportError:
             return False

@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
-import httpx2
 import pytest
 
 from service.observe.log_inbox import LogInbox
@@ -22,6 +21,7 @@ from service.runtime.clock import monotonic, utc_now
 from service.runtime.threads import without_limit
 from service.storage.database.engine import open_database
 from service.storage.rounds.inbox import StoredInbox
+from tests import loopback
 from tests.bench.test_bench_log_parser import RECORD, mixed
 from tests.integration.serve.served import Served, Start, end_processes
 
@@ -96,7 +96,7 @@ FORMS: Final = {
 
 def send(served: Served, bodies: Sequence[Body]) -> int:
     """Send bodies one after the other on one connection; return how many events were stored."""
-    with httpx2.Client(trust_env=False, timeout=30) as client:
+    with loopback.client() as client:
         answers = [
             client.post(served.address + PATH, content=body, headers=headers)
             for body, headers in bodies

@@ -6,6 +6,7 @@ do not have Tidemark's format is not taken for one, whatever the status.
 
 from __future__ import annotations
 
+import ssl
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -63,6 +64,8 @@ class ApiClient:
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
         """`server` is the address, without the path of the API; `scope` is the one that is needed there."""
+        address = urlsplit(server)
+        is_here = address.hostname in LOOPBACK
         self.server = server.rstrip("/")
         self._scope = scope
         self._has_token = token is not None
@@ -70,9 +73,13 @@ class ApiClient:
             base_url=self.server + PREFIX,
             timeout=seconds,
             transport=transport,
+            # Without TLS, the machine's certificate authorities need not be read: 40 ms of CPU.
+            verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            if is_here and address.scheme == "http"
+            else True,
             headers={} if token is None else {"Authorization": f"Bearer {token}"},
             # A proxy does not lead to this machine's own loopback interface.
-            trust_env=urlsplit(server).hostname not in LOOPBACK,
+            trust_env=not is_here,
         )
 
     def __enter__(self) -> Self:

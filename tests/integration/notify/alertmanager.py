@@ -15,6 +15,7 @@ from typing import Any, Final
 import httpx2
 
 from service.runtime.clock import utc_now, wait_until
+from tests import loopback
 
 INSTALL: Final = "Alertmanager is missing: apt-get install prometheus-alertmanager"
 SECONDS: Final = 30.0
@@ -35,7 +36,7 @@ class Alertmanager:
 
     def alerts(self) -> list[dict[str, Any]]:
         """Return what it holds as going on."""
-        with httpx2.Client(trust_env=False, timeout=10) as client:
+        with loopback.client() as client:
             answer = client.get(f"{self.address}/api/v2/alerts")
         assert answer.status_code == 200, answer.text
         return list(answer.json())
@@ -54,14 +55,14 @@ class Alertmanager:
             "createdBy": "on-call",
             "comment": "planned work",
         }
-        with httpx2.Client(trust_env=False, timeout=10) as client:
+        with loopback.client() as client:
             answer = client.post(f"{self.address}/api/v2/silences", json=wanted)
         assert answer.status_code == 200, answer.text
         return str(answer.json()["silenceID"])
 
     def expire(self, silence: str) -> None:
         """End a silence."""
-        with httpx2.Client(trust_env=False, timeout=10) as client:
+        with loopback.client() as client:
             answer = client.delete(f"{self.address}/api/v2/silence/{silence}")
         assert answer.status_code == 200, answer.text
 
@@ -71,7 +72,7 @@ class Alertmanager:
         return json.loads(done.stdout)
 
     def is_ready(self) -> bool:
-        with contextlib.suppress(httpx2.TransportError), httpx2.Client(trust_env=False) as client:
+        with contextlib.suppress(httpx2.TransportError), loopback.client() as client:
             return bool(client.get(f"{self.address}/-/ready").status_code == 200)
         return False
 

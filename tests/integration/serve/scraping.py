@@ -16,6 +16,7 @@ from typing import Any, Final
 import httpx2
 
 from service.runtime.clock import wait_until
+from tests import loopback
 
 INSTALL: Final = "Prometheus is missing: apt-get install prometheus"
 READY_SECONDS: Final = 60.0
@@ -45,7 +46,7 @@ class Prometheus:
         self.address = address
 
     def ask(self, path: str, **parameters: str) -> Any:
-        with httpx2.Client(trust_env=False, timeout=30) as client:
+        with loopback.client() as client:
             answer = client.get(self.address + path, params=parameters)
         assert answer.status_code == 200, answer.text
         return answer.json()["data"]
@@ -69,7 +70,7 @@ class Prometheus:
         return {target["labels"]["job"]: target["lastError"] for target in targets}
 
     def is_ready(self) -> bool:
-        with contextlib.suppress(httpx2.TransportError), httpx2.Client(trust_env=False) as client:
+        with contextlib.suppress(httpx2.TransportError), loopback.client() as client:
             return bool(client.get(f"{self.address}/-/ready").status_code == 200)
         return False
 
@@ -105,7 +106,7 @@ class _Relay(http.server.BaseHTTPRequestHandler):
     upstream = ""
 
     def do_GET(self) -> None:
-        with httpx2.Client(trust_env=False, timeout=30) as client:
+        with loopback.client() as client:
             answer = client.get(self.upstream + self.path, headers={"Accept": TEXT})
         self.send_response(answer.status_code)
         self.send_header("Content-Type", answer.headers["content-type"])

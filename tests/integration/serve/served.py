@@ -18,6 +18,7 @@ import httpx2
 import psutil
 
 from service.runtime.clock import wait_until
+from tests import loopback
 from tests.database_files import give_files
 
 ROOT: Final = Path(__file__).parents[3]
@@ -124,11 +125,11 @@ class Served:
         return found.replace("0.0.0.0", "127.0.0.1")  # noqa: S104 - what it tells, not a bind
 
     def get(self, path: str, **headers: str) -> httpx2.Response:
-        with httpx2.Client(trust_env=False, timeout=30) as client:
+        with loopback.client() as client:
             return client.get(self.address + path, headers=headers)
 
     def post(self, path: str, **headers: str) -> httpx2.Response:
-        with httpx2.Client(trust_env=False, timeout=30) as client:
+        with loopback.client() as client:
             return client.post(self.address + path, headers=headers)
 
     def document(self, path: str) -> Document:

@@ -25,6 +25,7 @@ from rules.facts.broker_log import SequenceRejected
 from service.runtime.clock import pause, wait_until
 from service.storage.database.engine import open_database
 from service.storage.rounds.inbox import StoredInbox
+from tests import loopback
 from tests.integration.serve.conftest import Serve
 from tests.integration.serve.served import (
     ROOT,
@@ -65,7 +66,7 @@ def record(number: int = 0) -> str:
 def post(
     served: Served, body: str | bytes, kind: str = TEXT, *, query: str = "", **headers: str
 ) -> httpx2.Response:
-    with httpx2.Client(trust_env=False, timeout=30) as client:
+    with loopback.client() as client:
         target = served.address + PATH + query
         data = body.encode() if isinstance(body, str) else body
         return client.post(target, content=data, headers={"Content-Type": kind, **headers})

@@ -114,7 +114,7 @@ baseline-quality: $(READY) ## what baselines find in simulated weeks, by class o
 LOGGED := --log-cli-level=INFO --log-disable=httpx2
 VERSIONS ?= 3.3.2 4.4.0
 FAULT_FAMILIES := $(patsubst %,tests/integration/test_%.py, \
-  faults loss loss_faults loss_returned loss_unseen hold_ups transactions tx sequence_faults)
+  faults loss loss_faults loss_returned loss_unseen lso_blockers transactions tx sequence_faults)
 
 applications: $(READY) ## the same by itself for 15 minutes each
 	@APPLICATION_SECONDS=900 $(BIN)/python -m pytest tests/applications -q $(LOGGED)

@@ -6,14 +6,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# Tests that kill brokers mostly wait. Beside them, and beside the story, run those without any brokers,
-# which give way (~), and then those that leave theirs alone. Areas are dealt out so that the lanes of a
-# stage take as long. What stands between two such stages runs alone.
-FIRST := story breaking ~layers | ~brokerless steady
-ALONE := spark healthy applications-short
-LAST := faults | ~types ~unit ~property
-QUICK := smoke property | types layers unit
-AREAS := lint integration smoke $(filter-out |,$(subst ~,,$(FIRST) $(LAST))) $(ALONE)
+# Areas run side by side, as many as keep the cores busy: tests/areas.toml says how long each takes.
+TEST := lint types layers unit property brokerless steady breaking losses faults story spark healthy applications-short
+QUICK := lint types layers unit property smoke
+AREAS := integration smoke $(TEST)
 # Hundreds of processes are started, and each reads five hundred modules of ours.
 unexport PYTHONDONTWRITEBYTECODE
 # In CI alone a failed test has one more try. The summary names it and shows why it failed: a test
@@ -41,10 +37,10 @@ demo: $(READY) ## a story of faults, seen by Tidemark on real brokers (KEEP=1 le
 	@$(BIN)/tidemark sandbox demo $(if $(KEEP),--keep)
 
 test: $(READY) ## everything: lint, types, layers, unit, property, integration, story, spark, healthy load, faults
-	@$(BIN)/python -m tests.lanes lint '$(FIRST)' $(ALONE) '$(LAST)'
+	@$(BIN)/python -m tests.areas $(TEST)
 
 quick: $(READY) ## lint, types, layers, unit, property, and a dozen tests on real brokers, in minutes
-	@$(BIN)/python -m tests.lanes lint '$(QUICK)'
+	@$(BIN)/python -m tests.areas $(QUICK)
 
 check: lint types layers unit property ## what needs no broker
 
@@ -72,8 +68,13 @@ integration: $(READY) ## real parts: the sandbox's brokers, PostgreSQL, Promethe
 HEALTHY := tests/integration/test_quiet.py
 ORDINARY := tests/integration/ordinary
 
-breaking: $(READY) ## of these, what kills and freezes brokers
-	@$(PYTEST) tests/integration -m breaking --ignore $(HEALTHY) --ignore $(ORDINARY)
+LOSSES := tests/integration/test_loss*.py
+
+losses: $(READY) ## of these, what loses records and what only looks like it
+	@$(PYTEST) $(LOSSES) -m breaking
+
+breaking: $(READY) ## what else kills and freezes brokers
+	@$(PYTEST) tests/integration -m breaking --ignore $(HEALTHY) --ignore $(ORDINARY) --ignore-glob '$(LOSSES)'
 
 steady: $(READY) ## what leaves its brokers alone
 	@$(PYTEST) tests/integration -m 'brokers and not breaking'

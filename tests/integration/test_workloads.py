@@ -227,7 +227,7 @@ def test_an_abandoned_transaction_stays_open_until_it_times_out(servers: str, to
 
 def test_java_clients_work_together(cluster: Sandbox, topic: str) -> None:
     with JavaProducer(cluster, topic=topic, rate=500, count=200, security=SCRAM) as producer:
-        assert producer.wait(SOON), f"{producer.counts}\n{last_words(cluster)}"
+        assert producer.wait(SOON), f"{producer.counts}\n{last_words(cluster, topic)}"
     assert (producer.counts.sent, producer.counts.acknowledged) == (200, 200)
     group, share = f"{topic}-java", f"{topic}-share"
     with (
@@ -247,15 +247,19 @@ def client_logs(cluster: Sandbox) -> list[Path]:
     return list(cluster.directory.glob("node-*/tmp/client-*/server.log"))
 
 
-def last_words(cluster: Sandbox) -> str:
-    """Return the ends of the logs of the Java clients that run, their connections and threads."""
-    logs = [path.read_text(encoding="utf-8", errors="replace") for path in client_logs(cluster)]
-    parts = [text[-1500:] for text in logs] or ["no Java client has written a log"]
+def last_words(cluster: Sandbox, topic: str) -> str:
+    """Return what the Java clients that run log, wait for and are connected to, and what brokers say."""
+    logs = [*client_logs(cluster), *cluster.directory.glob("node-*/logs/server.log")]
+    parts = [f"{path}:\n{path.read_text('utf-8', errors='replace')[-1500:]}" for path in logs]
     for process in find_marked(marker(cluster.directory)):
         client = psutil.Process(process.pid)
         if any("Verifiable" in argument for argument in client.cmdline()):
             parts.extend(str(one) for one in client.net_connections())
             parts.append(threads_of(process.pid))
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    partitions = admin.list_topics(topic, timeout=SOON).topics[topic].partitions.values()
+    parts.extend(f"{one.id}: leader {one.leader}, in sync {one.isrs}" for one in partitions)
+    parts.extend(f"broker {node.id}: {node}" for node in cluster.state.nodes)
     return "\n".join(parts)
 
 

@@ -99,6 +99,7 @@ def tool_command(
         f"-XX:ErrorFile={scratch}/hs_err_pid%p.log",
         f"-Djava.io.tmpdir={scratch}",
         state.release.log_flag,
+        "-Dlog4j2.shutdownHookEnabled=false",  # or a producer that flushes at its end logs nothing
         f"-Dkafka.logs.dir={scratch}",
         "-cp",
         classpath(folder, jars, tool.revision),

@@ -1,0 +1,194 @@
+"""Runs the areas of `make test` side by side, as many as keep the machine's cores busy.
+
+`python -m tests.areas lint unit spark` reads from `tests/areas.toml` how long each area takes and how
+many cores it keeps busy. The longest that still fits begins next, so that tests which wait for Kafka's
+time-outs run beside others and what needs the whole machine runs by itself. The output of an area is
+shown whole when it has ended. On one core they run one after the other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from service.runtime.clock import monotonic
+
+TABLE: Final = Path("tests/areas.toml")
+MAKE: Final = ("make", "--no-print-directory")
+LOW_PRIORITY: Final = ("nice", "-n", "10")
+# An area is not always as busy as on average: a little more than the machine has may begin.
+MORE: Final = 1.15
+INTERRUPTED: Final = 130
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+REPORTED_AGAIN: Final = re.compile(rb"(?m)^(?:FAILED|ERROR|RERUN) .*$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Area:
+    """A target of the Makefile, and what it took on a quiet machine with two cores."""
+
+    name: str
+    seconds: float
+    cores: float  # that it kept busy
+    gives_way: bool = False  # to all that runs beside it
+
+    @property
+    def command(self) -> Sequence[str]:
+        return (*(LOW_PRIORITY if self.gives_way else ()), *MAKE, self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """An area that runs, in a process group of its own."""
+
+    area: Area
+    process: subprocess.Popen[bytes]
+    folder: tempfile.TemporaryDirectory[str]
+    began: float
+
+    @property
+    def output(self) -> Path:
+        return Path(self.folder.name, "output")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """An area that has ended."""
+
+    name: str
+    seconds: float
+    cores: float
+    has_failed: bool
+    output: bytes
+
+
+@dataclass
+class Areas:
+    """What waits, what runs, and what has ended."""
+
+    waiting: list[Area]
+    cores: int
+    running: dict[int, Running] = field(default_factory=dict)  # by process
+    done: list[Done] = field(default_factory=list)
+    is_interrupted: bool = False
+
+    def interrupt(self, *_signal: object) -> None:
+        """Begin no other area, and let all that runs hear Ctrl-C: tests end their brokers then."""
+        self.is_interrupted = True
+        self.waiting.clear()
+        for process in self.running:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process, signal.SIGINT)
+
+    def run(self) -> Iterator[Done]:
+        """Run all areas, and yield each when it has ended."""
+        self._begin_what_fits()
+        while self.running:
+            process, status, usage = os.wait4(-1, 0)
+            ended = self.running.pop(process)
+            ended.process.returncode = os.waitstatus_to_exitcode(status)
+            self.done.append(done(ended, usage.ru_utime + usage.ru_stime))
+            yield self.done[-1]
+            self._begin_what_fits()
+
+    def _begin_what_fits(self) -> None:
+        for area in sorted(self.waiting, key=lambda one: -one.seconds):
+            if self._fits(area):
+                self.waiting.remove(area)
+                self._begin(area)
+
+    def _fits(self, area: Area) -> bool:
+        busy = [one.area.cores for one in self.running.values()]
+        return not busy or (self.cores > 1 and sum(busy) + area.cores <= self.cores * MORE)
+
+    def _begin(self, area: Area) -> None:
+        # A pytest that starts closes the folder of all temporary ones to other users, and with it the
+        # databases of those that run, which are another user's where root runs the tests.
+        folder = tempfile.TemporaryDirectory(prefix="t-", ignore_cleanup_errors=True)
+        with Path(folder.name, "output").open("wb") as output:
+            process = subprocess.Popen(
+                area.command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env={**os.environ, "PYTEST_DEBUG_TEMPROOT": folder.name},
+            )
+        self.running[process.pid] = Running(
+            area=area, process=process, folder=folder, began=monotonic()
+        )
+        if self.is_interrupted:  # while it was being started
+            self.interrupt()
+
+
+def done(ended: Running, cpu_seconds: float) -> Done:
+    """Return what an area took and said, and remove what it left."""
+    seconds = monotonic() - ended.began
+    output = ended.output.read_bytes()
+    ended.folder.cleanup()
+    return Done(
+        name=ended.area.name,
+        seconds=seconds,
+        cores=cpu_seconds / seconds,
+        has_failed=ended.process.returncode != 0,
+        output=output,
+    )
+
+
+def read_areas(names: Sequence[str]) -> list[Area]:
+    """Read what is known of areas.
+
+    Raises:
+        SystemExit: the table has no such area.
+    """
+    table = tomllib.loads(TABLE.read_text("utf-8"))
+    if unknown := [name for name in names if name not in table]:
+        raise SystemExit(f"{TABLE} does not say what these take: {' '.join(unknown)}")
+    return [Area(name=name, **table[name]) for name in names]
+
+
+def show(output: bytes) -> None:
+    sys.stdout.buffer.write(output)
+    sys.stdout.buffer.flush()
+
+
+def summary(done: Sequence[Done], seconds: float) -> str:
+    """Say what each area took, what failed, and what a test report said of failures."""
+    rows = [
+        f"  {one.name:18} {one.seconds:6.0f} s {one.cores:5.1f} cores"
+        f"{'  FAILED' if one.has_failed else ''}"
+        for one in done
+    ]
+    again = sorted({line.decode() for one in done for line in REPORTED_AGAIN.findall(one.output)})
+    failed = [one.name for one in done if one.has_failed]
+    end = [f"FAILED in {' '.join(failed)}"] if failed else []
+    return "\n".join(
+        ["", "Time per area", *rows, f"  {'in all':18} {seconds:6.0f} s", *again, *end, ""]
+    )
+
+
+def run(names: Sequence[str]) -> int:
+    """Run all areas, whatever fails; return the exit code."""
+    areas, began = Areas(read_areas(names), len(os.sched_getaffinity(0))), monotonic()
+    for number in SIGNALS:
+        signal.signal(number, areas.interrupt)
+    for one in areas.run():
+        show(f"\n== {one.name}: {one.seconds:.0f} s\n".encode() + one.output)
+    show(summary(areas.done, monotonic() - began).encode())
+    if areas.is_interrupted:
+        return INTERRUPTED
+    return int(any(one.has_failed for one in areas.done))
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1:]))

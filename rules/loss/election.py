@@ -83,9 +83,8 @@ def elections_of(changes: Changes) -> NDArray[np.int8]:
 def is_unclean_if_lost(changes: Changes) -> Bools:
     """Mark the changes that were unclean if what was committed is missing after them."""
     before, leader = changes.before, changes.leaders
-    is_own = leader.valid & (leader.values == before.leader.values)
     in_sync = before.isr.holds(leader) | before.elr.holds(leader)
-    mask: Bools = ~is_own & ~in_sync & (_allowed(changes) == ALLOWED)
+    mask: Bools = ~changes.are_own & ~in_sync & (_allowed(changes) == ALLOWED)
     return mask
 
 

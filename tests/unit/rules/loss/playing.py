@@ -58,3 +58,12 @@ def settled(*observations: dict[str, Any]) -> list[Said]:
     """Return what is told of a return, also where it is the other rule that tells it as bad."""
     reasons = (RETURNED, PROVEN_ELSEWHERE)
     return [one for one in play(*observations) if one.finding.reason in reasons]
+
+
+def memory_of(*observations: dict[str, Any]) -> Memory:
+    """Return what is remembered after rounds that are 15 s apart."""
+    memory: Memory | None = None
+    for number, observation in enumerate(observations):
+        memory = view_of_round(snapshot(taken_at=at(15 * number), **observation), memory).memory
+    assert memory is not None
+    return memory

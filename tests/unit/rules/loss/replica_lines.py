@@ -24,6 +24,7 @@ from rules.facts.broker_log import (
 )
 from rules.facts.column import Column, Ragged
 from rules.facts.identity import BrokerId
+from rules.facts.loss_memory import ReplicaEvent
 from tests.factories import at, epoch_ends, offsets, partitions
 
 EX_LEADER: Final = BrokerId(1)
@@ -169,3 +170,7 @@ def forbidden(observation: dict[str, Any]) -> dict[str, Any]:
     """Return the observation of a topic that allows no unclean election."""
     never = replace(observation["partitions"], unclean_election_enabled=Column.of([0]))
     return observation | {"partitions": never}
+
+
+PROVEN: Final = (led_by_1(), led_by_2())  # 27 offsets are gone for certain
+LINES: Final[tuple[ReplicaEvent, ...]] = (alone(), loaded(), started(), cut(), went_back())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from typing import Any, Final
 
 import pytest
@@ -11,17 +10,22 @@ import pytest
 from rules.facts.broker_log import LogEvent
 from rules.facts.column import Column
 from rules.facts.identity import BrokerId
-from rules.facts.last_observation import microseconds
-from rules.facts.loss_memory import LossMemory, ReplicaEvent
-from rules.facts.memory import Memory, merge_stored, shift_times
-from rules.loss import remembered
-from rules.remembering import view_of_round
-from tests.factories import at, epoch_ends, offsets, partitions, snapshot, topic_id
-from tests.unit.rules.loss.playing import COMMITTED, POSSIBLY, RETURNED, Said, play, played, settled
+from tests.factories import epoch_ends, offsets, partitions, topic_id
+from tests.unit.rules.loss.playing import (
+    COMMITTED,
+    POSSIBLY,
+    RETURNED,
+    Said,
+    memory_of,
+    play,
+    settled,
+)
 from tests.unit.rules.loss.replica_lines import (
     ALLOWED,
     CLEAN,
     LATER,
+    LINES,
+    PROVEN,
     alone,
     asked,
     cut,
@@ -36,7 +40,6 @@ from tests.unit.rules.loss.replica_lines import (
     written,
 )
 
-PROVEN: Final = (led_by_1(), led_by_2())  # 27 offsets are gone for certain
 UNSEEN: Final = (led_by_1(watermark=73), led_by_2())  # a burst that no observation saw
 
 
@@ -258,7 +261,6 @@ def test_lines_that_come_one_by_one_settle_the_same(case: Case) -> None:
 
 
 # ------------------------------------------------------------------ when lines and proof come
-LINES: Final[tuple[ReplicaEvent, ...]] = (alone(), loaded(), started(), cut(), went_back())
 
 
 def test_lines_of_the_round_that_proves_the_loss_are_told_with_it() -> None:
@@ -380,83 +382,3 @@ def test_each_of_two_losses_is_settled_by_its_own_lines() -> None:
 
 
 # ------------------------------------------------------------------ memory
-def memory_of(*observations: dict[str, Any]) -> Memory:
-    memory: Memory | None = None
-    for number, observation in enumerate(observations):
-        memory = view_of_round(snapshot(taken_at=at(15 * number), **observation), memory).memory
-    assert memory is not None
-    return memory
-
-
-def test_a_healthy_restart_leaves_nothing_behind_for_long() -> None:
-    lines = (alone(), loaded(), started(), cut())
-    observations = (*map(forbidden, CLEAN), forbidden(LATER) | written(*lines))
-    memory = memory_of(*observations)
-    assert (memory.losses.reported, memory.losses.quiet) == ((), ())
-    assert len(memory.losses.lines) == len(lines)
-    later = snapshot(taken_at=at(3000), **forbidden(LATER))
-    [kept] = view_of_round(later, memory).memory.losses.lines
-    assert kept.event == alone(), "a leader may be alone for long before it dies"
-
-
-def test_a_change_that_seems_to_be_clean_is_held_for_an_hour() -> None:
-    memory = memory_of(*CLEAN)
-    assert len(memory.losses.quiet) == 1
-    lines = LATER | written(*LINES)
-    hour = 60 * 60 // 15
-    assert play(lines, memory=memory, first=hour - 1) != []
-    assert play(lines, memory=memory, first=hour + 2) == []
-
-
-def test_lines_that_came_on_two_ways_are_kept_once() -> None:
-    memory = memory_of(*PROVEN, LATER | written(*LINES), LATER | written(*LINES))
-    assert len(memory.losses.lines) == len(LINES)
-
-
-def test_of_too_many_lines_those_of_losses_and_of_cuts_are_kept(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(remembered, "MAX_LINES", 4)
-    others = [replace(started(), partition=number) for number in range(1, 20)]
-    elsewhere: list[ReplicaEvent] = [replace(started(), partition=30), replace(cut(), partition=30)]
-    lines: tuple[ReplicaEvent, ...] = (cut(), started(), *elsewhere, *others)
-    memory = memory_of(*PROVEN, LATER | written(*lines))
-    assert {line.event.partition for line in memory.losses.lines} == {0, 30}
-
-
-def test_of_too_many_losses_the_latest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "MAX_REPORTED", 1)
-    memory = memory_of(*PROVEN)
-    older = replace(memory.losses.reported[0], leader_epoch_before=1, reported_us=1)
-    full = replace(memory, losses=LossMemory(reported=(older, *memory.losses.reported)))
-    kept = view_of_round(snapshot(taken_at=at(60), **LATER), full).memory.losses.reported
-    assert kept == memory.losses.reported
-
-
-def test_a_step_of_the_clock_moves_what_is_remembered() -> None:
-    memory = memory_of(*PROVEN, LATER | written(*LINES))
-    by_us = timedelta(hours=30) // timedelta(microseconds=1)
-    moved = shift_times(memory, by_us).losses
-    assert moved.reported[0].reported_us - memory.losses.reported[0].reported_us == by_us
-    assert moved.lines[0].read_us - memory.losses.lines[0].read_us == by_us
-    assert moved.lines[0].event == memory.losses.lines[0].event
-
-
-def test_what_an_earlier_process_told_is_settled_by_one_that_began_without_it() -> None:
-    stored = memory_of(*PROVEN)
-    seen = view_of_round(snapshot(taken_at=at(60), **LATER | written(*LINES)), None).memory
-    joined = merge_stored(stored, seen)
-    assert [one.key for one in joined.losses.reported] == [
-        one.key for one in stored.losses.reported
-    ]
-    [said] = play(LATER, memory=joined, first=5)
-    assert said.finding.reason == RETURNED
-
-
-def test_a_new_leader_that_tells_half_of_its_offsets_makes_no_second_loss() -> None:
-    half = led_by_2() | {"offsets": offsets(1, leader_epoch=[6], last_stable_offset=[None])}
-    back = half | written(loaded(), started(), cut())
-    for second, why in ((half, "lost"), (back, RETURNED)):
-        said, memory = played(led_by_1(), second, led_by_2(), LATER)
-        assert [(one.number, one.finding.reason) for one in said] == [(1, why)]
-        assert [one.reported_us for one in memory.losses.reported] == [microseconds(at(15))]

@@ -89,7 +89,7 @@ def sizes_of(numbers: random.Random) -> list[int]:
     return [numbers.randint(1, 200) for _ in range(numbers.randint(2, 5))]
 
 
-@pytest.mark.parametrize("seed", [3, random.randint(10, 10_000)])
+@pytest.mark.parametrize("seed", [random.randint(3, 10_000)])
 def test_starts_of_transactions_that_are_overtaken_are_harmless_however_many(
     cluster: Sandbox, matrix: Matrix, blind: Matrix, seed: int
 ) -> None:
@@ -116,7 +116,7 @@ def test_starts_of_transactions_that_are_overtaken_are_harmless_however_many(
     assert_harmless(blind, topic)
 
 
-@pytest.mark.parametrize("others", [1, random.randint(2, 5)])
+@pytest.mark.parametrize("others", [random.randint(1, 5)])
 def test_a_start_that_is_aborted_before_anything_came_loses_no_state(
     cluster: Sandbox, matrix: Matrix, others: int
 ) -> None:

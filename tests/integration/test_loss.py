@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +19,7 @@ from service.runtime.clock import pause, wait_until
 from service.sandbox.cluster.admin import SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.state import CONTROLLER_ID
+from service.sandbox.cluster.tools import run_quietly
 from service.sandbox.faults import LossName, LossTruth, prepare_loss
 from service.sandbox.faults.loss_truth import LostTransaction, PartitionTruth
 from service.sandbox.faults.rule_names import EVERY_LOSS_RULE
@@ -25,8 +27,8 @@ from service.sandbox.workloads.raw_cluster import RawCluster
 from service.sandbox.workloads.raw_producer import Protocol, RawProducer, append_plain
 from tests.integration.conftest import MakeReader
 from tests.integration.elections import let_stale_lead
-from tests.integration.loss_truths import CHECKS, KEPT, assert_healed
-from tests.integration.observing import ends, only, partition
+from tests.integration.loss_truths import CHECKS, KEPT, assert_healed, assert_lost
+from tests.integration.observing import commit, ends, only, partition
 from tests.integration.test_loss_returned import UNCLEAN, logs_of
 from tests.integration.watching import Watch, told
 from tests.kafka_release import ELIGIBLE_REPLICAS, TRANSACTIONS_V2
@@ -198,18 +200,30 @@ def test_a_watcher_that_begins_after_the_loss_finds_it_by_what_groups_had_read(
         pytest.param(Protocol.V2, True, id="v2-that-goes-on-at-once", marks=TRANSACTIONS_V2),
     ],
 )
-def test_a_committed_transaction_that_is_lost_whole_is_named(
-    faults: Sandbox, make_reader: MakeReader, *, protocol: Protocol, goes_on: bool
+def test_committed_transactions_that_are_lost_whole_are_named(
+    faults: Sandbox,
+    make_reader: MakeReader,
+    reader: ClusterReader,
+    *,
+    protocol: Protocol,
+    goes_on: bool,
 ) -> None:
     watch = Watch(make_reader())
     watch.round()  # the coordinators' log is followed from its end on
-    with prepare_loss("committed-loss", faults, transactional=True, protocol=protocol) as prepared:
+    options = {} if goes_on else {"readers": True, "partitions": 2, "records": 12, "batch": 8}
+    with prepare_loss(
+        "committed-loss", faults, transactional=True, protocol=protocol, **options
+    ) as prepared:
+        kept = ends(reader, prepared.topic)
         watch.round()
         watch.round()
         truth = prepared.inject()
-        [one] = truth.partitions
+        one = truth.partitions[0]
         if goes_on:
-            commit_next(faults, truth.topic, one.transactions[-1])
+            assert_goes_on_without_a_word(faults, truth.topic, one.transactions[-1])
+        else:
+            [group] = prepared.groups
+            assert_vanished(faults, reader, truth, group, kept)
         made = watch.until(
             lambda made: (
                 (finding := said(made, "committed_records_lost", truth.topic, one.partition))
@@ -223,11 +237,41 @@ def test_a_committed_transaction_that_is_lost_whole_is_named(
         assert [row["transactional_id"] for row in reversed(rows)] == [
             lost.transactional_id for lost in one.transactions
         ]
+    assert_healed(faults, reader, truth.topic)
 
 
-@pytest.mark.parametrize("records", [5, 9])
+def assert_vanished(
+    faults: Sandbox, reader: ClusterReader, truth: LossTruth, group: str, before: tuple[Any, ...]
+) -> None:
+    """Two transactions are gone with their markers, and a group and their coordinator know of them."""
+    end = before[0]
+    kept = end - 12 - 2
+    assert before == (end, end, end)
+    assert_lost(truth, (kept, end))
+    assert truth.also == ("unclean_leader_election", "committed_beyond_log_end")
+    for one in truth.partitions:
+        assert ends(reader, truth.topic, one.partition) == (kept, kept, kept)
+        assert (one.committed_to, one.visible_to) == (end, end)
+        assert [lost.start_offset for lost in one.transactions] == [kept, kept + 8 + 1]
+        snapshot = reader.read(only(truth.topic, groups=group))
+        seen = commit(snapshot, group, truth.topic, one.partition)["committed_offset"]
+        assert [read.committed_offset for read in one.groups] == [seen] == [end]
+    for lost in truth.partitions[0].transactions:
+        words = ["describe", "--transactional-id", lost.transactional_id]
+        assert "CompleteCommit" in run_quietly(faults, "kafka-transactions.sh", words)
+
+
+def assert_goes_on_without_a_word(faults: Sandbox, topic: str, last: LostTransaction) -> None:
+    """The producer's next transaction commits, and no broker writes of what is missing before it."""
+    read = lengths(faults)
+    commit_next(faults, topic, last)
+    later = [line for path, length in read.items() for line in lines_from(path, length)]
+    about = (f"producer {last.producer_id} ", last.transactional_id, "sequence", "epoch of")
+    assert [line for line in later if any(word in line for word in about)] == []
+
+
 def test_a_transaction_that_was_committed_while_the_isr_shrank_is_named(
-    faults: Sandbox, make_reader: MakeReader, new_name: Callable[[str], str], *, records: int
+    faults: Sandbox, make_reader: MakeReader, new_name: Callable[[str], str]
 ) -> None:
     """Nobody observations from before the ISR shrinks until it is whole again, under another leader."""
     name, where = new_name("between"), TopicPartition(new_name("shrunk"), 0)
@@ -251,7 +295,7 @@ def test_a_transaction_that_was_committed_while_the_isr_shrank_is_named(
             lambda: partition(reader.read(only(where.topic)), where.topic)["isr"] == [leader],
             timeout_seconds=60,
         )
-        commit_records(producer, where, records)
+        commit_records(producer, where, random.randint(2, 9))
         pause(1)  # its marker is written, and seen by nobody else
         faults.kill(leader)
         faults.resume(follower)
@@ -281,20 +325,6 @@ def named(made: WatchedRound, topic: str) -> list[object]:
     finding = said(made, "committed_records_lost", topic, 0)
     rows = [] if finding is None else finding.evidence.get("lost_transactions")
     return [row["transactional_id"] for row in rows] if isinstance(rows, list) else []
-
-
-@TRANSACTIONS_V2
-def test_the_next_transaction_after_a_lost_one_goes_on_and_no_broker_writes_a_word(
-    faults: Sandbox,
-) -> None:
-    with prepare_loss("committed-loss", faults, transactional=True) as prepared:
-        truth = prepared.inject()
-        [one] = truth.partitions
-        last, read = one.transactions[-1], lengths(faults)
-        commit_next(faults, truth.topic, last)
-        later = [line for path, length in read.items() for line in lines_from(path, length)]
-        about = (f"producer {last.producer_id} ", last.transactional_id, "sequence", "epoch of")
-        assert [line for line in later if any(word in line for word in about)] == []
 
 
 def commit_next(faults: Sandbox, topic: str, last: LostTransaction) -> None:

@@ -22,7 +22,6 @@ from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.layout import node_layout
 from service.sandbox.cluster.tools import run_quietly
 from service.sandbox.faults import make_fault, prepare_loss
-from service.sandbox.workloads.raw_producer import Protocol
 from tests.integration.loss_truths import (
     KEPT,
     SOON,
@@ -32,7 +31,6 @@ from tests.integration.loss_truths import (
     records_on,
 )
 from tests.integration.observing import commit, ends, only, partition
-from tests.kafka_release import TRANSACTIONS_V2
 
 pytestmark = pytest.mark.integration
 
@@ -74,34 +72,6 @@ def test_the_command_leaves_the_only_copy_on_the_old_leader_that_is_down(
     changes = (faults.log_directory(told["old_leader"]) / "state-change.log").read_text()
     [returned] = [one for one in changes.splitlines() if came_with in one]
     assert f"from offset {told['lost_to']} " in returned
-
-
-@pytest.mark.parametrize(
-    ("protocol", "kept"), [("v1", KEPT), pytest.param("v2", KEPT + 2, marks=TRANSACTIONS_V2)]
-)
-def test_whole_committed_transactions_vanish_and_a_group_has_read_them(
-    faults: Sandbox, reader: ClusterReader, protocol: str, kept: int
-) -> None:
-    options = {"transactional": True, "readers": True, "partitions": 2, "records": 12, "batch": 8}
-    end = kept + 12 + 2  # two transactions, each with a marker; with v2 another one survives
-    with prepare_loss("committed-loss", faults, protocol=Protocol(protocol), **options) as prepared:
-        for number in range(2):
-            assert ends(reader, prepared.topic, number) == (end, end, end)
-        [group] = prepared.groups
-        truth = prepared.inject()
-        assert_lost(truth, (kept, end))
-        assert truth.also == ("unclean_leader_election", "committed_beyond_log_end")
-        for told in truth.partitions:
-            assert ends(reader, prepared.topic, told.partition) == (kept, kept, kept)
-            assert (told.committed_to, told.visible_to) == (end, end)
-            assert [one.start_offset for one in told.transactions] == [kept, kept + 8 + 1]
-            snapshot = reader.read(only(prepared.topic, groups=group))
-            seen = commit(snapshot, group, prepared.topic, told.partition)["committed_offset"]
-            assert [one.committed_offset for one in told.groups] == [seen] == [end]
-        for told_transaction in truth.partitions[0].transactions:
-            words = ["describe", "--transactional-id", told_transaction.transactional_id]
-            assert "CompleteCommit" in run_quietly(faults, "kafka-transactions.sh", words)
-    assert_healed(faults, reader, truth.topic)
 
 
 def test_a_fault_that_never_injected_leaves_nothing_behind(

@@ -26,7 +26,7 @@ from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import prepare_loss
 from tests.integration.serve.served import Document, Served, Start
 
-RUNS: Final = int(os.environ.get("LOSS_RUNS", "3"))
+RUNS: Final = int(os.environ.get("LOSS_RUNS", "2"))
 RUN_SECONDS: Final = 60.0
 SETTLE_SECONDS: Final = 90.0
 ROUND_SECONDS: Final = 2.0

@@ -206,8 +206,8 @@ def test_lag_is_never_negative_in_rounds_back_to_back_under_load(
     plan = WorkloadPlan(topic=new_name("load"), rate=500, abort_every=5)
     with standard_workload(cluster, plan):
         assert wait_until(lambda: is_running(reader.read(Scope())), timeout_seconds=60)
-        until = monotonic() + 15
-        while monotonic() < until or rounds <= 100:
+        until = monotonic() + 5
+        while monotonic() < until or rounds <= 30:
             snapshot = reader.read(Scope())
             rounds += 1
             commits += len(snapshot.commits)
@@ -220,7 +220,6 @@ def test_lag_is_never_negative_in_rounds_back_to_back_under_load(
                 assert lag.valid.all()
                 assert int(np.min(lag.values, initial=0)) >= 0
             assert snapshot.gaps == (), why_of(snapshot)
-    assert rounds > 100
     assert commits > rounds
 
 

@@ -31,9 +31,9 @@ first = { seconds = 1, cores = 2.0 }
 long = { seconds = 9, cores = 1.0 }
 beside = { seconds = 8, cores = 1.0, gives_way = true }
 wrong = { seconds = 2, cores = 0.3 }
-endless = { seconds = 9, cores = 0.1 }
-forever = { seconds = 8, cores = 0.1 }
-never = { seconds = 7, cores = 2.5 }
+endless = { seconds = 9, cores = 1.0 }
+forever = { seconds = 8, cores = 1.0 }
+never = { seconds = 1, cores = 0.2 }
 """
 
 

@@ -56,7 +56,7 @@ class ConnectApplication:
         create_connector(f"http://{ports.HOST}:{numbers[0]}", stem, self._file, topic)
         reader = CommittedReader(cluster.bootstrap_servers, topic)
         undo.callback(reader.stop)
-        return Running(instances, Feeder(self._append, RATE), reader)
+        return Running(instances, Feeder(self._append, ground.rate(RATE)), reader)
 
     def _append(self, numbers: range) -> None:
         with self._file.open("a", encoding="ascii") as file:

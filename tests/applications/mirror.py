@@ -40,7 +40,7 @@ class MirrorApplication:
         reader = CommittedReader(target.bootstrap_servers, f"{SOURCE}.{topic}")
         undo.callback(reader.stop)
         self._producer = NumberProducer(source.bootstrap_servers, topic)
-        return Running([instance], Feeder(self._producer.send, RATE), reader)
+        return Running([instance], Feeder(self._producer.send, ground.rate(RATE)), reader)
 
     def flush(self) -> None:
         """Wait until all orders are acknowledged by the source."""

@@ -52,7 +52,7 @@ class StreamsApplication:
         reader = CommittedReader(cluster.bootstrap_servers, counts)
         undo.callback(reader.stop)
         self._producer = NumberProducer(cluster.bootstrap_servers, orders)
-        rate = random.choice(RATES)
+        rate = ground.rate(random.choice(RATES))
         logger.info("%g orders per second", rate)
         return Running(instances, Feeder(self._producer.send, rate), reader)
 

@@ -47,7 +47,7 @@ class Finding(Model):
     end_reason: EndReason | None
 
 
-class FindingPage(Paged[Finding]):
+class FindingPage(Paged[Finding], use_attribute_docstrings=True):
     """Findings, newest first."""
 
     storage: PersistenceState

@@ -217,7 +217,7 @@ class LossIncident(Model):
     partitions: Annotated[list[PartitionLoss], Field(description="The worst first, 1000 at most")]
 
 
-class LossPage(Paged[LossIncident]):
+class LossPage(Paged[LossIncident], use_attribute_docstrings=True):
     """Incidents, the worst first, then the newest."""
 
     is_cut: bool

@@ -80,7 +80,7 @@ class SequenceEvent(Model):
     next_command: str | None
 
 
-class SequencePage(Paged[SequenceEvent]):
+class SequencePage(Paged[SequenceEvent], use_attribute_docstrings=True):
     """Events, newest first."""
 
     log_is_read: bool

@@ -85,7 +85,7 @@ class Transaction(Model):
     """The command that aborts a hanging transaction"""
 
 
-class TransactionPage(Paged[Transaction]):
+class TransactionPage(Paged[Transaction], use_attribute_docstrings=True):
     """Open transactions: those that hang first, then by class, the oldest first."""
 
     complete: bool

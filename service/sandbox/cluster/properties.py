@@ -12,8 +12,7 @@ from service.sandbox.cluster.users import ADMIN, MECHANISMS
 
 SCRAM_LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 
-# Faults show within seconds. The coordinators' topics are small, so that a fresh cluster
-# creates them at once. Each pair keeps Kafka's own constraints (heartbeat < session).
+# Faults show within seconds. Each pair keeps Kafka's own constraints (heartbeat < session).
 FAST = {
     "auto.leader.rebalance.enable": "false",
     "broker.heartbeat.interval.ms": "500",
@@ -28,12 +27,9 @@ FAST = {
     "group.share.min.heartbeat.interval.ms": "100",
     "group.share.min.session.timeout.ms": "1000",
     "group.share.session.timeout.ms": "6000",
-    "offsets.topic.num.partitions": "5",
     "producer.id.expiration.check.interval.ms": "1000",
     "replica.lag.time.max.ms": "3000",
-    "share.coordinator.state.topic.num.partitions": "5",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "2000",
-    "transaction.state.log.num.partitions": "5",
 }
 
 # What a cluster needs on which exactly-once can hold.
@@ -48,7 +44,8 @@ DURABLE = {
     "transaction.state.log.replication.factor": "3",
 }
 
-# Four processes share a laptop: Kafka would reserve 128 MB per broker for log compaction alone.
+# Four processes share a laptop: Kafka would reserve 128 MB per broker for log compaction alone. The
+# coordinators' topics are small, so that a fresh cluster creates them at once.
 FRUGAL = {
     "background.threads": "2",
     "group.coordinator.threads": "1",
@@ -56,7 +53,10 @@ FRUGAL = {
     "log.cleaner.io.buffer.size": "131072",
     "num.io.threads": "4",
     "num.network.threads": "2",
+    "offsets.topic.num.partitions": "5",
+    "share.coordinator.state.topic.num.partitions": "5",
     "share.coordinator.threads": "1",
+    "transaction.state.log.num.partitions": "5",
 }
 
 # Missing permissions are to be tried on the SASL listener; the plain one may do everything.

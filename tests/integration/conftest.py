@@ -6,6 +6,7 @@ import itertools
 import uuid
 from collections.abc import Callable, Iterator
 
+import numpy as np
 import pytest
 from confluent_kafka.admin import AdminClient
 
@@ -127,9 +128,13 @@ def remove_topics(cluster: Sandbox) -> None:
 
 def assert_heals(reader: ClusterReader) -> None:
     """Wait until nothing of the cluster is missing and every ISR is whole."""
-    assert wait_until(
-        lambda: is_whole(reader.read(Scope())), timeout_seconds=HEAL_SECONDS, poll_seconds=0.3
-    ), "the cluster did not heal after the test"
+    missing: list[str] = []
+
+    def is_whole() -> bool:
+        missing[:] = missing_from(reader.read(Scope()))
+        return not missing
+
+    assert wait_until(is_whole, timeout_seconds=HEAL_SECONDS, poll_seconds=0.3), missing
 
 
 def let_all_run(cluster: Sandbox) -> None:
@@ -140,8 +145,12 @@ def let_all_run(cluster: Sandbox) -> None:
     cluster.up()
 
 
-def is_whole(snapshot: Snapshot) -> bool:
-    """Whether nothing is missing and every replica is in sync."""
+def missing_from(snapshot: Snapshot) -> list[str]:
+    """Return what was not seen, and each partition without a leader or with a replica out of sync."""
     partitions = snapshot.partitions
-    whole = partitions.isr.lengths == partitions.replicas.lengths
-    return not snapshot.gaps and bool(whole.all()) and bool(partitions.leader.valid.all())
+    is_whole = (partitions.isr.lengths == partitions.replicas.lengths) & partitions.leader.valid
+    return [f"{gap.what}: {gap.why}" for gap in snapshot.gaps] + [
+        f"{partitions.index.topic_partition(row)}: leader {partitions.leader[row]}, "
+        f"replicas {partitions.replicas[row]}, ISR {partitions.isr[row]}"
+        for row in np.flatnonzero(~is_whole).tolist()
+    ]

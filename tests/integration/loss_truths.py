@@ -12,7 +12,7 @@ from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.processes import Liveness
 from service.sandbox.faults import LossName, LossTruth
 from service.views.snapshot_rows import partition_rows
-from tests.integration.conftest import is_whole
+from tests.integration.conftest import missing_from
 from tests.integration.observing import ends, only, partition, why_of
 
 SOON = 60.0
@@ -50,7 +50,7 @@ def assert_healed(cluster: Sandbox, reader: ClusterReader, topic: str) -> None:
     assert {one.liveness for one in cluster.status()} == {Liveness.RUNNING}
     snapshot = reader.read(Scope())
     assert why_of(snapshot) == ""
-    assert is_whole(snapshot)
+    assert missing_from(snapshot) == []
     assert all(row["topic"] != topic for row in partition_rows(snapshot))
 
 

@@ -22,7 +22,6 @@ from rules.facts.broker_log import LogTruncated
 from rules.judgement import Finding
 from rules.verdict import Verdict
 from service.app.feeds import log_files
-from service.observe.cluster_reader import Scope
 from service.observe.log_files import LogFiles
 from service.observe.watch import WatchedRound
 from service.runtime.clock import pause, wait_until
@@ -30,7 +29,7 @@ from service.sandbox.cluster.admin import SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.state import CONTROLLER_ID
 from service.settings import BrokerLogSettings
-from tests.integration.conftest import MakeReader, is_whole
+from tests.integration.conftest import MakeReader, assert_heals
 from tests.integration.elections import let_stale_lead
 from tests.integration.watching import Watch, told
 
@@ -137,7 +136,7 @@ def test_what_a_returning_leader_tells_is_what_acknowledgements_and_a_reader_say
     chance = random.Random(0)  # the same times in every run of the test
     reader = make_reader()
     for number in range(RUNS):
-        assert wait_until(lambda: is_whole(reader.read(Scope())), timeout_seconds=60)
+        assert_heals(reader)
         with closing(logs_of(faults, nodes_of(number))) as logs:
             inject(
                 faults,

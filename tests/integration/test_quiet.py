@@ -22,7 +22,7 @@ from service.observe.cluster_reader import Scope
 from service.runtime.clock import monotonic, wait_until
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.workloads.standard import WorkloadPlan, WorkloadSet, standard_workload
-from tests.integration.conftest import MakeReader, is_whole
+from tests.integration.conftest import MakeReader, missing_from
 from tests.integration.happenings import CYCLE_SECONDS, Happenings, let_happen
 from tests.integration.sandbox_logs import log_files_of
 from tests.integration.serve.served import Document, Served, Start
@@ -85,7 +85,7 @@ def test_healthy_load_breaches_nothing(
         happenings = Happenings(
             faults,
             plan,
-            is_whole=lambda: is_whole(reader.read(Scope())),
+            is_whole=lambda: not missing_from(reader.read(Scope())),
             load_moves=lambda: assert_all_move(load),
             restart_application=lambda: restarted(load, crashes),
             members=undo.enter_context(ExitStack()),

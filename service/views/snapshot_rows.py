@@ -7,20 +7,16 @@ that shows one page passes the rows of that page, and no others are built.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from rules.facts.column import Column, Int64s, Ragged
-from rules.facts.gap import Gap
-from rules.facts.groups import Group
-from rules.facts.identity import Broker
 from rules.facts.partitions import PartitionIndex
 from rules.facts.snapshot import Snapshot
 from rules.facts.times import SECOND_US
 from rules.time_lag import TimeLag, TimeLags
-
-Row = dict[str, Any]
+from service.views.cluster import GroupDescription
+from service.views.model import Row
 
 
 def partition_rows(snapshot: Snapshot, rows: Int64s | None = None) -> list[Row]:
@@ -48,24 +44,13 @@ def partition_rows(snapshot: Snapshot, rows: Int64s | None = None) -> list[Row]:
     return _rows(columns)
 
 
-def group_row(group: Group) -> Row:
-    """Return a group without its commits."""
-    return {
-        "group": group.group_id,
-        "type": str(group.group_type),
-        "state": group.state,
-        "members": group.member_count,
-        "coordinator": group.coordinator,
-    }
-
-
 def group_rows(snapshot: Snapshot) -> list[Row]:
     """Return one row per group, with its commits ordered by topic and partition."""
     commits: list[list[Row]] = [[] for _ in snapshot.groups]
     for group, row in commit_rows(snapshot):
         commits[group].append(row)
     return [
-        group_row(group) | {"commits": own}
+        GroupDescription.of(group).to_row() | {"commits": own}
         for group, own in zip(snapshot.groups, commits, strict=True)
     ]
 
@@ -113,30 +98,6 @@ def commit_rows(snapshot: Snapshot, places: Int64s | None = None) -> list[tuple[
         "nothing_to_read": [None if flag is None else bool(flag) for flag in nothing_to_read],
     }
     return list(zip(commits.group[chosen].tolist(), _rows(columns), strict=True))
-
-
-def broker_row(broker: Broker) -> Row:
-    """Return a broker and its address."""
-    return {
-        "broker_id": broker.broker_id,
-        "host": broker.host,
-        "port": broker.port,
-        "rack": broker.rack,
-    }
-
-
-def gap_row(gap: Gap) -> Row:
-    """Return what could not be observed, and why."""
-    return {
-        "what": gap.what,
-        "why": gap.why,
-        "cause": str(gap.cause),
-        "scope": str(gap.scope),
-        "broker_id": gap.broker_id,
-        "topic": gap.topic,
-        "partition": gap.partition,
-        "group": gap.group,
-    }
 
 
 def gaps_by_cause(snapshot: Snapshot) -> dict[str, int]:

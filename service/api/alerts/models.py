@@ -20,13 +20,14 @@ from service.alerting.alerts.matchers import Operator, all_match
 from service.alerting.alerts.muting import Muting
 from service.api.core.admin_services import Sending
 from service.api.core.bodies import Body, Remark, Why
-from service.api.core.models import Evidence, Model, NextCursor, Stamped
+from service.api.core.models import NextCursor, Stamped
 from service.api.core.queries import PageQuery, Word, require_known_rule
 from service.api.deliveries.models import Delivery
 from service.api.findings.views import SUMMARIES, finding_id
 from service.rounds.latest import ServiceState
 from service.rounds.persistence import PersistenceState
 from service.storage.alerting.alert_lists import AlertReading, StoredAlert
+from service.views.model import Evidence, Model
 
 
 class Acknowledgement(Model):

@@ -9,12 +9,13 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from service.api.core.bodies import Timestamp
-from service.api.core.models import Model, Paged
+from service.api.core.models import Paged
 from service.api.core.paging import Paging, decode_row_cursor, first_of
 from service.api.core.ports import Sources
 from service.api.core.queries import PageQuery, Word
 from service.api.core.stamps import stamp_of
 from service.storage.changes.audit import AuditFilter
+from service.views.model import Model
 
 LIST: Final = "audit"
 

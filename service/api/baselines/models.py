@@ -12,7 +12,7 @@ from rules.baseline.civil import SLOTS_PER_DAY, SLOTS_PER_WEEK
 from rules.baseline.policy import POLICIES, Direction, Policy
 from rules.baseline.series import Metric
 from service.api.core.bodies import Body, Timestamp, Why
-from service.api.core.models import Model, NextCursor, Paged, Stamped
+from service.api.core.models import NextCursor, Paged, Stamped
 from service.api.core.queries import NoQuery, PageQuery, PartitionNumber, Pattern
 from service.storage.baselines.reading import (
     MINUTES_PER_SLOT,
@@ -21,6 +21,7 @@ from service.storage.baselines.reading import (
     StoredRun,
     slot_of,
 )
+from service.views.model import Model
 
 SeriesName = Annotated[
     str, Field(description="A number of up to 19 digits, as text: JSON numbers may lose digits")

@@ -8,22 +8,15 @@ from fastapi import APIRouter, Path
 
 from rules.facts.snapshot import Snapshot
 from service.api.core.gaps import Gap, gap_of
-from service.api.core.models import Model, NextCursor, Paged, Stamped
+from service.api.core.models import NextCursor, Paged, Stamped
 from service.api.core.paging import Page, Paging, decode_cursor, decode_row_cursor, page_of
 from service.api.core.ports import Sources
 from service.api.core.problems import not_found
 from service.api.core.queries import PageParameters
 from service.api.core.stamps import snapshot_of, stamp
 from service.rounds.latest import ServiceState
-
-
-class Broker(Model):
-    """A registered broker."""
-
-    broker_id: int
-    host: str
-    port: int
-    rack: str | None
+from service.views.cluster import Broker
+from service.views.model import Model
 
 
 class Cluster(Model):
@@ -86,7 +79,7 @@ def cluster_of(seen: Snapshot) -> Cluster:
     return Cluster(
         name=seen.cluster,
         cluster_id=seen.cluster_id or None,
-        brokers=[Broker.model_validate(broker) for broker in seen.brokers],
+        brokers=[Broker.of(broker) for broker in seen.brokers],
         controller=seen.controller,
         topics=len(seen.partitions.index.topics),
         partitions=len(seen.partitions),

@@ -15,14 +15,16 @@ from rules.facts.column import Int64s
 from rules.facts.groups import GroupType
 from rules.facts.snapshot import Snapshot
 from rules.time_lag import WhyAbsent
-from service.api.core.models import Model, NextCursor, Paged, Stamped
+from service.api.core.models import NextCursor, Paged, Stamped
 from service.api.core.paging import Key, Page, Paging, decode_cursor, page_of
 from service.api.core.ports import Sources
 from service.api.core.problems import existing
 from service.api.core.queries import MAX_PATTERN, PageParameters, PageQuery, Pattern, matches
 from service.api.core.stamps import snapshot_of, stamp
 from service.rounds.latest import ServiceState
-from service.views.snapshot_rows import commit_rows, group_row, time_lag_rows
+from service.views.cluster import GroupDescription
+from service.views.model import Model
+from service.views.snapshot_rows import commit_rows, time_lag_rows
 
 TimeLag = Annotated[
     float | None,
@@ -44,14 +46,9 @@ WhyNoTimeLag = Annotated[
 ]
 
 
-class Group(Model):
+class Group(GroupDescription):
     """A consumer group; its lag is the sum over its commits, in offsets."""
 
-    group: str
-    type: GroupType
-    state: str | None
-    members: int | None
-    coordinator: int | None
     commit_count: int
     read_committed_lag: int | None
     """Sum of the known lags; null if none is known"""
@@ -170,8 +167,8 @@ def _is_queried(group: facts.Group, query: GroupQuery) -> bool:
 def _items(seen: Snapshot, places: Sequence[int]) -> list[Group]:
     commits, known_lags, total = _lags(seen)
     return [
-        Group(
-            **group_row(seen.groups[place]),
+        Group.of(
+            seen.groups[place],
             commit_count=int(commits[place]),
             read_committed_lag=int(total[place]) if known_lags[place] else None,
             unknown_lags=int(commits[place] - known_lags[place]),

@@ -10,11 +10,12 @@ from pydantic import Field
 
 from rules.facts.column import Bools, Int64s
 from rules.facts.snapshot import Snapshot
-from service.api.core.models import Model, Paged
+from service.api.core.models import Paged
 from service.api.core.paging import Key, Page, Paging, decode_cursor
 from service.api.core.ports import Sources
 from service.api.core.queries import PageQuery, Pattern, matches
 from service.api.core.stamps import snapshot_of, stamp
+from service.views.model import Model
 from service.views.snapshot_rows import partition_rows
 
 

@@ -8,35 +8,25 @@ from typing import Annotated
 from pydantic import Field
 
 from rules.facts import gap as facts
-from rules.facts.gap import GapCause, GapScope
 from rules.facts.gap_words import EXPLANATIONS, MAKES_UNKNOWN, gap_key
-from service.api.core.models import Model
 from service.rounds.latest import ServiceState
-from service.views.snapshot_rows import gap_row
+from service.views.cluster import SnapshotGap
 
 
-class Gap(Model):
+class Gap(SnapshotGap):
     """Something that the last observation did not see, and why."""
 
-    what: str
-    why: str
-    cause: GapCause
-    scope: GapScope
     explanation: str
     """The cause in words, and whether it resolves by itself"""
     makes_unknown: Annotated[str, Field(description="What stays unknown while it lasts")]
     since: datetime | None
     """The first of the consecutive observations that had it"""
-    broker_id: int | None
-    topic: str | None
-    partition: int | None
-    group: str | None
 
 
 def gap_of(state: ServiceState, gap: facts.Gap) -> Gap:
     """Return a gap with its explanation, and since when every observation has had it."""
-    return Gap(
-        **gap_row(gap),
+    return Gap.of(
+        gap,
         explanation=EXPLANATIONS[gap.cause],
         makes_unknown=MAKES_UNKNOWN[gap.scope],
         since=state.gaps_since.get(gap_key(gap)),

@@ -4,28 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from rules.verdict import Verdict
+from service.views.model import Model
 
 ItemT = TypeVar("ItemT")
-
-
-class Model(BaseModel):
-    """Base of all answers; one whose fields are attributes of a value is made of that value.
-
-    A description stands beside its type, a long one below it as the docstring of the field.
-    """
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        from_attributes=True,
-        validate_by_name=True,
-        use_attribute_docstrings=True,
-    )
 
 
 class VerdictWord(StrEnum):
@@ -40,20 +26,6 @@ class VerdictWord(StrEnum):
         return cls[value.name] if isinstance(value, Verdict) else None
 
 
-class FindingState(StrEnum):
-    """Whether a finding is still open."""
-
-    OPEN = "open"
-    ENDED = "ended"
-
-
-Evidence = Annotated[
-    dict[str, Any],
-    Field(
-        description="Numbers, words, and lists of both. Stored evidence may have been written by "
-        "another version and have other names"
-    ),
-]
 NextCursor = Annotated[
     str | None, Field(description="Pass it as `cursor` to get the next page; null at the end")
 ]

@@ -12,7 +12,7 @@ from pydantic import Field
 from service.alerting.alerts.outbox_row import OutboxRow
 from service.alerting.receivers import receivers
 from service.api.core.admin_services import Sending
-from service.api.core.models import Model, Paged, Stamped
+from service.api.core.models import Paged, Stamped
 from service.api.core.queries import PageQuery, Word
 from service.storage.delivery.deliveries import (
     OPEN,
@@ -20,6 +20,7 @@ from service.storage.delivery.deliveries import (
     ReceiverStats,
     StoredAttempt,
 )
+from service.views.model import Model
 
 
 class DeliveryState(StrEnum):

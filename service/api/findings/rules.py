@@ -11,9 +11,10 @@ from pydantic import Field
 from rules.catalogue.all_rules import EVERY, Declared
 from rules.pages import sections_of
 from rules.verdict import Kind, Severity
-from service.api.core.models import Model, NextCursor
+from service.api.core.models import NextCursor
 from service.api.core.paging import Paging, decode_cursor, page_of
 from service.api.core.queries import PageParameters
+from service.views.model import Model
 
 
 class Rule(Model):

@@ -12,10 +12,11 @@ from pydantic import Field
 from rules.catalogue.all_rules import EVERY
 from rules.open_findings import ABSENT_ROUNDS, EndReason, Identity, OpenFinding
 from rules.verdict import Kind, Severity
-from service.api.core.models import Evidence, FindingState, Model, Paged, Stamped, VerdictWord
+from service.api.core.models import Paged, Stamped, VerdictWord
 from service.rounds.persistence import PersistenceState
 from service.storage.findings.findings import StoredFinding, labels_hash, storable
 from service.storage.findings.history import PastFinding
+from service.views.model import Evidence, FindingState, Model
 
 HASH_DIGITS: Final = 16
 FINDING_ID: Final = re.compile(r"([a-z][a-z0-9_]{0,99})-([0-9a-f]{16})")

@@ -10,13 +10,13 @@ from fastapi import APIRouter, Query, Request
 from pydantic import Field
 
 from service.api.core.changing import key_of
-from service.api.core.models import Model
 from service.api.core.ports import Inbox, Sources
 from service.api.core.problems import ProblemError, TooLateError, too_much
 from service.api.ingest.body import Sent, delivery_of
 from service.api.ingest.query import IngestQuery
 from service.observe.log_submissions import Rejection
 from service.storage.rounds.inbox import Counts
+from service.views.model import Model
 
 FULL_SECONDS: Final = 15  # the usual interval of rounds, each of which empties the inbox
 MAY_BE_STORED: Final = (

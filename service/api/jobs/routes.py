@@ -11,7 +11,7 @@ from pydantic import Field
 
 from service.api.core.admin_services import JobView
 from service.api.core.changing import Done, apply_change, post_of
-from service.api.core.models import Model, NextCursor, Paged, Stamped
+from service.api.core.models import NextCursor, Paged, Stamped
 from service.api.core.paging import Paging, decode_cursor, decode_row_cursor, first_of, page_of
 from service.api.core.ports import Sources
 from service.api.core.problems import conflict, existing
@@ -19,6 +19,7 @@ from service.api.core.queries import NoParameters, PageParameters
 from service.api.core.stamps import stamp_of
 from service.storage.changes.audit import Action, AuditEvent
 from service.storage.changes.changes import Change
+from service.views.model import Model
 
 NO_JOB: Final = "there is no such job; /api/v1/jobs lists them"
 LIST: Final = "jobs"

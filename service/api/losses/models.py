@@ -15,9 +15,10 @@ from pydantic import AwareDatetime, BeforeValidator, Field
 
 from rules.open_findings import EndReason
 from rules.verdict import Severity
-from service.api.core.models import FindingState, Model, Paged, Stamped
+from service.api.core.models import Paged, Stamped
 from service.api.core.queries import PageQuery, PartitionNumber, Pattern, StateFilter
 from service.rounds.persistence import PersistenceState
+from service.views.model import FindingState, Model
 
 
 class LossClass(StrEnum):

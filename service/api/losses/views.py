@@ -20,7 +20,7 @@ from rules.catalogue import (
 )
 from rules.loss.summary import LossFact, Outcome, by_partition, summary_of
 from rules.verdict import SEVERITIES, Severity
-from service.api.core.models import FindingState, VerdictWord
+from service.api.core.models import VerdictWord
 from service.api.findings.views import Finding, Transition
 from service.api.losses.models import (
     AlsoFound,
@@ -35,6 +35,7 @@ from service.api.losses.models import (
     text_of,
 )
 from service.api.losses.steps import next_steps
+from service.views.model import FindingState
 
 RULE_OF: Final = {
     LossClass.COMMITTED_LOST: committed_records_lost.RULE.rule_id,

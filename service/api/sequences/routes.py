@@ -6,16 +6,14 @@ All of it is in memory; ended events are kept for a day.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Path, Query
 from pydantic import Field
 
-from rules.facts.broker_log import SequenceForm
-from rules.facts.episodes import ChangeKind, Episode, SequenceMemory
-from rules.facts.sequence_verdicts import Phase, SequenceClass, SequenceReason
-from service.api.core.models import Evidence, FindingState, Model, Paged, Stamped
+from rules.facts.episodes import Episode, SequenceMemory
+from rules.facts.sequence_verdicts import Phase, SequenceClass
+from service.api.core.models import Paged, Stamped
 from service.api.core.paging import INT64_MAX, Key, Page, Paging, decode_cursor, page_of
 from service.api.core.ports import Sources
 from service.api.core.problems import existing
@@ -30,54 +28,9 @@ from service.api.core.queries import (
 from service.api.core.stamps import stamp, view_of
 from service.rounds.latest import ServiceState
 from service.rounds.persistence import PersistenceState
-from service.views.sequence_rows import change_row, episode_row, line_row
+from service.views.sequences import LeaderChange, RejectedBatch, SequenceEvent, sequence_event
 
 NAME: Final = "sequences"
-
-
-class SequenceEvent(Model):
-    """Rejections of one producer on one partition; numbers are of the rejection that decides."""
-
-    id: str
-    producer_id: Annotated[int | None, Field(description="null: the line does not contain it")]
-    producer_epoch: int | None
-    topic: Annotated[str | None, Field(description="null: the line does not contain it")]
-    partition: int | None
-    topic_id: str | None
-    offset: int | None
-    """The one that the rejected batch would have got"""
-    incoming_sequence: Annotated[int, Field(description="The first one of the rejected batch")]
-    current_sequence: int | None
-    """The last one that the broker had; -1: none of this epoch"""
-    gap: int | None
-    """Records that are missing before it; null: it is no new batch"""
-    class_: Annotated[SequenceClass, Field(alias="class")]
-    """What became of the missing records"""
-    phase: Annotated[Phase, Field(description="confirmed: there is a proof")]
-    reason: SequenceReason
-    evidence: Evidence
-    lost_from: int | None
-    """Offsets that are gone for certain: from here"""
-    lost_to: Annotated[int | None, Field(description="Exclusive")]
-    lost_offsets: int | None
-    at_most_records: int | None
-    """Of this producer, if it is a loss: its gap"""
-    rejections: Annotated[int, Field(description="How often batches of it were rejected")]
-    leader_epoch: Annotated[int | None, Field(description="Of the partition, when first seen")]
-    brokers: list[int]
-    """Brokers that rejected batches, as far as the lines name them"""
-    first_seen: Annotated[datetime, Field(description="By the clock of Tidemark")]
-    last_seen: datetime
-    state: FindingState
-    """ended: nothing more is rejected, and nothing more can be found out"""
-    ended_at: datetime | None
-    is_investigating: bool
-    """The next rounds search for more: the verdict may change"""
-    explanation: Annotated[str, Field(description="The verdict in a sentence")]
-    needed_evidence: str | None
-    """Evidence that would settle it; null: it is settled"""
-    check: Annotated[str, Field(description="What to do")]
-    next_command: str | None
 
 
 class SequencePage(Paged[SequenceEvent], use_attribute_docstrings=True):
@@ -87,38 +40,6 @@ class SequencePage(Paged[SequenceEvent], use_attribute_docstrings=True):
     """False: no broker log lines are read, so that nothing is known"""
     storage: PersistenceState
     """not_loaded: events of an earlier process may be missing"""
-
-
-class RejectedBatch(Model):
-    """One distinct rejection; its times are by the clock of the broker that wrote it."""
-
-    form: SequenceForm
-    incoming_sequence: int
-    current_sequence: int | None
-    producer_epoch: int | None
-    current_epoch: int | None
-    offset: int | None
-    broker: int | None
-    source: Annotated[str, Field(description="Where the line was read")]
-    rejections: int
-    first_at: datetime | None
-    last_at: datetime | None
-    proof: SequenceReason | None
-    """Why nothing acknowledged is missing before it"""
-
-
-class LeaderChange(Model):
-    """A change of leader that was not clean, or not seen to be."""
-
-    kind: ChangeKind
-    leader_epoch: Annotated[int, Field(description="The new one")]
-    leader: int | None
-    leader_before: int | None
-    epoch_end: int | None
-    """Where the older epoch ended in the new leader's log"""
-    lost_from: int | None
-    lost_to: Annotated[int | None, Field(description="Exclusive")]
-    seen_at: datetime
 
 
 class SequenceDetail(Stamped):
@@ -157,7 +78,7 @@ def sequences_router(sources: Sources) -> APIRouter:
         after = decode_cursor(query.cursor, name, int, str)
         entries = select_episodes(view_of(state).memory.sequences, query)
         page = page_of(entries, _key, after=after, limit=query.limit, newest_first=True)
-        events = Page([SequenceEvent(**episode_row(episode)) for episode in page.items], page.last)
+        events = Page([sequence_event(episode) for episode in page.items], page.last)
         return SequencePage(**_of_observation(state), **paging.page(name, events))
 
     @router.get("/sequences/{sequence_id}")
@@ -173,9 +94,9 @@ def sequences_router(sources: Sources) -> APIRouter:
         )
         return SequenceDetail(
             **_of_observation(state),
-            sequence=SequenceEvent(**episode_row(sequence)),
-            lines=[RejectedBatch(**line_row(rejection)) for rejection in sequence.rejections],
-            changes=[LeaderChange(**change_row(change)) for change in sequence.changes],
+            sequence=sequence_event(sequence),
+            lines=[RejectedBatch.of(rejection) for rejection in sequence.rejections],
+            changes=[LeaderChange.of(change) for change in sequence.changes],
         )
 
     return router

@@ -11,8 +11,9 @@ from pydantic import Field
 
 from service.alerting.alerts.silences import SilenceState
 from service.api.core.bodies import Body, MatcherText, Timestamp, Why
-from service.api.core.models import Model, Paged, Stamped
+from service.api.core.models import Paged, Stamped
 from service.api.core.queries import PageQuery
+from service.views.model import Model
 
 
 class Silence(Model):

@@ -13,13 +13,14 @@ from rules.catalogue.all_rules import RULES, SELF_MONITORING
 from rules.facts.gap import GapCause
 from rules.facts.scrapes import EndpointKind, EndpointState
 from rules.verdict import Severity, Verdict
-from service.api.core.models import Model, Stamped
+from service.api.core.models import Stamped
 from service.api.core.ports import Sources
 from service.api.core.queries import NoParameters
 from service.api.core.stamps import stamp
 from service.metrics.log_stats import LogStats
 from service.rounds.latest import RoundOutcome, ServiceState
 from service.rounds.persistence import PersistenceState
+from service.views.model import Model
 
 
 class RoundStatus(Model):

@@ -16,15 +16,10 @@ from rules.facts.times import SECOND_US
 from rules.time_lag import TimeLag
 from service.cli.terminal.parts import SHOWN
 from service.cli.terminal.screen import PIPED_WIDTH
-from service.cli.terminal.words import ABSENT, printable, text
-from service.views.snapshot_rows import (
-    Row,
-    broker_row,
-    gap_row,
-    gaps_by_cause,
-    group_rows,
-    partition_rows,
-)
+from service.cli.terminal.words import ABSENT, json_time, printable, text
+from service.views.cluster import Broker, SnapshotGap
+from service.views.model import Row
+from service.views.snapshot_rows import gaps_by_cause, group_rows, partition_rows
 
 WARNING: Final = "bold yellow"
 WIDE: Final = 100  # columns of a screen that has room for every column
@@ -264,16 +259,16 @@ def snapshot_document(snapshot: Snapshot) -> Row:
     return {
         "cluster": snapshot.cluster,
         "cluster_id": snapshot.cluster_id,
-        "taken_at": snapshot.taken_at.isoformat().replace("+00:00", "Z"),
+        "taken_at": json_time(snapshot.taken_at),
         "took_seconds": round(report.took_seconds, 6),
         "phase_seconds": {name: round(value, 6) for name, value in report.phase_seconds.items()},
         "requests": dict(sorted(report.requests.items())),
         "setup_requests": dict(sorted(report.setup_requests.items())),
         "duplicate_commits": report.duplicate_commits,
         "controller": snapshot.controller,
-        "brokers": [broker_row(broker) for broker in snapshot.brokers],
+        "brokers": Broker.rows_of(snapshot.brokers),
         "partitions": partition_rows(snapshot),
         "groups": group_rows(snapshot),
         "gaps_by_cause": gaps_by_cause(snapshot),
-        "gaps": [gap_row(gap) for gap in snapshot.gaps],
+        "gaps": SnapshotGap.rows_of(snapshot.gaps),
     }

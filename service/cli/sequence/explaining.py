@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 from collectors.broker_log.parser import KEPT, LineParser
 from collectors.naming import counted
@@ -29,11 +29,10 @@ from service.cli.sequence.pasted import Pasted, PastedEvent
 from service.cli.sequence.wrapped import unwrap
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.parts import Line, Part
-from service.cli.terminal.words import printable
+from service.cli.terminal.words import json_time, printable
 from service.runtime import clock
-from service.views.sequence_rows import change_row, explained_row, time_text
-
-Row = dict[str, Any]
+from service.views import sequences as models
+from service.views.model import Row
 
 BROKERS: Final = "--bootstrap-servers HOST:PORT"
 BROKERS_OF_KAFKA: Final = "--bootstrap-server HOST:PORT"
@@ -60,18 +59,18 @@ class ReadEvent:
     def row(self) -> Row:
         """Return its JSON document: keys may be added, never renamed."""
         first, last = self.pasted.first_at, self.pasted.last_at
-        explained = explained_row(self.explained)
+        explained = models.ExplainedRejections.of(self.explained).to_row()
         if self.controllers_log is not None and not self.changes and explained["check"] == COMPARE:
             explained["check"] = without_change(self.controllers_log)
         explained["check"] = check_after(explained["check"], self.changes)
         return {
             **explained,
             "rejections": explained["rejections"] + self.pasted.not_kept,
-            "first_seen": time_text(first),
-            "last_seen": time_text(last),
+            "first_seen": json_time(first),
+            "last_seen": json_time(last),
             "brokers": self.pasted.brokers,
             "other_lines": other_line_rows(self.others),
-            "changes": [change_row(change) for change in self.changes],
+            "changes": models.LeaderChange.rows_of(self.changes),
             "next_command": self.next_command,
         }
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -33,9 +33,9 @@ from service.cli.sequence.given_changes import check_after, find_bad_change
 from service.cli.sequence.given_logs import GivenLog, describe_no_change
 from service.observe.cluster_reader import Scope
 from service.observe.watch import SnapshotSource
-from service.views.sequence_rows import change_row, episode_row, line_row
+from service.views import sequences as models
+from service.views.model import Row
 
-Row = dict[str, Any]
 Ends = dict[tuple[TopicPartition, int], int]  # partition and leader epoch -> where it ended
 
 AT_MOST: Final = 4  # rounds: two decide, and one may fail
@@ -220,7 +220,7 @@ def _row(view: View, episode: Episode, rounds: _Rounds) -> Row:
     """Return an event as the API of a service shows it, with the current state of the brokers."""
     ended, read_events = rounds.ends, rounds.given.of(episode)
     row = row_of(view.snapshot, episode.name)
-    own_row, appended = episode_row(episode), _appended(view, episode)
+    own_row, appended = models.sequence_event(episode).to_row(), _appended(view, episode)
     offsets = view.snapshot.offsets
     now = {
         "leader_epoch_now": None if row is None else offsets.leader_epoch[row],
@@ -232,8 +232,8 @@ def _row(view: View, episode: Episode, rounds: _Rounds) -> Row:
         "id": None,  # no service has it
         "check": check_after(own_row["check"], _changes(read_events)),
         "evidence": {**own_row["evidence"], **now},
-        "lines": [line_row(rejection) for rejection in episode.rejections],
-        "changes": [change_row(change) for change in episode.changes],
+        "lines": models.RejectedBatch.rows_of(episode.rejections),
+        "changes": models.LeaderChange.rows_of(episode.changes),
         "next_command": next_command(episode, read_events),
     }
     if rounds.given.has_doubtful_time(episode):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, assert_never
+from typing import Final, assert_never
 
 from rules.facts.broker_log import (
     EpochRejected,
@@ -18,9 +18,8 @@ from rules.facts.broker_log import (
     WatermarkWentBack,
 )
 from rules.loss.summary import offsets
-from service.views.sequence_rows import time_text
-
-Row = dict[str, Any]
+from service.cli.terminal.words import json_time
+from service.views.model import Row
 
 WORDS: Final = {
     SequenceRejected: "sequence_rejected",
@@ -61,7 +60,7 @@ def _end_before(earlier: Sequence[LogEvent], event: LogEvent) -> int | None:
 def _row(event: LogEvent, end: int | None) -> Row:
     return {
         "kind": WORDS[type(event)],
-        "at": time_text(event.origin.at),
+        "at": json_time(event.origin.at),
         "broker": event.origin.broker_id,
         "explanation": explanation(event, end),
     }

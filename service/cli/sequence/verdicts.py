@@ -14,9 +14,8 @@ from rules.facts.broker_log import SequenceRejected
 from service.cli.sequence.explaining import ReadEvent
 from service.cli.sequence.queries import SequenceReport, add_lines, list_sequences
 from service.cli.server.report import Api
-from service.views.sequence_rows import explained_row
-
-Row = dict[str, Any]
+from service.views.model import Row
+from service.views.sequences import ExplainedRejections
 
 # The fields that are taken from the source that knows most of an event.
 VERDICT: Final = (
@@ -56,7 +55,7 @@ def add_verdicts(events: Iterable[ReadEvent], rows: Sequence[Row] = ()) -> list[
 
 
 def _add_verdict(event: ReadEvent, answer: Mapping[str, Any] | None) -> Row:
-    row, numbers = event.row, explained_row(event.by_numbers)
+    row, numbers = event.row, ExplainedRejections.of(event.by_numbers).to_row()
     numbers = {name: numbers[name] for name in NUMBERS_SAY}
     if answer is None:
         return {**row, BY: LINES if event.is_by_lines else NUMBERS, "by_numbers": numbers}

@@ -86,6 +86,11 @@ def timestamp_of(value: object) -> datetime | None:
         return None
 
 
+def json_time(value: datetime | None) -> str | None:
+    """Return a time as JSON has it; it is UTC."""
+    return None if value is None else value.isoformat().replace("+00:00", "Z")
+
+
 def utc(value: object, form: str = "%Y-%m-%d %H:%M:%S") -> str:
     """Return a time of the API for a column whose heading says UTC; to the second."""
     at = timestamp_of(value)

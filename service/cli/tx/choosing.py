@@ -22,10 +22,12 @@ from rules.view import View
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.parts import Line, Part
 from service.cli.terminal.parts import not_seen as not_seen_lines
+from service.cli.terminal.words import json_time
 from service.cli.tx.observing import ObservedRounds
 from service.cli.tx.tables import head, not_seen, transactions_table
-from service.views.snapshot_rows import Row
-from service.views.transaction_rows import completeness_row, transaction_row
+from service.views.cluster import SnapshotGap
+from service.views.model import Row
+from service.views.transactions import GAPS_SHOWN, Completeness, transaction_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,10 +83,12 @@ def render(chosen: Chosen) -> Iterator[Part]:
 
 def document(view: View, chosen: Chosen) -> Row:
     """Return the JSON document of `tx ls`: keys may be added, never renamed."""
+    gaps = chosen.listing.gaps
     return {
         **cluster_row(view),
-        **completeness_row(chosen.listing),
-        "transactions": [transaction_row(chosen.listing, entry) for entry in chosen.entries],
+        **Completeness.of(chosen.listing, gap_count=len(gaps)).to_row(),
+        "gaps": SnapshotGap.rows_of(gaps[:GAPS_SHOWN]),
+        "transactions": transaction_rows(chosen.listing, chosen.entries),
     }
 
 
@@ -93,7 +97,7 @@ def cluster_row(view: View) -> Row:
     return {
         "cluster": view.snapshot.cluster,
         "cluster_id": view.snapshot.cluster_id,
-        "taken_at": view.now.isoformat().replace("+00:00", "Z"),
+        "taken_at": json_time(view.now),
     }
 
 

@@ -19,8 +19,9 @@ from service.cli.terminal.words import ABSENT, ago, timestamp
 from service.cli.tx.choosing import cluster_row
 from service.cli.tx.observing import ObservedRounds
 from service.cli.tx.tables import STYLES, coordinator, groups, producer
-from service.views.snapshot_rows import Row, gap_row
-from service.views.transaction_rows import transaction_row
+from service.views.cluster import SnapshotGap
+from service.views.model import Row
+from service.views.transactions import transaction_rows
 
 SEES_ALL: Final = {
     IdVisibility.NO_AUTHORIZER: "the brokers have no authorizer, so no transactional id is hidden",
@@ -68,9 +69,9 @@ def document(conclusion: Conclusion) -> Row:
         **cluster_row(conclusion.listing.view),
         "complete": not conclusion.doubtful and not conclusion.gaps,
         "transactional_id_visibility": str(conclusion.listing.visibility),
-        "hanging": [transaction_row(conclusion.listing, entry) for entry in conclusion.hanging],
-        "unknown": [transaction_row(conclusion.listing, entry) for entry in conclusion.doubtful],
-        "gaps": [gap_row(gap) for gap in conclusion.gaps],
+        "hanging": transaction_rows(conclusion.listing, conclusion.hanging),
+        "unknown": transaction_rows(conclusion.listing, conclusion.doubtful),
+        "gaps": SnapshotGap.rows_of(conclusion.gaps),
     }
 
 

@@ -23,8 +23,9 @@ from service.cli.tx.choosing import cluster_row
 from service.cli.tx.observing import ClusterObserver, ObservedRounds, observe_at_once
 from service.cli.tx.tables import render_description, render_details
 from service.observe.watch import SnapshotSource
-from service.views.snapshot_rows import Row, gap_row
-from service.views.transaction_rows import described_row, transaction_row
+from service.views.cluster import SnapshotGap
+from service.views.model import Row
+from service.views.transactions import DescribedTransaction, transaction_rows
 
 # A transaction may begin or end between the rounds and the description of its id.
 OBSERVATIONS: Final = 2
@@ -120,8 +121,12 @@ def document(shown: Shown) -> Row:
     return {
         **cluster_row(view),
         "transactional_id": shown.transactional_id,
-        "described": described_row(says) if isinstance(says, Transaction) else None,
+        "described": _describe(says).to_row() if isinstance(says, Transaction) else None,
         "error": list(error(shown)),
-        "transactions": [transaction_row(shown.listing, entry) for entry in shown.entries],
-        "gaps": [gap_row(gap) for gap in shown.gaps],
+        "transactions": transaction_rows(shown.listing, shown.entries),
+        "gaps": SnapshotGap.rows_of(shown.gaps),
     }
+
+
+def _describe(said: Transaction) -> DescribedTransaction:
+    return DescribedTransaction.of(said, partitions=sorted(said.partitions or ()))

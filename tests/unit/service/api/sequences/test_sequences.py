@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from rules.facts.identity import TopicPartition
-from service.api.sequences.routes import SequenceEvent
 from service.rounds.persistence import PersistenceStatus
+from service.views.sequences import SequenceEvent
 from tests.factories import topic_id
 from tests.unit.service.api.given import client_of, no_service_state
 from tests.unit.service.api.sequences.sequences import (

@@ -8,13 +8,13 @@ from typing import Any
 from service.cli.sequence import tables
 from service.cli.sequence.queries import SequenceReport
 from service.cli.terminal.parts import SHOWN
-from service.views.sequence_rows import change_row, episode_row, line_row
+from service.views.sequences import LeaderChange, RejectedBatch, sequence_event
 from tests.unit.service.api.sequences.sequences import LOSS, REORDERING, SUSPECTED, episode_of
 from tests.unit.service.cli.printing import printed
 
 
 def row(observations: Any = LOSS, **overrides: Any) -> dict[str, Any]:
-    return episode_row(episode_of(*observations)) | overrides
+    return sequence_event(episode_of(*observations)).to_row() | overrides
 
 
 def known(*rows: dict[str, Any], errors: tuple[str, ...] = ()) -> SequenceReport:
@@ -54,8 +54,8 @@ def test_the_list_counts_the_worst_first_and_says_whether_that_is_all() -> None:
 def test_one_in_full_says_what_speaks_for_it_and_what_to_do() -> None:
     episode = episode_of(*LOSS)
     more = {
-        "lines": [line_row(one) for one in episode.rejections],
-        "changes": [change_row(one) for one in episode.changes],
+        "lines": RejectedBatch.rows_of(episode.rejections),
+        "changes": LeaderChange.rows_of(episode.changes),
     }
     told = printed(tables.render_details(row() | more))
     assert told.splitlines()[0] == "loss (confirmed)  orders-0  producer 7/0"

@@ -19,7 +19,7 @@ def _of_verdict(name: str, description: str | None = None) -> Any:
 
 
 class ExplainedRejections(Model):
-    """Rejections of one producer on one partition; numbers are of the rejection that decides."""
+    """The verdict on rejections of one producer on one partition, explained."""
 
     producer_id: Annotated[int | None, Field(description="null: the line does not contain it")]
     producer_epoch: int | None

@@ -92,6 +92,11 @@ def test_page_says_what_the_rule_says(rule: Declared) -> None:
     assert all(f"## {heading}" in written for heading in HEADINGS)
 
 
+def test_every_rule_is_in_the_list_of_rules() -> None:
+    listed = (PAGES.parent / "rules.md").read_text(encoding="utf-8")
+    assert [name for name in ALL_IDS if f"](rules/{name}.md)" not in listed] == []
+
+
 def test_there_is_a_page_for_every_rule_and_no_other() -> None:
     assert {path.stem for path in PAGES.glob("*.md")} == set(ALL_IDS)
 

@@ -217,7 +217,6 @@ def test_without_read_on_the_topic_the_answer_is_a_gap(
         snapshot = answer(blind, wanted(where, producer.producer_id, offset=2))
     finally:
         admin.revoke(given)
-        admin.delete_user(user.name)
     assert snapshot.batches == ()
     [gap] = [gap for gap in snapshot.gaps if gap.scope is GapScope.BATCHES]
     assert gap.cause is GapCause.NOT_AUTHORIZED

@@ -278,7 +278,6 @@ def test_without_describe_on_the_topic_it_is_a_gap(
             [gap] = gaps_of(session, reader.read(only(topic)))
     finally:
         admin.revoke(given)
-        admin.delete_user(user.name)
     assert (gap.scope, gap.cause) == (GapScope.EPOCHS, GapCause.NOT_AUTHORIZED)
     assert f"needs DESCRIBE on Topic {topic}" in gap.why
 

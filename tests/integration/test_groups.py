@@ -220,7 +220,7 @@ def is_listed(cluster: Sandbox, topic: str) -> bool:
 
 
 @pytest.fixture
-def limited(cluster: Sandbox, admin: SandboxAdmin, make_reader: MakeReader) -> Iterator[MakeReader]:
+def limited(cluster: Sandbox, admin: SandboxAdmin, make_reader: MakeReader) -> MakeReader:
     """Make readers that come as a user with the permissions a test gives it."""
     user = admin.create_user("limited", "limited-sandbox-only")
 
@@ -233,8 +233,7 @@ def limited(cluster: Sandbox, admin: SandboxAdmin, make_reader: MakeReader) -> I
             **settings,
         )
 
-    yield make
-    admin.delete_user(user.name)
+    return make
 
 
 def allow(operation: str, resource: str, name: str = "*") -> Permission:

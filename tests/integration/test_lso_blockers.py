@@ -194,7 +194,6 @@ def short_sighted(
     )
     yield Watch(reader)
     admin.revoke(given)
-    admin.delete_user(user.name)
 
 
 @SCRAM_USERS

@@ -225,7 +225,6 @@ def test_a_user_sees_what_was_granted_until_it_is_revoked(
     assert wait_until(sees_it, timeout_seconds=60)
     admin.revoke([permission])
     assert wait_until(lambda: not sees_it(), timeout_seconds=60)
-    admin.delete_user("nobody")
 
 
 def test_a_wrong_password_is_rejected(sandbox: Sandbox) -> None:

@@ -267,7 +267,6 @@ def test_permissions_are_told_apart_from_nothing_there(
     finally:
         blind.close()
         admin.revoke([describe, read])
-        admin.delete_user(user.name)
 
 
 @pytest.mark.parametrize("place", ["beyond its end", "in a history that never was"])

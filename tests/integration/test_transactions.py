@@ -263,7 +263,6 @@ def limited(cluster: Sandbox, admin: SandboxAdmin, make_reader: MakeReader) -> I
 
     yield make
     admin.revoke(given)
-    admin.delete_user(user.name)
 
 
 def allow(operation: str, resource: str, name: str = "*") -> Permission:

@@ -224,7 +224,6 @@ def one_eyed(admin: SandboxAdmin) -> Iterator[tuple[str, ...]]:
     admin.grant(given)
     yield "--security-protocol", "SASL_PLAINTEXT", "--sasl-username", user.name
     admin.revoke(given)
-    admin.delete_user(user.name)
 
 
 @SCRAM_USERS

@@ -26,7 +26,6 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exports w
     ResourceType,
     ScramCredentialInfo,
     ScramMechanism,
-    UserScramCredentialDeletion,
     UserScramCredentialUpsertion,
 )
 
@@ -124,18 +123,17 @@ class SandboxAdmin:
         self._alter(ConfigResource.Type.BROKER, str(broker_id), configs)
 
     def create_user(self, name: str, password: str) -> User:
-        """Create a SCRAM user for both mechanisms, or set its password anew."""
+        """Create a SCRAM user for both mechanisms, or set its password anew.
+
+        Users are never deleted: a broker that starts replays all changes at once, and if it comes to the
+        deletion of a user before any other change, it drops every credential (`ScramDelta.apply` of
+        Kafka 4.1.1).
+        """
         for mechanism in SCRAM_MECHANISMS:  # Kafka takes one change per user and request
             info = ScramCredentialInfo(mechanism, ITERATIONS)
             upsertion = UserScramCredentialUpsertion(name, info, password.encode())
             _ask(self._client.alter_user_scram_credentials([upsertion]))
         return User(name=name, password=password)
-
-    def delete_user(self, name: str) -> None:
-        """Remove a user's SCRAM credentials."""
-        for mechanism in SCRAM_MECHANISMS:
-            deletion = UserScramCredentialDeletion(name, mechanism)
-            _ask(self._client.alter_user_scram_credentials([deletion]))
 
     def grant(self, permissions: Iterable[Permission]) -> None:
         """Add permissions; those that exist already stay as they are."""

@@ -19,6 +19,7 @@ from tests.integration.serve.served import Document, Served, processes_of
 pytestmark = pytest.mark.integration
 
 LAST_SECONDS = 2.0  # what closing may take beyond the drain limit
+BETWEEN_SECONDS = 3  # from round to round: long enough for pausing three brokers
 MARGIN_SECONDS = 15.0  # a busy machine; a round that is waited for takes longer
 
 
@@ -31,8 +32,12 @@ def slow_cluster(faults: Sandbox) -> Iterator[Sandbox]:
 
 
 def in_slow_round(serve: Serve, cluster: Sandbox, **settings: str) -> Served:
-    """Start a service whose round takes three times as long as a broker may take."""
-    served = serve(settings=settings).wait_ready()
+    """Start a service whose round takes three times as long as a broker may take.
+
+    The brokers stand still between two rounds: one that has read them already would be stored as it is.
+    """
+    served = serve(settings=settings, interval=BETWEEN_SECONDS).wait_ready()
+    served.wait_rounds(1)
     for broker in (1, 2, 3):
         cluster.pause(broker)
     served.wait_in_round()

@@ -11,15 +11,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from rules.evidence import Evidence, EvidenceValue, Scalar
+from rules.evidence import Evidence, EvidenceValue, Scalar, generic, read_evidence
 from rules.judgement import Finding
+from rules.loss.evidence_fields import LossEvidence
 from rules.verdict import SEVERITIES, Severity
 
-LEAST: Final = frozenset({"at_least_offsets"})  # lower bounds: the highest counts
 LASTING: Final = frozenset({"incident"})  # an event stays in the incident in which it opened
 UNCLEAN: Final = "unclean"  # an election that was not known may become unclean, never the reverse
-# Each round reports only the groups that are new in it.
-OF_GROUPS: Final = frozenset({"groups_beyond", "group_count"})
+# Evidence that a sharpening reason joins and never replaces; each round reports only its new groups.
+JOINED: Final = LASTING | {"at_least_offsets", "groups_beyond", "group_count"}
 
 
 def said_again(
@@ -33,11 +33,9 @@ def said_again(
         lasting = {name: evidence[name] for name in LASTING & evidence.keys()}
         return replace(said, evidence={**said.evidence, **lasting}) if lasting else said
     is_worse = SEVERITIES.index(finding.severity) < SEVERITIES.index(severity)
-    joined = _join(evidence, finding.evidence) | _sharper(
-        evidence, finding.evidence, is_worse=is_worse
-    )
+    joined = _join(evidence, finding.evidence, is_worse=is_worse)
     if finding.reason in finding.rule.sharpening:
-        names = (LASTING | LEAST | OF_GROUPS) & evidence.keys()
+        names = JOINED & evidence.keys()
         lasting = {name: joined[name] for name in names if joined[name] is not None}
         return replace(finding, evidence={**evidence, **finding.evidence, **lasting})
     if finding.severity is not severity:
@@ -61,12 +59,12 @@ def _sharpen(evidence: Evidence, finding: Finding) -> Finding:
     return replace(finding, evidence={**evidence, **finding.evidence})
 
 
-def _sharper(stored: Evidence, said: Evidence, *, is_worse: bool) -> dict[str, EvidenceValue]:
+def _sharper(stored: LossEvidence, said: LossEvidence, *, is_worse: bool) -> LossEvidence:
     """Return the evidence that is more certain now: that an election was unclean, and the advice."""
     is_unclean = said.get("election") == UNCLEAN != stored.get("election")
-    better: dict[str, EvidenceValue] = {"election": UNCLEAN} if is_unclean else {}
-    if said.get("advice") is not None and (is_worse or is_unclean):
-        better["advice"] = said["advice"]
+    better: LossEvidence = {"election": UNCLEAN} if is_unclean else {}
+    if (advice := said.get("advice")) is not None and (is_worse or is_unclean):
+        better["advice"] = advice
     return better
 
 
@@ -74,21 +72,27 @@ def _drop_unknown(evidence: Evidence) -> dict[str, EvidenceValue]:
     return {name: value for name, value in evidence.items() if value is not None}
 
 
-def _join(stored: Evidence, said: Evidence) -> dict[str, EvidenceValue]:
+def _join(stored: Evidence, said: Evidence, *, is_worse: bool) -> dict[str, EvidenceValue]:
     """Merge stored and new evidence: stored values stay, lists are joined, the higher bounds count."""
     joined: dict[str, EvidenceValue] = {**said, **stored}
     for name in stored.keys() & said.keys():
         old, new = stored[name], said[name]
         if isinstance(old, list) and isinstance(new, list):
             joined[name] = [*old, *_select_new(old, new)]
-        elif name in LEAST and isinstance(old, int) and isinstance(new, int):
-            joined[name] = max(old, new)
-    if "group_count" in joined and isinstance(joined.get("groups_beyond"), list):
-        rows = joined["groups_beyond"]
-        counts = [document.get("group_count") for document in (stored, said)]
-        least = len(rows) if isinstance(rows, list) else 0
-        joined["group_count"] = max([least, *(count for count in counts if isinstance(count, int))])
-    return joined
+    old_loss, new_loss = (read_evidence(of, LossEvidence) for of in (stored, said))
+    bounds = _highest(joined, old_loss, new_loss)
+    return {**joined, **generic(bounds | _sharper(old_loss, new_loss, is_worse=is_worse))}
+
+
+def _highest(joined: Evidence, stored: LossEvidence, said: LossEvidence) -> LossEvidence:
+    """Return the higher of the lower bounds, and a number of groups that is not below the joined rows."""
+    bounds, rows = LossEvidence(), joined.get("groups_beyond")
+    if "at_least_offsets" in stored and "at_least_offsets" in said:
+        bounds["at_least_offsets"] = max(stored["at_least_offsets"], said["at_least_offsets"])
+    if "group_count" in joined and isinstance(rows, list):
+        counts = stored.get("group_count", 0), said.get("group_count", 0)
+        bounds["group_count"] = max(len(rows), *counts)
+    return bounds
 
 
 def _select_new(

@@ -62,11 +62,11 @@ from typing import Final
 
 import numpy as np
 
-from rules.evidence import EvidenceValue
 from rules.facts.column import Bools, marked
 from rules.judgement import Case, Event, Judgement, PartitionSubjects, Reason, decide
 from rules.loss.changes import Changes
 from rules.loss.events import EventKey, events_of, first_reasons
+from rules.loss.evidence_fields import LossEvidence
 from rules.loss.loss_evidence import loss_evidence
 from rules.loss.proof import Proof, list_proofs
 from rules.loss.restored import list_newly_restored, request_restored, restored_evidence
@@ -144,7 +144,7 @@ def _events(view: View, proven: Sequence[Proof]) -> list[Event]:
     )
     settled = {key: loss for key, loss in settled.items() if is_committed(loss)}
 
-    def evidence(key: EventKey) -> dict[str, EvidenceValue]:
+    def evidence(key: EventKey) -> LossEvidence:
         return {
             **(loss_evidence(view, lost[key]) if key in lost else {}),
             **(lost_transaction_evidence(gone[key]) if key in gone else {}),

@@ -66,13 +66,14 @@ from typing import Final
 
 import numpy as np
 
-from rules.evidence import EvidenceValue, Scalar
+from rules.evidence import generic
 from rules.facts.column import Column
 from rules.facts.loss_memory import ReportedLoss, beyond_epoch_end, is_new
 from rules.facts.unseen_elections import UnseenElection
 from rules.judgement import Event, Judgement, PartitionSubjects, Reason, decide
 from rules.loss.election import Election
 from rules.loss.events import EventKey, events_of, labels_of
+from rules.loss.evidence_fields import GroupBeyond, LossEvidence
 from rules.loss.incidents import IncidentIndex
 from rules.loss.late_lines import has_tail, late_evidence, list_newly_contradicted
 from rules.loss.loss_evidence import SHOWN, loss_evidence
@@ -149,7 +150,7 @@ def _vanished_events(view: View) -> Iterator[Event]:
             position=None,
             labels=labels_of(view.snapshot.cluster, partition.name),
             reason=Why.NOT_DETERMINABLE,
-            evidence={"incident": incident, **partition.to_evidence()},
+            evidence=generic(LossEvidence(incident=incident) | partition.to_evidence()),
         )
 
 
@@ -231,7 +232,7 @@ def _is_unclean(proof: Proof) -> bool:
     return proof.election is Election.UNCLEAN or proof.is_contradicted
 
 
-def _evidence(view: View, losses: _Losses, key: EventKey) -> dict[str, EvidenceValue]:
+def _evidence(view: View, losses: _Losses, key: EventKey) -> LossEvidence:
     """Return the evidence of an event, in the order of the reasons."""
     places = losses.read.get(key) or losses.read_and_proven.get(key, [])
     others = (
@@ -279,21 +280,21 @@ def _read_beyond(
 
 def _proof_evidence(
     view: View, proof: Proof | None, places: list[int], beyond: Column
-) -> dict[str, EvidenceValue]:
+) -> LossEvidence:
     return {
         **({} if proof is None else loss_evidence(view, proof)),
         **(_commit_evidence(view, places, beyond) if places else {}),
     }
 
 
-def _commit_evidence(view: View, places: list[int], beyond: Column) -> dict[str, EvidenceValue]:
+def _commit_evidence(view: View, places: list[int], beyond: Column) -> LossEvidence:
     snapshot, commits = view.snapshot, view.snapshot.commits
-    rows: list[dict[str, Scalar]] = [
+    rows: list[GroupBeyond] = [
         {
             "group": snapshot.groups[int(commits.group[place])].group_id,
             "committed_offset": int(commits.committed_offset[place]),
             "committed_leader_epoch": commits.committed_leader_epoch[place],
-            "read_beyond": beyond[place],
+            "read_beyond": int(beyond.values[place]),
         }
         for place in sorted(places, key=lambda place: -int(beyond.values[place]))
     ]

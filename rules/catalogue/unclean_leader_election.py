@@ -33,14 +33,13 @@ Runbook:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
-from rules.evidence import EvidenceValue
 from rules.facts.loss_memory import Contradiction, ReportedLoss
 from rules.judgement import Judgement, PartitionSubjects, Reason, decide
 from rules.loss.election import Election
 from rules.loss.events import EventKey, events_of
+from rules.loss.evidence_fields import LossEvidence
 from rules.loss.late_lines import has_tail, late_evidence, list_newly_contradicted
 from rules.loss.loss_evidence import loss_evidence
 from rules.loss.proof import Proof, list_proofs
@@ -79,7 +78,7 @@ def judge(view: View) -> Judgement:
     reasons = {key: _why_late(loss) for key, loss in late.items()}
     reasons |= {key: _why(proof) for key, proof in unclean.items()}
 
-    def evidence(key: EventKey) -> Mapping[str, EvidenceValue]:
+    def evidence(key: EventKey) -> LossEvidence:
         return (
             loss_evidence(view, unclean[key]) if key in unclean else late_evidence(view, late[key])
         )

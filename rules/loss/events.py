@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
-from rules.evidence import EvidenceValue
+from rules.evidence import generic
 from rules.facts.incidents import EventName
 from rules.facts.partitions import Partitions
 from rules.judgement import Event, Reason
+from rules.loss.evidence_fields import LossEvidence
 from rules.loss.incidents import IncidentIndex
 from rules.view import View
 
@@ -40,7 +41,7 @@ def labels_of(cluster: str, name: EventName) -> dict[str, str]:
 def events_of(
     view: View,
     reasons: Mapping[EventKey, Reason],
-    evidence: Callable[[EventKey], Mapping[str, EvidenceValue]],
+    evidence: Callable[[EventKey], LossEvidence],
 ) -> list[Event]:
     """Return events by the order of their reasons, each with its incident."""
     order = list(type(next(iter(reasons.values()))) if reasons else ())
@@ -63,21 +64,17 @@ def first_reasons(
     return reasons
 
 
-def _event(
-    view: View, key: EventKey, reason: Reason, evidence: Mapping[str, EvidenceValue]
-) -> Event:
+def _event(view: View, key: EventKey, reason: Reason, evidence: LossEvidence) -> Event:
     row, leader_epoch = key
     name = event_name(view.snapshot.partitions, row, leader_epoch)
     return Event(
         position=row,
         labels=labels_of(view.snapshot.cluster, name),
         reason=reason,
-        evidence=evidence,
+        evidence=generic(evidence),
     )
 
 
-def _incident(
-    view: View, key: EventKey, incidents: IncidentIndex | None
-) -> dict[str, EvidenceValue]:
+def _incident(view: View, key: EventKey, incidents: IncidentIndex | None) -> LossEvidence:
     name = event_name(view.snapshot.partitions, *key)
     return {"incident": None if incidents is None else incidents.incident(name)}

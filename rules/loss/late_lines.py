@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from rules.evidence import EvidenceValue
 from rules.facts.broker_log import IsrUpdated, UncleanChange
 from rules.facts.last_observation import microseconds
 from rules.facts.loss_memory import Contradiction, ReplicaLine, ReportedLoss
 from rules.facts.times import CLOCKS_AGREE_US
 from rules.loss.election import Election
+from rules.loss.evidence_fields import LossEvidence
 from rules.loss.loss_evidence import change_evidence, copy_first, timestamp_or_none
 from rules.loss.returned import is_committed, list_losses, row_of
 from rules.view import View
@@ -52,7 +52,7 @@ def has_tail(loss: ReportedLoss) -> bool:
     return (loss.not_known_to or 0) > loss.epoch_end
 
 
-def late_evidence(view: View, loss: ReportedLoss) -> dict[str, EvidenceValue]:
+def late_evidence(view: View, loss: ReportedLoss) -> LossEvidence:
     """Return the present evidence of such a change."""
     row = row_of(view, loss)
     isr = () if row is None else view.snapshot.partitions.isr[row] or ()

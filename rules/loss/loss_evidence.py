@@ -8,7 +8,6 @@ from typing import Final
 
 import numpy as np
 
-from rules.evidence import EvidenceValue, Scalar
 from rules.facts.groups import GroupType
 from rules.facts.identity import TopicPartition
 from rules.facts.loss_memory import ReportedLoss
@@ -17,6 +16,12 @@ from rules.facts.snapshot import Snapshot
 from rules.facts.times import EPOCH
 from rules.facts.transactions import IdVisibility
 from rules.loss.election import Election
+from rules.loss.evidence_fields import (
+    GroupBeyond,
+    GroupGoneOn,
+    LossEvidence,
+    LossTransaction,
+)
 from rules.loss.proof import Proof, Span
 from rules.view import View
 
@@ -40,9 +45,12 @@ COPY_THEM_FIRST: Final = (
 )
 
 
-def loss_evidence(view: View, proof: Proof) -> dict[str, EvidenceValue]:
+def loss_evidence(view: View, proof: Proof) -> LossEvidence:
     """Return the evidence of one proof."""
     before = proof.before
+    certain_from, certain_to, certain_offsets = _range(proof.certain)
+    possible_from, possible_to, possible_offsets = _range(proof.possible)
+    uncommitted_from, uncommitted_to, uncommitted_offsets = _range(proof.uncommitted)
     return {
         "topic_id": before.topic_id,
         "election": str(_election(proof)),
@@ -51,10 +59,16 @@ def loss_evidence(view: View, proof: Proof) -> dict[str, EvidenceValue]:
         "leader": proof.leader,
         "leader_epoch": proof.leader_epoch,
         "epoch_end": proof.epoch_end,
-        **_span("certain", proof.certain),
+        "certain_from": certain_from,
+        "certain_to": certain_to,
+        "certain_offsets": certain_offsets,
         "visible_to_read_committed": _visible(view, proof),
-        **_span("possible", proof.possible),
-        **_span("uncommitted", proof.uncommitted),
+        "possible_from": possible_from,
+        "possible_to": possible_to,
+        "possible_offsets": possible_offsets,
+        "uncommitted_from": uncommitted_from,
+        "uncommitted_to": uncommitted_to,
+        "uncommitted_offsets": uncommitted_offsets,
         "last_observation": timestamp(before.observed_at_us),
         "unknown_since": timestamp(before.observed_at_us) if proof.is_open_ended else None,
         "former_leader_end": proof.former_leader_end,
@@ -64,12 +78,9 @@ def loss_evidence(view: View, proof: Proof) -> dict[str, EvidenceValue]:
     }
 
 
-def _span(name: str, span: Span | None) -> dict[str, EvidenceValue]:
-    return {
-        f"{name}_from": None if span is None else span.start,
-        f"{name}_to": None if span is None else span.end,
-        f"{name}_offsets": 0 if span is None else len(span),
-    }
+def _range(span: Span | None) -> tuple[int | None, int | None, int]:
+    """Return start, end and number of offsets."""
+    return (None, None, 0) if span is None else (span.start, span.end, len(span))
 
 
 def _visible(view: View, proof: Proof) -> int:
@@ -111,7 +122,7 @@ def _stood(before: Memory, proof: Proof) -> bool:
     return since is not None and is_same and since < proof.before.observed_at_us
 
 
-def _groups(snapshot: Snapshot, proof: Proof) -> dict[str, EvidenceValue]:
+def _groups(snapshot: Snapshot, proof: Proof) -> LossEvidence:
     """Return the groups whose commit lies beyond the end of the epoch, those that had read most first.
 
     A group that has committed in the new leader's epoch continues with the new log, and is listed apart.
@@ -119,8 +130,8 @@ def _groups(snapshot: Snapshot, proof: Proof) -> dict[str, EvidenceValue]:
     commits, end = snapshot.commits, proof.epoch_end
     at = np.flatnonzero((commits.row == proof.row) & (commits.committed_offset > end))
     log_end = snapshot.offsets.log_end_offset[proof.row]
-    rows: list[dict[str, Scalar]] = []
-    gone_on: list[dict[str, Scalar]] = []
+    rows: list[GroupBeyond] = []
+    gone_on: list[GroupGoneOn] = []
     for place in at.tolist():
         group = snapshot.groups[int(commits.group[place])]
         if group.group_type is GroupType.SHARE:
@@ -140,8 +151,8 @@ def _groups(snapshot: Snapshot, proof: Proof) -> dict[str, EvidenceValue]:
                 "may_skip_offsets": skips,
             }
         )
-    rows.sort(key=lambda row: (-int(row["read_beyond"] or 0), str(row["group"])))
-    gone_on.sort(key=lambda row: str(row["group"]))
+    rows.sort(key=lambda row: (-row["read_beyond"], row["group"]))
+    gone_on.sort(key=lambda row: row["group"])
     return {
         "groups_beyond": rows[:SHOWN],
         "group_count": len(rows),
@@ -149,7 +160,7 @@ def _groups(snapshot: Snapshot, proof: Proof) -> dict[str, EvidenceValue]:
     }
 
 
-def _open_transactions(view: View, proof: Proof) -> dict[str, EvidenceValue]:
+def _open_transactions(view: View, proof: Proof) -> LossEvidence:
     """Return the transactional ids with an open transaction on the partition at the last observation."""
     if view.before is None:
         return {"open_transactions": []}
@@ -158,7 +169,7 @@ def _open_transactions(view: View, proof: Proof) -> dict[str, EvidenceValue]:
         for name, seen in view.before.transactions.open.items()
         if proof.name in (seen.transaction.partitions or ())
     ]
-    rows: list[dict[str, Scalar]] = [{"transactional_id": name} for name in sorted(names)[:SHOWN]]
+    rows: list[LossTransaction] = [{"transactional_id": name} for name in sorted(names)[:SHOWN]]
     return {"open_transactions": rows}
 
 
@@ -187,9 +198,7 @@ def copy_first(brokers: Sequence[int], name: TopicPartition) -> str:
     return COPY_THEM_FIRST.format(leaders=", ".join(map(str, brokers)), name=name)
 
 
-def change_evidence(
-    loss: ReportedLoss, election: Election | None = None
-) -> dict[str, EvidenceValue]:
+def change_evidence(loss: ReportedLoss, election: Election | None = None) -> LossEvidence:
     """Return the leader change of a loss, with the kind of its election where that is given."""
     return {
         "topic_id": loss.topic_id,

@@ -7,8 +7,8 @@ later, and by another rule.
 
 from __future__ import annotations
 
-from rules.evidence import EvidenceValue
 from rules.facts.loss_memory import ReportedLoss
+from rules.loss.evidence_fields import LossEvidence
 from rules.loss.returned import is_committed, list_losses, return_evidence, row_of
 from rules.view import View
 
@@ -39,7 +39,7 @@ def loss_read_in(view: View, row: int, *, epoch: int | None, end: int) -> Report
     return min(same, key=lambda loss: not is_committed(loss), default=None)
 
 
-def proven_evidence(loss: ReportedLoss) -> dict[str, EvidenceValue]:
+def proven_evidence(loss: ReportedLoss) -> LossEvidence:
     """Return the evidence that points to the finding of the proven loss."""
     committed_to = loss.committed_to or loss.epoch_end
     change = return_evidence(loss) if loss.lost_to is not None else _change_evidence(loss)
@@ -50,7 +50,7 @@ def proven_evidence(loss: ReportedLoss) -> dict[str, EvidenceValue]:
     }
 
 
-def _change_evidence(loss: ReportedLoss) -> dict[str, EvidenceValue]:
+def _change_evidence(loss: ReportedLoss) -> LossEvidence:
     return {
         "topic_id": loss.topic_id,
         "leader_before": loss.leader_before,

@@ -13,9 +13,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from rules.evidence import EvidenceValue
 from rules.facts.column import Column
 from rules.facts.loss_memory import ReportedLoss
+from rules.loss.evidence_fields import LossEvidence
 from rules.loss.loss_evidence import change_evidence
 from rules.loss.returned import is_committed, list_losses, row_of
 from rules.question import EpochEndQuestion
@@ -63,7 +63,7 @@ def list_newly_restored(view: View) -> dict[tuple[int, int], ReportedLoss]:
     return list_losses(view, is_news)
 
 
-def restored_evidence(loss: ReportedLoss | None) -> dict[str, EvidenceValue]:
+def restored_evidence(loss: ReportedLoss | None) -> LossEvidence:
     """Return the evidence of restored records; empty without a loss."""
     if loss is None:
         return {}

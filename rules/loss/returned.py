@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from rules.evidence import EvidenceValue
 from rules.facts.broker_log import (
     FollowerStarted,
     IsrUpdated,
@@ -33,6 +32,7 @@ from rules.facts.last_observation import microseconds
 from rules.facts.loss_memory import Contradiction, ReplicaEvent, ReplicaLine, ReportedLoss
 from rules.facts.times import CLOCKS_AGREE_US
 from rules.facts.unseen_elections import UnseenElection
+from rules.loss.evidence_fields import LossEvidence
 from rules.loss.loss_evidence import change_evidence, timestamp_or_none
 from rules.view import View
 
@@ -141,7 +141,7 @@ def is_no_sign(loss: ReportedLoss) -> bool:
     return is_not_known and not is_loss(loss) and loss.alone_since_us is None
 
 
-def return_evidence(loss: ReportedLoss) -> dict[str, EvidenceValue]:
+def return_evidence(loss: ReportedLoss) -> LossEvidence:
     """Return the present evidence; None retracts an earlier value."""
     lost_to, committed_to = loss.lost_to or loss.epoch_end, loss.committed_to
     proven = None if committed_to is None else min(committed_to, lost_to) - loss.epoch_end

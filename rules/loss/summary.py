@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
+
+from rules.loss.evidence_fields import SummaryEvidence
 
 COMMITTED: Final = "committed_records_lost"
 POSSIBLY: Final = "records_possibly_lost"
@@ -54,14 +56,14 @@ class LossFact(NamedTuple):
     rule_id: str
     labels: Mapping[str, str]
     reason: str
-    evidence: Mapping[str, Any]
+    evidence: SummaryEvidence
     since: datetime
 
     @property
     def incident(self) -> str:
         """Return the incident of the finding; one of an older version is an incident by itself."""
         name = self.evidence.get("incident")
-        return name if isinstance(name, str) else "-".join(self.place)
+        return "-".join(self.place) if name is None else name
 
     @property
     def place(self) -> tuple[str, str]:
@@ -83,9 +85,12 @@ class LossFact(NamedTuple):
     @property
     def certain_offsets(self) -> int:
         """Return how many offsets are certainly lost, at least."""
-        names = ("certain_offsets", "proven_committed_offsets", "at_least_offsets")
-        counts = (self.evidence.get(name) for name in names)
-        return max((count for count in counts if isinstance(count, int)), default=0)
+        counts = (
+            self.evidence.get("certain_offsets"),
+            self.evidence.get("proven_committed_offsets"),
+            self.evidence.get("at_least_offsets"),
+        )
+        return max((count for count in counts if count is not None), default=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,12 +181,11 @@ def summary_of(lines: Sequence[Sequence[LossFact]]) -> Summary:
         many[line[0].outcome] = many.get(line[0].outcome, 0) + 1
     brokers = {fact.evidence.get("leader_before") for fact in facts} - {None}
     observations = [fact.evidence.get("last_observation") for fact in facts]
-    broker = next(iter(brokers)) if len(brokers) == 1 else None
     return Summary(
-        broker=broker if isinstance(broker, int) else None,
+        broker=next(iter(brokers)) if len(brokers) == 1 else None,
         began=min(fact.since for fact in facts),
         last_observation=min(
-            (observation for observation in observations if isinstance(observation, str)),
+            (observation for observation in observations if observation is not None),
             default=None,
         ),
         partitions=many,

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from rules.evidence import EvidenceValue
 from rules.facts.broker_log import UncleanChange
 from rules.facts.last_observation import LastObservation, microseconds
 from rules.facts.loss_memory import ReplicaLine, ReportedLoss
@@ -25,6 +24,7 @@ from rules.facts.times import MICROSECOND
 from rules.facts.unseen_elections import NewTopic, UnseenElection
 from rules.loss.controllers import LineRows
 from rules.loss.election import Election
+from rules.loss.evidence_fields import LossEvidence
 from rules.loss.loss_evidence import copy_first, timestamp_or_none
 from rules.view import View
 
@@ -81,7 +81,7 @@ def list_newly_unseen(view: View) -> dict[tuple[int, int], UnseenElection]:
     return elections
 
 
-def election_evidence(view: View, election: UnseenElection) -> dict[str, EvidenceValue]:
+def election_evidence(view: View, election: UnseenElection) -> LossEvidence:
     """Return the evidence of an election; how much is lost is not known."""
     row = view.snapshot.partitions.index.row(election.name.topic, election.name.partition)
     back = () if row is None else view.snapshot.partitions.isr[row] or ()

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rules.evidence import EvidenceValue
 from rules.facts.broker_log import UncleanChange
 from rules.facts.incidents import EventName
 from rules.facts.last_observation import LastObservation
@@ -22,6 +21,7 @@ from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory
 from rules.loss.controllers import LineRows
 from rules.loss.election import Election
+from rules.loss.evidence_fields import LossEvidence
 from rules.loss.loss_evidence import timestamp
 from rules.loss.new_topics import is_same_list
 from rules.view import View
@@ -36,7 +36,7 @@ class Vanished:
     leader: int | None  # the elected broker, where it was observed
     is_unclean: bool  # a controller logged the election as unclean
 
-    def to_evidence(self) -> dict[str, EvidenceValue]:
+    def to_evidence(self) -> LossEvidence:
         """Return the evidence; how much was lost is not known."""
         observation = self.observation
         return {

@@ -16,13 +16,13 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from rules.evidence import EvidenceValue, Scalar
 from rules.facts.batches import BatchesOf, MarkerSeen
 from rules.facts.identity import are_different
 from rules.facts.last_observation import microseconds
 from rules.facts.loss_memory import ReportedLoss
 from rules.facts.times import EPOCH
 from rules.facts.transaction_memory import CommittedTransaction
+from rules.loss.evidence_fields import LossEvidence, LossTransaction
 from rules.loss.loss_evidence import SHOWN, timestamp
 from rules.loss.returned import list_losses, row_of
 from rules.question import BatchesQuestion, BatchRequest
@@ -76,10 +76,10 @@ def update_transactions(view: View, loss: ReportedLoss) -> ReportedLoss:
     return replace(loss, doubtful=()) if is_late else loss
 
 
-def lost_transaction_evidence(loss: ReportedLoss) -> dict[str, EvidenceValue]:
+def lost_transaction_evidence(loss: ReportedLoss) -> LossEvidence:
     """Return the transactions as evidence, the latest first; the epochs identify the reported loss."""
     gone = sorted(loss.missing, key=lambda transaction: transaction.ended_us, reverse=True)
-    rows: list[dict[str, Scalar]] = [
+    rows: list[LossTransaction] = [
         {
             "transactional_id": transaction.transactional_id,
             "producer_id": transaction.producer_id,

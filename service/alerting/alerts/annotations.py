@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from rules.evidence import EvidenceValue, in_words
+from rules.evidence import EvidenceValue, in_words, read_evidence
+from rules.loss.evidence_fields import SummaryEvidence
 from rules.loss.summary import RULES as LOSS_RULES
 from rules.loss.summary import LossFact, by_partition, summary_of
 from rules.verdict import RuleMeta
@@ -58,11 +59,10 @@ def incident_annotations(notification: GroupNotification) -> dict[str, str]:
     if INCIDENT not in dict(notification.group_labels):
         return {}
     facts = [
-        LossFact(
-            alert.rule_id, dict(alert.finding[1]), alert.reason, alert.evidence, alert.active_at
-        )
+        LossFact(alert.rule_id, dict(alert.finding[1]), alert.reason, evidence, alert.active_at)
         for alert in notification.firing or notification.resolved
         if alert.rule_id in LOSS_RULES
+        for evidence in [read_evidence(alert.evidence, SummaryEvidence)]
     ]
     return {INCIDENT_SUMMARY: summary_of(by_partition(facts)).sentence} if facts else {}
 

@@ -6,12 +6,11 @@ of another type becomes null, and so does a range without both ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import AwareDatetime, BeforeValidator, Field
+from pydantic import AwareDatetime, BeforeValidator, Field, model_validator
 
 from rules.open_findings import EndReason
 from rules.verdict import Severity
@@ -34,24 +33,6 @@ class LossClass(StrEnum):
     )
 
 
-def number_of(value: object) -> int | None:
-    """Return a value of evidence if it is a number."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def text_of(value: object) -> str | None:
-    """Return a value of evidence if it is a text."""
-    return value if isinstance(value, str) else None
-
-
-def rows_of(value: object, name: str, fields: Iterable[str]) -> list[dict[str, Any]] | None:
-    """Return the fields of the rows of evidence in which `name` is a text; None if there are no rows."""
-    if not isinstance(value, list):
-        return None
-    rows = [row for row in value if isinstance(row, dict) and isinstance(row.get(name), str)]
-    return [{field: row.get(field) for field in fields} for row in rows]
-
-
 def _timestamp_of(value: object) -> datetime | None:
     try:
         timestamp = datetime.fromisoformat(value) if isinstance(value, str) else value
@@ -62,36 +43,35 @@ def _timestamp_of(value: object) -> datetime | None:
     return None if timestamp.tzinfo is None else timestamp
 
 
-Number = Annotated[int | None, BeforeValidator(number_of)]
-Text = Annotated[str | None, BeforeValidator(text_of)]
 Timestamp = Annotated[datetime | None, BeforeValidator(_timestamp_of)]
 
 
-class GroupBeyond(Model):
+class _Row(Model):
+    """A row of evidence: what it lacks becomes null."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, row: object) -> object:
+        return dict.fromkeys(cls.model_fields) | row if isinstance(row, dict) else row
+
+
+class GroupBeyond(_Row):
     """A group that has committed beyond the end of the log."""
 
     group: str
-    committed_offset: Number
-    committed_leader_epoch: Number
-    read_beyond: Annotated[Number, Field(description="Offsets that it read and are gone")]
-    may_skip_offsets: Number
+    committed_offset: int | None
+    committed_leader_epoch: int | None
+    read_beyond: Annotated[int | None, Field(description="Offsets that it read and are gone")]
+    may_skip_offsets: int | None
     """New offsets below its commit when the loss was found"""
 
 
-class LossTransaction(Model):
+class LossTransaction(_Row):
     """A transaction that a loss affects."""
 
     transactional_id: str
-    producer_id: Number
+    producer_id: int | None
     committed_at: Timestamp
-
-
-def _groups(value: object) -> list[dict[str, Any]] | None:
-    return rows_of(value, "group", GroupBeyond.model_fields)
-
-
-def _transactions(value: object) -> list[dict[str, Any]] | None:
-    return rows_of(value, "transactional_id", LossTransaction.model_fields)
 
 
 class LossFacts(Model):
@@ -101,59 +81,59 @@ class LossFacts(Model):
     """
 
     reason: str
-    election: Annotated[Text, Field(description="clean, unclean or not_known")]
-    leader_before: Number
-    leader_epoch_before: Number
-    leader: Number
-    leader_epoch: Number
-    epoch_end: Number
+    election: Annotated[str | None, Field(description="clean, unclean or not_known")]
+    leader_before: int | None
+    leader_epoch_before: int | None
+    leader: int | None
+    leader_epoch: int | None
+    epoch_end: int | None
     """Where the older epoch ended in the new leader's log"""
-    former_leader_end: Number
+    former_leader_end: int | None
     """Log end offset of the former leader itself, if it answered"""
-    certain_from: Number
+    certain_from: int | None
     """First offset that was committed when last seen and is gone"""
-    certain_to: Number
-    certain_offsets: Annotated[Number, Field(description="A lower bound, if there is any")]
-    visible_to_read_committed: Number
+    certain_to: int | None
+    certain_offsets: Annotated[int | None, Field(description="A lower bound, if there is any")]
+    visible_to_read_committed: int | None
     """Of the certain ones: read_committed consumers could read them"""
-    possible_from: Number
+    possible_from: int | None
     """First offset that is gone and may have been committed"""
-    possible_to: Number
-    possible_offsets: Number
-    exact_from: Number
+    possible_to: int | None
+    possible_offsets: int | None
+    exact_from: int | None
     """First offset that is gone, as the former leader logged when it came back"""
-    exact_to: Number
-    exact_offsets: Number
+    exact_to: int | None
+    exact_offsets: int | None
     """Usually an upper bound: its last records may never have been acknowledged"""
-    proven_committed_offsets: Number
+    proven_committed_offsets: int | None
     """How many of the exact ones, from the first on, were committed"""
-    former_leader: Annotated[Number, Field(description="The broker whose log lines show it")]
+    former_leader: Annotated[int | None, Field(description="The broker whose log lines show it")]
     sole_in_sync_since: Timestamp
     """When it logged that no other replica is in sync, by its own clock"""
-    uncommitted_from: Number
+    uncommitted_from: int | None
     """First offset that is gone and was above the high watermark"""
-    uncommitted_to: Number
-    uncommitted_offsets: Number
-    at_least_offsets: Number
+    uncommitted_to: int | None
+    uncommitted_offsets: int | None
+    at_least_offsets: int | None
     """Lower bound, as the commit of a group proves"""
     last_observation: Timestamp
     """The last one before the leader changed"""
     unknown_since: Timestamp
     """Records that were appended after this may be lost too, unobserved"""
-    committed_offset: Number
-    committed_leader_epoch: Number
-    high_watermark: Number
-    beyond_by: Number
+    committed_offset: int | None
+    committed_leader_epoch: int | None
+    high_watermark: int | None
+    beyond_by: int | None
     """By how much the commit lies above the high watermark"""
-    groups_beyond: Annotated[list[GroupBeyond] | None, BeforeValidator(_groups)]
+    groups_beyond: list[GroupBeyond] | None
     """The first 20; null: they were not searched for"""
-    group_count: Number
-    open_transactions: Annotated[list[LossTransaction] | None, BeforeValidator(_transactions)]
+    group_count: int | None
+    open_transactions: list[LossTransaction] | None
     """Open on the partition when last seen, the first 20"""
-    lost_transactions: Annotated[list[LossTransaction] | None, BeforeValidator(_transactions)]
+    lost_transactions: list[LossTransaction] | None
     """Committed, but none of their records is left; the first 20"""
-    lost_transaction_count: Number
-    advice: Annotated[Text, Field(description="The first step that the rule recommends")]
+    lost_transaction_count: int | None
+    advice: Annotated[str | None, Field(description="The first step that the rule recommends")]
     more: Annotated[dict[str, Any], Field(description="Evidence that has no field of its own")]
 
 

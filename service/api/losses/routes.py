@@ -12,7 +12,9 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Query
 
+from rules.evidence import read_evidence
 from rules.facts.last_observation import microseconds
+from rules.loss.evidence_fields import SummaryEvidence
 from rules.loss.summary import LossFact
 from rules.open_findings import OpenFinding
 from service.api.core.paging import LAST_US, Key, Page, Paging, decode_cursor, page_of
@@ -142,7 +144,8 @@ def _finding(
     finding: OpenFinding | StoredFinding,
     view: Callable[[], Finding],
 ) -> LossFinding:
-    fact = LossFact(rule_id, labels, finding.reason, finding.evidence, finding.since)
+    evidence = read_evidence(finding.evidence, SummaryEvidence)
+    fact = LossFact(rule_id, labels, finding.reason, evidence, finding.since)
     return LossFinding(fact=fact, last_breach_at=finding.last_breach_at, view=view)
 
 

@@ -18,6 +18,8 @@ from rules.catalogue import (
     unclean_leader_election,
     unreplicated_records_lost,
 )
+from rules.evidence import read_evidence
+from rules.loss.evidence_fields import LossEvidence
 from rules.loss.summary import LossFact, Outcome, by_partition, summary_of
 from rules.verdict import SEVERITIES, Severity
 from service.api.core.models import VerdictWord
@@ -30,9 +32,6 @@ from service.api.losses.models import (
     LossFacts,
     LossIncident,
     PartitionLoss,
-    number_of,
-    rows_of,
-    text_of,
 )
 from service.api.losses.steps import next_steps
 from service.views.model import FindingState
@@ -49,7 +48,6 @@ NOT_DETERMINABLE: Final = (
     records_possibly_lost.Why.NOT_DETERMINABLE,
     records_possibly_lost.Why.ELECTION_NOT_KNOWN,
 )
-SPANS: Final = ("certain", "possible", "exact", "uncommitted")
 OF_THE_LOSS: Final = frozenset({"topic_id", "incident"})  # not among the facts of one occurrence
 
 
@@ -67,9 +65,9 @@ def rule_of(class_: LossClass) -> str:
 
 def loss_of(finding: Finding) -> Loss:
     """Return a finding of one of the rules in `RULE_OF` as a loss."""
-    labels, evidence = finding.labels, finding.evidence
+    labels, evidence = finding.labels, read_evidence(finding.evidence, LossEvidence)
     class_ = class_of(finding.rule, finding.reason) or CLASS_OF[finding.rule]
-    partition, facts = labels.get("partition", ""), facts_of(finding.reason, evidence)
+    partition, facts = labels.get("partition", ""), facts_of(finding.reason, finding.evidence)
     is_number = partition.isascii() and partition.isdecimal()
     return Loss(
         **facts.model_dump(),
@@ -80,13 +78,13 @@ def loss_of(finding: Finding) -> Loss:
         cluster_id=finding.cluster_id,
         topic=labels.get("topic"),
         partition=int(partition) if is_number else None,
-        topic_id=text_of(evidence.get("topic_id")),
+        topic_id=evidence.get("topic_id"),
         group=labels.get("group"),
         since=finding.since,
         last_happened_at=finding.last_breach_at,
         state=finding.state,
         subject_gone=finding.subject_gone,
-        incident=text_of(evidence.get("incident")),
+        incident=evidence.get("incident"),
         ended_at=finding.ended_at,
         end_reason=finding.end_reason,
         next_steps=next_steps(class_, labels, facts, is_deleted=finding.subject_gone),
@@ -100,30 +98,42 @@ def event_of(step: Transition) -> LossEvent | None:
     return LossEvent(at=step.at, **facts_of(step.reason, step.evidence).model_dump())
 
 
-def facts_of(reason: str, evidence: Mapping[str, Any]) -> LossFacts:
-    """Return the facts that evidence holds."""
+def facts_of(reason: str, stored: Mapping[str, Any]) -> LossFacts:
+    """Return the facts that stored evidence holds."""
+    evidence = read_evidence(stored, LossEvidence)
+    _count_offsets(evidence)
+    if evidence["certain_from"] is None:
+        evidence["visible_to_read_committed"] = None
     facts = {name: evidence.get(name) for name in LossFacts.model_fields}
-    for name in SPANS:
-        facts |= _span(name, evidence)
-    if facts["certain_from"] is None:
-        facts["visible_to_read_committed"] = None
     named = facts.keys() | OF_THE_LOSS
-    more = {name: value for name, value in evidence.items() if name not in named}
+    more = {name: value for name, value in stored.items() if name not in named}
     return LossFacts.model_validate(facts | {"reason": reason, "more": more})
 
 
-def groups_in(evidence: Mapping[str, Any]) -> list[str]:
+def groups_in(stored: Mapping[str, Any]) -> list[str]:
     """Return the groups that evidence names as having read beyond the end of the log."""
-    return [
-        row["group"] for row in rows_of(evidence.get("groups_beyond"), "group", ["group"]) or ()
-    ]
+    return [row["group"] for row in read_evidence(stored, LossEvidence).get("groups_beyond", ())]
 
 
-def _span(name: str, evidence: Mapping[str, Any]) -> dict[str, int | None]:
-    start, end = number_of(evidence.get(f"{name}_from")), number_of(evidence.get(f"{name}_to"))
-    if start is None or end is None:
-        return dict.fromkeys((f"{name}_from", f"{name}_to", f"{name}_offsets"))
-    return {f"{name}_from": start, f"{name}_to": end, f"{name}_offsets": end - start}
+def _count_offsets(evidence: LossEvidence) -> None:
+    """Set the number of offsets of each range."""
+    evidence["certain_from"], evidence["certain_to"], evidence["certain_offsets"] = _range(
+        evidence.get("certain_from"), evidence.get("certain_to")
+    )
+    evidence["possible_from"], evidence["possible_to"], evidence["possible_offsets"] = _range(
+        evidence.get("possible_from"), evidence.get("possible_to")
+    )
+    evidence["exact_from"], evidence["exact_to"], evidence["exact_offsets"] = _range(
+        evidence.get("exact_from"), evidence.get("exact_to")
+    )
+    evidence["uncommitted_from"], evidence["uncommitted_to"], evidence["uncommitted_offsets"] = (
+        _range(evidence.get("uncommitted_from"), evidence.get("uncommitted_to"))
+    )
+
+
+def _range(start: int | None, end: int | None) -> tuple[int | None, int | None, int | None]:
+    """Return start, end and number of offsets; all None where an end is not known."""
+    return (None, None, None) if start is None or end is None else (start, end, end - start)
 
 
 MOST_PARTITIONS: Final = 1000  # of an incident

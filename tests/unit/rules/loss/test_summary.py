@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 import pytest
 
+from rules.loss.evidence_fields import LossEvidence
 from rules.loss.summary import (
     BEYOND,
     COMMITTED,
@@ -20,7 +21,9 @@ from tests.factories import at
 NO_OFFSETS = "1 partition lost committed records for certain"
 
 
-def fact(rule_id: str, reason: str, partition: str = "0", **evidence: Any) -> LossFact:
+def fact(
+    rule_id: str, reason: str, partition: str = "0", **evidence: Unpack[LossEvidence]
+) -> LossFact:
     return LossFact(rule_id, {"topic": "orders", "partition": partition}, reason, evidence, at(0))
 
 

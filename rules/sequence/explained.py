@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rules.evidence import Evidence, EvidenceValue
 from rules.facts.broker_log import SequenceRejected
 from rules.facts.episodes import Episode
 from rules.facts.rejections import Rejection, distinct, rejection_of
@@ -17,6 +16,7 @@ from rules.facts.sequence_verdicts import (
     SequenceVerdict,
 )
 from rules.sequence.arrivals import arrival_evidence, unwritten_records
+from rules.sequence.evidence_fields import SequenceEvidence
 from rules.sequence.fact_evidence import for_and_against, resolution_evidence
 from rules.sequence.log_entries import producer_epoch_of
 from rules.sequence.numbers import (
@@ -45,7 +45,7 @@ class Explanation:
     )  # records that are missing before it; None: the batch is behind the last sequence
     rejections: int  # how often it was rejected
     verdict: SequenceVerdict
-    evidence: Evidence
+    evidence: SequenceEvidence
     # Whether the rejected batch arrived, where nothing acknowledged is missing, and how many records
     # at least were not written if it did not.
     arrival: Arrival | None = None
@@ -158,7 +158,7 @@ def explain_episode(episode: Episode) -> Explanation:
 
 def number_evidence(
     shown: Rejection, rejections: Sequence[Rejection], largest_batch: int | None
-) -> dict[str, EvidenceValue]:
+) -> SequenceEvidence:
     """Return the statistics by which one rejection, among others, was judged."""
     beside = unresolved_with(shown, rejections)
     gaps = [gap for other in beside if (gap := gap_of(other)) is not None]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
-from rules.evidence import EvidenceValue, Scalar
 from rules.facts.episodes import ChangeKind, Episode, LeaderChange
 from rules.facts.rejections import Rejection
 from rules.facts.sequence_verdicts import CONTINUITY, Arrival, SequenceClass, SequenceReason
 from rules.loss.loss_evidence import timestamp
 from rules.sequence.arrivals import arrival_evidence
+from rules.sequence.evidence_fields import ChangeEvidence, FactEvidence, SequenceEvidence
 from rules.sequence.log_entries import last_of
 from rules.sequence.numbers import (
     BEFORE_IN_FLIGHT,
@@ -30,18 +30,18 @@ HARMLESS = frozenset(
 )
 
 
-def for_and_against(episode: Episode, rejection: Rejection) -> dict[str, EvidenceValue]:
+def for_and_against(episode: Episode, rejection: Rejection) -> SequenceEvidence:
     """Return the facts for and against the verdict on an episode."""
     class_ = episode.verdict.class_
     facts = [*_numbers(episode, rejection), *_log(episode, rejection), *_leaders(episode)]
-    pro: list[dict[str, Scalar]] = []
-    contra: list[dict[str, Scalar]] = []
+    pro: list[FactEvidence] = []
+    contra: list[FactEvidence] = []
     for fact, speaks_for in facts:
         (pro if _agrees(speaks_for, class_) else contra).append({"fact": fact})
     return {"evidence_for": pro, "evidence_against": contra}
 
 
-def resolution_evidence(episode: Episode, rejection: Rejection) -> dict[str, EvidenceValue]:
+def resolution_evidence(episode: Episode, rejection: Rejection) -> SequenceEvidence:
     """Return the log entries around the rejected batch, and the leader's producer state."""
     before, after, observation = rejection.before, rejection.after, episode.last_state
     state = None if observation is None else observation.state
@@ -152,7 +152,7 @@ def _change_fact(change: LeaderChange) -> str:
             return f"{head}, and too much happened unseen to say how"
 
 
-def _change_evidence(change: LeaderChange) -> dict[str, Scalar]:
+def _change_evidence(change: LeaderChange) -> ChangeEvidence:
     return {
         "kind": str(change.kind),
         "leader_epoch": change.leader_epoch,

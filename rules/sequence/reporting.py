@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from rules.evidence import EvidenceValue, Scalar
+from rules.evidence import Evidence, generic
 from rules.facts.broker_log import BrokerLog
 from rules.facts.column import marked
 from rules.facts.episodes import Episode
@@ -23,6 +23,7 @@ from rules.facts.sequence_verdicts import SequenceClass
 from rules.judgement import Case, Judgement, NamedSubjects, Reason, decide
 from rules.loss.loss_evidence import timestamp
 from rules.question import Question
+from rules.sequence.evidence_fields import SequenceEvidence, ShortEpisode, SourceError
 from rules.sequence.explained import explain_episode
 from rules.sequence.numbers import RANK
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
@@ -111,9 +112,9 @@ def judge_episodes(
     by_name = {**_group_refuted(view, new.values(), rule), **by_name}
     quiet = _judge_quiet(view, rule)
 
-    def details(position: int) -> dict[str, EvidenceValue]:
+    def details(position: int) -> Evidence:
         episodes = by_name.get(names[position])
-        return _details(view, episodes, new) if episodes else _unknown_details(view, quiet)
+        return generic(_details(view, episodes, new) if episodes else _unknown_details(view, quiet))
 
     awaited = _list_awaited(view) if quiet[0] is Verdict.OK else ()
     places: dict[Reason, list[int]] = {}
@@ -179,8 +180,8 @@ def _of_cluster(view: View, rule: EpisodeRule, questions: tuple[Question, ...]) 
     subject = NamedSubjects(SubjectKind.CLUSTER, ({"cluster": view.snapshot.cluster},))
     quiet = _judge_quiet(view, rule)
 
-    def details(_: int) -> dict[str, EvidenceValue]:
-        return _unknown_details(view, quiet)
+    def details(_: int) -> Evidence:
+        return generic(_unknown_details(view, quiet))
 
     return decide(
         rule.rule,
@@ -254,9 +255,7 @@ def _labels(view: View, name: TopicPartition) -> dict[str, str]:
 
 
 # ------------------------------------------------------------------ evidence
-def _details(
-    view: View, episodes: Sequence[Episode], new: Collection[str]
-) -> dict[str, EvidenceValue]:
+def _details(view: View, episodes: Sequence[Episode], new: Collection[str]) -> SequenceEvidence:
     return {
         "topic_id": episodes[0].topic_id,
         **episode_evidence(episodes[0]),
@@ -266,7 +265,7 @@ def _details(
     }
 
 
-def _unknown_details(view: View, quiet: tuple[Verdict, Reason]) -> dict[str, EvidenceValue]:
+def _unknown_details(view: View, quiet: tuple[Verdict, Reason]) -> SequenceEvidence:
     """Return the evidence for an UNKNOWN verdict: what the rule could not read."""
     if quiet[0] is not Verdict.UNKNOWN:
         return {}
@@ -279,7 +278,7 @@ def _unknown_details(view: View, quiet: tuple[Verdict, Reason]) -> dict[str, Evi
     }
 
 
-def episode_evidence(episode: Episode) -> dict[str, EvidenceValue]:
+def episode_evidence(episode: Episode) -> SequenceEvidence:
     """Return the evidence of one episode."""
     said = explain_episode(episode)
     verdict = said.verdict
@@ -307,7 +306,7 @@ def episode_evidence(episode: Episode) -> dict[str, EvidenceValue]:
     }
 
 
-def _short(episode: Episode, *, is_new: bool) -> dict[str, Scalar]:
+def _short(episode: Episode, *, is_new: bool) -> ShortEpisode:
     said = explain_episode(episode)
     return {
         "episode": episode.id,
@@ -321,6 +320,6 @@ def _short(episode: Episode, *, is_new: bool) -> dict[str, Scalar]:
     }
 
 
-def _errors(log: BrokerLog) -> list[dict[str, Scalar]]:
+def _errors(log: BrokerLog) -> list[SourceError]:
     troubled = [source for source in log.sources if source.error is not None]
     return [{"source": source.name, "error": source.error} for source in troubled[:SHOWN]]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from service.sandbox.demo.api import RoundStatus, Row
+from rules.evidence import DeclaredT, read_evidence
+from service.sandbox.demo.api import RoundStatus
 from service.sandbox.demo.stage import Stage
 
 
@@ -21,10 +22,10 @@ class Observation:
         """The newest round."""
         return self.rounds[-1]
 
-    def evidence(self, rule: str, topic: str) -> Row | None:
+    def evidence(self, rule: str, topic: str, declared: type[DeclaredT]) -> DeclaredT | None:
         """Return the evidence of a rule's open finding on a topic; None without one."""
         finding = self.last.finding(rule, topic)
-        return None if finding is None else finding["evidence"]
+        return None if finding is None else read_evidence(finding["evidence"], declared)
 
 
 Seen = Callable[[Observation], str | None]  # a sentence, or None so far

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Final
 
 from collectors.naming import counted
+from rules.loss.evidence_fields import LossEvidence
 from service.sandbox.demo.act import Act, Observation, Seen, Step, is_alone, whole_again
 from service.sandbox.demo.api import RoundStatus, Row
 from service.sandbox.demo.pager_act import PAGER
@@ -180,15 +181,16 @@ def _back(broker: int) -> Seen:
 # ------------------------------------------------------------------ 7
 def _is_truly_lost(observed: Observation) -> str | None:
     """Compare the reported loss with what reading the log before and after has shown."""
-    evidence = observed.evidence("committed_records_lost", INVOICES)
+    evidence = observed.evidence("committed_records_lost", INVOICES, LossEvidence)
     if evidence is None or observed.stage.truth is None:
         return None
     [truth] = observed.stage.truth.partitions
-    if (evidence["certain_from"], evidence["certain_to"]) != (truth.lost_from, truth.committed_to):
+    start, end = evidence["certain_from"], evidence["certain_to"]
+    if (start, end) != (truth.lost_from, truth.committed_to) or end is None:
         return None
     return (
         f"critical committed_records_lost on {INVOICES}: {evidence['certain_offsets']} committed offsets, "
-        f"{evidence['certain_from']} to {evidence['certain_to'] - 1}, are gone for certain; what was appended "
+        f"{start} to {end - 1}, are gone for certain; what was appended "
         f"after {evidence['unknown_since']} is unknown\n        advice: {evidence['advice']}\n"
         "        read from the log before and after: exactly these are gone"
     )

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from typing import Final
 
+from rules.sequence.evidence_fields import SequenceEvidence
 from service.sandbox.demo.act import Act, Observation, Step, is_alone, whole_again
-from service.sandbox.demo.api import Row
 from service.sandbox.demo.stage import LOST, PARCELS, REFUNDS, Stage
 
 REORDERING: Final = "sequence_gap_reordering"
 LOSS: Final = "sequence_gap_loss"
 
 
-def _gap(evidence: Row) -> str:
-    expected = evidence["incoming_sequence"] - evidence["gap"]
-    return f"expected {expected}, got {evidence['incoming_sequence']}"
+def _gap(evidence: SequenceEvidence) -> str:
+    sequence, gap = evidence["incoming_sequence"], evidence["gap"]
+    expected = None if gap is None else sequence - gap
+    return f"expected {expected}, got {sequence}"
 
 
 def _is_harmless(observed: Observation) -> str | None:
-    evidence = observed.evidence(REORDERING, PARCELS)
+    evidence = observed.evidence(REORDERING, PARCELS, SequenceEvidence)
     if evidence is None or evidence["phase"] != "confirmed":
         return None
     return (
@@ -29,17 +30,20 @@ def _is_harmless(observed: Observation) -> str | None:
 
 def _is_true_loss(observed: Observation) -> str | None:
     """Compare the reported loss with what reading the log before and after has shown."""
-    evidence, expected = observed.evidence(LOSS, REFUNDS), observed.stage.sequence_truth
+    evidence, expected = (
+        observed.evidence(LOSS, REFUNDS, SequenceEvidence),
+        observed.stage.sequence_truth,
+    )
     if evidence is None or evidence["phase"] != "confirmed" or expected is None:
         return None
     [truth], [episode] = expected.lost, expected.episodes
-    ranges = (evidence["lost_from"], evidence["lost_to"]), (truth.lost_from, truth.committed_to)
-    if ranges[0] != ranges[1] or evidence["gap"] != episode.gap:
+    start, end = evidence["lost_from"], evidence["lost_to"]
+    is_same = (start, end) == (truth.lost_from, truth.committed_to)
+    if end is None or not is_same or evidence["gap"] != episode.gap:
         return None
-    last = evidence["lost_to"] - 1
     return (
         f"critical {LOSS} on {REFUNDS}: {_gap(evidence)}; {evidence['lost_offsets']} offsets, "
-        f"{evidence['lost_from']} to {last}, are gone\n        {evidence['explanation']}\n"
+        f"{start} to {end - 1}, are gone\n        {evidence['explanation']}\n"
         "        read from the log before and after: exactly these are gone"
     )
 

@@ -9,11 +9,12 @@ import pytest
 from rules.evidence import read_evidence
 from rules.loss.evidence_fields import LossEvidence
 from rules.said_again import JOINED
+from rules.sequence.evidence_fields import SequenceEvidence
 
 JSON_TYPES = {bool, int, str, type(None)}
 
 
-@pytest.mark.parametrize("declared", [LossEvidence])
+@pytest.mark.parametrize("declared", [LossEvidence, SequenceEvidence])
 def test_declared_evidence_is_scalars_and_rows_of_scalars(declared: type) -> None:
     for of in get_type_hints(declared).values():
         types = set(get_args(of) or (of,))

@@ -6,9 +6,9 @@ from typing import Any, Final, get_args, get_type_hints
 
 from rules.loss import evidence_fields
 from rules.loss.evidence_fields import LossEvidence
-from service.api.core.models import Model
 from service.api.losses.models import GroupBeyond, LossFacts, LossTransaction
 from service.api.losses.views import OF_THE_LOSS
+from service.views.model import Model
 
 RESTORED: Final = {"restored_from", "restored_to", "restored_in_epoch"}
 NO_FIELD: Final = OF_THE_LOSS | RESTORED | {"groups_gone_on", "never_observed", "proven_by"}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dashboards.prometheus.files import write_stack_files
+from dashboards.prometheus.page import alerts_page
 from rules.catalogue.all_rules import EVERY
 from rules.pages import page
 from service.metrics.page import metrics_page
@@ -25,12 +27,18 @@ def write_rule_pages() -> None:
 
 def write_single_pages() -> None:
     """Write the pages that describe a closed set as a whole."""
-    for name, text in (("metrics.md", metrics_page()), ("settings.md", settings_page())):
+    pages = {
+        "metrics.md": metrics_page(),
+        "settings.md": settings_page(),
+        "prometheus-alerts.md": alerts_page(),
+    }
+    for name, text in pages.items():
         (DOCS / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
     write_rule_pages()
     write_single_pages()
+    write_stack_files()
     write_openapi_page()
     write_notification_pages()

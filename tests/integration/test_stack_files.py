@@ -1,4 +1,4 @@
-"""Prometheus and Alertmanager themselves accept the stack's files, and its alerts fire when they must.
+"""Prometheus and Alertmanager themselves accept the stack's files, and its rules record and fire what they must.
 
 The programs are Debian's, older than the stack's images: what they accept, the images accept too.
 The image's check of its health is run as the image would run it, against an answer of ours.
@@ -12,10 +12,21 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import pytest
+
+from dashboards.prometheus.alerting import ALERTING
+from dashboards.prometheus.files import FILES, STACK_FOLDERS
+from dashboards.prometheus.recording import RECORDING
+from dashboards.prometheus.rule import RuleFile
+from dashboards.prometheus.watching import WATCHING
+from tests.unit.dashboards.prometheus.alerting_cases import ALERTING_CASES
+from tests.unit.dashboards.prometheus.cases import Case, promtool_file
+from tests.unit.dashboards.prometheus.recording_cases import RECORDING_CASES
+from tests.unit.dashboards.prometheus.watching_cases import WATCHING_CASES
 
 pytestmark = pytest.mark.integration
 
@@ -27,7 +38,7 @@ def run(program: str, *arguments: str) -> None:
     found = shutil.which(program)
     assert found, f"{program} is missing: {INSTALL}"
     done = subprocess.run(
-        [found, *arguments], cwd=STACK, capture_output=True, text=True, timeout=60, check=False
+        [found, *arguments], cwd=STACK, capture_output=True, text=True, timeout=240, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -36,12 +47,23 @@ def test_prometheus_accepts_its_configuration_and_finds_the_files_that_it_names(
     run("promtool", "check", "config", "prometheus.yml")
 
 
-def test_prometheus_accepts_the_alerts_without_a_complaint_of_style() -> None:
-    run("promtool", "check", "rules", "--lint=all", "--lint-fatal", "tidemark_alerts.yml")
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_prometheus_accepts_the_rules_without_a_complaint_of_style(file: RuleFile) -> None:
+    path = str(STACK_FOLDERS[file.name] / file.name)
+    run("promtool", "check", "rules", "--lint=all", "--lint-fatal", path)
 
 
-def test_the_alerts_fire_when_they_must_and_only_then() -> None:
-    run("promtool", "test", "rules", "tidemark_alerts_test.yml")
+@pytest.mark.parametrize(
+    ("file", "cases"),
+    [(RECORDING, RECORDING_CASES), (ALERTING, ALERTING_CASES), (WATCHING, WATCHING_CASES)],
+    ids=["recording", "alerting", "watching"],
+)
+def test_rules_record_and_fire_what_they_must_and_only_that(
+    file: RuleFile, cases: Sequence[Case], tmp_path: Path
+) -> None:
+    path = tmp_path / "cases.json"
+    path.write_text(json.dumps(promtool_file(STACK_FOLDERS[file.name] / file.name, cases)), "utf-8")
+    run("promtool", "test", "rules", str(path))
 
 
 def test_alertmanager_accepts_its_configuration() -> None:

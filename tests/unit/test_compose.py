@@ -16,10 +16,13 @@ from urllib.parse import urlsplit
 import pytest
 from ruamel.yaml import YAML
 
+from rules.catalogue.all_rules import EVERY
+from service.alerting.receivers.receivers import AlertmanagerReceiver
 from service.sandbox.cluster.releases import DEFAULT_VERSION
 from service.settings import Settings, read_settings
 from service.settings.advice import is_loopback
 from service.settings.sources import FILE_SUFFIX, PREFIX
+from tests.unit.dashboards.prometheus.cases import ALERTS
 
 ROOT: Final = Path(__file__).parents[2]
 STACK: Final = ROOT / "dashboards" / "stack"
@@ -135,7 +138,7 @@ def test_no_port_of_the_host_is_published_twice() -> None:
 # ------------------------------------------------------------------ what it refers to
 @each_service
 def test_what_is_mounted_exists(name: str) -> None:
-    for volume in SERVICES[name].get("volumes", []):
+    for volume in map(by_default, SERVICES[name].get("volumes", [])):
         source, _, rest = volume.partition(":")
         if source.startswith("."):
             assert (ROOT / source).exists(), source
@@ -220,13 +223,26 @@ def image_environment() -> dict[str, str]:
     return {key: value for key, value in pairs if key.startswith(PREFIX)}
 
 
-def tidemark_settings() -> Settings:
-    """Read the service's environment as the process would, secrets from the repository's files."""
+def tidemark_settings(alerts_by: str = "tidemark") -> Settings:
+    """Read the service's file and environment as the process would, secrets from the repository's files."""
     values = image_environment()
     for key, value in environment("tidemark").items():
         is_secret = key.endswith(FILE_SUFFIX)
         values[key] = str(secret_file(Path(value).name)) if is_secret else value
-    return read_settings(values)
+    return read_settings(values, path=STACK / "alerts_by" / alerts_by / "tidemark.toml")
+
+
+def mounts(name: str) -> dict[str, str]:
+    """Return what a service has mounted, by its place in the container, as Compose's file has it."""
+    volumes = [volume.removesuffix(":ro") for volume in SERVICES[name]["volumes"]]
+    return {place: source for source, _, place in (volume.rpartition(":") for volume in volumes)}
+
+
+def test_tidemark_reads_the_file_that_is_mounted() -> None:
+    assert SERVICES["tidemark"]["command"] == ["serve", "--config", "/etc/tidemark/tidemark.toml"]
+    assert (
+        by_default(mounts("tidemark")["/etc/tidemark"]) == "./dashboards/stack/alerts_by/tidemark"
+    )
 
 
 def test_every_setting_of_tidemark_is_known_and_accepted() -> None:
@@ -243,7 +259,7 @@ def test_tidemark_answers_where_it_is_published_and_only_with_a_token() -> None:
 
 def test_tidemark_keeps_its_data_on_its_volume() -> None:
     folder = tidemark_settings().service.data_dir
-    assert SERVICES["tidemark"]["volumes"] == [f"tidemark:{folder}"]
+    assert mounts("tidemark")[str(folder)] == "tidemark"
 
 
 def test_tidemark_is_pointed_at_the_brokers_of_the_stack() -> None:
@@ -356,6 +372,51 @@ def test_prometheus_reaches_services_of_the_stack_with_the_token_that_is_mounted
     assert mounted["target"] == f"/etc/prometheus/{job['authorization']['credentials_file']}"
     port = tidemark_settings().http.port
     assert job["static_configs"] == [{"targets": [f"tidemark:{port}"]}]
+
+
+# ------------------------------------------------------------------ who delivers alerts
+def alert_files(alerts_by: str) -> set[str]:
+    return {path.name for path in (STACK / "alerts_by" / alerts_by).glob("*.yml")}
+
+
+@pytest.mark.parametrize("alerts_by", ["tidemark", "prometheus"])
+def test_either_tidemark_or_prometheus_delivers_alerts_on_kafka(alerts_by: str) -> None:
+    is_tidemark = tidemark_settings(alerts_by).alerting.routing().default is not None
+    assert is_tidemark is (alerts_by == "tidemark")
+    assert alert_files(alerts_by) == (set() if is_tidemark else {"tidemark_alerting.yml"})
+
+
+def test_one_variable_decides_for_both() -> None:
+    folder = mounts("prometheus")["/etc/prometheus/alerts"]
+    assert folder == mounts("tidemark")["/etc/tidemark"]
+    assert {path.name for path in (STACK / "alerts_by").iterdir()} == {"tidemark", "prometheus"}
+
+
+def test_prometheus_always_records_and_watches_tidemark() -> None:
+    config = read_yaml(STACK / "prometheus.yml")
+    assert config["rule_files"] == ["rules/*.yml", "alerts/*.yml"]
+    assert mounts("prometheus")["/etc/prometheus/rules"] == "./dashboards/stack/rules"
+    always = {path.name for path in (STACK / "rules").glob("*.yml")}
+    assert always == {"tidemark_recording.yml", "tidemark_watching.yml"}
+
+
+def test_tidemark_may_push_to_the_alertmanager_of_the_stack() -> None:
+    alerting = tidemark_settings().alerting
+    (receiver,) = alerting.receivers_by_name().values()
+    assert isinstance(receiver, AlertmanagerReceiver)
+    config = read_yaml(STACK / "prometheus.yml")
+    (peers,) = config["alerting"]["alertmanagers"]
+    (target,) = peers["static_configs"][0]["targets"]
+    assert f"{receiver.endpoint.host}:{receiver.endpoint.port}" == target
+    for address in ("172.18.0.2", "192.168.16.2", "10.89.0.2"):  # of Docker and Podman
+        assert alerting.guard().check(address) == address
+
+
+def test_alertmanager_mutes_by_alerts_that_exist() -> None:
+    rules = read_yaml(STACK / "alertmanager.yml")["inhibit_rules"]
+    text = " ".join(matcher for rule in rules for key in rule for matcher in rule[key])
+    muted = set(re.findall(r"\w+", text)) - {"alertname"}
+    assert muted <= {*ALERTS, *(rule.meta.rule_id for rule in EVERY)}
 
 
 def test_grafana_finds_its_dashboards_where_they_are_mounted() -> None:

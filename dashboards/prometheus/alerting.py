@@ -1,0 +1,119 @@
+"""Alerts of Prometheus on what Tidemark's rules judge, for those who let Prometheus alert instead of Tidemark.
+
+Severity, `for` and the text of each are those of its rule. Where a metric says the same as the rule, the
+alert is on that metric, so that its labels name the topic or the group; all others count the open
+findings of their rule. Findings of severity info alert nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Final
+
+from dashboards.prometheus.expressions import aggregate, select
+from dashboards.prometheus.recording import UNDER_MIN_ISR, WITHOUT_LEADER
+from dashboards.prometheus.rule import AlertingRule, RuleFile, RuleGroup
+from dashboards.prometheus.yaml_text import duration
+from rules import names
+from rules.catalogue.all_rules import EVERY
+from rules.catalogue.consumer_group_stalled import ABANDONED_AFTER, UNCHANGED_BESIDE_BACKLOG
+from rules.catalogue.last_stable_offset_stuck import UNCHANGED
+from rules.verdict import RuleMeta, Severity
+
+RULES: Final[Mapping[str, RuleMeta]] = {rule.meta.rule_id: rule.meta for rule in EVERY}
+_RESTART: Final = timedelta(minutes=5)  # longer than a restart of Tidemark interrupts its series
+
+
+def alert_name(rule_id: str) -> str:
+    """Return the alert's name: the rule's id in the notation that Prometheus' alerts have."""
+    return "Kafka" + "".join(word.capitalize() for word in rule_id.split("_"))
+
+
+def _alert(rule: RuleMeta, *, expr: str, summary: str, severity: str = "") -> AlertingRule:
+    return AlertingRule(
+        alert=alert_name(rule.rule_id),
+        expr=expr,
+        severity=severity or str(rule.severity),
+        summary=summary,
+        description=f"{rule.summary} Evidence: /api/v1/findings?rule={rule.rule_id} of {{{{ $labels.instance }}}}.",
+        page=f"rules/{rule.rule_id}.md",
+        for_=rule.for_,
+        keep_firing_for=_RESTART,
+        labels={"rule": rule.rule_id},
+    )
+
+
+# ------------------------------------------------------------------ on a metric of its own
+_TOPIC: Final = "topic {{ $labels.topic }} of cluster {{ $labels.cluster }}"
+
+_PARTITION_OFFLINE: Final = _alert(
+    RULES["partition_offline"],
+    expr=aggregate("sum", "partition", WITHOUT_LEADER) + " > 0",
+    summary=f"Partitions without a leader of {_TOPIC}: {{{{ $value }}}}",
+)
+# A partition without a leader has an alert of its own.
+_UNDER_MIN_ISR: Final = _alert(
+    RULES["partition_under_min_isr"],
+    expr=aggregate("sum", "partition", f"{UNDER_MIN_ISR}\n* {names.HAS_LEADER.name}") + " > 0",
+    summary=f"Partitions that reject acks=all of {_TOPIC}: {{{{ $value }}}}",
+)
+_LAST_STABLE_OFFSET_STUCK: Final = _alert(
+    RULES["last_stable_offset_stuck"],
+    expr=aggregate("max", "partition", names.LAST_STABLE_OFFSET_AGE.name)
+    + f" >= {UNCHANGED.total_seconds():g}",
+    summary=f"read_committed readers of {_TOPIC} have waited for {{{{ $value | humanizeDuration }}}}",
+)
+# The rule waits longer for a partition while its group works through a backlog on another one: the range
+# and `for` together are as long. A group without members counts until it is abandoned.
+_RANGE: Final = duration(UNCHANGED_BESIDE_BACKLOG - RULES["consumer_group_stalled"].for_)
+_HAS_RECORDS: Final = f"{names.NOTHING_TO_READ.name} == 0"
+_STALLED_COMMITS: Final = f"""\
+{_HAS_RECORDS}
+and changes({names.COMMITTED_OFFSET.name}[{_RANGE}]) == 0
+and (
+  {names.READ_COMMITTED_LAG_SECONDS.name} < {ABANDONED_AFTER.total_seconds():g}
+  or ({_HAS_RECORDS}) and ignoring (topic, partition) {names.GROUP_MEMBERS.name} > 0
+)"""
+_GROUP_STALLED: Final = _alert(
+    RULES["consumer_group_stalled"],
+    expr=aggregate("count", "topic, partition", _STALLED_COMMITS),
+    summary="Partitions on which group {{ $labels.group }} of cluster {{ $labels.cluster }} does not advance:"
+    " {{ $value }}",
+)
+ON_METRICS: Final = (
+    _PARTITION_OFFLINE,
+    _UNDER_MIN_ISR,
+    _LAST_STABLE_OFFSET_STUCK,
+    _GROUP_STALLED,
+)
+
+
+# ------------------------------------------------------------------ on the open findings of a rule
+def _on_findings(rule: RuleMeta) -> AlertingRule:
+    findings = select(names.OPEN_FINDINGS, f'rule="{rule.rule_id}"', f'severity!="{Severity.INFO}"')
+    return _alert(
+        rule,
+        expr=f"{findings} > 0",
+        severity="{{ $labels.severity }}",
+        summary=f"{rule.rule_id}: {{{{ $value }}}} open in cluster {{{{ $labels.cluster }}}}",
+    )
+
+
+_HAVE_METRICS: Final = {alert.labels["rule"] for alert in ON_METRICS}
+ON_FINDINGS: Final = tuple(
+    _on_findings(rule)
+    for rule in RULES.values()
+    if rule.severity is not Severity.INFO and rule.rule_id not in _HAVE_METRICS
+)
+
+ALERTING: Final = RuleFile(
+    name="tidemark_alerting.yml",
+    about="Alerts on what Tidemark's rules judge. Load them only where Tidemark does not deliver alerts by "
+    "itself: with both, everybody is notified twice. Generated by `python -m dashboards.prometheus` from "
+    "dashboards/prometheus/alerting.py; docs/prometheus-rules.md says how to use it.",
+    groups=(
+        RuleGroup(name="tidemark_alerting_metrics", rules=ON_METRICS),
+        RuleGroup(name="tidemark_alerting_findings", rules=ON_FINDINGS),
+    ),
+)

@@ -1,0 +1,142 @@
+"""Recording rules: what dashboards sum over partitions, computed once instead of at every refresh.
+
+A cluster has 10,000s of partitions, and a panel of its topics or groups needs a few dozen series. Labels
+are dropped by `without`, so that two services that observe one cluster stay two series and are never added
+up. A sum is over the values that were read: a partition without a sample is missing from it, and
+`tidemark_gaps` counts such values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Final
+
+from dashboards.prometheus.expressions import aggregate
+from dashboards.prometheus.rule import RecordingRule, RuleFile, RuleGroup
+from rules import names
+from rules.names import Metric
+
+# Levels from the finest to the coarsest: the name of each, and the label that it no longer has.
+_TOPICS: Final = (("cluster_topic", "partition"), ("cluster", "topic"))
+_GROUPS: Final = (
+    ("cluster_group_topic", "partition"),
+    ("cluster_group", "topic"),
+    ("cluster", "group"),
+)
+_INTERVAL: Final = timedelta(seconds=30)  # a dashboard's usual refresh
+
+
+def _levels(
+    levels: tuple[tuple[str, str], ...], operator: str, *, expr: str, metric: str, operations: str
+) -> Iterator[RecordingRule]:
+    """Yield one rule per level, each from the series of the level before it."""
+    for level, label in levels:
+        record = f"{level}:{metric}:{operations}"
+        yield RecordingRule(record=record, expr=aggregate(operator, label, expr))
+        expr = record
+
+
+def _of_metric(
+    levels: tuple[tuple[str, str], ...], operator: str, metric: Metric
+) -> Iterator[RecordingRule]:
+    yield from _levels(levels, operator, expr=metric.name, metric=metric.name, operations=operator)
+
+
+def _speed(levels: tuple[tuple[str, str], ...], metric: Metric) -> Iterator[RecordingRule]:
+    """Yield sums of how fast an offset moves, per second; below 0 where it went back."""
+    yield from _levels(
+        levels, "sum", expr=f"deriv({metric.name}[5m])", metric=metric.name, operations="deriv5m"
+    )
+
+
+# The rule's own minimum: a topic may demand more replicas than it has.
+UNDER_MIN_ISR: Final = (
+    f"({names.IN_SYNC_REPLICAS.name} < bool {names.MIN_INSYNC_REPLICAS.name})"
+    f"\n* ({names.IN_SYNC_REPLICAS.name} < bool {names.REPLICAS.name})"
+)
+WITHOUT_LEADER: Final = f"{names.HAS_LEADER.name} == bool 0"
+
+PARTITIONS: Final = (
+    *_of_metric(_TOPICS, "sum", names.OPEN_SPAN),
+    *_of_metric(_TOPICS, "max", names.LAST_STABLE_OFFSET_AGE),
+    *_of_metric(_TOPICS, "sum", names.UNREPLICATED_SPAN),
+    *_levels(
+        _TOPICS,
+        "sum",
+        expr=f"{names.REPLICAS.name} - {names.IN_SYNC_REPLICAS.name}",
+        metric="tidemark_kafka_partition_out_of_sync_replicas",
+        operations="sum",
+    ),
+    *_levels(
+        _TOPICS,
+        "sum",
+        expr=UNDER_MIN_ISR,
+        metric="tidemark_kafka_partitions_under_min_isr",
+        operations="sum",
+    ),
+    *_levels(
+        _TOPICS,
+        "sum",
+        expr=WITHOUT_LEADER,
+        metric="tidemark_kafka_partitions_without_leader",
+        operations="sum",
+    ),
+    *_speed(_TOPICS, names.HIGH_WATERMARK),
+)
+
+GROUPS: Final = (
+    *_of_metric(_GROUPS, "sum", names.READ_COMMITTED_LAG),
+    *_of_metric(_GROUPS, "sum", names.READ_UNCOMMITTED_LAG),
+    *_of_metric(_GROUPS, "max", names.READ_COMMITTED_LAG),
+    *_of_metric(_GROUPS, "max", names.READ_UNCOMMITTED_LAG),
+    *_of_metric(_GROUPS, "max", names.READ_COMMITTED_LAG_SECONDS),
+    *_of_metric(_GROUPS, "max", names.READ_UNCOMMITTED_LAG_SECONDS),
+    *_speed(_GROUPS, names.COMMITTED_OFFSET),
+)
+
+
+def _rate(level: str, metric: Metric) -> RecordingRule:
+    """Return the rate of a counter, whose name then ends without `_total`."""
+    return RecordingRule(record=f"{level}:{metric.family}:rate5m", expr=f"rate({metric.name}[5m])")
+
+
+_COMMITS: Final = _rate("cluster", names.TRANSACTION_COMMITS)
+_ABORTS: Final = _rate("cluster", names.TRANSACTION_ABORTS)
+
+TRANSACTIONS: Final = (
+    _COMMITS,
+    _ABORTS,
+    RecordingRule(  # absent where no transaction ended: 0 of 0 is no ratio
+        record="cluster:tidemark_kafka_transaction_aborts_per_transactions:ratio_rate5m",
+        expr=f"{_ABORTS.record} / ({_COMMITS.record} + {_ABORTS.record} > 0)",
+    ),
+    _rate("cluster_cause", names.TRANSACTION_FENCINGS),
+    _rate("cluster", names.SEQUENCE_REJECTIONS),
+)
+
+SELF_MONITORING: Final = (
+    RecordingRule(
+        record=f"cluster_severity:{names.OPEN_FINDINGS.name}:sum",
+        expr=aggregate("sum", "rule", names.OPEN_FINDINGS.name),
+    ),
+    RecordingRule(
+        record=f"cluster:{names.GAPS.name}:sum", expr=aggregate("sum", "cause", names.GAPS.name)
+    ),
+)
+
+RECORDING: Final = RuleFile(
+    name="tidemark_recording.yml",
+    about="Recording rules of Tidemark: series by topic, group and cluster that dashboards read instead of "
+    "every partition's. They notify nobody. Generated by `python -m dashboards.prometheus` from "
+    "dashboards/prometheus/recording.py; docs/prometheus-rules.md says how to use it.",
+    groups=tuple(
+        RuleGroup(name=f"tidemark_recording_{name}", rules=rules, interval=_INTERVAL)
+        for name, rules in (
+            ("partitions", PARTITIONS),
+            ("groups", GROUPS),
+            ("transactions", TRANSACTIONS),
+            ("self_monitoring", SELF_MONITORING),
+        )
+    ),
+)

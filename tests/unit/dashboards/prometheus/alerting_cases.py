@@ -82,7 +82,7 @@ FINDINGS: Final = (
     AlertCase(
         alert=alert_name("committed_records_lost"),
         reason="a restart of Tidemark resolves nothing, and what is over ends five minutes later",
-        series=findings("committed_records_lost", "critical", "1x10 _x8 1x10 0x40"),
+        series=findings("committed_records_lost", "critical", "1x10 stale _x7 1x10 0x40"),
         fires=("3m", "6m", "10m"),
         silent=("13m",),
         labels={**CLUSTER, "rule": "committed_records_lost", "severity": "critical"},

@@ -57,16 +57,17 @@ class AlertCase:
     value: str = ""  # as the annotations print it
 
     def document(self) -> Document:
-        times = [
+        expected = [self._expected()] if self.fires else []
+        times: list[tuple[str, list[Document]]] = [
             *((at, []) for at in self.silent),
-            *((at, [self._expected()]) for at in self.fires),
+            *((at, expected) for at in self.fires),
         ]
         return simulation(
             f"{self.alert}: {self.reason}",
             self.series,
             alert_rule_test=[
-                {"eval_time": at, "alertname": self.alert, "exp_alerts": expected}
-                for at, expected in times
+                {"eval_time": at, "alertname": self.alert, "exp_alerts": alerts}
+                for at, alerts in times
             ],
         )
 

@@ -6,7 +6,6 @@ Whether they fire when they must is for promtool: tests/integration/test_stack_f
 from __future__ import annotations
 
 import re
-from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
@@ -66,12 +65,6 @@ def test_an_expression_drops_and_joins_labels_that_exist(name: str) -> None:
 def test_an_expression_reads_series_that_are_recorded_before_it(name: str) -> None:
     before = list(RECORDS)[: list(RECORDS).index(name)] if name in RECORDS else []
     assert set(RECORDED.findall(EXPRESSIONS[name])) <= set(before)
-
-
-@each_expression
-def test_every_word_of_an_expression_in_our_namespace_is_checked(name: str) -> None:
-    of_metrics = RECORDED.sub("", EXPRESSIONS[name])
-    assert {metric for metric, _ in METRIC.findall(of_metrics)} <= set(LABELS)
 
 
 def test_a_label_that_a_metric_does_not_have_cannot_be_selected() -> None:
@@ -142,9 +135,3 @@ def test_every_recorded_series_is_proven_to_have_a_value() -> None:
     assert {
         record for case in MEASURED for record, samples in case.samples.items() if samples
     } == set(RECORDS)
-
-
-@each_alert
-def test_an_alert_waits_for_whole_seconds(rule: AlertingRule) -> None:
-    for wait in (rule.for_, rule.keep_firing_for):
-        assert wait == timedelta(seconds=round(wait.total_seconds()))

@@ -71,7 +71,7 @@ ROUNDS: Final = (
     AlertCase(
         alert="TidemarkAbsent",
         reason="its target is taken out of the configuration",
-        series=up("1x3 _x60"),
+        series=up("1x3 stale _x60"),
         silent=("45s", "5m45s"),
         fires=("6m",),
         labels={"job": "tidemark"},

@@ -13,6 +13,7 @@ from rules.names.alerting import *
 from rules.names.alerting import ALERTING_METRICS
 from rules.names.itself import *
 from rules.names.itself import (
+    BASELINE_METRICS,
     BROKER_LOG_METRICS,
     HISTORY_METRICS,
     SCRAPE_METRICS,
@@ -31,6 +32,7 @@ SELF_METRICS: Final = (
     *BROKER_LOG_METRICS,
     *SCRAPE_METRICS,
     *HISTORY_METRICS,
+    *BASELINE_METRICS,
     *PROCESS_METRICS,
 )
 METRICS: Final = (*OBSERVED_METRICS, *SELF_METRICS)

@@ -258,3 +258,15 @@ HISTORY_METRICS: Final = (
     HISTORY_WRITE_DURATION,
     HISTORY_LAST_SUCCESS,
 )
+
+# ------------------------------------------------------------------ what is usual, of chosen series
+BASELINE_BAND: Final = Metric(
+    name="tidemark_baseline_band",
+    help="What is usual now for a series that metrics.baseline_series chooses, by the baseline run in "
+    "force: the lower bound, the mid and the upper bound. The label metric is its name in history; "
+    "labels that it does not have are left out. Absent where it has no band.",
+    unit=Unit.OF_SERIES,
+    labels=(*CLUSTER_LABELS, "metric", "group", "topic", "partition", "bound"),
+)
+
+BASELINE_METRICS: Final = (BASELINE_BAND,)

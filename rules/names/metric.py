@@ -10,6 +10,7 @@ CLUSTER_LABELS: Final = ("cluster",)
 PARTITION_LABELS: Final = ("cluster", "topic", "partition")
 GROUP_LABELS: Final = ("cluster", "group")
 COMMIT_LABELS: Final = ("cluster", "group", "topic", "partition")
+PRODUCER_LABELS: Final = ("cluster", "client", "address", "topic")
 
 
 class MetricType(StrEnum):
@@ -30,6 +31,7 @@ class Unit(StrEnum):
     TIMESTAMP = "seconds since 1970-01-01 UTC"
     FLAG = "1 yes, 0 no"
     INFO = "always 1; the labels carry the meaning"
+    OF_SERIES = "that of the series which its labels name"
     REPLICAS = "replicas"
     MEMBERS = "members"
     BROKERS = "brokers"
@@ -49,6 +51,9 @@ class Unit(StrEnum):
     STEPS = "steps"
     RESTARTS = "restarts"
     LINES = "lines"
+    RECORDS = "records"
+    ERRORS = "errors"
+    ELECTIONS = "elections"
     EPISODES = "episodes"
     BYTES = "bytes"
     FILES = "files"

@@ -9,6 +9,7 @@ from rules.names.metric import (
     COMMIT_LABELS,
     GROUP_LABELS,
     PARTITION_LABELS,
+    PRODUCER_LABELS,
     Metric,
     Unit,
 )
@@ -79,6 +80,17 @@ PARTITION_METRICS: Final = (
     MIN_INSYNC_REPLICAS,
     HAS_LEADER,
 )
+
+REPLICA_LOG_END_OFFSET: Final = Metric(
+    name="tidemark_kafka_replica_log_end_offset",
+    help="Next offset that a replica writes, by its broker's id; only of partitions at risk: those with "
+    "an ISR smaller than the replica set, or with a high watermark that is unchanged while the log end "
+    "is ahead of it. Absent where the broker does not answer.",
+    unit=Unit.OFFSET,
+    labels=(*PARTITION_LABELS, "replica"),
+)
+
+REPLICA_METRICS: Final = (REPLICA_LOG_END_OFFSET,)
 
 
 # ------------------------------------------------------------------ groups, and each of their commits
@@ -214,6 +226,15 @@ TRANSACTION_DURATION: Final = Metric(
     labels=(*CLUSTER_LABELS, "outcome"),
     buckets=DURATION_BUCKETS,
 )
+MARKER_DURATION: Final = Metric(
+    name="tidemark_kafka_transaction_marker_duration_seconds",
+    help="How long the markers of transactions took, from the coordinator's decision to commit or abort "
+    "to their last marker, since Tidemark started; transactions whose decision was not read are left "
+    f"out. {_ABSENT}",
+    unit=Unit.SECONDS,
+    labels=(*CLUSTER_LABELS, "outcome"),
+    buckets=DURATION_BUCKETS,
+)
 TRANSACTION_COMMITS: Final = Metric(
     name="tidemark_kafka_transaction_commits_total",
     help=f"Transactions that were committed since Tidemark started. {_ABSENT}",
@@ -236,6 +257,7 @@ TRANSACTION_FENCINGS: Final = Metric(
 
 ENDED_METRICS: Final = (
     TRANSACTION_DURATION,
+    MARKER_DURATION,
     TRANSACTION_COMMITS,
     TRANSACTION_ABORTS,
     TRANSACTION_FENCINGS,
@@ -257,12 +279,59 @@ SEQUENCE_EPISODES: Final = Metric(
 
 SEQUENCE_METRICS: Final = (SEQUENCE_REJECTIONS, SEQUENCE_EPISODES)
 
+# ------------------------------------------------------------------ what clients, brokers and controllers count themselves
+_AS_SCRAPED: Final = (
+    "As its process exposes it, so that it starts again at 0 with the process; absent while its "
+    "endpoint does not answer."
+)
+_CLIENT: Final = (
+    "By client.id and the address of the process; without a topic label where the client exposes only "
+    f"the sum over its topics. {_AS_SCRAPED}"
+)
+
+RECORD_ERRORS: Final = Metric(
+    name="tidemark_kafka_record_errors_total",
+    help=f"Records that a producer gave up: they failed for good. {_CLIENT}",
+    unit=Unit.RECORDS,
+    labels=PRODUCER_LABELS,
+)
+RECORD_RETRIES: Final = Metric(
+    name="tidemark_kafka_record_retries_total",
+    help=f"Records that a producer sent again. {_CLIENT}",
+    unit=Unit.RECORDS,
+    labels=PRODUCER_LABELS,
+)
+BROKER_REQUEST_ERRORS: Final = Metric(
+    name="tidemark_kafka_broker_request_errors_total",
+    help="Errors that a broker answered, by request and error in Kafka's words, once per partition of "
+    "an answer; the broker is named by the address of its metrics: they do not contain its id. "
+    + _AS_SCRAPED,
+    unit=Unit.ERRORS,
+    labels=(*CLUSTER_LABELS, "broker", "request", "error"),
+)
+UNCLEAN_ELECTIONS: Final = Metric(
+    name="tidemark_kafka_unclean_elections_total",
+    help="Unclean leader elections that a controller counted, those of the last known leader included, "
+    "which lose nothing; the controller is named by the address of its metrics. " + _AS_SCRAPED,
+    unit=Unit.ELECTIONS,
+    labels=(*CLUSTER_LABELS, "controller"),
+)
+
+SCRAPED_METRICS: Final = (
+    RECORD_ERRORS,
+    RECORD_RETRIES,
+    BROKER_REQUEST_ERRORS,
+    UNCLEAN_ELECTIONS,
+)
+
 OBSERVED_METRICS: Final = (
     *PARTITION_METRICS,
+    *REPLICA_METRICS,
     *COMMIT_METRICS,
     *GROUP_METRICS,
     *CLUSTER_METRICS,
     *OPEN_METRICS,
     *ENDED_METRICS,
     *SEQUENCE_METRICS,
+    *SCRAPED_METRICS,
 )

@@ -25,12 +25,14 @@ Partitions and groups beyond the limit on series, or excluded by pattern, are mi
 
 SECTIONS: Final[tuple[tuple[str, tuple[Metric, ...]], ...]] = (
     ("Partitions", names.PARTITION_METRICS),
+    ("Replicas of partitions at risk", names.REPLICA_METRICS),
     ("What groups committed, per partition", names.COMMIT_METRICS),
     ("Groups", names.GROUP_METRICS),
     ("Cluster", names.CLUSTER_METRICS),
     ("Transactions that are open", names.OPEN_METRICS),
     ("Transactions that ended", names.ENDED_METRICS),
     ("Rejected sequences", names.SEQUENCE_METRICS),
+    ("What clients, brokers and controllers count", names.SCRAPED_METRICS),
     ("Tidemark itself", names.SELF_METRICS),
 )
 

@@ -86,7 +86,8 @@ def samples_of(
     values = _cluster_values(snapshot, transactions)
     values |= _event_values(totals.ended, totals.sequences)
     own = own_samples(snapshot.cluster, totals, snapshot, table.selection.dropped)
-    return observed | samples_of_values(values, snapshot.cluster) | own
+    samples = observed | samples_of_values(values, snapshot.cluster) | own
+    return {metric: samples.get(metric, b"") for metric in names.METRICS}
 
 
 def blind_samples(cluster: str, totals: SelfMetrics) -> Samples:
@@ -175,7 +176,7 @@ def _ended_values(transactions: EndedTransactions) -> dict[Metric, Values]:
     """Return the values of ended transactions; none while the log may not be read."""
     if not transactions.is_known:
         return dict.fromkeys(names.ENDED_METRICS, ())
-    return {
+    return dict.fromkeys(names.ENDED_METRICS, ()) | {
         names.TRANSACTION_DURATION: [
             ({"outcome": outcome}, Histogram(took.counts, took.total.total_seconds()))
             for outcome, took in transactions.durations.items()

@@ -11,20 +11,29 @@ from rules import names
 from rules.names import Metric, MetricType, Unit
 
 LABELS = {
+    "address",
     "api",
+    "bound",
+    "broker",
     "cause",
     "class",
+    "client",
     "cluster",
+    "controller",
     "controller_id",
     "endpoint",
+    "error",
     "failure",
     "group",
     "job_name",
+    "metric",
     "outcome",
     "partition",
     "phase",
     "reason",
     "receiver",
+    "replica",
+    "request",
     "rule",
     "severity",
     "source",
@@ -37,12 +46,14 @@ LABELS = {
 }
 OBSERVED = (
     *names.PARTITION_METRICS,
+    *names.REPLICA_METRICS,
     *names.COMMIT_METRICS,
     *names.GROUP_METRICS,
     *names.CLUSTER_METRICS,
     *names.OPEN_METRICS,
     *names.ENDED_METRICS,
     *names.SEQUENCE_METRICS,
+    *names.SCRAPED_METRICS,
 )
 
 every_metric = pytest.mark.parametrize("metric", names.METRICS, ids=lambda metric: metric.name)

@@ -10,6 +10,9 @@ What the log of real 4.1.1 brokers shows (e is the epoch while the transaction i
 | timeout                           | e + 1                 | the coordinator checks every 10 s     |
 | restart after an end in order     | none: Empty, e + 1    | nothing was open, nothing is cut      |
 
+A coordinator sends the markers between its decision and the end, and puts the time at which it began to
+send them into the end: only when the end was written shows when the last marker was there.
+
 So an abort before the timeout by a client of transactions v2 may be its owner's or a second
 instance's: the log does not show which. One after the timeout counts as the coordinator's; an abort by
 an owner or a second instance in the seconds before the coordinator's next check is taken for it.
@@ -46,6 +49,7 @@ class _Open:
     start_ms: int
     is_v2: bool  # its client ends each transaction with a new epoch
     cut: Cut | None = None
+    decided_ms: int | None = None  # when the decision was written; absent: it was not read
     partitions: frozenset[TopicPartition] = frozenset()  # that it has so far
 
 
@@ -73,6 +77,8 @@ class Endings:
             return None
         if self._since_ms is None:
             self._since_ms = value.last_update_ms
+        if value.state in _DECIDED:
+            self.note_decision(name, record.written_ms)
         if value.state is TransactionState.ONGOING:
             self._remember(name, value)
         elif value.state in _DECIDED and name in self._open:
@@ -81,8 +87,14 @@ class Endings:
             if value.state is TransactionState.PREPARE_ABORT:
                 begun.cut = _cut(begun, value)
         elif value.state in _OUTCOMES:
-            return self._end(name, value)
+            return self._end(record, value)
         return None
+
+    def note_decision(self, name: str, written_ms: int | None) -> None:
+        """Note when the coordinator wrote its decision about an open transaction."""
+        begun = self._open.get(name)
+        if begun is not None and begun.decided_ms is None:
+            begun.decided_ms = written_ms
 
     def _remember(self, name: str, value: TransactionValue) -> None:
         if len(self._open) >= MAX_REMEMBERED and name not in self._open:
@@ -103,7 +115,8 @@ class Endings:
         self._since_ms = max(self._since_ms or oldest.start_ms, oldest.start_ms)
         self.dropped += 1
 
-    def _end(self, name: str, value: TransactionValue) -> EndedTransaction | None:
+    def _end(self, record: TransactionRecord, value: TransactionValue) -> EndedTransaction | None:
+        name = record.transactional_id
         begun = self._open.pop(name, None)
         if value.start_ms is None or (begun is None and self._has_seen(value.start_ms)):
             return None
@@ -113,7 +126,8 @@ class Endings:
             producer_epoch=_epoch_before(value) if begun is None else begun.producer_epoch,
             outcome=_OUTCOMES[value.state],
             started_at=_at(value.start_ms),
-            ended_at=_at(value.last_update_ms),
+            decided_at=_at(begun.decided_ms) if begun and begun.decided_ms is not None else None,
+            ended_at=_at(value.last_update_ms if record.written_ms is None else record.written_ms),
             timeout=timedelta(milliseconds=value.timeout_ms),
             cut=None if begun is None else begun.cut,
             marker_epoch=value.producer_epoch,

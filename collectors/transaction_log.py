@@ -14,10 +14,16 @@ from typing import Final
 from collectors.naming import grouped, summarize
 from collectors.session import Session
 from collectors.state_topic import STATE_TOPIC, SeenTopic, StateTopic, StateTopicAnswer
-from collectors.transaction_record import RecordUnreadableError, decode, is_prepare_commit
+from collectors.transaction_record import (
+    RecordUnreadableError,
+    TransactionRecord,
+    decode,
+    decode_name,
+    is_prepare_commit,
+)
 from collectors.transaction_tail import CUT_SHORT, Tail, fetch, find_ends
 from collectors.wire.failure import Failure
-from collectors.wire.records import RecordSet
+from collectors.wire.records import Record, RecordSet
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.identity import BrokerId, TopicId
 from rules.facts.transaction_log import EndedTransaction, TransactionLog
@@ -142,16 +148,24 @@ def _failure_without_leader(leader: BrokerId | None) -> Failure:
 def read_endings(tail: Tail, record_set: RecordSet) -> Iterator[EndedTransaction]:
     """Yield the transactions that these records end; note an unreadable record at its partition."""
     for record in record_set.records:
-        if is_prepare_commit(record.value):
-            continue
         try:
-            decoded = decode(record.key, record.value)
+            decoded = _decode_unless_commit(tail, record)
         except RecordUnreadableError as exc:
             tail.lost = Failure(GapCause.UNREADABLE, str(exc))
             continue
         ended = None if decoded is None else tail.endings.take(decoded)
         if ended is not None:
             yield ended
+
+
+def _decode_unless_commit(tail: Tail, record: Record) -> TransactionRecord | None:
+    """Return a record; of a decision to commit only note when it was written, and return None."""
+    if not is_prepare_commit(record.value):
+        return decode(record.key, record.value, record.timestamp_ms)
+    name = decode_name(record.key)
+    if name is not None:
+        tail.endings.note_decision(name, record.timestamp_ms)
+    return None
 
 
 def _catch_up(tails: Sequence[Tail]) -> None:

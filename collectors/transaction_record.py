@@ -79,9 +79,12 @@ class TransactionRecord:
 
     transactional_id: str
     value: TransactionValue | None
+    written_ms: int | None = None  # since 1970, when the coordinator wrote it, by its clock
 
 
-def decode(key: bytes | None, value: bytes | None) -> TransactionRecord | None:
+def decode(
+    key: bytes | None, value: bytes | None, written_ms: int | None = None
+) -> TransactionRecord | None:
     """Return the record, None where the key is of a kind that Tidemark does not know.
 
     Raises:
@@ -91,15 +94,37 @@ def decode(key: bytes | None, value: bytes | None) -> TransactionRecord | None:
         transactional_id = _decode_key(key or b"")
         if transactional_id is None:
             return None
-        return TransactionRecord(transactional_id, None if value is None else _decode_value(value))
+        content = None if value is None else _decode_value(value)
+        return TransactionRecord(transactional_id, content, _possible(written_ms))
     except (struct.error, IndexError, UnicodeDecodeError) as exc:
-        raise RecordUnreadableError(f"a record of the transaction log is malformed: {exc}") from exc
+        raise _malformed(exc) from exc
+
+
+def decode_name(key: bytes | None) -> str | None:
+    """Return the transactional id of a key, None where it is of a kind that Tidemark does not know.
+
+    Raises:
+        RecordUnreadableError: it ends early, or is not valid UTF-8.
+    """
+    try:
+        return _decode_key(key or b"")
+    except (struct.error, IndexError, UnicodeDecodeError) as exc:
+        raise _malformed(exc) from exc
+
+
+def _malformed(exc: Exception) -> RecordUnreadableError:
+    return RecordUnreadableError(f"a record of the transaction log is malformed: {exc}")
+
+
+def _possible(written_ms: int | None) -> int | None:
+    """Return a time that can be written out, else None."""
+    return written_ms if written_ms is not None and 0 <= written_ms <= LAST_MS else None
 
 
 def is_prepare_commit(value: bytes | None) -> bool:
-    """Whether a value is a decision to commit: a quarter of the log, without further information.
+    """Whether a value is a decision to commit: a quarter of the log.
 
-    The end follows with the same times, so that a reader of ends need not decode it.
+    Only when it was written matters of it to a reader of ends, which need not decode it.
     """
     if value is None or len(value) <= _STATE_AT or value[:2] not in _KNOWN_VERSIONS:
         return False

@@ -1,4 +1,4 @@
-"""Records inside v2 batches: offset, key, value and headers.
+"""Records inside v2 batches: offset, key, value, headers and timestamp.
 
 Only uncompressed batches: the internal topics that Tidemark reads have no others. A compressed one,
 or one that is not laid out as it should be, is an error value and costs nothing of the others.
@@ -14,6 +14,9 @@ from collectors.wire.batches import CONTROL, HEADER, LENGTH_PREFIX, V2_MAGIC
 
 _COMPRESSION: Final = 0x07
 _LAST_VARINT_SHIFT: Final = 63
+_FIRST_TIMESTAMP: Final = 7  # its place among the fields of a header
+
+Fields = tuple[int, ...]  # of a header
 
 Header = tuple[bytes, bytes | None]
 
@@ -26,6 +29,7 @@ class Record:
     key: bytes | None
     value: bytes | None
     headers: tuple[Header, ...] = ()
+    timestamp_ms: int | None = None  # since 1970, by its writer's clock; absent: it has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ def read_records(data: bytes) -> RecordSet:
         try:
             _check_readable(magic, attributes)
             if not attributes & CONTROL:
-                records += _records(data, position + HEADER.size, end, base, fields[-1])
+                records += _records(data, position + HEADER.size, end, fields)
         except (_MalformedError, IndexError) as exc:
             unreadable.append(UnreadableBatch(base, last, str(exc)))
         next_offset, leader_epoch, position = last + 1, leader_epoch_here, end
@@ -87,20 +91,20 @@ def _check_readable(magic: int, attributes: int) -> None:
         raise _MalformedError("is compressed")
 
 
-def _records(data: bytes, position: int, end: int, base: int, count: int) -> list[Record]:
+def _records(data: bytes, position: int, end: int, fields: Fields) -> list[Record]:
     records: list[Record] = []
-    for _ in range(count):
+    for _ in range(fields[-1]):
         length, position = _varint(data, position)
         stop = position + length
         if length < 0 or stop > end:
             raise _MalformedError("has a record that ends early")
-        records.append(_record(data, position, stop, base))
+        records.append(_record(data, position, stop, fields))
         position = stop
     return records
 
 
-def _record(data: bytes, position: int, stop: int, base: int) -> Record:
-    _, position = _varint(data, position + 1)  # behind the attributes: the time's delta
+def _record(data: bytes, position: int, stop: int, fields: Fields) -> Record:
+    later_ms, position = _varint(data, position + 1)  # behind the attributes
     delta, position = _varint(data, position)
     key, position = _bytes(data, position, stop)
     value, position = _bytes(data, position, stop)
@@ -112,7 +116,9 @@ def _record(data: bytes, position: int, stop: int, base: int) -> Record:
         headers.append((name or b"", content))
     if position != stop:
         raise _MalformedError("has a record of another length than it says")
-    return Record(base + delta, key, value, tuple(headers))
+    first_ms = fields[_FIRST_TIMESTAMP]
+    timestamp_ms = first_ms + later_ms if first_ms >= 0 else None
+    return Record(fields[0] + delta, key, value, tuple(headers), timestamp_ms)
 
 
 def _bytes(data: bytes, position: int, stop: int) -> tuple[bytes | None, int]:

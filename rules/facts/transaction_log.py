@@ -37,7 +37,8 @@ class EndedTransaction:
     producer_epoch: int  # while it was open
     outcome: Outcome
     started_at: datetime
-    ended_at: datetime
+    decided_at: datetime | None = None  # to commit or abort; None: the decision was not read
+    ended_at: datetime  # its last marker is written
     timeout: timedelta
     cut: Cut | None = None  # None: its owner ended it, or its decision was not seen
     marker_epoch: int | None = None  # of its markers; transactions v2 end each with a new epoch
@@ -47,6 +48,11 @@ class EndedTransaction:
     def duration(self) -> timedelta:
         """Return how long it took, until its last marker was written."""
         return self.ended_at - self.started_at
+
+    @property
+    def marker_duration(self) -> timedelta | None:
+        """Return how long its markers took from the decision on; None if that was not read."""
+        return None if self.decided_at is None else self.ended_at - self.decided_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

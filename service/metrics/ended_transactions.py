@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
@@ -21,7 +21,7 @@ BUCKETS: Final = tuple(timedelta(seconds=bound) for bound in names.TRANSACTION_D
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Durations:
-    """How long transactions of one outcome took."""
+    """How long transactions of one outcome, or their markers, took."""
 
     # Per bucket, not cumulative, in the order of their bounds; the last one has no bound.
     counts: tuple[int, ...] = (0,) * (len(BUCKETS) + 1)
@@ -45,6 +45,9 @@ class EndedTransactions:
     durations: Mapping[Outcome, Durations] = field(
         default_factory=lambda: dict.fromkeys(Outcome, Durations())
     )
+    marker_durations: Mapping[Outcome, Durations] = field(
+        default_factory=lambda: dict.fromkeys(Outcome, Durations())
+    )
     ended: Mapping[Outcome, int] = field(default_factory=lambda: dict.fromkeys(Outcome, 0))
     fencings: Mapping[Cut, int] = field(default_factory=lambda: dict.fromkeys(Cut, 0))
 
@@ -60,16 +63,25 @@ class EndedTransactions:
                 outcome: self.durations[outcome].with_more(_durations(transactions))
                 for outcome, transactions in by_outcome.items()
             },
+            marker_durations={
+                outcome: self.marker_durations[outcome].with_more(_marker_durations(transactions))
+                for outcome, transactions in by_outcome.items()
+            },
             ended={outcome: n + len(by_outcome[outcome]) for outcome, n in self.ended.items()},
             fencings={cut: n + cuts[cut] for cut, n in self.fencings.items()},
         )
 
 
-def _durations(transactions: Iterable[EndedTransaction]) -> list[timedelta]:
-    """Return the durations; a transaction that ended before it began is counted and not measured.
+def _durations(transactions: Iterable[EndedTransaction]) -> Iterator[timedelta]:
+    """Yield the durations; a transaction that ended before it began is counted and not measured.
 
     Begin and end are by the clocks of two brokers where the coordinator moved between them.
     """
-    return [
-        transaction.duration for transaction in transactions if transaction.duration >= timedelta(0)
-    ]
+    durations = (transaction.duration for transaction in transactions)
+    return (duration for duration in durations if duration >= timedelta(0))
+
+
+def _marker_durations(transactions: Iterable[EndedTransaction]) -> Iterator[timedelta]:
+    """Yield how long markers took, where decision and end were read in this order of their clocks."""
+    durations = (transaction.marker_duration for transaction in transactions)
+    return (took for took in durations if took is not None and took >= timedelta(0))

@@ -15,7 +15,7 @@ from rules.facts.times import SECOND_US
 from rules.facts.transaction_log import Outcome
 from rules.names import Metric
 from rules.time_lag import TimeLag, TimeLags
-from service.metrics.ended_transactions import EndedTransactions
+from service.metrics.ended_transactions import Durations, EndedTransactions
 from service.metrics.lines import (
     CLOSE,
     Histogram,
@@ -176,12 +176,17 @@ def _ended_values(transactions: EndedTransactions) -> dict[Metric, Values]:
     """Return the values of ended transactions; none while the log may not be read."""
     if not transactions.is_known:
         return dict.fromkeys(names.ENDED_METRICS, ())
-    return dict.fromkeys(names.ENDED_METRICS, ()) | {
-        names.TRANSACTION_DURATION: [
-            ({"outcome": outcome}, Histogram(took.counts, took.total.total_seconds()))
-            for outcome, took in transactions.durations.items()
-        ],
+    return {
+        names.TRANSACTION_DURATION: _histograms(transactions.durations),
+        names.MARKER_DURATION: _histograms(transactions.marker_durations),
         names.TRANSACTION_COMMITS: single(transactions.ended[Outcome.COMMITTED]),
         names.TRANSACTION_ABORTS: single(transactions.ended[Outcome.ABORTED]),
         names.TRANSACTION_FENCINGS: by_label("cause", transactions.fencings),
     }
+
+
+def _histograms(durations: Mapping[Outcome, Durations]) -> Values:
+    return [
+        ({"outcome": outcome}, Histogram(took.counts, took.total.total_seconds()))
+        for outcome, took in durations.items()
+    ]

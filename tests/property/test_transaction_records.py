@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -63,7 +64,17 @@ HEADERS = st.lists(st.tuples(st.binary(max_size=5), BYTES), max_size=3).map(tupl
 def batches(draw: st.DrawFn) -> tuple[Record, ...]:
     """Draw the records of one batch; compaction may have left holes."""
     offsets = draw(st.lists(st.integers(0, 2**20), min_size=1, max_size=5, unique=True).map(sorted))
-    return tuple(Record(offset, draw(BYTES), draw(BYTES), draw(HEADERS)) for offset in offsets)
+    times = draw(st.none() | st.integers(0, 2**40))
+    return tuple(
+        Record(
+            offset,
+            draw(BYTES),
+            draw(BYTES),
+            draw(HEADERS),
+            None if times is None else times + draw(st.integers(0, 2**20)),
+        )
+        for offset in offsets
+    )
 
 
 @given(RECORDS)
@@ -115,7 +126,7 @@ def test_what_was_rendered_into_batches_is_read(written: list[tuple[Record, ...]
     body, base, expected = b"", 0, []
     for records in written:
         body += render_batch(records, base=base)
-        expected += [Record(base + r.offset, r.key, r.value, r.headers) for r in records]
+        expected += [replace(record, offset=base + record.offset) for record in records]
         base += records[-1].offset + 1
     found = read_records(body)
     assert (list(found.records), found.unreadable) == (expected, ())

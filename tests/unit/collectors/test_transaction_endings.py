@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -120,6 +121,45 @@ def test_an_end_tells_where_its_markers_are_and_their_epoch(
     [one] = steps[-1]
     assert one.marker_epoch == marker_epoch
     assert {str(name) for name in one.partitions} == {"orders-0", "orders-2", "audit-1"}
+
+
+def written(state: TransactionState, after_ms: int | None) -> TransactionRecord:
+    """Return a record that was written so long after noon; its value says noon."""
+    return replace(record(state), written_ms=None if after_ms is None else NOON_MS + after_ms)
+
+
+@pytest.mark.parametrize("decision", [PREPARE_COMMIT, PREPARE_ABORT])
+def test_markers_take_from_the_first_decision_that_was_written_to_the_end(
+    decision: TransactionState,
+) -> None:
+    endings, end = Endings(), COMMITTED if decision is PREPARE_COMMIT else ABORTED
+    for state, after_ms in ((ONGOING, 0), (decision, 70), (decision, 900)):
+        assert endings.take(written(state, after_ms)) is None
+    one = endings.take(written(end, 1_570))
+    assert one is not None
+    assert one.marker_duration == timedelta(milliseconds=1_500)
+    assert one.duration == timedelta(milliseconds=1_570)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        [],
+        [written(ONGOING, 0)],
+        [written(PREPARE_COMMIT, 70)],
+        [written(ONGOING, 0), written(PREPARE_COMMIT, None)],
+    ],
+    ids=["nothing", "no decision", "no begin", "a decision without a time"],
+)
+def test_without_its_decision_the_time_of_markers_is_unknown(
+    before: list[TransactionRecord],
+) -> None:
+    endings = Endings()
+    for earlier in before:
+        endings.take(earlier)
+    one = endings.take(written(COMMITTED, 75))
+    assert one is not None
+    assert (one.decided_at, one.marker_duration) == (None, None)
 
 
 def test_a_restart_after_an_end_in_order_ends_nothing_more() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ from rules.facts.transaction_log import Cut, TransactionLog
 from rules.facts.transactions import TransactionState
 from tests.factories import broker
 from tests.unit.collectors.fake_pool import FakePool, Prepared, session_of
-from tests.unit.collectors.transaction_records import render_batch, render_log, value
+from tests.unit.collectors.transaction_records import NOON_MS, render_batch, render_log, value
 from tests.unit.collectors.wire.messages import NO_THROTTLE, answer, list_offsets_answer, part
 
 LATE = Failure(GapCause.TIMEOUT, "no answer within 5.0 s")
@@ -149,6 +150,21 @@ def test_the_first_round_finds_the_end_and_the_next_ones_go_on_from_there() -> N
     assert asked(session) == {"Fetch": 1}
     log, session = one_round(reader, state(1), fetch=fetched({0: log_of(committed("a", "b"))}))
     assert (log.ended, log.is_whole) == ((), True)
+
+
+def test_a_decision_to_commit_is_read_for_its_time_alone() -> None:
+    states = (
+        TransactionState.ONGOING,
+        TransactionState.PREPARE_COMMIT,
+        TransactionState.COMPLETE_COMMIT,
+    )
+    records = [
+        TransactionRecord("a", value(state), NOON_MS + 250 * place)
+        for place, state in enumerate(states)
+    ]
+    log, _ = one_round(begun(), state(1), fetch=fetched({0: log_of(records)}))
+    [one] = log.ended
+    assert one.marker_duration == timedelta(milliseconds=250)
 
 
 def test_a_topic_that_appears_is_read_from_its_first_record() -> None:

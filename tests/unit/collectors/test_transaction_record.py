@@ -13,6 +13,7 @@ from collectors.transaction_record import (
     TransactionRecord,
     TransactionValue,
     decode,
+    decode_name,
     is_prepare_commit,
 )
 from rules.facts.transactions import TransactionState
@@ -86,6 +87,24 @@ def test_what_real_brokers_wrote_is_read(
     key: str, content: str, expected: TransactionRecord
 ) -> None:
     assert decode(bytes.fromhex(key), bytes.fromhex(content)) == expected
+
+
+@pytest.mark.parametrize(
+    ("written_ms", "expected"),
+    [(NOON_MS, NOON_MS), (None, None), (-1, None), (LAST_MS + 1, None)],
+)
+def test_a_record_has_the_time_at_which_it_was_written_if_it_can_be_one(
+    written_ms: int | None, expected: int | None
+) -> None:
+    record = decode(render_key("payments"), render_value(value()), written_ms)
+    assert record == TransactionRecord("payments", value(), expected)
+
+
+def test_a_name_is_read_without_its_value() -> None:
+    assert decode_name(render_key("payments")) == "payments"
+    assert decode_name(render_key("payments", kind=9)) is None
+    with pytest.raises(RecordUnreadableError):
+        decode_name(render_key("payments")[:5])
 
 
 def test_a_value_of_version_0_has_no_tagged_fields() -> None:

@@ -51,20 +51,27 @@ def render_value(value: TransactionValue) -> bytes:
     return head + _compact(value.partitions) + times + _tags(value)
 
 
-def render_record(record: Record) -> bytes:
-    """Return the bytes of a record in a batch that begins at offset 0."""
+def render_record(record: Record, first_ms: int = -1) -> bytes:
+    """Return the bytes of a record in a batch that begins at offset 0 and at this timestamp."""
+    later_ms = 0 if record.timestamp_ms is None else record.timestamp_ms - first_ms
     headers = b"".join(_bytes(name) + _bytes(content) for name, content in record.headers)
     content = (_bytes(record.key), _bytes(record.value), varint(len(record.headers)), headers)
-    body = b"\0" + varint(0) + varint(record.offset) + b"".join(content)
+    body = b"\0" + varint(later_ms) + varint(record.offset) + b"".join(content)
     return varint(len(body)) + body
 
 
 def render_batch(records: Sequence[Record], *, base: int = 0, **fields: Any) -> bytes:
     """Return one batch; offsets of its records count from `base`."""
-    payload = b"".join(render_record(record) for record in records)
+    first_ms = next((r.timestamp_ms for r in records if r.timestamp_ms is not None), -1)
+    payload = b"".join(render_record(record, first_ms) for record in records)
     last = max((record.offset for record in records), default=0)
     return Batch(
-        base_offset=base, last_delta=last, count=len(records), payload=payload, **fields
+        base_offset=base,
+        last_delta=last,
+        count=len(records),
+        first_ms=first_ms,
+        payload=payload,
+        **fields,
     ).encode()
 
 
@@ -92,7 +99,8 @@ def uvarint(number: int) -> bytes:
 
 def _plain_record(record: TransactionRecord) -> Record:
     content = None if record.value is None else render_value(record.value)
-    return Record(0, render_key(record.transactional_id), content)
+    key = render_key(record.transactional_id)
+    return Record(0, key, content, timestamp_ms=record.written_ms)
 
 
 def _bytes(content: bytes | None) -> bytes:

@@ -23,6 +23,7 @@ class Batch:
     producer_id: int = -1
     producer_epoch: int = -1
     base_sequence: int = -1
+    first_ms: int = 1_700_000_000_000
     payload: bytes = b"compressed bytes that nobody reads"
     magic: int = 2
 
@@ -32,6 +33,6 @@ class Batch:
         head = struct.pack(">qi", self.base_offset, COUNTED_HEADER + len(self.payload))
         middle = struct.pack(">ibI", self.leader_epoch, self.magic, 0xDEADBEEF)
         tail = struct.pack(">hi", self.attributes, self.last_delta)
-        times = struct.pack(">qq", 1_700_000_000_000, 1_700_000_000_500)
+        times = struct.pack(">qq", self.first_ms, self.first_ms + 500)
         producer = struct.pack(">qhi", self.producer_id, self.producer_epoch, self.base_sequence)
         return head + middle + tail + times + producer + struct.pack(">i", count) + self.payload

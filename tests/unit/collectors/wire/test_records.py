@@ -28,6 +28,18 @@ def test_headers_and_long_fields_are_read() -> None:
     assert read_records(render_batch([record])).records == (record,)
 
 
+def test_timestamps_count_from_the_first_of_their_batch() -> None:
+    records = (Record(0, b"", b"", (), 1_000), Record(1, b"", b"", (), 1_250))
+    earlier = Record(2, b"", b"", (), 990)
+    assert read_records(render_batch([*records, earlier])).records == (*records, earlier)
+
+
+def test_a_batch_without_timestamps_has_none() -> None:
+    assert [record.timestamp_ms for record in read_records(render_batch(PLAIN)).records] == [
+        None
+    ] * 2
+
+
 def test_a_batch_cut_short_at_the_end_is_left_out() -> None:
     whole = render_batch(PLAIN)
     found = read_records(whole + render_batch(PLAIN, base=2)[:-1])

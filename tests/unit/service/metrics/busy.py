@@ -84,7 +84,7 @@ TOTALS_OF_A_DAY = SelfMetrics(
         TransactionLog(
             is_read=True,
             ended=(
-                ended(),
+                ended(decided_at=at(-0.25)),
                 ended(started_at=at(-0.0625)),
                 ended(outcome=Outcome.ABORTED, started_at=at(-1000), cut=Cut.TIMEOUT),
             ),

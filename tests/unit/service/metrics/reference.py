@@ -39,6 +39,8 @@ Sample = tuple[str, Mapping[str, str], float | None]
 PARTITION = "tidemark_kafka_partition_"
 GROUP = "tidemark_kafka_group_"
 TRANSACTION = "tidemark_kafka_transaction_"
+MARKER_DURATION = TRANSACTION + "marker_duration_seconds"
+HISTOGRAMS = (TRANSACTION + "duration_seconds", MARKER_DURATION, DURATION)
 BOUNDS = (
     *("0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1.0", "2.5", "5.0", "10.0"),
     *("30.0", "60.0", "75.0", "150.0", "300.0", "600.0", "900.0", "+Inf"),
@@ -105,7 +107,7 @@ class ReferenceCollector(Collector):
 def family_of(name: str) -> tuple[str, str]:
     """Return the family of a sample, and its type."""
     for part in ("_bucket", "_sum", "_count"):
-        if name in (TRANSACTION + "duration_seconds" + part, DURATION + part):
+        if name in [start + part for start in HISTOGRAMS]:
             return name.removesuffix(part), "histogram"
     is_counter = name.endswith("_total")
     return name.removesuffix("_total"), "counter" if is_counter else "gauge"
@@ -193,8 +195,11 @@ def open_samples(seen: Snapshot, found: OpenTransactions) -> Iterator[Sample]:
 def ended_samples(found: EndedTransactions) -> Iterator[Sample]:
     if not found.is_known:
         return
-    for outcome, took in found.durations.items():
-        labels, name = {"outcome": str(outcome)}, TRANSACTION + "duration_seconds"
+    for name, outcome, took in (
+        *((TRANSACTION + "duration_seconds", *each) for each in found.durations.items()),
+        *((MARKER_DURATION, *each) for each in found.marker_durations.items()),
+    ):
+        labels = {"outcome": str(outcome)}
         for place, bound in enumerate(BOUNDS):
             yield name + "_bucket", {**labels, "le": bound}, sum(took.counts[: place + 1])
         yield name + "_count", labels, sum(took.counts)

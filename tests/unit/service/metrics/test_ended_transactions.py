@@ -39,6 +39,16 @@ def test_each_outcome_and_cause_is_counted_over_rounds() -> None:
     assert found.durations[Outcome.ABORTED].total == timedelta(seconds=10)
 
 
+def test_markers_are_measured_where_the_decision_was_read() -> None:
+    found = START.after(log(ended(decided_at=at(-2)), ended(), ended(decided_at=at(1))))
+    took = found.marker_durations[Outcome.COMMITTED]
+    assert (sum(took.counts), took.total) == (1, timedelta(seconds=2))
+    assert found.after(log(ended(decided_at=at(-3)))).marker_durations[Outcome.COMMITTED].total == (
+        timedelta(seconds=5)
+    )
+    assert found.ended[Outcome.COMMITTED] == 3
+
+
 def test_an_abort_by_its_owner_fences_nobody() -> None:
     found = START.after(log(ended(outcome=Outcome.ABORTED)))
     assert found.ended[Outcome.ABORTED] == 1

@@ -10,8 +10,10 @@ from rules.facts.scrapes import (
     Counted,
     EndpointKind,
     EndpointState,
+    RequestErrors,
     Rise,
     Scrapes,
+    UncleanElections,
 )
 from tests.factories import NOON, at
 
@@ -63,6 +65,27 @@ def client_reading(client_id: str = "payments", **overrides: Any) -> ClientReadi
         is_gone=False,
         errors=counted(),
         retries=counted(),
+    )
+    return replace(base, **overrides)
+
+
+def request_errors(**overrides: Any) -> RequestErrors:
+    """Return four produce requests that broker 1 rejected, one of them since the scrape before."""
+    base = RequestErrors(
+        endpoint=PAGE,
+        address="broker-1:7071",
+        request="Produce",
+        error="NOT_LEADER_OR_FOLLOWER",
+        is_gone=False,
+        counted=counted(rise(-15, 0), total=4),
+    )
+    return replace(base, **overrides)
+
+
+def unclean_elections(**overrides: Any) -> UncleanElections:
+    """Return the one unclean election of a controller."""
+    base = UncleanElections(
+        endpoint=PAGE, address="controller-1:7071", is_gone=False, counted=counted(total=1)
     )
     return replace(base, **overrides)
 

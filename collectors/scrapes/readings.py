@@ -70,13 +70,17 @@ def readings_of(endpoint: Endpoint, histories: Histories, ahead_us: int) -> Read
                 address=address,
                 request=request,
                 error=error,
+                is_gone=_is_gone(pairs),
                 counted=_count(pairs, ahead_us),
             )
             for (address, request, error), pairs in sorted(requests.items())
         ),
         unclean_elections=tuple(
             UncleanElections(
-                endpoint=endpoint.name, address=address, counted=_count(pairs, ahead_us)
+                endpoint=endpoint.name,
+                address=address,
+                is_gone=_is_gone(pairs),
+                counted=_count(pairs, ahead_us),
             )
             for address, pairs in sorted(elections.items())
         ),
@@ -95,10 +99,14 @@ def _client(endpoint: str, key: tuple[str, str, str], pairs: Pairs, ahead_us: in
         topic=topic or None,
         seen_since=wall(min(history.first_us for history in every) + ahead_us),
         seen_at=wall(max(history.seen.ended_us for history in every) + ahead_us),
-        is_gone=all(history.is_gone for history in every),
+        is_gone=_is_gone(pairs),
         errors=_count(errors, ahead_us) if errors else None,
         retries=_count(retries, ahead_us) if retries else None,
     )
+
+
+def _is_gone(pairs: Pairs) -> bool:
+    return all(history.is_gone for _, history in pairs)
 
 
 def _count(pairs: Pairs, ahead_us: int) -> Counted:

@@ -99,6 +99,7 @@ class RequestErrors:
     address: str
     request: str  # Kafka's name of the API: Produce
     error: str  # Kafka's name: OUT_OF_ORDER_SEQUENCE_NUMBER
+    is_gone: bool  # absent from two complete answers; it is kept for its rises
     counted: Counted
 
 
@@ -108,6 +109,7 @@ class UncleanElections:
 
     endpoint: str
     address: str
+    is_gone: bool  # as above
     counted: Counted
 
 

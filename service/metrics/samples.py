@@ -15,6 +15,7 @@ from rules.facts.times import SECOND_US
 from rules.facts.transaction_log import Outcome
 from rules.names import Metric
 from rules.time_lag import TimeLag, TimeLags
+from service.metrics.changing_series import changing_series
 from service.metrics.ended_transactions import Durations, EndedTransactions
 from service.metrics.lines import (
     CLOSE,
@@ -85,8 +86,13 @@ def samples_of(
     observed = _column_samples(snapshot, table, transactions, lags)
     values = _cluster_values(snapshot, transactions)
     values |= _event_values(totals.ended, totals.sequences)
-    own = own_samples(snapshot.cluster, totals, snapshot, table.selection.dropped)
-    samples = observed | samples_of_values(values, snapshot.cluster) | own
+    changing = changing_series(snapshot, table)
+    dropped = {
+        reason: count + changing.dropped[reason]
+        for reason, count in table.selection.dropped.items()
+    }
+    own = own_samples(snapshot.cluster, totals, snapshot, dropped)
+    samples = observed | changing.samples | samples_of_values(values, snapshot.cluster) | own
     return {metric: samples.get(metric, b"") for metric in names.METRICS}
 
 

@@ -61,6 +61,7 @@ class Selection:
     groups: Int64s
     commits: Int64s
     dropped: Mapping[DropReason, int]  # series; every reason has a number
+    spare: int  # series that the limit still allows
 
 
 def select(snapshot: Snapshot, limits: SeriesLimits) -> Selection:
@@ -74,7 +75,9 @@ def select(snapshot: Snapshot, limits: SeriesLimits) -> Selection:
     left = limits.max_series - _series(rows=int(kept_rows.sum()))
     kept_groups = _fitting_groups(snapshot, group_ok, commit_ok, left)
     kept_commits = commit_ok & kept_groups[commits.group]
+    left -= _series(groups=_count(kept_groups), commits=_count(kept_commits))
     return Selection(
+        spare=left,
         rows=np.flatnonzero(kept_rows),
         groups=np.flatnonzero(kept_groups),
         commits=np.flatnonzero(kept_commits),

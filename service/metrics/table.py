@@ -26,6 +26,7 @@ class SeriesTable:
     row_labels: Sequence[bytes]  # closed: a value may follow
     commit_labels: Sequence[bytes]  # closed
     group_labels: Sequence[bytes]  # open: the type and state of a group follow
+    limits: SeriesLimits  # by which the series were chosen
     key: TableKey
 
     @classmethod
@@ -45,6 +46,7 @@ class SeriesTable:
             row_labels=closed(rows[row] for row in chosen.rows.tolist()),
             commit_labels=closed(groups[group] + b"," + rows[row] for group, row in pairs),
             group_labels=[groups[position] for position in chosen.groups.tolist()],
+            limits=limits,
             key=TableKey.of(snapshot),
         )
 

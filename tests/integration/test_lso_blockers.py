@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from rules.facts.transaction_log import EndedTransaction
 from rules.judgement import Finding
 from rules.transactions.classes import TransactionClass
 from rules.transactions.lso_blocker import lso_blockers
@@ -213,6 +214,16 @@ def reason_of(made: WatchedRound, truth: Truth) -> str | None:
 
 
 # ------------------------------------------------------------------ markers, fencing
+def watch_end(watch: Watch, truth: Truth) -> list[EndedTransaction]:
+    """Return what the log of the coordinators shows of the end of the truth's transaction."""
+
+    def ended(made: WatchedRound) -> list[EndedTransaction]:
+        log = () if made.snapshot is None else made.snapshot.transaction_log.ended
+        return [one for one in log if one.transactional_id == truth.transactional_id]
+
+    return ended(watch.until(lambda made: len(ended(made)) > 0))
+
+
 def test_a_marker_that_a_partition_does_not_take_is_told(faults: Sandbox, watch: Watch) -> None:
     with make_fault("stuck-marker", faults) as truth:
         watch.until(lambda _: class_seen(watch, truth) is TransactionClass.PREPARE_COMMIT)
@@ -222,6 +233,10 @@ def test_a_marker_that_a_partition_does_not_take_is_told(faults: Sandbox, watch:
         assert found is not None
         assert found.reason == "being_written", "half a minute has not passed"
         assert found.evidence["transactional_id"] == truth.transactional_id
+        held_at = watch.round().at
+    [ended] = watch_end(watch, truth)
+    assert ended.decided_at is not None
+    assert ended.decided_at < held_at < ended.ended_at, "the marker was written at its end"
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,14 @@ from tests.factories import (
     partitions,
     snapshot,
 )
-from tests.scraped import endpoint_state
+from tests.scraped import (
+    client_reading,
+    counted,
+    endpoint_state,
+    request_errors,
+    scrapes,
+    unclean_elections,
+)
 from tests.unit.service.metrics.alerting_reference import ALERTS, DELIVERIES
 from tests.unit.service.metrics.reference import KEPT
 
@@ -123,6 +130,14 @@ def busy_snapshot() -> Snapshot:
             high_watermark=[100, None, 100, 2**53 - 1],
             log_end_offset=[104, None, 100, None],
             leader_epoch=[5, None, 0, 12],
+            replica_log_end_offsets=[104, 100, None, None, None, None, 100],
+        ),
+        followed=np.array([True, False, False, False]),
+        scrapes=scrapes(
+            client_reading(errors=counted(total=3), retries=counted(total=70)),
+            client_reading("search", topic=None, errors=counted(total=None), retries=None),
+            request_errors=(request_errors(),),
+            unclean_elections=(unclean_elections(),),
         ),
         groups=(
             group("billing", group_type=GroupType.CLASSIC, member_count=0, state="Empty"),

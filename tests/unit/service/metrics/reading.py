@@ -65,9 +65,9 @@ def samples(found: Mapping[str, Family]) -> dict[tuple[str, Labels], float]:
 
 
 def labelled(found: Mapping[str, Family], name: str, *wanted: str) -> dict[tuple[str, ...], float]:
-    """Return the values of one metric by the values of the labels `wanted`."""
+    """Return the values of one metric by the values of the labels `wanted`, empty where it has none."""
     return {
-        tuple(dict(labels)[label] for label in wanted): value
+        tuple(dict(labels).get(label, "") for label in wanted): value
         for (sample, labels), value in samples(found).items()
         if sample == name
     }

@@ -89,6 +89,8 @@ class ReferenceCollector(Collector):
         cluster = {"cluster": self._seen.cluster}
         for name, labels, value in (
             *partition_samples(self._seen),
+            *replica_samples(self._seen),
+            *scraped_samples(self._seen),
             *commit_samples(self._seen, self._lags),
             *group_samples(self._seen),
             *open_samples(self._seen, self._open),
@@ -152,6 +154,29 @@ def partition_samples(seen: Snapshot) -> Iterator[Sample]:
         }
         for name, value in values.items():
             yield PARTITION + name, labels, value
+
+
+def replica_samples(seen: Snapshot) -> Iterator[Sample]:
+    for row in partition_rows(seen):
+        labels = {"topic": row["topic"], "partition": str(row["partition"])}
+        for replica, end in (row["replica_log_end_offsets"] or {}).items():
+            name = "tidemark_kafka_replica_log_end_offset"
+            yield name, {**labels, "replica": str(replica)}, end
+
+
+def scraped_samples(seen: Snapshot) -> Iterator[Sample]:
+    for client in seen.scrapes.clients:
+        labels = {"client": client.client_id, "address": client.address}
+        labels |= {} if client.topic is None else {"topic": client.topic}
+        for what, counted in (("errors", client.errors), ("retries", client.retries)):
+            total = None if counted is None else counted.total
+            yield f"tidemark_kafka_record_{what}_total", labels, total
+    for errors in seen.scrapes.request_errors:
+        labels = {"broker": errors.address, "request": errors.request, "error": errors.error}
+        yield "tidemark_kafka_broker_request_errors_total", labels, errors.counted.total
+    for elections in seen.scrapes.unclean_elections:
+        labels = {"controller": elections.address}
+        yield "tidemark_kafka_unclean_elections_total", labels, elections.counted.total
 
 
 def commit_samples(seen: Snapshot, lags: TimeLags | None) -> Iterator[Sample]:

@@ -51,6 +51,10 @@ class Policy:
         if self.min_deviation <= 0:
             raise ValueError("a minimum deviation of zero would report every value")
 
+    def cut(self, value: float | None) -> float | None:
+        """Return an edge of a band, within the values that the metric can have."""
+        return None if value is None else min(max(value, self.floor), self.ceiling)
+
 
 _LAG: Final = 300  # deploys and rebalances make lag jump for 1 to 3 minutes
 _MOST: Final = 0.85  # lag of nightly jobs differs much from day to day: the third largest of 14
@@ -98,6 +102,20 @@ POLICIES: Final[Mapping[Metric, Policy]] = MappingProxyType(
         ),
     }
 )
+
+
+# Of a metric that this version does not know: nothing is cut, both sides count.
+_UNKNOWN: Final = Policy(
+    direction=Direction.BOTH, min_deviation=1.0, floor=float("-inf"), open_seconds=60
+)
+
+
+def policy_of(metric: str) -> Policy:
+    """Return the policy of a metric by its name in history."""
+    try:
+        return POLICIES[Metric(metric)]
+    except (KeyError, ValueError):
+        return _UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

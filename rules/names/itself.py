@@ -91,7 +91,8 @@ STORE_LAST_SUCCESS: Final = Metric(
 )
 SERIES_DROPPED: Final = Metric(
     name="tidemark_series_dropped",
-    help="Series of partitions and groups left out of this exposition, by what left them out.",
+    help="Series left out of this exposition, by what left them out: a pattern of topics or of groups, "
+    "or a limit.",
     unit=Unit.SERIES,
     labels=(*CLUSTER_LABELS, "reason"),
 )
@@ -262,9 +263,10 @@ HISTORY_METRICS: Final = (
 # ------------------------------------------------------------------ what is usual, of chosen series
 BASELINE_BAND: Final = Metric(
     name="tidemark_baseline_band",
-    help="What is usual now for a series that metrics.baseline_series chooses, by the baseline run in "
-    "force: the lower bound, the mid and the upper bound. The label metric is its name in history; "
-    "labels that it does not have are left out. Absent where it has no band.",
+    help="What is usual now of a series that metrics.baseline_metrics chooses, by the baseline run in "
+    "force: least, expected and most. The label metric is its name in history, whose unit it has; a "
+    "series has only those labels of group, topic and partition that identify it. Absent where it has "
+    "no band.",
     unit=Unit.OF_SERIES,
     labels=(*CLUSTER_LABELS, "metric", "group", "topic", "partition", "bound"),
 )

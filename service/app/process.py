@@ -22,6 +22,7 @@ from service.api.core.ports import FewAtOnce, Inbox, Sources
 from service.api.core.rights import Tokens
 from service.api.core.server import HttpServer, bind, is_loopback
 from service.app.alerting import Delivering, make_admin_services, make_alerting, make_delivering
+from service.app.baseline_bands import baseline_band_watch
 from service.app.cluster import cluster_reader
 from service.app.feeds import log_files, scrape_watch
 from service.app.history import history_jobs, make_history, nightly_jobs
@@ -29,6 +30,8 @@ from service.app.jobs import JobParts, make_jobs
 from service.app.serve import Parts, Service
 from service.history.kept_ends import FILE as ENDS_FILE
 from service.history.kept_ends import KeptEnds
+from service.jobs.baseline_bands import BaselineBandWatch
+from service.metrics.baseline_bands import BaselineBands
 from service.metrics.exposition import Exposition
 from service.metrics.process import process_stats, seldom_collected
 from service.observe.cluster_reader import ClusterReader, Scope
@@ -74,6 +77,7 @@ class _Base:
     history: History | None  # None: it is turned off
     ends: KeptEnds
     jobs: JobParts
+    bands: BaselineBandWatch | None  # None: no series are chosen
     inbox: LogInbox
     log_files: LogFiles
     latest: Latest
@@ -194,6 +198,7 @@ def _base(settings: Settings, stream: TextIO, config_file: Path | None) -> _Base
                 *nightly_jobs(settings, config_file),
             ],
         ),
+        bands=baseline_band_watch(settings.metrics, store, settings.kafka.name, stop, log),
         inbox=LogInbox(
             StoredInbox(lambda: store.engine, settings.kafka.name),
             max_waiting=settings.broker_logs.max_waiting_events,
@@ -273,6 +278,7 @@ def _pipeline(base: _Base, delivering: Delivering) -> Pipeline:
         deliveries=delivering.stats,
         on_stored=delivering.deliverer.wake,
         history=base.history,
+        baseline=BaselineBands if base.bands is None else base.bands.bands,
     )
 
 
@@ -294,6 +300,8 @@ def _optional_tasks(base: _Base) -> Iterator[Task]:
     if base.history is not None:
         yield Task(name="history", run=base.history.write)
         yield Task(name="history_hours", run=base.history.ship)
+    if base.bands is not None:
+        yield Task(name="baseline_bands", run=base.bands.run)
 
 
 def _close(base: _Base) -> None:

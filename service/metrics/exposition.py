@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import zlib
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -71,20 +72,23 @@ class Exposition:
 
 
 class _Page:
-    """The samples of one round, and the bodies made from them so far.
-
-    Two threads that are first at the same time make the same bytes twice: wasteful, never wrong.
-    """
+    """The samples of one round, and the bodies made from them so far, each once for all scrapers."""
 
     def __init__(self, samples: Mapping[Metric, bytes]) -> None:
         self._samples = {metric: lines for metric, lines in samples.items() if lines}
         self._bodies: dict[tuple[Syntax, bool], bytes] = {}
+        self._making = threading.Lock()  # several scrapers may be the first of a round
 
     def body(self, syntax: Syntax, *, gzip: bool) -> bytes:
         content = self._bodies.get((syntax, gzip))
-        if content is None:
-            content = self._compress(syntax) if gzip else b"".join(self._pieces(syntax))
-            self._bodies[syntax, gzip] = content
+        return self._make(syntax, gzip=gzip) if content is None else content
+
+    def _make(self, syntax: Syntax, *, gzip: bool) -> bytes:
+        with self._making:
+            content = self._bodies.get((syntax, gzip))
+            if content is None:  # else another scraper was first
+                content = self._compress(syntax) if gzip else b"".join(self._pieces(syntax))
+                self._bodies[syntax, gzip] = content
         return content
 
     def _compress(self, syntax: Syntax) -> bytes:

@@ -12,6 +12,7 @@ from rules.facts.snapshot import Snapshot
 from rules.names import Metric
 from service.history.stats import HistoryStats
 from service.metrics.alerting import alert_values, delivery_values
+from service.metrics.baseline_bands import band_values
 from service.metrics.lines import Samples, Values, by_label, samples_of_values, single
 from service.metrics.log_stats import LogStats
 from service.metrics.selection import DropReason
@@ -37,6 +38,7 @@ def own_samples(
         **alert_values(totals.alerting),
         **delivery_values(totals.deliveries),
         **_history_values(totals.history),
+        names.BASELINE_BAND: band_values(totals.baseline),
     }
     process = {
         **_process_values(totals.process),

@@ -19,8 +19,9 @@ known has no sample: never 0, -1 or NaN. Offsets count transaction markers too, 
 span in offsets is not a number of records. While the cluster cannot be queried, only metrics of
 Tidemark itself and counters are shown: no older value is repeated as if it were current.
 
-Partitions and groups beyond the limit on series, or excluded by pattern, are missing altogether;
-`tidemark_series_dropped` says how many series that are and why.
+Partitions and groups beyond the limit on series, or excluded by pattern, are missing altogether. What
+they leave of the limit is for replicas of partitions at risk, then for what brokers, controllers and
+clients count. `tidemark_series_dropped` says how many series are missing and why.
 """
 
 SECTIONS: Final[tuple[tuple[str, tuple[Metric, ...]], ...]] = (

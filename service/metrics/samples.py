@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -32,6 +33,7 @@ from service.metrics.lines import (
 from service.metrics.log_stats import SequenceStats
 from service.metrics.open_transactions import OpenTransactions
 from service.metrics.own_samples import own_samples
+from service.metrics.selection import DropReason
 from service.metrics.table import SeriesTable
 from service.metrics.totals import SelfMetrics
 
@@ -87,10 +89,9 @@ def samples_of(
     values = _cluster_values(snapshot, transactions)
     values |= _event_values(totals.ended, totals.sequences)
     changing = changing_series(snapshot, table)
-    dropped = {
-        reason: count + changing.dropped[reason]
-        for reason, count in table.selection.dropped.items()
-    }
+    dropped = Counter(table.selection.dropped)
+    dropped.update(changing.dropped)
+    dropped[DropReason.LIMIT] += totals.baseline.dropped_series
     own = own_samples(snapshot.cluster, totals, snapshot, dropped)
     samples = observed | changing.samples | samples_of_values(values, snapshot.cluster) | own
     return {metric: samples.get(metric, b"") for metric in names.METRICS}

@@ -15,6 +15,7 @@ from rules.facts.snapshot import RoundReport
 from rules.verdict import Severity, Verdict
 from service.history.stats import HistoryStats
 from service.metrics.alerting import AlertStats, DeliveryStats
+from service.metrics.baseline_bands import BaselineBands
 from service.metrics.ended_transactions import EndedTransactions
 from service.metrics.log_stats import LogStats, SequenceStats
 from service.scheduling.job import JobStats
@@ -88,6 +89,7 @@ class SelfMetrics:
     deliveries: DeliveryStats | None = None
     history: HistoryStats | None = None
     ended: EndedTransactions = field(default_factory=EndedTransactions)
+    baseline: BaselineBands = field(default_factory=BaselineBands)
 
     def after_round(self, report: RoundReport | None, verdicts: VerdictCounts) -> SelfMetrics:
         """Return the totals one round later; `verdicts` are that round's, and replace the old.

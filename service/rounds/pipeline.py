@@ -19,6 +19,7 @@ from rules.open_findings import Change
 from rules.verdict import Severity
 from service.history.stats import HistoryStats
 from service.metrics.alerting import DeliveryStats
+from service.metrics.baseline_bands import BaselineBands
 from service.metrics.exposition import Exposition
 from service.metrics.log_stats import after_round
 from service.metrics.open_transactions import OpenTransactions
@@ -80,10 +81,12 @@ class Pipeline:
         deliveries: Callable[[], DeliveryStats | None] = lambda: None,
         on_stored: Callable[[], None] = lambda: None,
         history: HistoryPort | None = None,
+        baseline: Callable[[], BaselineBands] = BaselineBands,
     ) -> None:
         """`process` returns the stats of the process, `endpoints` the states of scraped endpoints.
 
-        `deliveries` returns the stats of sending; `on_stored` is called when there may be something to send.
+        `baseline` returns the bands of chosen series, `deliveries` the stats of sending; `on_stored` is
+        called when there may be something to send.
         Without `alerting` findings are stored, and nobody is notified.
         """
         self._watcher = watcher
@@ -96,6 +99,7 @@ class Pipeline:
         self._endpoints = endpoints
         self._deliveries = deliveries
         self._history = history
+        self._baseline = baseline
         self._finding_state = FindingState(
             round_writer, alerting, monotonic=monotonic, on_stored=on_stored
         )
@@ -245,6 +249,7 @@ class Pipeline:
             alerting=self._finding_state.alert_stats,
             deliveries=self._deliveries(),
             history=None if self._history is None else self._history.stats(),
+            baseline=self._baseline(),
             store=StoreStats(
                 is_up=status.state is PersistenceState.STORED,
                 waiting_rounds=status.waiting_rounds,

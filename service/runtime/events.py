@@ -43,6 +43,7 @@ class Event(StrEnum):
     OUTBOX_BACK = "outbox_back"
     TASK_DIED = "task_died"
     PART_FAILED = "part_failed"  # a rule, say: the others go on
+    BASELINE_BANDS_AWAY = "baseline_bands_not_read"  # those read last hold for half an hour
     HISTORY_AWAY = "history_not_kept"  # rounds or hours could not be written
     HISTORY_BACK = "history_kept_again"
     HISTORY_DAMAGED = "history_damaged"  # a file of it, which is set aside

@@ -13,13 +13,23 @@ from typing import Annotated
 from pydantic import Field, SecretStr
 
 from collectors.security import SaslMechanism, Security, SecurityProtocol
+from rules.baseline.series import Metric
+from rules.errors import SettingsError
 from service.metrics.selection import DEFAULT_MAX_SERIES, NamePatterns, SeriesLimits
 from service.settings.alerting import AlertingSettings
 from service.settings.broker_logs import BrokerLogSettings
 from service.settings.history import HistorySettings
 from service.settings.nightly import NightlySettings
 from service.settings.scrapes import ScrapeSettings
-from service.settings.values import DatabaseUrl, Group, NamePattern, Seconds, Token
+from service.settings.values import (
+    DatabaseUrl,
+    Group,
+    NamePattern,
+    Seconds,
+    Token,
+    parted,
+    read_by,
+)
 
 
 class LogFormat(StrEnum):
@@ -191,11 +201,24 @@ class HttpSettings(Group):
     dashboards, and few enough that a storm of requests does not delay a round."""
 
 
+def _history_metrics(text: str) -> tuple[Metric, ...]:
+    """Return metrics of history by their names.
+
+    Raises:
+        SettingsError: there is none of a name.
+    """
+    try:
+        return tuple(dict.fromkeys(map(Metric, parted(text))))
+    except ValueError as exc:
+        raise SettingsError(f"metrics of history are {', '.join(Metric)}") from exc
+
+
 class MetricsSettings(Group):
-    """Which partitions and groups get series on the page of metrics."""
+    """Which partitions and groups get series on the page of metrics, and which bands are shown there."""
 
     max_series: Annotated[int, Field(ge=0, le=10_000_000)] = DEFAULT_MAX_SERIES
-    """Series of partitions and groups at most; what does not fit is left out whole and counted.
+    """Series of partitions and groups at most, and of replicas, brokers and clients in what these
+    leave; a partition or group that does not fit is left out whole, and what is left out is counted.
     Default: what one Prometheus still scrapes within its interval."""
 
     topics_allow: Annotated[NamePattern | None, Field(examples=[r"orders\..*"])] = None
@@ -211,6 +234,26 @@ class MetricsSettings(Group):
     groups_deny: Annotated[NamePattern | None, Field(examples=["console-consumer-.*"])] = None
     """Groups whose whole name matches get none, even if allowed. Default: nothing is denied; deny
     the throw-away groups of tools where there are many."""
+
+    baseline_metrics: Annotated[
+        str, read_by(_history_metrics), Field(examples=["read_committed_lag_seconds,produce_rate"])
+    ] = ""
+    """Comma-separated metrics of history whose usual band of now is on the page, as
+    tidemark_baseline_band. Default: none, as Grafana reads bands from the database."""
+
+    baseline_topics: Annotated[str | None, Field(min_length=1, examples=["orders*"])] = None
+    """Bands of these topics only; * stands for any text. Default: all."""
+
+    baseline_groups: Annotated[str | None, Field(min_length=1, examples=["billing-*"])] = None
+    """Bands of these groups only, where a metric is of groups; * stands for any text. Default: all."""
+
+    max_baseline_series: Annotated[int, Field(ge=1, le=100_000)] = 1_000
+    """Series at most whose bands are shown, with three bounds each. Default: more than a dashboard
+    can show, and read in milliseconds."""
+
+    def chosen_metrics(self) -> tuple[Metric, ...]:
+        """Return the metrics of history whose bands are shown."""
+        return _history_metrics(self.baseline_metrics)
 
     def limits(self) -> SeriesLimits:
         """Return the limits of the page of metrics."""

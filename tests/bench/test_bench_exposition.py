@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from http.client import HTTPConnection
 
 import numpy as np
+from starlette.applications import Starlette
 
 from rules.facts.column import Column
 from rules.facts.memory import advance
@@ -17,11 +22,15 @@ from rules.facts.transaction_log import TransactionLog
 from rules.transactions.classes import TransactionClass
 from rules.verdict import Verdict
 from rules.view import View
+from service.api.core.server import HttpServer, bind
+from service.api.status.metrics import metrics_route
 from service.metrics.ended_transactions import EndedTransactions
 from service.metrics.exposition import Exposition
 from service.metrics.open_transactions import OpenTransactions
 from service.metrics.totals import SelfMetrics
-from service.runtime.clock import monotonic
+from service.rounds.latest import Latest, ServiceState
+from service.runtime.clock import monotonic, utc_now
+from service.runtime.threads import in_thread
 from tests.bench.large import COMMITS, ROWS, moving
 from tests.factories import ended, open_producer, producers, transaction, transactions
 
@@ -51,6 +60,47 @@ def test_exposition() -> None:
         f"\n  gzip level 1, once per round        {zipping * 1000:6.1f} ms"
     )
     assert gzip.decompress(zipped) == text
+
+
+def test_serving() -> None:
+    """One scraper, and four at once, of a round that nobody has scraped yet and of one that was."""
+    exposition, totals = Exposition(), SelfMetrics(version="0.1.0")
+    state = ServiceState(cluster="c", version="0.1.0", started_at=utc_now(), interval_seconds=15.0)
+    route = metrics_route(exposition, Latest(state, monotonic=monotonic), in_thread)
+    for encoding in ("identity", "gzip"):
+        with _serving(Starlette(routes=[route])) as port, ThreadPoolExecutor(4) as scrapers:
+            for count in (1, 4):
+                exposition.update(_round(0), totals)
+                for when in ("first of a round", "later"):
+                    waits = list(scrapers.map(partial(_scrape, port), [encoding] * count))
+                    took = ", ".join(f"{seconds * 1000:.1f}" for seconds, _ in waits)
+                    assert len({size for _, size in waits}) == 1
+                    print(f"  {encoding:8} {count} at once, {when:16} {took} ms")
+
+
+@contextmanager
+def _serving(app: Starlette) -> Iterator[int]:
+    """Serve on a port of the loopback, in a thread."""
+    listener = bind("127.0.0.1", 0)
+    server = HttpServer(app, listener, max_concurrent_requests=64)
+    port: int = listener.getsockname()[1]
+    with ThreadPoolExecutor(1) as threads:
+        running = threads.submit(lambda: asyncio.run(server.run()))
+        yield port
+        server.stop()
+        running.result()
+
+
+def _scrape(port: int, encoding: str) -> tuple[float, int]:
+    """Return the seconds from the request to the last byte, and the size of the body."""
+    connection = HTTPConnection("127.0.0.1", port)
+    connection.connect()
+    begin = monotonic()
+    connection.request("GET", "/metrics", headers={"Accept-Encoding": encoding})
+    size = len(connection.getresponse().read())
+    took = monotonic() - begin
+    connection.close()
+    return took, size
 
 
 def test_transactions() -> None:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from rules.baseline.blocks import Outcome, Profile, Reason, ThresholdBy
 from rules.baseline.civil import SLOTS_PER_DAY, SLOTS_PER_WEEK
-from rules.baseline.policy import POLICIES, Direction, Policy
+from rules.baseline.policy import Direction, policy_of
 from rules.baseline.series import Metric
 from service.api.core.bodies import Body, Timestamp, Why
 from service.api.core.models import NextCursor, Paged, Stamped
@@ -157,10 +157,6 @@ WEEKDAYS: Final = (
     "Saturday",
     "Sunday",
 )
-# Of a metric that this version does not know: nothing is cut, both sides count.
-UNKNOWN: Final = Policy(
-    direction=Direction.BOTH, min_deviation=1.0, floor=float("-inf"), open_seconds=60
-)
 
 
 def run_view(run: StoredRun) -> BaselineRun:
@@ -219,7 +215,7 @@ def _change(series: StoredBaseline) -> LevelChange | None:
 
 
 def _usual(series: StoredBaseline, place: int, band: Band) -> Usual:
-    policy = _policy(series.metric)
+    policy = policy_of(series.metric)
     slot = place % SLOTS_PER_DAY
     is_weekly = series.slots == SLOTS_PER_WEEK
     below = None if policy.direction is Direction.ABOVE else band.lower
@@ -228,19 +224,12 @@ def _usual(series: StoredBaseline, place: int, band: Band) -> Usual:
         weekday=WEEKDAYS[place // SLOTS_PER_DAY] if is_weekly else None,
         begins=_clock(slot),
         ends=_clock(slot + 1),
-        expected=_cut(band.mid, policy),
-        least=_cut(band.lower, policy),
-        most=_cut(band.upper, policy),
-        unusual_below=_cut(_edge(series.threshold, band.mid, below), policy),
-        unusual_above=_cut(_edge(series.threshold, band.mid, above), policy),
+        expected=policy.cut(band.mid),
+        least=policy.cut(band.lower),
+        most=policy.cut(band.upper),
+        unusual_below=policy.cut(_edge(series.threshold, band.mid, below)),
+        unusual_above=policy.cut(_edge(series.threshold, band.mid, above)),
     )
-
-
-def _policy(metric: str) -> Policy:
-    try:
-        return POLICIES[Metric(metric)]
-    except (KeyError, ValueError):
-        return UNKNOWN
 
 
 def _edge(threshold: float | None, mid: float | None, edge: float | None) -> float | None:
@@ -248,10 +237,6 @@ def _edge(threshold: float | None, mid: float | None, edge: float | None) -> flo
     if threshold is None or mid is None or edge is None:
         return None
     return mid + threshold * (edge - mid)
-
-
-def _cut(value: float | None, policy: Policy) -> float | None:
-    return None if value is None else min(max(value, policy.floor), policy.ceiling)
 
 
 def _clock(slot: int) -> str:

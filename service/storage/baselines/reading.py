@@ -9,7 +9,7 @@ from datetime import date, datetime
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, Select, case, select
+from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, Select, case, func, select
 
 from rules.baseline.civil import SLOTS_PER_DAY, SLOTS_PER_WEEK
 from service.storage.database.translate import translate_errors
@@ -79,6 +79,7 @@ class SeriesFilter:
     partition: int | None = None
     group: str | None = None
     after: int | None = None  # the last series already shown
+    has_band: bool = False  # only series with a band
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +112,16 @@ class BaselineList:
     def one(self, series_id: int, at: datetime) -> SeriesPage | None:
         """Return a series with the bands of all slots; None if there is no run."""
         return self._read([_col.series_id == series_id], at, 1, is_whole=True)
+
+    def count(self, filters: SeriesFilter) -> int:
+        """Return the number of series of the current run; 0 if there is no run."""
+        with translate_errors("baselines cannot be read"), self._engine().connect() as connection:
+            current = _current(connection, self._cluster)
+            if current is None:
+                return 0
+            query = select(func.count()).select_from(BASELINES)
+            query = query.where(_col.run == current["id"], *_conditions(filters))
+            return connection.execute(query).scalar_one()
 
     def _read(
         self,
@@ -175,6 +186,8 @@ def _conditions(filters: SeriesFilter) -> Iterator[ColumnElement[bool]]:
         yield _col.partition == filters.partition
     if filters.group is not None:
         yield _matches_name(_col.consumer_group, filters.group)
+    if filters.has_band:
+        yield _col.slots > 0
     if filters.after is not None:
         yield _col.series_id > filters.after
 

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import Engine
 
-from tests.integration.api.baseline_runs import ORDERS, QUIET, SERIES, TUESDAY, publish_two_nights
+from service.jobs.baseline_bands import BaselineBandWatch, ChosenSeries
+from service.storage.baselines.reading import BaselineList, SeriesFilter
+from tests.integration.api.baseline_runs import (
+    LAG,
+    ORDERS,
+    QUIET,
+    RATE,
+    SERIES,
+    TUESDAY,
+    publish_two_nights,
+)
 from tests.integration.api.given import Api
+from tests.unit.service.runtime.recorded_log import RecordedLog
 
 
 @pytest.fixture
@@ -54,6 +67,27 @@ def test_what_is_usual_is_told_for_a_time_on_the_wall_clock(api: Api) -> None:
     assert audit["usual"]["weekday"] is None
     assert [audit["usual"][name] for name in ("expected", "unusual_below")] == [128.0, 116.0]
     assert audit["level_change"] == {"at": "2026-03-02T00:00:00Z", "before": 1.0, "after": 2.0}
+
+
+def test_bands_of_chosen_series_are_those_of_the_run_in_force(api: Api) -> None:
+    chosen = [SeriesFilter(metric=metric, has_band=True) for metric in (LAG, RATE)]
+    watch = BaselineBandWatch(
+        BaselineList(lambda: api.engine, api.cluster),
+        ChosenSeries(filters=chosen, limit=1),
+        utc_now=lambda: datetime.fromisoformat(TUESDAY),
+        stop=asyncio.Event(),
+        log=RecordedLog().log,
+    )
+    watch.refresh()
+    (orders,) = watch.bands().shown
+    assert (orders.metric, orders.topic, orders.partition, orders.group) == (
+        "read_committed_lag_seconds",
+        "orders",
+        3,
+        "billing",
+    )
+    assert (orders.least, orders.expected, orders.most) == (172.0, 176.0, 180.0)
+    assert watch.bands().left_out == 1, "the audit log's rate; the quiet series has no band"
 
 
 def test_bands_end_where_the_metric_does(api: Api) -> None:

@@ -13,6 +13,7 @@ from rules.facts.transaction_log import Cut, Outcome, TransactionLog
 from rules.time_lag import TimeLag, TimeLags
 from rules.transactions.classes import TransactionClass
 from rules.verdict import Severity, Verdict
+from service.metrics.baseline_bands import BaselineBand, BaselineBands
 from service.metrics.ended_transactions import EndedTransactions
 from service.metrics.log_stats import LogStats, SequenceStats
 from service.metrics.open_transactions import OpenTransactions
@@ -86,6 +87,28 @@ TOTALS_OF_A_DAY = SelfMetrics(
         ),
         "shipper": LogStats(error="not there"),
     },
+    baseline=BaselineBands(
+        shown=(
+            BaselineBand(
+                metric="read_committed_lag_seconds",
+                topic="orders",
+                partition=3,
+                group="billing",
+                least=0.0,
+                expected=2.5,
+                most=11.0,
+            ),
+            BaselineBand(
+                metric="abort_ratio",
+                topic=None,
+                partition=None,
+                group=None,
+                least=None,
+                expected=0.01,
+                most=0.05,
+            ),
+        )
+    ),
     sequences=SequenceStats(rejections=12, episodes={(SequenceClass.LOSS, Phase.CONFIRMED): 1}),
     ended=EndedTransactions().after(
         TransactionLog(

@@ -100,6 +100,7 @@ class ReferenceCollector(Collector):
             *alert_samples(self._totals.alerting),
             *delivery_samples(self._totals.deliveries),
             *history_samples(self._totals),
+            *band_samples(self._totals),
         ):
             yield name, {**cluster, **labels}, value
         yield from process_samples(self._totals.process)
@@ -355,6 +356,20 @@ def history_samples(totals: SelfMetrics) -> Iterator[Sample]:
         yield start + "write_duration_seconds", {}, kept.took_seconds
         last = None if kept.written_at is None else kept.written_at.timestamp()
         yield start + "last_success_timestamp_seconds", {}, last
+
+
+def band_samples(totals: SelfMetrics) -> Iterator[Sample]:
+    for band in totals.baseline.shown:
+        partition = None if band.partition is None else str(band.partition)
+        every = {
+            "metric": band.metric,
+            "group": band.group,
+            "topic": band.topic,
+            "partition": partition,
+        }
+        labels = {name: text for name, text in every.items() if text is not None}
+        for bound in ("least", "expected", "most"):
+            yield "tidemark_baseline_band", {**labels, "bound": bound}, getattr(band, bound)
 
 
 def _minus(end: int | None, begin: int | None) -> int | None:

@@ -10,7 +10,9 @@ import numpy as np
 from rules.facts.column import Ragged
 from rules.facts.scrapes import Scrapes
 from rules.facts.snapshot import Snapshot
+from service.metrics.baseline_bands import BaselineBands
 from service.metrics.selection import NamePatterns, SeriesLimits
+from service.metrics.totals import SelfMetrics
 from tests.factories import offsets, partitions, snapshot
 from tests.scraped import (
     client_reading,
@@ -153,6 +155,12 @@ def test_what_partitions_leave_of_the_limit_is_for_replicas_then_brokers_then_cl
     assert labelled(page, ERRORS, "client") == {("a",): 0}
     assert RETRIES.removesuffix("_total") not in page
     assert dropped(seen, limits) == {("limit",): 3}
+
+
+def test_bands_beyond_their_own_limit_are_counted_with_the_rest() -> None:
+    totals = SelfMetrics(version="0.1.0", baseline=BaselineBands(left_out=2))
+    found = rendered(snapshot(), totals=totals)
+    assert labelled(found, "tidemark_series_dropped", "reason")[("limit",)] == 6
 
 
 def test_replicas_of_partitions_that_do_not_fit_are_left_out_too() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -118,7 +120,11 @@ def test_a_name_that_is_no_text_does_not_spoil_the_page() -> None:
 def test_every_metric_is_produced_and_none_besides() -> None:
     found = samples(rendered(busy_snapshot(), totals=TOTALS_OF_A_DAY, found=OPEN, lags=LAGS))
     labels = {name: set(metric.labels) for metric in METRICS for name in metric.series}
-    for histogram in (names.TRANSACTION_DURATION, names.NOTIFICATION_DURATION):
+    for histogram in (
+        names.TRANSACTION_DURATION,
+        names.MARKER_DURATION,
+        names.NOTIFICATION_DURATION,
+    ):
         labels[histogram.series[0]].add("le")
     assert {name for name, _ in found} == set(labels)
     for name, pairs in found:
@@ -261,6 +267,21 @@ def test_columns_of_a_snapshot_are_left_as_they_were() -> None:
     before = seen.offsets.high_watermark.values.copy()
     rendered(seen)
     assert np.array_equal(seen.offsets.high_watermark.values, before)
+
+
+# ------------------------------------------------------------------ several scrapers
+@pytest.mark.parametrize("zipped", [False, True], ids=["plain", "gzip"])
+def test_scrapers_that_come_at_once_share_one_body(*, zipped: bool) -> None:
+    exposition, together = Exposition(), threading.Barrier(4)
+    exposition.update(busy_snapshot(), TOTALS_OF_A_DAY, OPEN)
+
+    def scrape(_: int) -> bytes:
+        together.wait(timeout=60)
+        return exposition.body(TEXT, gzip=zipped)[0]
+
+    with ThreadPoolExecutor(4) as scrapers:
+        first, *others = scrapers.map(scrape, range(4))
+    assert all(body is first for body in others)
 
 
 # ------------------------------------------------------------------ rounds that failed

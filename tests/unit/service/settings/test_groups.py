@@ -126,6 +126,12 @@ def test_secrets_are_in_nothing_that_is_shown() -> None:
         assert "s3cret" not in shown
 
 
+def test_a_metric_that_history_does_not_have_is_rejected() -> None:
+    message = rejection(METRICS__BASELINE_METRICS="produce_rate,lags")
+    assert "metrics of history are read_committed_lag, " in message
+    assert "lags" not in message
+
+
 def test_patterns_limit_the_series(tmp_path: Path) -> None:
     path = tmp_path / "tidemark.toml"
     path.write_text(

@@ -35,12 +35,12 @@ def changing_series(snapshot: Snapshot, table: SeriesTable) -> ChangingSeries:
     shown, dropped = _shown_replicas(snapshot, table)
     spare = table.selection.spare - len(shown)
     counters = scraped_counters(snapshot.scrapes)
-    allowed = [one for one in counters if _is_topic_shown(table, one.topic)]
+    allowed = [series for series in counters if _is_topic_shown(table, series.topic)]
     dropped[DropReason.TOPIC_PATTERN] += len(counters) - len(allowed)
-    dropped[DropReason.LIMIT] += max(0, len(allowed) - spare)
-    kept = {one: counters[one] for one in allowed[: max(0, spare)]}
+    dropped[DropReason.LIMIT] += len(allowed[spare:])
+    fitting = {series: counters[series] for series in allowed[:spare]}
     return ChangingSeries(
-        samples=_replica_lines(snapshot, table, shown) | _counter_lines(snapshot.cluster, kept),
+        samples=_replica_lines(snapshot, table, shown) | _counter_lines(snapshot.cluster, fitting),
         dropped=dropped,
     )
 
@@ -57,7 +57,7 @@ def _shown_replicas(snapshot: Snapshot, table: SeriesTable) -> tuple[Int64s, Cou
     places = places[snapshot.offsets.replica_log_end_offsets.valid[places]]
     rows = row_of_value[places]
     is_selected = np.isin(rows, table.selection.rows)
-    shown = places[is_selected][: max(0, table.selection.spare)]
+    shown = places[is_selected][: table.selection.spare]
     index = snapshot.partitions.index
     hidden = sum(
         not _is_topic_shown(table, index.topics[topic])

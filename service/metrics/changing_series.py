@@ -16,8 +16,8 @@ from rules import names
 from rules.facts.column import Column, Int64s
 from rules.facts.snapshot import Snapshot
 from rules.names import Metric
-from service.metrics.lines import CLOSE, Samples, column_lines, label
-from service.metrics.scraped_counters import CounterSeries, scraped_counters
+from service.metrics.lines import CLOSE, Samples, closed, column_lines, label
+from service.metrics.scraped_counters import Labels, scraped_counters
 from service.metrics.selection import DropReason
 from service.metrics.table import SeriesTable
 
@@ -32,17 +32,23 @@ class ChangingSeries:
 
 def changing_series(snapshot: Snapshot, table: SeriesTable) -> ChangingSeries:
     """Return the series of a round that fit."""
-    shown, dropped = _shown_replicas(snapshot, table)
-    spare = table.selection.spare - len(shown)
-    counters = scraped_counters(snapshot.scrapes)
-    allowed = [series for series in counters if _is_topic_shown(table, series.topic)]
-    dropped[DropReason.TOPIC_PATTERN] += len(counters) - len(allowed)
-    dropped[DropReason.LIMIT] += len(allowed[spare:])
-    fitting = {series: counters[series] for series in allowed[:spare]}
-    return ChangingSeries(
-        samples=_replica_lines(snapshot, table, shown) | _counter_lines(snapshot.cluster, fitting),
-        dropped=dropped,
-    )
+    replicas, dropped = _shown_replicas(snapshot, table)
+    samples = _replica_lines(snapshot, table, replicas)
+    spare = table.selection.spare - len(replicas)
+    for metric, totals in scraped_counters(snapshot.scrapes).items():
+        allowed = [labels for labels in totals if _is_topic_shown(table, _topic_of(metric, labels))]
+        shown = allowed[:spare]
+        spare -= len(shown)
+        dropped[DropReason.TOPIC_PATTERN] += len(totals) - len(allowed)
+        dropped[DropReason.LIMIT] += len(allowed) - len(shown)
+        values = Column.of(totals[labels] for labels in shown)
+        subjects = _subjects(metric, shown)
+        samples[metric] = column_lines(metric, snapshot.cluster, subjects, values)
+    return ChangingSeries(samples=samples, dropped=dropped)
+
+
+def _topic_of(metric: Metric, labels: Labels) -> str | None:
+    return labels[-1] if metric.labels[-1] == "topic" else None
 
 
 def _is_topic_shown(table: SeriesTable, topic: str | None) -> bool:
@@ -84,24 +90,12 @@ def _replica_lines(snapshot: Snapshot, table: SeriesTable, places: Int64s) -> Sa
 
 
 # ------------------------------------------------------------------ counters of other processes
-def _counter_lines(cluster: str, totals: Mapping[CounterSeries, int]) -> Samples:
-    samples: Samples = {}
-    for metric in names.SCRAPED_METRICS:
-        chosen = [series for series in totals if series.metric is metric]
-        values = Column.of(totals[series] for series in chosen)
-        samples[metric] = column_lines(metric, cluster, _subjects(metric, chosen), values)
-    return samples
-
-
-def _subjects(metric: Metric, chosen: Sequence[CounterSeries]) -> list[bytes]:
+def _subjects(metric: Metric, series: Sequence[Labels]) -> list[bytes]:
     """Return the closed labels of each series."""
     own = metric.labels[1:]  # behind the cluster
-    return [
+    return closed(
         b",".join(
-            label(name, value)
-            for name, value in zip(own, series.labels, strict=True)
-            if value is not None
+            [label(name, text) for name, text in zip(own, labels, strict=True) if text is not None]
         )
-        + CLOSE
-        for series in chosen
-    ]
+        for labels in series
+    )

@@ -11,9 +11,10 @@ import pytest
 from rules import names
 from rules.catalogue import record_error_rate_high
 from rules.facts.scrapes import ClientReading, Scrapes, reporting_producers
+from rules.names import Metric
 from rules.remembering import view_of_round
 from rules.verdict import Verdict
-from service.metrics.scraped_counters import CounterSeries, scraped_counters
+from service.metrics.scraped_counters import Labels, scraped_counters
 from service.runtime.clock import utc_now
 from service.sandbox.cluster.admin import SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
@@ -95,19 +96,17 @@ def test_a_java_producer_whose_records_fail_is_told_with_its_topic(
             wait_for(watch, lambda now: breached_topics(now) == {topic})
             (elections,) = seen.unclean_elections
             assert elections.counted.total is not None
-            check_counters(scraped_counters(seen), f"{HOST}:{port}", topic)
+            check_counters(scraped_counters(seen), (CLIENT, f"{HOST}:{port}", topic))
     assert producer.counts.failed > 0
 
 
-def check_counters(totals: Mapping[CounterSeries, int], address: str, topic: str) -> None:
+def check_counters(totals: Mapping[Metric, Mapping[Labels, int]], client: Labels) -> None:
     """The counters that are exposed name the producer, the broker and the controller."""
-    labels = (CLIENT, address, topic)
-    assert totals[CounterSeries(names.RECORD_ERRORS, labels, topic)] > 0
-    assert totals[CounterSeries(names.RECORD_RETRIES, labels, topic)] == 0
-    by_metric = {series.metric: series.labels for series in totals}
-    assert by_metric.keys() == set(names.SCRAPED_METRICS)
-    errors = [s.labels[1:] for s in totals if s.metric is names.BROKER_REQUEST_ERRORS]
+    assert totals[names.RECORD_ERRORS][client] > 0
+    assert totals[names.RECORD_RETRIES][client] == 0
+    errors = [labels[1:] for labels in totals[names.BROKER_REQUEST_ERRORS]]
     assert ("Produce", "INVALID_TIMESTAMP") in errors
+    assert len(totals[names.UNCLEAN_ELECTIONS]) == 1
 
 
 def rejections(seen: Scrapes) -> list[int]:

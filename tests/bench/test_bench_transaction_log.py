@@ -33,7 +33,7 @@ def written() -> list[bytes]:
     for number in range(TRANSACTIONS):
         name, at = f"payments-service-{number % IDS:04}", NOON_MS + number
         states = transaction(at, epoch=number // IDS)
-        records += [TransactionRecord(name, state) for state in states]
+        records += [TransactionRecord(name, state, state.last_update_ms) for state in states]
     starts = range(0, len(records), PER_ANSWER)
     return [render_log(records[start : start + PER_ANSWER], base=start) for start in starts]
 

@@ -242,10 +242,10 @@ class MetricsSettings(Group):
     tidemark_baseline_band. Default: none, as Grafana reads bands from the database."""
 
     baseline_topics: Annotated[str | None, Field(min_length=1, examples=["orders*"])] = None
-    """Bands of these topics only; * stands for any text. Default: all."""
+    """Bands of these topics only; * matches any text. Default: all."""
 
     baseline_groups: Annotated[str | None, Field(min_length=1, examples=["billing-*"])] = None
-    """Bands of these groups only, where a metric is of groups; * stands for any text. Default: all."""
+    """Bands of these groups only, where a metric is of groups; * matches any text. Default: all."""
 
     max_baseline_series: Annotated[int, Field(ge=1, le=100_000)] = 1_000
     """Series at most whose bands are shown, with three bounds each. Default: more than a dashboard

@@ -28,6 +28,7 @@ class Unit(StrEnum):
     OFFSETS = "offsets"  # a number of offsets, not of records: markers use offsets too
     EPOCH = "epoch"
     SECONDS = "seconds"
+    MILLISECONDS = "milliseconds"  # only in names of others
     TIMESTAMP = "seconds since 1970-01-01 UTC"
     FLAG = "1 yes, 0 no"
     INFO = "always 1; the labels carry the meaning"
@@ -35,6 +36,7 @@ class Unit(StrEnum):
     REPLICAS = "replicas"
     MEMBERS = "members"
     BROKERS = "brokers"
+    BROKER_ID = "broker id"
     REQUESTS = "requests"
     COMMITS = "commits"
     TRANSACTIONS = "transactions"

@@ -38,7 +38,7 @@ from service.api.losses.routes import losses_router
 from service.api.sequences.routes import sequences_router
 from service.api.silences.routes import silences_router
 from service.api.status.health import health_routes
-from service.api.status.metrics import metrics_route
+from service.api.status.metrics import metrics_routes
 from service.api.status.status import status_router
 from service.api.transactions.routes import transactions_router
 from service.runtime.events import Event
@@ -70,7 +70,7 @@ def create_app(
         ],
     )
     app.router.routes.extend(health_routes(sources.latest))
-    app.router.routes.append(metrics_route(sources.exposition, sources.latest, sources.in_thread))
+    app.router.routes.extend(metrics_routes(sources.exposition, sources.latest, sources.in_thread))
     app.include_router(_api(sources))
     document = cache(lambda: openapi_document(app))  # takes a tenth of a second
 

@@ -52,24 +52,29 @@ def label(name: str, value: str) -> bytes:
     return f'{name}="{escaped}"'.encode(errors="replace")
 
 
+def shared_label(name: str, value: str) -> bytes:
+    """Return `name="value",`, with which every line of a metric begins."""
+    return label(name, value) + b","
+
+
 def closed(pieces: Iterable[bytes]) -> list[bytes]:
     """Close each piece of labels, so that a value may follow."""
     return [piece + CLOSE for piece in pieces]
 
 
 def column_lines(
-    metric: Metric, cluster: str, subjects: Sequence[bytes], column: Column, steps: int = 1
+    metric: Metric, shared: bytes, subjects: Sequence[bytes], column: Column, steps: int = 1
 ) -> bytes:
     """Return one line per known value; `subjects` are the closed labels, one per row.
 
-    The column has `steps` per unit of the metric: 1,000 if it holds milliseconds and the metric seconds.
+    `shared` is the label with which every line begins, closed by a comma; empty for none. The column has `steps` per unit of the metric: 1,000 if it holds milliseconds and the metric seconds.
     """
     if not column.valid.any():
         return b""
     shown = subjects
     if not column.valid.all():
         shown = list(compress(subjects, column.valid.tolist()))
-    head = f"\n{metric.name}{{".encode() + label("cluster", cluster) + b","
+    head = f"\n{metric.name}{{".encode() + shared
     pieces = [head] * (3 * len(shown))
     pieces[1::3] = shown
     numbers = column.values[column.valid]

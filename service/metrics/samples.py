@@ -28,6 +28,7 @@ from service.metrics.lines import (
     column_lines,
     label,
     samples_of_values,
+    shared_label,
     single,
 )
 from service.metrics.log_stats import SequenceStats
@@ -110,18 +111,18 @@ def blind_samples(cluster: str, totals: SelfMetrics) -> Samples:
 def _column_samples(
     snapshot: Snapshot, table: SeriesTable, open_: OpenTransactions, lags: TimeLags | None
 ) -> Samples:
-    cluster, chosen = snapshot.cluster, table.selection
+    shared, chosen = shared_label("cluster", snapshot.cluster), table.selection
     samples: Samples = {}
     for metric in names.PARTITION_METRICS:
         is_age = metric is names.LAST_STABLE_OFFSET_AGE
         column = open_.held_ms if is_age else PARTITION_COLUMNS[metric](snapshot)
         steps = MS_PER_SECOND if is_age else 1
         shown = column.take(chosen.rows)
-        samples[metric] = column_lines(metric, cluster, table.row_labels, shown, steps)
+        samples[metric] = column_lines(metric, shared, table.row_labels, shown, steps)
     for metric in names.COMMIT_METRICS:
         column, steps = _of_commits(metric, snapshot, lags)
         shown = column.take(chosen.commits)
-        samples[metric] = column_lines(metric, cluster, table.commit_labels, shown, steps)
+        samples[metric] = column_lines(metric, shared, table.commit_labels, shown, steps)
     return samples | _group_samples(snapshot, table)
 
 
@@ -139,10 +140,10 @@ def _group_samples(snapshot: Snapshot, table: SeriesTable) -> Samples:
     members = Column.of(group.member_count for group in shown)
     always = Column.known(np.ones(len(shown), np.int64))
     infos = [_info(name, group) for name, group in zip(table.group_labels, shown, strict=True)]
-    cluster, plain = snapshot.cluster, closed(table.group_labels)
+    shared, plain = shared_label("cluster", snapshot.cluster), closed(table.group_labels)
     return {
-        names.GROUP_MEMBERS: column_lines(names.GROUP_MEMBERS, cluster, plain, members),
-        names.GROUP_INFO: column_lines(names.GROUP_INFO, cluster, infos, always),
+        names.GROUP_MEMBERS: column_lines(names.GROUP_MEMBERS, shared, plain, members),
+        names.GROUP_INFO: column_lines(names.GROUP_INFO, shared, infos, always),
     }
 
 

@@ -33,7 +33,7 @@ class SeriesTable:
     def of(cls, snapshot: Snapshot, limits: SeriesLimits) -> SeriesTable:
         """Choose the series and write their labels."""
         chosen = select(snapshot, limits)
-        rows = _row_labels(snapshot.partitions.index)
+        rows = row_labels(snapshot.partitions.index)
         groups = [label("group", group.group_id) for group in snapshot.groups]
         commits = snapshot.commits
         pairs = zip(
@@ -87,11 +87,14 @@ class TableKey:
         )
 
 
-def _row_labels(index: PartitionIndex) -> list[bytes]:
-    """Return the open labels of every row."""
+def row_labels(
+    index: PartitionIndex, topic: str = "topic", partition: str = "partition"
+) -> list[bytes]:
+    """Return the open labels of every row, `topic` and `partition` being their names."""
     counts = np.diff(index.starts).tolist()
+    number = f',{partition}="%d"'.encode()
     return [
-        topic + b',partition="%d"' % partition
-        for topic, count in zip((label("topic", t) for t in index.topics), counts, strict=True)
-        for partition in range(count)
+        name + number % row
+        for name, count in zip((label(topic, t) for t in index.topics), counts, strict=True)
+        for row in range(count)
     ]

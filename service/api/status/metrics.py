@@ -1,4 +1,4 @@
-"""The endpoint that Prometheus scrapes; it sends the bytes that the last round rendered."""
+"""The endpoints that Prometheus scrapes: the metrics of the last round, under our names or an exporter's."""
 
 from __future__ import annotations
 
@@ -6,28 +6,35 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from service.api.core.edge import SCRAPE_PATH
 from service.api.core.ports import InThread
+from service.metrics.dropin import EXPORTERS
+from service.metrics.dropin.exporter import Exporter
 from service.metrics.exposition import Exposition
 from service.rounds.latest import Latest
 
 
-def metrics_route(exposition: Exposition, latest: Latest, in_thread: InThread) -> Route:
-    """Return the route of the metrics; query parameters are ignored."""
+def metrics_routes(exposition: Exposition, latest: Latest, in_thread: InThread) -> list[Route]:
+    """Return the routes of Tidemark's metrics and of each exporter's; query parameters are ignored."""
 
-    async def metrics(request: Request) -> Response:
-        accept = ",".join(request.headers.getlist("accept")) or None
-        gzip = takes_gzip(",".join(request.headers.getlist("accept-encoding")))
-        # Joining or compressing the first body of a round takes tens of milliseconds.
-        is_stale = latest.state.is_stale
-        body, content_type = await in_thread(
-            lambda: exposition.body(accept, gzip=gzip, is_stale=is_stale)
-        )
-        headers = {"Content-Type": content_type, "Vary": "Accept, Accept-Encoding"}
-        if gzip:
-            headers["Content-Encoding"] = "gzip"
-        return Response(body, headers=headers)
+    def route(path: str, exporter: Exporter | None) -> Route:
+        async def metrics(request: Request) -> Response:
+            accept = ",".join(request.headers.getlist("accept")) or None
+            gzip = takes_gzip(",".join(request.headers.getlist("accept-encoding")))
+            is_stale = latest.state.is_stale
+            # Writing, joining or compressing the first body of a round takes tens of milliseconds.
+            body, content_type = await in_thread(
+                lambda: exposition.body(accept, gzip=gzip, is_stale=is_stale, exporter=exporter)
+            )
+            headers = {"Content-Type": content_type, "Vary": "Accept, Accept-Encoding"}
+            if gzip:
+                headers["Content-Encoding"] = "gzip"
+            return Response(body, headers=headers)
 
-    return Route("/metrics", metrics)
+        return Route(path, metrics)
+
+    drop_ins = (route(f"{SCRAPE_PATH}/{exporter.name}", exporter) for exporter in EXPORTERS)
+    return [route(SCRAPE_PATH, None), *drop_ins]
 
 
 def takes_gzip(accept_encoding: str) -> bool:

@@ -8,6 +8,8 @@ from dashboards.prometheus.files import write_stack_files
 from dashboards.prometheus.page import alerts_page
 from rules.catalogue.all_rules import EVERY
 from rules.pages import page
+from service.metrics.dropin import EXPORTERS
+from service.metrics.dropin.documentation import page_name, with_names
 from service.metrics.page import metrics_page
 from service.settings.page import settings_page
 from tests.unit.service.alerting.notifications.given import write_notification_pages
@@ -36,9 +38,17 @@ def write_single_pages() -> None:
         (DOCS / name).write_text(text, encoding="utf-8")
 
 
+def write_names_of_exporters() -> None:
+    """Write the names into the pages about moving from an exporter; their prose stays."""
+    for exporter in EXPORTERS:
+        path = DOCS / page_name(exporter)
+        path.write_text(with_names(path.read_text(encoding="utf-8"), exporter), encoding="utf-8")
+
+
 if __name__ == "__main__":
     write_rule_pages()
     write_single_pages()
     write_stack_files()
+    write_names_of_exporters()
     write_openapi_page()
     write_notification_pages()

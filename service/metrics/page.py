@@ -22,6 +22,10 @@ Tidemark itself and counters are shown: no older value is repeated as if it were
 Partitions and groups beyond the limit on series, or excluded by pattern, are missing altogether. What
 they leave of the limit is for replicas of partitions at risk, then for what brokers, controllers and
 clients count. `tidemark_series_dropped` says how many series are missing and why.
+
+The same rounds under the names of other exporters: moving from
+[kafka_exporter](moving-from-kafka-exporter.md), [KMinion](moving-from-kminion.md),
+[Kafka Lag Exporter](moving-from-kafka-lag-exporter.md).
 """
 
 SECTIONS: Final[tuple[tuple[str, tuple[Metric, ...]], ...]] = (

@@ -21,7 +21,7 @@ USABLE_ID: Final = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
 MAX_BODY: Final = 64 * 1024  # bytes
 MAX_LOG_BODY: Final = 4 * 1024 * 1024  # bytes; what shippers send at once by default has 1 to 3 MB
 BODY_SECONDS: Final = 10.0
-SCRAPE_PATH: Final = "/metrics"  # and all paths below it
+SCRAPE_PATH: Final = "/metrics"  # exporters' names are below it
 SCRAPES_AT_ONCE: Final = 4  # two Prometheus servers, and each once more after a time-out
 INGESTS_AT_ONCE: Final = 8  # each holds its body while it waits for its turn
 INGEST_AGAIN_SECONDS: Final = 1

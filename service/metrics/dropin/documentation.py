@@ -7,7 +7,9 @@ from typing import Final
 
 from service.metrics.dropin.exporter import Exporter, Family, Single
 
-BEGIN: Final = "<!-- Generated from service/metrics/dropin/ by `make golden`; a test compares. -->\n"
+BEGIN: Final = (
+    "<!-- Generated from service/metrics/dropin/ by `make golden`; a test compares. -->\n"
+)
 END: Final = "<!-- End of what is generated. -->\n"
 
 
@@ -24,8 +26,9 @@ def with_names(page: str, exporter: Exporter) -> str:
 
 
 def _sections(exporter: Exporter) -> Iterator[str]:
-    yield "| metric | type | labels | meaning | Tidemark's own |\n|---|---|---|---|---|\n" + "".join(
-        _row(entry) for entry in (*exporter.families, *exporter.singles)
+    yield (
+        "| metric | type | labels | meaning | Tidemark's own |\n|---|---|---|---|---|\n"
+        + "".join(_row(entry) for entry in (*exporter.families, *exporter.singles))
     )
     yield _reasons("missing metric", exporter.missing)
     if exporter.missing_labels:

@@ -274,6 +274,7 @@ KMINION: Final = Exporter(
         "kminion_end_to_end_*": "Tidemark writes nothing to the cluster that it watches",
         "go_*": "they are of that program's runtime",
         "process_*": "they are of that process",
+        "promhttp_*": "they are of that program's HTTP server",
     },
     missing_labels={
         "cluster_version": "KMinion guesses it from the requests that brokers support",

@@ -21,6 +21,7 @@ from service.sandbox.workloads.standard import WorkloadPlan, standard_workload
 from service.sandbox.workloads.transactions import OpenTransaction
 from tests.integration.clients import produce_in_transaction, transactional_producer
 from tests.integration.sandbox_logs import log_files_of
+from tests.integration.serve import drop_ins
 from tests.integration.serve.conftest import Serve
 from tests.integration.serve.kafka import RECORDS, Kafka
 from tests.integration.serve.scraping import (
@@ -81,9 +82,10 @@ def busy_cluster(kafka: Kafka, faults: Sandbox) -> Iterator[Sandbox]:
 
 @contextmanager
 def scraped(served: Served, folder: Path) -> Iterator[Prometheus]:
-    """Scrape a service in both forms, each in a job of its own."""
+    """Scrape a service in both forms and under the names of others, each in a job of its own."""
     with plain_text_of(served.address) as relay:
         jobs = [job("openmetrics", served.address), job("text", relay)]
+        jobs += drop_ins.drop_in_jobs(served.address)
         with prometheus(folder, jobs) as server:
             yield server
 
@@ -106,7 +108,7 @@ def check_no_complaints(server: Prometheus) -> None:
     """Nothing of what Prometheus counts about bad pages has happened."""
     for counter in COMPLAINTS:
         server.wait_value(counter, 0)  # it scrapes itself too, now and then
-    for name in JOBS:
+    for name in (*JOBS, *drop_ins.JOBS):
         # One question: two might be about two scrapes.
         scraped, kept = "scrape_samples_scraped", "scrape_samples_post_metric_relabeling"
         assert server.values(f'{scraped}{{job="{name}"}} - {kept}{{job="{name}"}}') == [0]
@@ -143,6 +145,8 @@ def test_prometheus_has_every_metric_with_its_labels_in_both_forms(
                     check_labels(server, metric, name)
             for metric in NEVER_HERE:
                 assert {one["value"] for one in series_of(server, metric, name)} == {0}
+        drop_ins.check_dashboards(server, served)
+        drop_ins.check_promtool(served)
         check_no_complaints(server)
         check_a_broken_cluster(server, kafka, busy_cluster)
         check_no_complaints(server)

@@ -62,7 +62,7 @@ def test_on_loopback_another_name_is_rejected_without_a_token() -> None:
 @pytest.mark.parametrize("host", ["localhost:8780", "10.0.0.1:8780"])
 def test_elsewhere_a_token_is_needed_whatever_the_host_header_says(host: str) -> None:
     client = World().client(is_loopback=False, host=host)
-    for path in ("/api/v1/status", "/metrics", "/api/v1/openapi.json", "/nowhere"):
+    for path in ("/api/v1/status", "/metrics", "/metrics/kminion", "/api/v1/openapi.json", "/no"):
         answer = client.get(path)
         assert answer.status_code == 401
         assert answer.headers["www-authenticate"] == 'Bearer realm="tidemark"'
@@ -123,4 +123,5 @@ def test_who_has_no_token_takes_no_place() -> None:
     )
     assert status(client) == 401
     assert status(client, STATIC) == 503, "the limit is for those who may read"
-    assert status(client, STATIC, "/metrics") == 200, "a scrape has a place of its own"
+    for path in ("/metrics", "/metrics/kafka_exporter"):
+        assert status(client, STATIC, path) == 200, "a scrape has a place of its own"

@@ -8,6 +8,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from service.api.status.metrics import takes_gzip
+from service.metrics.dropin import EXPORTERS
+from service.metrics.dropin.exporter import Exporter
 from service.metrics.formats import OPENMETRICS_1_0_0, TEXT_0_0_4
 from service.metrics.totals import SelfMetrics
 from tests.factories import snapshot
@@ -41,6 +43,29 @@ def test_a_scraper_gets_the_format_and_encoding_that_it_asks_for(client: TestCli
     assert answer.headers["content-type"] == OPENMETRICS_1_0_0
     assert answer.headers["content-encoding"] == "gzip"
     assert gzip.decompress(raw).endswith(b"# EOF\n")
+
+
+@pytest.mark.parametrize("exporter", EXPORTERS, ids=lambda exporter: exporter.name)
+def test_each_exporter_has_a_page_in_the_same_formats(
+    world: World, client: TestClient, exporter: Exporter
+) -> None:
+    path = f"/metrics/{exporter.name}"
+    answer = client.get(path, headers={"Accept-Encoding": "identity"})
+    body, _ = world.exposition.body(None, gzip=False, exporter=exporter)
+    assert answer.content == body
+    assert b"tidemark_" not in body
+    assert answer.headers["content-type"] == TEXT_0_0_4
+    assert answer.headers["vary"] == "Accept, Accept-Encoding"
+    asked = {"Accept": "application/openmetrics-text", "Accept-Encoding": "gzip"}
+    with client.stream("GET", path, headers=asked) as zipped:
+        raw = b"".join(zipped.iter_raw())
+    assert zipped.headers["content-type"] == OPENMETRICS_1_0_0
+    assert gzip.decompress(raw).endswith(b"# EOF\n")
+
+
+def test_an_exporter_that_is_none_has_no_page(client: TestClient) -> None:
+    assert client.get("/metrics/burrow").status_code == 404
+    assert client.get("/metrics/").status_code == 404
 
 
 def test_head_has_the_headers_of_get(client: TestClient) -> None:

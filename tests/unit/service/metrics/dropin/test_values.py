@@ -18,7 +18,7 @@ from service.cli.collect.snapshot_table import snapshot_document
 from service.metrics.dropin import EXPORTERS, KAFKA_EXPORTER, KAFKA_LAG_EXPORTER, KMINION
 from service.metrics.dropin.exporter import Exporter
 from service.metrics.exposition import Exposition
-from service.metrics.selection import NamePatterns, SeriesLimits
+from service.metrics.selection import SeriesLimits
 from service.views.snapshot_rows import time_lag_rows
 from tests.factories import broker, commits, gap, group, offsets, partitions, report, snapshot
 from tests.unit.service.metrics.busy import LAGS, busy_snapshot
@@ -299,8 +299,7 @@ def test_an_ipv6_address_is_in_brackets() -> None:
 
 def test_limits_of_the_metrics_page_hold_and_sums_are_of_whole_topics() -> None:
     seen = whole_snapshot()
-    by_name = NamePatterns(allow=None, deny=None)
-    page = rendered(KMINION, seen, limits=SeriesLimits(max_series=24, topics=by_name))
+    page = rendered(KMINION, seen, limits=SeriesLimits(max_series=24))
     shown = labelled(page, "kminion_kafka_topic_partition_low_water_mark", "topic_name")
     assert shown == {("audit",): 0.0, ("orders",): 5.0}, "as many partitions as fit"
     sums = labelled(page, "kminion_kafka_topic_low_water_mark_sum", "topic_name")

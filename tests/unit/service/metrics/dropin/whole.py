@@ -22,8 +22,8 @@ def whole_snapshot() -> Snapshot:
         offsets=offsets(
             4,
             log_start_offset=[0, 5, 7, 9],
-            last_stable_offset=[90, 100, 100, 2**53 - 1],
-            high_watermark=[100, 110, 100, 2**53 - 1],
+            last_stable_offset=[90, 100, 100, 2**40],
+            high_watermark=[100, 110, 100, 2**40],
         ),
         groups=(
             group("billing", group_type=GroupType.CLASSIC, protocol_type="consumer"),

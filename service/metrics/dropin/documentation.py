@@ -28,7 +28,7 @@ def with_names(page: str, exporter: Exporter) -> str:
 def _sections(exporter: Exporter) -> Iterator[str]:
     yield (
         "| metric | type | labels | meaning | Tidemark's own |\n|---|---|---|---|---|\n"
-        + "".join(_row(entry) for entry in (*exporter.families, *exporter.singles))
+        + "".join(_row(entry) for entry in exporter.entries)
     )
     yield _reasons("missing metric", exporter.missing)
     if exporter.missing_labels:

@@ -114,6 +114,11 @@ class Exporter:
     missing_labels: Mapping[str, str]
 
     @property
+    def entries(self) -> tuple[Family | Single, ...]:
+        """Return every metric that a page may have, with where its values come from."""
+        return (*self.families, *self.singles)
+
+    @property
     def metrics(self) -> tuple[Metric, ...]:
         """Return every metric that a page may have."""
-        return tuple(entry.metric for entry in (*self.families, *self.singles))
+        return tuple(entry.metric for entry in self.entries)

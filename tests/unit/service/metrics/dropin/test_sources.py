@@ -75,8 +75,9 @@ def test_a_page_has_every_metric_with_these_labels_and_none_besides(
 @each
 def test_tidemark_s_own_names_beside_them_exist(exporter: Exporter) -> None:
     own = {metric.name for metric in METRICS}
-    entries = (*exporter.families, *exporter.singles)
-    named = {name for entry in entries for name in re.findall(r"tidemark_\w+", entry.native)}
+    named = {
+        name for entry in exporter.entries for name in re.findall(r"tidemark_\w+", entry.native)
+    }
     assert named
     assert named <= own
     assert not own & {metric.name for metric in exporter.metrics}

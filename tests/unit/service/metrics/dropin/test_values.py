@@ -38,6 +38,7 @@ KNOWN: Final = TimeLags(
         why_absent=np.full(4, -1, np.int8),
     ),
 )
+JOINS: Final[Mapping[str, Callable[[Iterable[float]], float]]] = {"max_lag": max, "sum_lag": sum}
 SEEN: Final = {"whole": whole_snapshot(), "busy": busy_snapshot()}
 rounds = pytest.mark.parametrize("seen", SEEN.values(), ids=SEEN)
 
@@ -77,6 +78,10 @@ def of_topics(document: Document, field: str) -> Values:
     return {topic: sum(own) for topic, own in rows.items() if None not in own}
 
 
+def value_of(field: str) -> Callable[[Document], float | None]:
+    return lambda row: row[field]
+
+
 def count_of(field: str) -> Callable[[Document], float | None]:
     return lambda row: None if row[field] is None else len(row[field])
 
@@ -100,9 +105,9 @@ def test_kafka_exporter_shows_what_collect_shows(seen: Snapshot) -> None:
         return labelled(page, f"kafka_topic_partition_{name}", "topic", "partition")
 
     for name, value in {
-        "current_offset": lambda row: row["high_watermark"],
-        "oldest_offset": lambda row: row["log_start_offset"],
-        "leader": lambda row: row["leader"],
+        "current_offset": value_of("high_watermark"),
+        "oldest_offset": value_of("log_start_offset"),
+        "leader": value_of("leader"),
         "replicas": count_of("replicas"),
         "in_sync_replica": count_of("isr"),
         "leader_is_preferred": is_preferred,
@@ -139,7 +144,7 @@ def test_kminion_shows_what_collect_shows(seen: Snapshot) -> None:
         topic = f"kminion_kafka_topic_{mark}_water_mark_sum"
         partition = f"kminion_kafka_topic_partition_{mark}_water_mark"
         assert labelled(page, topic, place[0]) == of_topics(document, field)
-        expected = of_partitions(document, lambda row, field=field: row[field])  # type: ignore[misc]
+        expected = of_partitions(document, value_of(field))
         assert labelled(page, partition, *place) == expected
     lag, group_ = "read_uncommitted_lag", "kminion_kafka_consumer_group_"
     shown = labelled(page, f"{group_}topic_partition_lag", "group_id", *place)
@@ -183,11 +188,11 @@ def test_kafka_lag_exporter_shows_what_collect_shows(seen: Snapshot) -> None:
     place = commit[1:]
     for metric, field in {"latest": "high_watermark", "earliest": "log_start_offset"}.items():
         shown = labelled(page, f"kafka_partition_{metric}_offset", *place)
-        assert shown == of_partitions(document, lambda row, field=field: row[field])  # type: ignore[misc]
+        assert shown == of_partitions(document, value_of(field))
     lag = "read_uncommitted_lag"
     assert labelled(page, f"{name}offset", *commit) == of_commits(document, "committed_offset")
     assert labelled(page, f"{name}lag", *commit) == of_commits(document, lag)
-    for metric, join in {"max_lag": max, "sum_lag": sum}.items():
+    for metric, join in JOINS.items():
         shown = labelled(page, name + metric, "group")
         assert shown == joined(document, lag, join, by_topic=False), metric
     shown = labelled(page, f"{name}topic_sum_lag", "group", "topic")

@@ -136,7 +136,7 @@ def highest(parts: Column, owner: Int64s, owners: int) -> Column:
 
 
 def _where_whole(values: Int64s, parts: Column, owner: Int64s) -> Column:
-    known = np.zeros(len(values), np.bool_)
-    known[owner] = True
-    known[owner[~parts.valid]] = False
-    return Column.known(values).where(known)
+    is_whole = np.zeros(len(values), np.bool_)
+    is_whole[owner] = True
+    is_whole[owner[~parts.valid]] = False
+    return Column.known(values).where(is_whole)

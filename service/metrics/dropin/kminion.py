@@ -131,7 +131,7 @@ def _cluster(seen: ObservedRound) -> Values:
         "controller_id": controller,
         "cluster_id": snapshot.cluster_id,
     }
-    return [(_known(labels), 1)]
+    return [(_present(labels), 1)]
 
 
 def _brokers(seen: ObservedRound) -> Values:
@@ -145,7 +145,7 @@ def _brokers(seen: ObservedRound) -> Values:
             "rack_id": broker.rack or None,
             "is_controller": None if is_controller is None else str(is_controller).lower(),
         }
-        yield _known(labels), 1
+        yield _present(labels), 1
 
 
 def _topic_infos(seen: ObservedRound) -> Values:
@@ -157,7 +157,7 @@ def _topic_infos(seen: ObservedRound) -> Values:
             "partition_count": counts[topic],
             "replication_factor": factors[topic],
         }
-        yield _known(labels), 1
+        yield _present(labels), 1
 
 
 def _replication_factors(seen: ObservedRound) -> Column:
@@ -178,10 +178,10 @@ def _group_infos(seen: ObservedRound) -> Values:
             "state": group.state,
             "coordinator_id": group.coordinator,
         }
-        yield _known(labels), int(group.state == "Stable")
+        yield _present(labels), int(group.state == "Stable")
 
 
-def _known(labels: Mapping[str, object]) -> dict[str, str]:
+def _present(labels: Mapping[str, object]) -> dict[str, str]:
     return {name: str(value) for name, value in labels.items() if value is not None}
 
 

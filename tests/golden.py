@@ -6,6 +6,7 @@ from pathlib import Path
 
 from dashboards.prometheus.files import write_stack_files
 from dashboards.prometheus.page import alerts_page
+from dashboards.build import write_files
 from rules.catalogue.all_rules import EVERY
 from rules.pages import page
 from service.metrics.dropin import EXPORTERS
@@ -52,3 +53,4 @@ if __name__ == "__main__":
     write_names_of_exporters()
     write_openapi_page()
     write_notification_pages()
+    write_files()

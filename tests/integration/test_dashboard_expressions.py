@@ -1,0 +1,105 @@
+"""Prometheus parses every expression of the dashboards, and each one has an answer where its metrics have values.
+
+The program is Debian's promtool. Values are made up: a series for each of the labels that expressions name.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from rules import names
+from rules.names import METRICS, Metric, MetricType
+from tests.unit.dashboards.given_dashboards import every_expression, with_ranges
+
+pytestmark = pytest.mark.integration
+
+INSTALL: Final = "apt-get install prometheus"
+EXPRESSIONS: Final = tuple(every_expression())
+# Labels whose values expressions name; every other label has one value.
+VALUES: Final = {
+    "rule": ("committed_records_lost", "unclean_leader_election", "records_possibly_lost"),
+    "severity": ("critical", "warning"),
+    "state": ("firing", "pending", "unwatched", "Empty"),
+    "class": ("hanging", "overdue", "prepare_commit", "loss"),
+    "phase": ("suspected", "confirmed"),
+    "verdict": ("unknown",),
+    "outcome": ("failed",),
+}
+HOURS: Final = 7  # more than a range of six
+
+
+def promtool(*arguments: str) -> str:
+    program = shutil.which("promtool")
+    assert program, f"promtool is missing: {INSTALL}"
+    done = subprocess.run(
+        [program, *arguments], capture_output=True, text=True, timeout=280, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_prometheus_parses_every_expression(tmp_path: Path) -> None:
+    rules = [
+        {"record": f"dashboards:expression_{number}", "expr": with_ranges(expression)}
+        for number, (_, expression) in enumerate(EXPRESSIONS)
+    ]
+    file = tmp_path / "rules.yml"  # JSON is YAML
+    file.write_text(json.dumps({"groups": [{"name": "dashboards", "rules": rules}]}), "utf-8")
+    assert f"{len(EXPRESSIONS)} rules found" in promtool("check", "rules", str(file))
+
+
+def test_every_expression_has_an_answer_where_its_metrics_have_values(tmp_path: Path) -> None:
+    tests = [
+        {
+            "expr": f"count({chosen(with_ranges(expression))}) > bool 0",
+            "eval_time": f"{HOURS}h",
+            "exp_samples": [{"labels": "{}", "value": 1}],
+        }
+        for _, expression in EXPRESSIONS
+    ]
+    file = tmp_path / "test.yml"
+    group = {"interval": "30s", "input_series": list(input_series()), "promql_expr_test": tests}
+    file.write_text(json.dumps({"evaluation_interval": "1h", "tests": [group]}), "utf-8")
+    promtool("test", "rules", str(file))
+
+
+def chosen(expression: str) -> str:
+    """Return an expression with everything chosen, as `All` does."""
+    return re.sub(r'"\$\w+"', '".+"', expression)
+
+
+def input_series() -> Iterator[dict[str, str]]:
+    for metric in METRICS:
+        labels = ("job", "instance", *metric.labels)
+        for values in product(*(VALUES.get(label, (f"a-{label}",)) for label in labels)):
+            yield from series_of(metric, list(zip(labels, values, strict=True)))
+
+
+def series_of(metric: Metric, labels: Sequence[tuple[str, str]]) -> Iterator[dict[str, str]]:
+    steps = HOURS * 120
+    course = "0+3" if metric.type is not MetricType.GAUGE else course_of(metric)
+    if metric.type is MetricType.HISTOGRAM:
+        for bound in (*map(str, metric.buckets), "+Inf"):
+            yield series(metric.series[0], [*labels, ("le", bound)], f"0+3x{steps}")
+        return
+    yield series(metric.name, labels, f"{course}x{steps}")
+
+
+def course_of(metric: Metric) -> str:
+    """Return a course: what is not enough in sync, and what else expressions compare."""
+    fixed = {names.IN_SYNC_REPLICAS: "1+0", names.REPLICAS: "3+0", names.MIN_INSYNC_REPLICAS: "2+0"}
+    return fixed.get(metric, "1+1")
+
+
+def series(name: str, labels: Sequence[tuple[str, str]], values: str) -> dict[str, str]:
+    text = ", ".join(f'{label}="{value}"' for label, value in labels)
+    return {"series": f"{name}{{{text}}}", "values": values}

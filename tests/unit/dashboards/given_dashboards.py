@@ -1,0 +1,78 @@
+"""The generated dashboards, and what they consist of, read from the JSON and not from what made it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dashboards.files import FOLDER, DashboardFile, read_files
+
+Document = Mapping[str, Any]
+DASHBOARDS: Final[tuple[DashboardFile, ...]] = tuple(read_files({}))
+# What Grafana puts in the place of its variables, for programs that do not have them.
+RANGES: Final = {"$__rate_interval": "1m", "$__range": "6h"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A panel, and the dashboard that it is on."""
+
+    uid: str
+    panel: Document
+
+    @property
+    def name(self) -> str:
+        """Return a name for messages."""
+        return f"{self.uid}/{self.panel['id']} {self.panel['title']}"
+
+
+def every_panel() -> Iterator[Shown]:
+    """Yield all panels but the headings of rows."""
+    for dashboard in DASHBOARDS:
+        for panel in dashboard.document["panels"]:
+            if panel["type"] != "row":
+                yield Shown(uid=dashboard.uid, panel=panel)
+
+
+def every_target() -> Iterator[tuple[Shown, Document]]:
+    """Yield every query with its panel."""
+    for shown in every_panel():
+        for target in shown.panel["targets"]:
+            yield shown, target
+
+
+def every_expression() -> Iterator[tuple[str, str]]:
+    """Yield every PromQL expression of a panel or an annotation as Grafana has it, with a name."""
+    for shown, target in every_target():
+        if "expr" in target:
+            yield f"{shown.name} {target['refId']}", target["expr"]
+    for dashboard in DASHBOARDS:
+        for annotation in dashboard.document["annotations"]["list"]:
+            yield f"{dashboard.uid} {annotation['name']}", annotation["expr"]
+
+
+def every_sql() -> Iterator[tuple[str, str]]:
+    """Yield every SQL query, with a name."""
+    for shown, target in every_target():
+        if "rawSql" in target:
+            yield f"{shown.name} {target['refId']}", target["rawSql"]
+
+
+def with_ranges(expression: str) -> str:
+    """Return an expression as Prometheus gets it; variables within quotes stay."""
+    for variable, value in RANGES.items():
+        expression = expression.replace(variable, value)
+    return expression
+
+
+def variables_of(document: Document) -> Mapping[str, Document]:
+    """Return the variables of a dashboard by their names."""
+    return {variable["name"]: variable for variable in document["templating"]["list"]}
+
+
+def read_document(name: str) -> Document:
+    """Read a file as it is committed."""
+    document: Document = json.loads((FOLDER / name).read_text(encoding="utf-8"))
+    return document

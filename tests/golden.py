@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dashboards.build import write_files
 from dashboards.prometheus.files import write_stack_files
 from dashboards.prometheus.page import alerts_page
-from dashboards.build import write_files
 from rules.catalogue.all_rules import EVERY
 from rules.pages import page
 from service.metrics.dropin import EXPORTERS

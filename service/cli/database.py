@@ -1,4 +1,4 @@
-"""`tidemark db`: upgrade the database to the schema of this version, or show its state.
+"""`tidemark db`: upgrade the database to the schema of this version, show its state, grant its views.
 
 Only click is imported at the top, and SQL nowhere: commands call `service.storage`.
 """
@@ -27,7 +27,7 @@ def database_options(function: Command) -> Command:
 
 @click.group("db")
 def command() -> None:
-    """Upgrade or check the database: database.url, or the one in the data directory.
+    """Upgrade or check the database, or grant its views: database.url, or that of the data directory.
 
     Works while `tidemark serve` runs on the same data directory.
 
@@ -36,6 +36,7 @@ def command() -> None:
       tidemark db check
       tidemark db upgrade --dry-run
       tidemark db upgrade --config /etc/tidemark/tidemark.toml
+      tidemark db grant grafana
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
 
 
@@ -78,6 +79,34 @@ def check(*, output: str, **options: Any) -> int:
     _print(schema_check, as_json=output == "json")
     is_right = schema_check.state is schema.SchemaState.AT_HEAD and not schema_check.drift
     return ExitCode.OK if is_right else ExitCode.STORE
+
+
+@command.command()
+@click.argument("role", metavar="ROLE")
+@click.option("--dry-run", is_flag=True, help="Print the SQL and change nothing.")
+@database_options
+def grant(role: str, *, dry_run: bool, **options: Any) -> None:
+    """Let ROLE read the views of dashboards, and nothing else: for Grafana's data source.
+
+    The role must exist, with a password. Views of later versions are granted to it as well, as long
+    as the same user upgrades the schema.
+
+    \b
+    Examples:
+      psql -c "CREATE ROLE grafana LOGIN PASSWORD '...'"
+      tidemark db grant grafana
+      tidemark db grant grafana --dry-run
+    """  # noqa: D301 - see above
+    from service.storage.database import reading_role  # noqa: PLC0415 - keeps `--help` fast
+    from service.storage.database.opening import open_at_head  # noqa: PLC0415 - same
+
+    with open_at_head(settings_of(options)) as engine:
+        if dry_run:
+            for statement in reading_role.grant_statements(engine, role):
+                click.echo(f"{statement};")
+            return
+        reading_role.grant_views(engine, role)
+    click.echo(f"{role} may read the views of {reading_role.SCHEMA}, and no table")
 
 
 def settings_of(options: Mapping[str, Any]) -> Settings:

@@ -5,6 +5,7 @@ The repository suite runs once more on Debian's PostgreSQL 15, the oldest that w
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import shutil
 import tempfile
@@ -24,6 +25,7 @@ from tests.database_files import give_files
 DEBIAN: Final = Path("/usr/lib/postgresql")  # one folder per major version
 TEMPLATE: Final = "migrated"
 NUMBERS: Final = itertools.count()
+FORMER: Final = Path(__file__).parents[2] / "fixtures/former_names/database.sql.gz"
 
 MakeDatabase = Callable[..., Engine]
 
@@ -102,3 +104,17 @@ def _statement(server: EmbeddedServer, statement: str) -> None:
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(text(statement))
     engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def former(embedded: EmbeddedServer) -> Iterator[Engine]:
+    """Give the database of the former version, brought up to the present schema."""
+    content = gzip.decompress(FORMER.read_bytes()).decode()
+    for make in _databases(embedded):
+        engine = make(template="template0")
+        connection = engine.raw_connection()
+        connection.cursor().execute(content)
+        connection.commit()
+        connection.invalidate()  # a dump sets the search path of its session
+        schema.upgrade(engine)
+        yield engine

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,11 +19,9 @@ from rules.facts.identity import TopicPartition
 from service.history.kept_ends import KeptEnds
 from service.storage.database import schema
 from service.storage.database.schema import SchemaState
-from service.storage.database.server import EmbeddedServer
 from service.storage.findings.history import FindingHistory
 from service.storage.formats import checkpoint
 from tests.integration.api.given import Api
-from tests.integration.storage.conftest import _databases
 from tests.unit.service.runtime.recorded_log import RecordedLog
 
 pytestmark = pytest.mark.integration
@@ -52,20 +48,6 @@ ROWS: Final = {
     "baseline_runs": 1,
     "current_baselines": 40,
 }
-
-
-@pytest.fixture(scope="module")
-def former(embedded: EmbeddedServer) -> Iterator[Engine]:
-    """Give the database of the former version, brought up to the present schema."""
-    content = gzip.decompress((FIXTURE / "database.sql.gz").read_bytes()).decode()
-    for make in _databases(embedded):
-        engine = make(template="template0")
-        connection = engine.raw_connection()
-        connection.cursor().execute(content)
-        connection.commit()
-        connection.invalidate()  # a dump sets the search path of its session
-        schema.upgrade(engine)
-        yield engine
 
 
 @pytest.fixture(scope="module")

@@ -63,7 +63,11 @@ class LazyGroup(click.Group):
         ),
         "collect": ("service.cli.collect.command", "Read a cluster's true offsets."),
         "config": ("service.cli.config", "Show the settings that are in effect."),
-        "db": ("service.cli.database", "Upgrade or check the database."),
+        "dashboards": (
+            "service.cli.dashboards.command",
+            "Export dashboards of Grafana, or push them.",
+        ),
+        "db": ("service.cli.database", "Upgrade or check the database; grant its views."),
         "deliveries": ("service.cli.deliveries", "Show sent notifications; send one again."),
         "jobs": ("service.cli.jobs", "Show scheduled jobs; run one now."),
         "loss": ("service.cli.loss.command", "Show lost records and what to do about them."),

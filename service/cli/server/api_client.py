@@ -6,13 +6,11 @@ do not have Tidemark's format is not taken for one, whatever the status.
 
 from __future__ import annotations
 
-import ssl
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final, Self
-from urllib.parse import urlsplit
 
 import httpx2
 
@@ -25,8 +23,8 @@ from rules.errors import (
     UnreachableError,
 )
 from service.api.core.prefix import PREFIX
+from service.cli.server.connecting import client_options
 
-LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 TIMEOUT_SECONDS: Final = 10.0
 LIMIT: Final = 1000  # items of a page
 MAX_PAGES: Final = 1000
@@ -64,8 +62,6 @@ class ApiClient:
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
         """`server` is the address, without the path of the API; `scope` is the one that is needed there."""
-        address = urlsplit(server)
-        is_here = address.hostname in LOOPBACK
         self.server = server.rstrip("/")
         self._scope = scope
         self._has_token = token is not None
@@ -73,13 +69,8 @@ class ApiClient:
             base_url=self.server + PREFIX,
             timeout=seconds,
             transport=transport,
-            # Without TLS, the machine's certificate authorities need not be read: 40 ms of CPU.
-            verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            if is_here and address.scheme == "http"
-            else True,
             headers={} if token is None else {"Authorization": f"Bearer {token}"},
-            # A proxy does not lead to this machine's own loopback interface.
-            trust_env=not is_here,
+            **client_options(server),
         )
 
     def __enter__(self) -> Self:

@@ -21,7 +21,8 @@ VARIABLE: Final = "TIDEMARK_SERVER"
 DEFAULT: Final = "http://127.0.0.1:8780"
 
 
-def _server(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+def address(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Return an address that is given, checked: http or https, and without a password."""
     del ctx, param
     if value is None:
         return None
@@ -42,10 +43,10 @@ def _server(ctx: click.Context, param: click.Parameter, value: str | None) -> st
 
 SERVER: Final = click.option(
     "--server", default=DEFAULT, envvar=VARIABLE, show_envvar=True, show_default=True,
-    metavar="URL", callback=_server, help="Address of the running Tidemark.",
+    metavar="URL", callback=address, help="Address of the running Tidemark.",
 )  # fmt: skip
 SERVER_IF_ANY: Final = click.option(
-    "--server", envvar=VARIABLE, show_envvar=True, metavar="URL", callback=_server,
+    "--server", envvar=VARIABLE, show_envvar=True, metavar="URL", callback=address,
     help="Address of a running Tidemark to query too; default: none.",
 )  # fmt: skip
 TOKEN_FILE: Final = click.option(
@@ -82,12 +83,17 @@ def client_of(options: Mapping[str, Any], *, scope: str = "read") -> ApiClient:
     """
     from service.cli.server.api_client import ApiClient  # noqa: PLC0415 - keeps `--help` fast
 
-    return ApiClient(options["server"], token=_token(options["token_file"]), scope=scope)
+    path = options["token_file"]
+    token = None if path is None else token_from(path)
+    return ApiClient(options["server"], token=token, scope=scope)
 
 
-def _token(path: Path | None) -> str | None:
-    if path is None:
-        return None
+def token_from(path: Path) -> str:
+    """Return the token that the file of --token-file holds.
+
+    Raises:
+        SettingsError: the file cannot be read, or holds no token.
+    """
     from service.settings import secret_from  # noqa: PLC0415 - keeps `--help` fast
 
     secret = secret_from("--token-file", path).strip()

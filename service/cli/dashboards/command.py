@@ -1,0 +1,166 @@
+"""`tidemark dashboards`: write Grafana's dashboards to a folder, or put them into a Grafana."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from dashboards.files import TITLE, read_files
+from service.cli.options.kafka_options import Command, output_option
+from service.cli.server.server_options import address, token_from
+from service.cli.terminal.answer import print_answer
+from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.output import OutputError
+from service.cli.terminal.parts import Line, Part, Row, Table, long, short
+
+if TYPE_CHECKING:
+    from dashboards.files import DashboardFile
+    from service.cli.dashboards.grafana import Change, Grafana
+
+OPTIONS: Final = {  # option of the command -> variable of the dashboards
+    "prometheus_uid": "prometheus_datasource",
+    "postgres_uid": "postgres_datasource",
+    "rule_pages": "rule_pages",
+}
+COLUMNS: Final = (long("title"), short("uid"), short("state"))
+
+
+def values_options(function: Command) -> Command:
+    """Add the options that set what variables of the dashboards have at first."""
+    for option in (
+        click.option(
+            "--rule-pages",
+            metavar="URL",
+            callback=address,
+            help="URL below which each rule has a page.",
+        ),
+        click.option("--postgres-uid", metavar="UID", help="uid of the PostgreSQL data source."),
+        click.option("--prometheus-uid", metavar="UID", help="uid of the Prometheus data source."),
+    ):
+        function = option(function)
+    return function
+
+
+@click.group("dashboards")
+def command() -> None:
+    """Write the dashboards for Grafana to a folder, or put them into a Grafana.
+
+    They read Prometheus, and PostgreSQL with a role that sees views only (`tidemark db grant`).
+    Without --prometheus-uid and --postgres-uid, Grafana takes its default data source of each type.
+
+    \b
+    Examples:
+      tidemark dashboards export /var/lib/grafana/dashboards/tidemark
+      tidemark dashboards push --url https://grafana.example --token-file grafana_token
+    """  # noqa: D301 - click's \b keeps the lines of the examples apart
+
+
+@command.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
+@click.option(
+    "--check", is_flag=True, help="Write nothing; exit with 1 if a file is missing or differs."
+)
+@values_options
+@output_option
+def export(folder: Path, *, check: bool, **options: Any) -> int:
+    """Write a JSON file for each dashboard to DIR, as Grafana's file provisioning reads it.
+
+    DIR is created if it is missing; other files in it are left alone.
+
+    \b
+    Examples:
+      tidemark dashboards export ./dashboards
+      tidemark dashboards export ./dashboards --check
+      tidemark dashboards export ./dashboards --prometheus-uid mimir --postgres-uid tidemark
+    """  # noqa: D301 - see above
+    rows = [_export_row(folder, file) for file in read_files(_values(options))]
+    if not check:
+        _write(folder, read_files(_values(options)))
+    _print(rows, f"{len(rows)} dashboards {'compared with' if check else 'in'} {folder}", options)
+    is_different = any(row["state"] != "unchanged" for row in rows)
+    return ExitCode.INCOMPLETE if check and is_different else ExitCode.OK
+
+
+@command.command()
+@click.option(
+    "--url", required=True, metavar="URL", callback=address, help="Address of the Grafana."
+)
+@click.option(
+    "--token-file", required=True, metavar="FILE", type=click.Path(path_type=Path),
+    help="File with a token of a service account that may write dashboards.",
+)  # fmt: skip
+@click.option(
+    "--folder", default=TITLE, show_default=True, metavar="NAME", help="Created if missing."
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be done and change nothing.")
+@values_options
+@output_option
+def push(folder: str, *, dry_run: bool, **options: Any) -> None:
+    """Put the dashboards into a Grafana by its HTTP API; again, only what differs is saved.
+
+    \b
+    Examples:
+      tidemark dashboards push --url https://grafana.example --token-file grafana_token --dry-run
+      tidemark dashboards push --url https://grafana.example --token-file grafana_token -o json
+    """  # noqa: D301 - see above
+    from service.cli.dashboards.grafana import Grafana  # noqa: PLC0415 - keeps `--help` fast
+
+    files = list(read_files(_values(options)))
+    with Grafana(options["url"], token_from(options["token_file"])) as grafana:
+        folder_uid = grafana.find_folder(folder)
+        changes = [grafana.planned_change(file, folder_uid) for file in files]
+        if not dry_run:
+            _save(grafana, folder_uid or grafana.create_folder(folder), files, changes)
+    rows = [_row(file, change) for file, change in zip(files, changes, strict=True)]
+    place = f"folder {folder} of {options['url']}"
+    suffix = "" if folder_uid else ", which is created" if dry_run else ", which was created"
+    _print(
+        rows,
+        f"{'would put' if dry_run else 'put'} {len(rows)} dashboards into {place}{suffix}",
+        options,
+    )
+
+
+def _save(
+    grafana: Grafana, folder_uid: str, files: Sequence[DashboardFile], changes: Sequence[Change]
+) -> None:
+    for file, change in zip(files, changes, strict=True):
+        if change != "unchanged":
+            grafana.save(file, folder_uid, change)
+
+
+def _values(options: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        variable: options[option].rstrip("/")
+        for option, variable in OPTIONS.items()
+        if options[option] is not None
+    }
+
+
+def _export_row(folder: Path, file: DashboardFile) -> Row:
+    path = folder / file.name
+    if not path.exists():
+        return _row(file, "created")
+    is_same = path.read_text(encoding="utf-8", errors="replace") == file.text
+    return _row(file, "unchanged" if is_same else "updated")
+
+
+def _write(folder: Path, files: Iterator[DashboardFile]) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in files:
+            (folder / file.name).write_text(file.text, encoding="utf-8")
+    except OSError as exc:
+        raise OutputError(str(exc)) from exc
+
+
+def _row(file: DashboardFile, state: str) -> Row:
+    return {"uid": file.uid, "title": file.title, "file": file.name, "state": str(state)}
+
+
+def _print(rows: Sequence[Row], summary: str, options: Mapping[str, Any]) -> None:
+    parts: tuple[Part, ...] = (Line(summary), Table(columns=COLUMNS, rows=rows))
+    print_answer({"summary": summary, "dashboards": rows}, parts, options)

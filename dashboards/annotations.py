@@ -26,9 +26,9 @@ SEQUENCE_RULES: Final = (
 _ALL_CLUSTERS: Final = Scope(("cluster",))
 
 
-def firing_alerts() -> Annotation:
+def firing_alerts(scope: Scope = _ALL_CLUSTERS) -> Annotation:
     """Return the times at which alerts fire."""
-    alerts = total(_ALL_CLUSTERS.value(names.ALERTS, equals("state", "firing")), "cluster", "rule")
+    alerts = total(scope.value(names.ALERTS, equals("state", "firing")), "cluster", "rule")
     return Annotation(
         name="Alert",
         expression=where_above(alerts, 0),

@@ -58,6 +58,7 @@ class Scope:
     """Selects series by the variables of a dashboard: each one that the metric has as a label."""
 
     variables: tuple[str, ...]
+    operator: str = "=~"  # of a variable that may have several values; = where it has one
 
     def value(self, metric: Metric, *matchers: Matcher) -> Expression:
         """Return a gauge.
@@ -116,7 +117,7 @@ class Scope:
     def _series(self, metric: Metric, name: str, matchers: tuple[Matcher, ...]) -> Expression:
         labels = frozenset(metric.labels)
         of_variables = [
-            Matcher(variable, "=~", f"${variable}")
+            Matcher(variable, self.operator, f"${variable}")
             for variable in self.variables
             if variable in labels | TARGET_LABELS
         ]

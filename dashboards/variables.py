@@ -93,7 +93,8 @@ def list_of(name: str, *, is_single: bool) -> Builder[dashboard.VariableModel]:
         .multi(variable.is_multi)
     )
     if not variable.is_multi:
-        return built
+        # A link from a dashboard where all are chosen names none: the first one is taken.
+        return built.allow_custom_value(allow_custom_value=False)
     everything = dashboard.VariableOption(selected=True, text="All", value="$__all")
     return built.include_all(include_all=True).all_value(ALL).current(everything)
 
@@ -107,6 +108,7 @@ def label_values(label: str, variable: Variable) -> str:
     needed = {label, *variable.within} - TARGET_LABELS
     if not needed <= {*variable.metric.labels}:
         raise ValueError(f"{variable.metric.name} lacks a label of {sorted(needed)}")
-    matchers = ", ".join(f'{name}=~"${name}"' for name in variable.within)
+    operator = "=~" if variable.is_multi else "="
+    matchers = ", ".join(f'{name}{operator}"${name}"' for name in variable.within)
     selector = f"{variable.metric.name}{{{matchers}}}" if matchers else variable.metric.name
     return f"label_values({selector}, {label})"

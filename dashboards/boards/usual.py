@@ -25,9 +25,9 @@ from dashboards.postgres import chosen, select
 from dashboards.promql import Expression, Scope, largest, plus, ratio, total
 from rules import names
 
-SCOPE: Final = Scope(("cluster", "topic", "partition", "group"))
-OF_CLUSTER: Final = Scope(("cluster",))
-OF_TOPIC: Final = Scope(("cluster", "topic"))
+SCOPE: Final = Scope(("cluster", "topic", "partition", "group"), "=")
+OF_CLUSTER: Final = Scope(("cluster",), "=")
+OF_TOPIC: Final = Scope(("cluster", "topic"), "=")
 UPPER: Final = "most"
 LOWER: Final = "least"
 # A band has a value for the middle of every half hour, by the wall clock of its run's time zone.
@@ -305,6 +305,6 @@ BOARD: Final = Board(
         Section(title="Holding back and failing", panels=HOLDING),
         Section(title="Which series", panels=TABLES),
     ),
-    annotations=(firing_alerts(),),
+    annotations=(firing_alerts(OF_CLUSTER),),
     hours=48,
 )

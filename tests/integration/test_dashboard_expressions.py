@@ -73,8 +73,9 @@ def test_every_expression_has_an_answer_where_its_metrics_have_values(tmp_path: 
 
 
 def chosen(expression: str) -> str:
-    """Return an expression with everything chosen, as `All` does."""
-    return re.sub(r'"\$\w+"', '".+"', expression)
+    """Return an expression with everything chosen, as `All` does, or the one value that there is."""
+    expression = re.sub(r'=~"\$\w+"', '=~".+"', expression)
+    return re.sub(r'="\$(\w+)"', r'="a-\1"', expression)
 
 
 def input_series() -> Iterator[dict[str, str]]:

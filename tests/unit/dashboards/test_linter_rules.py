@@ -63,6 +63,14 @@ def test_lists_are_read_again_when_the_time_range_changes_and_come_from_the_chos
                     assert variable["allValue"] == ".+"
 
 
+def test_a_variable_is_matched_as_a_set_or_as_one_value() -> None:
+    for dashboard in DASHBOARDS:
+        for name, variable in variables_of(dashboard.document).items():
+            operators = set(re.findall(rf'(=~|!=|=)\\"\${name}\\"', dashboard.text))
+            if variable["type"] == "query":
+                assert operators <= {"=~" if variable["multi"] else "="}, dashboard.uid
+
+
 def test_a_dashboard_is_not_editable() -> None:
     assert not any(dashboard.document["editable"] for dashboard in DASHBOARDS)
 

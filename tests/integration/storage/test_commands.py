@@ -76,6 +76,25 @@ def test_a_database_is_made_upgraded_and_checked(typed: Typed) -> None:
     assert running_url(typed.directory) is None, "no server is left behind"
 
 
+def test_views_are_granted_to_a_role_that_is_there(typed: Typed, service: Database) -> None:
+    typed("db grant grafana", ExitCode.STORE)
+    assert "there is no role grafana: create it with CREATE ROLE" in typed.err
+    statements = typed("db grant grafana --dry-run").splitlines()
+    assert statements[0] == 'GRANT USAGE ON SCHEMA tidemark_views TO "grafana";'
+    with service.engine.begin() as connection:
+        connection.execute(text("CREATE ROLE grafana LOGIN"))
+    for _ in range(2):
+        assert (
+            typed("db grant grafana")
+            == "grafana may read the views of tidemark_views, and no table\n"
+        )
+    with service.engine.begin() as connection:
+        connection.execute(text("SET LOCAL ROLE grafana"))
+        assert (
+            connection.execute(text("SELECT count(*) FROM tidemark_views.findings")).scalar() == 0
+        )
+
+
 def test_a_schema_that_is_behind_is_told_and_left_alone(typed: Typed, service: Database) -> None:
     head = schema.head()
     schema.downgrade(service.engine, "base")
@@ -98,11 +117,11 @@ def test_a_newer_schema_is_rejected(typed: Typed, service: Database) -> None:
 
 def test_drift_is_told_and_no_success(typed: Typed, service: Database) -> None:
     with service.engine.begin() as connection:
-        connection.execute(text("ALTER TABLE finding DROP COLUMN reason"))
+        connection.execute(text("ALTER TABLE finding DROP COLUMN absent_rounds"))
     told = typed("db check", ExitCode.STORE)
     assert "state     at_head\n" in told
     assert "drift     " in told
-    assert "reason" in told
+    assert "absent_rounds" in told
 
 
 def test_a_token_beside_a_service(typed: Typed, service: Database) -> None:

@@ -130,7 +130,7 @@ def test_a_finding_that_opens_again_while_it_is_removed_stays(database: Engine) 
 
 def test_a_database_that_is_away_is_told(database: Engine) -> None:
     with database.begin() as connection:
-        connection.execute(text("DROP TABLE transition"))
+        connection.execute(text("DROP TABLE transition CASCADE"))
     with pytest.raises(StoreError, match="old transitions cannot be removed"):
         remove_older(database, LIMIT)
 

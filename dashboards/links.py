@@ -32,8 +32,8 @@ class Uid(StrEnum):
 
 def to_board(uid: Uid, title: str, *variables: str) -> Link:
     """Link to a dashboard with the present values of variables, in the same time range."""
-    kept = "".join(f"&${{{variable}:queryparam}}" for variable in variables)
-    return Link(title=title, url=f"/d/{uid}?{_KEPT}{kept}")
+    present = "".join(f"&${{{variable}:queryparam}}" for variable in variables)
+    return Link(title=title, url=f"/d/{uid}?{_KEPT}{present}")
 
 
 def from_row(uid: Uid, title: str, **fields: str) -> Link:

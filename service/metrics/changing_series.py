@@ -16,7 +16,7 @@ from rules import names
 from rules.facts.column import Column, Int64s
 from rules.facts.snapshot import Snapshot
 from rules.names import Metric
-from service.metrics.lines import CLOSE, Samples, closed, column_lines, label
+from service.metrics.lines import CLOSE, Samples, closed, column_lines, label, shared_label
 from service.metrics.scraped_counters import Labels, scraped_counters
 from service.metrics.selection import DropReason
 from service.metrics.table import SeriesTable
@@ -34,6 +34,7 @@ def changing_series(snapshot: Snapshot, table: SeriesTable) -> ChangingSeries:
     """Return the series of a round that fit."""
     replicas, dropped = _shown_replicas(snapshot, table)
     samples = _replica_lines(snapshot, table, replicas)
+    shared = shared_label("cluster", snapshot.cluster)
     spare = table.selection.spare - len(replicas)
     for metric, totals in scraped_counters(snapshot.scrapes).items():
         allowed = [labels for labels in totals if _is_topic_shown(table, _topic_of(metric, labels))]
@@ -43,7 +44,7 @@ def changing_series(snapshot: Snapshot, table: SeriesTable) -> ChangingSeries:
         dropped[DropReason.LIMIT] += len(allowed) - len(shown)
         values = Column.of(totals[labels] for labels in shown)
         subjects = _subjects(metric, shown)
-        samples[metric] = column_lines(metric, snapshot.cluster, subjects, values)
+        samples[metric] = column_lines(metric, shared, subjects, values)
     return ChangingSeries(samples=samples, dropped=dropped)
 
 
@@ -86,7 +87,7 @@ def _replica_lines(snapshot: Snapshot, table: SeriesTable, places: Int64s) -> Sa
     ]
     metric = names.REPLICA_LOG_END_OFFSET
     ends = snapshot.offsets.replica_log_end_offsets.take(places)
-    return {metric: column_lines(metric, snapshot.cluster, subjects, ends)}
+    return {metric: column_lines(metric, shared_label("cluster", snapshot.cluster), subjects, ends)}
 
 
 # ------------------------------------------------------------------ counters of other processes

@@ -67,7 +67,8 @@ def column_lines(
 ) -> bytes:
     """Return one line per known value; `subjects` are the closed labels, one per row.
 
-    `shared` is the label with which every line begins, closed by a comma; empty for none. The column has `steps` per unit of the metric: 1,000 if it holds milliseconds and the metric seconds.
+    `shared` is the label with which every line begins, closed by a comma; empty for none. The column has `steps`
+    per unit of the metric: 1,000 if it holds milliseconds and the metric seconds.
     """
     if not column.valid.any():
         return b""

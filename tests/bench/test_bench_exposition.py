@@ -23,7 +23,7 @@ from rules.transactions.classes import TransactionClass
 from rules.verdict import Verdict
 from rules.view import View
 from service.api.core.server import HttpServer, bind
-from service.api.status.metrics import metrics_route
+from service.api.status.metrics import metrics_routes
 from service.metrics.ended_transactions import EndedTransactions
 from service.metrics.exposition import Exposition
 from service.metrics.open_transactions import OpenTransactions
@@ -66,9 +66,9 @@ def test_serving() -> None:
     """One scraper, and four at once, of a round that nobody has scraped yet and of one that was."""
     exposition, totals = Exposition(), SelfMetrics(version="0.1.0")
     state = ServiceState(cluster="c", version="0.1.0", started_at=utc_now(), interval_seconds=15.0)
-    route = metrics_route(exposition, Latest(state, monotonic=monotonic), in_thread)
+    routes = metrics_routes(exposition, Latest(state, monotonic=monotonic), in_thread)
     for encoding in ("identity", "gzip"):
-        with _serving(Starlette(routes=[route])) as port, ThreadPoolExecutor(4) as scrapers:
+        with _serving(Starlette(routes=routes)) as port, ThreadPoolExecutor(4) as scrapers:
             for count in (1, 4):
                 exposition.update(_round(0), totals)
                 for when in ("first of a round", "later"):

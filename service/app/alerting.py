@@ -53,6 +53,7 @@ def make_alerting(settings: AlertingSettings, supervisor: Supervisor) -> Alertin
             rules=RULE_METAS,
             external_url=settings.external_url,
             runbook_url=settings.runbook_url,
+            grafana_url=settings.grafana_url.rstrip("/"),
         ),
         new_id=lambda: str(uuid4()),
         attempt=supervisor.attempt,

@@ -173,6 +173,10 @@ class AlertingSettings(Group):
     runbook_url: Annotated[WebAddress, Field(examples=["https://wiki.example/rules"])] = ""
     """Address below which a page per rule lies, as <rule>.md; notifications link there. Default: none."""
 
+    grafana_url: Annotated[WebAddress, Field(examples=["https://grafana.example"])] = ""
+    """Address of a Grafana that has Tidemark's dashboards; notifications link to the panel that shows the
+    alert (annotations dashboardURL and panelURL). Default: none, and no links."""
+
     private_ranges: Annotated[AddressRanges, Field(examples=["10.20.0.0/16,127.0.0.1/32"])] = ""
     """Comma-separated ranges of addresses that receivers may have besides public ones. Default: none, so
     that the URL of a receiver cannot reach internal services; link-local ones are always closed."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, assert_never
 
+from dashboards.of_rules import alert_links
 from rules.verdict import RuleMeta
 from rules.version import VERSION
 from service.alerting.alerts.alert import Alert, AlertState
@@ -106,6 +107,7 @@ class NotificationContext:
     rules: Mapping[str, RuleMeta] = field(default_factory=dict)
     external_url: str = ""  # where people reach Tidemark; empty if unknown
     runbook_url: str = ""  # below it each rule has a page; empty if there are none
+    grafana_url: str = ""  # of a Grafana that has Tidemark's dashboards; empty if there is none
 
     def outgoing(self, notification: GroupNotification, webhook_id: str) -> Outgoing | None:
         """Return the outbox entry; None if there is no such receiver any more."""
@@ -130,6 +132,7 @@ class NotificationContext:
             labels=alert.labels,
             annotations={
                 **annotations_of(alert, self.rules.get(alert.rule_id), self.runbook_url),
+                **self._links(alert),
                 **shared,
             },
             starts_at=alert.starts_at,
@@ -137,3 +140,8 @@ class NotificationContext:
             fingerprint=alert.fingerprint,
             generator_url=page if self.external_url else "",
         )
+
+    def _links(self, alert: Alert) -> dict[str, str]:
+        since_ms = int(alert.active_at.timestamp() * 1000)
+        labels = dict(alert.finding[1])
+        return alert_links(self.grafana_url, alert.rule_id, labels, since_ms=since_ms)

@@ -105,5 +105,9 @@ def _alert(alert: NotifiedAlert) -> dict[str, Json]:
 
 
 def _links(notification: Notification) -> Sequence[Json]:
-    urls = (alert.annotations.get("runbook_url", "") for alert in notification.firing)
-    return [{"href": url, "text": "Runbook"} for url in dict.fromkeys(urls) if url][:5]
+    urls = (
+        (alert.annotations.get(name, ""), text)
+        for name, text in (("runbook_url", "Runbook"), ("panelURL", "Panel"))
+        for alert in notification.firing
+    )
+    return [{"href": url, "text": text} for url, text in dict.fromkeys(urls) if url][:5]

@@ -85,9 +85,13 @@ def _section_text(alert: NotifiedAlert) -> str:
 
 
 def _links(alert: NotifiedAlert) -> str:
-    """Return links to the runbook and the details of an alert."""
-    runbook = _link(alert.annotations.get("runbook_url", ""), "Runbook")
-    return " · ".join(link for link in (runbook, _link(alert.generator_url, "Details")) if link)
+    """Return links to the runbook, the panel and the details of an alert."""
+    urls = (
+        (alert.annotations.get("runbook_url", ""), "Runbook"),
+        (alert.annotations.get("panelURL", ""), "Panel"),
+        (alert.generator_url, "Details"),
+    )
+    return " · ".join(link for link in (_link(url, name) for url, name in urls) if link)
 
 
 def _link(url: str, name: str) -> str:

@@ -10,7 +10,9 @@ from service.alerting.alerts.identity import ALERTNAME
 from service.alerting.notifications.notification import Notification, NotifiedAlert, Status
 
 # Shown in a line of their own, or for machines.
-_SAID_ELSEWHERE: Final = frozenset(("summary", "description", "runbook_url", INCIDENT_SUMMARY))
+_SAID_ELSEWHERE: Final = frozenset(
+    ("summary", "description", "runbook_url", "dashboardURL", "panelURL", INCIDENT_SUMMARY)
+)
 
 
 def title(notification: Notification) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any, Final
 
@@ -130,9 +131,13 @@ def test_an_alert_keeps_its_incident_over_a_restart() -> None:
 def test_the_title_is_the_sentence() -> None:
     [notification], _ = told(MANY[:1], MANY[:1])
     receiver = WebhookReceiver(name="pager", url=ReceiverUrl("https://pager.example/hook"))
-    telling = NotificationContext(receivers={"pager": receiver}, rules=RULES)
+    telling = NotificationContext(
+        receivers={"pager": receiver}, rules=RULES, grafana_url="https://grafana.example"
+    )
     outgoing = telling.outgoing(notification, "id")
     assert outgoing is not None
+    [sent] = json.loads(outgoing.body)["alerts"]
+    assert sent["annotations"]["panelURL"].startswith("https://grafana.example/d/tidemark-losses?")
     assert b"1 partition lost 100 offsets for certain" in outgoing.body
     [alert] = notification.firing
     shared = incident_annotations(notification)

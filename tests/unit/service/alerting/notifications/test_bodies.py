@@ -225,11 +225,17 @@ def test_details_that_do_not_fit_are_named_as_left_out() -> None:
     assert "left out" in details["details"]
 
 
-def test_runbooks_are_linked_once() -> None:
-    page = "https://docs.example.org/hanging_transaction.md"
-    alerts = [alert(number, annotations={"runbook_url": page}) for number in range(3)]
+def test_runbooks_and_panels_are_linked_once() -> None:
+    page, panel = (
+        "https://docs.example.org/hanging_transaction.md",
+        "https://g.example/d/x?viewPanel=3",
+    )
+    alerts = [
+        alert(number, annotations={"runbook_url": page, "panelURL": panel}) for number in range(3)
+    ]
     links = read(pagerduty_body(notification(*alerts)))["links"]
-    assert links == [{"href": page, "text": "Runbook"}]
+    assert links == [{"href": page, "text": "Runbook"}, {"href": panel, "text": "Panel"}]
+    assert f"<{panel}|Panel>" in slack_body(notification(alerts[0])).decode()
 
 
 # -- all of them

@@ -6,7 +6,6 @@ The program is Debian's promtool. Values are made up: a series for each of the l
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -18,7 +17,7 @@ import pytest
 
 from rules import names
 from rules.names import METRICS, Metric, MetricType
-from tests.unit.dashboards.given_dashboards import every_expression, with_ranges
+from tests.unit.dashboards.given_dashboards import every_expression, with_ranges, with_values
 
 pytestmark = pytest.mark.integration
 
@@ -34,6 +33,7 @@ VALUES: Final = {
     "verdict": ("unknown",),
     "outcome": ("failed",),
 }
+CHOSEN: Final = {name: f"a-{name}" for name in ("cluster", "group", "topic", "partition")}
 HOURS: Final = 7  # more than a range of six
 
 
@@ -60,7 +60,7 @@ def test_prometheus_parses_every_expression(tmp_path: Path) -> None:
 def test_every_expression_has_an_answer_where_its_metrics_have_values(tmp_path: Path) -> None:
     tests = [
         {
-            "expr": f"count({chosen(with_ranges(expression))}) > bool 0",
+            "expr": f"count({with_values(expression, CHOSEN)}) > bool 0",
             "eval_time": f"{HOURS}h",
             "exp_samples": [{"labels": "{}", "value": 1}],
         }
@@ -70,12 +70,6 @@ def test_every_expression_has_an_answer_where_its_metrics_have_values(tmp_path: 
     group = {"interval": "30s", "input_series": list(input_series()), "promql_expr_test": tests}
     file.write_text(json.dumps({"evaluation_interval": "1h", "tests": [group]}), "utf-8")
     promtool("test", "rules", str(file))
-
-
-def chosen(expression: str) -> str:
-    """Return an expression with everything chosen, as `All` does, or the one value that there is."""
-    expression = re.sub(r'=~"\$\w+"', '=~".+"', expression)
-    return re.sub(r'="\$(\w+)"', r'="a-\1"', expression)
 
 
 def input_series() -> Iterator[dict[str, str]]:

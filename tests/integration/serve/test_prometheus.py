@@ -32,6 +32,7 @@ from tests.integration.serve.scraping import (
     prometheus,
 )
 from tests.integration.serve.served import Served
+from tests.unit.dashboards.given_dashboards import every_expression, with_values
 
 pytestmark = pytest.mark.integration
 
@@ -52,6 +53,7 @@ ONLY_WHEN_BROKEN: Final = (ONLY_AT_RISK, names.ALERTS, names.REPLICA_LOG_END_OFF
 # No Java producer and no baseline run is here: test_scrape_java.py and api/test_baselines.py have them.
 ONLY_ELSEWHERE: Final = (names.RECORD_ERRORS, names.RECORD_RETRIES, names.BASELINE_BAND)
 ONLY_AFTER_A_RUN: Final = (names.JOB_DURATION, names.JOB_LAST_SUCCESS)  # no job is due so soon
+PANELS_ELSEWHERE: Final[set[str]] = set()
 RECEIVER: Final = {"name": "pager", "url": "http://127.0.0.1:9/nobody-listens"}
 NEVER_HERE: Final = (
     names.CLOCK_STEPS,
@@ -148,11 +150,28 @@ def test_prometheus_has_every_metric_with_its_labels_in_both_forms(
         drop_ins.check_dashboards(server, served)
         drop_ins.check_promtool(served)
         check_no_complaints(server)
+        in_health = unanswered(server, kafka)
         check_a_broken_cluster(server, kafka, busy_cluster)
+        assert in_health & unanswered(server, kafka) == PANELS_ELSEWHERE
         check_no_complaints(server)
         check_jobs(server, served)
         check_promtool(served)
     assert served.stop() == 0
+
+
+def unanswered(server: Prometheus, kafka: Kafka) -> set[str]:
+    """Return the queries of our own dashboards to which there is no answer now."""
+    one = {
+        "cluster": "default",
+        "topic": f"{kafka.topic}-done",
+        "partition": "0",
+        "group": f"{kafka.topic}-done-marker",
+    }
+    return {
+        name
+        for name, expression in every_expression()
+        if not server.query(with_values(expression, one))
+    }
 
 
 def check_transactions(server: Prometheus, kafka: Kafka, job_name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -65,6 +66,12 @@ def with_ranges(expression: str) -> str:
     for variable, value in RANGES.items():
         expression = expression.replace(variable, value)
     return expression
+
+
+def with_values(expression: str, chosen: Mapping[str, str]) -> str:
+    """Return an expression with everything chosen, as `All` does, or the one value of a variable that has one."""
+    expression = re.sub(r'=~"\$\w+"', '=~".+"', with_ranges(expression))
+    return re.sub(r'="\$(\w+)"', lambda found: f'="{chosen[found[1]]}"', expression)
 
 
 def variables_of(document: Document) -> Mapping[str, Document]:

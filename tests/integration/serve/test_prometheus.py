@@ -53,7 +53,18 @@ ONLY_WHEN_BROKEN: Final = (ONLY_AT_RISK, names.ALERTS, names.REPLICA_LOG_END_OFF
 # No Java producer and no baseline run is here: test_scrape_java.py and api/test_baselines.py have them.
 ONLY_ELSEWHERE: Final = (names.RECORD_ERRORS, names.RECORD_RETRIES, names.BASELINE_BAND)
 ONLY_AFTER_A_RUN: Final = (names.JOB_DURATION, names.JOB_LAST_SUCCESS)  # no job is due so soon
-PANELS_ELSEWHERE: Final[set[str]] = set()
+# No Java producer is here, and nothing is lost: promtool answers these on series that are made up.
+PANELS_ELSEWHERE: Final = {
+    "tidemark-fleet Lost records",
+    "tidemark-losses Lost records",
+    "tidemark-losses/15 Records given up and sent again A",
+    "tidemark-losses/15 Records given up and sent again B",
+    "tidemark-losses/6 Records given up A",
+    "tidemark-pipeline Lost records",
+    "tidemark-pipeline/16 Records that producers gave up A",
+    "tidemark-replication Lost records",
+    "tidemark-usual/16 Records given up, of the topic A",
+}
 RECEIVER: Final = {"name": "pager", "url": "http://127.0.0.1:9/nobody-listens"}
 NEVER_HERE: Final = (
     names.CLOCK_STEPS,
@@ -152,9 +163,9 @@ def test_prometheus_has_every_metric_with_its_labels_in_both_forms(
         check_no_complaints(server)
         in_health = unanswered(server, kafka)
         check_a_broken_cluster(server, kafka, busy_cluster)
-        assert in_health & unanswered(server, kafka) == PANELS_ELSEWHERE
         check_no_complaints(server)
         check_jobs(server, served)
+        assert sorted(in_health & unanswered(server, kafka)) == sorted(PANELS_ELSEWHERE)
         check_promtool(served)
     assert served.stop() == 0
 

@@ -31,6 +31,7 @@ from service.storage.alerting.silences import SilenceList
 from service.storage.baselines.reading import BaselineList
 from service.storage.changes.audit import AuditTrail
 from service.storage.changes.changes import Changes
+from service.storage.database.engine import EngineSource
 from service.storage.delivery.delivered import Deliveries
 from service.storage.delivery.deliveries import DeliveryList
 from service.storage.delivery.fallback import Backlogs
@@ -61,28 +62,36 @@ def make_alerting(settings: AlertingSettings, supervisor: Supervisor) -> Alertin
 
 
 def make_admin_services(
-    settings: AlertingSettings,
-    store: PostgresStore,
+    engine: EngineSource,
     cluster: str,
     *,
     jobs: Jobs,
-    wake: Callable[[], None],
+    sending: Sending | None = None,
+    wake: Callable[[], None] = lambda: None,
 ) -> AdminServices:
-    """Build the admin services of one cluster, by its configured name; `wake` wakes the sender."""
+    """Build the admin services of one cluster, by its configured name; `wake` wakes the sender.
+
+    Without `sending` nobody is notified.
+    """
     return AdminServices(
-        alerts=AlertList(lambda: store.engine, cluster),
-        silences=SilenceList(lambda: store.engine),
-        deliveries=DeliveryList(lambda: store.engine),
-        audit=AuditTrail(lambda: store.engine),
-        changes=Changes(lambda: store.engine, cluster),
-        baselines=BaselineList(lambda: store.engine, cluster),
-        sending=_sending(settings),
+        alerts=AlertList(engine, cluster),
+        silences=SilenceList(engine),
+        deliveries=DeliveryList(engine),
+        audit=AuditTrail(engine),
+        changes=Changes(engine, cluster),
+        baselines=BaselineList(engine, cluster),
+        sending=Sending() if sending is None else sending,
         jobs=jobs,
         wake=wake,
     )
 
 
-def _sending(settings: AlertingSettings) -> Sending:
+def sending_of(settings: AlertingSettings) -> Sending:
+    """Return who is notified of what, as it is set.
+
+    Raises:
+        SettingsError: a setting names an unknown rule.
+    """
     config = settings.config(RULE_METAS)
     return Sending(
         routing=config.routing,

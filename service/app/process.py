@@ -21,7 +21,13 @@ from service.api.core.admin_services import AdminServices
 from service.api.core.ports import FewAtOnce, Inbox, Sources
 from service.api.core.rights import Tokens
 from service.api.core.server import HttpServer, bind, is_loopback
-from service.app.alerting import Delivering, make_admin_services, make_alerting, make_delivering
+from service.app.alerting import (
+    Delivering,
+    make_admin_services,
+    make_alerting,
+    make_delivering,
+    sending_of,
+)
 from service.app.baseline_bands import baseline_band_watch
 from service.app.cluster import cluster_reader
 from service.app.feeds import log_files, scrape_watch
@@ -128,10 +134,10 @@ def open_service(
             store=base.store,
             inbox=base.inbox,
             admin=make_admin_services(
-                settings.alerting,
-                base.store,
+                lambda: base.store.engine,
                 settings.kafka.name,
                 jobs=base.jobs.admin,
+                sending=sending_of(settings.alerting),
                 wake=delivering.deliverer.wake,
             ),
             log=base.log,

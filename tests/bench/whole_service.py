@@ -30,7 +30,7 @@ from service.runtime.allocator import keep_memory_small
 from service.runtime.clock import monotonic, utc_now
 from service.runtime.log import LineWriter, make_log
 from service.runtime.threads import without_limit
-from service.settings import AlertingSettings, HttpSettings
+from service.settings import HttpSettings
 from service.storage.database.engine import open_database
 from service.storage.rounds.inbox import StoredInbox
 from service.storage.rounds.store import PostgresStore
@@ -118,9 +118,7 @@ def build(
             utc_now=utc_now,
             in_time=without_limit,
         ),
-        admin=make_admin_services(
-            AlertingSettings(), store, NAME, jobs=NoJobs(), wake=lambda: None
-        ),
+        admin=make_admin_services(lambda: store.engine, NAME, jobs=NoJobs()),
         log=make_log(LineWriter(sys.stderr), as_json=True, level="info"),
     )
     watcher = Watcher(

@@ -6,9 +6,10 @@ that server; without a running service it starts one, and stops it at its end.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from sqlalchemy import URL, Engine, create_engine, make_url, text
 from sqlalchemy.exc import ArgumentError
@@ -17,6 +18,9 @@ from rules.errors import StoreError
 from service.runtime.clock import wait_until
 from service.storage.database.server import DirectoryInUseError, EmbeddedServer, running_url
 from service.storage.database.translate import translate_errors
+
+# Raises StoreError as long as the database has not answered.
+EngineSource: TypeAlias = Callable[[], Engine]
 
 APPLICATION_NAME: Final = "tidemark"
 CONNECT_SECONDS: Final = 5

@@ -26,13 +26,9 @@ from service.api.app import create_app
 from service.api.core.admin_services import AdminServices, Jobs, Sending
 from service.api.core.ports import Sources
 from service.api.core.rights import Tokens
+from service.app.alerting import make_admin_services
 from service.storage.alerting import alerts as alerting
-from service.storage.alerting.alert_lists import AlertList
-from service.storage.alerting.silences import SilenceList
-from service.storage.baselines.reading import BaselineList
 from service.storage.changes.audit import AuditFilter, AuditTrail
-from service.storage.changes.changes import Changes
-from service.storage.delivery.deliveries import DeliveryList
 from service.storage.rounds import clusters
 from service.storage.rounds.clusters import ClusterKey
 from service.storage.tokens import tokens
@@ -160,13 +156,4 @@ class Api:
         def engine() -> Engine:
             return self.engine
 
-        return AdminServices(
-            alerts=AlertList(engine, self.cluster),
-            silences=SilenceList(engine),
-            deliveries=DeliveryList(engine),
-            audit=AuditTrail(engine),
-            changes=Changes(engine, self.cluster),
-            baselines=BaselineList(engine, self.cluster),
-            sending=SENDING,
-            jobs=self.jobs,
-        )
+        return make_admin_services(engine, self.cluster, sending=SENDING, jobs=self.jobs)

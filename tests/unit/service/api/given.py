@@ -21,16 +21,11 @@ from service.api.core.admin_services import AdminServices, JobView
 from service.api.core.ports import History, InThread, Sources
 from service.api.core.rights import Tokens
 from service.api.document import openapi_page
+from service.app.alerting import make_admin_services
 from service.metrics.exposition import Exposition
 from service.observe.log_submissions import Delivery, Rejection
 from service.rounds.latest import Latest, RoundOutcome, ServiceState
 from service.rounds.persistence import PersistenceState, PersistenceStatus
-from service.storage.alerting.alert_lists import AlertList
-from service.storage.alerting.silences import SilenceList
-from service.storage.baselines.reading import BaselineList
-from service.storage.changes.audit import AuditTrail
-from service.storage.changes.changes import Changes
-from service.storage.delivery.deliveries import DeliveryList
 from service.storage.findings.findings import StoredFinding, StoredTransition, labels_hash
 from service.storage.findings.history import FindingFilter, PastFinding
 from service.storage.jobs.jobs import StoredRun
@@ -224,15 +219,7 @@ def away_admin() -> AdminServices:
     def away() -> Engine:
         raise AWAY
 
-    return AdminServices(
-        alerts=AlertList(away, "default"),
-        silences=SilenceList(away),
-        deliveries=DeliveryList(away),
-        audit=AuditTrail(away),
-        changes=Changes(away, "default"),
-        baselines=BaselineList(away, "default"),
-        jobs=NoJobs(),
-    )
+    return make_admin_services(away, "default", jobs=NoJobs())
 
 
 @dataclass

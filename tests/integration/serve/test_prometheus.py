@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from rules import names
 from rules.facts.gap import GapCause
@@ -90,6 +91,8 @@ def busy_cluster(kafka: Kafka, faults: Sandbox) -> Iterator[Sandbox]:
         produce_in_transaction(producer, done, RECORDS)
         producer.commit_transaction()
         Kafka(kafka.bootstrap, kafka.admin, done).commit("marker", RECORDS)
+        # A broker counts an error when it has answered with one.
+        AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics(f"{held}-not", timeout=60)
         yield faults
 
 
@@ -152,6 +155,8 @@ def test_prometheus_has_every_metric_with_its_labels_in_both_forms(
             held = f'{names.OPEN_SPAN.name}{{job="{name}",topic="{kafka.topic}-held"}}'
             server.wait_value(f"{held} > bool 0", 1)
             check_transactions(server, kafka, name)
+            errors = f'{names.BROKER_REQUEST_ERRORS.name}{{job="{name}"}}'
+            server.wait_value(f"count({errors}) > bool 0", 1)
         for name in JOBS:
             for metric in METRICS:
                 if metric not in (*ONLY_WHEN_BROKEN, *ONLY_AFTER_A_RUN, *ONLY_ELSEWHERE):

@@ -2,9 +2,8 @@
 
 `python -m tests.areas lint unit spark` reads from `tests/areas.toml` how long each area takes and how
 many cores it keeps busy. What needs more than one core begins first, and then the longest that still
-fits, so that tests which wait for Kafka's time-outs run beside others. What gives way keeps none of
-these from beginning. The output of an area is shown whole when it has ended. On one core they run one
-after the other.
+fits, so that tests which wait for Kafka's time-outs run beside others. The output of an area is shown
+whole when it has ended. On one core they run one after the other.
 """
 
 from __future__ import annotations
@@ -111,11 +110,7 @@ class Areas:
                 self._begin(area)
 
     def _fits(self, area: Area) -> bool:
-        busy = [
-            one.area.cores
-            for one in self.running.values()
-            if area.gives_way or not one.area.gives_way
-        ]
+        busy = [one.area.cores for one in self.running.values()]
         return not busy or (self.cores > 1 and sum(busy) + area.cores <= self.cores * MORE)
 
     def _begin(self, area: Area) -> None:

@@ -146,8 +146,11 @@ def test_markers_are_told_from_a_time_on(
 ) -> None:
     owner = RawProducer(cluster=raw, transactional_id=new_name("tx"), protocol=protocol)
     owner.begin()
-    first = owner.producer_epoch
+    first, began = owner.producer_epoch, utc_now()
     commit(owner, where)
+    # EndTxn is answered before its marker is there.
+    older = wanted(where, owner.producer_id, since=began)
+    assert wait_until(lambda: bool(one_of(answer(reader, older)).markers), timeout_seconds=60)
     append_plain(raw, where, 200)
     pause_until_the_next_millisecond()
     since = utc_now()

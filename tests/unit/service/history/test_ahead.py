@@ -69,10 +69,14 @@ def test_a_torn_end_costs_the_last_round_alone() -> None:
     assert torn.lost_bytes == len(FULL[-1].framed()) - 1
 
 
-def test_damage_in_the_middle_costs_one_round_alone() -> None:
-    data = bytearray(written(*FULL[:4], a_round(1, [8, 8, 8]), a_round(2, [9, 9, 9])))
-    data[len(written(*FULL)) - 20] ^= 1
-    assert [at for at, _ in rounds(read(bytes(data)))] == [0, 2 * STEP_MS]
+def test_damage_in_the_middle_costs_one_round_alone_wherever_it_is() -> None:
+    record, others = a_round(1, [8, 8, 8]), (written(*FULL[:4]), written(a_round(2, [9, 9, 9])))
+    frame = len(record.framed()) - len(record.payload)
+    for place in range(frame, len(record.framed())):
+        broken = bytearray(record.framed())
+        broken[place] ^= 1
+        found = read(others[0] + bytes(broken) + others[1])
+        assert [at for at, _ in rounds(found)] == [0, 2 * STEP_MS], place
 
 
 def test_a_round_that_cannot_be_unpacked_is_lost_alone() -> None:

@@ -1,9 +1,9 @@
 """Runs the areas of `make test` side by side, as many as keep the machine's cores busy.
 
 `python -m tests.areas lint unit spark` reads from `tests/areas.toml` how long each area takes and how
-many cores it keeps busy. What needs more than one core begins first, and then the longest that still
-fits, so that tests which wait for Kafka's time-outs run beside others. The output of an area is shown
-whole when it has ended. On one core they run one after the other.
+many cores it keeps busy. What is to be alone begins first, and then the longest that still fits, so
+that tests which wait for Kafka's time-outs run beside others. The output of an area is shown whole when
+it has ended. On one core they run one after the other.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ class Area:
     seconds: float
     cores: float  # that it kept busy
     gives_way: bool = False  # to all that runs beside it
+    alone: bool = False  # beside it runs only what gives way
 
     @property
     def command(self) -> Sequence[str]:
@@ -102,14 +103,18 @@ class Areas:
             self._begin_what_fits()
 
     def _begin_what_fits(self) -> None:
-        for area in sorted(self.waiting, key=lambda one: (one.cores <= 1, -one.seconds)):
+        for area in sorted(self.waiting, key=lambda area: (not area.alone, -area.seconds)):
             if self._fits(area):
                 self.waiting.remove(area)
                 self._begin(area)
 
     def _fits(self, area: Area) -> bool:
-        busy = [one.area.cores for one in self.running.values()]
-        return not busy or (self.cores > 1 and sum(busy) + area.cores <= self.cores * MORE)
+        beside = [running.area for running in self.running.values()]
+        if not beside:
+            return True
+        if self.cores == 1 or not all(may_be_side_by_side(area, other) for other in beside):
+            return False
+        return sum(other.cores for other in beside) + area.cores <= self.cores * MORE
 
     def _begin(self, area: Area) -> None:
         # A pytest that starts closes the folder of all temporary ones to other users, and with it the
@@ -121,7 +126,8 @@ class Areas:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,
+                # A group, and not a session: Linux weighs the low priority only within a session.
+                process_group=0,
                 env={**os.environ, "PYTEST_DEBUG_TEMPROOT": folder.name},
             )
         self.running[process.pid] = Running(
@@ -129,6 +135,11 @@ class Areas:
         )
         if self.is_interrupted:  # while it was being started
             self.interrupt()
+
+
+def may_be_side_by_side(area: Area, other: Area) -> bool:
+    """Return whether neither of two areas disturbs the other."""
+    return area.gives_way or other.gives_way or not (area.alone or other.alone)
 
 
 def done(ended: Running, cpu_seconds: float) -> Done:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from service.sandbox.cluster.cluster import Sandbox
 from tests.applications.java_process import JavaProcess
 from tests.applications.load import CommittedReader, Feeder
+
+SHORT_BURST_SECONDS: Final = 0.5
 
 
 @dataclass(frozen=True)
@@ -28,9 +30,13 @@ class Ground:
         """How long Connect keeps a lost worker's tasks for it; five minutes by default."""
         return "3000" if self.is_short else "20000"
 
-    def rate(self, by_itself: float) -> float:
-        """Return the records per second of an application that has so many by itself."""
-        return by_itself / 3 if self.is_short else by_itself
+    def feed(self, emit: Callable[[range], None], rate: float) -> Feeder:
+        """Hand out numbers at the rate (per second) of an application that runs by itself.
+
+        Applications that share two cores get a third of it, in bursts: each burst is a transaction or
+        a few, and not one transaction a record.
+        """
+        return Feeder(emit, rate / 3, SHORT_BURST_SECONDS) if self.is_short else Feeder(emit, rate)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from service.sandbox.cluster.admin import SandboxAdmin
 from tests import loopback
 from tests.applications.application import Ground, Running
 from tests.applications.java_process import JavaProcess
-from tests.applications.load import CommittedReader, Feeder
+from tests.applications.load import CommittedReader
 
 RATE: Final = 100.0
 PARTITIONS: Final = 3
@@ -56,7 +56,7 @@ class ConnectApplication:
         create_connector(f"http://{ports.HOST}:{numbers[0]}", stem, self._file, topic)
         reader = CommittedReader(cluster.bootstrap_servers, topic)
         undo.callback(reader.stop)
-        return Running(instances, Feeder(self._append, ground.rate(RATE)), reader)
+        return Running(instances, ground.feed(self._append, RATE), reader)
 
     def _append(self, numbers: range) -> None:
         with self._file.open("a", encoding="ascii") as file:

@@ -10,7 +10,7 @@ from typing import Final
 from confluent_kafka import Consumer
 
 from service.runtime.clock import monotonic, pause
-from service.sandbox.workloads.pacing import Pace
+from service.sandbox.workloads.pacing import BURST_SECONDS, Pace
 
 AT_MOST: Final = 100  # records in one step
 POLL_SECONDS: Final = 0.2
@@ -23,6 +23,7 @@ class Feeder:
 
     emit: Callable[[range], None]
     rate: float  # per second
+    burst_seconds: float = BURST_SECONDS  # between two steps
     count: int = field(default=0, init=False)
     error: BaseException | None = field(default=None, init=False)
 
@@ -41,7 +42,7 @@ class Feeder:
         return self.count
 
     def _run(self) -> None:
-        pace = Pace(self.rate)
+        pace = Pace(self.rate, burst_seconds=self.burst_seconds)
         try:
             while not self._stopping.is_set():
                 due = pace.due(monotonic(), at_most=AT_MOST)

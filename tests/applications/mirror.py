@@ -10,7 +10,7 @@ from service.sandbox.cluster.admin import SandboxAdmin
 from tests.applications.application import Ground, Running
 from tests.applications.java_process import JavaProcess
 from tests.applications.kafka_producer import NumberProducer
-from tests.applications.load import CommittedReader, Feeder
+from tests.applications.load import CommittedReader
 
 RATE: Final = 150.0
 PARTITIONS: Final = 4
@@ -40,7 +40,7 @@ class MirrorApplication:
         reader = CommittedReader(target.bootstrap_servers, f"{SOURCE}.{topic}")
         undo.callback(reader.stop)
         self._producer = NumberProducer(source.bootstrap_servers, topic)
-        return Running([instance], Feeder(self._producer.send, ground.rate(RATE)), reader)
+        return Running([instance], ground.feed(self._producer.send, RATE), reader)
 
     def flush(self) -> None:
         """Wait until all orders are acknowledged by the source."""

@@ -12,7 +12,7 @@ from service.sandbox.cluster.admin import SandboxAdmin
 from tests.applications.application import Ground, Running
 from tests.applications.java_process import JavaProcess
 from tests.applications.kafka_producer import NumberProducer
-from tests.applications.load import CommittedReader, Feeder
+from tests.applications.load import CommittedReader
 
 logger = logging.getLogger(__name__)
 
@@ -52,9 +52,9 @@ class StreamsApplication:
         reader = CommittedReader(cluster.bootstrap_servers, counts)
         undo.callback(reader.stop)
         self._producer = NumberProducer(cluster.bootstrap_servers, orders)
-        rate = ground.rate(random.choice(RATES))
+        rate = random.choice(RATES)
         logger.info("%g orders per second", rate)
-        return Running(instances, Feeder(self._producer.send, rate), reader)
+        return Running(instances, ground.feed(self._producer.send, rate), reader)
 
     def flush(self) -> None:
         """Wait until all orders are acknowledged."""

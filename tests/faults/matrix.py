@@ -25,7 +25,7 @@ from tests.integration.serve.served import Document, Served, Start
 
 SEEN_SECONDS: Final = 90.0  # from the blow on; two rounds and an election, on a busy machine
 PATIENCE_SECONDS: Final = 240.0  # where a client's delivery timeout has to pass first
-INTERVAL: Final = 0.5  # the least that a service takes
+INTERVAL: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

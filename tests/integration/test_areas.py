@@ -27,7 +27,7 @@ forever: ; @trap 'echo heard; exit 1' INT; touch forever; while :; do sleep 0.01
 never: ; @echo never
 """
 TABLE = """
-first = { seconds = 1, cores = 2.0 }
+first = { seconds = 1, cores = 0.5, alone = true }
 long = { seconds = 9, cores = 1.0 }
 beside = { seconds = 8, cores = 1.0, gives_way = true }
 wrong = { seconds = 2, cores = 0.3 }
@@ -68,7 +68,7 @@ def test_areas_run_at_once_are_shown_whole_and_fail_the_run(folder: Path) -> Non
         for block in shown.split("\n== ")[1:]
         for head, *lines in [block.splitlines()]
     }
-    assert blocks["first"] == ["first said"], "alone, as it needs both cores"
+    assert blocks["first"] == ["first said"], "alone, beside what gives way"
     assert blocks["long"] == ["long began", "long ended"]
     assert blocks["beside"] == [f"beside began at {low}"]
     assert blocks["wrong"][:2] == [f"wrong said at {own}", "FAILED tests/of_it.py::test"]

@@ -63,7 +63,9 @@ def told(served: Served) -> str:
 def test_healthy_load_breaches_nothing(
     faults: Sandbox, folder: Path, make_reader: MakeReader, new_name: Callable[[str], str]
 ) -> None:
-    plan = WorkloadPlan(topic=new_name("quiet"), rate=100, abort_every=5, slow_rate=50)
+    plan = WorkloadPlan(
+        topic=new_name("quiet"), rate=100, abort_every=5, slow_rate=50, commit_seconds=1.0
+    )
     start = Start(
         bootstrap=faults.bootstrap_servers,
         directory=folder / "data",

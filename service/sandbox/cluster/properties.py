@@ -15,7 +15,7 @@ SCRAM_LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required;
 # Faults show within seconds. Each pair keeps Kafka's own constraints (heartbeat < session).
 FAST = {
     "auto.leader.rebalance.enable": "false",
-    "broker.heartbeat.interval.ms": "500",
+    "broker.heartbeat.interval.ms": "1000",
     "broker.session.timeout.ms": "4000",
     "group.consumer.heartbeat.interval.ms": "500",
     "group.consumer.min.heartbeat.interval.ms": "100",
@@ -44,13 +44,15 @@ DURABLE = {
     "transaction.state.log.replication.factor": "3",
 }
 
-# Four processes share a laptop: Kafka would reserve 128 MB per broker for log compaction alone. The
-# coordinators' topics are small, so that a fresh cluster creates them at once.
+# Four processes share a laptop: Kafka would reserve 128 MB per broker for log compaction alone, and
+# write an empty record of metadata twice a second, which each broker fetches. The coordinators' topics
+# are small, so that a fresh cluster creates them at once.
 FRUGAL = {
     "background.threads": "2",
     "group.coordinator.threads": "1",
     "log.cleaner.dedupe.buffer.size": "4194304",
     "log.cleaner.io.buffer.size": "131072",
+    "metadata.max.idle.interval.ms": "5000",
     "num.io.threads": "4",
     "num.network.threads": "2",
     "offsets.topic.num.partitions": "5",

@@ -46,7 +46,9 @@ START_SECONDS: Final = 30.0
 DRAIN_SECONDS: Final = 30.0
 MAX_ERRORS_SHOWN: Final = 3  # lines of Tidemark's log, where a step is not seen
 
-ORDERS: Final = WorkloadPlan(topic="orders", rate=100, abort_every=5, slow_rate=None)
+ORDERS: Final = WorkloadPlan(
+    topic="orders", rate=100, abort_every=5, slow_rate=None, commit_seconds=1.0
+)
 READ: Final = ORDERS.output_topic
 FAST_GROUP: Final = "orders-fast"
 SLOW_GROUP: Final = "orders-slow"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rules.errors import SandboxError
-from service.sandbox.workloads.pacing import TICK_SECONDS, Pace
+from service.sandbox.workloads.pacing import BURST_SECONDS, TICK_SECONDS, Pace
 
 
 def grant(pace: Pace, *, seconds: float, step: float) -> int:
@@ -17,8 +17,10 @@ def grant(pace: Pace, *, seconds: float, step: float) -> int:
 @pytest.mark.parametrize("rate", [0.5, 1.0, 7.0, 200.0, 5000.0])
 @pytest.mark.parametrize("step", [0.001, 0.05, 0.3])
 def test_rate_holds_on_average(rate: float, step: float) -> None:
-    # One more than rate times time: the first record is due at once. Half a record of rounding.
-    assert grant(Pace(rate), seconds=30, step=step) == pytest.approx(rate * 30 + 1, abs=1.5)
+    # One more than rate times time: the first record is due at once. Half a record of rounding, and
+    # what the next burst would bring.
+    rest = 1.5 + rate * BURST_SECONDS
+    assert grant(Pace(rate), seconds=30, step=step) == pytest.approx(rate * 30 + 1, abs=rest)
 
 
 def test_first_record_is_due_at_once() -> None:
@@ -54,11 +56,24 @@ def test_no_rate_grants_all_without_waiting() -> None:
 
 
 def test_wait_ends_with_the_next_record_and_lasts_one_tick_at_most() -> None:
-    quick, slow = Pace(100), Pace(1)
+    quick, slow = Pace(100, burst_seconds=0), Pace(1)
     for pace in (quick, slow):
         pace.due(100, at_most=500)
     assert quick.wait_seconds() == pytest.approx(0.01)
     assert slow.wait_seconds() == TICK_SECONDS
+
+
+def test_records_come_in_bursts() -> None:
+    pace = Pace(64, burst_seconds=0.25)
+    assert pace.due(100, at_most=500) == 1
+    assert [pace.due(100 + at / 64, at_most=500) for at in (8, 16, 24, 40)] == [0, 16, 0, 24]
+
+
+def test_wait_lasts_until_the_next_burst() -> None:
+    pace = Pace(1000, burst_seconds=0.03)
+    pace.due(100, at_most=500)
+    pace.due(100.01, at_most=500)
+    assert pace.wait_seconds() == pytest.approx(0.02)
 
 
 @pytest.mark.parametrize("rate", [0, -1])

@@ -1,7 +1,7 @@
 """Classifies an episode: by proofs first, then by leader changes, then by the numbers.
 
 Every rejection is judged by itself, and the worst one decides the episode: a loss and a later
-reordering of the same producer are a loss. Only what is proven is confirmed (DESIGN 6.2).
+reordering of the same producer are a loss. Only what is proven is confirmed (docs/sequence.md).
 """
 
 from __future__ import annotations

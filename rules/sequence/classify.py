@@ -76,10 +76,10 @@ def _decide_in_silence(
     keys = [decision.rejection.key for decision in earlier]
     shown = earlier[keys.index(episode.shown.key) if episode.shown.key in keys else 0].rejection
     new = [decision for decision in decisions if decision.rejection.seen_us >= context.now_us]
-    said = episode.verdict
-    if said.reason in BY_LINES and context.error is not None:
-        said = replace(said, reason=context.error)
-    return [Decision(rejection=shown, verdict=said), *new]
+    verdict = episode.verdict
+    if verdict.reason in BY_LINES and context.error is not None:
+        verdict = replace(verdict, reason=context.error)
+    return [Decision(rejection=shown, verdict=verdict), *new]
 
 
 def is_patient(episode: Episode, context: EpisodeContext) -> bool:

@@ -128,5 +128,5 @@ def document(shown: Shown) -> Row:
     }
 
 
-def _describe(said: Transaction) -> DescribedTransaction:
-    return DescribedTransaction.of(said, partitions=sorted(said.partitions or ()))
+def _describe(entry: Transaction) -> DescribedTransaction:
+    return DescribedTransaction.of(entry, partitions=sorted(entry.partitions or ()))

@@ -42,9 +42,8 @@ from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
 
 REST_SECONDS: Final = 5.0  # without requests to a broker that failed; short, as it may only pause
-CONNECT_SHARE: Final = (
-    0.5  # of an observation's time: the rest is left for the brokers that can be reached
-)
+# Of an observation's time: the rest is left for the brokers that can be reached.
+CONNECT_SHARE: Final = 0.5
 KINDS: Final = (LAST_STABLE_OFFSET, HIGH_WATERMARK, LOG_END_OFFSET)  # so that each can only grow
 
 

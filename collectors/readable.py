@@ -28,9 +28,8 @@ from rules.facts.partitions import Partitions
 from rules.question import SMALL_LAG, ReadableQuestion
 
 MAX_SCANS: Final = 4  # at one partition in one round
-MAX_QUERIED: Final = (
-    500  # partitions with larger lags in one round: two requests and some megabytes
-)
+# Partitions with larger lags in one round: two requests and some megabytes.
+MAX_QUERIED: Final = 500
 
 _Place = tuple[str, int]  # topic id, or its name if brokers have no ids; partition
 _Start = tuple[_Place, int]  # committed offset

@@ -30,49 +30,51 @@ class Shown:
     each: tuple[str, ...]  # per partition
 
 
-def by_group(said: Judgement, commits: CommitSubjects, shown: Shown) -> Judgement:
+def by_group(judgement: Judgement, commits: CommitSubjects, shown: Shown) -> Judgement:
     """Return the judgement of the groups that have commits among these subjects."""
     of_commit = commits.snapshot.commits.group[commits.places]
     groups, starts = np.unique(of_commit, return_index=True)  # commits are ordered by group
     counts = np.diff(np.append(starts, len(of_commit)))
-    verdicts = _largest(said.verdicts, starts)
-    decides = said.verdicts == np.repeat(verdicts, counts)
-    rank = np.where(decides, said.reason.astype(np.int64), len(said.reasons))
-    evidence = {name: _sum(said.evidence[of], decides, starts) for name, of in shown.totals.items()}
+    verdicts = _largest(judgement.verdicts, starts)
+    decides = judgement.verdicts == np.repeat(verdicts, counts)
+    rank = np.where(decides, judgement.reason.astype(np.int64), len(judgement.reasons))
+    evidence = {
+        name: _sum(judgement.evidence[of], decides, starts) for name, of in shown.totals.items()
+    }
     for name, of in shown.most.items():
-        evidence[name] = _most(said.evidence[of], decides, starts)
+        evidence[name] = _most(judgement.evidence[of], decides, starts)
     evidence["partition_count"] = Column.known(_sums(decides.astype(np.int64), starts))
     ends = starts + counts
 
     def details(position: int) -> Evidence:
         places = np.arange(starts[position], ends[position])
-        return {"partitions": _rows(said, commits, places[decides[places]], shown)}
+        return {"partitions": _rows(judgement, commits, places[decides[places]], shown)}
 
     return Judgement(
-        rule=said.rule,
+        rule=judgement.rule,
         subjects=GroupSubjects(commits.snapshot, groups.astype(np.int64)),
         verdicts=verdicts,
-        reasons=said.reasons,
+        reasons=judgement.reasons,
         # The reasons of a rule are in order of importance; the first one becomes the group's.
         reason=(-_largest(-rank, starts)).astype(np.int8),
         evidence=evidence,
         details=details,
-        questions=said.questions,
+        questions=judgement.questions,
     )
 
 
 def _rows(
-    said: Judgement, commits: CommitSubjects, places: Int64s, shown: Shown
+    judgement: Judgement, commits: CommitSubjects, places: Int64s, shown: Shown
 ) -> list[dict[str, Scalar]]:
     """Return the first partitions, those with the largest share of the total first."""
     first = next(iter(shown.totals.values()))
-    order = np.argsort(-said.evidence[first].values[places], kind="stable")
+    order = np.argsort(-judgement.evidence[first].values[places], kind="stable")
     chosen = places[order][:SHOWN]
     index = commits.snapshot.partitions.index
     row = commits.snapshot.commits.row[commits.places[chosen]]
     topic = np.searchsorted(index.starts, row, side="right") - 1
     numbers = (row - index.starts[topic]).tolist()
-    columns = {name: said.evidence[name].take(chosen).to_list() for name in shown.each}
+    columns = {name: judgement.evidence[name].take(chosen).to_list() for name in shown.each}
     return [
         {
             "topic": index.topics[position],

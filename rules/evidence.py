@@ -13,9 +13,8 @@ from typing import Any, TypeAlias, TypeVar, cast, get_args, get_type_hints
 Scalar: TypeAlias = bool | int | str | None  # None: not known
 EvidenceValue: TypeAlias = Scalar | list[dict[str, Scalar]]
 Evidence: TypeAlias = Mapping[str, EvidenceValue]
-DeclaredT = TypeVar(
-    "DeclaredT", bound=Mapping[str, object]
-)  # a TypedDict of scalars and lists of rows, rows of scalars
+# A TypedDict of scalars and lists of rows, rows of scalars.
+DeclaredT = TypeVar("DeclaredT", bound=Mapping[str, object])
 
 
 def generic(declared: Mapping[str, object]) -> Evidence:

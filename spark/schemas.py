@@ -51,7 +51,6 @@ STATES: Final = pa.schema(
 PUBLISHED: Final = tuple(name for name in RUN.names if name != RunColumn.STATE)  # `digest`
 REMEMBERED: Final = (RunColumn.SERIES_ID.value, RunColumn.STATE.value)  # `state_digest`
 
-OUTCOME_SCHEMA: Final = (
-    "bucket int, outcome string"  # one row per bucket: a bucket.BucketOutcome as JSON
-)
+# One row per bucket: a bucket.BucketOutcome as JSON.
+OUTCOME_SCHEMA: Final = "bucket int, outcome string"
 OUTCOME_ARROW: Final = pa.schema([("bucket", pa.int32()), ("outcome", pa.string())])

@@ -176,8 +176,10 @@ class LineParser:
             return None  # the words came about only by colour codes inside them
         kind, place = kind_and_place
         first = before if kind.is_second else None
-        head, said = line[:place], line[place:]
-        return kind.read(Line(origin=self._origin(head, first), head=head, said=said, before=first))
+        head, message = line[:place], line[place:]
+        return kind.read(
+            Line(origin=self._origin(head, first), head=head, message=message, before=first)
+        )
 
     def _origin(self, head: str, first: FirstLine | None) -> Origin:
         at, broker_id = time_of(head, self._zone), broker_of(head)

@@ -15,12 +15,10 @@ from rules.facts.scrapes import RISES_KEPT, Rise
 from rules.facts.times import EPOCH, SECOND_US
 
 MAX_RISES: Final = 64  # of one series; at the usual interval 60 fit into the time they are kept
-MISSES: Final = (
-    2  # whole answers without it, then it is gone: one may have been cut short unnoticed
-)
-MISSES_CUT: Final = (
-    20  # likewise, answers that were not whole: else an old series would stay for ever
-)
+# Whole answers without it, then it is gone: one may have been cut short unnoticed.
+MISSES: Final = 2
+# Likewise, answers that were not whole: else an old series would stay for ever.
+MISSES_CUT: Final = 20
 # A client's own rates are averages over up to two samples of 30 s.
 RATE_WINDOW_US: Final = 60 * SECOND_US
 KEPT_US: Final = round(RISES_KEPT.total_seconds() * SECOND_US)

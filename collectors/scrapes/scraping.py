@@ -190,11 +190,11 @@ def _media_type(response: httpx2.Response) -> str:
     return header.partition(";")[0].strip().lower()
 
 
-def _rejection(response: httpx2.Response, said: str | None) -> _RejectedError:
+def _rejection(response: httpx2.Response, text: str | None) -> _RejectedError:
     status = response.status_code
     if status in REJECTED:
         return _RejectedError(GapCause.NOT_AUTHORIZED, f"HTTP {status}: it wants other credentials")
     if response.is_redirect:
         return _RejectedError(GapCause.UNREADABLE, f"HTTP {status}: redirects are not followed")
-    why = f"HTTP {status}" + (f": {said}" if said else "")
+    why = f"HTTP {status}" + (f": {text}" if text else "")
     return _RejectedError(GapCause.BROKER_ERROR, why)

@@ -13,7 +13,7 @@ class Failure:
 
     cause: GapCause
     why: str
-    rejected: bool = False  # the broker answered and said no to who we are
+    rejected: bool = False  # the broker seems to reject how we connect: credentials, TLS or SASL
 
 
 class ConnectionFailedError(Exception):

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 SLOTS_PER_DAY: Final = 48
 SLOTS_PER_WEEK: Final = 7 * SLOTS_PER_DAY
-QUARTERS_PER_DAY: Final = 96
 QUARTER_MS: Final = 15 * 60 * 1000
 BEFORE_TRANSITION: Final = timedelta(hours=24)
 AFTER_TRANSITION: Final = timedelta(days=7)  # until half of a daily profile has seen it

@@ -25,11 +25,8 @@ WEEKLY_FROM_DAYS: Final = 14  # since the first day
 CONSTANT: Final = PROFILES.index(Profile.CONSTANT)
 DAILY: Final = PROFILES.index(Profile.DAILY)
 WEEKLY: Final = PROFILES.index(Profile.WEEKLY)
-CANDIDATES: Final = (
-    CONSTANT,
-    DAILY,
-    WEEKLY,
-)  # in the order of the state's errors: simple ones first
+# In the order of the state's errors: simple ones first.
+CANDIDATES: Final = (CONSTANT, DAILY, WEEKLY)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

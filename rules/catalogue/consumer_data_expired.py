@@ -103,7 +103,7 @@ def judge(view: View) -> Judgement:
     is_reported = reported_below.valid & (reported_below.values >= log_start.values)
     nobody = is_below & joined.valid & (joined.values == 0)
     in_doubt = (overtaken.values > 0) & ~is_below & ~is_reported
-    said = decide(
+    judgement = decide(
         RULE,
         subjects,
         [
@@ -128,7 +128,7 @@ def judge(view: View) -> Judgement:
             "members": members,
         },
     )
-    return by_group(said, subjects, SHOWN)
+    return by_group(judgement, subjects, SHOWN)
 
 
 def _remembered(view: View) -> tuple[Column, Column]:

@@ -79,7 +79,7 @@ def judge(view: View) -> Judgement:
     committed = Column.known(commits.committed_offset)
     previous = _previous(view)
     back = previous - committed
-    said = decide(
+    judgement = decide(
         RULE,
         subjects,
         [
@@ -95,7 +95,7 @@ def judge(view: View) -> Judgement:
             "rewound_by": back.where(back.values > 0),
         },
     )
-    return by_group(said, subjects, SHOWN)
+    return by_group(judgement, subjects, SHOWN)
 
 
 def _is_made_anew(view: View) -> Bools:

@@ -161,22 +161,22 @@ def judge(view: View) -> Judgement:
     return by_group(_downgrade_hidden(view, of_commit, judgement), subjects, SHOWN)
 
 
-def _downgrade_hidden(view: View, of_commit: Int64s, said: Judgement) -> Judgement:
+def _downgrade_hidden(view: View, of_commit: Int64s, judgement: Judgement) -> Judgement:
     """Turn OK into UNKNOWN where the group has a remembered commit that this round did not read."""
     snapshot, remembered = view.snapshot, view.memory.commits
     if len(remembered) == len(snapshot.commits):
-        return said
+        return judgement
     is_hidden = left_out(len(remembered), matching_commits(snapshot, remembered))
     names = {
         remembered.group_ids[group] for group in np.unique(remembered.group[is_hidden]).tolist()
     }
     has_hidden = np.array([group.group_id in names for group in snapshot.groups], np.bool_)
-    changes = has_hidden[of_commit] & (said.verdicts == Verdict.OK)
-    reason = said.reasons.index(Why.COMMIT_NOT_SEEN)
+    changes = has_hidden[of_commit] & (judgement.verdicts == Verdict.OK)
+    reason = judgement.reasons.index(Why.COMMIT_NOT_SEEN)
     return replace(
-        said,
-        verdicts=np.where(changes, np.int8(Verdict.UNKNOWN), said.verdicts),
-        reason=np.where(changes, np.int8(reason), said.reason),
+        judgement,
+        verdicts=np.where(changes, np.int8(Verdict.UNKNOWN), judgement.verdicts),
+        reason=np.where(changes, np.int8(reason), judgement.reason),
     )
 
 

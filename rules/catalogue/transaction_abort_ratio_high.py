@@ -33,6 +33,7 @@ import numpy as np
 
 from rules.facts.column import Column
 from rules.facts.last_observation import microseconds
+from rules.facts.times import MICROSECOND
 from rules.facts.transaction_memory import OUTCOMES_KEPT
 from rules.judgement import Case, Judgement, NamedSubjects, Reason, decide, decide_cluster
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
@@ -64,7 +65,7 @@ class Why(Reason):
 def _is_whole(view: View) -> bool:
     """Whether the log was read without interruption for as long as outcomes are counted."""
     since = view.memory.transactions.log_since_us
-    kept_us = OUTCOMES_KEPT // timedelta(microseconds=1)
+    kept_us = OUTCOMES_KEPT // MICROSECOND
     return since is not None and microseconds(view.now) - since >= kept_us
 
 

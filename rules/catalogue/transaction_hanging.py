@@ -46,6 +46,7 @@ import numpy as np
 from rules.evidence import EvidenceValue
 from rules.facts.column import Bools, Int64s, marked
 from rules.facts.last_observation import microseconds
+from rules.facts.times import MICROSECOND
 from rules.facts.transaction_unknown import UnknownReason
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.question import ProducersQuestion
@@ -150,7 +151,7 @@ def _counts(view: View, held: LsoBlocker) -> bool:
     if held.unknown_reason is not UnknownReason.NOBODY_FOUND or held.first_seen_us is None:
         return True
     age_us = microseconds(view.now) - held.first_seen_us
-    return age_us >= DESCRIBED_AFTER // timedelta(microseconds=1)
+    return age_us >= DESCRIBED_AFTER // MICROSECOND
 
 
 def _should_be_known(view: View, stood: Bools) -> Bools:

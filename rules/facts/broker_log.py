@@ -226,9 +226,8 @@ class BrokerLog:
     is_read: bool
     events: tuple[LogEvent, ...] = ()  # in the order of each source
     sources: tuple[LogSource, ...] = ()
-    positions: Mapping[str, str] = field(
-        default_factory=dict
-    )  # by feed, in the feed's own encoding
+    # By feed, in the feed's own encoding.
+    positions: Mapping[str, str] = field(default_factory=dict)
     is_behind: bool = False  # there is more to read than one round takes
 
     @classmethod

@@ -17,6 +17,7 @@ from rules.facts.commit_keys import CommitKeys
 from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
+from rules.facts.times import MICROSECOND
 from rules.facts.unchanged_since import UnchangedSince, advance_unchanged, either, keep_earlier
 
 FORGOTTEN_AFTER: Final = timedelta(hours=24)  # as long as an event lasts
@@ -109,7 +110,7 @@ def _expired_below(snapshot: Snapshot, places: Int64s, old: CommitMemory | None)
 
 def _may_be_there(snapshot: Snapshot, now_us: int, old: CommitMemory) -> Bools:
     """Mark the remembered commits that may exist although this round does not show them."""
-    recent: Bools = old.seen_us > now_us - FORGOTTEN_AFTER // timedelta(microseconds=1)
+    recent: Bools = old.seen_us > now_us - FORGOTTEN_AFTER // MICROSECOND
     if not snapshot.commits_complete:
         return recent
     hidden = snapshot.groups_without_commits

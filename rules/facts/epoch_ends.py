@@ -2,7 +2,7 @@
 
 A leader knows for each epoch of its log where the next one began. What an earlier leader had beyond
 that end is no longer in the log: the comparison with a remembered high watermark proves a loss
-(DESIGN 6.1), and the one with a committed offset needs no memory at all. The answer may be about a
+(docs/loss.md), and the one with a committed offset needs no memory at all. The answer may be about a
 lower epoch than the requested one; the comparison still holds. For its own epoch a leader answers its
 log end offset. An answer stays true for as long as the leader epoch lasts.
 Source: OffsetForLeaderEpoch (KIP-101, KIP-279, KIP-320).

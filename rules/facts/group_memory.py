@@ -18,6 +18,7 @@ from rules.facts.column import Bools, Column, Int64s, join_columns, take_columns
 from rules.facts.commit_memory import CommitMemory, matching_commits
 from rules.facts.groups import Group
 from rules.facts.snapshot import Snapshot
+from rules.facts.times import MICROSECOND
 from rules.facts.unchanged_since import either
 
 FORGOTTEN_AFTER: Final = timedelta(hours=24)  # of a group that no round could list
@@ -106,7 +107,7 @@ def advance_groups(
     )
     if snapshot.groups_complete:
         return fresh
-    oldest = now_us - FORGOTTEN_AFTER // timedelta(microseconds=1)
+    oldest = now_us - FORGOTTEN_AFTER // MICROSECOND
     return _add_missing_groups(fresh, old, old.seen_us > oldest)
 
 

@@ -1,7 +1,7 @@
 """Remembers each partition's last observation, so that a later loss can be proven.
 
 After a leader change the new leader is queried for the end of the remembered epoch; the answer is
-compared with the offsets remembered here (DESIGN 6.1). The observation before the change is kept until a
+compared with the offsets remembered here (docs/loss.md). The observation before the change is kept until a
 leader has reported where its epoch ended, also over a restart and over further changes. A round in which
 a partition's leader gave no answer keeps the older observation and its older time; but the ISR under that
 leader is reported by other brokers, and the latest one counts: an ISR may shrink to a leader that crashes

@@ -17,9 +17,8 @@ from typing import Final
 
 from rules.facts.gap import Gap, GapCause, GapScope
 
-RISES_KEPT: Final = timedelta(
-    minutes=15
-)  # a client gives up after 2 minutes; a verdict takes longer
+# A client gives up after 2 minutes; a verdict takes longer.
+RISES_KEPT: Final = timedelta(minutes=15)
 
 
 class EndpointKind(StrEnum):

@@ -1,7 +1,7 @@
 """Verdicts on a rejected sequence: its class, whether it is proven, and the reason.
 
 A broker's line triggers an investigation and is never a verdict: to the producer a healed reordering and
-a true loss are alike (DESIGN 6.2). A verdict is therefore suspected, or confirmed by a proof.
+a true loss are alike (docs/sequence.md). A verdict is therefore suspected, or confirmed by a proof.
 """
 
 from __future__ import annotations

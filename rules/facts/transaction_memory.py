@@ -19,7 +19,7 @@ from rules.facts.last_observation import microseconds
 from rules.facts.marker_waits import MarkerWait, advance_markers
 from rules.facts.producers import OpenProducer
 from rules.facts.snapshot import Snapshot
-from rules.facts.times import change_if_set
+from rules.facts.times import MICROSECOND, change_if_set
 from rules.facts.transaction_log import EndedTransaction, Outcome
 from rules.facts.transaction_unknown import lists, unknown_reason_of
 from rules.facts.transactions import Transaction
@@ -203,7 +203,7 @@ def _advance_open(
     }
     if snapshot.transactions_listed:
         return transactions
-    oldest = now_us - HIDDEN_KEPT // timedelta(microseconds=1)
+    oldest = now_us - HIDDEN_KEPT // MICROSECOND
     unseen = {
         name: replace(seen, is_seen=False)
         for name, seen in old.items()
@@ -306,7 +306,7 @@ def _may_be_open(snapshot: Snapshot, row: int, key: TransactionKey) -> bool:
 
 
 # ------------------------------------------------------------------ how transactions ended
-_SLICE_US: Final = SLICE // timedelta(microseconds=1)
+_SLICE_US: Final = SLICE // MICROSECOND
 
 
 def _minute(timestamp_us: int) -> int:
@@ -347,7 +347,7 @@ def _advance_committed(
     A commit of the previous round is on all replicas if its partition is not at risk by now: it ended
     before this round read the ISR. If the ISR has shrunk since, the smaller ISR may have acknowledged it.
     """
-    oldest = now_us - OUTCOMES_KEPT // timedelta(microseconds=1)
+    oldest = now_us - OUTCOMES_KEPT // MICROSECOND
     at_risk = {
         name: recent
         for name, transactions in before.committed.items()

@@ -65,9 +65,8 @@ class LineRows:
     def of(cls, partitions: Partitions) -> LineRows:
         """Take the partitions that lines may be about."""
         both = zip(partitions.topic_ids, partitions.index.topics, strict=True)
-        return cls(
-            partitions, {topic_id: topic for topic_id, topic in both if topic_id is not None}
-        )
+        topics = {topic_id: topic for topic_id, topic in both if topic_id is not None}
+        return cls(partitions, topics)
 
     def row(self, event: LogEvent) -> int | None:
         """Return the row that a line is about; None where there is none, or of an older topic."""

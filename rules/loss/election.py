@@ -61,7 +61,7 @@ def elections_of(changes: Changes) -> NDArray[np.int8]:
     in_sync |= joined
     is_own = changes.are_own
     was_alone = stalled | (before.isr.lengths <= 1)
-    is_old = _age_us(changes) > FRESH // timedelta(microseconds=1)
+    is_old = _age_us(changes) > FRESH // MICROSECOND
     may = allowed != FORBIDDEN
     own_unknown = is_own & may & ((steps > 2) | ((steps > 1) & (was_alone | is_old)))
     sync_unknown = ~is_own & in_sync & may & ((steps > 1) | stalled | is_old)
@@ -266,11 +266,11 @@ def is_watermark_stalled(changes: Changes) -> Bools:
     before, context = changes.before, changes.before.context
     watermark, end = before.high_watermark, before.log_end_offset
     observed_at, reported_at = before.observed_at_us, context.isr_reported_us
-    since, stood_at = context.high_watermark.since_us, context.high_watermark.values
+    since, watermark_then = context.high_watermark.since_us, context.high_watermark.values
     is_ahead = ~end.valid | (end.values > watermark.values)
-    same = stood_at.valid & (stood_at.values == watermark.values)
+    same = watermark_then.valid & (watermark_then.values == watermark.values)
     still = since.valid & same & is_ahead & (since.values < observed_at.values)
-    jumped = since.valid & stood_at.valid & (stood_at.values < watermark.values)
+    jumped = since.valid & watermark_then.valid & (watermark_then.values < watermark.values)
     jumped &= ~reported_at.valid | (since.values < reported_at.values)
     mask: Bools = still | jumped | ~end.valid
     return mask

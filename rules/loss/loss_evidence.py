@@ -109,10 +109,10 @@ def _may_have_transactions(view: View, proof: Proof) -> bool:
     entries = (*seen, *transactions.known.values())
     if any(proof.name in (entry.partitions or ()) for entry in entries):
         return True
-    return proof.name in before.transactions.committed or _stood(before, proof)
+    return proof.name in before.transactions.committed or _was_unchanged(before, proof)
 
 
-def _stood(before: Memory, proof: Proof) -> bool:
+def _was_unchanged(before: Memory, proof: Proof) -> bool:
     """Whether the last stable offset was unchanged for longer than one observation takes."""
     row = before.partitions.index.row(proof.name.topic, proof.name.partition)
     if row is None:

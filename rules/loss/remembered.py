@@ -201,8 +201,8 @@ def _limit_lines(
 
     def worth(line: ReplicaLine) -> tuple[bool, bool, bool, int]:
         name = partition_of(line.event)
-        has_company = isinstance(line.event, IsrUpdated) and line.event not in turns
-        return not has_company, name in of_losses, name in cut, line.read_us
+        is_ordinary = isinstance(line.event, IsrUpdated) and line.event not in turns
+        return not is_ordinary, name in of_losses, name in cut, line.read_us
 
     best = sorted(recent, key=worth, reverse=True)[:MAX_LINES]
     return sorted(best, key=lambda line: line.read_us)

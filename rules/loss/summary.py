@@ -99,9 +99,7 @@ class Summary:
 
     broker: int | None  # the former leader, if all partitions had the same one
     began: datetime
-    last_observation: (
-        str | None
-    )  # the earliest last observation of its partitions under that leader
+    last_observation: str | None  # the earliest of its partitions under that leader
     partitions: Mapping[Outcome, int]
     certain_offsets: int
 

@@ -60,12 +60,12 @@ def list_unseen_elections(
         rows = LineRows.of(view.snapshot.partitions)
         for line, event in elected:
             row = rows.row(event)
-            election = None if row is None else _of_line(view, line, event, row)
-            if (
-                election is not None
-                and election.key not in elections
-                and _is_unseen(view, election, row or 0, remembered)
-            ):
+            if row is None:
+                continue
+            election = _of_line(view, line, event, row)
+            if election is None or election.key in elections:
+                continue
+            if _is_unseen(view, election, row, remembered):
                 elections[election.key] = election
     return tuple(elections.values())[-MAX_KEPT:]
 

@@ -28,10 +28,9 @@ from rules.sequence.proofs import is_next
 
 # The longest investigation, from the rejection on: by then clients have given up.
 INVESTIGATED: Final = timedelta(minutes=5)
-HARMLESS: Final = (
-    SequenceClass.REORDERING,
-    SequenceClass.CLIENT_FAILURE,
-    SequenceClass.SEQUENCE_RESTART,
+# Classes of which no acknowledged record is missing: evidence for one is none against another.
+HARMLESS: Final = frozenset(
+    {SequenceClass.REORDERING, SequenceClass.CLIENT_FAILURE, SequenceClass.SEQUENCE_RESTART}
 )
 
 
@@ -62,9 +61,8 @@ def arrival_evidence(episode: Episode) -> Arrival | None:
     """Return whether the rejected batch arrived; None unless it is proven that nothing else is missing."""
     rejection, verdict = episode.shown, episode.verdict
     is_harmless = verdict.is_confirmed and verdict.class_ in HARMLESS
-    is_clients = (
-        verdict.reason is SequenceReason.RECORD_ERROR
-    )  # the client itself counted the error
+    # With this reason the client itself has counted the error.
+    is_clients = verdict.reason is SequenceReason.RECORD_ERROR
     if not is_harmless or is_clients or rejection.proof is None or is_behind(rejection):
         return None
     return rejection.arrival

@@ -21,6 +21,7 @@ from rules.facts.last_observation import microseconds
 from rules.facts.leaderships import Leaderships
 from rules.facts.loss_memory import ReportedLoss
 from rules.facts.snapshot import Snapshot
+from rules.facts.times import MICROSECOND
 from rules.facts.unchanged_since import either
 from rules.loss.changes import Changes
 from rules.loss.election import Election, may_be_unclean
@@ -55,9 +56,7 @@ def advance_changes(view: View, before: SequenceMemory) -> tuple[RememberedChang
 
 def _add_returned_log(remembered: RememberedChanges, loss: ReportedLoss, now_us: int) -> None:
     """Add the range that a former leader's log shows when it returns, also for a seemingly clean change."""
-    if loss.lost_to is None or loss.reported_us <= now_us - CHANGE_KEPT // timedelta(
-        microseconds=1
-    ):
+    if loss.lost_to is None or loss.reported_us <= now_us - CHANGE_KEPT // MICROSECOND:
         return
     is_committed = (loss.committed_to or 0) > loss.epoch_end
     exact = LeaderChange(
@@ -207,7 +206,7 @@ def _forget_old_changes(
     now_us: int,
 ) -> tuple[RememberedChanges, Leaderships]:
     """Forget the oldest changes, and restart the watch of their partitions after them."""
-    oldest = now_us - CHANGE_KEPT // timedelta(microseconds=1)
+    oldest = now_us - CHANGE_KEPT // MICROSECOND
     retained = {
         name: tuple(change for change in changes if change.seen_us > oldest)
         for name, changes in _choose_retained(remembered, rejecting).items()

@@ -1,7 +1,7 @@
 """Classifies an episode: by proofs first, then by leader changes, then by the numbers.
 
 Every rejection is judged by itself, and the worst one decides the episode: a loss and a later
-reordering of the same producer are a loss. Only what is proven is confirmed (DESIGN 6.2).
+reordering of the same producer are a loss. Only what is proven is confirmed (docs/sequence.md).
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ def _decide_in_silence(
     keys = [decision.rejection.key for decision in earlier]
     shown = earlier[keys.index(episode.shown.key) if episode.shown.key in keys else 0].rejection
     new = [decision for decision in decisions if decision.rejection.seen_us >= context.now_us]
-    said = episode.verdict
-    if said.reason in BY_LINES and context.error is not None:
-        said = replace(said, reason=context.error)
-    return [Decision(rejection=shown, verdict=said), *new]
+    verdict = episode.verdict
+    if verdict.reason in BY_LINES and context.error is not None:
+        verdict = replace(verdict, reason=context.error)
+    return [Decision(rejection=shown, verdict=verdict), *new]
 
 
 def is_patient(episode: Episode, context: EpisodeContext) -> bool:

@@ -40,9 +40,8 @@ class Explanation:
     offset: int | None  # that the rejected batch would have got
     incoming_sequence: int
     current_sequence: int | None
-    gap: (
-        int | None
-    )  # records that are missing before it; None: the batch is behind the last sequence
+    # Records that are missing before it; None: the batch is behind the last sequence.
+    gap: int | None
     rejections: int  # how often it was rejected
     verdict: SequenceVerdict
     evidence: SequenceEvidence
@@ -69,12 +68,12 @@ class Explanation:
     @property
     def explanation(self) -> str:
         """Return the verdict in a sentence, and whether the rejected batch arrived."""
-        said = WORDS[self.reason].explanation
+        sentence = WORDS[self.reason].explanation
         came = None if self.arrival is None else ARRIVALS.get(self.arrival)
         if came is None:
-            return said
+            return sentence
         records = format_count(self.unwritten or 0, "record")
-        return f"{said} {came.explanation.format(records=records)}"
+        return f"{sentence} {came.explanation.format(records=records)}"
 
     @property
     def needed_evidence(self) -> str | None:
@@ -102,15 +101,15 @@ def explain(
     partition.
     """
     distinct_rejections = distinct(rejection_of(event) for event in rejections)
-    said = suspicion_of(distinct_rejections, largest_batch)
-    shown = said.rejection
+    suspicion = suspicion_of(distinct_rejections, largest_batch)
+    shown = suspicion.rejection
     named = next((event for event in rejections if event.topic is not None), rejections[0])
-    is_loss = said.class_ is SequenceClass.LOSS
+    is_loss = suspicion.class_ is SequenceClass.LOSS
     verdict = SequenceVerdict(
-        class_=said.class_,
-        phase=said.phase,
-        reason=said.reason,
-        at_most_records=said.gap if is_loss else None,
+        class_=suspicion.class_,
+        phase=suspicion.phase,
+        reason=suspicion.reason,
+        at_most_records=suspicion.gap if is_loss else None,
     )
     return Explanation(
         producer_id=named.producer_id,
@@ -120,7 +119,7 @@ def explain(
         offset=shown.offset,
         incoming_sequence=shown.incoming_sequence,
         current_sequence=shown.current_sequence,
-        gap=said.gap,
+        gap=suspicion.gap,
         rejections=sum(rejection.count for rejection in distinct_rejections),
         verdict=verdict,
         evidence=number_evidence(shown, distinct_rejections, largest_batch),

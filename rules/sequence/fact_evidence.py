@@ -9,7 +9,7 @@ from rules.facts.episodes import ChangeKind, Episode, LeaderChange
 from rules.facts.rejections import Rejection
 from rules.facts.sequence_verdicts import CONTINUITY, Arrival, SequenceClass, SequenceReason
 from rules.loss.loss_evidence import timestamp
-from rules.sequence.arrivals import arrival_evidence
+from rules.sequence.arrivals import HARMLESS, arrival_evidence
 from rules.sequence.evidence_fields import ChangeEvidence, FactEvidence, SequenceEvidence
 from rules.sequence.log_entries import last_of
 from rules.sequence.numbers import (
@@ -25,9 +25,6 @@ from rules.sequence.proofs import is_filled
 
 Fact: TypeAlias = tuple[str, SequenceClass]  # a sentence, and the class that it speaks for
 CLIENT_FAILURE: Final = SequenceClass.CLIENT_FAILURE
-HARMLESS = frozenset(
-    {SequenceClass.REORDERING, SequenceClass.CLIENT_FAILURE, SequenceClass.SEQUENCE_RESTART}
-)
 
 
 def for_and_against(episode: Episode, rejection: Rejection) -> SequenceEvidence:

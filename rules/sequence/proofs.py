@@ -3,7 +3,7 @@
 While a leader epoch lasts its leader loses nothing that it appended. If the last sequence was
 appended in the epoch that is still current after the rejection, nothing acknowledged can be missing
 between it and the rejected batch. A client that sends the missing batches proves the same: clients do
-not resend what was acknowledged. Epoch bumps of producers prove neither (DESIGN 6.2).
+not resend what was acknowledged. Epoch bumps of producers prove neither (docs/sequence.md).
 """
 
 from __future__ import annotations

@@ -35,12 +35,12 @@ def with_report(episode: Episode, now_us: int) -> Episode:
 
 
 def _make_report(episode: Episode, now_us: int) -> ReportedVerdict:
-    said = episode.verdict
+    verdict = episode.verdict
     return ReportedVerdict(
-        class_=said.class_,
-        phase=said.phase,
-        lost_from=said.lost_from,
-        lost_to=said.lost_to,
+        class_=verdict.class_,
+        phase=verdict.phase,
+        lost_from=verdict.lost_from,
+        lost_to=verdict.lost_to,
         is_resent=episode.is_resent,
         reported_us=now_us,
         times=1 if episode.reported is None else episode.reported.times + 1,

@@ -155,7 +155,7 @@ def _group_refuted(
     if rule.refuted is None or view.before is None:
         return {}
     class_, _ = rule.refuted
-    before = {x.id: x.reported for x in view.before.sequences.open.values()}
+    before = {episode.id: episode.reported for episode in view.before.sequences.open.values()}
     refuted_episodes: dict[TopicPartition, list[Episode]] = {}
     for own in new:
         reported_before = before.get(own.id)
@@ -176,7 +176,7 @@ def _group_refuted(
 
 
 def _of_cluster(view: View, rule: EpisodeRule, questions: tuple[Question, ...]) -> Judgement:
-    """Judge the cluster where nothing was rejected: OK only if the brokers' logs are read."""
+    """Judge the cluster where nothing was rejected; UNKNOWN if a configured source was not read."""
     subject = NamedSubjects(SubjectKind.CLUSTER, ({"cluster": view.snapshot.cluster},))
     quiet = _judge_quiet(view, rule)
 
@@ -242,8 +242,8 @@ def _group_reported(
 
 
 def _badness(episode: Episode) -> tuple[int, bool, int]:
-    said = episode.verdict
-    return RANK.index(said.class_), not said.is_confirmed, episode.first_seen_us
+    verdict = episode.verdict
+    return RANK.index(verdict.class_), not verdict.is_confirmed, episode.first_seen_us
 
 
 def _labels(view: View, name: TopicPartition) -> dict[str, str]:
@@ -280,46 +280,46 @@ def _unknown_details(view: View, quiet: tuple[Verdict, Reason]) -> SequenceEvide
 
 def episode_evidence(episode: Episode) -> SequenceEvidence:
     """Return the evidence of one episode."""
-    said = explain_episode(episode)
-    verdict = said.verdict
+    explanation = explain_episode(episode)
+    verdict = explanation.verdict
     return {
         "episode": episode.id,
         "class": str(verdict.class_),
         "phase": str(verdict.phase),
         "why": str(verdict.reason),
-        "explanation": said.explanation,
-        "needed_evidence": said.needed_evidence,
-        "check": said.check,
-        "producer_id": said.producer_id,
-        "producer_epoch": said.producer_epoch,
-        "offset": said.offset,
-        "incoming_sequence": said.incoming_sequence,
-        "current_sequence": said.current_sequence,
-        "gap": said.gap,
+        "explanation": explanation.explanation,
+        "needed_evidence": explanation.needed_evidence,
+        "check": explanation.check,
+        "producer_id": explanation.producer_id,
+        "producer_epoch": explanation.producer_epoch,
+        "offset": explanation.offset,
+        "incoming_sequence": explanation.incoming_sequence,
+        "current_sequence": explanation.current_sequence,
+        "gap": explanation.gap,
         "lost_from": verdict.lost_from,
         "lost_to": verdict.lost_to,
         "lost_offsets": verdict.lost_offsets,
         "at_most_records": verdict.at_most_records,
         "first_seen": timestamp(episode.first_seen_us),
         "last_seen": timestamp(episode.last_seen_us),
-        **said.evidence,
+        **explanation.evidence,
     }
 
 
 def _short(episode: Episode, *, is_new: bool) -> ShortEpisode:
-    said = explain_episode(episode)
+    explanation = explain_episode(episode)
     return {
         "episode": episode.id,
-        "producer_id": said.producer_id,
-        "class": str(said.class_),
-        "phase": str(said.phase),
-        "why": str(said.reason),
-        "gap": said.gap,
-        "rejections": said.rejections,
+        "producer_id": explanation.producer_id,
+        "class": str(explanation.class_),
+        "phase": str(explanation.phase),
+        "why": str(explanation.reason),
+        "gap": explanation.gap,
+        "rejections": explanation.rejections,
         "is_new": is_new,
     }
 
 
 def _errors(log: BrokerLog) -> list[SourceError]:
-    troubled = [source for source in log.sources if source.error is not None]
-    return [{"source": source.name, "error": source.error} for source in troubled[:SHOWN]]
+    failed = [source for source in log.sources if source.error is not None]
+    return [{"source": source.name, "error": source.error} for source in failed[:SHOWN]]

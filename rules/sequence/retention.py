@@ -75,14 +75,14 @@ def _end_episode(episode: Episode, now_us: int) -> Episode:
 
     So does a suspected loss that was dropped before its investigation ended.
     """
-    said = episode.verdict
-    is_cut_short = said.class_ is SequenceClass.LOSS and episode.is_investigated
-    is_open = said.class_ is SequenceClass.REORDERING or is_cut_short
-    if is_open and not said.is_confirmed:
-        said = replace(said, class_=SequenceClass.UNDETERMINED, at_most_records=None)
+    verdict = episode.verdict
+    is_cut_short = verdict.class_ is SequenceClass.LOSS and episode.is_investigated
+    is_open = verdict.class_ is SequenceClass.REORDERING or is_cut_short
+    if is_open and not verdict.is_confirmed:
+        verdict = replace(verdict, class_=SequenceClass.UNDETERMINED, at_most_records=None)
     ended = replace(
         episode,
-        verdict=said,
+        verdict=verdict,
         ended_us=now_us,
         is_querying=False,
         is_waiting=False,

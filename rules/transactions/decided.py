@@ -11,6 +11,7 @@ from enum import Enum, auto
 from typing import Final
 
 from rules.facts.last_observation import microseconds
+from rules.facts.times import MICROSECOND
 from rules.transactions.lso_blocker import LsoBlocker
 from rules.view import View
 
@@ -30,7 +31,7 @@ class MarkerDelay(Enum):
 def marker_delay(view: View, decided_since_us: int) -> MarkerDelay:
     """Judge a marker by the time of the round that first observed the decision."""
     waits_us = microseconds(view.now) - decided_since_us
-    if waits_us >= STUCK // timedelta(microseconds=1):
+    if waits_us >= STUCK // MICROSECOND:
         return MarkerDelay.STUCK
     began = view.memory.transactions.began_us
     return MarkerDelay.FIRST_OBSERVATION if decided_since_us == began else MarkerDelay.BEING_WRITTEN

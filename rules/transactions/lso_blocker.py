@@ -21,6 +21,7 @@ from rules.facts.identity import TopicPartition
 from rules.facts.last_observation import microseconds
 from rules.facts.marker_waits import rows_held_by_nobody
 from rules.facts.producers import OpenProducer
+from rules.facts.times import MICROSECOND
 from rules.facts.transaction_memory import ObservedTransaction, transaction_key
 from rules.facts.transaction_unknown import UnknownReason, lists, unknown_reason_of
 from rules.facts.transactions import Transaction
@@ -104,7 +105,7 @@ def _was_unlisted_before(view: View, producer: OpenProducer) -> bool:
     if earlier is None or earlier.unlisted_since_us is None:
         return False
     age_us = microseconds(view.now) - earlier.unlisted_since_us
-    return age_us >= CONFIRMED_AFTER // timedelta(microseconds=1)
+    return age_us >= CONFIRMED_AFTER // MICROSECOND
 
 
 def _of_markers(view: View) -> Iterator[LsoBlocker]:

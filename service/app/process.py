@@ -126,7 +126,7 @@ def open_service(
             stop=base.stop,
             log=base.log,
         )
-        front = make_front(
+        http = make_http_server(
             settings.http,
             listener,
             latest=base.latest,
@@ -154,7 +154,7 @@ def open_service(
                 delivering.upkeep_task,
             ],
             finishing=[delivering.sending_task, base.jobs.task],
-            front=front,
+            http=http,
             supervisor=base.supervisor,
             stop=base.stop,
             log=base.log,
@@ -342,7 +342,7 @@ def _started_fields(settings: Settings) -> dict[str, object]:
     }
 
 
-def make_front(  # noqa: PLR0913 - each by its name
+def make_http_server(  # noqa: PLR0913 - each by its name
     settings: HttpSettings,
     listener: socket.socket,
     *,

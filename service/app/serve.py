@@ -25,7 +25,7 @@ SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 LAST_SECONDS: Final = 2.0  # to close what is open, also when the drain limit was used up
 
 
-class Front(Protocol):
+class HttpPort(Protocol):
     """The HTTP server."""
 
     async def run(self) -> None:
@@ -43,7 +43,7 @@ class Parts:
     rounds: Task
     others: Sequence[Task]  # ended when the service stops
     finishing: Sequence[Task] = ()  # end by themselves then, and are waited for
-    front: Front
+    http: HttpPort
     supervisor: Supervisor
     stop: asyncio.Event
     log: Log
@@ -101,24 +101,24 @@ class Service:
 
     async def _serve(self) -> None:
         """Answer probes from the start: reading the stored state may take a minute."""
-        http = Task(name="http", run=self._parts.front.run, on_death=OnDeath.STOP)
-        front = asyncio.create_task(self._parts.supervisor.keep(http))
+        task = Task(name="http", run=self._parts.http.run, on_death=OnDeath.STOP)
+        answering = asyncio.create_task(self._parts.supervisor.keep(task))
         try:
             await self._load()
-            await self._run_tasks(front)
+            await self._run_tasks(answering)
         finally:
             self._parts.stop.set()
-            front.cancel()
-            await asyncio.gather(front, return_exceptions=True)
+            answering.cancel()
+            await asyncio.gather(answering, return_exceptions=True)
 
-    async def _run_tasks(self, front: asyncio.Task[None]) -> None:
+    async def _run_tasks(self, answering: asyncio.Task[None]) -> None:
         parts, keep = self._parts, self._parts.supervisor.keep
         rounds = asyncio.create_task(keep(parts.rounds))
         others = [asyncio.create_task(keep(task)) for task in parts.others]
         finishing = [asyncio.create_task(keep(task)) for task in parts.finishing]
         await parts.stop.wait()
         parts.log.info(Event.STOPPING, drain_seconds=self._drain_seconds)
-        draining = asyncio.ensure_future(self._drain(rounds, front, finishing))
+        draining = asyncio.ensure_future(self._drain(rounds, answering, finishing))
         try:
             if await self._done_in_time(draining):
                 draining.result()
@@ -130,7 +130,7 @@ class Service:
     async def _drain(
         self,
         rounds: asyncio.Task[None],
-        front: asyncio.Task[None],
+        answering: asyncio.Task[None],
         finishing: Sequence[asyncio.Task[None]],
     ) -> None:
         await rounds
@@ -141,8 +141,8 @@ class Service:
             )
         if finishing:
             await asyncio.wait(finishing)
-        self._parts.front.stop()
-        await front
+        self._parts.http.stop()
+        await answering
 
     async def _close(self) -> None:
         """Close everything; a second signal waits for that too, but not for long."""

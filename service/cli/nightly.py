@@ -66,8 +66,8 @@ def command() -> None:
 def run(**options: Any) -> None:
     """Make the missing baseline runs, each from the one before, and publish the last.
 
-    Reads the folder of history without the times of alerts, learns with Spark, and writes the new
-    baselines to the database in one transaction. Running it again changes nothing. If `serve` is
+    Reads the folder of history, leaves out what was measured while an alert was open, learns with
+    Spark, and writes the new baselines to the database in one transaction. Running it again changes nothing. If `serve` is
     running, use the same --config. Exits with 10 if Spark failed, with 9 if the history or the
     database is unavailable, with 14 if another run is in progress.
 
@@ -79,8 +79,8 @@ def run(**options: Any) -> None:
       tidemark nightly run --date 2026-03-29 -o json | tail -1 | jq .series
       tidemark nightly run --master spark://spark-1:7077 --conf spark.executor.memory=2g
     """  # noqa: D301 - see above
-    from service.jobs.baseline_run import running  # noqa: PLC0415 - same
-    from service.runtime.clock import utc_now  # noqa: PLC0415 - keeps `--help` fast
+    from service.jobs.baseline_run import running  # noqa: PLC0415 - keeps `--help` fast
+    from service.runtime.clock import utc_now  # noqa: PLC0415 - same
     from service.settings import read_settings  # noqa: PLC0415 - same
     from service.storage.baselines.run_store import open_run_store  # noqa: PLC0415 - same
 

@@ -322,9 +322,8 @@ class Deliverer:
                 Event.DELIVERY_DEAD, **fields, **failure, dead_reason=str(done.dead_reason)
             )
             return
-        log = (
-            self._log.error if done.failure in SLOW else self._log.warning
-        )  # a person has to fix it
+        # A person has to fix what is only tried again slowly.
+        log = self._log.error if done.failure in SLOW else self._log.warning
         log(Event.DELIVERY_FAILED, **fields, **failure, again_at=done.next_attempt_at.isoformat())
 
     def _note_away(self, error: StoreError) -> None:

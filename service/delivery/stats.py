@@ -33,7 +33,7 @@ class Stats:
 
     def __init__(self, receivers: Mapping[str, object]) -> None:
         self._tallies = {name: _Tally() for name in receivers}
-        self._backlogs: Mapping[str, Backlog] = {}
+        self._backlogs: Mapping[str, Backlog] | None = None  # None: not read yet
         self._fallbacks = 0
         self._turn = threading.Lock()
         self.is_up = True  # whether the outbox answers
@@ -69,18 +69,19 @@ class Stats:
         )
 
     def _of(self, name: str, tally: _Tally, now: datetime) -> ReceiverStats:
-        backlog = self._backlogs.get(name, Backlog())
-        age = (
-            None
-            if backlog.oldest_waiting_at is None
-            else (now - backlog.oldest_waiting_at).total_seconds()
-        )
+        backlog = None if self._backlogs is None else self._backlogs.get(name, Backlog())
         return ReceiverStats(
             outcomes=dict(tally.outcomes),
             failures=dict(tally.failures),
             durations=tuple(tally.durations),
             seconds=tally.seconds,
-            waiting=backlog.waiting,
-            dead=backlog.dead,
-            oldest_seconds=0.0 if age is None else max(age, 0.0),
+            waiting=None if backlog is None else backlog.waiting,
+            dead=None if backlog is None else backlog.dead,
+            oldest_seconds=None if backlog is None else _oldest_seconds(backlog, now),
         )
+
+
+def _oldest_seconds(backlog: Backlog, now: datetime) -> float:
+    """Return for how long the oldest notification has waited, 0 if none waits."""
+    since = backlog.oldest_waiting_at
+    return 0.0 if since is None else max((now - since).total_seconds(), 0.0)

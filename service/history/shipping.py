@@ -22,9 +22,8 @@ from service.history.stats import HistoryStats
 from service.runtime.events import Event
 from service.runtime.log import Log
 
-MOST_WAITING_BYTES: Final = (
-    8 * 2**30
-)  # three days of 10,000 partitions, 30,000 commits, a round in 15 s
+# Three days of 10,000 partitions, 30,000 commits, a round in 15 s.
+MOST_WAITING_BYTES: Final = 8 * 2**30
 
 
 class Shipper:
@@ -75,9 +74,8 @@ class Shipper:
 
     def _waiting(self) -> list[Path]:
         there = segment_paths(self._ahead)
-        current = (
-            self._current()
-        )  # read after the list: a segment is announced before its file is made
+        # Read after the list: a segment is announced before its file is made.
+        current = self._current()
         return [path for path in there if path != current]
 
     def _ship(self, path: Path) -> None:

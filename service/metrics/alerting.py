@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from rules import names
@@ -25,9 +25,10 @@ class ReceiverStats:
     failures: Mapping[str, int] = field(default_factory=dict)  # of attempts, since the start
     durations: tuple[int, ...]  # attempts by the buckets of the histogram, each alone
     seconds: float = 0.0  # that all attempts took
-    waiting: int = 0
-    dead: int = 0  # within a day
-    oldest_seconds: float = 0.0
+    # Of the outbox; None: it was not read since the start.
+    waiting: int | None = None
+    dead: int | None = None  # within a day
+    oldest_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +81,17 @@ def delivery_values(stats: DeliveryStats | None) -> dict[Metric, Values]:
         names.NOTIFICATION_DURATION: [
             (own, Histogram(receiver.durations, receiver.seconds)) for own, receiver in receivers
         ],
-        names.NOTIFICATIONS_WAITING: [(own, receiver.waiting) for own, receiver in receivers],
-        names.NOTIFICATIONS_OLDEST: [(own, receiver.oldest_seconds) for own, receiver in receivers],
-        names.NOTIFICATIONS_DEAD: [(own, receiver.dead) for own, receiver in receivers],
+        names.NOTIFICATIONS_WAITING: _present(
+            (own, receiver.waiting) for own, receiver in receivers
+        ),
+        names.NOTIFICATIONS_OLDEST: _present(
+            (own, receiver.oldest_seconds) for own, receiver in receivers
+        ),
+        names.NOTIFICATIONS_DEAD: _present((own, receiver.dead) for own, receiver in receivers),
         names.FALLBACKS: single(stats.fallbacks),
     }
+
+
+def _present(values: Iterable[tuple[Mapping[str, str], float | None]]) -> Values:
+    """Return the values that are known."""
+    return [(own, value) for own, value in values if value is not None]

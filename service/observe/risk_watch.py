@@ -27,9 +27,8 @@ from service.metrics.totals import RiskStats
 from service.runtime.clock import set_within
 from service.runtime.threads import in_thread
 
-SHARE_OF_INTERVAL: Final = (
-    0.8  # for the requests, so that an observation is over before the next is due
-)
+# For the requests, so that an observation is over before the next is due.
+SHARE_OF_INTERVAL: Final = 0.8
 
 
 class LightReader(Protocol):
@@ -77,9 +76,8 @@ class RiskWatch:
         self._monotonic = monotonic
         self._stop = stop
         self._reader_lock = threading.Lock()  # held while the reader is in use
-        self._lock = (
-            threading.Lock()
-        )  # held to change what is below, never while a broker is waited for
+        # Held to change what is below, never while a broker is waited for.
+        self._lock = threading.Lock()
         self._targets: RiskTargets | None = None
         self._last: AtRiskObservation | None = None
         self._before_last: AtRiskObservation | None = None
@@ -181,9 +179,8 @@ class RiskWatch:
         """Count the watched partitions that the latest observation has an answer of."""
         if self._targets is None or self._last is None:
             return 0
-        answered = self._last.observations.over(
-            self._targets.partitions
-        )  # it may be of an older round
+        # The observation may be of an older round's partitions.
+        answered = self._last.observations.over(self._targets.partitions)
         return int(np.isin(self._targets.rows, answered.row).sum())
 
     def _uptime_us(self) -> int:

@@ -27,6 +27,7 @@ from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory, shift_times
 from rules.facts.scrapes import Scrapes
 from rules.facts.snapshot import Snapshot
+from rules.facts.times import MICROSECOND
 from rules.question import BatchesQuestion, EpochEndQuestion, ProducersQuestion, Question
 from rules.remembering import view_of_round
 from rules.time_lag import EndHistory, TimeLags, time_lags
@@ -89,7 +90,7 @@ class Remembered:
 
     def shift_times(self, step: timedelta) -> Remembered:
         """Return it with all times moved by a step of the clock."""
-        by_us = step // timedelta(microseconds=1)
+        by_us = step // MICROSECOND
         return replace(
             self,
             memory=None if self.memory is None else shift_times(self.memory, by_us),

@@ -87,7 +87,7 @@ class Alerting:
 
     def others(self, cluster_id: str) -> list[str]:
         """Return the other clusters that still have state."""
-        return [state for state in self._states if state != cluster_id]
+        return [other for other in self._states if other != cluster_id]
 
     def is_due(self, cluster_id: str, now: datetime) -> bool:
         """Whether a group of a cluster is due to be flushed."""

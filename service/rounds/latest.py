@@ -30,7 +30,7 @@ class RoundOutcome(StrEnum):
 
     COMPLETE = "complete"
     GAPS = "gaps"  # something could not be seen
-    FAILED = "failed"  # the cluster could not be asked at all
+    FAILED = "failed"  # the cluster could not be queried at all
     DIED = "died"  # a defect of ours ended it: the log has the traceback
 
 

@@ -262,9 +262,10 @@ class Pipeline:
         return self._totals.rounds.get(outcome_of(watched), 0)
 
     def _open_counts(self, watched: WatchedRound) -> dict[tuple[str, Severity], int]:
-        """Count the open findings by rule; a rule without one shows zero."""
+        """Count the open findings by rule; a rule without one shows zero once the stored ones are loaded."""
         rules = [judgement.rule for judgement in watched.judged.judgements]
-        counts = Counter({(rule.rule_id, rule.severity): 0 for rule in rules})
+        is_loaded = self._round_writer.is_loaded
+        counts = Counter({(rule.rule_id, rule.severity): 0 for rule in rules if is_loaded})
         for (rule_id, _), entry in self._finding_state.open_findings.items():
             counts[rule_id, entry.severity] += 1
         return counts

@@ -134,16 +134,16 @@ def log_counts(log: BrokerLog) -> dict[str, int | None]:
 def finding_fields(change: Change) -> dict[str, Any]:
     """Return the fields of a finding's event."""
     rule_id, labels = change.identity
-    said = change.finding
+    finding = change.finding
     fields: dict[str, Any] = {
         "rule": rule_id,
         **{LABEL_FIELDS.get(name, name): value for name, value in labels},
         "step": str(change.step),
         "verdict": None if change.after is None else change.after.name.lower(),
-        "reason": change.end_reason if change.step is Step.ENDED else said and said.reason,
+        "reason": change.end_reason if change.step is Step.ENDED else finding and finding.reason,
     }
-    if said is not None:
-        fields |= {"severity": str(change.severity), "evidence": dict(said.evidence)}
+    if finding is not None:
+        fields |= {"severity": str(change.severity), "evidence": dict(finding.evidence)}
     return {name: value for name, value in fields.items() if value is not None}
 
 

@@ -35,9 +35,8 @@ class RoundLoop:
         self._interval = interval_seconds
         self._monotonic = monotonic
         self._stop = stop
-        self._due = float(
-            "-inf"
-        )  # kept here, so that a restarted loop still waits for its next round
+        # Kept here, so that a restarted loop still waits for its next round.
+        self._due = float("-inf")
 
     async def run(self) -> None:
         """Make rounds until the service stops."""

@@ -252,21 +252,21 @@ class AlertingSettings(Group):
                 yield f"{key}: there is no receiver {name}"
 
     def _route(
-        self, receiver: Receiver, said: RouteSettings | None = None, *, takes_info: bool
+        self, receiver: Receiver, settings: RouteSettings | None = None, *, takes_info: bool
     ) -> Route:
         def chosen(key: str) -> Any:
-            own = None if said is None else getattr(said, key)
+            own = None if settings is None else getattr(settings, key)
             return getattr(self, key) if own is None else own
 
         route = Route(
             receiver=receiver.name,
-            matchers=() if said is None else parse_matchers(said.matchers),
+            matchers=() if settings is None else parse_matchers(settings.matchers),
             group_by=tuple(parted(chosen("group_by"))),
             group_wait=timedelta(seconds=chosen("group_wait_seconds")),
             group_interval=timedelta(seconds=chosen("group_interval_seconds")),
             repeat_interval=timedelta(seconds=chosen("repeat_interval_seconds")),
             send_resolved=chosen("send_resolved"),
-            continue_=said is not None and said.continue_,
+            continue_=settings is not None and settings.continue_,
             takes_info=takes_info,
         )
         return (

@@ -18,7 +18,7 @@ from rules.facts.snapshot import Snapshot
 from rules.verdict import Verdict
 from service.api.core.server import HttpServer, bind
 from service.app.alerting import make_admin_services
-from service.app.process import make_front
+from service.app.process import make_http_server
 from service.metrics.exposition import Exposition
 from service.observe.cluster_reader import Scope
 from service.observe.log_inbox import LogInbox
@@ -92,7 +92,7 @@ class Parts:
     pipeline: Pipeline
     exposition: Exposition
     store: PostgresStore
-    front: HttpServer
+    http: HttpServer
 
 
 def build(
@@ -106,7 +106,7 @@ def build(
         cluster=NAME, version="bench", started_at=utc_now(), interval_seconds=INTERVAL_SECONDS
     )
     latest = Latest(first)
-    front = make_front(
+    http = make_http_server(
         HttpSettings(),
         bind("127.0.0.1", 0),
         latest=latest,
@@ -139,7 +139,7 @@ def build(
         pipeline=pipeline,
         exposition=exposition,
         store=store,
-        front=front,
+        http=http,
     )
 
 

@@ -55,10 +55,10 @@ _PREVIOUS_EPOCH: Final = compile_pattern(rf"\bleaderEpoch=(?P<before>{NUMBER})")
 
 def setting(line: Line) -> UncleanChange | None:
     """Read that the controller elects a leader; None: a clean election."""
-    match = match_start(_SETTING, line.said)
+    match = match_start(_SETTING, line.message)
     if match["unclean"] is None:
         return None
-    _, separator, rest = line.said.partition(_PREVIOUS)
+    _, separator, rest = line.message.partition(_PREVIOUS)
     previous = rest.partition(", change record:")[0] if separator else ""
     epoch = _text(_PREVIOUS_EPOCH, previous)
     return UncleanChange(
@@ -81,10 +81,10 @@ def change(line: Line) -> UncleanChange | None:
     From Kafka 4.1 on every change is called so until the leader of an unclean election has recovered,
     also that the leader is gone, and a clean election from the ISR or the ELR.
     """
-    match = match_start(_CHANGE, line.said)
-    changes = line.said[match.end() :]
+    match = match_start(_CHANGE, line.message)
+    changes = line.message[match.end() :]
     if _WHOLE.search(changes) is None:
-        raise LineUnreadableError(line.said)  # cut short: whom it elects may be missing
+        raise LineUnreadableError(line.message)  # cut short: whom it elects may be missing
     leaders = _CHANGED_LEADER.search(changes)
     leader = None if leaders is None else broker_if_any(leaders["after"])
     isr, elr = _brokers(_ISR, changes), _brokers(_ELR, changes)

@@ -30,11 +30,11 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.ASCII)
 
 
-def match_start(pattern: re.Pattern[str], said: str) -> re.Match[str]:
+def match_start(pattern: re.Pattern[str], message: str) -> re.Match[str]:
     """Return how a message begins with a pattern; LineUnreadableError if it does not."""
-    match = pattern.match(said)
+    match = pattern.match(message)
     if match is None:
-        raise LineUnreadableError(said)
+        raise LineUnreadableError(message)
     return match
 
 

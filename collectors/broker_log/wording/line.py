@@ -45,7 +45,7 @@ class Line:
 
     origin: Origin
     head: str  # what is before the message
-    said: str  # the message, and what follows it
+    message: str  # and what follows it
     before: FirstLine | None
 
 

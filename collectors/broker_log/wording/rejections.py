@@ -77,7 +77,7 @@ _NO_MARKER: Final = "-1"  # the transaction version of what is no marker
 
 def first_line(line: Line) -> FirstLine:
     """Return the fields of the line before an exception; of a line that is cut short only the time."""
-    match = _FIRST.match(line.said)
+    match = _FIRST.match(line.message)
     return FirstLine(
         at=line.origin.at,
         broker_id=line.origin.broker_id,
@@ -88,10 +88,10 @@ def first_line(line: Line) -> FirstLine:
 
 def out_of_order(line: Line) -> SequenceRejected:
     """Read "Out of order sequence number"."""
-    match = _BUT_EXPECTED_ZERO.match(line.said)
+    match = _BUT_EXPECTED_ZERO.match(line.message)
     if match is not None:  # to Kafka 2.0.0: the broker has no batch of this epoch
         return _sequence(line, match, SequenceForm.EXPECTED_ZERO)
-    match = match_start(_OUT_OF_ORDER, line.said)
+    match = match_start(_OUT_OF_ORDER, line.message)
     earliest = match["what"].startswith("earliest")
     form = SequenceForm.EARLIEST_SEEN if earliest else SequenceForm.OUT_OF_ORDER
     # -1, in this form alone, is no absence: the epoch is known and has no batch.
@@ -101,16 +101,18 @@ def out_of_order(line: Line) -> SequenceRejected:
 
 def invalid(line: Line) -> SequenceRejected:
     """Read "Invalid sequence number": of a new epoch, or of a producer without a state."""
-    if line.said.startswith(f"{INVALID}producer"):
-        return _sequence(line, match_start(_EXPECTED_ZERO, line.said), SequenceForm.EXPECTED_ZERO)
-    return _sequence(line, match_start(_NEW_EPOCH, line.said), SequenceForm.NEW_EPOCH)
+    if line.message.startswith(f"{INVALID}producer"):
+        return _sequence(
+            line, match_start(_EXPECTED_ZERO, line.message), SequenceForm.EXPECTED_ZERO
+        )
+    return _sequence(line, match_start(_NEW_EPOCH, line.message), SequenceForm.NEW_EPOCH)
 
 
 def epoch(line: Line) -> EpochRejected | None:
     """Read that an epoch is an older one; None: nothing that a producer sent was rejected."""
     if not _is_thrown(line.head):
         return None  # a follower only remarks on what it takes over from its leader
-    match = _NO_LONGER_VALID.match(line.said) or match_start(_LAST_SEEN, line.said)
+    match = _NO_LONGER_VALID.match(line.message) or match_start(_LAST_SEEN, line.message)
     fields = match.groupdict()
     if fields.get("version") not in (None, _NO_MARKER):
         return None  # a marker, which the coordinator sends
@@ -132,10 +134,10 @@ def cut(line: Line) -> None:
     Raises:
         LineUnreadableError: the line ends before its message can be distinguished from others.
     """
-    name, _, message = line.said.partition(":")
-    rest = message.strip()
+    name, _, text = line.message.partition(":")
+    rest = text.strip()
     if any(start.startswith(rest) for start in _EXCEPTIONS[name]):
-        raise LineUnreadableError(line.said)
+        raise LineUnreadableError(line.message)
 
 
 def _sequence(

@@ -111,7 +111,7 @@ _NOWHERE: Final = "-1:-1"
 
 def shrinking(line: Line) -> IsrShrunk:
     """Read a request for a smaller ISR; to Kafka 2.1 without offsets."""
-    match = match_start(_SHRINKING, line.said)
+    match = match_start(_SHRINKING, line.message)
     return IsrShrunk(
         **place_of(line, partition_before(line.head)),
         isr_before=brokers(match["before"]),
@@ -123,34 +123,34 @@ def shrinking(line: Line) -> IsrShrunk:
 
 def updated(line: Line) -> IsrUpdated:
     """Read an answer of the controller about an ISR."""
-    match, name = match_start(_UPDATED, line.said), partition_before(line.head)
+    match, name = match_start(_UPDATED, line.message), partition_before(line.head)
     return _build_update(line, match, name, epoch=None)
 
 
 def leader(line: Line) -> IsrUpdated | None:
     """Read a leader that begins, to Kafka 3.5 also with each smaller ISR; None: something else."""
-    if " starts at leader epoch " not in line.said:
+    if " starts at leader epoch " not in line.message:
         return None
-    match = match_start(_LEADER, line.said)
+    match = match_start(_LEADER, line.message)
     return _build_update(line, match, partition_of(match), epoch=int32(match["epoch"]))
 
 
 def still_leader(line: Line) -> IsrUpdated | None:
     """Read what a leader takes over from the metadata; None: it knew of something newer."""
-    name = partition_of(match_start(_STILL_LEADER, line.said))
-    match = _STILL.search(line.said)
+    name = partition_of(match_start(_STILL_LEADER, line.message))
+    match = _STILL.search(line.message)
     return None if match is None else _build_update(line, match, name, epoch=int32(match["epoch"]))
 
 
 def loaded(line: Line) -> LogLoaded | None:
     """Read a log that was loaded; None: not that of the replica itself."""
-    if not line.said.startswith(_DIRECTORY):
+    if not line.message.startswith(_DIRECTORY):
         return _loaded_itself(line)
-    start = line.said.find(", topic")
-    match = _LOADED.match(line.said, max(start, 0))
+    start = line.message.find(", topic")
+    match = _LOADED.match(line.message, max(start, 0))
     if match is None:
-        raise LineUnreadableError(line.said)
-    if line.said[:start].endswith(_OTHER_COPIES):
+        raise LineUnreadableError(line.message)
+    if line.message[:start].endswith(_OTHER_COPIES):
         return None
     return LogLoaded(
         **place_of(line, partition_of(match)),
@@ -162,9 +162,9 @@ def loaded(line: Line) -> LogLoaded | None:
 
 def follower(line: Line) -> FollowerStarted | None:
     """Read a replica that begins to follow a leader; None: a line of something else."""
-    if " starts at leader epoch " not in line.said:
+    if " starts at leader epoch " not in line.message:
         return None
-    match = match_start(_FOLLOWER, line.said)
+    match = match_start(_FOLLOWER, line.message)
     return FollowerStarted(
         **place_of(line, partition_of(match)),
         leader_epoch=int32(match["epoch"]),
@@ -178,14 +178,14 @@ def truncating(line: Line) -> LogTruncated | WatermarkWentBack | None:
     """Read a log that is cut; None: nothing was, or it is a copy that moves to another disk."""
     if _MOVED_TO_ANOTHER_DISK in line.head:
         return None
-    below = _BELOW_WATERMARK.match(line.said)
+    below = _BELOW_WATERMARK.match(line.message)
     if below is not None:
         return _went_back(line, partition_of(below), below["high_watermark"], below["offset"])
-    if line.said.startswith(f"{TRUNCATING}partition "):
-        match = _CUT_TO_WATERMARK.match(line.said) or match_start(_CUT, line.said)
+    if line.message.startswith(f"{TRUNCATING}partition "):
+        match = _CUT_TO_WATERMARK.match(line.message) or match_start(_CUT, line.message)
         return _cut(line, match, partition_of(match))
     # A log says it itself; from Kafka 3.1 on the fetcher says it too, and why.
-    by_log = _CUT_AT.match(line.said)
+    by_log = _CUT_AT.match(line.message)
     name, speaker = log_before(line.head)
     if by_log is None or name is None or speaker != _OLD_LOG:
         return None
@@ -202,7 +202,7 @@ def non_monotonic(line: Line) -> WatermarkWentBack | None:
     name, _ = log_before(line.head)
     if name is None:
         return None  # the controllers' own log says the same of itself
-    match = match_start(_NON_MONOTONIC, line.said)
+    match = match_start(_NON_MONOTONIC, line.message)
     before, after = match["before"], match["after"]
     begins = (f"{before}:0", f"{after}:0")
     segments = (match["before_segment"], match["after_segment"])
@@ -222,7 +222,7 @@ def _build_update(
 
 
 def _loaded_itself(line: Line) -> LogLoaded:
-    match = match_start(_LOADED_ITSELF, line.said)
+    match = match_start(_LOADED_ITSELF, line.message)
     name, _ = log_before(line.head)
     if name is None:
         raise LineUnreadableError(line.head)

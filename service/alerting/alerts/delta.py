@@ -15,7 +15,7 @@ from typing import Final
 
 from rules.evidence import Evidence
 from rules.open_findings import Step
-from rules.verdict import Severity, Verdict
+from rules.verdict import SEVERITIES, Verdict
 from service.alerting.alerts.alert import Alert, AlertEnd, AlertState
 from service.alerting.alerts.evaluate import Stepped
 from service.alerting.alerts.grouping import AlertingState, Group
@@ -24,9 +24,8 @@ from service.alerting.alerts.lifecycle import OUTAGE_TOLERANCE, AlertChange, Ale
 from service.alerting.alerts.outbox_row import Outgoing
 from service.alerting.alerts.routes import GroupId
 
-MOST_STEPS: Final = (
-    100_000  # history steps that wait to be stored; the oldest are dropped and counted
-)
+# History steps that wait to be stored; the oldest are dropped and counted.
+MOST_STEPS: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,13 +184,10 @@ def _is_evidence(before: AlertingState, change: AlertChange) -> bool:
     )
 
 
-_SEVERITIES: Final = tuple(Severity)
-
-
 def _list_unjudged(state: AlertingState, seen: Seen) -> Iterator[Alert]:
     for change in seen.changes:
         if change.step is Step.UNKNOWN and change.before is Verdict.BREACH:
-            for severity in _SEVERITIES:
+            for severity in SEVERITIES:
                 key: AlertKey = change.identity, severity
                 alert = state.alerts.get(key)
                 if alert is not None and alert.state is not AlertState.RESOLVED:

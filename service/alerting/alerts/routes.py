@@ -55,9 +55,8 @@ class Route:
     # again, because it takes an alert that is not repeated for resolved.
     heeds_mutes: bool = True
     repeats_always: bool = False  # acknowledged alerts too
-    takes_info: bool = (
-        False  # else alerts of severity info come only if a matcher names the severity
-    )
+    # Else alerts of severity info come only if a matcher names the severity.
+    takes_info: bool = False
 
     def __post_init__(self) -> None:
         """Reject a route that could never send, or would send without end.

@@ -128,8 +128,8 @@ def merge_bodies(receiver: Receiver, older: Sequence[bytes], newest: bytes) -> M
 
 def _merge_webhook(older: Sequence[bytes], newest: bytes, most: int) -> Merged | None:
     document = json.loads(newest)
-    said = [alert for body in older for alert in json.loads(body)["alerts"]]
-    ends = [alert for alert in said if alert["status"] == Status.RESOLVED]
+    earlier = [alert for body in older for alert in json.loads(body)["alerts"]]
+    ends = [alert for alert in earlier if alert["status"] == Status.RESOLVED]
     fingerprints = [str(alert["fingerprint"]) for alert in document["alerts"]]
     missing = _last_of(ends, lambda alert: str(alert["fingerprint"]), fingerprints)
     if not missing:

@@ -95,8 +95,8 @@ def _alert(alert: Mapping[str, Any]) -> NotifiedAlert:
 def _words(document: Mapping[str, Any]) -> str:
     """Return the first text of a Slack message or a PagerDuty event."""
     payload = document.get("payload")
-    said = payload["summary"] if payload else document.get("text", "")
-    return str(said)[:_LONGEST]
+    summary = payload["summary"] if payload else document.get("text", "")
+    return str(summary)[:_LONGEST]
 
 
 def _quote(undelivered: OutboxRow, words: str, now: datetime) -> NotifiedAlert:

@@ -102,9 +102,9 @@ def _link(url: str, name: str) -> str:
 
 def _ending(left: int, notification: Notification) -> str:
     more = f"and {left} more" if left else ""
-    said = escape(notification.reason, LONGEST_REASON)
+    reason = escape(notification.reason, LONGEST_REASON)
     where = _link(notification.external_url, "Tidemark")
-    return " · ".join(part for part in (more, said, where) if part)
+    return " · ".join(part for part in (more, reason, where) if part)
 
 
 def _section(text: str) -> _Block:

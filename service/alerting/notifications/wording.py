@@ -30,8 +30,8 @@ def title(notification: Notification) -> str:
 
 def headline(alert: NotifiedAlert) -> str:
     """Return what is wrong, for one alert."""
-    said = alert.annotations.get("description") or alert.annotations.get("summary")
-    return said or alert.labels.get(ALERTNAME, "") or pairs(alert.labels)
+    text = alert.annotations.get("description") or alert.annotations.get("summary")
+    return text or alert.labels.get(ALERTNAME, "") or pairs(alert.labels)
 
 
 def details(alert: NotifiedAlert) -> Mapping[str, str]:

@@ -232,8 +232,8 @@ def alert_view(stored: StoredAlert, now: Now) -> Alert:
     """Return an alert as the API shows it."""
     alert, name = stored.alert, stored.alert.fingerprint
     muted = now.muting.of(alert)
-    said = now.acknowledgements.get((stored.cluster, name))
-    is_held = said is not None and said.holds_for(alert)
+    acknowledgement = now.acknowledgements.get((stored.cluster, name))
+    is_held = acknowledgement is not None and acknowledgement.holds_for(alert)
     return Alert(
         fingerprint=name,
         cluster_id=stored.cluster_id or None,
@@ -254,7 +254,7 @@ def alert_view(stored: StoredAlert, now: Now) -> Alert:
         receivers=receivers_of(stored, now.sending),
         silenced_by=list(muted.silenced_by) if stored.is_active else [],
         inhibited_by=muted.inhibited_by if stored.is_active else None,
-        acknowledged=Acknowledgement.model_validate(said) if is_held else None,
+        acknowledged=Acknowledgement.model_validate(acknowledgement) if is_held else None,
     )
 
 

@@ -171,8 +171,8 @@ def _ack(change: Change, fingerprint: str, body: models.AckBody) -> Done:
     stored = existing(change.alert(fingerprint), NO_ALERT)
     if stored.alert.state is not AlertState.FIRING:
         raise conflict(f"the alert does not fire: it is {stored.alert.state}")
-    said = change.acknowledge(stored, body.comment)
-    answer = {"fingerprint": fingerprint, "acknowledged": said}
+    acknowledgement = change.acknowledge(stored, body.comment)
+    answer = {"fingerprint": fingerprint, "acknowledged": acknowledgement}
     model = models.AckDetail.model_validate(stamp_of(change.now) | answer)
     audit_event = _audit_event(Action.ALERT_ACKNOWLEDGE, stored, body.comment)
     return Done(audit_event=audit_event, status=HTTPStatus.OK, model=model)
@@ -180,11 +180,11 @@ def _ack(change: Change, fingerprint: str, body: models.AckBody) -> Done:
 
 def _unack(change: Change, fingerprint: str) -> Done:
     stored = existing(change.alert(fingerprint), NO_ALERT)
-    said = change.take_back(stored)
-    if said is None:
+    withdrawn = change.take_back(stored)
+    if withdrawn is None:
         raise not_found("nobody has acknowledged this alert")
     audit_event = _audit_event(
-        Action.ALERT_UNACKNOWLEDGE, stored, "", by=said.by, comment=said.comment
+        Action.ALERT_UNACKNOWLEDGE, stored, "", by=withdrawn.by, comment=withdrawn.comment
     )
     return Done(audit_event=audit_event, status=HTTPStatus.NO_CONTENT)
 
@@ -197,11 +197,11 @@ def _close(change: Change, fingerprint: str, body: models.CloseBody) -> Done:
         )
     if not stored.is_active:
         raise conflict("the event is over already")
-    wish = change.closing(stored)
-    if wish is not None and wish.done_at is None:
-        raise conflict(f"{wish.by} requested its closing at {wish.at:%Y-%m-%d %H:%M:%S} UTC")
-    wish = change.close(stored, body.why)
-    answer = {"fingerprint": fingerprint, "closing": wish}
+    closing = change.closing(stored)
+    if closing is not None and closing.done_at is None:
+        raise conflict(f"{closing.by} requested its closing at {closing.at:%Y-%m-%d %H:%M:%S} UTC")
+    closing = change.close(stored, body.why)
+    answer = {"fingerprint": fingerprint, "closing": closing}
     model = models.ClosingDetail.model_validate(stamp_of(change.now) | answer)
     audit_event = _audit_event(Action.ALERT_CLOSE, stored, body.why)
     return Done(audit_event=audit_event, status=HTTPStatus.ACCEPTED, model=model)

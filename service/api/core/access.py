@@ -30,9 +30,8 @@ MAX_SECRET: Final = 4096  # characters
 CHALLENGE: Final = 'Bearer realm="tidemark"'
 READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 GRANT: Final = "tidemark.grant"  # key in the scope of a request: its caller
-LOOPBACK: Final = Grant(
-    "loopback", frozenset(Right)
-)  # any process on this machine, without a token
+# Any process on this machine, without a token.
+LOOPBACK: Final = Grant("loopback", frozenset(Right))
 # By the first segment of a path; everything else needs scope admin.
 CHANGES: Final[Mapping[str, Right]] = {
     "ingest": Right.INGEST,

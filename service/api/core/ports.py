@@ -22,9 +22,8 @@ from service.storage.findings.history import FindingFilter, PastFinding
 from service.storage.rounds.inbox import Counts
 from service.storage.tokens.tokens import Grant
 
-DATABASE_CALLS_AT_ONCE: Final = (
-    3  # fewer than the pool has connections: rounds store through it too
-)
+# Fewer than the pool has connections: rounds store through it too.
+DATABASE_CALLS_AT_ONCE: Final = 3
 WAITING_CALLS: Final = 16  # further calls are rejected at once
 CALL_SECONDS: Final = 10.0  # waiting included
 

@@ -17,7 +17,7 @@ from service.api.core.queries import PageQuery, Word
 from service.storage.delivery.deliveries import (
     OPEN,
     DeliveryStory,
-    ReceiverStats,
+    ReceiverHealth,
     StoredAttempt,
 )
 from service.views.model import Model
@@ -160,7 +160,9 @@ def body_view(story: DeliveryStory) -> Any:
         return None
 
 
-def receiver_view(receiver: receivers.Receiver, stats: ReceiverStats, sending: Sending) -> Receiver:
+def receiver_view(
+    receiver: receivers.Receiver, stats: ReceiverHealth, sending: Sending
+) -> Receiver:
     """Return a receiver with the state of sending to it."""
     failed = stats.last_failure
     return Receiver(
@@ -178,7 +180,7 @@ def receiver_view(receiver: receivers.Receiver, stats: ReceiverStats, sending: S
     )
 
 
-def _state(stats: ReceiverStats) -> ReceiverState:
+def _state(stats: ReceiverHealth) -> ReceiverState:
     failed, went_well = stats.last_failure, stats.last_success_at
     if failed is None:
         return ReceiverState.UNUSED if went_well is None else ReceiverState.OK

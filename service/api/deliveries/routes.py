@@ -36,12 +36,16 @@ from service.api.deliveries.models import (
     delivery_view,
     receiver_view,
 )
+from service.jobs.retention import KEPT
 from service.storage.changes.audit import Action, AuditEvent
 from service.storage.changes.changes import Change
 from service.storage.delivery.deliveries import DEAD, DeliveryFilter, DeliveryStory
+from service.storage.jobs.retention import Kind
 from service.storage.tokens.tokens import Scope
 
-NO_DELIVERY: Final = "there is no such delivery; they are kept for 30 days"
+NO_DELIVERY: Final = (
+    f"there is no such delivery; they are kept for {KEPT[Kind.DELIVERIES].days} days"
+)
 LIST: Final = "deliveries"
 RECEIVERS: Final = "receivers"
 TEST: Final = "TidemarkTest"  # name of the alert

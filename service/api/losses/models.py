@@ -28,9 +28,8 @@ class LossClass(StrEnum):
     UNREPLICATED_LOST = "unreplicated_lost"  # never committed; lost to producers with acks=1 or 0
     UNCLEAN_ELECTION = "unclean_election"  # the cause of a loss
     COMMITTED_BEYOND_LOG_END = "committed_beyond_log_end"  # a group has read records that are gone
-    NOT_DETERMINABLE = (
-        "not_determinable"  # no observed committed record is missing; the rest is unknown
-    )
+    # No observed committed record is missing; the rest is unknown.
+    NOT_DETERMINABLE = "not_determinable"
 
 
 def _timestamp_of(value: object) -> datetime | None:

@@ -24,11 +24,16 @@ STYLES: Final = {"critical": "bold red", "warning": "bold yellow"}
 FINGERPRINT: Final = re.compile("[0-9a-f]{16}")
 RULE_PAGES: Final = "docs/rules"  # of the repository
 LONGEST: Final = 1000  # characters of one value of the evidence
-SAID: Final = ("alertname", "severity", "topic_id", "incident")  # labels that are shown elsewhere
+SHOWN_ELSEWHERE: Final = (
+    "alertname",
+    "severity",
+    "topic_id",
+    "incident",
+)  # labels that are shown elsewhere
 
 
 def _about(row: Row) -> str:
-    return listing.labels_text(row.get("labels"), without=SAID)
+    return listing.labels_text(row.get("labels"), without=SHOWN_ELSEWHERE)
 
 
 def _notified(row: Row) -> str:
@@ -271,8 +276,8 @@ def _ended(alert: Row) -> str | None:
 def _remark(row: Row | None, words: str) -> str | None:
     if not row:
         return None
-    said = f": {row[words]}" if row.get(words) else ""
-    return f"by {row.get('by')}, {time(row.get('at'))}{said}"
+    remark = f": {row[words]}" if row.get(words) else ""
+    return f"by {row.get('by')}, {time(row.get('at'))}{remark}"
 
 
 def _closing(row: Row | None) -> str | None:

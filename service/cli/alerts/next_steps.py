@@ -7,18 +7,12 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from rules.loss.summary import RULES as LOSSES
 from service.cli.server.server_options import DEFAULT
 
 Row = Mapping[str, Any]
 
 BROKERS: Final = "--bootstrap-servers HOST:PORT"
-LOSSES: Final = (
-    "committed_records_lost",
-    "records_possibly_lost",
-    "unreplicated_records_lost",
-    "unclean_leader_election",
-    "committed_beyond_log_end",
-)
 SEQUENCES: Final = (
     "sequence_gap_loss",
     "sequence_gap_reordering",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Command = Callable[..., Any]
 
+# Options whose value is the setting's.
 PLAIN_FLAGS: Final = (
     "name",
     "bootstrap_servers",
@@ -30,7 +31,7 @@ PLAIN_FLAGS: Final = (
     "ssl_certificate_location",
     "ssl_key_location",
     "sees_all_transactional_ids",
-)  # options whose value is the setting's
+)
 
 KAFKA_OPTIONS: Final = (
     click.option("--bootstrap-servers", metavar="HOST:PORT,...", help="Brokers to begin with."),

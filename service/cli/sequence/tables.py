@@ -34,11 +34,11 @@ def worst_first(rows: Sequence[Row]) -> list[Row]:
 
 def counts(rows: Sequence[Row]) -> str:
     """Return the number of rows by class, the worst first."""
-    by_class = Counter(said(row) for row in worst_first(rows))
+    by_class = Counter(class_and_phase(row) for row in worst_first(rows))
     return ", ".join(f"{count} {what}" for what, count in by_class.items())
 
 
-def said(row: Row) -> str:
+def class_and_phase(row: Row) -> str:
     """Return the class and its phase."""
     sure = "" if row.get("phase") is None else f" ({row['phase']})"
     return f"{row.get('class')}{sure}"
@@ -69,7 +69,7 @@ def render_all_details(rows: Sequence[Row]) -> Iterator[Part]:
 
 def render_details(row: Row) -> Iterator[Part]:
     """Yield all details of one event: what is wrong, and what to do."""
-    head = f"{said(row)}  {place(row)}  producer {_producer(row)}"
+    head = f"{class_and_phase(row)}  {place(row)}  producer {_producer(row)}"
     yield Line(head, _style(row) or "bold")
     yield Facts(_facts(row))
 
@@ -127,7 +127,11 @@ def _by(row: Row) -> str | None:
     if by is None:
         return None
     numbers = row.get("by_numbers") or {}
-    return "the numbers alone" if by == "numbers" else f"the {by}; by the numbers: {said(numbers)}"
+    return (
+        "the numbers alone"
+        if by == "numbers"
+        else f"the {by}; by the numbers: {class_and_phase(numbers)}"
+    )
 
 
 def _state(row: Row) -> str | None:
@@ -208,7 +212,7 @@ def _time(at: object) -> str:
 
 
 COLUMNS: Final = (
-    short("class", said),
+    short("class", class_and_phase),
     long("topic-partition", place),
     short("producer", _producer),
     short("expected", lambda row: text(_expected(row))),

@@ -197,9 +197,9 @@ def blind_spots(status: Row, gaps: Sequence[Row], judging: Sequence[str]) -> Ite
     if status["storage"]["state"] == "not_loaded":
         why = status["storage"]["error"] or "loading is in progress"
         yield f"what was known before the service started is not loaded: {why}"
-    said = {rule["rule"]: rule for rule in status["rules"]}
+    rules = {rule["rule"]: rule for rule in status["rules"]}
     for rule_id in judging:
-        unknown = said.get(rule_id, {}).get("unknown")
+        unknown = rules.get(rule_id, {}).get("unknown")
         if unknown is None:
             yield f"rule {rule_id} was not evaluated"
         elif unknown:

@@ -45,7 +45,7 @@ class Shown:
     transactional_id: str
     observed: ObservedRounds
     listing: Listing
-    says: Transaction | Failure | None  # None: no coordinator knows it
+    described: Transaction | Failure | None  # None: no coordinator knows it
     entries: tuple[ListedTransaction, ...]
 
     @property
@@ -59,7 +59,7 @@ def fetch(reader: Source, transactional_id: str) -> Shown:
     observer = ClusterObserver(reader)
     for _ in range(OBSERVATIONS - 1):
         shown = _observe(reader, observer, transactional_id)
-        is_open = isinstance(shown.says, Transaction) and shown.says.is_open
+        is_open = isinstance(shown.described, Transaction) and shown.described.is_open
         if is_open == any(entry.is_listed for entry in shown.entries):
             return shown
     return _observe(reader, observer, transactional_id)
@@ -68,8 +68,8 @@ def fetch(reader: Source, transactional_id: str) -> Shown:
 def _observe(reader: Source, observer: ClusterObserver, transactional_id: str) -> Shown:
     observed = observe_at_once(observer)
     seen = listing(observed.view)
-    says = reader.describe(transactional_id)
-    has_ended = isinstance(says, Transaction) and not says.is_open
+    described = reader.describe(transactional_id)
+    has_ended = isinstance(described, Transaction) and not described.is_open
     entries = (
         entry
         for entry in seen.transactions
@@ -79,7 +79,7 @@ def _observe(reader: Source, observer: ClusterObserver, transactional_id: str) -
         transactional_id=transactional_id,
         observed=observed,
         listing=seen,
-        says=says,
+        described=described,
         entries=tuple(entries),
     )
 
@@ -88,17 +88,17 @@ def render(shown: Shown) -> Iterator[Part]:
     """Yield all details of the id for a person."""
     for entry in shown.entries:
         yield from render_details(shown.listing, entry)
-    if isinstance(shown.says, Transaction) and not shown.entries:
-        yield from render_description(shown.says, shown.listing.view.now)
+    if isinstance(shown.described, Transaction) and not shown.entries:
+        yield from render_description(shown.described, shown.listing.view.now)
     yield from not_seen(f"{gap.what}: {gap.why}" for gap in shown.gaps)
 
 
 def error(shown: Shown) -> Iterator[str]:
     """Yield the errors because of which the id cannot be shown."""
     name = shown.transactional_id
-    if isinstance(shown.says, Failure):
-        yield f"transactional id {name!r}: {shown.says.why}"
-    elif shown.says is None and not shown.entries:
+    if isinstance(shown.described, Failure):
+        yield f"transactional id {name!r}: {shown.described.why}"
+    elif shown.described is None and not shown.entries:
         names = [entry.transactional_id or "" for entry in shown.listing.transactions]
         near = difflib.get_close_matches(name, names, n=3)
         meant = f"; open transactions have similar ids: {', '.join(near)}" if near else ""
@@ -107,9 +107,9 @@ def error(shown: Shown) -> Iterator[str]:
 
 def exit_code(shown: Shown) -> ExitCode:
     """Return the exit code of `tx show`."""
-    if isinstance(shown.says, Failure):
+    if isinstance(shown.described, Failure):
         return ExitCode.INCOMPLETE
-    if shown.says is None and not shown.entries:
+    if shown.described is None and not shown.entries:
         return ExitCode.NOTHING_MATCHED
     is_sure = not shown.gaps and all(entry.unknown_reason is None for entry in shown.entries)
     return ExitCode.OK if is_sure else ExitCode.INCOMPLETE
@@ -117,16 +117,16 @@ def exit_code(shown: Shown) -> ExitCode:
 
 def document(shown: Shown) -> Row:
     """Return the JSON document of `tx show`: keys may be added, never renamed."""
-    says, view = shown.says, shown.listing.view
+    described, view = shown.described, shown.listing.view
     return {
         **cluster_row(view),
         "transactional_id": shown.transactional_id,
-        "described": _describe(says).to_row() if isinstance(says, Transaction) else None,
+        "described": _describe(described).to_row() if isinstance(described, Transaction) else None,
         "error": list(error(shown)),
         "transactions": transaction_rows(shown.listing, shown.entries),
         "gaps": SnapshotGap.rows_of(shown.gaps),
     }
 
 
-def _describe(said: Transaction) -> DescribedTransaction:
-    return DescribedTransaction.of(said, partitions=sorted(said.partitions or ()))
+def _describe(entry: Transaction) -> DescribedTransaction:
+    return DescribedTransaction.of(entry, partitions=sorted(entry.partitions or ()))

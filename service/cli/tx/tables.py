@@ -29,7 +29,7 @@ HIDDEN: Final = (
     "transactional ids may be missing, because ACLs may hide them: grant DESCRIBE on every "
     "TransactionalId and on Cluster, or set --sees-all-transactional-ids if you are certain"
 )
-UNHEARD: Final = (
+UNANSWERED: Final = (
     "transactions may be missing, because not every coordinator is known to have answered: grant "
     "DESCRIBE on Topic __transaction_state, and make every broker reachable"
 )
@@ -79,7 +79,7 @@ def not_seen(transactions: Listing) -> Iterator[str]:
     # If a broker does not answer, its gap says already what is wrong.
     if all(gap.scope is not GapScope.TRANSACTIONS for gap in transactions.gaps):
         if not transactions.all_coordinators_answered:
-            yield UNHEARD
+            yield UNANSWERED
         if transactions.visibility is IdVisibility.UNPROVEN and transactions.was_ever_used:
             yield HIDDEN
     if transactions.partitions_not_queried and all(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Final
 
 import numpy as np
@@ -19,10 +19,10 @@ from pyarrow.fs import FileSystem, FileType
 
 from rules.baseline.layout import bucket_file, masks_folder
 from rules.baseline.packed import ROW_GROUP_ROWS, MaskColumn, bucket_of
+from rules.facts.times import EPOCH
 from service.storage.baselines.alert_windows import AlertWindow
 from service.storage.baselines.series_labels import NONE, SeriesLabels, read_labels
 
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND: Final = timedelta(milliseconds=1)
 SCHEMA: Final = pa.schema([pa.field(name.value, pa.int64(), nullable=False) for name in MaskColumn])
 PART: Final = ".part"  # a file that is not whole yet

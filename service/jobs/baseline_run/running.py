@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Final, Protocol
 from uuid import uuid4
@@ -21,6 +21,7 @@ from pyarrow.fs import LocalFileSystem
 from rules.baseline.civil import civil_day
 from rules.baseline.layout import DAYS, HISTORY_FILE, RUNS
 from rules.errors import ConflictError, StoreError
+from rules.facts.times import EPOCH
 from service.history.folder import Described, open_folder, shown_url
 from service.history.folding import Folded, days_of_hours
 from service.jobs.baseline_run.lock import alone
@@ -36,7 +37,6 @@ from spark.runs import days_of, last_run, remove_later, run_of
 
 SCRATCH: Final = "nightly-scratch"  # in the data directory
 MILLISECOND: Final = timedelta(milliseconds=1)
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class BaselineRunStore(Protocol):

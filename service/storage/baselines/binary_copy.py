@@ -22,9 +22,8 @@ NULL: Final = -1
 FLOAT4: Final = 700  # the type's number in pg_type
 WORD: Final = np.dtype(">u4")
 LENGTH: Final = np.dtype(">i4")
-HEADER_WORDS: Final = (
-    6  # of an array: length, dimensions, whether it has nulls, type, size, first index
-)
+# Of an array: length, dimensions, whether it has nulls, type, size, first index.
+HEADER_WORDS: Final = 6
 
 Bytes = NDArray[np.uint8]
 Flags = NDArray[np.bool_]

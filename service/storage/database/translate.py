@@ -25,8 +25,8 @@ def translate_errors(doing: str) -> Iterator[None]:
     try:
         yield
     except DBAPIError as exc:
-        said = exc.orig or exc
-        raise StoreError(f"{doing}: {_first_line(said)}", retryable=_is_retryable(said)) from exc
+        error = exc.orig or exc
+        raise StoreError(f"{doing}: {_first_line(error)}", retryable=_is_retryable(error)) from exc
     except psycopg.Error as exc:  # of COPY, which goes past SQLAlchemy
         raise StoreError(f"{doing}: {_first_line(exc)}", retryable=_is_retryable(exc)) from exc
     except PoolTimeoutError as exc:
@@ -35,19 +35,19 @@ def translate_errors(doing: str) -> Iterator[None]:
         raise StoreError(f"{doing}: {type(exc).__name__}", retryable=False) from exc
 
 
-def _is_retryable(said: BaseException) -> bool:
-    state = getattr(said, "sqlstate", None)
+def _is_retryable(error: BaseException) -> bool:
+    state = getattr(error, "sqlstate", None)
     if state is not None:
         return str(state).startswith(RETRYABLE)
     # A failed connection has no code: only the text of the server shows a rejection.
-    text = str(said)
+    text = str(error)
     return not any(word in text for word in REJECTED)
 
 
-def _first_line(said: BaseException) -> str:
+def _first_line(error: BaseException) -> str:
     """Return the first meaningful line of the driver's message; SQL and parameters stay out."""
-    lines = [line.strip() for line in str(said).splitlines() if line.strip()]
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     for line in lines:
         if "FATAL:" in line:
             return line.split("FATAL:", 1)[1].strip()
-    return lines[0] if lines else type(said).__name__
+    return lines[0] if lines else type(error).__name__

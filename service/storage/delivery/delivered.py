@@ -81,9 +81,8 @@ UPDATE outbox SET created_at = created_at + :step, next_attempt_at = next_attemp
 WHERE state IN ('waiting', 'sending') AND {OWN}
 """)  # noqa: S608 - constants of ours
 _CANNOT_CHANGE: Final = "the outbox cannot be changed"
-_NOBODYS: Final = timedelta(
-    days=1
-)  # how long a row without a cluster waits for a service that has its receiver
+# How long a row without a cluster waits for a service that has its receiver.
+_NOBODYS: Final = timedelta(days=1)
 
 
 class Deliveries:

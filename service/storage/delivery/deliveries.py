@@ -59,8 +59,8 @@ class Backlog:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReceiverStats(Backlog):
-    """Statistics of one receiver; its latest attempts are searched among the last ones of all."""
+class ReceiverHealth(Backlog):
+    """Backlog and latest attempts of one receiver; the attempts are searched among the last ones of all."""
 
     last_success_at: datetime | None = None
     last_failure: StoredAttempt | None = None
@@ -108,7 +108,7 @@ class DeliveryList:
             ]
         return DeliveryStory(delivery=row_of(OutboxRow, row), attempts=attempts[::-1])
 
-    def stats(self, receivers: Sequence[str]) -> dict[str, ReceiverStats]:
+    def stats(self, receivers: Sequence[str]) -> dict[str, ReceiverHealth]:
         """Return the statistics of these receivers."""
         with (
             translate_errors("statistics of receivers cannot be read"),
@@ -117,7 +117,7 @@ class DeliveryList:
             counts, latest = _counts(connection), _latest(connection)
         return {
             name: replace(
-                counts.get(name, ReceiverStats()),
+                counts.get(name, ReceiverHealth()),
                 last_success_at=latest[name, True].at if (name, True) in latest else None,
                 last_failure=latest.get((name, False)),
             )
@@ -142,7 +142,7 @@ def row_of(kind: type[T], row: RowMapping) -> T:
     return kind(**{field.name: row[field.name] for field in fields(kind) if field.name in row})
 
 
-def _counts(connection: Connection) -> dict[str, ReceiverStats]:
+def _counts(connection: Connection) -> dict[str, ReceiverHealth]:
     """Return the counts of open and dead deliveries, by receiver."""
     is_open = OUTBOX.c.state.in_(OPEN)
     query = (
@@ -156,7 +156,7 @@ def _counts(connection: Connection) -> dict[str, ReceiverStats]:
         .group_by(OUTBOX.c.receiver)
     )
     return {
-        row.receiver: ReceiverStats(
+        row.receiver: ReceiverHealth(
             waiting=row.waiting, dead=row.dead, oldest_waiting_at=row.oldest_waiting_at
         )
         for row in connection.execute(query)

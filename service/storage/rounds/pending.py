@@ -18,9 +18,8 @@ from service.alerting.alerts.delta import AlertDelta
 from service.storage.rounds.rounds import Round
 
 WAITING_ROUNDS: Final = 1000  # four hours of a round every 15 seconds
-WAITING_CHANGES: Final = (
-    200_000  # about 200 MB; a broker that flaps changes thousands in each round
-)
+# About 200 MB; a broker that flaps changes thousands in each round.
+WAITING_CHANGES: Final = 200_000
 # Limits of one transaction: a second or two, well below the timeouts.
 PART_ROUNDS: Final = 50
 PART_CHANGES: Final = 20_000

@@ -52,9 +52,8 @@ class Round:
 class Stored:
     """Result of storing rounds."""
 
-    requests: PendingRequests | None = (
-        None  # pending requests for the last round's cluster; None: not known
-    )
+    # Pending requests for the last round's cluster; None: not known.
+    requests: PendingRequests | None = None
     rejected: tuple[str, ...] = ()  # cluster ids whose alerts the database rejected
     error: str | None = None  # of alerts, one line
 

@@ -8,10 +8,11 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from rules.baseline.civil import QUARTERS_PER_DAY, civil_day
+from rules.baseline.civil import civil_day
 from tests.unit.rules.baseline.days import day_of
 
 STEP_MS = 30_000
+QUARTERS_PER_DAY = 96
 
 
 @pytest.mark.parametrize(

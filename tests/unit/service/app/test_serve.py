@@ -65,7 +65,7 @@ class FakePipeline(Pipeline):
         return self.status
 
 
-class FakeFront:
+class FakeHttp:
     """Answers until it is stopped, or for ever."""
 
     def __init__(self, calls: list[str]) -> None:
@@ -75,14 +75,14 @@ class FakeFront:
         self._stopped = asyncio.Event()
 
     async def run(self) -> None:
-        self.calls.append("front begins")
+        self.calls.append("http begins")
         if self.error is not None:
             raise self.error
         await self._stopped.wait()
-        self.calls.append("front ends")
+        self.calls.append("http ends")
 
     def stop(self) -> None:
-        self.calls.append("front is asked to end")
+        self.calls.append("http is stopped")
         if not self.is_stuck:
             self._stopped.set()
 
@@ -97,7 +97,7 @@ class Process:
         self.is_up = asyncio.Event()
         self.finish: Callable[[], Awaitable[None]] = at_once
         self.deliver: Callable[[], Awaitable[None]] = at_once  # what is still under way
-        self.pipeline, self.front = FakePipeline(self.calls), FakeFront(self.calls)
+        self.pipeline, self.http = FakePipeline(self.calls), FakeHttp(self.calls)
         self.close_error: StoreError | None = None
         self.closing = threading.Event()  # blocks closing until set
         self.closing.set()
@@ -109,7 +109,7 @@ class Process:
                 rounds=Task(name="rounds", run=self._rounds),
                 others=[Task(name="retention", run=self._goes_on)],
                 finishing=[Task(name="deliveries", run=self._deliveries)],
-                front=self.front,
+                http=self.http,
                 supervisor=self.supervisor,
                 stop=self.stop,
                 log=self.reported.log,
@@ -172,13 +172,13 @@ class Process:
 def test_a_signal_ends_everything_in_reverse_order(number: signal.Signals) -> None:
     process = Process()
     assert process.run(lambda: process.queries(number))
-    assert set(process.calls[:2]) == {"front begins", "load at start"}, "probes do not wait for it"
+    assert set(process.calls[:2]) == {"http begins", "load at start"}, "probes do not wait for it"
     assert process.calls[2:] == [
         "rounds begin",
         "rounds end",
         "flush",
-        "front is asked to end",
-        "front ends",
+        "http is stopped",
+        "http ends",
         "retention ends",
         "close",
     ]
@@ -203,12 +203,12 @@ def test_the_front_answers_while_the_last_round_is_finished() -> None:
 
     async def finish() -> None:
         process.calls.append("the round goes on")
-        assert "front is asked to end" not in process.calls
+        assert "http is stopped" not in process.calls
 
     process.finish = finish
     assert process.run(process.queries)
     calls = process.calls
-    assert calls.index("the round goes on") < calls.index("front is asked to end")
+    assert calls.index("the round goes on") < calls.index("http is stopped")
 
 
 def test_what_is_under_way_is_waited_for() -> None:
@@ -222,7 +222,7 @@ def test_what_is_under_way_is_waited_for() -> None:
     process.deliver = deliver
     assert process.run(process.queries)
     calls = process.calls
-    assert calls.index("delivered") < calls.index("front is asked to end") < calls.index("close")
+    assert calls.index("delivered") < calls.index("http is stopped") < calls.index("close")
 
 
 def test_what_is_under_way_is_not_waited_for_without_end() -> None:
@@ -255,9 +255,9 @@ def test_the_drain_limit_leaves_the_rest_undone_and_closes() -> None:
 
 def test_a_front_that_does_not_end_is_ended() -> None:
     process = Process(drain_seconds=SHORT, last_seconds=SHORT)
-    process.front.is_stuck = True
+    process.http.is_stuck = True
     assert process.run(process.queries)
-    assert "front ends" not in process.calls
+    assert "http ends" not in process.calls
     assert Event.DRAIN_LIMIT in process.reported.names
 
 
@@ -297,7 +297,7 @@ def test_a_rejection_at_the_start_is_raised_and_everything_closed() -> None:
     process.pipeline.load_error = REJECTED
     with pytest.raises(StoreError, match="0099"):
         process.run()
-    assert sorted(process.calls) == ["close", "front begins", "load at start"]
+    assert sorted(process.calls) == ["close", "http begins", "load at start"]
     assert process.calls[-1] == "close"
     assert process.reported.names == [Event.STARTED, Event.STOPPED]
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
@@ -367,7 +367,7 @@ def test_a_signal_during_a_start_that_ends_makes_no_round() -> None:
 
 def test_the_death_of_the_front_ends_the_service_with_false() -> None:
     process = Process()
-    process.front.error = OSError(98, "Address already in use")
+    process.http.error = OSError(98, "Address already in use")
     assert process.run() is False
     assert process.calls[-1] == "close"
     assert process.reported.of(Event.STOPPED) == [{"level": "info", "because": "http"}]
@@ -382,5 +382,5 @@ def test_the_death_of_a_task_that_may_die_ends_nothing() -> None:
     process.finish = dies_at_the_end
     assert process.run(process.queries)
     assert process.supervisor.failed is None
-    assert process.calls.index("flush") < process.calls.index("front ends")
+    assert process.calls.index("flush") < process.calls.index("http ends")
     assert process.reported.of(Event.TASK_DIED)[0]["then"] == OnDeath.RESTART

@@ -40,7 +40,8 @@ DELIVERIES: Final = DeliveryStats(
             dead=1,
             oldest_seconds=12.25,
         ),
-        "team": ReceiverStats(durations=(0,) * 12),
+        "team": ReceiverStats(durations=(0,) * 12, waiting=0, dead=0, oldest_seconds=0.0),
+        "unread": ReceiverStats(durations=(0,) * 12),
     },
 )
 
@@ -73,6 +74,11 @@ def delivery_samples(stats: DeliveryStats | None) -> Iterator[Sample]:
             yield DURATION + "_bucket", {**labels, "le": bound}, sum(one.durations[: place + 1])
         yield DURATION + "_count", labels, sum(one.durations)
         yield DURATION + "_sum", labels, one.seconds
-        yield start + "waiting", labels, one.waiting
-        yield start + "oldest_waiting_seconds", labels, one.oldest_seconds
-        yield start + "dead", labels, one.dead
+        backlog = {
+            "waiting": one.waiting,
+            "oldest_waiting_seconds": one.oldest_seconds,
+            "dead": one.dead,
+        }
+        for suffix, value in backlog.items():
+            if value is not None:
+                yield start + suffix, labels, value

@@ -122,6 +122,21 @@ def test_what_was_remembered_is_taken_up_when_the_database_comes_late() -> None:
     assert kept_steps(store) == [("high_watermark_stuck", Step.OPENED)], "once"
 
 
+def test_no_rule_has_zero_open_findings_before_the_stored_ones_are_loaded() -> None:
+    store = MemoryStore()
+    started(store, STUCK, STUCK, STUCK).rounds()
+    store.fails = AWAY
+    late = Service(store, *[STUCK] * 6, after_rounds=3)
+    late.rounds(1)
+    assert "tidemark_open_findings{" not in late.page()
+    store.fails = None
+    late.rounds(5)
+    assert late.state.persistence.state is PersistenceState.STORED
+    own = 'tidemark_open_findings{cluster="default",rule='
+    assert f'{own}"high_watermark_stuck",severity="critical"}} 1' in late.page()
+    assert f'{own}"partition_offline",severity="critical"}} 0' in late.page()
+
+
 def test_a_finding_that_opened_before_the_memory_came_does_not_end_by_it() -> None:
     store = MemoryStore()
     started(store, QUIET).rounds()

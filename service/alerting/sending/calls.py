@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -127,6 +128,12 @@ class CallError(TidemarkError):
         self.failure = failure
 
 
+@functools.cache
+def _system_authorities() -> ssl.SSLContext:
+    """Read the machine's certificate authorities once: it takes 40 ms of CPU."""
+    return ssl.create_default_context()
+
+
 class Calls:
     """Calls receivers over a pool of connections."""
 
@@ -140,7 +147,7 @@ class Calls:
     ) -> None:
         self._limits = limits or CallLimits()
         self._pool = httpcore2.AsyncConnectionPool(
-            ssl_context=tls or ssl.create_default_context(),
+            ssl_context=tls or _system_authorities(),
             max_connections=self._limits.connections,
             max_keepalive_connections=_IDLE_KEPT,
             keepalive_expiry=_IDLE_SECONDS,

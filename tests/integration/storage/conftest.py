@@ -42,6 +42,9 @@ def _served(config: pytest.Config, binaries: Path | None) -> Iterator[EmbeddedSe
     folder = Path(tempfile.mkdtemp(prefix="tm-"))
     server = EmbeddedServer.start(folder if binaries else give_files(folder), binaries)
     try:
+        # Nothing here is about what a machine's crash leaves, and each database that goes is a checkpoint.
+        _statement(server, "ALTER SYSTEM SET fsync = off")
+        _statement(server, "SELECT pg_reload_conf()")
         _statement(server, f"CREATE DATABASE {TEMPLATE}")
         engine = make_engine(server.url.set(database=TEMPLATE))
         schema.upgrade(engine)

@@ -24,12 +24,13 @@ help: ## list the targets
 
 setup: $(READY) ## make the virtual environment (done by every other target)
 
+# Python compiles what is imported, when it is: the packages have thousands of modules that never are.
 $(READY): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo 'Tidemark needs Python 3.11 or newer: apt-get install python3 python3-venv, or make PYTHON=/path/to/python3.11'; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { echo 'The venv module is missing: apt-get install python3-venv'; exit 1; }
 	@echo 'Installing the pinned packages into $(VENV) (once, about a minute) ...'
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-compile -r requirements.txt
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -68,16 +69,19 @@ integration: $(READY) ## real parts: the sandbox's brokers, PostgreSQL, Promethe
 HEALTHY := tests/integration/test_quiet.py
 ORDINARY := tests/integration/ordinary
 
+# Needs no broker, and takes seconds to collect.
+API := tests/integration/api
+
 LOSSES := tests/integration/test_loss*.py
 
 losses: $(READY) ## of these, what loses records and what only looks like it
 	@$(PYTEST) $(LOSSES) -m breaking
 
 breaking: $(READY) ## what else kills and freezes brokers
-	@$(PYTEST) tests/integration -m breaking --ignore $(HEALTHY) --ignore $(ORDINARY) --ignore-glob '$(LOSSES)'
+	@$(PYTEST) tests/integration -m breaking --ignore $(API) --ignore $(HEALTHY) --ignore $(ORDINARY) --ignore-glob '$(LOSSES)'
 
 steady: $(READY) ## what leaves its brokers alone
-	@$(PYTEST) tests/integration -m 'brokers and not breaking'
+	@$(PYTEST) tests/integration -m 'brokers and not breaking' --ignore $(API)
 
 brokerless: $(READY) ## and what needs none
 	@$(PYTEST) tests/contract tests/integration -m 'not brokers'

@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 RERUNS := $(if $(filter true,$(CI)),--reruns 1 --rerun-show-tracebacks -r aR)
 PYTEST := $(BIN)/python -m pytest -q --durations 10 --durations-min 5 $(RERUNS)
 
-.PHONY: help setup demo test quick check $(AREAS) coverage bench baseline-quality applications versions quiet quiet-long ordinary-trouble loss-long returned-long tail-long nightly-kills property-long golden lock kafka-lock format clean
+.PHONY: help setup demo test quick check $(AREAS) coverage bench baseline-quality applications variations versions quiet quiet-long ordinary-trouble loss-long returned-long tail-long nightly-kills property-long golden lock kafka-lock format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -75,13 +75,13 @@ API := tests/integration/api
 LOSSES := tests/integration/test_loss*.py
 
 losses: $(READY) ## of these, what loses records and what only looks like it
-	@$(PYTEST) $(LOSSES) -m breaking
+	@$(PYTEST) $(LOSSES) -m 'breaking and not variation'
 
 breaking: $(READY) ## what else kills and freezes brokers
-	@$(PYTEST) tests/integration -m breaking --ignore $(API) --ignore $(HEALTHY) --ignore $(ORDINARY) --ignore-glob '$(LOSSES)'
+	@$(PYTEST) tests/integration -m 'breaking and not variation' --ignore $(API) --ignore $(HEALTHY) --ignore $(ORDINARY) --ignore-glob '$(LOSSES)'
 
 steady: $(READY) ## what leaves its brokers alone
-	@$(PYTEST) tests/integration -m 'brokers and not breaking' --ignore $(API)
+	@$(PYTEST) tests/integration -m 'brokers and not (breaking or variation)' --ignore $(API)
 
 brokerless: $(READY) ## and what needs none
 	@$(PYTEST) tests/contract tests/integration -m 'not brokers'
@@ -92,6 +92,9 @@ smoke: $(READY) ## a dozen tests on real brokers, one for each part
 spark: $(READY) ## baseline runs on Spark: one core, two, a cluster, killed, damaged
 	@$(PYTEST) tests/spark
 
+variations: $(READY) ## further variations of what other tests show on real brokers
+	@$(PYTEST) tests/faults tests/integration -m variation
+
 nightly-kills: $(READY) ## a baseline run killed at ten random points, and made again: the same run, bit for bit
 	@NIGHTLY_KILLS=10 $(BIN)/python -m pytest tests/spark/test_processes.py -q -k killed
 
@@ -99,12 +102,12 @@ healthy: $(READY) ## healthy load with all that ordinarily happens, and a little
 	@$(PYTEST) $(HEALTHY) $(ORDINARY)
 
 faults: $(READY) ## every fault of sequences on real brokers with real clients, judged by a running service
-	@$(PYTEST) tests/faults
+	@$(PYTEST) tests/faults -m 'not variation'
 
 story: $(READY) ## the demo as a user runs it: to the end, interrupted, left running
 	@$(PYTEST) tests/story
 
-applications-short: $(READY) ## Kafka Streams, Connect and MirrorMaker 2 for a minute, killed and back: no false alarm
+applications-short: $(READY) ## Kafka Streams and Connect for a minute, killed and back: no false alarm
 	@$(PYTEST) tests/applications
 
 coverage: $(READY) ## branch coverage of the unit and property tests
@@ -121,7 +124,7 @@ VERSIONS ?= 3.3.2 4.4.0
 FAULT_FAMILIES := $(patsubst %,tests/integration/test_%.py, \
   faults loss loss_faults loss_returned loss_unseen lso_blockers transactions tx sequence_faults)
 
-applications: $(READY) ## the same by itself for 15 minutes each
+applications: $(READY) ## Kafka Streams, Connect and MirrorMaker 2 by themselves for 15 minutes each
 	@APPLICATION_SECONDS=900 $(BIN)/python -m pytest tests/applications -q $(LOGGED)
 
 versions: $(READY) ## the fault families on the oldest and the newest Kafka that the sandbox runs

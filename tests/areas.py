@@ -26,8 +26,10 @@ from service.runtime.clock import monotonic
 TABLE: Final = Path("tests/areas.toml")
 MAKE: Final = ("make", "--no-print-directory")
 LOW_PRIORITY: Final = ("nice", "-n", "10")
-# A little more than the machine has may begin: an area is not always as busy as on average.
+# A little more than the machine has may begin: an area is not always as busy as on average. What gives
+# way costs the others little where it is too much.
 MORE: Final = 1.05
+MORE_THAT_GIVES_WAY: Final = 1.25
 INTERRUPTED: Final = 130
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 REPORTED_AGAIN: Final = re.compile(rb"(?m)^(?:FAILED|ERROR|RERUN) .*$")
@@ -114,7 +116,8 @@ class Areas:
             return True
         if self.cores == 1 or not all(may_be_side_by_side(area, other) for other in beside):
             return False
-        return sum(other.cores for other in beside) + area.cores <= self.cores * MORE
+        more = MORE_THAT_GIVES_WAY if area.gives_way else MORE
+        return sum(other.cores for other in beside) + area.cores <= self.cores * more
 
     def _begin(self, area: Area) -> None:
         # A pytest that starts closes the folder of all temporary ones to other users, and with it the

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
 REORDERINGS = [
     pytest.param({"records": 3, "batch": 3}, id="the smallest"),
-    pytest.param({}, id="with the gap of the textbook loss"),
+    pytest.param({}, id="with the gap of the textbook loss", marks=pytest.mark.variation),
     pytest.param({"client": Client.LIBRDKAFKA}, id="librdkafka raises its epoch"),
     pytest.param({"client": Client.JAVA}, id="Java keeps its epoch"),
     pytest.param({"client": Client.LIBRDKAFKA, "transactional": True}, id="librdkafka aborts"),

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
     "options",
     [
         pytest.param({"client": Client.JAVA, "transactional": True}, id="Java in a transaction"),
-        pytest.param({"client": Client.LIBRDKAFKA}, id="librdkafka"),
+        pytest.param({"client": Client.LIBRDKAFKA}, id="librdkafka", marks=pytest.mark.variation),
         pytest.param(
             {"client": Client.LIBRDKAFKA, "transactional": True}, id="librdkafka in a transaction"
         ),
@@ -69,7 +69,9 @@ def test_a_loss_and_a_reordering_at_once_are_distinguished(faults: Sandbox, matr
         assert values_on(faults, truth.topic) == [0, 1, 2, *range(8)]
 
 
-@pytest.mark.parametrize("client", [Client.RAW, Client.LIBRDKAFKA])
+@pytest.mark.parametrize(
+    "client", [pytest.param(Client.RAW, marks=pytest.mark.variation), Client.LIBRDKAFKA]
+)
 def test_a_batch_that_is_given_up_during_a_clean_failover_is_no_gap(
     faults: Sandbox, matrix: Matrix, client: Client
 ) -> None:

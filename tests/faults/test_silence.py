@@ -26,7 +26,9 @@ EVERY_SEQUENCE_RULE = (
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
 
-@pytest.mark.parametrize("gap", [24, random.randint(40, 5000)])
+@pytest.mark.parametrize(
+    "gap", [pytest.param(24, marks=pytest.mark.variation), random.randint(40, 5000)]
+)
 def test_a_partition_without_a_leader_for_a_while_turns_a_clean_change_into_no_loss(
     faults: Sandbox, matrix: Matrix, gap: int
 ) -> None:

@@ -142,7 +142,7 @@ def begin(producer: Producer, topic: str) -> None:
     assert producer.flush(FLUSH_SECONDS) == 0
 
 
-@pytest.mark.parametrize("at_least", [31, 80])
+@pytest.mark.parametrize("at_least", [31, pytest.param(80, marks=pytest.mark.variation)])
 def test_a_long_transaction_that_ends_within_a_round_is_no_breach(
     cluster: Sandbox, reader: ClusterReader, topic: str, new_name: NewName, at_least: int
 ) -> None:

@@ -96,7 +96,11 @@ def assert_certain(finding: Finding, one: PartitionTruth) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        pytest.param({"records": 1, "batch": 1}, id="one-record", marks=pytest.mark.smoke),
+        pytest.param(
+            {"records": 1, "batch": 1},
+            id="one-record",
+            marks=(pytest.mark.smoke, pytest.mark.variation),
+        ),
         pytest.param(
             {"records": 5000, "batch": 500, "partitions": 3, "readers": True},
             id="three-partitions-of-five-thousand",
@@ -196,7 +200,7 @@ def test_a_watcher_that_begins_after_the_loss_finds_it_by_what_groups_had_read(
     ("protocol", "goes_on"),
     [
         pytest.param(Protocol.V1, False, id="v1"),
-        pytest.param(Protocol.V2, False, id="v2", marks=TRANSACTIONS_V2),
+        pytest.param(Protocol.V2, False, id="v2", marks=(TRANSACTIONS_V2, pytest.mark.variation)),
         pytest.param(Protocol.V2, True, id="v2-that-goes-on-at-once", marks=TRANSACTIONS_V2),
     ],
 )

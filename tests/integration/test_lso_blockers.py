@@ -124,7 +124,7 @@ def test_an_overdue_transaction_is_told_until_its_coordinator_aborts_it(
     [
         pytest.param({}, id="listed-as-empty"),
         pytest.param({"unlisted": True}, id="unknown-to-all"),
-        pytest.param({"offsets": True}, id="on-an-internal-topic"),
+        pytest.param({"offsets": True}, id="on-an-internal-topic", marks=pytest.mark.variation),
     ],
 )
 def test_a_hanging_transaction_is_found_and_gone_after_the_printed_command(

@@ -22,7 +22,8 @@ from tests.kafka_release import (
     numbers,
 )
 
-pytestmark = pytest.mark.integration
+# tests/faults makes each of these faults too, and holds what is reported against its truth.
+pytestmark = [pytest.mark.integration, pytest.mark.variation]
 
 SPACE = "" if (3, 5) <= numbers(VERSION)[:2] <= (4, 3) else " "  # which Kafka forgot for a while
 TEXTS = {

@@ -79,7 +79,9 @@ def check_end(served: Served) -> Document:
     return served.rounds()[-1]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.variation)]
+)
 def test_the_round_under_way_is_finished_and_stored(
     serve: Serve, slow_cluster: Sandbox, number: signal.Signals
 ) -> None:

@@ -20,7 +20,7 @@ from service.sandbox.workloads.clients import ensure_topics
 from service.sandbox.workloads.raw_cluster import RawCluster
 from service.sandbox.workloads.raw_producer import new_producer
 from tests.conftest import mending
-from tests.faults.matrix import GivenUp, Matrix
+from tests.faults.matrix import FaultPanels, GivenUp, Matrix
 from tests.faults.printed import inject_by_command, undo_by_command
 from tests.integration.conftest import (  # noqa: F401 - fixtures
     admin,
@@ -31,6 +31,7 @@ from tests.integration.conftest import (  # noqa: F401 - fixtures
     sandbox_options,
 )
 from tests.integration.conftest import brokers as cluster  # noqa: F401 - the fixture
+from tests.integration.serve.scraping import job, prometheus
 from tests.integration.serve.served import end_processes
 
 
@@ -50,7 +51,12 @@ def matrix(
 ) -> Iterator[Matrix]:
     started = Matrix(cluster, short_folder)
     try:
-        with mending(pytestconfig, started.ensure_running):
+        jobs = [job("tidemark", started.served.address)]
+        with (
+            mending(pytestconfig, started.ensure_running),
+            prometheus(short_folder, jobs, seconds=1) as server,
+        ):
+            started.panels = FaultPanels(server)
             yield started
     finally:
         started.served.kill()

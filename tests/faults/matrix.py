@@ -20,7 +20,10 @@ from service.sandbox.faults import (
     SequenceTruth,
     prepare_sequence,
 )
+from tests.faults import panels
 from tests.integration.sandbox_logs import log_files_of
+from tests.integration.serve.claims import Before, answers_before, assert_shown
+from tests.integration.serve.scraping import Prometheus
 from tests.integration.serve.served import Document, Served, Start
 
 SEEN_SECONDS: Final = 90.0  # from the blow on; two rounds and an election, on a busy machine
@@ -37,6 +40,22 @@ class GivenUp:
     times: int  # how often each was rejected
     ends: int  # the producer that writes no more
     goes_on: int  # the one that writes on under a newer epoch
+
+
+class FaultPanels:
+    """The panels of a Prometheus that scrapes the service: each fault is asserted once on them."""
+
+    def __init__(self, server: Prometheus) -> None:
+        self._server = server
+        self._left = dict(panels.SEQUENCES)
+
+    def before(self, fault: SequenceName) -> Before:
+        """Return what a fault is going to raise."""
+        return answers_before(self._server, self._left.get(fault, ()))
+
+    def assert_fault(self, truth: SequenceTruth, before: Before) -> None:
+        """Assert that the panels show a fault, unless they have shown it already."""
+        assert_shown(self._server, self._left.pop(truth.fault, ()), truth, before)
 
 
 class Matrix:
@@ -61,6 +80,7 @@ class Matrix:
         self._folder = folder
         self._logs = 0
         self.served = self._serve()
+        self.panels: FaultPanels | None = None  # of the service that sees every fault
 
     def restart(self) -> None:
         """Kill the service and start it again on what it had stored."""
@@ -201,10 +221,13 @@ def injected(
 
     The block may observe it once more by itself; then it is undone.
     """
+    assert matrix.panels is not None
     with prepare_sequence(name, sandbox, **options) as prepared:
         matrix.await_watched(prepared.topic)
+        before = matrix.panels.before(name)
         truth = prepared.inject()
         assert_reported(matrix, truth)
+        matrix.panels.assert_fault(truth, before)
         yield truth
 
 

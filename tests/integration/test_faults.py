@@ -7,10 +7,13 @@ collectors, and client libraries.
 from __future__ import annotations
 
 import shlex
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
@@ -19,6 +22,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exports w
     ConfigSource,
 )
 
+from rules import names
 from rules.catalogue.all_rules import EVERY
 from rules.errors import SandboxError
 from rules.facts.transaction_log import Cut
@@ -31,6 +35,7 @@ from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.processes import Liveness
 from service.sandbox.cluster.tools import run_quietly
 from service.sandbox.faults import Truth, make_fault
+from tests.faults import panels
 from tests.integration.clients import produce_in_transaction, transactional_producer
 from tests.integration.fault_truths import (
     BEFORE,
@@ -44,6 +49,9 @@ from tests.integration.fault_truths import (
 )
 from tests.integration.loss_truths import records_on
 from tests.integration.observing import ends, only
+from tests.integration.serve.claims import assert_shown
+from tests.integration.serve.scraping import Prometheus, job, prometheus
+from tests.integration.serve.served import Served, Start, end_processes
 from tests.kafka_release import VERIFICATION, VERSION, numbers
 
 pytestmark = pytest.mark.integration
@@ -115,6 +123,26 @@ def is_released(reader: ClusterReader) -> Callable[[Truth], bool]:
     )
 
 
+@pytest.fixture(scope="module")
+def scraper(cluster: Sandbox) -> Iterator[Prometheus]:
+    """Scrape a service that watches the cluster, for what panels show of each fault."""
+    folder = Path(tempfile.mkdtemp(prefix="tm-"))  # the database's user may pass through
+    directory, servers = folder / "data", cluster.bootstrap_servers
+    served = Served(Start(bootstrap=servers, directory=directory), folder / "serve.log")
+    try:
+        with prometheus(folder, [job("tidemark", served.address)], seconds=1) as server:
+            server.wait_value(f"count({names.BROKERS.name})", 1)
+            yield server
+    finally:
+        served.kill()
+        end_processes(directory)
+        shutil.rmtree(folder)
+
+
+def assert_on_panels(server: Prometheus, truth: Truth) -> None:
+    assert_shown(server, panels.TRANSACTIONS[truth.fault], truth)
+
+
 EXPECTED = {
     "open-transaction": (TransactionClass.OPEN, TransactionState.ONGOING),
     "hanging-transaction": (TransactionClass.HANGING, TransactionState.EMPTY),
@@ -124,8 +152,10 @@ EXPECTED = {
 @pytest.mark.parametrize("name", EXPECTED)
 def test_a_held_partition_is_as_told_and_the_printed_command_frees_it(
     cluster: Sandbox,
+    scraper: Prometheus,
     reader: ClusterReader,
     is_released: Callable[[Truth], bool],
+    *,
     name: str,
     new_name: Named,
 ) -> None:
@@ -146,6 +176,7 @@ def test_a_held_partition_is_as_told_and_the_printed_command_frees_it(
             str(truth.producer_id),
         )
         assert committed(cluster, truth) == [BEFORE]
+        assert_on_panels(scraper, truth)
         [command] = truth.undo
         type_in(command)
         assert is_released(truth)
@@ -206,6 +237,7 @@ def set_for_broker(cluster: Sandbox, key: str) -> str | None:
 
 def test_an_overdue_transaction_stays_and_the_coordinator_ends_it_at_last(
     cluster: Sandbox,
+    scraper: Prometheus,
     other_topic: str,
     is_released: Callable[[Truth], bool],
     new_name: Named,
@@ -225,6 +257,7 @@ def test_an_overdue_transaction_stays_and_the_coordinator_ends_it_at_last(
         assert open_producers(cluster, truth) == [
             (str(truth.producer_id), str(truth.producer_epoch), str(BEFORE))
         ]
+        assert_on_panels(scraper, truth)
         [command] = truth.undo
         type_in(command)
         assert is_released(truth)
@@ -251,7 +284,11 @@ def is_freed(reader: ClusterReader, topic: str) -> bool:
 
 
 def test_a_marker_is_stuck_and_the_rest_of_the_cluster_goes_on(
-    faults: Sandbox, other_topic: str, reader: ClusterReader, new_name: Named
+    faults: Sandbox,
+    scraper: Prometheus,
+    other_topic: str,
+    reader: ClusterReader,
+    new_name: Named,
 ) -> None:
     topic = new_name("stuck")
     with make_fault("stuck-marker", faults, topic=topic) as truth:
@@ -268,6 +305,7 @@ def test_a_marker_is_stuck_and_the_rest_of_the_cluster_goes_on(
         assert (truth.last_stable_offset, truth.high_watermark) == HELD[:2]
         assert committed(faults, truth) == [BEFORE]
         goes_on(faults, other_topic)
+        assert_on_panels(scraper, truth)
         [command] = truth.undo
         type_in(command)
         assert wait_until(lambda: is_freed(reader, topic), timeout_seconds=SOON)
@@ -284,7 +322,7 @@ FENCES = {
 
 @pytest.mark.parametrize("name", FENCES)
 def test_a_fenced_owner_is_rejected_and_its_transaction_aborted(
-    cluster: Sandbox, reader: ClusterReader, name: str
+    cluster: Sandbox, scraper: Prometheus, reader: ClusterReader, name: str
 ) -> None:
     cut, epoch, state = FENCES[name]
     with make_fault(name, cluster) as truth:
@@ -296,6 +334,7 @@ def test_a_fenced_owner_is_rejected_and_its_transaction_aborted(
         row = described(cluster, truth)
         assert (row["ProducerId"], row["ProducerEpoch"]) == (str(truth.producer_id), str(epoch))
         assert row["TransactionState"] == state
+        assert_on_panels(scraper, truth)
 
 
 def test_undoing_leaves_neither_group_nor_topic(cluster: Sandbox, reader: ClusterReader) -> None:

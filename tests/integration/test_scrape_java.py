@@ -18,21 +18,15 @@ from service.metrics.scraped_counters import Labels, scraped_counters
 from service.runtime.clock import utc_now
 from service.sandbox.cluster.admin import SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
-from service.sandbox.cluster.jars import agent_jar, read_lock
-from service.sandbox.cluster.ports import HOST, choose_free
 from service.sandbox.cluster.state import CONTROLLER_ID
-from service.sandbox.workloads.java_tool import JavaProducer
 from tests.factories import snapshot
+from tests.integration.failing_producer import AGENTS_OWN, CLIENT, failing_producer
 from tests.integration.test_scrape_watch import wait_for, watching
 
 pytestmark = pytest.mark.integration
 
-CLIENT: Final = 'orders/1:blue "x"'  # which JMX takes in quotes alone
-# A record that is a millisecond old is rejected, and not sent again.
-NEVER_NEW_ENOUGH: Final = {"message.timestamp.before.max.ms": "0"}
-SETTINGS: Final = {"client.id": CLIENT, "max.in.flight.requests.per.connection": "1"}
 RULES: Final = {
-    "none, so that names are the agent's own": 'rules: [{pattern: ".*"}]',
+    "none, so that names are the agent's own": AGENTS_OWN,
     "of the operator's own, in the spelling that Strimzi and Connect have": r"""
 lowercaseOutputName: true
 rules:
@@ -65,20 +59,12 @@ def test_a_java_producer_whose_records_fail_is_told_with_its_topic(
     rules: str,
 ) -> None:
     topic = new_name("rejected")
-    admin.create_topic(topic, assignment=[[1]], configs=NEVER_NEW_ENOUGH)
-    config = tmp_path / "agent.yaml"
-    config.write_text(rules, encoding="utf-8")
-    (port,) = choose_free(1)
-    jar = agent_jar(Path(cluster.state.cache) / "jars", read_lock(cluster.state.release.lock_file))
-    producer = JavaProducer(
-        cluster,
-        topic=topic,
-        rate=5,
-        settings=SETTINGS,
-        jvm=(f"-javaagent:{jar}={HOST}:{port}:{config}",),
-    )
-    page = f"http://{HOST}:{port}/metrics"
-    pages = [page, cluster.metrics_url(1), cluster.metrics_url(CONTROLLER_ID)]
+    producer, address = failing_producer(cluster, admin, topic, tmp_path, rules=rules)
+    pages = [
+        f"http://{address}/metrics",
+        cluster.metrics_url(1),
+        cluster.metrics_url(CONTROLLER_ID),
+    ]
     began = utc_now()
     with watching(pages=",".join(pages), interval_seconds=1.0, timeout_seconds=10.0) as watch:
         wait_for(watch, lambda now: len(now.fresh) == 2)  # its page is not there yet
@@ -89,14 +75,14 @@ def test_a_java_producer_whose_records_fail_is_told_with_its_topic(
             assert told.only_raised is not None
             assert (told.only_raised.client_id, told.only_raised.address) == (
                 CLIENT,
-                f"{HOST}:{port}",
+                address,
             )
             (mine,) = of_topic(seen, topic)
             assert mine.retries is not None, "they are told, though nothing was sent again"
             wait_for(watch, lambda now: breached_topics(now) == {topic})
             (elections,) = seen.unclean_elections
             assert elections.counted.total is not None
-            check_counters(scraped_counters(seen), (CLIENT, f"{HOST}:{port}", topic))
+            check_counters(scraped_counters(seen), (CLIENT, address, topic))
     assert producer.counts.failed > 0
 
 

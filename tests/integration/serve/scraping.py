@@ -76,12 +76,12 @@ class Prometheus:
 
 
 @contextlib.contextmanager
-def prometheus(folder: Path, jobs: Sequence[Job]) -> Iterator[Prometheus]:
+def prometheus(folder: Path, jobs: Sequence[Job], *, seconds: int = 2) -> Iterator[Prometheus]:
     """Run a server that scrapes every two seconds, which a busy machine keeps; itself too."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     address = f"http://127.0.0.1:{port}"
-    every = {"scrape_interval": "2s", "scrape_timeout": "2s"}
+    every = dict.fromkeys(("scrape_interval", "scrape_timeout"), f"{seconds}s")
     config = {"global": every, "scrape_configs": [*jobs, job("itself", address)]}
     path, log = folder / "prometheus.yml", folder / "prometheus.log"
     path.write_text(json.dumps(config), encoding="utf-8")  # YAML reads JSON

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from rules import names
 from rules.catalogue import committed_records_lost
 from rules.judgement import Finding
 from rules.open_findings import Change, Step
@@ -24,11 +25,15 @@ from rules.verdict import Verdict
 from service.cli.terminal.exit_codes import ExitCode
 from service.runtime.clock import utc_now, wait_until
 from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.state import CONTROLLER_ID
 from service.sandbox.faults import prepare_loss
 from service.storage.database.engine import open_database
 from service.storage.findings import findings
+from tests.faults import panels
+from tests.integration.serve.claims import assert_shown
 from tests.integration.serve.conftest import Serve
 from tests.integration.serve.kafka import Kafka
+from tests.integration.serve.scraping import job, prometheus
 from tests.integration.serve.served import ROOT, SEE_SECONDS, plain_environment
 from tests.integration.test_receive_cli import receiver
 from tests.unit.service.api.losses.losses import PROVEN
@@ -117,7 +122,7 @@ def test_a_stored_loss_is_told_to_the_next_person(serve: Serve, kafka: Kafka) ->
 
 
 def test_one_broker_that_dies_is_one_incident_and_one_notification(
-    faults: Sandbox, serve: Serve, new_name: Callable[[str], str], tmp_path: Path
+    faults: Sandbox, serve: Serve, folder: Path, new_name: Callable[[str], str], tmp_path: Path
 ) -> None:
     """However many partitions it led, and however many rules tell of each of them."""
     chance = random.Random()
@@ -134,10 +139,15 @@ def test_one_broker_that_dies_is_one_incident_and_one_notification(
             "ALERTING__DEFAULT_RECEIVER": "pager",
             "ALERTING__PRIVATE_RANGES": "127.0.0.1/32",
             "ALERTING__GROUP_WAIT_SECONDS": "8",
+            "SCRAPES__PAGES": faults.metrics_url(CONTROLLER_ID),
+            "SCRAPES__INTERVAL_SECONDS": "1",
         }
         served = serve(topics=topic, groups=".*", settings=settings).wait_ready()
         served.wait_rounds(3)
-        truth = prepared.inject()
+        with prometheus(folder, [job("tidemark", served.address)], seconds=1) as server:
+            server.wait_value(f"count({names.LEADER_EPOCH.name})", partitions)
+            truth = prepared.inject()
+            assert_shown(server, panels.LOSSES["committed-loss"], truth)
 
         def incidents() -> list[dict[str, Any]]:
             found: list[dict[str, Any]] = served.document(f"/api/v1/losses?topic={topic}")["items"]

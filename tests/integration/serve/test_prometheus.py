@@ -20,9 +20,11 @@ from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.state import CONTROLLER_ID
 from service.sandbox.workloads.standard import WorkloadPlan, standard_workload
 from service.sandbox.workloads.transactions import OpenTransaction
-from tests.integration.clients import produce_in_transaction, transactional_producer
+from tests.integration.clients import produce, produce_in_transaction, transactional_producer
+from tests.integration.failing_producer import CLIENT, RATE, failing_producer
 from tests.integration.sandbox_logs import log_files_of
-from tests.integration.serve import drop_ins
+from tests.integration.serve import busy_panels, drop_ins
+from tests.integration.serve.claims import assert_shown
 from tests.integration.serve.conftest import Serve
 from tests.integration.serve.kafka import RECORDS, Kafka
 from tests.integration.serve.scraping import (
@@ -51,21 +53,8 @@ COMPLAINTS: Final = (
 ONLY_AT_RISK: Final = names.AT_RISK_OBSERVATION_DURATION  # nobody observations before
 # A healthy cluster has none.
 ONLY_WHEN_BROKEN: Final = (ONLY_AT_RISK, names.ALERTS, names.REPLICA_LOG_END_OFFSET)
-# No Java producer and no baseline run is here: test_scrape_java.py and api/test_baselines.py have them.
-ONLY_ELSEWHERE: Final = (names.RECORD_ERRORS, names.RECORD_RETRIES, names.BASELINE_BAND)
+ONLY_ELSEWHERE: Final = (names.BASELINE_BAND,)  # no baseline run is here: api/test_baselines.py
 ONLY_AFTER_A_RUN: Final = (names.JOB_DURATION, names.JOB_LAST_SUCCESS)  # no job is due so soon
-# No Java producer is here, and nothing is lost: promtool answers these on series that are made up.
-PANELS_ELSEWHERE: Final = {
-    "tidemark-fleet Lost records",
-    "tidemark-losses Lost records",
-    "tidemark-losses/15 Records given up and sent again A",
-    "tidemark-losses/15 Records given up and sent again B",
-    "tidemark-losses/6 Records given up A",
-    "tidemark-pipeline Lost records",
-    "tidemark-pipeline/16 Records that producers gave up A",
-    "tidemark-replication Lost records",
-    "tidemark-usual/16 Records given up, of the topic A",
-}
 RECEIVER: Final = {"name": "pager", "url": "http://127.0.0.1:9/nobody-listens"}
 NEVER_HERE: Final = (
     names.CLOCK_STEPS,
@@ -94,6 +83,15 @@ def busy_cluster(kafka: Kafka, faults: Sandbox) -> Iterator[Sandbox]:
         # A broker counts an error when it has answered with one.
         AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics(f"{held}-not", timeout=60)
         yield faults
+
+
+@pytest.fixture
+def failing_page(kafka: Kafka, busy_cluster: Sandbox, folder: Path) -> Iterator[str]:
+    """Give the metrics page of a Java producer all of whose records fail."""
+    topic = f"{kafka.topic}-rejected"
+    producer, address = failing_producer(busy_cluster, kafka.admin, topic, folder)
+    with producer:
+        yield f"http://{address}/metrics"
 
 
 @contextmanager
@@ -134,10 +132,12 @@ def check_no_complaints(server: Prometheus) -> None:
 
 @pytest.mark.smoke
 def test_prometheus_has_every_metric_with_its_labels_in_both_forms(
-    serve: Serve, kafka: Kafka, busy_cluster: Sandbox, folder: Path
+    serve: Serve, kafka: Kafka, busy_cluster: Sandbox, failing_page: str, folder: Path
 ) -> None:
+    pages = [failing_page, *map(busy_cluster.metrics_url, (1, 2, 3, CONTROLLER_ID))]
     sources = {
-        "SCRAPES__PAGES": ",".join(map(busy_cluster.metrics_url, (1, 2, 3, CONTROLLER_ID))),
+        "SCRAPES__PAGES": ",".join(pages),
+        "SCRAPES__INTERVAL_SECONDS": "5",
         "BROKER_LOGS__FILES": json.dumps(log_files_of(busy_cluster)),
         "BROKER_LOGS__READ_EXISTING": "true",
         "ALERTING__RECEIVERS": json.dumps([RECEIVER]),
@@ -155,15 +155,18 @@ def test_prometheus_has_every_metric_with_its_labels_in_both_forms(
             held = f'{names.OPEN_SPAN.name}{{job="{name}",topic="{kafka.topic}-held"}}'
             server.wait_value(f"{held} > bool 0", 1)
             check_transactions(server, kafka, name)
-            for counter in (names.BROKER_REQUEST_ERRORS, names.UNCLEAN_ELECTIONS):
-                counted = f'{counter.name}{{job="{name}"}}'  # on pages that are scraped now and then
+            on_pages = (names.BROKER_REQUEST_ERRORS, names.UNCLEAN_ELECTIONS, names.RECORD_ERRORS)
+            for counter in on_pages:  # that are scraped now and then
+                counted = f'{counter.name}{{job="{name}"}}'
                 server.wait_value(f"count({counted}) > bool 0", 1)
         for name in JOBS:
             for metric in METRICS:
                 if metric not in (*ONLY_WHEN_BROKEN, *ONLY_AFTER_A_RUN, *ONLY_ELSEWHERE):
                     check_labels(server, metric, name)
             for metric in NEVER_HERE:
-                assert {one["value"] for one in series_of(server, metric, name)} == {0}
+                values = {one["value"] for one in series_of(server, metric, name)}
+                assert values == {0}, metric.name
+        check_values(server, kafka)
         drop_ins.check_dashboards(server, served)
         drop_ins.check_promtool(served)
         check_no_complaints(server)
@@ -171,7 +174,8 @@ def test_prometheus_has_every_metric_with_its_labels_in_both_forms(
         check_a_broken_cluster(server, kafka, busy_cluster)
         check_no_complaints(server)
         check_jobs(server, served)
-        assert sorted(in_health & unanswered(server, kafka)) == sorted(PANELS_ELSEWHERE)
+        never = in_health & unanswered(server, kafka)
+        assert sorted(never) == sorted(busy_panels.NOT_ANSWERED)
         check_promtool(served)
     assert served.stop() == 0
 
@@ -189,6 +193,19 @@ def unanswered(server: Prometheus, kafka: Kafka) -> set[str]:
         for name, expression in every_expression()
         if not server.query(with_values(expression, one))
     }
+
+
+def check_values(server: Prometheus, kafka: Kafka) -> None:
+    """The panels show a group that has stopped, and the producer whose records fail."""
+    series = f'{names.HIGH_WATERMARK.name}{{topic="{kafka.topic}",partition="0"}}'
+    [end] = server.values(f"max({series})")
+    kafka.commit("stopped", int(end))
+    stopped = busy_panels.StoppedGroup(group=kafka.group("stopped"), topic=kafka.topic)
+    assert_shown(server, busy_panels.STOPPED, stopped)
+    failing = busy_panels.FailingProducer(
+        client=CLIENT, topic=f"{kafka.topic}-rejected", rate=RATE * len(JOBS)
+    )
+    assert_shown(server, busy_panels.FAILING, failing)
 
 
 def check_transactions(server: Prometheus, kafka: Kafka, job_name: str) -> None:
@@ -211,7 +228,10 @@ def check_transactions(server: Prometheus, kafka: Kafka, job_name: str) -> None:
 
 def check_a_broken_cluster(server: Prometheus, kafka: Kafka, cluster: Sandbox) -> None:
     """A killed broker is seen as gaps, and a partition that it alone had as one without leader."""
+    shared = f"{kafka.topic}-shared"
+    kafka.admin.create_topic(shared, assignment=[[1, 3]], configs={"min.insync.replicas": "2"})
     cluster.kill(3)
+    produce(cluster.broker_address(1), shared, RECORDS, acks="1")
     single = f'topic="{kafka.topic}-done"'
     for name in JOBS:
         server.wait_value(f'{names.HAS_LEADER.name}{{job="{name}",{single}}}', 0)
@@ -231,6 +251,10 @@ def check_a_broken_cluster(server: Prometheus, kafka: Kafka, cluster: Sandbox) -
         server.wait_value(f"{fires} > bool 0", 1)
         for metric in ONLY_WHEN_BROKEN:
             check_labels(server, metric, name)
+    killed = busy_panels.KilledBroker(
+        alone=f"{kafka.topic}-done", shared=shared, records=RECORDS, brokers=2, jobs=len(JOBS)
+    )
+    assert_shown(server, busy_panels.KILLED, killed)
 
 
 def check_jobs(server: Prometheus, served: Served) -> None:

@@ -169,7 +169,7 @@ class CountedFeed:
     """A feed of endless lines; `limit` of them per read, and it notes from where it was read."""
 
     name = "counted"
-    is_used = True
+    is_used = may_be_used = True
 
     def __init__(self, *, limit: int = 10, waiting: int = 0) -> None:
         self.limit = limit

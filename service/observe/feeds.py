@@ -36,6 +36,10 @@ class LogFeed(Protocol):
     def is_used(self) -> bool:
         """Return whether lines are expected from it, as far as is known."""
 
+    @property
+    def may_be_used(self) -> bool:
+        """Return whether it is used, or nothing is known of that yet."""
+
     def read(self, position: str | None) -> Fed:
         """Return the lines after `position`, within limits of its own; None: nothing was read yet."""
 
@@ -69,7 +73,7 @@ def _behind(feed: str) -> Gap:
 
 def unread_feeds(feeds: Sequence[LogFeed]) -> tuple[BrokerLog, tuple[Gap, ...]]:
     """Return an unread log, and the gap that says so, while the stored position is unknown."""
-    used = [feed.name for feed in feeds if feed.is_used]
+    used = [feed.name for feed in feeds if feed.may_be_used]
     if not used:
         return BrokerLog.unread(), ()
     why = "the position up to which they were judged is not yet read from the database"

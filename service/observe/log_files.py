@@ -50,6 +50,11 @@ class LogFiles:
         """Whether any file is to be read."""
         return bool(self._sources)
 
+    @property
+    def may_be_used(self) -> bool:
+        """The same: the settings say so from the start."""
+        return self.is_used
+
     def read(self, position: str | None) -> Fed:
         """Return the lines after `position`."""
         if not self._sources:

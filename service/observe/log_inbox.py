@@ -78,6 +78,11 @@ class LogInbox:
         """Whether any client sends lines, as far as is known."""
         return bool(self._sources)
 
+    @property
+    def may_be_used(self) -> bool:
+        """Whether any client sends lines, or the database was not read yet."""
+        return self._sources is None or self.is_used
+
     def accept(self, delivery: Delivery) -> Counts | Rejection:
         """Parse and store a delivery; one that is stored under the same key is only answered.
 

@@ -12,6 +12,7 @@ from rules.errors import StoreError
 from rules.facts.broker_log import LogSource, SequenceRejected
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.identity import BrokerId
+from service.observe.feeds import unread_feeds
 from service.observe.log_inbox import LogInbox
 from service.observe.log_submissions import Delivery, Rejection, Stream
 from service.runtime.threads import without_limit
@@ -240,11 +241,18 @@ def test_names_that_change_with_every_request_do_not_fill_the_database(
 def test_where_nobody_sends_anything_nothing_is_known_and_nothing_missing() -> None:
     store = MemoryInbox()
     made = inbox(store)
-    assert (made.name, made.is_used) == ("http", False)
+    assert (made.name, made.is_used, made.may_be_used) == ("http", False, True)
     fed = made.read(None)
+    assert not made.may_be_used
     assert (fed.events, fed.sources, fed.position, fed.gaps) == ((), (), None, ())
     store.fails = AWAY
     assert made.read(None) == fed
+
+
+def test_before_the_database_is_read_clients_may_have_sent_lines() -> None:
+    log, [gap] = unread_feeds([inbox(MemoryInbox())])
+    assert not log.is_read
+    assert (gap.what, gap.scope) == ("log lines of brokers (http)", GapScope.BROKER_LOG)
 
 
 def test_a_round_goes_on_where_the_last_stored_one_ended() -> None:

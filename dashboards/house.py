@@ -140,10 +140,21 @@ def _stat(panel: panels.Stat) -> stat.Panel:
     built = _common(panel, stat.Panel())
     last = build_common.ReduceDataOptions().calcs(["lastNotNull"])
     built.reduce_options(last).no_value(UNKNOWN)
-    built.color_mode(common.BigValueColorMode.BACKGROUND)
-    if panel.words:
-        built.mappings([_mapping(panel.words)])
+    # Without steps Grafana has its own, which are red from 80 on.
+    mode = common.BigValueColorMode
+    built.color_mode(mode.BACKGROUND if panel.steps else mode.NONE)
+    words = [_mapping(panel.words)] if panel.words else []
+    built.mappings([*words, _unknown()])
     return built.graph_mode(common.BigValueGraphMode.NONE)
+
+
+def _unknown() -> dashboard.SpecialValueMap:
+    """Return what is shown without a value; without this it has the color of the first step, which is green."""
+    result = dashboard.ValueMappingResult(text=UNKNOWN, color=Color.UNKNOWN)
+    options = dashboard.DashboardSpecialValueMapOptions(
+        match=dashboard.SpecialValueMatch.NULL_AND_NAN, result=result
+    )
+    return dashboard.SpecialValueMap(options=options)
 
 
 def _graph(panel: panels.Graph) -> timeseries.Panel:
@@ -222,6 +233,8 @@ def _heatmap(panel: panels.Heatmap) -> heatmap.Panel:
 
 def _timeline(panel: panels.StateTimeline) -> statetimeline.Panel:
     built = _common(panel, statetimeline.Panel()).mappings([_mapping(panel.words)])
+    # Without this Grafana goes from green to red by what is the least and the most in view.
+    built.color_scheme(build.FieldColor().mode(dashboard.FieldColorModeId.THRESHOLDS))
     return built.merge_values(merge_values=True)
 
 

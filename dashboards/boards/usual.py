@@ -10,7 +10,6 @@ from dashboards.annotations import firing_alerts
 from dashboards.links import Uid, from_row
 from dashboards.panels import (
     Board,
-    Color,
     Column,
     Graph,
     Section,
@@ -18,7 +17,6 @@ from dashboards.panels import (
     SqlRows,
     SqlSeries,
     Stat,
-    Step,
     Table,
 )
 from dashboards.postgres import chosen, select
@@ -143,7 +141,6 @@ STATS: Final = (
                 )
             ),
         ),
-        steps=(Step(0, Color.NEUTRAL),),
         width=6,
     ),
     Stat(

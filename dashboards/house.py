@@ -37,6 +37,18 @@ from dashboards.variables import PROMETHEUS, data_sources, list_of, rule_pages
 MIXED: Final = common.DataSourceRef(uid="-- Mixed --")  # each query names its own
 REFRESH: Final = "30s"  # two rounds
 ROW_ID: Final = 1000  # above the numbers of panels
+BAND_OPACITY: Final = 30  # per cent
+# Pixels of columns whose values are short, by their sources: the others share what is left.
+NARROW: Final = {
+    **dict.fromkeys(("alerts", "certain_offsets", "is_firing", "leader", "partition"), 80),
+    **dict.fromkeys(("attempts", "severity", "state", "transition"), 100),
+    **dict.fromkeys(("certain_from", "certain_to", "possible_to"), 105),
+    **dict.fromkeys(("cluster", "group_count", "leader_before"), 120),
+    **dict.fromkeys(
+        ("active_at", "done_at", "ended_at", "fired_at", "last_breach_at", "since"), 140
+    ),
+    **dict.fromkeys(("at", "created_at", "due_at", "started_at"), 160),
+}
 UNKNOWN: Final = "unknown"  # without a value: it is not known, and not 0
 SINGLE_SERIES: Final = frozenset({Uid.USUAL})  # dashboards of one series at a time
 Words = Mapping[str, tuple[str, Color]]
@@ -186,10 +198,10 @@ def _fill(built: timeseries.Panel, upper: str, lower: str) -> None:
     blue = dashboard.DynamicConfigValue("color", {"mode": "fixed", "fixedColor": "blue"})
     thin = dashboard.DynamicConfigValue("custom.lineWidth", 0)
     between = dashboard.DynamicConfigValue("custom.fillBelowTo", lower)
-    built.override_by_name(upper, [blue, thin, between])
-    built.override_by_name(
-        lower, [blue, thin, dashboard.DynamicConfigValue("custom.fillOpacity", 0)]
-    )
+    visible = dashboard.DynamicConfigValue("custom.fillOpacity", BAND_OPACITY)
+    built.fill_opacity(0)  # of the other lines: the band alone is filled
+    built.override_by_name(upper, [blue, thin, between, visible])
+    built.override_by_name(lower, [blue, thin])
 
 
 def _table(panel: panels.Table) -> table.Panel:
@@ -213,6 +225,8 @@ def _table(panel: panels.Table) -> table.Panel:
 
 def _properties(column: Column) -> Iterator[dashboard.DynamicConfigValue]:
     yield dashboard.DynamicConfigValue("displayName", column.title)
+    if column.source in NARROW:
+        yield dashboard.DynamicConfigValue("custom.width", NARROW[column.source])
     if column.unit:
         yield dashboard.DynamicConfigValue("unit", column.unit)
     if column.words:

@@ -38,16 +38,17 @@ MIXED: Final = common.DataSourceRef(uid="-- Mixed --")  # each query names its o
 REFRESH: Final = "30s"  # two rounds
 ROW_ID: Final = 1000  # above the numbers of panels
 BAND_OPACITY: Final = 30  # per cent
-# Pixels of columns whose values are short, by their sources: the others share what is left.
-NARROW: Final = {
+# Pixels of columns whose values have about one length, by their sources: the others share what is left.
+WIDTHS: Final = {
     **dict.fromkeys(("alerts", "certain_offsets", "is_firing", "leader", "partition"), 80),
-    **dict.fromkeys(("attempts", "severity", "state", "transition"), 100),
+    **dict.fromkeys(("attempts", "severity", "state", "transition"), 90),
     **dict.fromkeys(("certain_from", "certain_to", "possible_to"), 105),
-    **dict.fromkeys(("cluster", "group_count", "leader_before"), 120),
+    **dict.fromkeys(("cluster", "group_count", "leader_before"), 110),
     **dict.fromkeys(
         ("active_at", "done_at", "ended_at", "fired_at", "last_breach_at", "since"), 140
     ),
     **dict.fromkeys(("at", "created_at", "due_at", "started_at"), 160),
+    **dict.fromkeys(("reason", "rule"), 215),
 }
 UNKNOWN: Final = "unknown"  # without a value: it is not known, and not 0
 SINGLE_SERIES: Final = frozenset({Uid.USUAL})  # dashboards of one series at a time
@@ -225,8 +226,8 @@ def _table(panel: panels.Table) -> table.Panel:
 
 def _properties(column: Column) -> Iterator[dashboard.DynamicConfigValue]:
     yield dashboard.DynamicConfigValue("displayName", column.title)
-    if column.source in NARROW:
-        yield dashboard.DynamicConfigValue("custom.width", NARROW[column.source])
+    if column.source in WIDTHS:
+        yield dashboard.DynamicConfigValue("custom.width", WIDTHS[column.source])
     if column.unit:
         yield dashboard.DynamicConfigValue("unit", column.unit)
     if column.words:

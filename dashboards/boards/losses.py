@@ -208,7 +208,8 @@ COURSE: Final = (
 IS_SHOWN: Final = f"(ended_at IS NULL OR {within('last_breach_at')})"
 OPEN_FIRST: Final = "ended_at IS NOT NULL, last_breach_at DESC"
 LOSSES_SQL: Final = select(
-    "cluster, rule, reason, severity, topic, partition, certain_from, certain_to, certain_offsets, "
+    "cluster, rule, reason, severity, topic, partition, certain_from, certain_to, "
+    "nullif(certain_offsets, 0) AS certain_offsets, "
     "since, ended_at, possible_to, unknown_since, leader_before, leader, group_count, incident, "
     "last_breach_at",
     "losses",

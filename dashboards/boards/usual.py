@@ -97,14 +97,14 @@ ENDED: Final = plus(
 STATS: Final = (
     Stat(
         number=1,
-        title="Day learnt",
-        description="The last day that the baseline run in force has learnt from. Older than yesterday: a nightly "
-        "run failed.",
+        title="Learnt until",
+        description="When the last day ended, in UTC, that the baseline run in force has learnt from. Days ago: a "
+        "nightly run failed.",
         unit=units.DateTimeFromNow,
         queries=(
             SqlRows(
                 select(
-                    "1000 * extract(epoch FROM max(day))::float8 AS day",
+                    "1000 * extract(epoch FROM max(day) + 1)::float8 AS learnt_until",
                     "baseline_runs",
                     CLUSTER,
                     "is_current",

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import numpy as np
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, MultipleLocator
 
 from tests.pictures import colors
 from tests.pictures.answers import Answers, Mark
@@ -17,7 +17,7 @@ from tests.pictures.canvas import POINTS, Canvas, shortened, width_of
 from tests.pictures.display import steps_of
 from tests.pictures.frames import Line, Panel, lines_of
 from tests.pictures.grid import Box
-from tests.pictures.scales import extent, regions, time_ticks, value_range, with_gaps
+from tests.pictures.scales import extent, regions, step_of, time_ticks, value_range, with_gaps
 from tests.pictures.units import in_unit
 
 SIZE: Final = 11.0  # pixels, of axes and legends
@@ -86,9 +86,10 @@ def _values(axes: Any, panel: Panel, low: float, high: float, now: float) -> Non
     """Scale the values as Grafana does: with a little room, and from 0 on if that is near."""
     low, high = value_range(low, high)
     axes.set_ylim(low, high)
-    locator = MaxNLocator(5, steps=[1, 2, 2.5, 5, 10])
-    ticks = [tick for tick in locator.tick_values(low, high) if low <= tick <= high]
     unit = panel["fieldConfig"]["defaults"].get("unit", "short")
+    step = 2 ** math.ceil(math.log2((high - low) / 5))  # of bytes, which are counted in powers of 2
+    locator = MultipleLocator(step) if unit == "bytes" else MaxNLocator(5, steps=[1, 2, 2.5, 5, 10])
+    ticks = [tick for tick in locator.tick_values(low, high) if low <= tick <= high]
     axes.set_yticks(ticks, [in_unit(round(float(tick), 12), unit, now) for tick in ticks])
 
 
@@ -140,13 +141,16 @@ def _fill_between(axes: Any, upper: Line, lower: Line, fill: tuple[str, float]) 
 
 def _stack(axes: Any, lines: Sequence[Line], hues: Sequence[str]) -> tuple[float, float]:
     """Stack the series; where one has no value it adds nothing."""
-    times = sorted({time for line in lines for time, _ in line.points})
+    step = step_of([line.points for line in lines])
+    known = sorted({time for line in lines for time, _ in line.points})
+    times = np.arange(known[0], known[-1] + step / 2, step)
     base = np.zeros(len(times))
     for line, hue in zip(lines, hues, strict=True):
         own = dict(line.points)
-        values = np.array([own.get(time, math.nan) for time in times])
+        values = np.array([own.get(float(time), math.nan) for time in times])
         top = base + np.nan_to_num(values)
-        axes.fill_between(times, base, top, color=hue, alpha=0.25, linewidth=0)
+        is_known = ~np.isnan(values)
+        axes.fill_between(times, base, top, is_known, color=hue, alpha=0.25, linewidth=0)
         axes.plot(times, np.where(np.isnan(values), np.nan, top), color=hue, linewidth=1.0)
         base = top
     return 0.0, float(base.max())

@@ -68,9 +68,14 @@ def regions(points: Sequence[Point], step: float) -> list[tuple[float, float]]:
     return found
 
 
-def spans(points: Sequence[Point]) -> list[tuple[float, float, float]]:
-    """Return from when to when a series had which value; each lasts until the next point."""
-    times, values = with_gaps(points)
+def step_of(all_points: Sequence[Sequence[Point]]) -> float:
+    """Return the least distance of two points of a series; 1 without any."""
+    return min((b[0] - a[0] for points in all_points for a, b in pairwise(points)), default=1.0)
+
+
+def spans(points: Sequence[Point], step: float) -> list[tuple[float, float, float]]:
+    """Return from when to when a series had which value; each lasts until the next point, or for a step."""
+    times, values = with_gaps([*points, (points[-1][0] + step, math.nan)])
     found = []
     for value, group in groupby(range(len(times)), key=lambda place: values[place]):
         places = list(group)

@@ -15,7 +15,7 @@ from tests.pictures.grid import Box
 ROW: Final = 36.0
 SIZE: Final = 13.0
 LEAST: Final = 150.0  # pixels of a column, unless a panel says something else
-SCROLLBAR: Final = 8.0
+SLICE: Final = 40.0  # pixels of a column that hold no text
 
 
 def draw_table(canvas: Canvas, panel: Panel, box: Box, answers: Answers) -> bool:
@@ -27,7 +27,7 @@ def draw_table(canvas: Canvas, panel: Panel, box: Box, answers: Answers) -> bool
     widths = widths_of(columns, box.width, least)
     x = box.x
     for column, width in zip(columns, widths, strict=True):
-        if x + 1 >= box.x + box.width:
+        if x + SLICE >= box.x + box.width:
             break
         _draw_column(
             canvas,

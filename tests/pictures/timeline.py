@@ -9,7 +9,7 @@ from tests.pictures.display import show
 from tests.pictures.frames import Panel, lines_of
 from tests.pictures.graph import SIZE, time_axes
 from tests.pictures.grid import Box
-from tests.pictures.scales import spans
+from tests.pictures.scales import spans, step_of
 
 LABELS = 0.34  # of the width, for the names at most
 
@@ -24,8 +24,9 @@ def draw_timeline(canvas: Canvas, panel: Panel, box: Box, answers: Answers) -> b
     axes.set_ylim(len(lines), 0)
     axes.set_yticks([])
     height = (box.height - 34) / len(lines)
+    step = step_of([line.points for line in lines])
     for row, line in enumerate(lines):
-        for start, end, value in spans(line.points):
+        for start, end, value in spans(line.points, step):
             shown = show(value, line.options, answers.end)
             hue = colors.hex_of(shown.color)
             axes.barh(row + 0.5, end - start, left=start, height=0.8, color=hue, linewidth=0)

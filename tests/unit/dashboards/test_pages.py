@@ -34,7 +34,9 @@ def test_a_page_speaks_of_panels_by_their_titles(board: Board) -> None:
 
 
 @each
-def test_a_page_is_linked(board: Board) -> None:
-    assert f"(dashboards/{page_name(board)})" in (DOCS / "dashboards.md").read_text(
-        encoding="utf-8"
-    )
+def test_a_page_shows_its_picture_and_is_linked(board: Board) -> None:
+    name = page_name(board)
+    picture = name.replace(".md", ".png")
+    assert f"]({picture})" in (DOCS / "dashboards" / name).read_text("utf-8")
+    assert (DOCS / "dashboards" / picture).stat().st_size < 250_000
+    assert f"(dashboards/{name})" in (DOCS / "dashboards.md").read_text("utf-8")

@@ -60,7 +60,8 @@ def test_a_mark_lasts_as_long_as_no_point_is_missing() -> None:
 
 def test_a_state_lasts_until_the_next_one_and_ends_where_points_are_missing() -> None:
     points = [(0, 1.0), (2, 1.0), (4, 2.0), (6, 2.0), (20, 1.0), (22, 1.0)]
-    assert spans(points) == [(0, 4, 1.0), (4, 8, 2.0), (20, 22, 1.0)]
+    assert spans(points, 2) == [(0, 4, 1.0), (4, 8, 2.0), (20, 24, 1.0)]
+    assert spans([(3, 1.0)], 2) == [(3, 5, 1.0)], "also the only point"
 
 
 def test_a_bucket_has_what_lies_between_its_bound_and_the_one_below() -> None:

@@ -74,18 +74,18 @@ def encode(answers: Answers) -> str:
 
 def decode(text: str) -> Answers:
     """Return a dashboard's answers from their JSON."""
-    found = json.loads(text)
+    document = json.loads(text)
     return Answers(
-        start=found["start"],
-        end=found["end"],
-        chosen=found["chosen"],
+        start=document["start"],
+        end=document["end"],
+        chosen=document["chosen"],
         panels={
             number: {ref: _answer(answer) for ref, answer in queries.items()}
-            for number, queries in found["panels"].items()
+            for number, queries in document["panels"].items()
         },
         marks=tuple(
             Mark(color=mark["color"], step=mark["step"], series=_series(mark["series"]))
-            for mark in found["marks"]
+            for mark in document["marks"]
         ),
     )
 

@@ -48,8 +48,8 @@ def _text(value: Cell, options: Options, now: float, *, is_time: bool) -> str:
 
 def steps_of(options: Options) -> Sequence[Mapping[str, Any]]:
     """Return the thresholds of a field."""
-    found: Sequence[Mapping[str, Any]] = options.get("thresholds", {}).get("steps", DEFAULT_STEPS)
-    return found
+    steps: Sequence[Mapping[str, Any]] = options.get("thresholds", {}).get("steps", DEFAULT_STEPS)
+    return steps
 
 
 def step_of(value: Cell, steps: Sequence[Mapping[str, Any]]) -> str:
@@ -72,8 +72,8 @@ def mapping_of(value: Cell, mappings: Sequence[Mapping[str, Any]]) -> Mapping[st
                 result: Mapping[str, Any] = options["result"]
                 return result
         elif value is not None and _key(value) in options:
-            found: Mapping[str, Any] = options[_key(value)]
-            return found
+            named: Mapping[str, Any] = options[_key(value)]
+            return named
     return None
 
 

@@ -114,11 +114,11 @@ def columns_of(panel: Panel, answers: Mapping[str, Answer]) -> list[Column]:
     columns, times, cells = (
         (rows.columns, rows.times, rows.rows) if rows is not None else _merge(panel, answers)
     )
-    made = [
+    table = [
         _column(panel, name, [row[place] for row in cells], is_time=name in times)
         for place, name in enumerate(columns)
     ]
-    return _sorted(panel, made)
+    return _sorted(panel, table)
 
 
 def _merge(
@@ -154,8 +154,8 @@ def _column(panel: Panel, name: str, cells: Sequence[Cell], *, is_time: bool) ->
 
 def _sorted(panel: Panel, columns: list[Column]) -> list[Column]:
     """Sort the rows by a column, the largest first; what is not known comes last."""
-    wanted = [by["displayName"] for by in panel["options"].get("sortBy", ())]
-    by = next((column for column in columns if column.title in wanted), None)
+    titles = [by["displayName"] for by in panel["options"].get("sortBy", ())]
+    by = next((column for column in columns if column.title in titles), None)
     if by is None:
         return columns
     places = sorted(range(len(by.cells)), key=lambda place: _order(by.cells[place]), reverse=True)

@@ -142,8 +142,8 @@ def _fill_between(axes: Any, upper: Line, lower: Line, fill: tuple[str, float]) 
 def _stack(axes: Any, lines: Sequence[Line], hues: Sequence[str]) -> tuple[float, float]:
     """Stack the series; where one has no value it adds nothing."""
     step = step_of([line.points for line in lines])
-    known = sorted({time for line in lines for time, _ in line.points})
-    times = np.arange(known[0], known[-1] + step / 2, step)
+    present = sorted({time for line in lines for time, _ in line.points})
+    times = np.arange(present[0], present[-1] + step / 2, step)
     base = np.zeros(len(times))
     for line, hue in zip(lines, hues, strict=True):
         own = dict(line.points)

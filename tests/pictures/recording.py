@@ -62,23 +62,23 @@ def record(
         if variable["type"] == "query"
     }
     single = {name: chosen[name] for name, variable in lists.items() if not variable["multi"]}
-    asking = _Asking(sources, window, single)
+    queries = _Queries(sources, window, single)
     return Answers(
         start=window.start,
         end=window.end,
         chosen={variable["label"]: single.get(name, ALL) for name, variable in lists.items()},
         panels={
             str(panel["id"]): {
-                target["refId"]: asking.target(target) for target in panel["targets"]
+                target["refId"]: queries.target(target) for target in panel["targets"]
             }
             for panel in document["panels"]
             if panel["type"] != "row"
         },
-        marks=tuple(asking.marks(document)),
+        marks=tuple(queries.marks(document)),
     )
 
 
-class _Asking:
+class _Queries:
     def __init__(self, sources: Sources, window: Window, chosen: Mapping[str, str]) -> None:
         self._sources, self._window, self._chosen = sources, window, chosen
 
@@ -103,16 +103,17 @@ class _Asking:
         return with_values(expression, self._chosen, self._window.ranges)
 
     def _instant(self, expression: str) -> tuple[Series, ...]:
-        found = self._sources.prometheus.ask(
+        result = self._sources.prometheus.ask(
             "/api/v1/query", query=self._expression(expression), time=str(self._window.end)
         )["result"]
         return tuple(
-            Series(labels=_labels(one["metric"]), points=(_point(one["value"]),)) for one in found
+            Series(labels=_labels(series["metric"]), points=(_point(series["value"]),))
+            for series in result
         )
 
     def _range(self, expression: str, step: int) -> tuple[Series, ...]:
         """Ask for a range; like Grafana's, its points are at multiples of the step."""
-        found = self._sources.prometheus.ask(
+        result = self._sources.prometheus.ask(
             "/api/v1/query_range",
             query=self._expression(expression),
             start=str(math.ceil(self._window.start / step) * step),
@@ -120,8 +121,8 @@ class _Asking:
             step=str(step),
         )["result"]
         return tuple(
-            Series(labels=_labels(one["metric"]), points=tuple(map(_point, one["values"])))
-            for one in found
+            Series(labels=_labels(series["metric"]), points=tuple(map(_point, series["values"])))
+            for series in result
         )
 
     def _rows(self, sql: str) -> Rows:

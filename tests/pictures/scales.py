@@ -59,13 +59,13 @@ def with_gaps(points: Sequence[Point]) -> tuple[list[float], list[float]]:
 
 def regions(points: Sequence[Point], step: float) -> list[tuple[float, float]]:
     """Return from when to when there are points without one missing."""
-    found: list[tuple[float, float]] = []
+    ranges: list[tuple[float, float]] = []
     for time, _ in points:
-        if found and time - found[-1][1] <= step:
-            found[-1] = (found[-1][0], time)
+        if ranges and time - ranges[-1][1] <= step:
+            ranges[-1] = (ranges[-1][0], time)
         else:
-            found.append((time, time))
-    return found
+            ranges.append((time, time))
+    return ranges
 
 
 def step_of(all_points: Sequence[Sequence[Point]]) -> float:
@@ -76,13 +76,13 @@ def step_of(all_points: Sequence[Sequence[Point]]) -> float:
 def spans(points: Sequence[Point], step: float) -> list[tuple[float, float, float]]:
     """Return from when to when a series had which value; each lasts until the next point, or for a step."""
     times, values = with_gaps([*points, (points[-1][0] + step, math.nan)])
-    found = []
+    ranges = []
     for value, group in groupby(range(len(times)), key=lambda place: values[place]):
         places = list(group)
         after = min(places[-1] + 1, len(times) - 1)
         if value == value:  # noqa: PLR0124 - NaN is where points are missing
-            found.append((times[places[0]], times[after], value))
-    return found
+            ranges.append((times[places[0]], times[after], value))
+    return ranges
 
 
 def buckets_of(lines: list[Line]) -> tuple[Any, list[float], Any]:

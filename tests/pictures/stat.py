@@ -19,11 +19,13 @@ def draw_stat(canvas: Canvas, panel: Panel, box: Box, answers: Answers) -> bool:
     width = box.width / len(values)
     for place, (name, value) in enumerate(values):
         part = Box(box.x + place * width, box.y, width, box.height)
-        _one(canvas, panel, part, (name if len(values) > 1 else "", value), answers.end)
+        _draw_value(canvas, panel, part, (name if len(values) > 1 else "", value), answers.end)
     return True
 
 
-def _one(canvas: Canvas, panel: Panel, box: Box, named: tuple[str, Cell], now: float) -> None:
+def _draw_value(
+    canvas: Canvas, panel: Panel, box: Box, named: tuple[str, Cell], now: float
+) -> None:
     name, value = named
     shown = show(value, panel["fieldConfig"]["defaults"], now)
     color = colors.hex_of(shown.color)

@@ -48,7 +48,7 @@ def main() -> int:
 def record_story(folder: Path) -> bool:
     """Play the story below a folder and write the answers; True if every step was seen."""
     with ExitStack() as running:
-        stage = running.enter_context(open_stage(folder / "demo", click.echo))
+        stage = running.enter_context(open_stage(folder, click.echo))
         jobs = [job("tidemark", stage.address)]
         server = running.enter_context(prometheus(folder, jobs))
         usual = draw_fleet(SEED, SERIES, ZONES)[0]
@@ -58,7 +58,7 @@ def record_story(folder: Path) -> bool:
         was_seen = Story(stage, api, threading.Event(), ACTS).play()
         threading.Event().wait(SETTLE_SECONDS)
         window = Window(start=start, end=_now())
-        with role_of(folder / "demo/tidemark") as engine:
+        with role_of(folder / "tidemark") as engine:
             record_all(Sources(prometheus=server, postgres=engine), window, usual)
     return was_seen
 

@@ -51,8 +51,8 @@ def test_columns_of_sql_are_series_and_what_is_null_is_no_point() -> None:
 
 
 def test_options_of_a_name_win() -> None:
-    given = panel({"refId": "A", "legendFormat": "most"}, overrides=[named("most", ("unit", "s"))])
-    (line,) = lines_of(given, {"A": Answer(series=(instant(1),))})
+    shown = panel({"refId": "A", "legendFormat": "most"}, overrides=[named("most", ("unit", "s"))])
+    (line,) = lines_of(shown, {"A": Answer(series=(instant(1),))})
     assert line.options["unit"] == "s"
 
 
@@ -64,17 +64,17 @@ def test_the_last_value_is_the_last_number() -> None:
 
 
 def test_a_stat_has_a_value_per_series_and_none_without_an_answer() -> None:
-    given = panel({"refId": "A", "legendFormat": "{{cluster}}"})
+    shown = panel({"refId": "A", "legendFormat": "{{cluster}}"})
     two = Answer(series=(instant(3, cluster="a"), instant(2, cluster="b")))
-    assert values_of(given, {"A": two}) == [("a", 3.0), ("b", 2.0)]
-    assert values_of(given, {"A": Answer()}) == []
+    assert values_of(shown, {"A": two}) == [("a", 3.0), ("b", 2.0)]
+    assert values_of(shown, {"A": Answer()}) == []
     null = Rows(columns=("day",), times=(), rows=((None,),))
-    assert values_of(given, {"A": Answer(rows=null)}) == [("day", None)]
+    assert values_of(shown, {"A": Answer(rows=null)}) == [("day", None)]
 
 
 # ------------------------------------------------------------------ tables
 def test_series_with_the_same_labels_are_a_row_and_the_largest_is_first() -> None:
-    given = panel(
+    shown = panel(
         {"refId": "A"},
         {"refId": "B"},
         order={"cluster": 0, "Value #A": 1, "Value #B": 2},
@@ -85,7 +85,7 @@ def test_series_with_the_same_labels_are_a_row_and_the_largest_is_first() -> Non
         "A": Answer(series=(instant(1, cluster="a"), instant(5, cluster="b"))),
         "B": Answer(series=(instant(7, cluster="a"), instant(9, cluster="c"))),
     }
-    columns = columns_of(given, answers)
+    columns = columns_of(shown, answers)
     assert [column.title for column in columns] == ["cluster", "Lag", "Value #B"]
     assert [column.cells for column in columns] == [
         ("b", "a", "c"),

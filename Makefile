@@ -6,6 +6,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# What draws the dashboards is no part of the product, nor of its tests.
+DRAWING := build/drawing
+DRAWING_READY := $(DRAWING)/.ready
 # Areas run side by side, as many as keep the cores busy: tests/areas.toml says how long each takes.
 TEST := lint types layers unit property brokerless steady breaking losses faults story spark healthy applications-short
 QUICK := lint types layers unit property smoke
@@ -17,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 RERUNS := $(if $(filter true,$(CI)),--reruns 1 --rerun-show-tracebacks -r aR)
 PYTEST := $(BIN)/python -m pytest -q --durations 10 --durations-min 5 $(RERUNS)
 
-.PHONY: help setup demo test quick check $(AREAS) coverage bench baseline-quality applications variations versions quiet quiet-long ordinary-trouble loss-long returned-long tail-long nightly-kills property-long golden lock kafka-lock format clean
+.PHONY: help setup demo test quick check $(AREAS) coverage bench baseline-quality applications variations versions quiet quiet-long ordinary-trouble loss-long returned-long tail-long nightly-kills property-long pictures golden lock kafka-lock format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -153,20 +156,32 @@ returned-long: $(READY) ## 20 killed leaders that come back: their log lines sho
 tail-long: $(READY) ## a gigabyte of log through rotations, its reader killed 40 times: every line once
 	@TAIL_MB=1024 $(BIN)/python -m pytest tests/integration/storage/test_log_tail.py -q --log-cli-level=INFO
 
+pictures: $(READY) $(DRAWING_READY) ## play the story of the demo, and draw every dashboard in docs/dashboards/ from its answers
+	@$(BIN)/python -m tests.pictures.story
+	@$(DRAWING)/bin/python -m tests.pictures.draw
+
+$(DRAWING_READY): tests/pictures/requirements.txt
+	@$(PYTHON) -m venv $(DRAWING)
+	@$(DRAWING)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
 golden: $(READY) ## write the generated pages again
 	@$(BIN)/python -m tests.golden
 
 format: $(READY) ## format and fix what ruff can fix
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
-lock: $(READY) ## pin requirements.txt again from pyproject.toml, and its part for the image
+lock: $(READY) ## pin requirements.txt again from pyproject.toml, its part for the image, and what draws pictures
 	@$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links --extra dev --upgrade --quiet pyproject.toml -o requirements.txt
 	@$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links --constraint requirements.txt --upgrade --quiet pyproject.toml -o requirements-run.txt
+	@$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links --constraint requirements.txt --upgrade --quiet \
+	  --group pictures -o tests/pictures/requirements.txt
 
 kafka-lock: $(READY) ## pin the sandbox's Kafka jars again
 	@$(BIN)/python -m service.sandbox.cluster.jars service/sandbox/cluster/locks/*.lock tests/applications/application-jars.lock
 
 clean: ## remove the virtual environment and caches
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage *.egg-info
+	@rm -rf $(VENV) $(DRAWING) build/pictures .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage *.egg-info

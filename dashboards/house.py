@@ -37,6 +37,19 @@ from dashboards.variables import PROMETHEUS, data_sources, list_of, rule_pages
 MIXED: Final = common.DataSourceRef(uid="-- Mixed --")  # each query names its own
 REFRESH: Final = "30s"  # two rounds
 ROW_ID: Final = 1000  # above the numbers of panels
+BAND_OPACITY: Final = 30  # per cent
+# Pixels of columns whose values have about one length, by their sources: the others share what is left.
+WIDTHS: Final = {
+    **dict.fromkeys(("alerts", "certain_offsets", "is_firing", "leader", "partition"), 80),
+    **dict.fromkeys(("attempts", "severity", "state", "transition"), 90),
+    **dict.fromkeys(("certain_from", "certain_to", "possible_to"), 105),
+    **dict.fromkeys(("cluster", "group_count", "leader_before"), 110),
+    **dict.fromkeys(
+        ("active_at", "done_at", "ended_at", "fired_at", "last_breach_at", "since"), 140
+    ),
+    **dict.fromkeys(("at", "created_at", "due_at", "started_at"), 160),
+    **dict.fromkeys(("reason", "rule"), 215),
+}
 UNKNOWN: Final = "unknown"  # without a value: it is not known, and not 0
 SINGLE_SERIES: Final = frozenset({Uid.USUAL})  # dashboards of one series at a time
 Words = Mapping[str, tuple[str, Color]]
@@ -140,10 +153,21 @@ def _stat(panel: panels.Stat) -> stat.Panel:
     built = _common(panel, stat.Panel())
     last = build_common.ReduceDataOptions().calcs(["lastNotNull"])
     built.reduce_options(last).no_value(UNKNOWN)
-    built.color_mode(common.BigValueColorMode.BACKGROUND)
-    if panel.words:
-        built.mappings([_mapping(panel.words)])
+    # Without steps Grafana has its own, which are red from 80 on.
+    mode = common.BigValueColorMode
+    built.color_mode(mode.BACKGROUND if panel.steps else mode.NONE)
+    words = [_mapping(panel.words)] if panel.words else []
+    built.mappings([*words, _unknown()])
     return built.graph_mode(common.BigValueGraphMode.NONE)
+
+
+def _unknown() -> dashboard.SpecialValueMap:
+    """Return what is shown without a value; without this it has the color of the first step, which is green."""
+    result = dashboard.ValueMappingResult(text=UNKNOWN, color=Color.UNKNOWN)
+    options = dashboard.DashboardSpecialValueMapOptions(
+        match=dashboard.SpecialValueMatch.NULL_AND_NAN, result=result
+    )
+    return dashboard.SpecialValueMap(options=options)
 
 
 def _graph(panel: panels.Graph) -> timeseries.Panel:
@@ -175,10 +199,10 @@ def _fill(built: timeseries.Panel, upper: str, lower: str) -> None:
     blue = dashboard.DynamicConfigValue("color", {"mode": "fixed", "fixedColor": "blue"})
     thin = dashboard.DynamicConfigValue("custom.lineWidth", 0)
     between = dashboard.DynamicConfigValue("custom.fillBelowTo", lower)
-    built.override_by_name(upper, [blue, thin, between])
-    built.override_by_name(
-        lower, [blue, thin, dashboard.DynamicConfigValue("custom.fillOpacity", 0)]
-    )
+    visible = dashboard.DynamicConfigValue("custom.fillOpacity", BAND_OPACITY)
+    built.fill_opacity(0)  # of the other lines: the band alone is filled
+    built.override_by_name(upper, [blue, thin, between, visible])
+    built.override_by_name(lower, [blue, thin])
 
 
 def _table(panel: panels.Table) -> table.Panel:
@@ -202,6 +226,8 @@ def _table(panel: panels.Table) -> table.Panel:
 
 def _properties(column: Column) -> Iterator[dashboard.DynamicConfigValue]:
     yield dashboard.DynamicConfigValue("displayName", column.title)
+    if column.source in WIDTHS:
+        yield dashboard.DynamicConfigValue("custom.width", WIDTHS[column.source])
     if column.unit:
         yield dashboard.DynamicConfigValue("unit", column.unit)
     if column.words:
@@ -222,6 +248,8 @@ def _heatmap(panel: panels.Heatmap) -> heatmap.Panel:
 
 def _timeline(panel: panels.StateTimeline) -> statetimeline.Panel:
     built = _common(panel, statetimeline.Panel()).mappings([_mapping(panel.words)])
+    # Without this Grafana goes from green to red by what is the least and the most in view.
+    built.color_scheme(build.FieldColor().mode(dashboard.FieldColorModeId.THRESHOLDS))
     return built.merge_values(merge_values=True)
 
 

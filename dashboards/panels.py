@@ -14,12 +14,13 @@ from dashboards.promql import Expression
 
 
 class Color(StrEnum):
-    """Colors by what they mean; the names are Grafana's."""
+    """Colors by what they mean; the names are Grafana's, which has none for grey."""
 
     GOOD = "green"
     NEUTRAL = "text"
     ATTENTION = "orange"
     BAD = "red"
+    UNKNOWN = "#6e7687"
 
 
 @dataclass(frozen=True, slots=True)

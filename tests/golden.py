@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dashboards.build import write_files
+from dashboards.build import BOARDS, write_files
+from dashboards.pages import page_name as page_of_board
+from dashboards.pages import with_panels
 from dashboards.prometheus.files import write_stack_files
 from dashboards.prometheus.page import alerts_page
 from rules.catalogue.all_rules import EVERY
@@ -46,6 +48,13 @@ def write_names_of_exporters() -> None:
         path.write_text(with_names(path.read_text(encoding="utf-8"), exporter), encoding="utf-8")
 
 
+def write_panels_of_dashboards() -> None:
+    """Write what the panels show into the pages of the dashboards; their prose stays."""
+    for board in BOARDS:
+        path = DOCS / "dashboards" / page_of_board(board)
+        path.write_text(with_panels(path.read_text(encoding="utf-8"), board), encoding="utf-8")
+
+
 if __name__ == "__main__":
     write_rule_pages()
     write_single_pages()
@@ -54,3 +63,4 @@ if __name__ == "__main__":
     write_openapi_page()
     write_notification_pages()
     write_files()
+    write_panels_of_dashboards()

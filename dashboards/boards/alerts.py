@@ -120,6 +120,7 @@ COURSE: Final = (
             ),
         ),
         width=24,
+        steps=(Step(0, Color.GOOD), Step(1, Color.ATTENTION)),
         words={"0": ("no alert", Color.GOOD)},
     ),
     Graph(

@@ -35,6 +35,7 @@ from dashboards.promql import (
     or_zero,
     top,
     total,
+    where_above,
 )
 from rules import names
 
@@ -263,8 +264,14 @@ TABLES: Final = (
     Table(
         number=31,
         title="Open findings by rule",
-        description="What Tidemark finds now, by rule. The link of the rule explains it and says what to do.",
-        queries=(Latest(total(SCOPE.value(names.OPEN_FINDINGS), "cluster", "rule", "severity")),),
+        description="What Tidemark finds now, by rule; no data means nothing, as long as clusters are observed. The link of the rule explains it and says what to do.",
+        queries=(
+            Latest(
+                where_above(
+                    total(SCOPE.value(names.OPEN_FINDINGS), "cluster", "rule", "severity"), 0
+                )
+            ),
+        ),
         columns=(
             Column(source="cluster", title="Cluster"),
             Column(source="rule", title="Rule", links=(to_rule_page(),)),

@@ -21,7 +21,7 @@ from dashboards.panels import (
     Stat,
     Table,
 )
-from dashboards.promql import Scope, among, count, equals, largest, minus, top, total
+from dashboards.promql import Scope, among, count, equals, largest, minus, or_zero, top, total
 from rules import names
 
 SCOPE: Final = Scope(("cluster", "topic", "group"))
@@ -31,6 +31,8 @@ STATES: Final = {
     "Dead": ("Dead", Color.BAD),
 }
 
+DESCRIBED: Final = SCOPE.value(names.GROUP_INFO)
+EMPTY: Final = SCOPE.value(names.GROUP_INFO, equals("state", "Empty"))
 
 STATS: Final = (
     Stat(
@@ -45,7 +47,7 @@ STATS: Final = (
         title="Empty groups",
         description="Groups without a member: nobody reads for them.",
         unit=units.Short,
-        queries=(Latest(count(SCOPE.value(names.GROUP_INFO, equals("state", "Empty")))),),
+        queries=(Latest(total(or_zero(count(EMPTY, "cluster"), count(DESCRIBED, "cluster")))),),
     ),
     Stat(
         number=3,

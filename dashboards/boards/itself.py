@@ -29,6 +29,7 @@ from dashboards.postgres import select, within
 from dashboards.promql import (
     RATE,
     Scope,
+    among,
     differs,
     equals,
     largest,
@@ -223,6 +224,9 @@ STORING: Final = (
     ),
 )
 
+# Every exporter has metrics of its process: those of Tidemark are of the jobs and instances that have its version.
+TIDEMARKS: Final = largest(SCOPE.value(names.BUILD_INFO), "job", "instance")
+
 PROCESS: Final = (
     Graph(
         number=30,
@@ -230,7 +234,10 @@ PROCESS: Final = (
         description="Resident memory of the process, an embedded PostgreSQL left out.",
         unit=units.BytesIEC,
         queries=(
-            Series(largest(SCOPE.value(names.PROCESS_MEMORY), "job", "instance"), "{{instance}}"),
+            Series(
+                among(largest(SCOPE.value(names.PROCESS_MEMORY), "job", "instance"), TIDEMARKS),
+                "{{instance}}",
+            ),
         ),
     ),
     Graph(
@@ -238,7 +245,12 @@ PROCESS: Final = (
         title="Processor",
         description="Processor time per second: 1 is one core.",
         unit=units.Short,
-        queries=(Series(total(SCOPE.rate(names.PROCESS_CPU), "job", "instance"), "{{instance}}"),),
+        queries=(
+            Series(
+                among(total(SCOPE.rate(names.PROCESS_CPU), "job", "instance"), TIDEMARKS),
+                "{{instance}}",
+            ),
+        ),
     ),
     Graph(
         number=32,
@@ -246,7 +258,10 @@ PROCESS: Final = (
         description="File descriptors that are open. A line that only climbs is a leak.",
         unit=units.Short,
         queries=(
-            Series(largest(SCOPE.value(names.PROCESS_FILES), "job", "instance"), "{{instance}}"),
+            Series(
+                among(largest(SCOPE.value(names.PROCESS_FILES), "job", "instance"), TIDEMARKS),
+                "{{instance}}",
+            ),
         ),
     ),
     Graph(

@@ -208,9 +208,10 @@ COURSE: Final = (
 IS_SHOWN: Final = f"(ended_at IS NULL OR {within('last_breach_at')})"
 OPEN_FIRST: Final = "ended_at IS NOT NULL, last_breach_at DESC"
 LOSSES_SQL: Final = select(
-    "cluster, rule, reason, severity, topic, partition, certain_from, certain_to, certain_offsets, "
-    "possible_to, unknown_since, leader_before, leader, group_count, incident, since, "
-    "last_breach_at, ended_at",
+    "cluster, rule, reason, severity, topic, partition, certain_from, certain_to, "
+    "nullif(certain_offsets, 0) AS certain_offsets, "
+    "since, ended_at, possible_to, unknown_since, leader_before, leader, group_count, incident, "
+    "last_breach_at",
     "losses",
     chosen("cluster", "cluster"),
     chosen("topic", "topic"),
@@ -227,11 +228,9 @@ SEQUENCES_SQL: Final = select(
     order=OPEN_FIRST,
 )
 
-OPENED: Final = (
-    Column(source="since", title="Since", unit=units.DateTimeFromNow),
-    Column(source="last_breach_at", title="Last seen", unit=units.DateTimeFromNow),
-    Column(source="ended_at", title="Ended", unit=units.DateTimeFromNow),
-)
+SINCE: Final = Column(source="since", title="Since", unit=units.DateTimeFromNow)
+LAST_SEEN: Final = Column(source="last_breach_at", title="Last seen", unit=units.DateTimeFromNow)
+ENDED: Final = Column(source="ended_at", title="Ended", unit=units.DateTimeFromNow)
 SUBJECT: Final = (
     Column(source="cluster", title="Cluster"),
     Column(source="rule", title="Rule", links=(to_rule_page(),)),
@@ -263,13 +262,15 @@ TABLES: Final = (
             Column(source="certain_from", title="Certain from", unit=units.NoUnit),
             Column(source="certain_to", title="Certain to", unit=units.NoUnit),
             Column(source="certain_offsets", title="Offsets", unit=units.NoUnit),
+            SINCE,
+            ENDED,
             Column(source="possible_to", title="Possible to", unit=units.NoUnit),
             Column(source="unknown_since", title="Unknown since"),
             Column(source="leader_before", title="Former leader", unit=units.NoUnit),
             Column(source="leader", title="Leader", unit=units.NoUnit),
             Column(source="group_count", title="Groups beyond", unit=units.NoUnit),
             Column(source="incident", title="Incident"),
-            *OPENED,
+            LAST_SEEN,
         ),
     ),
     Table(
@@ -278,7 +279,7 @@ TABLES: Final = (
         description="Findings about rejected sequences. `tidemark sequence ls` shows the evidence, and what "
         "would settle those that are undetermined.",
         queries=(SqlRows(SEQUENCES_SQL),),
-        columns=(*SUBJECT, Column(source="client", title="Client"), *OPENED),
+        columns=(*SUBJECT, Column(source="client", title="Client"), SINCE, LAST_SEEN, ENDED),
     ),
 )
 

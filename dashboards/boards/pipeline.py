@@ -22,7 +22,7 @@ from dashboards.panels import (
     Step,
     Table,
 )
-from dashboards.promql import Scope, among, is_equal, largest, top, total
+from dashboards.promql import Scope, among, is_equal, largest, top, total, where_above
 from rules import names
 
 SCOPE: Final = Scope(("cluster", "topic", "group"))
@@ -218,8 +218,12 @@ TABLES: Final = (
             Latest(
                 top(
                     50,
-                    total(
-                        is_equal(SCOPE.value(names.NOTHING_TO_READ), 1), "cluster", "group", "topic"
+                    where_above(
+                        total(
+                            is_equal(SCOPE.value(names.NOTHING_TO_READ), 1),
+                            *("cluster", "group", "topic"),
+                        ),
+                        0,
                     ),
                 )
             ),

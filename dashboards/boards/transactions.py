@@ -37,6 +37,7 @@ from dashboards.promql import (
     ratio,
     top,
     total,
+    where_above,
 )
 from rules import names
 
@@ -251,8 +252,12 @@ TABLES: Final = (
             Latest(
                 top(
                     50,
-                    largest(
-                        SCOPE.value(names.LAST_STABLE_OFFSET_AGE), "cluster", "topic", "partition"
+                    where_above(
+                        largest(
+                            SCOPE.value(names.LAST_STABLE_OFFSET_AGE),
+                            *("cluster", "topic", "partition"),
+                        ),
+                        0,
                     ),
                 )
             ),

@@ -10,7 +10,6 @@ from dashboards.annotations import firing_alerts
 from dashboards.links import Uid, from_row
 from dashboards.panels import (
     Board,
-    Color,
     Column,
     Graph,
     Section,
@@ -18,7 +17,6 @@ from dashboards.panels import (
     SqlRows,
     SqlSeries,
     Stat,
-    Step,
     Table,
 )
 from dashboards.postgres import chosen, select
@@ -99,14 +97,14 @@ ENDED: Final = plus(
 STATS: Final = (
     Stat(
         number=1,
-        title="Day learnt",
-        description="The last day that the baseline run in force has learnt from. Older than yesterday: a nightly "
-        "run failed.",
+        title="Learnt until",
+        description="When the last day ended, in UTC, that the baseline run in force has learnt from. Days ago: a "
+        "nightly run failed.",
         unit=units.DateTimeFromNow,
         queries=(
             SqlRows(
                 select(
-                    "1000 * extract(epoch FROM max(day))::float8 AS day",
+                    "1000 * extract(epoch FROM max(day) + 1)::float8 AS learnt_until",
                     "baseline_runs",
                     CLUSTER,
                     "is_current",
@@ -143,7 +141,6 @@ STATS: Final = (
                 )
             ),
         ),
-        steps=(Step(0, Color.NEUTRAL),),
         width=6,
     ),
     Stat(

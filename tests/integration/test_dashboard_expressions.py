@@ -91,7 +91,12 @@ def series_of(metric: Metric, labels: Sequence[tuple[str, str]]) -> Iterator[dic
 
 def course_of(metric: Metric) -> str:
     """Return a course: what is not enough in sync, and what else expressions compare."""
-    fixed = {names.IN_SYNC_REPLICAS: "1+0", names.REPLICAS: "3+0", names.MIN_INSYNC_REPLICAS: "2+0"}
+    fixed = {
+        names.IN_SYNC_REPLICAS: "1+0",
+        names.REPLICAS: "3+0",
+        names.MIN_INSYNC_REPLICAS: "2+0",
+        names.NOTHING_TO_READ: "1+0",  # which is all that it can be, or 0
+    }
     return fixed.get(metric, "1+1")
 
 

@@ -6,7 +6,6 @@ The data is a database of the version before: findings, losses, alerts, notifica
 from __future__ import annotations
 
 import itertools
-import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +24,7 @@ from service.storage.database import reading_role, schema
 from service.storage.database.engine import make_engine
 from service.storage.tables.alerting import EVERY_TABLE
 from tests.integration.storage.conftest import MakeDatabase, debian_binaries
-from tests.unit.dashboards.given_dashboards import every_sql
+from tests.unit.dashboards.given_dashboards import every_sql, with_sql_values
 
 pytestmark = pytest.mark.integration
 
@@ -33,15 +32,11 @@ ROOT: Final = Path(__file__).parents[3]
 ROLE: Final = "reader-é"  # is quoted
 THEN: Final = datetime(2026, 11, 23, 18, 10, tzinfo=UTC)  # of the data
 QUERIES: Final = list(every_sql())
-ALL: Final = ".+"
 
 
 def expand(sql: str, **values: str) -> str:
     """Return a query as Grafana sends it: with its macros and variables replaced."""
-    start, end = (f"'{at:%Y-%m-%dT%H:%M:%SZ}'" for at in (THEN - timedelta(days=1), THEN))
-    sql = re.sub(r"\$__timeFilter\((\w+)\)", rf"\1 BETWEEN {start} AND {end}", sql)
-    sql = sql.replace("$__timeFrom()", start).replace("$__timeTo()", end)
-    return re.sub(r"\$\{(\w+):regex\}", lambda match: values.get(match[1], ALL), sql)
+    return with_sql_values(sql, THEN - timedelta(days=1), THEN, values)
 
 
 @contextmanager

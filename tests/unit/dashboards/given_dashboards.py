@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 from dashboards.files import FOLDER, DashboardFile, read_files
@@ -14,6 +15,7 @@ Document = Mapping[str, Any]
 DASHBOARDS: Final[tuple[DashboardFile, ...]] = tuple(read_files({}))
 # What Grafana puts in the place of its variables, for programs that do not have them.
 RANGES: Final = {"$__rate_interval": "1m", "$__range": "6h"}
+ALL: Final = ".+"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,17 +63,27 @@ def every_sql() -> Iterator[tuple[str, str]]:
             yield f"{shown.name} {target['refId']}", target["rawSql"]
 
 
-def with_ranges(expression: str) -> str:
+def with_ranges(expression: str, ranges: Mapping[str, str] = RANGES) -> str:
     """Return an expression as Prometheus gets it; variables within quotes stay."""
-    for variable, value in RANGES.items():
+    for variable, value in ranges.items():
         expression = expression.replace(variable, value)
     return expression
 
 
-def with_values(expression: str, chosen: Mapping[str, str]) -> str:
+def with_values(
+    expression: str, chosen: Mapping[str, str], ranges: Mapping[str, str] = RANGES
+) -> str:
     """Return an expression with everything chosen, as `All` does, or the one value of a variable that has one."""
-    expression = re.sub(r'=~"\$\w+"', '=~".+"', with_ranges(expression))
+    expression = re.sub(r'=~"\$\w+"', f'=~"{ALL}"', with_ranges(expression, ranges))
     return re.sub(r'="\$(\w+)"', lambda found: f'="{chosen[found[1]]}"', expression)
+
+
+def with_sql_values(sql: str, start: datetime, end: datetime, chosen: Mapping[str, str]) -> str:
+    """Return a query as PostgreSQL gets it: with macros and variables replaced, those not chosen by all."""
+    first, last = (f"'{at:%Y-%m-%dT%H:%M:%SZ}'" for at in (start, end))
+    sql = re.sub(r"\$__timeFilter\((\w+)\)", rf"\1 BETWEEN {first} AND {last}", sql)
+    sql = sql.replace("$__timeFrom()", first).replace("$__timeTo()", last)
+    return re.sub(r"\$\{(\w+):regex\}", lambda match: chosen.get(match[1], ALL), sql)
 
 
 def variables_of(document: Document) -> Mapping[str, Document]:

@@ -15,6 +15,7 @@ from dashboards import postgres
 from dashboards.build import BOARDS, build_files
 from dashboards.files import FOLDER, TITLE, DashboardFile, read_files
 from dashboards.links import Uid
+from dashboards.panels import Color
 from tests.unit.dashboards.given_dashboards import DASHBOARDS, every_panel, variables_of
 
 each = pytest.mark.parametrize("dashboard", DASHBOARDS, ids=lambda given: given.uid)
@@ -94,6 +95,30 @@ def test_a_dashboard_goes_from_numbers_to_courses_to_tables(dashboard: Dashboard
     ]
     assert kinds == sorted(kinds)
     assert {0, 1, 2} == set(kinds)
+
+
+def test_a_number_that_is_not_known_is_neither_green_nor_red() -> None:
+    for shown in every_panel():
+        if shown.panel["type"] == "stat":
+            *_, last = shown.panel["fieldConfig"]["defaults"]["mappings"]
+            assert last["type"] == "special", shown.name
+            assert last["options"] == {
+                "match": "null+nan",
+                "result": {"text": "unknown", "color": Color.UNKNOWN},
+            }
+
+
+def test_only_what_has_thresholds_is_colored_by_them() -> None:
+    """Where a panel has none Grafana takes its own, which are red from 80 on."""
+    for shown in every_panel():
+        if shown.panel["type"] == "stat":
+            has_own = "thresholds" in shown.panel["fieldConfig"]["defaults"]
+            mode = "background" if has_own else "none"
+            assert shown.panel["options"]["colorMode"] == mode, shown.name
+        if shown.panel["type"] == "state-timeline":
+            defaults = shown.panel["fieldConfig"]["defaults"]
+            assert defaults["color"] == {"mode": "thresholds"}, shown.name
+            assert defaults["thresholds"]["steps"], shown.name
 
 
 @each

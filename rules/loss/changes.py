@@ -90,8 +90,10 @@ class Changes:
     def epoch_ends(self) -> Column:
         """Return where the older epochs ended in the present leaders' logs, exclusive.
 
-        A leader that has nothing of an epoch returns the end of the previous one, which may lie further
-        on: where the previous epoch is known to have lost its end, the older epoch began there.
+        A leader that has nothing of an epoch returns the end of an earlier one, which may lie further
+        on. Where a loss ended the epoch before it, and the leader has nothing since, the older epoch began
+        where that loss begins. A leader that has an epoch in between knows better: nobody may have
+        observed that one, and it may have moved the log on.
         """
         answers = self.view.snapshot.epoch_ends
         ends, epochs = answers.end_offset.take(self.place), answers.found_epoch.take(self.place)
@@ -99,13 +101,14 @@ class Changes:
         reported = self.view.losses_before.reported
         if not reported or not lacks.any():
             return ends
-        begins = _beginnings(reported)
+        begun_by = _beginnings(reported)
         partitions, values = self.view.snapshot.partitions, ends.values.copy()
         for place in np.flatnonzero(lacks).tolist():
             row, epoch = int(self.rows[place]), int(self.old_epochs[place])
             name = partitions.index.topic_partition(row)
-            begin = begins.get((name, partitions.topic_id(row), epoch))
-            values[place] = values[place] if begin is None else min(values[place], begin)
+            loss = begun_by.get((name, partitions.topic_id(row), epoch))
+            if loss is not None and epochs.values[place] <= loss.leader_epoch_before:
+                values[place] = min(values[place], loss.epoch_end)
         return Column(values, ends.valid)
 
     @property
@@ -123,20 +126,20 @@ class Changes:
         return self.before.leader_epoch.values
 
 
-def _beginnings(losses: Sequence[ReportedLoss]) -> dict[Change, int]:
-    """Return the start offsets of the leader epochs that followed a loss, as far as known.
+def _beginnings(losses: Sequence[ReportedLoss]) -> dict[Change, ReportedLoss]:
+    """Return the losses at whose end offset the next leader epoch began, by that epoch.
 
     A leader that returned with everything that an earlier one had lost began its own epoch after that,
     and not where the epoch in between had begun.
     """
     by_change = {(loss.name, loss.topic_id, loss.leader_epoch): loss for loss in losses}
-    begins: dict[Change, int] = {}
+    begun_by: dict[Change, ReportedLoss] = {}
     for change, loss in by_change.items():
         older = by_change.get((loss.name, loss.topic_id, loss.leader_epoch_before))
         is_same_end = older is not None and older.epoch_end == loss.epoch_end
         if older is None or not is_same_end or _is_still_lost(older, loss.leader_epoch):
-            begins[change] = loss.epoch_end
-    return begins
+            begun_by[change] = loss
+    return begun_by
 
 
 def _is_still_lost(loss: ReportedLoss, leader_epoch: int) -> bool:

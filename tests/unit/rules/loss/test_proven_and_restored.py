@@ -171,6 +171,14 @@ def test_what_was_written_meanwhile_is_a_loss_of_its_own() -> None:
     assert (lost["certain_from"], lost["certain_to"], lost["leader_epoch_before"]) == (73, 90, 6)
 
 
+def test_an_epoch_that_nobody_observed_moved_the_log_on() -> None:
+    """Epoch 6 went from 73 to 100 between two observations; nothing was written in epoch 7."""
+    seventh = led_again((5, 5, 73), leader=2, epoch=7)
+    eighth = led_again((7, 6, 100), leader=1, epoch=8)
+    reported = why(led_by_1(watermark=73), seventh, eighth)
+    assert COMMITTED not in [entry[1] for entry in reported], reported
+
+
 def test_later_leaders_are_asked_once_each() -> None:
     def asked(memory: Any, number: int, observation: dict[str, Any]) -> tuple[list[int], Any]:
         view = view_of_round(snapshot(taken_at=at(15 * number), **observation), memory)

@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 DRAWING := build/drawing
 DRAWING_READY := $(DRAWING)/.ready
 # Areas run side by side, as many as keep the cores busy: tests/areas.toml says how long each takes.
-TEST := lint types layers unit property brokerless steady breaking losses faults story spark healthy applications-short
+TEST := lint types layers unit property brokerless steady serving breaking losses faults story spark healthy applications-short
 QUICK := lint types layers unit property smoke
 AREAS := integration smoke $(TEST)
 # Hundreds of processes are started, and each reads five hundred modules of ours.
@@ -74,6 +74,7 @@ ORDINARY := tests/integration/ordinary
 
 # Needs no broker, and takes seconds to collect.
 API := tests/integration/api
+SERVE := tests/integration/serve
 
 LOSSES := tests/integration/test_loss*.py
 
@@ -84,7 +85,10 @@ breaking: $(READY) ## what else kills and freezes brokers
 	@$(PYTEST) tests/integration -m 'breaking and not variation' --ignore $(API) --ignore $(HEALTHY) --ignore $(ORDINARY) --ignore-glob '$(LOSSES)'
 
 steady: $(READY) ## what leaves its brokers alone
-	@$(PYTEST) tests/integration -m 'brokers and not (breaking or variation)' --ignore $(API)
+	@$(PYTEST) tests/integration -m 'brokers and not (breaking or variation)' --ignore $(API) --ignore $(SERVE)
+
+serving: $(READY) ## of these, what runs a whole service
+	@$(PYTEST) $(SERVE) -m 'brokers and not (breaking or variation)'
 
 brokerless: $(READY) ## and what needs none
 	@$(PYTEST) tests/contract tests/integration -m 'not brokers'

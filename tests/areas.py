@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -116,8 +116,12 @@ class Areas:
             return True
         if self.cores == 1 or not all(may_be_side_by_side(area, other) for other in beside):
             return False
-        more = MORE_THAT_GIVES_WAY if area.gives_way else MORE
-        return sum(other.cores for other in beside) + area.cores <= self.cores * more
+        if area.gives_way:
+            return _cores(beside) + area.cores <= self.cores * MORE_THAT_GIVES_WAY
+        return (
+            _cores(other for other in beside if not other.gives_way) + area.cores
+            <= self.cores * MORE
+        )
 
     def _begin(self, area: Area) -> None:
         # A pytest that starts closes the folder of all temporary ones to other users, and with it the
@@ -138,6 +142,10 @@ class Areas:
         )
         if self.is_interrupted:  # while it was being started
             self.interrupt()
+
+
+def _cores(areas: Iterable[Area]) -> float:
+    return sum(area.cores for area in areas)
 
 
 def may_be_side_by_side(area: Area, other: Area) -> bool:

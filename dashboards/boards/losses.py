@@ -45,11 +45,6 @@ from rules import names
 
 SCOPE: Final = Scope(("cluster", "topic"))
 REPORTING: Final = largest(SCOPE.value(names.ROUND_INTERVAL), "cluster")
-EPISODE_COLORS: Final = {
-    "loss": ("loss", Color.BAD),
-    "reordering": ("reordering", Color.GOOD),
-    "undetermined": ("undetermined", Color.ATTENTION),
-}
 
 
 def _open(*rules: str) -> Expression:

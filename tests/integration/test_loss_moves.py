@@ -27,6 +27,7 @@ from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.processes import Liveness
 from service.sandbox.cluster.state import CONTROLLER_ID
 from service.sandbox.cluster.tools import run_quietly
+from tests.integration.clients import produce
 from tests.integration.conftest import MakeReader
 from tests.integration.observing import only, partition
 from tests.integration.test_loss_frozen import error_of
@@ -65,13 +66,33 @@ def test_a_reassignment_between_two_observations_is_no_unclean_election(
             # Whoever is new leads: it had no replica when it was last seen, and the old leader may go.
             newcomer = next(broker for broker in BROKERS if broker not in replicas)
             wanted = [newcomer, chance.choice(replicas)]
-            reassign(faults, topic, wanted)
-            wait_for(reader, topic, "replicas", wanted)
-            elect_preferred(faults)
-            wait_for(reader, topic, "leader", newcomer)
+            let_lead(faults, reader, topic, wanted)
             rounds(watches, 2)
             replicas = wanted
     assert_nothing_is_wrong(faults, watches, load)
+    admin.delete_topic(topic)
+
+
+def test_an_epoch_between_two_observations_is_no_loss_of_what_it_wrote(
+    faults: Sandbox, make_reader: MakeReader, new_name: Callable[[str], str]
+) -> None:
+    """Its successor was alone in the ISR before, and writes nothing: the next leader has nothing of it."""
+    topic, reader, watch = new_name("between"), make_reader(), Watch(make_reader())
+    admin = SandboxAdmin(faults.bootstrap_servers)
+    admin.create_topic(topic, assignment=[[1, 2]], configs=UNCLEAN)
+    produce(faults.bootstrap_servers, topic, 10)
+    stop(faults, 2)
+    wait_in_sync(reader, topic, [1])
+    rounds([watch], 2)
+    faults.start(2)
+    wait_in_sync(reader, topic, [1, 2])
+    let_lead(faults, reader, topic, [2, 1])
+    produce(faults.bootstrap_servers, topic, 10)
+    let_lead(faults, reader, topic, [1, 2])
+    rounds([watch], 2)
+    let_lead(faults, reader, topic, [2, 1])
+    rounds([watch], 2)
+    assert error_of(watch, topic) == [], told(watch.rounds)
     admin.delete_topic(topic)
 
 
@@ -176,6 +197,14 @@ def reassign(faults: Sandbox, topic: str, replicas: list[int]) -> None:
         plan.flush()
         wanted = ("--reassignment-json-file", plan.name, "--execute")
         run_quietly(faults, "kafka-reassign-partitions.sh", wanted)
+
+
+def let_lead(faults: Sandbox, reader: ClusterReader, topic: str, replicas: list[int]) -> None:
+    """Assign a topic's one partition to these brokers, the first of which leads it from now on."""
+    reassign(faults, topic, replicas)
+    wait_for(reader, topic, "replicas", replicas)
+    elect_preferred(faults)
+    wait_for(reader, topic, "leader", replicas[0])
 
 
 def elect_preferred(faults: Sandbox) -> None:

@@ -14,7 +14,7 @@ settings.register_profile(
     deadline=None,
     derandomize=True,
     database=None,
-    max_examples=16,
+    max_examples=24,
     suppress_health_check=[HealthCheck.too_slow],  # a busy machine is no finding
 )
 settings.register_profile(

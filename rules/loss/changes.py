@@ -91,9 +91,9 @@ class Changes:
         """Return where the older epochs ended in the present leaders' logs, exclusive.
 
         A leader that has nothing of an epoch returns the end of an earlier one, which may lie further
-        on. Where a loss ended the epoch before it, and the leader has nothing since, the older epoch began
-        where that loss begins. A leader that has an epoch in between knows better: nobody may have
-        observed that one, and it may have moved the log on.
+        on. If that one is no later than the epoch that a reported loss ended, the leader has nothing that
+        was written after the loss began: the answer is where it began. An epoch in between, of the
+        leader's own log, may have moved the log on before the older epoch, though nobody observed it.
         """
         answers = self.view.snapshot.epoch_ends
         ends, epochs = answers.end_offset.take(self.place), answers.found_epoch.take(self.place)

@@ -24,12 +24,7 @@ STYLES: Final = {"critical": "bold red", "warning": "bold yellow"}
 FINGERPRINT: Final = re.compile("[0-9a-f]{16}")
 RULE_PAGES: Final = "docs/rules"  # of the repository
 LONGEST: Final = 1000  # characters of one value of the evidence
-SHOWN_ELSEWHERE: Final = (
-    "alertname",
-    "severity",
-    "topic_id",
-    "incident",
-)  # labels that are shown elsewhere
+SHOWN_ELSEWHERE: Final = ("alertname", "severity", "topic_id", "incident")  # labels
 
 
 def _about(row: Row) -> str:

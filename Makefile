@@ -101,6 +101,7 @@ spark: $(READY) ## baseline runs on Spark: one core, two, a cluster, killed, dam
 
 variations: $(READY) ## further variations of what other tests show on real brokers
 	@$(PYTEST) tests/faults tests/integration -m variation
+	@MOVES=4 $(PYTEST) tests/integration/test_loss_moves.py
 
 nightly-kills: $(READY) ## a baseline run killed at ten random points, and made again: the same run, bit for bit
 	@NIGHTLY_KILLS=10 $(BIN)/python -m pytest tests/spark/test_processes.py -q -k killed

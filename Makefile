@@ -27,13 +27,18 @@ help: ## list the targets
 
 setup: $(READY) ## make the virtual environment (done by every other target)
 
-# Python compiles what is imported, when it is: the packages have thousands of modules that never are.
+# uv, which is among the pinned packages, installs the others in a third of pip's time. It does not know
+# the index that pip was told of: where it finds none, pip installs them. Python compiles what is
+# imported, when it is: the packages have thousands of modules that never are.
+PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-compile
 $(READY): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo 'Tidemark needs Python 3.11 or newer: apt-get install python3 python3-venv, or make PYTHON=/path/to/python3.11'; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { echo 'The venv module is missing: apt-get install python3-venv'; exit 1; }
 	@echo 'Installing the pinned packages into $(VENV) (once, about a minute) ...'
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-compile -r requirements.txt
+	@sed -n '/^uv==/,/[^\\]$$/p' requirements.txt >$(VENV)/uv.txt && $(PIP_INSTALL) -r $(VENV)/uv.txt
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.txt \
+	  || $(PIP_INSTALL) -r requirements.txt
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 

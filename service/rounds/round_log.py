@@ -82,9 +82,9 @@ class RoundLog:
             return
         self._persistence = now
         if status.state is PersistenceState.STORED:
-            self._log.info(Event.STORE_BACK, stored_at=_text(status.stored_at))
+            self._log.info(Event.STORE_AVAILABLE, stored_at=_text(status.stored_at))
             return
-        event = Event.STORE_AWAY if status.is_loaded else Event.MEMORY_AWAY
+        event = Event.STORE_UNAVAILABLE if status.is_loaded else Event.MEMORY_AWAY
         log = self._log.error if status.is_final else self._log.warning
         log(event, state=str(status.state), why=status.error, needs_a_person=status.is_final)
 

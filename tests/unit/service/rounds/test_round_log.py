@@ -173,12 +173,12 @@ def test_only_changes_of_how_storing_goes_are_told() -> None:
         log.log_round(made_round(replace(service_state(), persistence=status)))
     assert [name for name in made.names if name != Event.ROUND] == [
         Event.MEMORY_AWAY,
-        Event.STORE_BACK,
-        Event.STORE_AWAY,
-        Event.STORE_AWAY,
-        Event.STORE_BACK,
+        Event.STORE_AVAILABLE,
+        Event.STORE_UNAVAILABLE,
+        Event.STORE_UNAVAILABLE,
+        Event.STORE_AVAILABLE,
     ]
-    assert [event["why"] for event in made.of(Event.STORE_AWAY)] == [
+    assert [event["why"] for event in made.of(Event.STORE_UNAVAILABLE)] == [
         "connection refused",
         "read-only",
     ]

@@ -7,7 +7,7 @@ import asyncio
 from collectors.broker_log.disk import Disk
 from collectors.broker_log.tail import LogTail, TailSource
 from collectors.scrapes.listing import EndpointLists
-from collectors.scrapes.scraping import Limits, ScrapeOptions, addresses_of, tls_context
+from collectors.scrapes.scraping import HttpScraper, Limits, addresses_of, tls_context
 from rules.facts.identity import BrokerId
 from rules.facts.scrapes import EndpointKind
 from service.observe.log_files import LogFiles
@@ -48,7 +48,7 @@ def scrape_watch(settings: ScrapeSettings, stop: asyncio.Event, log: Log) -> Scr
     """
     if not settings.is_set:
         return None
-    options = ScrapeOptions(
+    scraper = HttpScraper(
         limits=Limits(
             seconds=settings.timeout_seconds,
             max_body_bytes=settings.max_body_bytes,
@@ -68,7 +68,7 @@ def scrape_watch(settings: ScrapeSettings, stop: asyncio.Event, log: Log) -> Scr
         limit=settings.max_endpoints,
     )
     return ScrapeWatch(
-        options,
+        scraper,
         lists.read,
         ScrapePace(
             interval_seconds=settings.interval_seconds,

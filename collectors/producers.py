@@ -9,7 +9,7 @@ Source: KIP-664.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -142,27 +142,9 @@ class ProducersReader:
         batches = self._batches(session, partitions, rows)
         responses = session.exchange([batch.request for batch in batches])
         self._note_turns(batches, responses)
-        observed = np.zeros(len(partitions), np.bool_)
-        producers: list[OpenProducer] = []
-        epochs: dict[int, dict[int, int]] = {}
-        states: dict[int, dict[int, ProducerState]] = {}
-        for batch, described in _read_described(session, batches, responses):
-            row = batch.rows[TopicPartition(described.topic, described.partition)]
-            observed[row] = True
-            producers += [_open(row, producer) for producer in described.open]
-            if every[row]:
-                epochs[row] = described.epochs()
-            if row in stated:
-                states[row] = _states(described, stated[row])
-        self._remember(partitions, rows, observed, producers)
-        return Producers(
-            observed=observed,
-            open=tuple(
-                sorted(producers, key=lambda producer: (producer.row, producer.start_offset))
-            ),
-            epochs=epochs,
-            states=states,
-        )
+        producers = _producers_of(_read_described(session, batches, responses), every, stated)
+        self._remember(partitions, rows, producers.observed, producers.open)
+        return producers
 
     def _held(self, now: float, partitions: Partitions, offsets: Offsets) -> Bools:
         """Mark the rows whose offset is unchanged since an earlier round; remember this round."""
@@ -272,6 +254,28 @@ def _read_described(
                 answered.append((batch, outcome))
     session.add_gaps(GapScope.PRODUCERS, _OPEN_TRANSACTIONS, failed)
     return answered
+
+
+def _producers_of(
+    answered: Iterable[tuple[_Batch, DescribedPartition]],
+    every: Bools,
+    stated: Mapping[int, frozenset[int]],
+) -> Producers:
+    """Return the facts of described partitions, with all epochs and the stated ids where requested."""
+    observed = np.zeros(len(every), np.bool_)
+    producers: list[OpenProducer] = []
+    epochs: dict[int, dict[int, int]] = {}
+    states: dict[int, dict[int, ProducerState]] = {}
+    for batch, described in answered:
+        row = batch.rows[TopicPartition(described.topic, described.partition)]
+        observed[row] = True
+        producers += [_open(row, producer) for producer in described.open]
+        if every[row]:
+            epochs[row] = described.epochs()
+        if row in stated:
+            states[row] = _states(described, stated[row])
+    producers.sort(key=lambda producer: (producer.row, producer.start_offset))
+    return Producers(observed=observed, open=tuple(producers), epochs=epochs, states=states)
 
 
 def _outcomes(

@@ -81,18 +81,7 @@ class TransactionReader:
         state_topic = self._seen.judge(state_topic)
         resolved = frozenset(producer_ids)
         if state_topic is None:
-            visibility = (
-                self.visibility.collect(session, is_needed=True)
-                if resolved
-                else IdVisibility.UNPROVEN
-            )
-            return Transactions(
-                known={},
-                visibility=visibility,
-                is_complete=True,
-                resolved=resolved,
-                was_ever_used=False,
-            )
+            return self._never_used(session, resolved)
         listings, all_answered = _list(session, resolved)
         transactions = _merge(session, listings, state_topic)
         # A producer that holds a partition and is not listed may only be hidden from us.
@@ -105,6 +94,19 @@ class TransactionReader:
             visibility=visibility,
             is_complete=all_answered and is_placed,
             resolved=resolved,
+        )
+
+    def _never_used(self, session: Session, resolved: frozenset[int]) -> Transactions:
+        """Return the transactions of a cluster without the state topic: none."""
+        visibility = (
+            self.visibility.collect(session, is_needed=True) if resolved else IdVisibility.UNPROVEN
+        )
+        return Transactions(
+            known={},
+            visibility=visibility,
+            is_complete=True,
+            resolved=resolved,
+            was_ever_used=False,
         )
 
     def _describe(

@@ -17,7 +17,7 @@ from rules.facts.last_observation import microseconds
 from rules.loss.evidence_fields import SummaryEvidence
 from rules.loss.summary import LossFact
 from rules.open_findings import OpenFinding
-from service.api.core.paging import LAST_US, Key, Page, Paging, decode_cursor, page_of
+from service.api.core.paging import LAST_US, Key, Page, Pager, Paging, decode_cursor, page_of
 from service.api.core.ports import History, Sources
 from service.api.core.problems import not_found
 from service.api.core.queries import NoParameters, StateFilter, matches
@@ -62,17 +62,7 @@ def losses_router(sources: Sources) -> APIRouter:
         A loss has the facts of its last occurrence; `/losses/{id}` has all of them. Filters show what is
         known to match, and of an incident the partitions that match.
         """
-        state, name = sources.state, f"losses-{query.state}"
-        after = decode_cursor(query.cursor, name, int, int, str)
-        if query.state is StateFilter.OPEN:
-            findings, is_cut = await sources.in_thread(lambda: _open(state, query)), False
-            stamped = stamp(state)
-        else:
-            findings, is_cut = await sources.in_database(lambda: _stored(sources.history, query))
-            stamped = stored_stamp(state)
-        page = await sources.in_thread(lambda: _page(findings, after, query, state))
-        storage = state.persistence.state
-        return LossPage(**stamped, **paging.page(name, page), is_cut=is_cut, storage=storage)
+        return await _list(sources, paging, query)
 
     @router.get("/losses/{loss_id}")
     async def get_loss(
@@ -94,6 +84,20 @@ def losses_router(sources: Sources) -> APIRouter:
         )
 
     return router
+
+
+async def _list(sources: Sources, pager: Pager, query: LossQuery) -> LossPage:
+    state, name = sources.state, f"losses-{query.state}"
+    after = decode_cursor(query.cursor, name, int, int, str)
+    if query.state is StateFilter.OPEN:
+        findings, is_cut = await sources.in_thread(lambda: _open(state, query)), False
+        stamped = stamp(state)
+    else:
+        findings, is_cut = await sources.in_database(lambda: _stored(sources.history, query))
+        stamped = stored_stamp(state)
+    page = await sources.in_thread(lambda: _page(findings, after, query, state))
+    storage = state.persistence.state
+    return LossPage(**stamped, **pager.page(name, page), is_cut=is_cut, storage=storage)
 
 
 def _events(steps: list[Transition] | None) -> list[LossEvent] | None:

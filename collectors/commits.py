@@ -15,7 +15,7 @@ import numpy as np
 
 from collectors.groups import by_coordinator
 from collectors.naming import chunks, counted, listed, summarize
-from collectors.session import Ask, Build, Reply, Session, body_of
+from collectors.session import Build, Request, Response, Session, body_of
 from collectors.translate import failure_of
 from collectors.wire import blocks, codec
 from collectors.wire.api import DESCRIBE_SHARE_GROUP_OFFSETS, OFFSET_FETCH, Api
@@ -48,15 +48,17 @@ def collect(
     """
     rows = CommitRows(groups, partitions)
     requests = [*_offset_fetches(session, groups), *_share_offsets(session, groups)]
-    replies = session.exchange([ask for ask, _ in requests])
-    for (_, members), reply in zip(requests, replies, strict=True):
-        answer = _read(reply)
+    responses = session.exchange([request for request, _ in requests])
+    for (_, members), response in zip(requests, responses, strict=True):
+        answer = _read(response)
         if isinstance(answer, Failure):
             what = f"commits of {summarize(members, 'group')}"
-            session.add_gap(GapScope.COMMITS, what, answer, broker_id=reply.ask.broker.broker_id)
+            session.add_gap(
+                GapScope.COMMITS, what, answer, broker_id=response.request.broker.broker_id
+            )
             continue
         for block in answer:
-            _take(session, rows, block, reply.ask.broker)
+            _take(session, rows, block, response.request.broker)
     rows.report(session, all_topics=all_topics)
     commits, duplicates = rows.done()
     return CollectedCommits(commits, duplicates)
@@ -73,22 +75,26 @@ def _take(session: Session, rows: CommitRows, block: GroupBlock, coordinator: Br
 
 
 # ------------------------------------------------------------------ requests
-def _offset_fetches(session: Session, groups: Sequence[Group]) -> list[tuple[Ask, Sequence[str]]]:
+def _offset_fetches(
+    session: Session, groups: Sequence[Group]
+) -> list[tuple[Request, Sequence[str]]]:
     """Return the requests for all commits: up to 500 groups in each."""
     commits = by_coordinator(session, groups, lambda group: group.group_type != GroupType.SHARE)
     return [
-        (Ask(coordinator, OFFSET_FETCH, _body(OFFSET_FETCH, names)), names)
+        (Request(coordinator, OFFSET_FETCH, _body(OFFSET_FETCH, names)), names)
         for coordinator, members in commits
         for names in chunks([group.group_id for group in members], GROUPS_PER_REQUEST)
     ]
 
 
-def _share_offsets(session: Session, groups: Sequence[Group]) -> list[tuple[Ask, Sequence[str]]]:
+def _share_offsets(
+    session: Session, groups: Sequence[Group]
+) -> list[tuple[Request, Sequence[str]]]:
     """Return the requests for all start offsets of share groups."""
     api = DESCRIBE_SHARE_GROUP_OFFSETS
     shares = by_coordinator(session, groups, lambda group: group.group_type == GroupType.SHARE)
     named = [(broker, [group.group_id for group in members]) for broker, members in shares]
-    return [(Ask(broker, api, _body(api, names)), names) for broker, names in named]
+    return [(Request(broker, api, _body(api, names)), names) for broker, names in named]
 
 
 def _body(api: Api, names: Sequence[str]) -> Build:
@@ -96,21 +102,21 @@ def _body(api: Api, names: Sequence[str]) -> Build:
 
 
 # ------------------------------------------------------------------ answers
-def _read(reply: Reply) -> Sequence[GroupBlock] | Failure:
-    if reply.failure is not None:
-        return reply.failure
-    if reply.ask.api is OFFSET_FETCH:
+def _read(response: Response) -> Sequence[GroupBlock] | Failure:
+    if response.failure is not None:
+        return response.failure
+    if response.request.api is OFFSET_FETCH:
         try:
-            return blocks.read_offset_fetch(reply.body)
+            return blocks.read_offset_fetch(response.body)
         except blocks.IrregularError:
             pass  # commits with metadata text: read them with the codec
-    answer = reply.read()
+    answer = response.read()
     if isinstance(answer, Failure):
         return answer
     return [
         GroupBlock(
             group.group_id,
-            tuple(_topic_block(topic, reply.ask.api) for topic in group.topics),
+            tuple(_topic_block(topic, response.request.api) for topic in group.topics),
             int(group.error_code),
         )
         for group in answer.groups

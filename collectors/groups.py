@@ -15,7 +15,7 @@ from typing import Any, Final
 from collectors.coordinators import choose, is_dead
 from collectors.naming import chunks, grouped, summarize
 from collectors.placement import Pattern
-from collectors.session import Ask, Session, body_of
+from collectors.session import Request, Session, body_of
 from collectors.state_topic import PlacementOf
 from collectors.translate import failure_of
 from collectors.wire import codec
@@ -50,11 +50,11 @@ class _Batch:
     groups: tuple[Group, ...]
 
     @property
-    def ask(self) -> Ask:
+    def request(self) -> Request:
         ids = tuple(group.group_id for group in self.groups)
         field = "groups" if self.api is DESCRIBE_GROUPS else "group_ids"
         fields: dict[str, Any] = {field: ids, "include_authorized_operations": False}
-        return Ask(self.coordinator, self.api, body_of(self.api, **fields))
+        return Request(self.coordinator, self.api, body_of(self.api, **fields))
 
 
 def collect(
@@ -66,9 +66,9 @@ def collect(
     """
     groups = _list(session, name_pattern, offsets_topic)
     batches = _batches(session, list(groups.values()))
-    replies = session.exchange([batch.ask for batch in batches])
-    for batch, reply in zip(batches, replies, strict=True):
-        answer = reply.read()
+    responses = session.exchange([batch.request for batch in batches])
+    for batch, response in zip(batches, responses, strict=True):
+        answer = response.read()
         if isinstance(answer, Failure):
             broker_id, what = batch.coordinator.broker_id, _members(batch.groups)
             session.add_gap(GapScope.MEMBERS, what, answer, broker_id=broker_id)
@@ -82,13 +82,13 @@ def _list(
     session: Session, name_pattern: Pattern | None, offsets_topic: PlacementOf
 ) -> dict[str, Group]:
     """Return the groups, each with the broker that coordinates it."""
-    asks = [Ask(broker, LIST_GROUPS, body_of(LIST_GROUPS)) for broker in session.brokers]
+    requests = [Request(broker, LIST_GROUPS, body_of(LIST_GROUPS)) for broker in session.brokers]
     # After the listings, so that a broker that has lost a group meanwhile is not its coordinator.
-    replies = session.exchange([*asks, *offsets_topic.asks(session)])
+    responses = session.exchange([*requests, *offsets_topic.requests(session)])
     listings: dict[str, list[Group]] = {}
-    for reply in replies[: len(asks)]:
-        broker = reply.ask.broker
-        answer = reply.read_without_error()
+    for response in responses[: len(requests)]:
+        broker = response.request.broker
+        answer = response.read_without_error()
         if isinstance(answer, Failure):
             what = f"groups coordinated by broker {broker.broker_id}"
             session.add_gap(GapScope.GROUPS, what, answer, broker_id=broker.broker_id)
@@ -96,7 +96,7 @@ def _list(
         for entry in answer.groups:
             if name_pattern is None or name_pattern.fullmatch(entry.group_id):
                 listings.setdefault(entry.group_id, []).append(_decode_listing(entry, broker))
-    return choose(session, listings, offsets_topic.take(replies[len(asks) :]))
+    return choose(session, listings, offsets_topic.take(responses[len(requests) :]))
 
 
 def _decode_listing(entry: Any, coordinator: Broker) -> Group:

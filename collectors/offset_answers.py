@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collectors.session import Reply
+from collectors.session import Response
 from collectors.wire import blocks
 from collectors.wire.blocks import TopicBlock
 from collectors.wire.failure import Failure
@@ -31,14 +31,14 @@ class AnsweredRows:
         )
 
 
-def read_answer(reply: Reply, index: PartitionIndex) -> AnsweredRows | Failure:
+def read_answer(response: Response, index: PartitionIndex) -> AnsweredRows | Failure:
     """Read an answer; partitions that are not in the index are left out."""
-    if reply.failure is not None:
-        return reply.failure
+    if response.failure is not None:
+        return response.failure
     try:
-        topics: Sequence[TopicBlock] = blocks.read_list_offsets(reply.body)
+        topics: Sequence[TopicBlock] = blocks.read_list_offsets(response.body)
     except blocks.IrregularError:
-        answer = reply.read()
+        answer = response.read()
         if isinstance(answer, Failure):
             return answer
         topics = [TopicBlock.of(topic.name, topic.partitions) for topic in answer.topics]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from collectors.naming import listed
-from collectors.session import Ask, Build, Session, body_of
+from collectors.session import Build, Request, Session, body_of
 from collectors.state_topic import OFFSETS_TOPIC, THROTTLE_BYTES, metadata_body
 from collectors.translate import failure_of, present, topic_id_of
 from collectors.wire import codec
@@ -90,13 +90,13 @@ class PlacementReader:
         return pages
 
     def _read_page(self, session: Session, api: Api, cursor: Any, number: int) -> _Page | Failure:
-        reply = session.ask_any_reply(api, _request(api, cursor))
-        if isinstance(reply, Failure):
-            return reply
-        body = bytes(memoryview(reply.body)[THROTTLE_BYTES:])
+        response = session.exchange_any(api, _request(api, cursor))
+        if isinstance(response, Failure):
+            return response
+        body = bytes(memoryview(response.body)[THROTTLE_BYTES:])
         if number < len(self._pages) and self._pages[number].body == body:
             return self._pages[number]
-        answer = reply.read()
+        answer = response.read()
         return answer if isinstance(answer, Failure) else _Page(body, answer)
 
 
@@ -220,7 +220,7 @@ def _explain_absence(session: Session, name_pattern: Pattern) -> None:
     brokers = session.ready_brokers()
     if not brokers or not is_name:
         return
-    answer = session.exchange([Ask(brokers[0], METADATA, metadata_body(name))])[0].read()
+    answer = session.exchange([Request(brokers[0], METADATA, metadata_body(name))])[0].read()
     if isinstance(answer, Failure):
         return
     for topic in answer.topics:

@@ -24,13 +24,13 @@ from typing import Final
 import numpy as np
 
 from rules.completeness import Completeness
+from rules.event_updates import update_event
 from rules.evidence import Evidence
 from rules.judgement import (
     Finding,
     Judgement,
     Subjects,
 )
-from rules.said_again import said_again
 from rules.verdict import Kind, RuleMeta, Severity, Verdict
 
 EVENT_LASTS: Final = timedelta(hours=24)
@@ -246,14 +246,14 @@ def _judge_subject(
 
 def _repeat(entry: OpenFinding, finding: Finding) -> Change:
     """Return the change of an event that is reported again; one that adds nothing changes nothing."""
-    said = said_again(entry.reason, entry.evidence, entry.severity, finding)
-    is_news = said is not None
+    updated = update_event(entry.reason, entry.evidence, entry.severity, finding)
+    is_news = updated is not None
     return Change(
         step=Step.AGAIN if is_news else Step.HELD,
         identity=entry.identity,
         before=entry.verdict,
         after=entry.verdict,
-        finding=said or finding,
+        finding=updated or finding,
     )
 
 

@@ -140,7 +140,7 @@ STORAGE: Final = (
         for_=timedelta(minutes=5),
         summary=f"Findings of {_THE_CLUSTER} are not stored",
         description="Rounds go on and wait in memory (tidemark_store_waiting_rounds), where a restart loses them. The "
-        "log has the cause under store_away; needs_a_person there says whether it ends by itself.",
+        "log has the cause under store_unavailable; needs_a_person there says whether it ends by itself.",
     ),
     AlertingRule(
         alert="TidemarkTransitionsLost",
@@ -203,7 +203,7 @@ NOTIFICATIONS: Final = (
         for_=timedelta(minutes=2),
         summary=f"Nobody is notified of alerts of {_THE_CLUSTER}",
         description="The database does not return the notifications that have to be sent. The log has the cause under "
-        "outbox_away; nothing is lost.",
+        "outbox_unavailable; nothing is lost.",
     ),
     AlertingRule(
         alert="TidemarkNotificationLate",

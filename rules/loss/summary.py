@@ -77,6 +77,15 @@ class LossFact(NamedTuple):
         return 2 * RULES.index(UNCLEAN) - 1 if is_elsewhere else 2 * RULES.index(self.rule_id)
 
     @property
+    def last_observation(self) -> datetime | None:
+        """Return when the partition was last seen under the former leader; None if it is not known."""
+        try:
+            seen = datetime.fromisoformat(self.evidence.get("last_observation") or "")
+        except ValueError:
+            return None
+        return None if seen.tzinfo is None else seen
+
+    @property
     def outcome(self) -> Outcome:
         """Return what became of the records according to the finding."""
         of_reason = OF_REASON.get((self.rule_id, self.reason))
@@ -99,7 +108,7 @@ class Summary:
 
     broker: int | None  # the former leader, if all partitions had the same one
     began: datetime
-    last_observation: str | None  # the earliest of its partitions under that leader
+    last_observation: datetime | None  # the earliest of its partitions under that leader
     partitions: Mapping[Outcome, int]
     certain_offsets: int
 
@@ -125,14 +134,7 @@ class Summary:
     @property
     def _when(self) -> str:
         observed = self._began_text
-        try:
-            seen = (
-                None
-                if self.last_observation is None
-                else datetime.fromisoformat(self.last_observation)
-            )
-        except ValueError:
-            seen = None
+        seen = self.last_observation
         if seen is None or seen > self.began:
             return f"before {observed}"
         form = "%H:%M:%S" if seen.date() == self.began.date() else "%Y-%m-%d %H:%M:%S"
@@ -178,7 +180,7 @@ def summary_of(lines: Sequence[Sequence[LossFact]]) -> Summary:
     for line in lines:
         many[line[0].outcome] = many.get(line[0].outcome, 0) + 1
     brokers = {fact.evidence.get("leader_before") for fact in facts} - {None}
-    observations = [fact.evidence.get("last_observation") for fact in facts]
+    observations = [fact.last_observation for fact in facts]
     return Summary(
         broker=next(iter(brokers)) if len(brokers) == 1 else None,
         began=min(fact.since for fact in facts),

@@ -47,7 +47,7 @@ def unsendable(claimed: OutboxRow, now: datetime) -> Done:
     return Done(
         id=claimed.id,
         at=now,
-        took_ms=0,
+        took_ms=None,
         outcome=str(Outcome.DEAD),
         detail="the body does not fit the receiver's present kind",
         state=RowState.DEAD,

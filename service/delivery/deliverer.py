@@ -328,12 +328,12 @@ class Deliverer:
 
     def _note_away(self, error: StoreError) -> None:
         if self._stats.is_up:
-            self._log.warning(Event.OUTBOX_AWAY, why=str(error), retryable=error.retryable)
+            self._log.warning(Event.OUTBOX_UNAVAILABLE, why=str(error), retryable=error.retryable)
         self._stats.is_up = False
 
     def _note_back(self) -> None:
         if not self._stats.is_up:
-            self._log.info(Event.OUTBOX_BACK)
+            self._log.info(Event.OUTBOX_AVAILABLE)
         self._stats.is_up = True
 
     def _note_clock(self) -> None:

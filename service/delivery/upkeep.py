@@ -105,7 +105,7 @@ class Upkeep:
         try:
             is_new = await in_thread(self._do_due, name="delivery_upkeep")
         except StoreError as exc:
-            self._log.debug(Event.OUTBOX_AWAY, why=str(exc))
+            self._log.debug(Event.OUTBOX_UNAVAILABLE, why=str(exc))
             return
         if is_new:
             self._wake()

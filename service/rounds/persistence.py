@@ -56,6 +56,11 @@ class PersistenceStatus:
     stored_at: datetime | None = None  # the time of the last round that was stored
     took_seconds: float | None = None  # the last transaction
 
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the stored state has been read: before it, how many findings are open is not known."""
+        return self.state is not PersistenceState.NOT_LOADED
+
 
 class Store(Protocol):
     """Loads and stores rounds."""
@@ -112,7 +117,7 @@ class RoundWriter:
     @property
     def is_loaded(self) -> bool:
         """Whether the stored state has been read."""
-        return self._status.state is not PersistenceState.NOT_LOADED
+        return self._status.is_loaded
 
     @property
     def is_storing(self) -> bool:

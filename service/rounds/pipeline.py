@@ -103,11 +103,7 @@ class Pipeline:
         self._finding_state = FindingState(
             round_writer, alerting, monotonic=monotonic, on_stored=on_stored
         )
-        self._totals = SelfMetrics(
-            version=latest.state.version,
-            interval_seconds=latest.state.interval_seconds,
-            rounds=dict.fromkeys(map(str, RoundOutcome), 0),
-        )
+        self._totals = _first_totals(latest.state)
 
     @property
     def open_findings(self) -> int:
@@ -296,6 +292,14 @@ class Pipeline:
             return
         transactions = None if watched.view is None else OpenTransactions.of(watched.view)
         self._exposition.update(watched.snapshot, self._totals, transactions, watched.time_lags)
+
+
+def _first_totals(state: ServiceState) -> SelfMetrics:
+    return SelfMetrics(
+        version=state.version,
+        interval_seconds=state.interval_seconds,
+        rounds=dict.fromkeys(map(str, RoundOutcome), 0),
+    )
 
 
 def outcome_of(watched: WatchedRound) -> RoundOutcome:

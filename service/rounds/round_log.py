@@ -82,10 +82,9 @@ class RoundLog:
             return
         self._persistence = now
         if status.state is PersistenceState.STORED:
-            self._log.info(Event.STORE_BACK, stored_at=_text(status.stored_at))
+            self._log.info(Event.STORE_AVAILABLE, stored_at=_text(status.stored_at))
             return
-        is_loaded = status.state is not PersistenceState.NOT_LOADED
-        event = Event.STORE_AWAY if is_loaded else Event.MEMORY_AWAY
+        event = Event.STORE_UNAVAILABLE if status.is_loaded else Event.MEMORY_AWAY
         log = self._log.error if status.is_final else self._log.warning
         log(event, state=str(status.state), why=status.error, needs_a_person=status.is_final)
 
@@ -113,8 +112,9 @@ def round_counts(service_state: ServiceState) -> dict[str, Any]:
         }
     for verdict in (Verdict.UNKNOWN, Verdict.BREACH):
         fields[verdict.name.lower()] = sum(j.count(verdict) for j in service_state.judgements)
-    fields["open_findings"] = len(service_state.open_findings)
-    fields["waiting_rounds"] = service_state.persistence.waiting_rounds or None
+    persistence = service_state.persistence
+    fields["open_findings"] = len(service_state.open_findings) if persistence.is_loaded else None
+    fields["waiting_rounds"] = persistence.waiting_rounds or None
     return {name: value for name, value in fields.items() if value is not None}
 
 

@@ -201,7 +201,7 @@ def _sum_stages(outcomes: Sequence[BucketOutcome]) -> dict[str, float]:
 
 def _report_run(run: BaselineRun, *, is_new: bool, seconds: Mapping[str, float]) -> None:
     report(
-        "night",
+        "baseline_run",
         day=run.day.isoformat(),
         run=run.id,
         digest=run.digest,

@@ -75,7 +75,7 @@ def test_baseline_runs_are_made_in_order_and_published_when_the_database_is_back
     with pytest.raises(StoreError, match="lost"):
         make(tmp_path, store, told)
     days = [day_at(one).isoformat() for one in range(DAYS)]
-    assert [one["day"] for one in told if one["event"] == "night"] == days
+    assert [one["day"] for one in told if one["event"] == "baseline_run"] == days
     assert [end - begin for _, begin, end in store.queries][2].total_seconds() == 23 * 3600
     store.is_away = False
     done = make(tmp_path, store, told)

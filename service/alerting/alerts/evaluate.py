@@ -11,7 +11,7 @@ later, as it is by then, and nothing that ended meanwhile is left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -82,29 +82,33 @@ def step(  # noqa: PLR0913 - the whole world of a pure function
     over = [change.alert for change in changes if change.step is AlertTransition.RESOLVED]
     groups = dict(_update_groups(state.groups, members, members_of(over, config.routing)))
     due = [group for group in groups.values() if may_flush and group.flush_at <= now]
-    notifications: list[GroupNotification] = []
+    flushes: dict[GroupId, Flushed] = {}
     if due:  # muting is evaluated only if a group is flushed
         context = _context(config, requests, firing, now)
         flushes = {group.group_id: _flush(group, members, config.routing, context) for group in due}
-        groups = {key: group for key, group in groups.items() if key not in flushes}
-        groups |= {key: flush.group for key, flush in flushes.items() if flush.group is not None}
-        notifications = [
-            flush.notification for flush in flushes.values() if flush.notification is not None
-        ]
     return Stepped(
         state=AlertingState(
             alerts=alerts,
-            groups=groups,
+            groups=_groups_after(groups, flushes),
             observed_at=state.observed_at if seen is None else now,
         ),
         changes=changes,
-        notifications=tuple(
-            sorted(
-                notifications,
-                key=lambda notification: (notification.receiver, notification.group_key),
-            )
-        ),
+        notifications=_notifications_of(flushes.values()),
     )
+
+
+def _groups_after(
+    groups: Mapping[GroupId, Group], flushes: Mapping[GroupId, Flushed]
+) -> dict[GroupId, Group]:
+    """Return the groups that are left, those that were flushed last."""
+    left = {key: group for key, group in groups.items() if key not in flushes}
+    return left | {key: flush.group for key, flush in flushes.items() if flush.group is not None}
+
+
+def _notifications_of(flushes: Iterable[Flushed]) -> tuple[GroupNotification, ...]:
+    notifications = [flush.notification for flush in flushes if flush.notification is not None]
+    notifications.sort(key=lambda notification: (notification.receiver, notification.group_key))
+    return tuple(notifications)
 
 
 def _advance_alerts(

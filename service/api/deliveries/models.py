@@ -62,7 +62,7 @@ class Attempt(Model):
     """One attempt to deliver."""
 
     at: datetime
-    took_ms: int
+    took_ms: Annotated[int | None, Field(description="null: nothing could be sent")]
     outcome: str
     status: Annotated[int | None, Field(description="Of HTTP; null: there was no answer")]
     failure: str | None

@@ -62,17 +62,8 @@ def deliveries_router(sources: Sources) -> APIRouter:
         paging: Paging, query: Annotated[DeliveryQuery, Query()]
     ) -> models.DeliveryPage:
         """Return deliveries, newest first."""
-        filters = DeliveryFilter(
-            receiver=query.receiver,
-            state=None if query.state is None else query.state.value,
-            before=decode_row_cursor(query.cursor, LIST),
-        )
-        rows = await sources.in_database(
-            lambda: sources.admin.deliveries.page(filters, query.limit + 1)
-        )
-        page = first_of(rows, query.limit, lambda delivery: (delivery.id,))
-        shown = Page([delivery_view(delivery) for delivery in page.items], page.last)
-        return models.DeliveryPage(**stamp_of(sources.utc_now()), **paging.page(LIST, shown))
+        page = await _page(sources, query)
+        return models.DeliveryPage(**stamp_of(sources.utc_now()), **paging.page(LIST, page))
 
     @router.get("/deliveries/{delivery_id}")
     async def get_delivery(
@@ -98,6 +89,19 @@ def deliveries_router(sources: Sources) -> APIRouter:
         )
 
     return router
+
+
+async def _page(sources: Sources, query: DeliveryQuery) -> Page[models.Delivery]:
+    filters = DeliveryFilter(
+        receiver=query.receiver,
+        state=None if query.state is None else query.state.value,
+        before=decode_row_cursor(query.cursor, LIST),
+    )
+    rows = await sources.in_database(
+        lambda: sources.admin.deliveries.page(filters, query.limit + 1)
+    )
+    page = first_of(rows, query.limit, lambda delivery: (delivery.id,))
+    return Page([delivery_view(delivery) for delivery in page.items], page.last)
 
 
 def _detail(

@@ -6,7 +6,7 @@ database, as do the occurrences of each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Annotated, Final
 
@@ -17,13 +17,13 @@ from rules.facts.last_observation import microseconds
 from rules.loss.evidence_fields import SummaryEvidence
 from rules.loss.summary import LossFact
 from rules.open_findings import OpenFinding
-from service.api.core.paging import LAST_US, Key, Page, Paging, decode_cursor, page_of
+from service.api.core.paging import LAST_US, Key, Page, Pager, Paging, decode_cursor, page_of
 from service.api.core.ports import History, Sources
 from service.api.core.problems import not_found
 from service.api.core.queries import NoParameters, StateFilter, matches
 from service.api.core.stamps import stamp, stored_stamp
 from service.api.findings.routes import cluster_id_of, finding_detail, open_findings
-from service.api.findings.views import Finding, Transition, from_memory, from_storage, parse_id
+from service.api.findings.views import Transition, from_memory, from_storage, parse_id
 from service.api.losses.models import LossDetail, LossEvent, LossIncident, LossPage, LossQuery
 from service.api.losses.views import (
     CLASS_OF,
@@ -62,17 +62,7 @@ def losses_router(sources: Sources) -> APIRouter:
         A loss has the facts of its last occurrence; `/losses/{id}` has all of them. Filters show what is
         known to match, and of an incident the partitions that match.
         """
-        state, name = sources.state, f"losses-{query.state}"
-        after = decode_cursor(query.cursor, name, int, int, str)
-        if query.state is StateFilter.OPEN:
-            findings, is_cut = await sources.in_thread(lambda: _open(state, query)), False
-            stamped = stamp(state)
-        else:
-            findings, is_cut = await sources.in_database(lambda: _stored(sources.history, query))
-            stamped = stored_stamp(state)
-        page = await sources.in_thread(lambda: _page(findings, after, query.limit))
-        storage = state.persistence.state
-        return LossPage(**stamped, **paging.page(name, page), is_cut=is_cut, storage=storage)
+        return await _list(sources, paging, query)
 
     @router.get("/losses/{loss_id}")
     async def get_loss(
@@ -96,15 +86,41 @@ def losses_router(sources: Sources) -> APIRouter:
     return router
 
 
+async def _list(sources: Sources, pager: Pager, query: LossQuery) -> LossPage:
+    state, name = sources.state, f"losses-{query.state}"
+    after = decode_cursor(query.cursor, name, int, int, str)
+    if query.state is StateFilter.OPEN:
+        findings, is_cut = await sources.in_thread(lambda: _open(state, query)), False
+        stamped = stamp(state)
+    else:
+        findings, is_cut = await sources.in_database(lambda: _stored(sources.history, query))
+        stamped = stored_stamp(state)
+    page = await sources.in_thread(lambda: _page(findings, after, query, state))
+    storage = state.persistence.state
+    return LossPage(**stamped, **pager.page(name, page), is_cut=is_cut, storage=storage)
+
+
 def _events(steps: list[Transition] | None) -> list[LossEvent] | None:
     if steps is None:
         return None
     return [event for step in steps if (event := event_of(step)) is not None]
 
 
-def _page(findings: list[LossFinding], after: Key | None, limit: int) -> Page[LossIncident]:
-    page = page_of(incidents_of(findings), _key, after=after, limit=limit)
-    return Page([incident_view(incident) for incident in page.items], page.last)
+def _page(
+    findings: list[LossFinding], after: Key | None, query: LossQuery, state: ServiceState
+) -> Page[LossIncident]:
+    page = page_of(incidents_of(findings), _key, after=after, limit=query.limit)
+    open_ids = _open_ids(state) if query.state is not StateFilter.OPEN else ()
+    return Page([incident_view(incident, open_ids) for incident in page.items], page.last)
+
+
+def _open_ids(state: ServiceState) -> set[str]:
+    """Return the incidents of all open findings: a query may select or read only ended ones of them."""
+    return {
+        _open_fact(entry).incident
+        for entry in state.open_findings.values()
+        if entry.identity[0] in CLASS_OF
+    }
 
 
 def _key(incident: Incident) -> Key:
@@ -115,11 +131,12 @@ def _key(incident: Incident) -> Key:
 def _open(state: ServiceState, query: LossQuery) -> list[LossFinding]:
     cluster_id = cluster_id_of(state)
     return [
-        _finding(
-            entry.identity[0],
-            storable(dict(entry.identity[1])),
-            entry,
-            partial(from_memory, entry, cluster_id),
+        LossFinding(
+            fact=_open_fact(entry),
+            severity=entry.severity,
+            is_open=True,
+            last_breach_at=entry.last_breach_at,
+            view=partial(from_memory, entry, cluster_id),
         )
         for entry in open_findings(state)
         if _is_queried(entry, query)
@@ -130,7 +147,13 @@ def _stored(history: History, query: LossQuery) -> tuple[list[LossFinding], bool
     """Return the newest matching findings, and whether older ones were left out."""
     read = history.page(_filter_of(query), MOST_STORED + 1)
     findings = [
-        _finding(stored.rule_id, stored.labels, stored, partial(from_storage, past))
+        LossFinding(
+            fact=_fact(stored.rule_id, stored.labels, stored),
+            severity=stored.severity,
+            is_open=stored.ended_at is None,
+            last_breach_at=stored.last_breach_at,
+            view=partial(from_storage, past),
+        )
         for past in read[:MOST_STORED]
         for stored in [past.finding]
         if query.class_ in (None, class_of(stored.rule_id, stored.reason))
@@ -138,15 +161,16 @@ def _stored(history: History, query: LossQuery) -> tuple[list[LossFinding], bool
     return findings, len(read) > MOST_STORED
 
 
-def _finding(
-    rule_id: str,
-    labels: Mapping[str, str],
-    finding: OpenFinding | StoredFinding,
-    view: Callable[[], Finding],
-) -> LossFinding:
+def _open_fact(entry: OpenFinding) -> LossFact:
+    rule_id, labels = entry.identity
+    return _fact(rule_id, storable(dict(labels)), entry)
+
+
+def _fact(
+    rule_id: str, labels: Mapping[str, str], finding: OpenFinding | StoredFinding
+) -> LossFact:
     evidence = read_evidence(finding.evidence, SummaryEvidence)
-    fact = LossFact(rule_id, labels, finding.reason, evidence, finding.since)
-    return LossFinding(fact=fact, last_breach_at=finding.last_breach_at, view=view)
+    return LossFact(rule_id, labels, finding.reason, evidence, finding.since)
 
 
 def _is_queried(entry: OpenFinding, query: LossQuery) -> bool:

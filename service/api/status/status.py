@@ -87,7 +87,8 @@ class RuleStatus(Model):
     ok: int | None
     unknown: int | None
     breach: int | None
-    open_findings: int
+    open_findings: int | None
+    """null until the findings of earlier processes are loaded: how many are open is not known"""
 
 
 class Status(Stamped):
@@ -187,6 +188,7 @@ def _rules(service_state: ServiceState) -> list[RuleStatus]:
     """Return every rule of the catalogue with the counts of its verdicts, if it was evaluated."""
     judgements = {judgement.rule.rule_id: judgement for judgement in service_state.judgements}
     still_open = Counter(rule_id for rule_id, _ in service_state.open_findings)
+    is_loaded = service_state.persistence.is_loaded
 
     def count(rule_id: str, verdict: Verdict) -> int | None:
         judgement = judgements.get(rule_id)
@@ -199,7 +201,7 @@ def _rules(service_state: ServiceState) -> list[RuleStatus]:
             ok=count(meta.rule_id, Verdict.OK),
             unknown=count(meta.rule_id, Verdict.UNKNOWN),
             breach=count(meta.rule_id, Verdict.BREACH),
-            open_findings=still_open[meta.rule_id],
+            open_findings=still_open[meta.rule_id] if is_loaded else None,
         )
         for meta in (*(rule.meta for rule in RULES), SELF_MONITORING)
     ]

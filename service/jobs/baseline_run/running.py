@@ -204,7 +204,7 @@ def _make_runs(
 ) -> list[JsonObject]:
     days_plan = plan.plan
     if days_plan.skipped:
-        report({"event": "skipped", "nights": days_plan.skipped})
+        report({"event": "skipped", "days": days_plan.skipped})
     if days_plan.is_empty:
         report({"event": "nothing", "why": "no baseline run is missing"})
         return []
@@ -214,7 +214,7 @@ def _make_runs(
     with _scratch(order.data_directory) as scratch:
         for event in run_job(_spark_order(order, plan, scratch), order.environment):
             report(event)
-            runs += [event] if event["event"] == "night" else []
+            runs += [event] if event["event"] == "baseline_run" else []
     return runs
 
 

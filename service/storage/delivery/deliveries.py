@@ -30,7 +30,7 @@ class StoredAttempt:
     """One attempt to deliver."""
 
     at: datetime  # aware, UTC; when it began
-    took_ms: int
+    took_ms: int | None  # None: nothing could be sent
     outcome: str
     status: int | None = None
     failure: str | None = None

@@ -147,7 +147,7 @@ DELIVERY_ATTEMPT: Final = Table(
     _id(),
     Column("outbox", ForeignKey("outbox.id", ondelete="CASCADE"), nullable=False),
     Column("at", TIME, nullable=False),
-    Column("took_ms", Integer, nullable=False),
+    Column("took_ms", Integer),  # absent: nothing could be sent
     Column("outcome", Text, nullable=False),
     Column("status", Integer),  # of HTTP; absent: no answer
     Column("failure", Text),

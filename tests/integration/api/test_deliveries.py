@@ -88,10 +88,12 @@ def test_a_delivery_has_its_attempts_and_what_is_sent(api: Api) -> None:
     name = row(api.engine, state="waiting", attempts=2, next_attempt_at=at(60))
     attempt(api.engine, name)
     attempt(api.engine, name, at=at(9), status=None, failure="timeout")
+    attempt(api.engine, name, at=at(20), outcome="dead", status=None, failure=None, took_ms=None)
     told = api.get(f"/deliveries/{name}")
-    assert [(one["at"], one["failure"]) for one in told["attempts"]] == [
-        ("2025-06-02T12:00:01Z", "server_error"),
-        ("2025-06-02T12:00:09Z", "timeout"),
+    assert [(one["at"], one["failure"], one["took_ms"]) for one in told["attempts"]] == [
+        ("2025-06-02T12:00:01Z", "server_error", 12),
+        ("2025-06-02T12:00:09Z", "timeout", 12),
+        ("2025-06-02T12:00:20Z", None, None),
     ]
     assert told["body"] == {"status": "firing"}
     assert (told["delivery"]["next_attempt_at"], told["delivery"]["attempts"]) == (

@@ -11,6 +11,7 @@ from sqlalchemy import text
 
 from service.alerting.alerts.outbox_row import DeadReason, RowState
 from service.alerting.notifications.alertmanager import Merged
+from service.delivery.deciding import unsendable
 from service.runtime.clock import monotonic
 from service.storage.delivery.outbox import LEASE
 from tests.factories import at
@@ -128,6 +129,16 @@ def test_an_answer_that_is_stored_twice_is_one(office: Office) -> None:
     with office.engine.connect() as connection:
         found = connection.execute(text("SELECT detail, took_ms FROM delivery_attempt")).all()
     assert [tuple(row) for row in found] == [("it answered 500�", 5)]
+
+
+def test_what_could_not_be_sent_is_stored_without_a_duration(office: Office) -> None:
+    office.post(message())
+    (one,) = office.claim()
+    office.deliveries.complete([unsendable(one, at(1))], at(1))
+    assert office.rows("state, dead_reason") == [("dead", "unsendable")]
+    with office.engine.connect() as connection:
+        stored = connection.execute(text("SELECT outcome, took_ms FROM delivery_attempt")).all()
+    assert [tuple(row) for row in stored] == [("dead", None)]
 
 
 def test_a_receiver_that_is_gone_gets_nothing_more(office: Office) -> None:

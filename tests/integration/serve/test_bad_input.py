@@ -168,7 +168,7 @@ def test_a_database_that_is_away_at_the_start_is_used_when_it_answers(
     finally:
         server.stop()
     names = [event["event"] for event in served.events()]
-    assert names.count("memory_not_loaded") == names.count("store_back") == 1
+    assert names.count("memory_not_loaded") == names.count("store_available") == 1
 
 
 def test_a_wrong_bootstrap_address_is_told_and_the_service_runs(serve: Serve) -> None:

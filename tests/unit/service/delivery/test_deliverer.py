@@ -70,8 +70,8 @@ def test_answers_wait_for_the_database_and_nothing_is_sent_twice() -> None:
         assert len(context.outbox.done) == 2
         assert len(context.sender.sent) == 2
         assert (
-            len(context.reported.of(Event.OUTBOX_AWAY))
-            == len(context.reported.of(Event.OUTBOX_BACK))
+            len(context.reported.of(Event.OUTBOX_UNAVAILABLE))
+            == len(context.reported.of(Event.OUTBOX_AVAILABLE))
             == 1
         )
 

@@ -81,6 +81,11 @@ def test_a_round_is_one_event_with_its_counts() -> None:
     }
 
 
+def test_open_findings_are_not_counted_before_the_stored_ones_are_loaded() -> None:
+    (event,) = told(persistence=PersistenceStatus()).of(Event.ROUND)
+    assert "open_findings" not in event
+
+
 def test_a_round_that_failed_warns_and_counts_nothing_of_an_older_one() -> None:
     older = snapshot(taken_at=NOON - timedelta(seconds=15))
     (event,) = told(error="no bootstrap address answered", snapshot=older).of(Event.ROUND)
@@ -168,12 +173,12 @@ def test_only_changes_of_how_storing_goes_are_told() -> None:
         log.log_round(made_round(replace(service_state(), persistence=status)))
     assert [name for name in made.names if name != Event.ROUND] == [
         Event.MEMORY_AWAY,
-        Event.STORE_BACK,
-        Event.STORE_AWAY,
-        Event.STORE_AWAY,
-        Event.STORE_BACK,
+        Event.STORE_AVAILABLE,
+        Event.STORE_UNAVAILABLE,
+        Event.STORE_UNAVAILABLE,
+        Event.STORE_AVAILABLE,
     ]
-    assert [event["why"] for event in made.of(Event.STORE_AWAY)] == [
+    assert [event["why"] for event in made.of(Event.STORE_UNAVAILABLE)] == [
         "connection refused",
         "read-only",
     ]

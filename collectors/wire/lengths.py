@@ -69,7 +69,6 @@ def check(kind: type[Any], body: bytes) -> None:
         raise LengthError("it ends early")
 
 
-# ------------------------------------------------------------------ from definitions to layouts
 @cache
 def _message(kind: type[Any]) -> _Layout:
     is_flexible: bool = kind.__flexible__
@@ -112,7 +111,6 @@ def _primitive(kafka_type: str, *, is_flexible: bool) -> _Layout:
     return _measured(_int16_length, 2) if kafka_type == "string" else _measured(_int32_length, 4)
 
 
-# ------------------------------------------------------------------ lengths
 def _compact_length(body: bytes, position: int) -> tuple[int, int]:
     value, position = uvarint(body, position)
     return value - 1, position
@@ -138,7 +136,6 @@ def _counted(size: int, most: int, *, may_be_null: bool) -> bytes:
     return b"(?>" + b"|".join([b"\\x00"] * may_be_null + counts) + b")"
 
 
-# ------------------------------------------------------------------ layouts
 def _fixed(size: int) -> _Layout:
     common = b".{%d}" % size
     return _Layout(lambda _, position: position + size, size, is_fixed=True, common=common)
@@ -217,7 +214,7 @@ def _blocks(common: bytes) -> tuple[tuple[int, re.Pattern[bytes]], ...]:
     return tuple((size, re.compile(text, re.DOTALL)) for size, text in counted.items())
 
 
-def _tags(known: Mapping[int, _Layout]) -> _Layout:
+def _tags(fields_by_tag: Mapping[int, _Layout]) -> _Layout:
     """Return the layout of tagged fields; the codec cannot read one that is not known."""
 
     def skip(body: bytes, position: int) -> int:
@@ -225,9 +222,9 @@ def _tags(known: Mapping[int, _Layout]) -> _Layout:
         for _ in range(count):
             tag, position = uvarint(body, position)
             size, position = uvarint(body, position)
-            if tag not in known:
+            if tag not in fields_by_tag:
                 raise LengthError(f"it has a tagged field {tag}, which is not known")
-            behind = known[tag].skip(body, position)
+            behind = fields_by_tag[tag].skip(body, position)
             if behind != position + size:
                 raise LengthError(f"its tagged field {tag} has another length than it says")
             position = behind

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from tests.fuzz.mutations import LONG, mutated
+from tests.fuzz.mutations import LONG, UNENDING, mutated
 from tests.fuzz.readers import Reader, readers
 
 ADDRESSES: Final = 1 << 30  # bytes
@@ -30,6 +30,8 @@ def cases(reader: Reader, count: int, seed: str) -> Iterator[bytes]:
     draw = random.Random(f"{seed} {reader.name}")
     bodies = reader.bodies(draw)
     yield from LONG
+    for body in bodies:
+        yield body[: draw.randrange(len(body) + 1)] + draw.choice(UNENDING)
     for _ in range(count):
         yield mutated(draw, bodies)
 

@@ -19,6 +19,7 @@ LENGTHS: Final = (
     *(struct.pack(">h", number) for number in (-(2**15), -1, 2**15 - 1)),
 )
 LONG: Final = tuple(bytes([byte]) * MEBIBYTE for byte in (0x00, 0x01, 0x7F, 0x80, 0xFF))
+UNENDING: Final = LONG[-2:]  # numbers of variable length
 
 
 def mutated(draw: random.Random, bodies: Sequence[bytes]) -> bytes:

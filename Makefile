@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 RERUNS := $(if $(filter true,$(CI)),--reruns 1 --rerun-show-tracebacks -r aR)
 PYTEST := $(BIN)/python -m pytest -q --durations 10 --durations-min 5 $(RERUNS)
 
-.PHONY: help setup demo test quick check $(AREAS) coverage bench baseline-quality applications variations versions quiet quiet-long ordinary-trouble loss-long returned-long tail-long nightly-kills property-long pictures golden lock kafka-lock format clean
+.PHONY: help setup demo test quick check $(AREAS) coverage bench baseline-quality applications variations versions quiet quiet-long ordinary-trouble loss-long returned-long tail-long nightly-kills property-long fuzz pictures golden lock kafka-lock format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -65,11 +65,14 @@ layers: $(READY) ## import-linter: imports point downward
 unit: $(READY) ## pure tests
 	@$(PYTEST) tests/unit
 
-property: $(READY) ## laws, by Hypothesis
-	@$(PYTEST) tests/property
+property: $(READY) ## laws, by Hypothesis, and damaged answers
+	@$(PYTEST) tests/property tests/fuzz
 
 property-long: $(READY) ## the same laws with a thousand new examples each
 	@PROPERTY_PROFILE=long $(BIN)/python -m pytest tests/property -q --timeout 1800
+
+fuzz: $(READY) ## a hundred times as many damaged answers, others each time (FUZZ_SEED=...)
+	@FUZZ_ANSWERS=100000 FUZZ_SEED="$${FUZZ_SEED:-$$RANDOM}" $(BIN)/python -m pytest tests/fuzz -q --timeout 7200
 
 integration: $(READY) ## real parts: the sandbox's brokers, PostgreSQL, Prometheus, sockets
 	@$(PYTEST) tests/contract tests/integration

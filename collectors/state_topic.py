@@ -17,7 +17,7 @@ from itertools import zip_longest
 from typing import Any, Final, TypeAlias
 
 from collectors.session import Build, Request, Response, Session, body_of
-from collectors.translate import failure_of, present, topic_id_of
+from collectors.translate import failure_of, in_order, present, topic_id_of
 from collectors.wire import codec
 from collectors.wire.api import METADATA
 from collectors.wire.failure import Failure
@@ -179,12 +179,14 @@ def _answer(response: Response, topic_name: str) -> StateTopicAnswer:
         return None
     if code != codec.NO_ERROR:
         return failure_of(code, response.request.broker, needs=f"DESCRIBE on Topic {topic_name}")
-    return _decode_placement(topic)
+    try:
+        return _decode_placement(topic)
+    except codec.UnreadableError as exc:
+        return Failure(GapCause.UNREADABLE, f"{response.request.broker}: {exc}")
 
 
 def _decode_placement(topic: Any) -> StateTopic:
-    by_number = {int(entry.partition_index): entry for entry in topic.partitions}
-    rows = [by_number.get(number) for number in range(1 + max(by_number, default=-1))]
+    rows = in_order(topic.name, topic.partitions)
     leaders = [row and present(int(row.leader_id)) for row in rows]
     return StateTopic(
         leaders=tuple(None if leader is None else BrokerId(leader) for leader in leaders),

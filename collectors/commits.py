@@ -1,7 +1,8 @@
 """Collects what groups committed: one OffsetFetch per coordinator for up to 500 groups.
 
 Source: OffsetFetch v8 (KIP-709, many groups in one request). A share group commits nothing; its
-start offsets come from DescribeShareGroupOffsets (KIP-932). A partition without a commit is left
+start offsets come from DescribeShareGroupOffsets (KIP-932), and from v1 on its lags (KIP-1226), in which
+records that were acknowledged beyond the start offset do not count. A partition without a commit is left
 out by the broker or answered with -1: both are "no commit".
 """
 
@@ -28,6 +29,7 @@ from rules.facts.identity import Broker
 from rules.facts.partitions import Partitions
 
 GROUPS_PER_REQUEST: Final = 500
+LAG_SINCE: Final = 1  # version of DescribeShareGroupOffsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +118,17 @@ def _read(response: Response) -> Sequence[GroupBlock] | Failure:
     return [
         GroupBlock(
             group.group_id,
-            tuple(_topic_block(topic, response.request.api) for topic in group.topics),
+            tuple(_topic_block(topic, response) for topic in group.topics),
             int(group.error_code),
         )
         for group in answer.groups
     ]
 
 
-def _topic_block(topic: Any, api: Api) -> TopicBlock:
-    if api is not OFFSET_FETCH:
-        return TopicBlock.of(topic.topic_name, topic.partitions, offset="start_offset")
+def _topic_block(topic: Any, response: Response) -> TopicBlock:
+    if response.request.api is not OFFSET_FETCH:
+        lag = "lag" if (response.version or 0) >= LAG_SINCE else None
+        return TopicBlock.of(topic.topic_name, topic.partitions, offset="start_offset", lag=lag)
     return TopicBlock.of(
         topic.name,
         topic.partitions,
@@ -204,23 +207,31 @@ class CommitRows:
         offset = np.concatenate([block.offset for block in self._blocks])
         epoch = np.concatenate([block.leader_epoch for block in self._blocks])
         error = np.concatenate([block.error for block in self._blocks])
-        is_usable = (error == 0) & (offset >= 0) & (row >= first_row) & (row < end_row)
-        group, row, offset, epoch = (
-            group[is_usable],
-            row[is_usable],
-            offset[is_usable],
-            epoch[is_usable],
-        )
-        first = _first_of_each(group * max(len(self._partitions), 1) + row)
+        usable = np.flatnonzero((error == 0) & (offset >= 0) & (row >= first_row) & (row < end_row))
+        first = usable[_first_of_each((group * max(len(self._partitions), 1) + row)[usable])]
+        lags = [_lags_of(block) for block in self._blocks]
         commits = Commits(
             group=group[first],
             row=row[first],
             committed_offset=offset[first],
-            committed_leader_epoch=Column(np.maximum(epoch[first], 0), epoch[first] >= 0),
+            committed_leader_epoch=_known_from_zero(epoch[first]),
             nothing_to_read=Column.absent(len(first)),
             scan_failed=np.zeros(len(first), np.bool_),
+            reported_lag=_known_from_zero(np.concatenate(lags)[first]),
+            has_reported_lag=np.repeat([block.lag is not None for block in self._blocks], lengths)[
+                first
+            ],
         )
-        return commits, len(row) - len(first)
+        return commits, len(usable) - len(first)
+
+
+def _lags_of(block: TopicBlock) -> Int64s:
+    return np.full(len(block.partition), -1, np.int64) if block.lag is None else block.lag
+
+
+def _known_from_zero(values: Int64s) -> Column:
+    """Return a column in which what is negative on the wire is absent."""
+    return Column(np.maximum(values, 0), values >= 0)
 
 
 def _first_of_each(key: Int64s) -> Int64s:

@@ -70,14 +70,13 @@ class Place:
         info = self.files.get_file_info(self.path(name))
         return None if info.type == fs.FileType.NotFound else _entry_of(info)
 
-    def read(self, name: str) -> bytes:
-        """Return a whole file.
+    def open(self, name: str) -> Any:
+        """Open a file with random access.
 
         Raises:
-            OSError: it is not there, or cannot be read.
+            OSError: it is not there, or cannot be read now.
         """
-        with self.files.open_input_stream(self.path(name)) as stream:
-            return bytes(stream.read())
+        return self.files.open_input_file(self.path(name))
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file as a whole, in place of an earlier one."""

@@ -127,6 +127,8 @@ def _fold(settings: Settings, context: RunContext, log: Log) -> Stats:
     give_back()
     for file, why in folded.damaged.items():
         log.warning(Event.HISTORY_DAMAGED, file=file, why=why)
+    if folded.error is not None:
+        raise folded.error
     return {
         "days": len(folded.days),
         "hours": folded.hours,

@@ -16,7 +16,7 @@ from service.cli.terminal.exit_codes import ExitCode
 from tests.integration.peer import Peer, Script, listening
 from tests.integration.test_collect import collect, rejected
 from tests.integration.test_discovery import cluster_answer
-from tests.unit.collectors.wire.messages import NO_THROTTLE, answer, api_versions_answer, part
+from tests.unit.collectors.wire.messages import NO_THROTTLE, answer, part
 
 pytestmark = pytest.mark.integration
 

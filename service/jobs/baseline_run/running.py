@@ -174,10 +174,17 @@ def run_missing(
             folded = fold(now())
             report({"event": "folded", "days": len(folded.days), "damaged": dict(folded.damaged)})
             plan = planned(order, now()) or plan
+            _check_folded(folded, plan)
         _remove_ahead(place, plan, report)
         runs = _make_runs(order, plan, place, store, report)
         published, day = _publish(place, plan, store, now(), report)
         return CompletedRuns(runs=runs, published=published, published_day=day)
+
+
+def _check_folded(folded: Folded, plan: NightlyPlan) -> None:
+    """Reject to learn from a day of which hours are missing because a file cannot be read now."""
+    if folded.error is not None and not folded.unfinished.keys().isdisjoint(plan.plan.days):
+        raise folded.error
 
 
 def _remove_ahead(place: Place, plan: NightlyPlan, report: Reporter) -> None:

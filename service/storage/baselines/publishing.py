@@ -24,7 +24,13 @@ from service.runtime.threads import one_ahead
 from service.storage.baselines.binary_copy import SIGNATURE, TRAILER
 from service.storage.baselines.current import make_current, take_turn
 from service.storage.baselines.encoding import ARRAYS, COLUMNS, RunRows
-from service.storage.baselines.run_files import RunPlace, read_record, rejection_of, row_groups
+from service.storage.baselines.run_files import (
+    RunPlace,
+    read_errors,
+    read_record,
+    rejection_of,
+    row_groups,
+)
 from service.storage.baselines.series_labels import read_labels
 from service.storage.database.translate import translate_errors
 from service.storage.tables.core import BASELINE_CURRENT, BASELINE_RUNS, PARTITION_PREFIX
@@ -196,12 +202,8 @@ class _Loading:
             raise rejection_of(self._place, why)
 
     def _labels(self) -> Any:
-        try:
+        with read_errors(self._place, "the dictionary of series"):
             labels = read_labels(self._place.files, self._place.history)
-        except OSError as exc:
-            raise rejection_of(
-                self._place, f"the dictionary of series cannot be read: {exc}"
-            ) from exc
         self.unreadable = labels.unreadable
         return labels
 

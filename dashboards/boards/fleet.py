@@ -23,14 +23,13 @@ from dashboards.panels import (
     Step,
     Table,
 )
+from dashboards.partitions import under_min_isr, without_leader
 from dashboards.promql import (
     Expression,
     Scope,
     any_of,
     count,
     equals,
-    is_below,
-    is_equal,
     largest,
     or_zero,
     top,
@@ -61,10 +60,8 @@ def _findings(*rules: str) -> Expression:
     return total(or_zero(total(findings, "cluster"), REPORTING))
 
 
-LEADERLESS: Final = total(is_equal(SCOPE.value(names.HAS_LEADER), 0), "cluster")
-UNDER_MIN_ISR: Final = total(
-    is_below(SCOPE.value(names.IN_SYNC_REPLICAS), SCOPE.value(names.MIN_INSYNC_REPLICAS)), "cluster"
-)
+LEADERLESS: Final = total(without_leader(SCOPE), "cluster")
+UNDER_MIN_ISR: Final = total(under_min_isr(SCOPE), "cluster")
 
 STATS: Final = (
     Stat(

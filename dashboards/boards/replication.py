@@ -23,13 +23,12 @@ from dashboards.panels import (
     Step,
     Table,
 )
+from dashboards.partitions import under_min_isr, under_replicated, without_leader
 from dashboards.promql import (
     RATE,
     Scope,
     among,
     equals,
-    is_below,
-    is_equal,
     largest,
     minus,
     top,
@@ -41,11 +40,9 @@ from rules import names
 SCOPE: Final = Scope(("cluster", "topic"))
 OF_TOPIC: Final = ("cluster", "topic")
 OF_PARTITION: Final = ("cluster", "topic", "partition")
-LEADERLESS: Final = is_equal(SCOPE.value(names.HAS_LEADER), 0)
-UNDER_MIN_ISR: Final = is_below(
-    SCOPE.value(names.IN_SYNC_REPLICAS), SCOPE.value(names.MIN_INSYNC_REPLICAS)
-)
-UNDER_REPLICATED: Final = is_below(SCOPE.value(names.IN_SYNC_REPLICAS), SCOPE.value(names.REPLICAS))
+LEADERLESS: Final = without_leader(SCOPE)
+UNDER_MIN_ISR: Final = under_min_isr(SCOPE)
+UNDER_REPLICATED: Final = under_replicated(SCOPE)
 UNREPLICATED: Final = SCOPE.value(names.UNREPLICATED_SPAN)
 
 STATS: Final = (
@@ -224,12 +221,12 @@ TABLES: Final = (
             Latest(
                 top(
                     50,
-                    where_above(
+                    among(
                         minus(
                             largest(SCOPE.value(names.MIN_INSYNC_REPLICAS), *OF_PARTITION),
                             largest(SCOPE.value(names.IN_SYNC_REPLICAS), *OF_PARTITION),
                         ),
-                        0,
+                        where_above(largest(UNDER_MIN_ISR, *OF_PARTITION), 0),
                     ),
                 )
             ),

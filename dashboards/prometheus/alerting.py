@@ -49,13 +49,14 @@ _TOPIC: Final = "topic {{ $labels.topic }} of cluster {{ $labels.cluster }}"
 
 _PARTITION_OFFLINE: Final = _alert(
     RULES["partition_offline"],
-    expr=aggregate("sum", "partition", WITHOUT_LEADER) + " > 0",
+    expr=aggregate("sum", "partition", WITHOUT_LEADER.bare_text) + " > 0",
     summary=f"Partitions without a leader of {_TOPIC}: {{{{ $value }}}}",
 )
 # A partition without a leader has an alert of its own.
 _UNDER_MIN_ISR: Final = _alert(
     RULES["partition_under_min_isr"],
-    expr=aggregate("sum", "partition", f"{UNDER_MIN_ISR}\n* {names.HAS_LEADER.name}") + " > 0",
+    expr=aggregate("sum", "partition", f"{UNDER_MIN_ISR.bare_text}\n* {names.HAS_LEADER.name}")
+    + " > 0",
     summary=f"Partitions that reject acks=all of {_TOPIC}: {{{{ $value }}}}",
 )
 _LAST_STABLE_OFFSET_STUCK: Final = _alert(

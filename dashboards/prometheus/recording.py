@@ -9,11 +9,14 @@ up. A sum is over the values that were read: a partition without a sample is mis
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+from dashboards.partitions import under_min_isr, under_replicated, without_leader
 from dashboards.prometheus.expressions import aggregate
 from dashboards.prometheus.rule import RecordingRule, RuleFile, RuleGroup
+from dashboards.promql import Expression, Scope
 from rules import names
 from rules.names import Metric
 
@@ -27,62 +30,76 @@ _GROUPS: Final = (
 _INTERVAL: Final = timedelta(seconds=30)  # a dashboard's usual refresh
 
 
+WINDOW: Final = "5m"  # of speeds and rates: several scrapes, whatever their interval
+_ALL: Final = Scope(())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedAggregation(RecordingRule):
+    """A recorded series per topic, group or cluster, of an expression that has one per partition."""
+
+    operator: str
+    of: str  # the expression
+    labels: frozenset[str]  # that are left, beside those of the target
+
+
 def _levels(
-    levels: tuple[tuple[str, str], ...], operator: str, *, expr: str, metric: str, operations: str
+    levels: tuple[tuple[str, str], ...],
+    operator: str,
+    expression: Expression,
+    *,
+    metric: str,
+    operations: str,
 ) -> Iterator[RecordingRule]:
     """Yield one rule per level, each from the series of the level before it."""
+    expr, labels = expression.bare_text, expression.labels
     for level, label in levels:
+        labels -= {label}
         record = f"{level}:{metric}:{operations}"
-        yield RecordingRule(record=record, expr=aggregate(operator, label, expr))
+        yield RecordedAggregation(
+            record=record,
+            expr=aggregate(operator, label, expr),
+            operator=operator,
+            of=expression.text,
+            labels=labels,
+        )
         expr = record
 
 
 def _of_metric(
     levels: tuple[tuple[str, str], ...], operator: str, metric: Metric
 ) -> Iterator[RecordingRule]:
-    yield from _levels(levels, operator, expr=metric.name, metric=metric.name, operations=operator)
+    yield from _levels(
+        levels, operator, _ALL.value(metric), metric=metric.name, operations=operator
+    )
 
 
 def _speed(levels: tuple[tuple[str, str], ...], metric: Metric) -> Iterator[RecordingRule]:
     """Yield sums of how fast an offset moves, per second; below 0 where it went back."""
-    yield from _levels(
-        levels, "sum", expr=f"deriv({metric.name}[5m])", metric=metric.name, operations="deriv5m"
-    )
+    speed = _ALL.speed(metric, over=WINDOW)
+    yield from _levels(levels, "sum", speed, metric=metric.name, operations=f"deriv{WINDOW}")
 
 
-# The rule's own minimum: a topic may demand more replicas than it has.
-UNDER_MIN_ISR: Final = (
-    f"({names.IN_SYNC_REPLICAS.name} < bool {names.MIN_INSYNC_REPLICAS.name})"
-    f"\n* ({names.IN_SYNC_REPLICAS.name} < bool {names.REPLICAS.name})"
-)
-WITHOUT_LEADER: Final = f"{names.HAS_LEADER.name} == bool 0"
+def _partitions(state: str, expression: Expression) -> Iterator[RecordingRule]:
+    """Yield numbers of partitions in a state; the expression is 1 where a partition is."""
+    name = f"tidemark_kafka_partitions_{state}"
+    yield from _levels(_TOPICS, "sum", expression, metric=name, operations="sum")
+
+
+UNDER_REPLICATED: Final = under_replicated(_ALL)
+UNDER_MIN_ISR: Final = under_min_isr(_ALL)
+WITHOUT_LEADER: Final = without_leader(_ALL)
 
 PARTITIONS: Final = (
     *_of_metric(_TOPICS, "sum", names.OPEN_SPAN),
     *_of_metric(_TOPICS, "max", names.LAST_STABLE_OFFSET_AGE),
     *_of_metric(_TOPICS, "sum", names.UNREPLICATED_SPAN),
-    *_levels(
-        _TOPICS,
-        "sum",
-        expr=f"{names.REPLICAS.name} - {names.IN_SYNC_REPLICAS.name}",
-        metric="tidemark_kafka_partition_out_of_sync_replicas",
-        operations="sum",
-    ),
-    *_levels(
-        _TOPICS,
-        "sum",
-        expr=UNDER_MIN_ISR,
-        metric="tidemark_kafka_partitions_under_min_isr",
-        operations="sum",
-    ),
-    *_levels(
-        _TOPICS,
-        "sum",
-        expr=WITHOUT_LEADER,
-        metric="tidemark_kafka_partitions_without_leader",
-        operations="sum",
-    ),
+    *_partitions("under_replicated", UNDER_REPLICATED),
+    *_partitions("under_min_isr", UNDER_MIN_ISR),
+    *_partitions("without_leader", WITHOUT_LEADER),
+    *_speed(_TOPICS, names.LOG_END_OFFSET),
     *_speed(_TOPICS, names.HIGH_WATERMARK),
+    *_speed(_TOPICS, names.LAST_STABLE_OFFSET),
 )
 
 GROUPS: Final = (
@@ -98,7 +115,8 @@ GROUPS: Final = (
 
 def _rate(level: str, metric: Metric) -> RecordingRule:
     """Return the rate of a counter, whose name then ends without `_total`."""
-    return RecordingRule(record=f"{level}:{metric.family}:rate5m", expr=f"rate({metric.name}[5m])")
+    rate = _ALL.rate(metric, over=WINDOW)
+    return RecordingRule(record=f"{level}:{metric.family}:rate{WINDOW}", expr=rate.text)
 
 
 _COMMITS: Final = _rate("cluster", names.TRANSACTION_COMMITS)

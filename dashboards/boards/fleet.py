@@ -6,7 +6,7 @@ from typing import Final
 
 from grafana_foundation_sdk.models import units
 
-from dashboards.annotations import LOSS_RULES, firing_alerts, open_losses
+from dashboards.annotations import firing_alerts, open_losses
 from dashboards.links import Uid, from_row, from_series, to_board, to_rule_page
 from dashboards.panels import (
     ATTENTION_ABOVE_ZERO,
@@ -53,13 +53,7 @@ def _alerts(severity: str) -> Expression:
     return total(or_zero(alerts, REPORTING))
 
 
-def _findings(*rules: str) -> Expression:
-    findings = SCOPE.value(
-        names.OPEN_FINDINGS, any_of("rule", *rules), any_of("severity", "critical", "warning")
-    )
-    return total(or_zero(total(findings, "cluster"), REPORTING))
-
-
+LOST: Final = any_of("outcome", "lost", "may_be_lost", "read_beyond", "unclean")
 LEADERLESS: Final = total(without_leader(SCOPE), "cluster")
 UNDER_MIN_ISR: Final = total(under_min_isr(SCOPE), "cluster")
 
@@ -104,10 +98,10 @@ STATS: Final = (
     Stat(
         number=5,
         title="Open losses",
-        description="Open findings of lost records, proven or possible. A loss stays open for a day, or until "
-        "a person closes it.",
+        description="Partitions that lost records, or may have. A loss stays open for a day, or until a person "
+        "closes it.",
         unit=units.Short,
-        queries=(Latest(_findings(*LOSS_RULES)),),
+        queries=(Latest(total(SCOPE.value(names.LOSS_PARTITIONS, LOST))),),
         steps=GOOD_AT_ZERO,
         links=(to_board(Uid.LOSSES, "Losses and sequence gaps", "cluster"),),
     ),

@@ -31,7 +31,7 @@ VALUES: Final = {
     "class": ("hanging", "overdue", "prepare_commit", "loss"),
     "phase": ("suspected", "confirmed"),
     "verdict": ("unknown",),
-    "outcome": ("failed",),
+    "outcome": ("failed", "lost", "read_beyond"),
 }
 CHOSEN: Final = {name: f"a-{name}" for name in ("cluster", "group", "topic", "partition")}
 HOURS: Final = 7  # more than a range of six

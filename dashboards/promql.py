@@ -236,19 +236,24 @@ def minus(first: Expression, second: Expression) -> Expression:
     return _binary(first, "-", second)
 
 
-def is_below(first: Expression, second: Expression) -> Expression:
-    """Return 1 where the first is less than the second, 0 where not; both have the same labels."""
-    return _binary(first, "< bool", second)
-
-
-def both(first: Expression, second: Expression) -> Expression:
-    """Return 1 where both are 1, 0 where one is 0; both have the same labels."""
-    return _binary(first, "*", second, before="\n")
-
-
 def is_equal(expression: Expression, number: int) -> Expression:
     """Return 1 where the value is a number, 0 where not."""
-    return Expression(("(", expression, f" == bool {number}", ")"), expression.labels)
+    return Expression(("(", expression, f" == bool {number})"), expression.labels)
+
+
+def times(first: Expression, second: Expression) -> Expression:
+    """Return the product of two expressions with the same labels."""
+    return _binary(first, "*", second)
+
+
+def where_equal(expression: Expression, number: int) -> Expression:
+    """Return only the series whose value is a number."""
+    return Expression((expression, f" == {number}"), expression.labels)
+
+
+def where_below(first: Expression, second: Expression) -> Expression:
+    """Return only the series of the first that are less than the second; both have the same labels."""
+    return _binary(first, "<", second)
 
 
 def where_above(expression: Expression, number: float) -> Expression:
@@ -263,9 +268,7 @@ def or_zero(expression: Expression, reporting: Expression) -> Expression:
     return Expression((expression, " or 0 * ", reporting), expression.labels)
 
 
-def _binary(
-    first: Expression, operator: str, second: Expression, *, before: str = " "
-) -> Expression:
+def _binary(first: Expression, operator: str, second: Expression) -> Expression:
     if first.labels != second.labels:
         raise ValueError(f"{first.text} and {second.text} differ in their labels")
-    return Expression(("(", first, f"{before}{operator} ", second, ")"), first.labels)
+    return Expression(("(", first, f" {operator} ", second, ")"), first.labels)

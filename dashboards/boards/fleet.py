@@ -23,7 +23,7 @@ from dashboards.panels import (
     Step,
     Table,
 )
-from dashboards.partitions import under_min_isr, without_leader
+from dashboards.partitions import UNDER_MIN_ISR, WITHOUT_LEADER
 from dashboards.promql import (
     Expression,
     Scope,
@@ -54,8 +54,6 @@ def _alerts(severity: str) -> Expression:
 
 
 LOST: Final = any_of("outcome", "lost", "may_be_lost", "read_beyond", "unclean")
-LEADERLESS: Final = total(without_leader(SCOPE), "cluster")
-UNDER_MIN_ISR: Final = total(under_min_isr(SCOPE), "cluster")
 
 STATS: Final = (
     Stat(
@@ -120,7 +118,7 @@ STATS: Final = (
         title="Partitions without leader",
         description="Nobody can write to or read from them.",
         unit=units.Short,
-        queries=(Latest(total(LEADERLESS)),),
+        queries=(Latest(WITHOUT_LEADER.number(SCOPE)),),
         steps=GOOD_AT_ZERO,
         links=(to_board(Uid.REPLICATION, "Replication", "cluster"),),
     ),
@@ -130,7 +128,7 @@ STATS: Final = (
         description="Fewer replicas are in sync than min.insync.replicas: producers with acks=all are rejected, "
         "and the next dead broker may lose records.",
         unit=units.Short,
-        queries=(Latest(total(UNDER_MIN_ISR)),),
+        queries=(Latest(UNDER_MIN_ISR.number(SCOPE)),),
         steps=GOOD_AT_ZERO,
         links=(to_board(Uid.REPLICATION, "Replication", "cluster"),),
     ),
@@ -233,8 +231,8 @@ TABLES: Final = (
         description="One line per cluster, the most findings first. Empty cells are not known.",
         queries=(
             Latest(total(SCOPE.value(names.OPEN_FINDINGS), "cluster")),
-            Latest(total(LEADERLESS, "cluster")),
-            Latest(total(UNDER_MIN_ISR, "cluster")),
+            Latest(WITHOUT_LEADER.number(SCOPE, "cluster")),
+            Latest(UNDER_MIN_ISR.number(SCOPE, "cluster")),
             Latest(largest(SCOPE.value(names.READ_COMMITTED_LAG_SECONDS), "cluster")),
             Latest(largest(SCOPE.age(names.LAST_SUCCESS), "cluster")),
         ),

@@ -22,7 +22,7 @@ from dashboards.panels import (
     Step,
     Table,
 )
-from dashboards.partitions import without_leader
+from dashboards.partitions import WITHOUT_LEADER
 from dashboards.promql import Scope, among, is_equal, largest, top, total, where_above
 from rules import names
 
@@ -76,7 +76,7 @@ STATS: Final = (
         title="Without leader",
         description="Partitions of the chosen topics that nobody can write to or read from.",
         unit=units.Short,
-        queries=(Latest(total(without_leader(SCOPE))),),
+        queries=(Latest(WITHOUT_LEADER.number(SCOPE)),),
         steps=GOOD_AT_ZERO,
         links=(to_board(Uid.REPLICATION, "Replication", "cluster", "topic"),),
     ),

@@ -13,7 +13,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from dashboards.partitions import under_min_isr, under_replicated, without_leader
+from dashboards.partitions import (
+    UNDER_MIN_ISR,
+    UNDER_REPLICATED,
+    WITHOUT_LEADER,
+    PartitionState,
+)
 from dashboards.prometheus.expressions import aggregate
 from dashboards.prometheus.rule import RecordingRule, RuleFile, RuleGroup
 from dashboards.promql import Expression, Scope
@@ -48,55 +53,63 @@ def _levels(
     operator: str,
     expression: Expression,
     *,
-    metric: str,
-    operations: str,
+    name: str,
+    of_finest: str = "",
 ) -> Iterator[RecordingRule]:
-    """Yield one rule per level, each from the series of the level before it."""
+    """Yield one rule per level, each from the series of the level before it.
+
+    Args:
+        levels: the finest first.
+        operator: of the aggregation.
+        expression: what has a series per partition.
+        name: what the series have behind their level, `metric:operations`.
+        of_finest: the expression of the finest level where it is more than the aggregation.
+    """
     expr, labels = expression.bare_text, expression.labels
     for level, label in levels:
         labels -= {label}
-        record = f"{level}:{metric}:{operations}"
+        record = f"{level}:{name}"
         yield RecordedAggregation(
             record=record,
-            expr=aggregate(operator, label, expr),
+            expr=of_finest or aggregate(operator, label, expr),
             operator=operator,
             of=expression.text,
             labels=labels,
         )
-        expr = record
+        expr, of_finest = record, ""
 
 
 def _of_metric(
     levels: tuple[tuple[str, str], ...], operator: str, metric: Metric
 ) -> Iterator[RecordingRule]:
-    yield from _levels(
-        levels, operator, _ALL.value(metric), metric=metric.name, operations=operator
-    )
+    yield from _levels(levels, operator, _ALL.value(metric), name=f"{metric.name}:{operator}")
 
 
 def _speed(levels: tuple[tuple[str, str], ...], metric: Metric) -> Iterator[RecordingRule]:
     """Yield sums of how fast an offset moves, per second; below 0 where it went back."""
     speed = _ALL.speed(metric, over=WINDOW)
-    yield from _levels(levels, "sum", speed, metric=metric.name, operations=f"deriv{WINDOW}")
+    yield from _levels(levels, "sum", speed, name=f"{metric.name}:deriv{WINDOW}")
 
 
-def _partitions(state: str, expression: Expression) -> Iterator[RecordingRule]:
-    """Yield numbers of partitions in a state; the expression is 1 where a partition is."""
-    name = f"tidemark_kafka_partitions_{state}"
-    yield from _levels(_TOPICS, "sum", expression, metric=name, operations="sum")
+def _number(state: PartitionState) -> Iterator[RecordingRule]:
+    """Yield numbers of partitions in a state: 0 where there is none, absent where that is not known."""
+    matching = state.matching(_ALL)
+    counted, *known = (
+        aggregate("count", "partition", text)
+        for text in (matching.bare_text, *(metric.name for metric in state.known_by))
+    )
+    name = f"tidemark_kafka_partitions_{state.name}:sum"
+    finest = f"{counted}\nor 0 * " + "\n  * ".join(known)
+    yield from _levels(_TOPICS, "sum", matching, name=name, of_finest=finest)
 
-
-UNDER_REPLICATED: Final = under_replicated(_ALL)
-UNDER_MIN_ISR: Final = under_min_isr(_ALL)
-WITHOUT_LEADER: Final = without_leader(_ALL)
 
 PARTITIONS: Final = (
     *_of_metric(_TOPICS, "sum", names.OPEN_SPAN),
     *_of_metric(_TOPICS, "max", names.LAST_STABLE_OFFSET_AGE),
     *_of_metric(_TOPICS, "sum", names.UNREPLICATED_SPAN),
-    *_partitions("under_replicated", UNDER_REPLICATED),
-    *_partitions("under_min_isr", UNDER_MIN_ISR),
-    *_partitions("without_leader", WITHOUT_LEADER),
+    *_number(UNDER_REPLICATED),
+    *_number(UNDER_MIN_ISR),
+    *_number(WITHOUT_LEADER),
     *_speed(_TOPICS, names.LOG_END_OFFSET),
     *_speed(_TOPICS, names.HIGH_WATERMARK),
     *_speed(_TOPICS, names.LAST_STABLE_OFFSET),

@@ -158,6 +158,19 @@ RECORDING_CASES: Final = (
         samples={RATIO: ()},
     ),
     RecordCase(
+        reason="none is under a minimum that is known, and not known to be where it is not",
+        series={
+            **of_partitions("in_sync_replicas", "3x40", "3x40", "1x40"),
+            **of_partitions("replicas", "3x40", "3x40", "1x40"),
+            **of_partitions("min_insync_replicas", "2x40", "", ""),
+        },
+        samples={
+            **by_topic("tidemark_kafka_partitions_under_replicated:sum", 0, 0, 0),
+            "cluster_topic:tidemark_kafka_partitions_under_min_isr:sum": ((ORDERS, 0),),
+            "cluster_topic:tidemark_kafka_partitions_without_leader:sum": (),
+        },
+    ),
+    RecordCase(
         reason="what is absent is recorded as nothing",
         series=OTHER_TARGET,
         samples=dict.fromkeys(RECORDS, ()),

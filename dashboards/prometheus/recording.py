@@ -33,9 +33,8 @@ _GROUPS: Final = (
     ("cluster", "group"),
 )
 _INTERVAL: Final = timedelta(seconds=30)  # a dashboard's usual refresh
-
-
-WINDOW: Final = "5m"  # of speeds and rates: several scrapes, whatever their interval
+WINDOW: Final = "2m"  # of speeds, for graphs: as short as one scrape per minute allows
+_RATE_WINDOW: Final = "5m"
 _ALL: Final = Scope(())
 
 
@@ -128,8 +127,8 @@ GROUPS: Final = (
 
 def _rate(level: str, metric: Metric) -> RecordingRule:
     """Return the rate of a counter, whose name then ends without `_total`."""
-    rate = _ALL.rate(metric, over=WINDOW)
-    return RecordingRule(record=f"{level}:{metric.family}:rate{WINDOW}", expr=rate.text)
+    rate = _ALL.rate(metric, over=_RATE_WINDOW)
+    return RecordingRule(record=f"{level}:{metric.family}:rate{_RATE_WINDOW}", expr=rate.text)
 
 
 _COMMITS: Final = _rate("cluster", names.TRANSACTION_COMMITS)

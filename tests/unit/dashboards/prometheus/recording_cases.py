@@ -64,9 +64,9 @@ PARTITIONS: Final = RecordCase(
         **by_topic("tidemark_kafka_partitions_under_replicated:sum", 2, 0, 2),
         **by_topic("tidemark_kafka_partitions_under_min_isr:sum", 1, 0, 1),
         **by_topic("tidemark_kafka_partitions_without_leader:sum", 1, 1, 2),
-        **by_topic(f"{PARTITION}log_end_offset:deriv5m", 3, 0, 3),
-        **by_topic(f"{PARTITION}high_watermark:deriv5m", 3, 0, 3),
-        **by_topic(f"{PARTITION}last_stable_offset:deriv5m", 3, 0, 3),
+        **by_topic(f"{PARTITION}log_end_offset:deriv2m", 3, 0, 3),
+        **by_topic(f"{PARTITION}high_watermark:deriv2m", 3, 0, 3),
+        **by_topic(f"{PARTITION}last_stable_offset:deriv2m", 3, 0, 3),
     },
 )
 
@@ -116,7 +116,7 @@ GROUPS: Final = RecordCase(
         )
         for record, samples in levels.items()
     }
-    | by_group("committed_offset:deriv5m", (0, 3, -1), (3, -1), 2),
+    | by_group("committed_offset:deriv2m", (0, 3, -1), (3, -1), 2),
 )
 
 # ------------------------------------------------------------------ the cluster

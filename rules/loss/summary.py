@@ -6,6 +6,7 @@ are lost, that more may be, and which groups had read them. The summary counts p
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -171,6 +172,20 @@ def by_partition(facts: Iterable[LossFact]) -> list[list[LossFact]]:
     return sorted(
         lines, key=lambda line: (line[0].outcome, -line[0].certain_offsets, line[0].place)
     )
+
+
+def count_outcomes(facts: Iterable[LossFact]) -> Counter[Outcome]:
+    """Count partitions by outcome; one with several losses counts once, by the worst of them."""
+    most_certain: dict[tuple[str, tuple[str, str]], LossFact] = {}
+    for fact in facts:
+        loss = fact.incident, fact.place
+        best = most_certain.setdefault(loss, fact)
+        if (fact.weight, fact.since) < (best.weight, best.since):
+            most_certain[loss] = fact
+    worst: dict[tuple[str, str], Outcome] = {}
+    for (_, place), fact in most_certain.items():
+        worst[place] = min(fact.outcome, worst.get(place, fact.outcome))
+    return Counter(worst.values())
 
 
 def summary_of(lines: Sequence[Sequence[LossFact]]) -> Summary:

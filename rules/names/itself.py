@@ -68,6 +68,15 @@ OPEN_FINDINGS: Final = Metric(
     unit=Unit.FINDINGS,
     labels=(*CLUSTER_LABELS, "rule", "severity"),
 )
+LOSS_PARTITIONS: Final = Metric(
+    name="tidemark_loss_partitions",
+    help="Partitions with open findings of lost records, by the worst outcome that is known: lost (for "
+    "certain), may_be_lost, read_beyond (a group has read records that are missing), unclean (an unclean "
+    "election, nothing more is known), not_determinable, uncommitted (the lost records were never "
+    "committed), restored. A partition counts once, however many findings report it.",
+    unit=Unit.PARTITIONS,
+    labels=(*CLUSTER_LABELS, "outcome"),
+)
 STORE_UP: Final = Metric(
     name="tidemark_store_up",
     help="Whether the result of the latest round is stored, so that it survives a restart.",
@@ -129,6 +138,7 @@ WATCHING_METRICS: Final = (
     GAPS,
     VERDICTS,
     OPEN_FINDINGS,
+    LOSS_PARTITIONS,
     STORE_UP,
     STORE_WAITING,
     STORE_LOST,

@@ -70,6 +70,10 @@ def _round_values(totals: SelfMetrics, snapshot: Snapshot | None) -> dict[Metric
             ({"rule": rule, "severity": severity}, count)
             for (rule, severity), count in totals.open_findings.items()
         ],
+        names.LOSS_PARTITIONS: by_label(
+            "outcome",
+            {outcome.name.lower(): count for outcome, count in totals.loss_partitions.items()},
+        ),
     }
 
 

@@ -12,9 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from rules.catalogue.all_rules import count_verdicts
+from rules.evidence import read_evidence
 from rules.facts.memory import Memory, merge_stored
 from rules.facts.scrapes import EndpointState
 from rules.facts.snapshot import Snapshot
+from rules.loss.evidence_fields import SummaryEvidence
+from rules.loss.summary import RULES as LOSS_RULES
+from rules.loss.summary import LossFact, Outcome, count_outcomes
 from rules.open_findings import Change
 from rules.verdict import Severity
 from service.history.stats import HistoryStats
@@ -242,6 +246,7 @@ class Pipeline:
             took_seconds=took,
             phase_seconds=phases,
             open_findings=self._open_counts(watched),
+            loss_partitions=self._loss_counts(),
             alerting=self._finding_state.alert_stats,
             deliveries=self._deliveries(),
             history=None if self._history is None else self._history.stats(),
@@ -264,6 +269,19 @@ class Pipeline:
         counts = Counter({(rule.rule_id, rule.severity): 0 for rule in rules if is_loaded})
         for (rule_id, _), entry in self._finding_state.open_findings.items():
             counts[rule_id, entry.severity] += 1
+        return counts
+
+    def _loss_counts(self) -> dict[Outcome, int]:
+        """Count partitions by what open findings say of their records; zeros as of `_open_counts`."""
+        counts = Counter(dict.fromkeys(Outcome, 0) if self._round_writer.is_loaded else {})
+        counts.update(
+            count_outcomes(
+                LossFact(rule_id, dict(labels), entry.reason, evidence, entry.since)
+                for (rule_id, labels), entry in self._finding_state.open_findings.items()
+                if rule_id in LOSS_RULES
+                for evidence in [read_evidence(entry.evidence, SummaryEvidence)]
+            )
+        )
         return counts
 
     def _next_state(self, watched: WatchedRound, took: float) -> ServiceState:

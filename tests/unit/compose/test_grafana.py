@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from dashboards.files import FOLDER, TITLE
+from dashboards.files import RECORDED_FOLDER, TITLE
 from dashboards.links import RULE_PAGES_DEFAULT
 from tests.unit.compose.stack import ROOT, SERVICES, STACK, read_yaml
 
@@ -20,9 +20,9 @@ def test_grafana_shows_the_dashboards_that_are_generated_in_their_folder() -> No
     provisioning = STACK / "grafana" / "provisioning" / "dashboards" / "tidemark.yml"
     (provider,) = read_yaml(provisioning)["providers"]
     mounts = dict(volume.split(":")[1::-1] for volume in SERVICES["grafana"]["volumes"])
-    assert ROOT / mounts[provider["options"]["path"]] == FOLDER
+    assert ROOT / mounts[provider["options"]["path"]] == RECORDED_FOLDER
     assert provider["folder"] == TITLE
-    assert any(FOLDER.glob("*.json"))
+    assert any(RECORDED_FOLDER.glob("*.json"))
 
 
 def test_grafana_serves_the_pages_of_rules_where_dashboards_link_to_them() -> None:

@@ -267,6 +267,8 @@ def self_samples(seen: Snapshot, totals: SelfMetrics) -> Iterator[Sample]:
         yield "tidemark_verdicts", {"rule": rule, "verdict": verdict.name.lower()}, count
     for (rule, severity), count in totals.open_findings.items():
         yield "tidemark_open_findings", {"rule": rule, "severity": str(severity)}, count
+    for worst, count in totals.loss_partitions.items():
+        yield "tidemark_loss_partitions", {"outcome": worst.name.lower()}, count
     yield from store_samples(totals)
     for reason in ("topic_pattern", "group_pattern", "limit"):
         yield "tidemark_series_dropped", {"reason": reason}, 0

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import shlex
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Final
 
 from rules.errors import SandboxError
 from service.runtime import clock
+from service.runtime.children import module_command
 from service.runtime.events import Event
 from service.sandbox.cluster import processes
 from service.sandbox.cluster.admin import SandboxAdmin
@@ -248,7 +248,7 @@ class Stage:
         content = _settings(self.servers, self.folder / "tidemark") + self.pager.settings()
         content += _log_files(self.sandbox)
         settings.write_text(content, encoding="utf-8")
-        serve = [sys.executable, "-m", "service", "serve", "--config", str(settings)]
+        serve = module_command("service", "serve", "--config", str(settings))
         return ["/usr/bin/env", *_without_own_settings(), *serve]
 
 

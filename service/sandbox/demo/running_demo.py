@@ -33,9 +33,12 @@ QUERIES: Final = (
 
 
 def demo_folder() -> Path:
-    """Return the folder of a demo that --keep left running; it is not the sandbox's folder."""
-    home = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
-    return Path(home) / "tidemark/demo"
+    """Return the folder of a demo that --keep left running; it is not the sandbox's folder.
+
+    The home of root is closed to the user that its PostgreSQL runs as.
+    """
+    own = Path("/var/lib") if os.geteuid() == 0 else Path.home() / ".local/state"
+    return Path(os.environ.get("XDG_STATE_HOME") or own) / "tidemark/demo"
 
 
 def require_none_running() -> None:

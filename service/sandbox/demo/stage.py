@@ -14,6 +14,7 @@ from typing import Final
 from rules.errors import SandboxError
 from service.runtime import clock
 from service.runtime.children import module_command
+from service.runtime.data_directory import let_pass
 from service.runtime.events import Event
 from service.sandbox.cluster import processes
 from service.sandbox.cluster.admin import SandboxAdmin
@@ -272,7 +273,8 @@ def end_child(child: Pager | SimulatedRuns) -> None:
 
 @contextlib.contextmanager
 def open_stage(folder: Path, say: Callable[[str], None]) -> Iterator[Stage]:
-    """Start cluster and Tidemark below a folder; end them, and all loads, afterwards."""
+    """Start cluster and Tidemark below a folder of ours; end them, and all loads, afterwards."""
+    let_pass(folder)
     sandbox = Sandbox(folder / "kafka", progress=say)
     stage = Stage(folder, sandbox, Pager(folder), SimulatedRuns(folder))
     try:

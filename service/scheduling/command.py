@@ -35,7 +35,7 @@ class RunningCommand:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             cwd=FOLDER,
-            env=child_environment(os.environ) | command.environment,
+            env={**child_environment(os.environ), **command.environment},
             start_new_session=True,
         )
         return cls(process)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +25,7 @@ WHERE: Final = "import os; print(os.getcwd())"
 
 
 @pytest.fixture
-def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Work in a folder with modules named like ours and Python's; give the file of those that were run."""
     ran = tmp_path / "ran"
     for name in ("service", "rules", "json", "click"):

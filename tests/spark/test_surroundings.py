@@ -76,8 +76,8 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
         ended = wait_until(has_ended, timeout_seconds=2 * WAIT_SECONDS, poll_seconds=0.2)
         if not ended:
             process.kill()
-    texts = [(surroundings / name).read_text("utf-8", "replace") for name in ("out", "err")]
-    return Seen(*texts, frozenset(lines), surroundings)
+    output, error = ((surroundings / name).read_text("utf-8", "replace") for name in ("out", "err"))
+    return Seen(output, error, frozenset(lines), surroundings)
 
 
 def _words(process: psutil.Process) -> list[str]:

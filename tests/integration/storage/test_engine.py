@@ -83,7 +83,7 @@ def test_no_word_of_a_name_is_run_by_a_shell(folder: Path, monkeypatch: pytest.M
 def test_a_folder_that_is_closed_to_others_stays_so(folder: Path) -> None:
     """Root's server runs as another user, and is refused; any other user's may pass anyway."""
     folder.chmod(0o700)
-    data = folder / "made by us/data"
+    data = folder / "made/data"
     if os.geteuid() == 0:
         error = rejected(None, data)
         assert f"may not pass through {folder}. Give a directory elsewhere" in str(error)

@@ -44,7 +44,6 @@ class Place:
         Raises:
             OSError: the URI names no file system that is known here.
         """
-        self.url = url
         try:
             if "://" in url:
                 self.files, root = fs.FileSystem.from_uri(url)
@@ -53,6 +52,7 @@ class Place:
         except (ValueError, pa.ArrowException) as exc:
             raise OSError(f"{url} names no place for history: {exc}") from exc
         self.root = root.rstrip("/")
+        self.url = url if "://" in url else root  # the same for a process in another folder
         self._is_local = isinstance(self.files, fs.LocalFileSystem)
 
     def path(self, name: str) -> str:

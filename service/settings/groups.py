@@ -162,8 +162,8 @@ class ServiceSettings(Group):
     """Only consumer groups whose whole name matches are watched. Default: all, as for topics."""
 
     def data_directory(self) -> Path:
-        """Return the data directory, with the user's home in place of a leading "~"."""
-        return Path(self.data_dir).expanduser()
+        """Return the absolute path of the data directory; a leading "~" is the user's home."""
+        return Path(self.data_dir).expanduser().absolute()
 
 
 class DatabaseSettings(Group):

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from pathlib import Path
 from typing import TypeAlias
 from uuid import uuid4
 
@@ -20,6 +18,7 @@ from service.storage.database.engine import make_engine, open_database
 from service.storage.jobs.jobs import GONE, StoredRun, StoredRuns, StoredTurn
 from tests.factories import at
 from tests.fake_runs import KeptRuns, MemoryRuns, MemoryTurn
+from tests.folders import new_folder
 
 pytestmark = pytest.mark.integration
 
@@ -30,7 +29,7 @@ WELL = Ended(outcome=RunOutcome.SUCCEEDED, stats={"removed": 7})
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[Engine]:
-    folder = Path(tempfile.mkdtemp(prefix="tm-"))
+    folder = new_folder()
     opened = open_database(None, folder)
     schema.upgrade(opened.engine)
     yield opened.engine

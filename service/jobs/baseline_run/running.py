@@ -219,7 +219,7 @@ def _make_runs(
         _write_masks(place, plan, day, store)
     runs = []
     with _scratch(order.data_directory) as scratch:
-        for event in run_job(_spark_order(order, plan, scratch), order.environment):
+        for event in run_job(_spark_order(order, plan, place, scratch), order.environment):
             report(event)
             runs += [event] if event["event"] == "baseline_run" else []
     return runs
@@ -233,9 +233,9 @@ def _write_masks(place: Place, plan: NightlyPlan, day: date, store: BaselineRunS
         write_masks(windows, files=place.files, history=place.root, day=day, buckets=plan.buckets)
 
 
-def _spark_order(order: NightlyOrder, plan: NightlyPlan, scratch: Path) -> SparkOrder:
+def _spark_order(order: NightlyOrder, plan: NightlyPlan, place: Place, scratch: Path) -> SparkOrder:
     days = [day.isoformat() for day in plan.plan.days]
-    options = ["--history", order.history, "--zone", plan.zone, "--keep", str(order.keep_days)]
+    options = ["--history", place.url, "--zone", plan.zone, "--keep", str(order.keep_days)]
     return SparkOrder(
         master=order.master,
         conf=order.conf,

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
@@ -20,6 +18,7 @@ from service.runtime.supervisor import Supervisor
 from service.runtime.threads import in_thread
 from service.storage.database.engine import open_database
 from service.storage.rounds.store import PostgresStore
+from tests.folders import new_folder
 from tests.unit.service.runtime.recorded_log import RecordedLog
 
 pytestmark = pytest.mark.integration
@@ -32,7 +31,7 @@ ONE_RUN: Final = """INSERT INTO job_run (job_name, due_at, started_at, outcome, 
 
 @pytest.fixture(scope="module")
 def store() -> Iterator[PostgresStore]:
-    folder = Path(tempfile.mkdtemp(prefix="tm-"))
+    folder = new_folder()
     made = PostgresStore(lambda: open_database(None, folder))
     made.load("default", uuid4())
     yield made

@@ -10,7 +10,7 @@ from typing import TypeVar
 import pytest
 
 from rules.errors import StoreError
-from service.api.core.ports import FewAtOnce
+from service.api.core.few_at_once import FewAtOnce
 from service.api.core.problems import ProblemError, TooLateError
 from tests.unit.service.api.given import AWAY, at_once
 

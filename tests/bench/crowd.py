@@ -1,10 +1,11 @@
-"""Clients of a service that is under attack: those that hinder, those that work, and probes that are timed."""
+"""Clients of a crowded service: those that hinder, those that work, and probes that are timed."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
 import secrets
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,33 +14,31 @@ from typing import Final
 from service.runtime.clock import monotonic
 
 Address = tuple[str, int]
+Client = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 INGEST: Final = "/api/v1/ingest/broker-log"
-DRIP_SECONDS: Final = 0.2
+DRIP_SECONDS: Final = 1.0
 AGAIN_SECONDS: Final = 0.05
 ANSWER_SECONDS: Final = 30.0
-PROBE_EVERY_SECONDS: Final = 0.05
-PROBES: Final = ("/livez", "/metrics")
+PROBE_SECONDS: Final = 0.1
+SCRAPE_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """The answers to one kind of request; 0 stands for the status of a request without answer."""
+    """The answers to one kind of request; a request without answer has status 0."""
 
     seconds: list[float] = field(default_factory=list)
     statuses: list[int] = field(default_factory=list)
 
     def __str__(self) -> str:
-        ordered = sorted(self.seconds) or [0.0]
-        answered = sum(status == 200 for status in self.statuses)
-        at = {share: ordered[min(int(share * len(ordered)), len(ordered) - 1)] for share in SHARES}
-        shares = ", ".join(
-            f"p{share * 100:g} {seconds * 1000:,.0f} ms" for share, seconds in at.items()
+        ordered = sorted(self.seconds)
+        middle, high = (ordered[int(share * len(ordered))] for share in (0.5, 0.99))
+        statuses = ", ".join(
+            f"{count} x {status or 'no answer'}" for status, count in Counter(self.statuses).items()
         )
-        return f"{answered} of {len(self.statuses)} answered, {shares}, max {ordered[-1] * 1000:,.0f} ms"
-
-
-SHARES: Final = (0.5, 0.99)
+        shown = [f"{seconds * 1000:,.0f}" for seconds in (middle, high, ordered[-1])]
+        return f"{statuses}; p50 {shown[0]}, p99 {shown[1]}, max {shown[2]} ms"
 
 
 async def hinder(address: Address, connections: int) -> None:
@@ -47,7 +46,7 @@ async def hinder(address: Address, connections: int) -> None:
     kinds = itertools.cycle([_slow_body, _slow_body, _slow_body, _slow_headers, _silent])
     async with asyncio.TaskGroup() as group:
         for kind in itertools.islice(kinds, connections):
-            group.create_task(_again(address, kind))
+            group.create_task(_again(address, kind, AGAIN_SECONDS))
 
 
 async def guess(address: Address, clients: int) -> None:
@@ -80,22 +79,27 @@ async def load(
 async def probe(address: Address, secret: str, timed: dict[str, Timed], seconds: float) -> None:
     """Send probes and scrapes for so long, whether earlier ones were answered or not."""
     until = monotonic() + seconds
-    turn = itertools.cycle(PROBES)
+
+    async def repeat(path: str, pause: float) -> None:
+        sent = request("GET", path, secret)
+        async with asyncio.TaskGroup() as answers:
+            while monotonic() < until:
+                answers.create_task(ask(address, sent, timed))
+                await asyncio.sleep(pause)
+
     async with asyncio.TaskGroup() as group:
-        while monotonic() < until:
-            path = next(turn)
-            group.create_task(ask(address, request("GET", path, secret), timed))
-            await asyncio.sleep(PROBE_EVERY_SECONDS)
+        group.create_task(repeat("/livez", PROBE_SECONDS))
+        group.create_task(repeat("/metrics", SCRAPE_SECONDS))
 
 
 def request(method: str, target: str, secret: str, body: bytes = b"") -> bytes:
     """Return a request after which the connection closes."""
     length = f"Content-Length: {len(body)}\r\nContent-Type: text/plain\r\n" if body else ""
-    return _head(method, target, secret, length) + body
+    return _head(method, target, secret, f"Accept-Encoding: gzip\r\n{length}") + body
 
 
 async def ask(address: Address, sent: bytes, timed: dict[str, Timed]) -> None:
-    """Send a request on a connection of its own, and note the answer under method and path."""
+    """Send a request on a connection of its own, and note the answer under method and target."""
     name = sent.split(b"\r\n", 1)[0].decode().removesuffix(" HTTP/1.1")
     begin, status = monotonic(), 0
     with suppress(OSError, TimeoutError, IndexError, ValueError):
@@ -107,28 +111,25 @@ async def ask(address: Address, sent: bytes, timed: dict[str, Timed]) -> None:
 
 
 async def _status(address: Address, sent: bytes) -> int:
+    """Return the status of an answer that arrives whole, else 0."""
     reader, writer = await asyncio.open_connection(*address)
     try:
         writer.write(sent)
-        answer = await reader.read()
-        head, _, body = answer.partition(b"\r\n\r\n")
+        head, _, body = (await reader.read()).partition(b"\r\n\r\n")
         is_whole = f"content-length: {len(body)}".encode() in head.lower()
         return int(head.split(b" ")[1]) if is_whole else 0
     finally:
-        writer.close()
+        writer.transport.abort()
 
 
-Client = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-
-
-async def _again(address: Address, client: Client, pause: float = AGAIN_SECONDS) -> None:
+async def _again(address: Address, client: Client, pause: float) -> None:
     while True:
         with suppress(OSError):
             reader, writer = await asyncio.open_connection(*address)
             try:
                 await client(reader, writer)
             finally:
-                writer.close()
+                writer.transport.abort()
         await asyncio.sleep(pause)
 
 

@@ -59,6 +59,7 @@ async def crowded(
         task.cancel()
     with suppress(asyncio.CancelledError):
         await asyncio.gather(*others)
+    await asyncio.sleep(0.1)  # until all connections are closed
     return timed
 
 

@@ -70,9 +70,10 @@ class Answers:
 
     def _keep(self, target: str, done: asyncio.Task[_Answer]) -> None:
         """Keep an answer of the current state as far as there is space; forget an error."""
+        is_failed = done.cancelled() or done.exception() is not None
         if self._of_state.get(target) is not done:
             return
-        if done.cancelled() or done.exception() is not None:
+        if is_failed:
             del self._of_state[target]
             return
         sizes = {

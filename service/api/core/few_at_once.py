@@ -59,7 +59,9 @@ class FewAtOnce:
         try:
             async with asyncio.timeout(self._seconds):
                 await self._turn()
-                return await asyncio.shield(asyncio.ensure_future(self._call(function)))
+                call = asyncio.create_task(self._call(function))
+                call.add_done_callback(_retrieve)  # what nobody waits for any more is no news
+                return await asyncio.shield(call)
         except TimeoutError as exc:
             raise TooLateError(f"{self._what} did not answer in time") from exc
 
@@ -76,3 +78,9 @@ class FewAtOnce:
             return await self._in_thread(function)
         finally:
             self._free.release()
+
+
+def _retrieve(call: asyncio.Task[T]) -> None:
+    """Mark an error as handled, which asyncio would log otherwise."""
+    if not call.cancelled():
+        call.exception()

@@ -17,9 +17,11 @@ from rules.facts.scrapes import Scrapes
 from rules.version import VERSION
 from service.api.app import create_app
 from service.api.core.admin_services import AdminServices
-from service.api.core.ports import FewAtOnce, Inbox, Sources
+from service.api.core.answers import ANSWER_SECONDS, ANSWERS_AT_ONCE, Answers
+from service.api.core.few_at_once import FewAtOnce
+from service.api.core.ports import Inbox, Sources
 from service.api.core.rights import Tokens
-from service.api.core.server import HttpServer, bind, is_loopback
+from service.api.core.server import HttpServer, bind, connection_limit, is_loopback
 from service.app.alerting import (
     Delivering,
     make_admin_services,
@@ -366,17 +368,33 @@ def make_http_server(  # noqa: PLR0913 - each by its name
             history=FindingHistory(lambda: store.engine, latest.state.cluster),
             utc_now=utc_now,
             in_thread=in_thread,
+            answers=Answers(
+                FewAtOnce(
+                    in_thread,
+                    ANSWERS_AT_ONCE,
+                    queue=settings.max_concurrent_requests,
+                    seconds=ANSWER_SECONDS,
+                    what="the list",
+                )
+            ),
             in_database=FewAtOnce(in_thread),
             inbox=inbox,
             ingesting=FewAtOnce(in_thread, 1),
             admin=admin,
         ),
-        tokens=Tokens(checker, static=static, in_thread=FewAtOnce(in_thread), monotonic=monotonic),
-        is_loopback=is_loopback(listener),
+        tokens=Tokens(
+            checker,
+            static=static,
+            in_thread=FewAtOnce(in_thread, 1),
+            monotonic=monotonic,
+            utc_now=utc_now,
+        ),
+        trusts_local=is_loopback(listener) and not settings.require_token,
         max_concurrent_requests=settings.max_concurrent_requests,
         log=log,
     )
-    return HttpServer(app, listener, max_concurrent_requests=settings.max_concurrent_requests)
+    connections = connection_limit(settings.max_concurrent_requests)
+    return HttpServer(app, listener, max_connections=connections)
 
 
 def address_of(listener: socket.socket) -> str:

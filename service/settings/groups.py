@@ -196,6 +196,11 @@ class HttpSettings(Group):
     """Bearer token with scope read that needs no database, for a scraper: 16 characters or more,
     best as TIDEMARK_HTTP__TOKEN_FILE. Default: none, as a secret that everybody knows is none."""
 
+    require_token: bool = False
+    """Whether requests on the loopback interface need a token too. Default: false, as only this machine can
+    send them; turn it on where a proxy on this machine forwards those of others. Most proxies set a header
+    by which Tidemark sees that, but not all (nginx sets none unless told to)."""
+
     max_concurrent_requests: Annotated[int, Field(ge=1, le=10_000)] = 64
     """Requests answered at once; more are rejected with 503. Default: far above a few scrapers and
     dashboards, and few enough that a storm of requests does not delay a round."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from service.api.core.bodies import Timestamp
@@ -49,8 +49,8 @@ def audit_router(sources: Sources) -> APIRouter:
     """Return the route of the audit trail."""
     router = APIRouter(tags=["audit"])
 
-    @router.get("/audit")
-    async def list_audit(paging: Paging, query: Annotated[AuditQuery, Query()]) -> AuditPage:
+    @router.get("/audit", response_model=AuditPage)
+    async def list_audit(paging: Paging, query: Annotated[AuditQuery, Query()]) -> Response:
         """Return changes that users made, newest first; needs scope admin."""
         filters = AuditFilter(
             who=query.who,
@@ -61,6 +61,8 @@ def audit_router(sources: Sources) -> APIRouter:
         )
         rows = await sources.in_database(lambda: sources.admin.audit.page(filters, query.limit + 1))
         page = first_of(rows, query.limit, lambda row: (row.id,))
-        return AuditPage(**stamp_of(sources.utc_now()), **paging.page(LIST, page))
+        return await sources.answers.render(
+            lambda: AuditPage(**stamp_of(sources.utc_now()), **paging.page(LIST, page)), paging
+        )
 
     return router

@@ -8,22 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Response
 
 from rules.evidence import read_evidence
 from rules.facts.last_observation import microseconds
 from rules.loss.evidence_fields import SummaryEvidence
 from rules.loss.summary import LossFact
 from rules.open_findings import OpenFinding
-from service.api.core.paging import LAST_US, Key, Page, Pager, Paging, decode_cursor, page_of
+from service.api.core.paging import LAST_US, Key, Page, Paging, decode_cursor, page_of
 from service.api.core.ports import History, Sources
 from service.api.core.problems import not_found
 from service.api.core.queries import NoParameters, StateFilter, matches
 from service.api.core.stamps import stamp, stored_stamp
-from service.api.findings.routes import cluster_id_of, finding_detail, open_findings
-from service.api.findings.views import Transition, from_memory, from_storage, parse_id
+from service.api.findings.open_list import OpenList, open_findings
+from service.api.findings.routes import cluster_id_of, finding_detail
+from service.api.findings.views import (
+    FindingDetail,
+    Transition,
+    from_memory,
+    from_storage,
+    parse_id,
+)
 from service.api.losses.models import LossDetail, LossEvent, LossIncident, LossPage, LossQuery
 from service.api.losses.views import (
     CLASS_OF,
@@ -39,6 +46,7 @@ from service.api.losses.views import (
     rule_of,
 )
 from service.rounds.latest import ServiceState
+from service.rounds.persistence import PersistenceState
 from service.storage.findings.findings import (
     StoredFinding,
     storable,
@@ -51,53 +59,59 @@ NO_LOSS: Final = "there is no such loss"
 MOST_STORED: Final = 5000  # findings that are read for a list; an incident may have thousands
 
 
-def losses_router(sources: Sources) -> APIRouter:
+def losses_router(sources: Sources, open_list: OpenList) -> APIRouter:
     """Return the routes of losses."""
     router = APIRouter(tags=["losses"])
 
-    @router.get("/losses")
-    async def list_losses(paging: Paging, query: Annotated[LossQuery, Query()]) -> LossPage:
+    @router.get("/losses", response_model=LossPage)
+    async def list_losses(paging: Paging, query: Annotated[LossQuery, Query()]) -> Response:
         """Return losses by incident, the worst first, and within each by partition.
 
         A loss has the facts of its last occurrence; `/losses/{id}` has all of them. Filters show what is
         known to match, and of an incident the partitions that match.
         """
-        return await _list(sources, paging, query)
+        state, name = sources.state, f"losses-{query.state}"
+        after = decode_cursor(query.cursor, name, int, int, str)
 
-    @router.get("/losses/{loss_id}")
+        def answer(findings: list[LossFinding], **fields: Any) -> LossPage:
+            page = _page(findings, after, query, state)
+            storage = state.persistence.state
+            return LossPage(**fields, **paging.page(name, page), storage=storage)
+
+        if query.state is StateFilter.OPEN:
+            return await sources.answers.render_once(
+                state, lambda: answer(_open(state, query), **stamp(state), is_cut=False), paging
+            )
+        stored, is_cut = await sources.in_database(lambda: _stored(sources.history, query))
+        return await sources.answers.render(
+            lambda: answer(stored, **stored_stamp(state), is_cut=is_cut), paging
+        )
+
+    @router.get("/losses/{loss_id}", response_model=LossDetail)
     async def get_loss(
         loss_id: Annotated[str, Path(examples=["committed_records_lost-0123456789abcdef"])],
         _query: NoParameters,
-    ) -> LossDetail:
+    ) -> Response:
         """Return a loss with its occurrences, oldest first."""
         name = parse_id(loss_id)
         if name is None or name[0] not in CLASS_OF:
             raise not_found(NO_LOSS)
-        detail = await finding_detail(sources, *name, NO_LOSS)
-        return LossDetail(
-            as_of=detail.as_of,
-            is_current=detail.is_current,
-            loss=loss_of(detail.finding),
-            events=_events(detail.transitions),
-            error=detail.error,
-            storage=sources.state.persistence.state,
-        )
+        storage = sources.state.persistence.state
+        detail = await finding_detail(sources, open_list, *name, NO_LOSS)
+        return await sources.answers.render(lambda: _detail(detail(), storage))
 
     return router
 
 
-async def _list(sources: Sources, pager: Pager, query: LossQuery) -> LossPage:
-    state, name = sources.state, f"losses-{query.state}"
-    after = decode_cursor(query.cursor, name, int, int, str)
-    if query.state is StateFilter.OPEN:
-        findings, is_cut = await sources.in_thread(lambda: _open(state, query)), False
-        stamped = stamp(state)
-    else:
-        findings, is_cut = await sources.in_database(lambda: _stored(sources.history, query))
-        stamped = stored_stamp(state)
-    page = await sources.in_thread(lambda: _page(findings, after, query, state))
-    storage = state.persistence.state
-    return LossPage(**stamped, **pager.page(name, page), is_cut=is_cut, storage=storage)
+def _detail(finding: FindingDetail, storage: PersistenceState) -> LossDetail:
+    return LossDetail(
+        as_of=finding.as_of,
+        is_current=finding.is_current,
+        loss=loss_of(finding.finding),
+        events=_events(finding.transitions),
+        error=finding.error,
+        storage=storage,
+    )
 
 
 def _events(steps: list[Transition] | None) -> list[LossEvent] | None:
@@ -138,7 +152,7 @@ def _open(state: ServiceState, query: LossQuery) -> list[LossFinding]:
             last_breach_at=entry.last_breach_at,
             view=partial(from_memory, entry, cluster_id),
         )
-        for entry in open_findings(state)
+        for entry in open_findings(state).values()
         if _is_queried(entry, query)
     ]
 

@@ -6,7 +6,7 @@ from collections import Counter
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from pydantic import Field
 
 from rules.catalogue.all_rules import RULES, SELF_MONITORING
@@ -116,10 +116,11 @@ def status_router(sources: Sources) -> APIRouter:
     """Return the route of the status."""
     router = APIRouter(tags=["service"])
 
-    @router.get("/status")
-    async def get_status(_query: NoParameters) -> Status:
+    @router.get("/status", response_model=Status)
+    async def get_status(_query: NoParameters) -> Response:
         """Return the state of the service; it answers before the first round too."""
-        return status_of(sources.state, sources.utc_now())
+        state, now = sources.state, sources.utc_now()
+        return await sources.answers.render(lambda: status_of(state, now))
 
     return router
 

@@ -53,7 +53,7 @@ class _Layout:
     common: bytes | None = None
 
 
-def check(kind: type[Any], body: bytes) -> None:
+def check(kind: Any, body: bytes) -> None:
     """Check all lengths in the body of an answer; `kind` is its dataclass in the codec library.
 
     Raises:

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from collectors.commit_deletions import find_recreated
 from collectors.transaction_record import RecordUnreadableError, decode, decode_name
@@ -69,7 +69,9 @@ def _transaction(draw: random.Random) -> bytes:
         (f"topic-{n}", tuple(range(draw.randrange(9)))) for n in range(draw.randrange(4))
     )
     version = draw.randrange(2)
-    tags = {"next_producer_id": 8, "client_transaction_version": 2} if version else {}
+    tags: dict[str, Any] = (
+        {"next_producer_id": 8, "client_transaction_version": 2} if version else {}
+    )
     return render_value(value(version=version, partitions=topics or None, **tags))
 
 

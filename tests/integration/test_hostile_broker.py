@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -87,14 +88,16 @@ def test_ten_bytes_before_authentication_are_one_clear_line(body: bytes, listen:
     assert "ApiVersions v3 answer cannot be read" in line
 
 
+def with_brokers(answers: dict[int, bytes], places: dict[int, Address]) -> dict[int, bytes]:
+    return answers | {DESCRIBE_CLUSTER.key: cluster_answer(places)}
+
+
 def test_a_hostile_answer_is_a_gap_of_its_broker_alone(listen: Listen) -> None:
     places: dict[int, Address] = {}
     honest = {METADATA.key: metadata_answer(), LIST_GROUPS.key: groups_answer()}
     hostile = honest | {LIST_GROUPS.key: b"\0" * 6 + MOST}
     for broker_id, answers in ((1, honest), (2, hostile)):
-        places[broker_id] = listen(
-            answering(lambda own=answers: own | {DESCRIBE_CLUSTER.key: cluster_answer(places)})
-        )
+        places[broker_id] = listen(answering(partial(with_brokers, answers, places)))
     done = collect("--bootstrap-servers", str(places[1]), "-o", "json")
     assert done.returncode == ExitCode.INCOMPLETE, done.stderr
     document: dict[str, Any] = json.loads(done.stdout)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, ValuesView
+from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 import pytest
 from starlette.types import Receive, Scope, Send
@@ -27,6 +28,9 @@ from tests.unit.service.api.given import (
     opened,
     service_state,
 )
+
+if TYPE_CHECKING:
+    from _collections_abc import dict_values
 
 pytestmark = pytest.mark.integration
 
@@ -162,7 +166,7 @@ class SlowFindings(dict[Identity, OpenFinding]):
         self.may_go = threading.Event()
         self.is_listed = threading.Event()
 
-    def values(self) -> ValuesView[OpenFinding]:
+    def values(self) -> dict_values[Identity, OpenFinding]:
         self.is_listed.set()
         assert self.may_go.wait(60)
         return super().values()

@@ -25,7 +25,7 @@ from dashboards.panels import (
     Step,
     Table,
 )
-from dashboards.postgres import select, within
+from dashboards.postgres import chosen, select, within
 from dashboards.promql import (
     RATE,
     Scope,
@@ -326,14 +326,16 @@ TABLES: Final = (
         queries=(
             SqlRows(
                 select(
-                    "job_name, due_at, started_at, ended_at, outcome, detail",
+                    "cluster, job_name, due_at, started_at, ended_at, outcome, detail",
                     "job_runs",
+                    f"(cluster IS NULL OR {chosen('cluster', 'cluster')})",
                     within("started_at"),
                     order="started_at DESC",
                 )
             ),
         ),
         columns=(
+            Column(source="cluster", title="Cluster"),
             Column(source="job_name", title="Job"),
             Column(source="due_at", title="Due", unit=units.DatetimeISO),
             Column(source="started_at", title="Started", unit=units.DatetimeISO),

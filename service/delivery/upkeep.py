@@ -40,7 +40,10 @@ class BacklogPort(Protocol):
         """Return notifications that are late and due for the fallback receiver."""
 
     def post(self, messages: Sequence[Outgoing]) -> int:
-        """Put messages into the outbox; return how many are new."""
+        """Put messages into the outbox; return how many are new.
+
+        It raises StoreError before the first round of the cluster is stored too.
+        """
 
 
 class BuryPort(Protocol):
@@ -126,7 +129,8 @@ class Upkeep:
         if fallback is None:
             return 0
         late = self._backlogs.late(fallback.name, after=after, now=now)
-        count = self._backlogs.post([self._fallback_message(row, fallback, now) for row in late])
+        messages = [self._fallback_message(row, fallback, now) for row in late]
+        count = self._backlogs.post(messages) if messages else 0
         self._stats.fell_back(count)
         for row in late:
             self._log.warning(

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.integration
 
 Runs: TypeAlias = MemoryRuns | StoredRuns
 MakeProcess: TypeAlias = Callable[[], Runs]
+CLUSTER = "east"
 WELL = Ended(outcome=RunOutcome.SUCCEEDED, stats={"removed": 7})
 
 
@@ -45,7 +46,7 @@ def process(request: pytest.FixtureRequest) -> MakeProcess:
         kept = KeptRuns()
         return lambda: MemoryRuns(kept)
     database: Engine = request.getfixturevalue("database")
-    return lambda: StoredRuns(lambda: database)
+    return lambda: StoredRuns(lambda: database, CLUSTER)
 
 
 @pytest.fixture
@@ -166,7 +167,7 @@ def test_an_end_is_kept_although_the_connection_of_its_lock_was_lost(
 ) -> None:
     """The database is restarted while a job runs."""
     other = make_engine(database.url)
-    runs = StoredRuns(lambda: other)
+    runs = StoredRuns(lambda: other, CLUSTER)
     turn = begin(runs, name, 0)
     with database.begin() as connection:
         mine = "pid <> pg_backend_pid() AND datname = current_database()"
@@ -181,7 +182,7 @@ def test_an_end_is_kept_although_the_connection_of_its_lock_was_lost(
 
 def test_a_run_returns_its_connection(database: Engine, name: str) -> None:
     """More runs than a pool has connections."""
-    runs = StoredRuns(lambda: database)
+    runs = StoredRuns(lambda: database, CLUSTER)
     for number in range(30):
         run(runs, name, 60.0 * number)
         assert runs.begin(name, at(60 * number), at(0)) is Rejected.DONE
@@ -192,7 +193,7 @@ def test_a_database_that_is_away_is_told(name: str) -> None:
     def away() -> Engine:
         raise StoreError("the database has not answered yet", retryable=True)
 
-    runs = StoredRuns(away)
+    runs = StoredRuns(away, CLUSTER)
     for call in (
         lambda: runs.known([name], at(0)),
         lambda: runs.begin(name, at(0), at(0)),

@@ -54,7 +54,7 @@ WHERE state = 'waiting' AND next_attempt_at > :now AND id = ANY(ARRAY(
       SELECT head.id FROM outbox AS o CROSS JOIN LATERAL (
              SELECT id FROM outbox AS mine
              WHERE state IN ('waiting', 'sending') AND receiver = o.receiver
-               AND group_hash = o.group_hash AND cluster IS NOT DISTINCT FROM o.cluster
+               AND group_hash = o.group_hash AND cluster = o.cluster
              ORDER BY mine.receiver, mine.group_hash, mine.id LIMIT 1) AS head
       WHERE o.id = ANY(:ids)))
 """)
@@ -62,15 +62,14 @@ _ALL_DEAD: Final = text(f"""
 UPDATE outbox SET state = 'dead', dead_reason = :why, done_at = :now
 WHERE state = 'waiting' AND receiver = :receiver AND {OWN}
 """)  # noqa: S608 - constants of ours
-_REMOVED: Final = text("""
+_REMOVED: Final = text(f"""
 UPDATE outbox SET state = 'dead', dead_reason = :why, done_at = :now, lease_until = NULL,
        lease_owner = NULL
 WHERE state IN ('waiting', 'sending') AND next_attempt_at <= :now
-  AND NOT receiver = ANY(CAST(:receivers AS text[]))
-  AND (cluster IN (SELECT id FROM cluster WHERE name = :name)
-       OR (cluster IS NULL AND created_at < :long_ago))
+  AND (NOT receiver = ANY(CAST(:receivers AS text[])) AND {OWN}
+       OR cluster IS NULL AND created_at < :long_ago)
 RETURNING receiver
-""")
+""")  # noqa: S608 - constants of ours
 _HASTEN: Final = text(f"""
 UPDATE outbox SET next_attempt_at = :now
 WHERE state = 'waiting' AND receiver = :receiver AND next_attempt_at > :now AND {OWN}
@@ -81,7 +80,7 @@ UPDATE outbox SET created_at = created_at + :step, next_attempt_at = next_attemp
 WHERE state IN ('waiting', 'sending') AND {OWN}
 """)  # noqa: S608 - constants of ours
 _CANNOT_CHANGE: Final = "the outbox cannot be changed"
-# How long a row without a cluster waits for a service that has its receiver.
+# How long a row without a cluster waits for the service of a version before that wrote it.
 _NOBODYS: Final = timedelta(days=1)
 
 

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Select, func, select, text
 
 from service.alerting.alerts.outbox_row import OutboxRow, Outgoing, group_hash
 from service.storage.database.bulk import lines_of, plain, rows_from
-from service.storage.delivery.deliveries import DELIVERED, OPEN, row_of
+from service.storage.delivery.deliveries import DELIVERED, OPEN, is_of, require_cluster, row_of
 from service.storage.tables.alerting import OUTBOX
 
 _ROW: Final = {
@@ -83,22 +83,24 @@ def _number(row: int | None) -> str | None:
 
 
 class ByHand:
-    """Creates deliveries in one transaction."""
+    """Creates deliveries of the clusters of one name in one transaction."""
 
-    def __init__(self, connection: Connection, now: datetime) -> None:
+    def __init__(self, connection: Connection, name: str, now: datetime) -> None:
         self._connection = connection
+        self._name = name
         self._now = now
 
     def take(self, delivery: int) -> OutboxRow | None:
         """Return a delivery and lock it until the transaction ends; None if there is none."""
-        return self._row(select(OUTBOX).where(OUTBOX.c.id == delivery).with_for_update())
+        is_it = (OUTBOX.c.id == delivery, is_of(self._name))
+        return self._row(select(OUTBOX).where(*is_it).with_for_update())
 
     def newer(self, taken: OutboxRow) -> OutboxRow | None:
         """Return a delivered or open notification of the group that is not older, None if there is none."""
         of_group = (
             OUTBOX.c.receiver == taken.receiver,
             OUTBOX.c.group_hash == taken.group_hash,
-            OUTBOX.c.cluster.is_not_distinct_from(taken.cluster),
+            OUTBOX.c.cluster == taken.cluster,
             func.coalesce(OUTBOX.c.replay_of, OUTBOX.c.id) >= _origin(taken),
             OUTBOX.c.state.in_((DELIVERED, *OPEN)),
         )
@@ -117,10 +119,11 @@ class ByHand:
         )
 
     def add_test(self, receiver: str, group_key: str, body: bytes) -> OutboxRow:
-        """Create the delivery of a test message."""
+        """Create the delivery of a test message; StoreError before the first round is stored."""
         return self._add(
             Outgoing(
                 webhook_id=_new_id(),
+                cluster=require_cluster(self._connection, self._name),
                 receiver=receiver,
                 group_key=group_key,
                 group_hash=group_hash(group_key),

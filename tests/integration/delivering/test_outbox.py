@@ -9,12 +9,13 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from service.alerting.alerts.outbox_row import DeadReason, RowState
+from service.alerting.alerts.outbox_row import DeadReason, Outgoing, RowState
 from service.alerting.notifications.alertmanager import Merged
 from service.runtime.clock import monotonic
+from service.storage.delivery.enqueuing import post
 from service.storage.delivery.outbox import LEASE
 from tests.factories import at
-from tests.integration.delivering.given import Office, done, groups, message
+from tests.integration.delivering.given import PAGER, Office, done, groups, message
 from tests.integration.storage.conftest import MakeDatabase
 
 pytestmark = pytest.mark.integration
@@ -142,29 +143,39 @@ def test_a_receiver_that_is_gone_gets_nothing_more(office: Office) -> None:
 
 
 def test_what_is_for_nobody_is_given_up(office: Office) -> None:
-    with office.engine.begin() as connection:
-        connection.execute(
-            text(
-                "INSERT INTO cluster (name, cluster_id, first_seen) VALUES ('default', 'x', now())"
-            )
-        )
-        connection.execute(
-            text("INSERT INTO cluster (name, cluster_id, first_seen) VALUES ('other', 'x', now())")
-        )
-    office.post(message("a", cluster=1), message("b", cluster=2), message("c"))
-    assert office.deliveries.bury(["else"], at(5)) == ["pager"]
+    other = Office.of(office.engine, "other")
+    office.post(message("a"))
+    other.post(message("b"))
+    former(office, message("c"))
+    assert office.deliveries.bury(["else"], at(5)) == [PAGER]
     assert [row[0] for row in office.rows("dead_reason")] == ["receiver_removed", None, None]
-    assert office.deliveries.bury(["else"], at(90_000)) == ["pager"]
+    assert other.deliveries.bury([PAGER], at(5)) == []
+    assert other.deliveries.bury([PAGER], at(90_000)) == [PAGER], "nobody's, for a day"
 
 
-def test_another_services_clusters_are_left_alone(office: Office) -> None:
+def former(office: Office, outgoing: Outgoing) -> None:
+    """Store a message of no cluster, as a service of the version before does that still runs."""
     with office.engine.begin() as connection:
-        connection.execute(
-            text("INSERT INTO cluster (name, cluster_id, first_seen) VALUES ('other', 'x', now())")
-        )
-    office.post(message("a", "theirs", cluster=1), message("a", "nobody's"))
-    assert groups(office.claim()) == [("a", "nobody's")]
-    assert groups(Office.of(office.engine, "other").claim()) == [("a", "theirs")]
+        post(connection, [outgoing])
+
+
+def test_another_services_messages_are_left_alone(office: Office) -> None:
+    other = Office.of(office.engine, "other")
+    office.post(message("a", "ours"))
+    other.post(message("a", "theirs"))
+    former(office, message("a", "nobody's"))
+    for theirs, body in ((other, "theirs"), (office, "ours")):
+        assert groups(theirs.claim()) == [("a", body)]
+        assert theirs.backlogs.counts(at(0))[PAGER].waiting == 1
+
+
+def test_the_watchdog_of_a_service_is_its_own(office: Office) -> None:
+    """Its group has one key everywhere, and its receiver has to miss it when one service is gone."""
+    other = Office.of(office.engine, "other")
+    assert office.backlogs.post([message("w", "ours")]) == 1
+    assert other.backlogs.post([message("w", "theirs")]) == 1
+    assert groups(office.claim()) == [("w", "ours")]
+    assert groups(other.claim()) == [("w", "theirs")]
 
 
 def test_a_receiver_that_is_back_is_tried_at_once(office: Office) -> None:
@@ -194,12 +205,12 @@ def test_claims_stay_quick_with_ten_thousand_open_rows(
     with office.engine.begin() as connection:
         connection.execute(
             text(
-                "INSERT INTO outbox (webhook_id, receiver, group_key, group_hash, reason, is_firing,"
-                " alerts, body, created_at, state, next_attempt_at) SELECT n::text, 'pager',"
-                " 'g', CASE WHEN :one THEN 'g' ELSE n::text END, 'r', true, 1, 'x', :at, 'waiting',"
-                " :at FROM generate_series(1, 10000) AS n"
+                "INSERT INTO outbox (webhook_id, cluster, receiver, group_key, group_hash, reason,"
+                " is_firing, alerts, body, created_at, state, next_attempt_at) SELECT n::text,"
+                " :cluster, 'pager', 'g', CASE WHEN :one THEN 'g' ELSE n::text END, 'r', true, 1,"
+                " 'x', :at, 'waiting', :at FROM generate_series(1, 10000) AS n"
             ),
-            {"one": is_one_group, "at": at(0)},
+            {"one": is_one_group, "at": at(0), "cluster": office.cluster},
         )
     order: list[int] = []
     began = monotonic()

@@ -1,5 +1,7 @@
 """Jobs, answers to repeated requests, actions of users and notifications belong to a cluster.
 
+A notification has a second time: since when it is tried, beside since when its group waits.
+
 What is stored gets its cluster where only one name was ever watched, and keeps none where the name is not
 known. A service of the version before that still runs on this schema goes on with its rounds, its jobs
 and its notifications; only requests with an Idempotency-Key fail there until it is restarted.
@@ -32,6 +34,7 @@ def upgrade() -> None:
     _key_runs()
     _key_answers()
     _own_messages()
+    _time_of_enqueuing()
 
 
 def _add_cluster(table: str, only: str | None) -> None:
@@ -74,6 +77,13 @@ def _own_messages() -> None:
     """)
 
 
+def _time_of_enqueuing() -> None:
+    """Give open rows a day from now on: how old they are themselves is not known."""
+    column = sa.Column("enqueued_at", TIME, nullable=False, server_default=sa.text("now()"))
+    op.add_column("outbox", column)
+    op.execute("UPDATE outbox SET enqueued_at = created_at WHERE done_at IS NOT NULL")
+
+
 def downgrade() -> None:
     """Drop the columns; of two clusters' answers to one key the last one stays."""
     op.execute("""
@@ -90,3 +100,4 @@ def downgrade() -> None:
     op.create_index("ix_job_run_job_name_due_at", "job_run", ["job_name", "due_at"])
     for table in ("audit", "job_run"):
         op.drop_column(table, "cluster")
+    op.drop_column("outbox", "enqueued_at")

@@ -39,7 +39,7 @@ class BacklogPort(Protocol):
     def late(self, fallback: str, *, after: timedelta, now: datetime) -> Sequence[OutboxRow]:
         """Return notifications that are late and due for the fallback receiver."""
 
-    def post(self, messages: Sequence[Outgoing]) -> int:
+    def post(self, messages: Sequence[Outgoing], now: datetime) -> int:
         """Put messages into the outbox; return how many are new.
 
         It raises StoreError before the first round of the cluster is stored too.
@@ -130,7 +130,7 @@ class Upkeep:
             return 0
         late = self._backlogs.late(fallback.name, after=after, now=now)
         messages = [self._fallback_message(row, fallback, now) for row in late]
-        count = self._backlogs.post(messages) if messages else 0
+        count = self._backlogs.post(messages, now) if messages else 0
         self._stats.fell_back(count)
         for row in late:
             self._log.warning(
@@ -166,7 +166,7 @@ class Upkeep:
             since=self._since,
             external_url=self._duties.external_url,
         )
-        count = self._backlogs.post([_outgoing(watchdog, notification, "watchdog", now)])
+        count = self._backlogs.post([_outgoing(watchdog, notification, "watchdog", now)], now)
         self._watchdog_at = timestamp
         return count
 

@@ -29,7 +29,7 @@ from service.alerting.alerts.grouping import AlertingState, Group
 from service.alerting.alerts.outbox_row import group_hash
 from service.storage.database.bulk import json_value, lines_of, plain, rows_from
 from service.storage.database.translate import translate_errors
-from service.storage.delivery.enqueuing import enqueue
+from service.storage.delivery.enqueuing import post
 from service.storage.tables.alerting import ALERT, ALERT_GROUP, ALERTING_STATE
 
 T = TypeVar("T")
@@ -162,7 +162,7 @@ def save(
             connection.execute(statement, {**parameters, "rows": lines})
     if delta.clock_step:
         connection.execute(_TAKEN_UP, {"cluster": cluster, "step": delta.clock_step})
-    enqueue(connection, cluster, delta.outgoing)
+    post(connection, delta.outgoing, cluster, delta.at)
     note_closed(connection, delta.closed)
     if delta.observed_at is not None and delta.observed_at != stored_at:
         connection.execute(_OBSERVED, {"cluster": cluster, "at": delta.observed_at})

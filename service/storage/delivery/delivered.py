@@ -75,8 +75,8 @@ UPDATE outbox SET next_attempt_at = :now
 WHERE state = 'waiting' AND receiver = :receiver AND next_attempt_at > :now AND {OWN}
 """)  # noqa: S608 - constants of ours
 _SHIFT: Final = text(f"""
-UPDATE outbox SET created_at = created_at + :step, next_attempt_at = next_attempt_at + :step,
-       lease_until = lease_until + :step
+UPDATE outbox SET created_at = created_at + :step, enqueued_at = enqueued_at + :step,
+       next_attempt_at = next_attempt_at + :step, lease_until = lease_until + :step
 WHERE state IN ('waiting', 'sending') AND {OWN}
 """)  # noqa: S608 - constants of ours
 _CANNOT_CHANGE: Final = "the outbox cannot be changed"

@@ -38,26 +38,30 @@ _ROW: Final = {
 # fallback receiver is notified of a notification once.
 _ENQUEUE: Final = text(
     "INSERT INTO outbox (webhook_id, receiver, group_key, group_hash, reason, is_firing, alerts, "  # noqa: S608 - our own names
-    "body, created_at, cluster, replay_of, fallback_of, state, next_attempt_at) "
+    "body, created_at, enqueued_at, cluster, replay_of, fallback_of, state, next_attempt_at) "
     "SELECT r.webhook_id, r.receiver, r.group_key, r.group_hash, r.reason, r.is_firing, r.alerts, "
-    "decode(r.body, 'base64'), r.created_at, coalesce(r.cluster, CAST(:cluster AS bigint)), "
+    "decode(r.body, 'base64'), r.created_at, :now, coalesce(r.cluster, CAST(:cluster AS bigint)), "
     "r.replay_of, r.fallback_of, 'waiting', r.created_at "
     f"FROM {rows_from('rows', _ROW)} ORDER BY r.place ON CONFLICT DO NOTHING RETURNING id"
 )
 
 
-def enqueue(connection: Connection, cluster: int | None, outgoing: Sequence[Outgoing]) -> None:
-    """Put notifications of a cluster into the outbox, in their order, which is that of their row ids."""
-    post(connection, outgoing, cluster)
-
-
 def post(
-    connection: Connection, outgoing: Sequence[Outgoing], cluster: int | None = None
+    connection: Connection, outgoing: Sequence[Outgoing], cluster: int | None, now: datetime
 ) -> list[int]:
-    """Put notifications into the outbox; return the row ids of those that are not there already."""
+    """Put notifications into the outbox, in their order, which is that of their row ids.
+
+    Return the row ids of those that are not there already.
+
+    Args:
+        connection: in a transaction.
+        outgoing: the notifications.
+        cluster: row id, for those that name none.
+        now: aware, UTC. A notification may have waited for the database, and is tried from now on.
+    """
     if not outgoing:
         return []
-    parameters = {"cluster": cluster, "rows": lines_of(map(_row, outgoing))}
+    parameters = {"cluster": cluster, "now": now, "rows": lines_of(map(_row, outgoing))}
     return list(connection.execute(_ENQUEUE, parameters).scalars())
 
 
@@ -136,7 +140,7 @@ class ByHand:
         )
 
     def _add(self, outgoing: Outgoing) -> OutboxRow:
-        (new,) = post(self._connection, [outgoing])
+        (new,) = post(self._connection, [outgoing], None, self._now)
         row = self._connection.execute(select(OUTBOX).where(OUTBOX.c.id == new)).mappings().one()
         return row_of(OutboxRow, row)
 

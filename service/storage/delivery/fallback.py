@@ -109,11 +109,11 @@ class Backlogs:
         late = [row_of(OutboxRow, row) for row in rows]
         return sorted(late, key=lambda row: row.id)
 
-    def post(self, messages: Sequence[Outgoing]) -> int:
+    def post(self, messages: Sequence[Outgoing], now: datetime) -> int:
         """Put messages into the outbox; return how many were not there already.
 
         Raises:
             StoreError: the database is away, or no round of the cluster is stored yet.
         """
         with translate_errors("messages cannot be stored"), self._engine().begin() as connection:
-            return len(post(connection, messages, require_cluster(connection, self._name)))
+            return len(post(connection, messages, require_cluster(connection, self._name), now))

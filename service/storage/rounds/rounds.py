@@ -23,7 +23,7 @@ from service.storage.alerting import pending_requests
 from service.storage.alerting.alerts import AlertRows
 from service.storage.alerting.pending_requests import PendingRequests
 from service.storage.database.translate import translate_errors
-from service.storage.delivery.enqueuing import enqueue
+from service.storage.delivery.enqueuing import post
 from service.storage.findings import findings
 from service.storage.formats.checkpoint import Checkpoint
 from service.storage.rounds import clusters
@@ -134,12 +134,12 @@ def _save_alerts(
     error = _rejection(connection, lambda: alerting.save(connection, cluster, delta, rows.result()))
     if error is not None:
         for notification in delta.outgoing:
-            _rejection(connection, partial(enqueue, connection, cluster, (notification,)))
+            _rejection(connection, partial(post, connection, (notification,), cluster, delta.at))
         _rejection(connection, lambda: alerting.note_closed(connection, delta.closed))
     return error
 
 
-def _rejection(connection: Connection, save: Callable[[], None]) -> str | None:
+def _rejection(connection: Connection, save: Callable[[], object]) -> str | None:
     """Store within a savepoint; return why the database rejected it, None if it did not.
 
     Raises:

@@ -113,7 +113,8 @@ OUTBOX: Final = Table(
     Column("is_firing", Boolean, nullable=False),
     Column("alerts", Integer, nullable=False),
     Column("body", LargeBinary, nullable=False),
-    Column("created_at", TIME, nullable=False),
+    Column("created_at", TIME, nullable=False),  # of the oldest that it supersedes
+    Column("enqueued_at", TIME, nullable=False, server_default=text("now()")),  # its own
     Column("state", Text, nullable=False),
     Column("next_attempt_at", TIME, nullable=False),
     Column("lease_until", TIME),

@@ -69,9 +69,13 @@ class Office:
         )
 
     def post(self, *messages: Outgoing) -> list[int]:
-        """Store messages; return their ids."""
+        """Store messages, each when it was made; return their ids."""
         with self.engine.begin() as connection:
-            return post(connection, messages, self.cluster)
+            return [
+                row
+                for one in messages
+                for row in post(connection, [one], self.cluster, one.created_at)
+            ]
 
     def claim(
         self,

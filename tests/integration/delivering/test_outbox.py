@@ -11,16 +11,20 @@ from sqlalchemy import text
 
 from service.alerting.alerts.outbox_row import DeadReason, Outgoing, RowState
 from service.alerting.notifications.alertmanager import Merged
+from service.delivery.deciding import GIVE_UP_AFTER, done_of
 from service.runtime.clock import monotonic
 from service.storage.delivery.enqueuing import post
 from service.storage.delivery.outbox import LEASE
 from tests.factories import at
 from tests.integration.delivering.given import PAGER, Office, done, groups, message
 from tests.integration.storage.conftest import MakeDatabase
+from tests.unit.service.alerting.notifications.given import webhook
+from tests.unit.service.delivery.given import attempt
 
 pytestmark = pytest.mark.integration
 DELIVERED, WAITING, DEAD = RowState.DELIVERED, RowState.WAITING, RowState.DEAD
 OVER = LEASE.total_seconds()
+DAY = GIVE_UP_AFTER.total_seconds()
 
 
 @pytest.fixture
@@ -105,6 +109,26 @@ def test_a_newer_state_takes_the_place_of_a_stuck_one(office: Office) -> None:
     ]
 
 
+@pytest.mark.parametrize("waited", ["for its receiver", "for the database"])
+def test_a_new_message_has_a_day_of_its_own_whatever_waited_before_it(
+    office: Office, waited: str
+) -> None:
+    """The receiver is down since yesterday, or what is enqueued now was made yesterday."""
+    if waited == "for its receiver":
+        office.post(message("a", "1"))
+        (stuck,) = office.claim()
+        office.complete(stuck, 1, WAITING, again=DAY)
+        office.post(message("a", "2", created_at=at(DAY)))
+    else:
+        with office.engine.begin() as connection:
+            post(connection, [message("a", "2")], office.cluster, at(DAY))
+    (one,) = office.claim(DAY + 5)
+    assert (one.body, one.created_at) == (b"2", at(0)), "for so long its group has waited"
+    for now, state in ((DAY + 5, WAITING), (2 * DAY - 60, WAITING), (2 * DAY + 1, DEAD)):
+        done_now = done_of(one, webhook(), attempt(500), now=at(now), chance=0.5)
+        assert done_now.state is state
+
+
 def test_what_never_failed_is_not_superseded(office: Office) -> None:
     office.post(message("a", "1"), message("a", "2"))
     office.claim()
@@ -156,7 +180,7 @@ def test_what_is_for_nobody_is_given_up(office: Office) -> None:
 def former(office: Office, outgoing: Outgoing) -> None:
     """Store a message of no cluster, as a service of the version before does that still runs."""
     with office.engine.begin() as connection:
-        post(connection, [outgoing])
+        post(connection, [outgoing], None, outgoing.created_at)
 
 
 def test_another_services_messages_are_left_alone(office: Office) -> None:
@@ -172,8 +196,8 @@ def test_another_services_messages_are_left_alone(office: Office) -> None:
 def test_the_watchdog_of_a_service_is_its_own(office: Office) -> None:
     """Its group has one key everywhere, and its receiver has to miss it when one service is gone."""
     other = Office.of(office.engine, "other")
-    assert office.backlogs.post([message("w", "ours")]) == 1
-    assert other.backlogs.post([message("w", "theirs")]) == 1
+    assert office.backlogs.post([message("w", "ours")], at(0)) == 1
+    assert other.backlogs.post([message("w", "theirs")], at(0)) == 1
     assert groups(office.claim()) == [("w", "ours")]
     assert groups(other.claim()) == [("w", "theirs")]
 
@@ -192,7 +216,11 @@ def test_a_clock_that_was_set_moves_what_is_open(office: Office) -> None:
     office.complete(first, 1, DELIVERED)
     office.complete(second, 1, WAITING, again=30)
     office.deliveries.shift(timedelta(hours=-1))
-    assert office.rows("created_at, next_attempt_at")[1] == (at(-3600), at(-3570))
+    assert office.rows("created_at, enqueued_at, next_attempt_at")[1] == (
+        at(-3600),
+        at(-3600),
+        at(-3570),
+    )
     assert office.rows("created_at")[0] == (at(0),)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import reduce
 
 import pytest
@@ -20,7 +20,7 @@ from service.alerting.alerts.evaluate import OperatorRequests
 from service.alerting.alerts.grouping import AlertingState
 from service.alerting.alerts.outbox_row import Outgoing
 from service.storage.alerting import alerts as alerting
-from service.storage.delivery.enqueuing import enqueue
+from service.storage.delivery.enqueuing import post
 from service.storage.rounds import clusters
 from service.storage.rounds.clusters import ClusterKey
 from service.storage.rounds.rounds import store_rounds
@@ -258,11 +258,13 @@ def test_a_database_that_goes_away_in_the_middle_leaves_nothing_half_written(
     life.round(15, {A: BREACH})
     made = replace(story.round({"a": BREACH}), alerts=life.deltas[-1])
 
-    def killed(connection: Connection, cluster: int, outgoing: Sequence[Outgoing]) -> None:
-        enqueue(connection, cluster, outgoing)
+    def killed(
+        connection: Connection, outgoing: Sequence[Outgoing], cluster: int, now: datetime
+    ) -> None:
+        post(connection, outgoing, cluster, now)
         connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
 
-    monkeypatch.setattr("service.storage.alerting.alerts.enqueue", killed)
+    monkeypatch.setattr("service.storage.alerting.alerts.post", killed)
     with pytest.raises(StoreError) as caught:
         store_rounds(database, [made])
     assert caught.value.retryable

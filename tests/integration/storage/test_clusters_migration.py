@@ -75,6 +75,12 @@ def test_what_is_stored_of_one_cluster_is_that_ones(new_database: MakeDatabase) 
     assert answer(engine, "east") == Answer(status=202, headers={}, body=b"answer")
 
 
+def test_what_is_open_is_tried_for_a_day_more(new_database: MakeDatabase) -> None:
+    engine = given(new_database, "east")
+    ages = rows(engine, "SELECT now() - enqueued_at < interval '1 minute', created_at FROM outbox")
+    assert ages == [(True, NOON), (True, NOON)], "what each of them took over is not known"
+
+
 def test_of_two_clusters_nothing_is_lost_and_nothing_is_made_up(new_database: MakeDatabase) -> None:
     engine = given(new_database, "east", "west")
     assert rows(engine, NAMED) == [(None,), (None,)]

@@ -54,6 +54,7 @@ def claimed(row: int = 1, **overrides: Any) -> OutboxRow:
         alerts=1,
         body=b"{}",
         created_at=at(0),
+        enqueued_at=at(0),
         state="sending",
         next_attempt_at=at(0),
     )

@@ -207,6 +207,16 @@ STORING: Final = (
         steps=(Step(0, Color.GOOD), Step(1, Color.BAD)),
     ),
     Graph(
+        number=24,
+        title="Rows rejected",
+        description="Rows that the database rejects for good, within each step: they are left out, and all others are stored.",
+        unit=units.Short,
+        queries=(
+            Series(total(SCOPE.increase(names.STORE_REJECTED, over=RATE), "kind"), "{{kind}}"),
+        ),
+        steps=(Step(0, Color.GOOD), Step(1, Color.BAD)),
+    ),
+    Graph(
         number=22,
         title="Hours of history that wait",
         description="Bytes on the local disk that wait for the folder of history.",

@@ -119,8 +119,8 @@ class Upkeep:
         for name in self._deliveries.bury(tuple(self._duties.receivers), now):
             self._stats.ended(name, RowState.DEAD)
             self._log.error(Event.RECEIVER_REMOVED, receiver=name)
-        posted = self._post_fallbacks(now) + self._post_watchdog(now)
         self._stats.waiting(self._backlogs.counts(now))
+        posted = self._post_watchdog(now) + self._post_fallbacks(now)
         return posted > 0
 
     # -------------------------------------------------------------- late notifications

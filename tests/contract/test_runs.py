@@ -96,6 +96,17 @@ def test_a_run_is_kept_with_its_end(process: MakeProcess, name: str) -> None:
     assert known(runs, name, 70) == Known(last_due=at(60), last_success=at(61))
 
 
+def test_an_end_whose_texts_cannot_be_stored_is_kept_without_them(
+    database: Engine, name: str
+) -> None:
+    """The last line of a program is whatever it wrote."""
+    runs = StoredRuns(lambda: database, CLUSTER)
+    run(runs, name, 0, Ended(outcome=RunOutcome.SUCCEEDED, stats={"wrote": "a\0b"}))
+    (row,) = runs.runs(name, 10)
+    assert (row.outcome, row.stats) == (RunOutcome.SUCCEEDED, {})
+    assert "Unicode escape" in row.detail
+
+
 def test_a_job_that_runs_in_another_process_is_not_run(process: MakeProcess, name: str) -> None:
     one, other = process(), process()
     turn = begin(one, name, 0)

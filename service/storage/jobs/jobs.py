@@ -8,7 +8,7 @@ too early; then a run may begin twice, and the outcome that is stored last holds
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import Final
@@ -16,6 +16,7 @@ from typing import Final
 from sqlalchemy import ColumnElement, Connection, Engine, and_, func, insert, select, update
 from sqlalchemy.exc import DBAPIError
 
+from rules.errors import StoreError
 from service.scheduling.job import Ended, Known, Rejected, RunOutcome, Stats
 from service.storage.database.translate import translate_errors
 from service.storage.formats.values import read
@@ -109,7 +110,18 @@ class StoredTurn:
         self._run = run
 
     def end(self, ended: Ended, now: datetime) -> None:
-        """Store the outcome of the run; after a `StoreError` a retry may succeed."""
+        """Store the outcome of the run, without its texts if the database rejects them.
+
+        After a `StoreError` a retry may succeed.
+        """
+        try:
+            self._store(ended, now)
+        except StoreError as exc:
+            if not exc.is_of_values:
+                raise
+            self._store(replace(ended, detail=str(exc), stats={}), now)
+
+    def _store(self, ended: Ended, now: datetime) -> None:
         statement = update(JOB_RUN).where(_col.id == self._run)
         with (
             translate_errors("the end of a run cannot be stored"),

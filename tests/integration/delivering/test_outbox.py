@@ -155,6 +155,32 @@ def test_an_answer_that_is_stored_twice_is_one(office: Office) -> None:
     assert [tuple(row) for row in found] == [("it answered 500�", 5)]
 
 
+def test_an_answer_that_cannot_be_stored_holds_up_no_other(office: Office) -> None:
+    office.post(message("a"), message("b"), message("c"))
+    first, second, third = office.claim()
+    rejected = office.deliveries.complete(
+        [
+            done(first.id, at(1), DELIVERED),
+            done(second.id, at(1), DELIVERED, status=2**40),
+            done(third.id, at(1), DELIVERED),
+        ],
+        at(1),
+    )
+    assert [(row.kind, row.name) for row in rejected] == [("attempt", str(second.id))]
+    assert office.rows("state") == [("delivered",), ("sending",), ("delivered",)]
+
+
+def test_an_answer_whose_text_cannot_be_stored_is_stored_without_it(office: Office) -> None:
+    office.post(message("a"))
+    (one,) = office.claim()
+    with office.engine.begin() as connection:
+        no_text = "ALTER TABLE delivery_attempt ADD CHECK (reply = '')"  # as another encoding has
+        connection.execute(text(no_text))
+    answer = done(one.id, at(1), DELIVERED, reply="é")
+    assert office.deliveries.complete([answer], at(1)) == []
+    assert office.rows("state") == [("delivered",)]
+
+
 def test_a_receiver_that_is_gone_gets_nothing_more(office: Office) -> None:
     office.post(message("a"), message("b"), message("c", receiver="other"))
     office.claim(free=1)

@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 RERUNS := $(if $(filter true,$(CI)),--reruns 1 --rerun-show-tracebacks -r aR)
 PYTEST := $(BIN)/python -m pytest -q --durations 10 --durations-min 5 $(RERUNS)
 
-.PHONY: help setup demo test quick check $(AREAS) coverage bench baseline-quality applications variations versions quiet quiet-long ordinary-trouble loss-long returned-long tail-long nightly-kills property-long fuzz pictures golden lock kafka-lock format clean
+.PHONY: help setup demo test quick check $(AREAS) coverage bench baseline-quality applications variations versions quiet quiet-long ordinary-trouble loss-long returned-long tail-long jobs-long nightly-kills property-long fuzz pictures golden lock kafka-lock format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -165,6 +165,9 @@ loss-long: $(READY) ## 20 leaders killed under load after their ISR shrank: what
 
 returned-long: $(READY) ## 20 killed leaders that come back: their log lines show exactly what is gone
 	@LOSS_RUNS=20 $(BIN)/python -m pytest tests/integration/test_loss_returned.py -q --log-cli-level=INFO --log-disable=httpx2
+
+jobs-long: $(READY) ## 20 days of jobs of two services on one database: every job of each runs
+	@JOB_DAYS=20 $(BIN)/python -m pytest tests/integration/scheduling/test_two_services.py -q --timeout 3600
 
 tail-long: $(READY) ## a gigabyte of log through rotations, its reader killed 40 times: every line once
 	@TAIL_MB=1024 $(BIN)/python -m pytest tests/integration/storage/test_log_tail.py -q --log-cli-level=INFO

@@ -151,6 +151,14 @@ STORAGE: Final = (
         "up. Open findings are right; what changed meanwhile is in the log only.",
     ),
     AlertingRule(
+        alert="TidemarkRowsRejected",
+        expr=_rises(names.STORE_REJECTED, within="1h", dropped="kind"),
+        severity=Severity.WARNING,
+        summary=f"The database rejects rows of {_THE_CLUSTER} for good",
+        description="They are left out: after a restart such a finding or alert is found anew, and a notification among "
+        "them was not sent. /api/v1/status has the last one under storage, and the log each under row_rejected.",
+    ),
+    AlertingRule(
         alert="TidemarkHistoryStopped",
         expr=f"{names.HISTORY_UP.name} == 0",
         severity=Severity.WARNING,

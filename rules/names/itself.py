@@ -93,6 +93,13 @@ STORE_LOST: Final = Metric(
     "database.",
     unit=Unit.TRANSITIONS,
 )
+STORE_REJECTED: Final = Metric(
+    name="tidemark_store_rejected_rows_total",
+    help="Rows that were left out because the database rejects them for good, by what they would have been: "
+    "finding, alert, alert_step, alert_group, notification, closing, attempt. All others are stored.",
+    unit=Unit.ROWS,
+    labels=(*CLUSTER_LABELS, "kind"),
+)
 STORE_LAST_SUCCESS: Final = Metric(
     name="tidemark_store_last_success_timestamp_seconds",
     help="When the latest round that is stored began; absent before the first.",
@@ -142,6 +149,7 @@ WATCHING_METRICS: Final = (
     STORE_UP,
     STORE_WAITING,
     STORE_LOST,
+    STORE_REJECTED,
     STORE_LAST_SUCCESS,
     SERIES_DROPPED,
     AT_RISK_PARTITIONS,

@@ -76,7 +76,7 @@ def make_admin_services(
     return AdminServices(
         alerts=AlertList(engine, cluster),
         silences=SilenceList(engine),
-        deliveries=DeliveryList(engine),
+        deliveries=DeliveryList(engine, cluster),
         audit=AuditTrail(engine),
         changes=Changes(engine, cluster),
         baselines=BaselineList(engine, cluster),

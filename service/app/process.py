@@ -196,6 +196,7 @@ def _base(settings: Settings, stream: TextIO, config_file: Path | None) -> _Base
         ends=KeptEnds(settings.service.data_directory() / ENDS_FILE, stop=stop, log=log),
         jobs=make_jobs(
             store,
+            cluster=settings.kafka.name,
             keep_findings=timedelta(days=settings.database.keep_transitions_days),
             supervisor=supervisor,
             stop=stop,

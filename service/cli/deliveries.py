@@ -186,6 +186,7 @@ def _facts(row: Row) -> list[tuple[str, str | None]]:
         ("about", f"{_content(row)}: {text(row.get('reason'))}"),
         ("group", text(row.get("group_key"))),
         ("created", time(row.get("created_at"))),
+        ("enqueued", time(row.get("enqueued_at"))),
         ("attempts", text(row.get("attempts"))),
         ("next attempt", time(row.get("next_attempt_at"))),
         ("done", time(row.get("done_at"))),

@@ -101,6 +101,7 @@ def _store_values(store: StoreStats | None) -> dict[Metric, Values]:
         names.STORE_UP: single(int(store.is_up)),
         names.STORE_WAITING: single(store.waiting_rounds),
         names.STORE_LOST: single(store.lost_transitions),
+        names.STORE_REJECTED: by_label("kind", store.rejected_rows),
         names.STORE_LAST_SUCCESS: single(store.last_success),
     }
 

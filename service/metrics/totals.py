@@ -33,6 +33,7 @@ class StoreStats:
     is_up: bool
     waiting_rounds: int
     lost_transitions: int  # since the start
+    rejected_rows: Mapping[str, int] = field(default_factory=dict)  # by kind, since the start
     last_success: datetime | None  # aware, UTC
 
 

@@ -33,6 +33,7 @@ from service.rounds.alerting_step import Alerting
 from service.rounds.finding_state import FindingState
 from service.rounds.latest import Latest, RoundOutcome, ServiceState
 from service.rounds.persistence import PersistenceState, PersistenceStatus, RoundWriter
+from service.storage.database.rejections import RejectedRow, RowKind
 from service.storage.formats.checkpoint import Checkpoint
 from service.storage.rounds.store import Loaded
 
@@ -45,6 +46,7 @@ class RoundResult:
     changes: Sequence[Change]
     state: ServiceState
     was_loaded: bool  # this round read what an earlier process left
+    rejected_rows: Sequence[RejectedRow] = ()  # since the round before
 
 
 class RiskPort(Protocol):
@@ -150,7 +152,13 @@ class Pipeline:
         state = self._next_state(watched, stored - began)
         self._expose(watched)
         self._latest.publish(state)
-        return RoundResult(watched=watched, changes=changes, state=state, was_loaded=was_loaded)
+        return RoundResult(
+            watched=watched,
+            changes=changes,
+            state=state,
+            was_loaded=was_loaded,
+            rejected_rows=self._round_writer.take_rejected(),
+        )
 
     def has_reports_due(self) -> bool:
         """Whether an alert group is due; may be called at any time."""
@@ -229,7 +237,7 @@ class Pipeline:
         snapshot, status = watched.snapshot, self._round_writer.status
         counts = count_verdicts(watched.judged.judgements)
         report = None if snapshot is None else snapshot.report
-        ended = self._totals.ended
+        ended, deliveries = self._totals.ended, self._deliveries()
         return replace(
             self._totals.after_round(report, counts),
             ended=ended if snapshot is None else ended.after(snapshot.transaction_log),
@@ -248,13 +256,14 @@ class Pipeline:
             open_findings=self._open_counts(watched),
             loss_partitions=self._loss_counts(),
             alerting=self._finding_state.alert_stats,
-            deliveries=self._deliveries(),
+            deliveries=deliveries,
             history=None if self._history is None else self._history.stats(),
             baseline=self._baseline(),
             store=StoreStats(
                 is_up=status.state is PersistenceState.STORED,
                 waiting_rounds=status.waiting_rounds,
                 lost_transitions=status.lost_transitions,
+                rejected_rows=_count_rejected(status, deliveries),
                 last_success=status.stored_at,
             ),
         )
@@ -325,6 +334,15 @@ def outcome_of(watched: WatchedRound) -> RoundOutcome:
     if watched.snapshot is None:
         return RoundOutcome.FAILED
     return RoundOutcome.GAPS if watched.snapshot.gaps else RoundOutcome.COMPLETE
+
+
+def _count_rejected(
+    status: PersistenceStatus, deliveries: DeliveryStats | None
+) -> Mapping[str, int]:
+    """Return the rows that the database rejects for good: of rounds, and of deliveries."""
+    attempts = 0 if deliveries is None else deliveries.rejected_rows
+    rejected = {str(kind): count for kind, count in status.rejected_rows.items()}
+    return rejected | {str(RowKind.ATTEMPT): attempts}
 
 
 def _join_memories(stored: Memory | None, seen: Memory | None) -> Memory | None:

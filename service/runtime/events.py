@@ -21,6 +21,8 @@ class Event(StrEnum):
     MEMORY_AWAY = "memory_not_loaded"
     STORE_UNAVAILABLE = "store_unavailable"
     STORE_AVAILABLE = "store_available"
+    ROW_REJECTED = "row_rejected"  # by the database, for good: it is left out
+    ROWS_LEFT_OUT = "rejected_rows_not_logged"  # more of them than lines
     ALERTS_ERROR = "alerts_error"  # what of them could not be stored or read
     ALERTS_BACK = "alerts_error_over"
     DATABASE_RESTARTED = "database_restarted"

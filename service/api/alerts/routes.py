@@ -154,7 +154,9 @@ def _detail(sources: Sources, fingerprint: str) -> models.AlertDetail:
             "steps": reading.steps(stored),
             "notified": [
                 delivery_view(delivery)
-                for delivery in list_for_groups(reading.connection, groups, since)
+                for delivery in list_for_groups(
+                    reading.connection, sources.state.cluster, groups, since
+                )
             ],
             "closing": reading.closing(stored),
             "runbook_url": _runbook(admin.sending.runbook_url, stored.alert.rule_id),

@@ -30,6 +30,8 @@ class AuditEntry(Model):
     target: str
     why: str
     details: dict[str, Any]
+    cluster: str | None
+    """Name of the cluster whose service was asked; null: an earlier version did not record it"""
 
 
 class AuditPage(Paged[AuditEntry]):
@@ -39,6 +41,7 @@ class AuditPage(Paged[AuditEntry]):
 class AuditQuery(PageQuery):
     """Which changes."""
 
+    cluster: Word | None = None
     who: Word | None = None
     what: Annotated[Word | None, Field(examples=["silence.create"])] = None
     target: Word | None = None
@@ -51,8 +54,9 @@ def audit_router(sources: Sources) -> APIRouter:
 
     @router.get("/audit", response_model=AuditPage)
     async def list_audit(paging: Paging, query: Annotated[AuditQuery, Query()]) -> Response:
-        """Return changes that users made, newest first; needs scope admin."""
+        """Return changes that users made in all clusters of the database, newest first; needs scope admin."""
         filters = AuditFilter(
+            cluster=query.cluster,
             who=query.who,
             what=query.what,
             target=query.target,

@@ -44,7 +44,10 @@ class Delivery(Model):
     is_firing: bool
     alerts: int
     state: DeliveryState
-    created_at: datetime
+    created_at: Annotated[datetime, Field(description="Of the oldest that it supersedes")]
+    enqueued_at: Annotated[
+        datetime, Field(description="Of itself: it is tried for a day from then")
+    ]
     next_attempt_at: Annotated[datetime | None, Field(description="null: no further attempt")]
     attempts: int
     done_at: datetime | None

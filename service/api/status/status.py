@@ -20,6 +20,7 @@ from service.api.core.stamps import stamp
 from service.metrics.log_stats import LogStats
 from service.rounds.latest import RoundOutcome, ServiceState
 from service.rounds.persistence import PersistenceState
+from service.storage.database.rejections import RowKind
 from service.views.model import Model
 
 
@@ -35,6 +36,14 @@ class RoundStatus(Model):
     age_seconds: Annotated[float | None, Field(description="Since the last round began")]
 
 
+class RejectedRowStatus(Model):
+    """A row that was left out because the database rejects it for good."""
+
+    kind: RowKind
+    name: str
+    why: str
+
+
 class StorageStatus(Model):
     """Whether the results of rounds are stored."""
 
@@ -44,6 +53,12 @@ class StorageStatus(Model):
     waiting_rounds: int
     lost_rounds: int
     lost_transitions: int
+    rejected_rows: Annotated[
+        dict[str, int],
+        Field(description="Rows of rounds that the database rejects for good, by kind: left out"),
+    ]
+    rejected_row: RejectedRowStatus | None
+    """The last of them"""
     stored_at: datetime | None
     took_seconds: float | None
     alerts_error: str | None = None

@@ -25,8 +25,8 @@ pytestmark = pytest.mark.integration
 
 SECONDS: Final = 90.0
 DAY: Final = timedelta(days=1)
-ONE_RUN: Final = """INSERT INTO job_run (job_name, due_at, started_at, outcome, detail, stats)
-    VALUES ('retention', :at, :at, :outcome, '', '{}')"""
+ONE_RUN: Final = """INSERT INTO job_run (cluster, job_name, due_at, started_at, outcome, detail, stats)
+    VALUES ('default', 'retention', :at, :at, :outcome, '', '{}')"""
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +43,7 @@ def made_of(store: PostgresStore, stop: asyncio.Event) -> JobParts:
     log = RecordedLog().log
     return make_jobs(
         store,
+        cluster="default",
         keep_findings=90 * DAY,
         supervisor=Supervisor(log, stop, monotonic=monotonic),
         stop=stop,

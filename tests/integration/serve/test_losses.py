@@ -81,7 +81,7 @@ def store_loss(directory: Path, topic: str, **evidence: Any) -> None:
             )
             with database.engine.begin() as connection:
                 at = utc_now() - timedelta(seconds=seconds)
-                findings.save(connection, 1, findings.rows_of([change]), at)
+                findings.save(connection, 1, [change], at)
     finally:
         database.close()
 

@@ -61,6 +61,7 @@ NEVER_HERE: Final = (
     names.CLOCK_STEPS,
     names.LOG_LINES_LOST,
     names.STORE_LOST,
+    names.STORE_REJECTED,
     names.STORE_WAITING,
     names.TASK_RESTARTS,
     names.DUPLICATE_COMMITS,

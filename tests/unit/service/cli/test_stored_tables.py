@@ -119,10 +119,12 @@ def test_a_change_tells_who_and_why() -> None:
         "target": SILENCE_ID,
         "why": "load\ntest",
         "details": {"matchers": "{}"},
+        "cluster": "staging",
     }
     told = cells(printed([audit.AUDIT.table([row])]))
     assert told == [
         "2025-06-02 12:00:00",
+        "staging",
         "ann",
         "silence.create",
         SILENCE_ID,

@@ -66,7 +66,13 @@ TOTALS_OF_A_DAY = SelfMetrics(
     verdicts={("log_stuck", Verdict.OK): 40, ("log_stuck", Verdict.BREACH): 2},
     open_findings={("log_stuck", Severity.CRITICAL): 2},
     loss_partitions={LossOutcome.LOST: 1, LossOutcome.MAY_BE_LOST: 0},
-    store=StoreStats(is_up=True, waiting_rounds=7, lost_transitions=8, last_success=NOON),
+    store=StoreStats(
+        is_up=True,
+        waiting_rounds=7,
+        lost_transitions=8,
+        rejected_rows={"finding": 2, "alert": 0},
+        last_success=NOON,
+    ),
     risk=RiskStats(
         observed=397,
         unobserved=3,

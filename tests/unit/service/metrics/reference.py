@@ -340,6 +340,8 @@ def store_samples(totals: SelfMetrics) -> Iterator[Sample]:
         yield "tidemark_store_up", {}, int(store.is_up)
         yield "tidemark_store_waiting_rounds", {}, store.waiting_rounds
         yield "tidemark_store_lost_transitions_total", {}, store.lost_transitions
+        for kind, count in store.rejected_rows.items():
+            yield "tidemark_store_rejected_rows_total", {"kind": kind}, count
         last = None if store.last_success is None else store.last_success.timestamp()
         yield "tidemark_store_last_success_timestamp_seconds", {}, last
 

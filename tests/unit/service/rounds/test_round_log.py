@@ -23,6 +23,7 @@ from service.rounds.latest import RoundOutcome
 from service.rounds.persistence import PersistenceState, PersistenceStatus
 from service.rounds.round_log import MAX_FINDING_LINES, RoundLog
 from service.runtime.events import Event
+from service.storage.database.rejections import RejectedRow, RowKind
 from tests.factories import NOON, gap, snapshot
 from tests.integration.storage.given import judged, meta
 from tests.unit.service.rounds.unseen import made_round, service_state
@@ -136,6 +137,33 @@ def test_a_rule_about_a_rule_is_told_under_its_own_name() -> None:
     about = (("cluster", "default"), ("rule", "high_watermark_stuck"))
     (event,) = told(change(identity=("observation_stale", about))).of(Event.FINDING)
     assert (event["rule"], event["about_rule"]) == ("observation_stale", "high_watermark_stuck")
+
+
+def test_a_row_that_the_database_rejects_is_logged_once_while_it_comes_again() -> None:
+    recorded = RecordedLog()
+    log = RoundLog(recorded.log)
+
+    def log_rejected(*names: str) -> int:
+        rows = [
+            RejectedRow(kind=RowKind.FINDING, name=name, why="no such number") for name in names
+        ]
+        log.log_round(replace(made_round(service_state()), rejected_rows=rows))
+        return len(recorded.of(Event.ROW_REJECTED))
+
+    assert [log_rejected("a"), log_rejected("a", "b"), log_rejected(), log_rejected("a")] == [
+        1,
+        2,
+        2,
+        3,
+    ]
+    assert recorded.of(Event.ROW_REJECTED)[0] == {
+        "level": "error",
+        "kind": "finding",
+        "row": "a",
+        "why": "no such number",
+    }
+    log_rejected(*(str(number) for number in range(50)))
+    assert recorded.of(Event.ROWS_LEFT_OUT) == [{"level": "error", "count": 40}]
 
 
 def test_thousands_of_findings_are_counted_and_not_listed() -> None:

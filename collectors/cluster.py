@@ -58,7 +58,7 @@ def collect(session: Session, bootstrap: Sequence[Address]) -> Cluster:
 
 
 def _describe_cluster(session: Session, bootstrap: Sequence[Address]) -> Any:
-    """Ask the first address that is ready, then the next one, until one answers."""
+    """Query the first address that is ready, then the next one, until one answers."""
     left = list(bootstrap)
     failures: dict[Address, Failure] = {}
     while left and session.timeout_seconds > 0:
@@ -67,7 +67,7 @@ def _describe_cluster(session: Session, bootstrap: Sequence[Address]) -> Any:
             break
         left.remove(address)
         patience = min(PATIENCE_SECONDS if left else math.inf, session.timeout_seconds)
-        answer = _ask(session, address, patience)
+        answer = _query(session, address, patience)
         if not isinstance(answer, Failure):
             session.answered_last = address
             return answer
@@ -76,7 +76,7 @@ def _describe_cluster(session: Session, bootstrap: Sequence[Address]) -> Any:
     raise _nobody_answered([failure for failure in outcomes.values() if failure is not None])
 
 
-def _ask(session: Session, address: Address, timeout_seconds: float) -> Any | Failure:
+def _query(session: Session, address: Address, timeout_seconds: float) -> Any | Failure:
     version = session.pool.version(address, DESCRIBE_CLUSTER)
     if version is None:
         why = f"{address} has no usable DescribeCluster: it needs Kafka {DESCRIBE_CLUSTER.since}"
@@ -125,7 +125,7 @@ def _connect(session: Session) -> None:
 
 def _controller(session: Session) -> BrokerId | None:
     topic = {"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0}]}
-    answer = session.ask_any(DESCRIBE_QUORUM, body_of(DESCRIBE_QUORUM, topics=[topic]))
+    answer = session.request_any(DESCRIBE_QUORUM, body_of(DESCRIBE_QUORUM, topics=[topic]))
     if isinstance(answer, Failure):
         session.add_gap(GapScope.CLUSTER, "active controller", answer)
         return None

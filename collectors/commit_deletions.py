@@ -18,7 +18,7 @@ import numpy as np
 
 from collectors.offset_plan import UNFENCED
 from collectors.range_fetch import fetch_body
-from collectors.session import Ask, Build, Session
+from collectors.session import Build, Request, Session
 from collectors.state_topic import OFFSETS_TOPIC, partition_of
 from collectors.wire import codec
 from collectors.wire.api import FETCH, READ_UNCOMMITTED
@@ -201,9 +201,9 @@ def _ends(partitions: Partitions, offsets: Offsets) -> dict[int, int]:
 
 def _fetch(session: Session, ranges: Sequence[_Range]) -> None:
     """Fetch once from each partition."""
-    asks = [Ask(piece.leader, FETCH, _body(piece)) for piece in ranges]
-    for piece, reply in zip(ranges, session.exchange(asks), strict=True):
-        answer = reply.read_without_error()
+    requests = [Request(piece.leader, FETCH, _body(piece)) for piece in ranges]
+    for piece, response in zip(ranges, session.exchange(requests), strict=True):
+        answer = response.read_without_error()
         if isinstance(answer, Failure):
             continue
         for entry in (entry for topic in answer.responses for entry in topic.partitions):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from collectors.naming import counted, listed
-from collectors.session import Reply, Session
+from collectors.session import Response, Session
 from collectors.translate import failure_of
 from collectors.wire.blocks import GroupBlock, Layout, TopicBlock
 from collectors.wire.failure import Failure
@@ -96,9 +96,11 @@ class CommitRows:
         offset = np.concatenate([block.offset for block in self._blocks])
         epoch = np.concatenate([block.leader_epoch for block in self._blocks])
         error = np.concatenate([block.error for block in self._blocks])
+        lag = np.concatenate([_lags_of(block) for block in self._blocks])
+        has_lag = np.repeat([block.lag is not None for block in self._blocks], lengths)
         is_usable = (error == 0) & (offset >= 0) & (row >= first_row) & (row < end_row)
-        group, row, offset, epoch, source = (
-            column[is_usable] for column in (group, row, offset, epoch, source)
+        group, row, offset, epoch, source, lag = (
+            column[is_usable] for column in (group, row, offset, epoch, source, lag)
         )
         first = _first_of_each(group * max(len(self._partitions), 1) + row)
         self.source, self.duplicates = source[first], len(row) - len(first)
@@ -107,10 +109,21 @@ class CommitRows:
             group=group[first],
             row=row[first],
             committed_offset=offset[first],
-            committed_leader_epoch=Column(np.maximum(epoch[first], 0), epoch[first] >= 0),
+            committed_leader_epoch=_known_from_zero(epoch[first]),
             nothing_to_read=Column.absent(len(first)),
             scan_failed=np.zeros(len(first), np.bool_),
+            reported_lag=_known_from_zero(lag[first]),
+            has_reported_lag=has_lag[is_usable][first],
         )
+
+
+def _lags_of(block: TopicBlock) -> Int64s:
+    return np.full(len(block.partition), -1, np.int64) if block.lag is None else block.lag
+
+
+def _known_from_zero(values: Int64s) -> Column:
+    """Return a column in which what is negative on the wire is absent."""
+    return Column(np.maximum(values, 0), values >= 0)
 
 
 def _first_of_each(key: Int64s) -> Int64s:
@@ -163,12 +176,13 @@ class LastAnswers:
             commits=commits,
         )
 
-    def read(self, key: AnswersKey, replies: Sequence[Reply]) -> Commits | None:
+    def read(self, key: AnswersKey, responses: Sequence[Response]) -> Commits | None:
         """Return the commits of other answers; None if they differ in more than offsets and epochs."""
-        if not self.key.is_same(key) or any(reply.failure is not None for reply in replies):
+        if not self.key.is_same(key) or any(response.failure is not None for response in responses):
             return None
         read = [
-            layout.read(reply.body) for layout, reply in zip(self.layouts, replies, strict=True)
+            layout.read(response.body)
+            for layout, response in zip(self.layouts, responses, strict=True)
         ]
         records = [answer for answer in read if answer is not None]
         if len(records) < len(read):
@@ -181,5 +195,5 @@ class LastAnswers:
         return replace(
             self.commits,
             committed_offset=offset[source],
-            committed_leader_epoch=Column(np.maximum(epoch, 0), epoch >= 0),
+            committed_leader_epoch=_known_from_zero(epoch),
         )

@@ -1,7 +1,8 @@
 """Collects what groups committed: one OffsetFetch per coordinator for up to 500 groups.
 
 Source: OffsetFetch v8 (KIP-709, many groups in one request). A share group commits nothing; its
-start offsets come from DescribeShareGroupOffsets (KIP-932). A partition without a commit is left
+start offsets come from DescribeShareGroupOffsets (KIP-932), and from v1 on its lags (KIP-1226), in which
+records that were acknowledged beyond the start offset do not count. A partition without a commit is left
 out by the broker or answered with -1: both are "no commit".
 """
 
@@ -14,7 +15,7 @@ from typing import Any, Final
 from collectors.commit_rows import AnswersKey, CommitRows, LastAnswers
 from collectors.groups import by_coordinator
 from collectors.naming import chunks, summarize
-from collectors.session import Ask, Build, EncodedRequests, Reply, Session, body_of
+from collectors.session import Build, EncodedRequests, Request, Response, Session, body_of
 from collectors.translate import failure_of
 from collectors.wire import blocks, codec
 from collectors.wire.api import DESCRIBE_SHARE_GROUP_OFFSETS, OFFSET_FETCH, Api
@@ -25,6 +26,7 @@ from rules.facts.groups import Commits, Group, GroupType
 from rules.facts.partitions import Partitions
 
 GROUPS_PER_REQUEST: Final = 500
+LAG_SINCE: Final = 1  # version of DescribeShareGroupOffsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +58,20 @@ class CommitReader:
         deleted topic, or one without permission); otherwise it is only outside the filter.
         """
         requests = [*_offset_fetches(session, groups), *_share_offsets(session, groups)]
-        replies = self._requests.exchange(
-            session, [ask for ask, _ in requests], [tuple(names) for _, names in requests]
+        responses = self._requests.exchange(
+            session, [request for request, _ in requests], [tuple(names) for _, names in requests]
         )
         key = AnswersKey(
             partitions=partitions,
             group_ids=tuple(group.group_id for group in groups),
-            requests=tuple((ask.broker.broker_id, *names) for ask, names in requests),
+            requests=tuple((request.broker.broker_id, *names) for request, names in requests),
         )
-        commits = None if self._last is None else self._last.read(key, replies)
+        commits = None if self._last is None else self._last.read(key, responses)
         if self._last is None or commits is None:
             rows = CommitRows(groups, partitions)
             layouts = [
-                _take(session, rows, names, reply)
-                for (_, names), reply in zip(requests, replies, strict=True)
+                _take(session, rows, names, response)
+                for (_, names), response in zip(requests, responses, strict=True)
             ]
             commits = rows.done()
             self._last = LastAnswers.of(key, layouts, rows, commits)
@@ -79,10 +81,12 @@ class CommitReader:
         return CollectedCommits(commits, rows.duplicates)
 
 
-def _take(session: Session, rows: CommitRows, names: Sequence[str], reply: Reply) -> Layout | None:
+def _take(
+    session: Session, rows: CommitRows, names: Sequence[str], response: Response
+) -> Layout | None:
     """Add an answer, or the gap in its place; return its layout if nothing else is in it."""
-    answer = _read(reply)
-    coordinator = reply.ask.broker
+    answer = _read(response)
+    coordinator = response.request.broker
     if isinstance(answer, Failure):
         what = f"commits of {summarize(names, 'group')}"
         session.add_gap(GapScope.COMMITS, what, answer, broker_id=coordinator.broker_id)
@@ -101,22 +105,26 @@ def _take(session: Session, rows: CommitRows, names: Sequence[str], reply: Reply
 
 
 # ------------------------------------------------------------------ requests
-def _offset_fetches(session: Session, groups: Sequence[Group]) -> list[tuple[Ask, Sequence[str]]]:
+def _offset_fetches(
+    session: Session, groups: Sequence[Group]
+) -> list[tuple[Request, Sequence[str]]]:
     """Return the requests for all commits: up to 500 groups in each."""
     commits = by_coordinator(session, groups, lambda group: group.group_type != GroupType.SHARE)
     return [
-        (Ask(coordinator, OFFSET_FETCH, _body(OFFSET_FETCH, names)), names)
+        (Request(coordinator, OFFSET_FETCH, _body(OFFSET_FETCH, names)), names)
         for coordinator, members in commits
         for names in chunks([group.group_id for group in members], GROUPS_PER_REQUEST)
     ]
 
 
-def _share_offsets(session: Session, groups: Sequence[Group]) -> list[tuple[Ask, Sequence[str]]]:
+def _share_offsets(
+    session: Session, groups: Sequence[Group]
+) -> list[tuple[Request, Sequence[str]]]:
     """Return the requests for all start offsets of share groups."""
     api = DESCRIBE_SHARE_GROUP_OFFSETS
     shares = by_coordinator(session, groups, lambda group: group.group_type == GroupType.SHARE)
     named = [(broker, [group.group_id for group in members]) for broker, members in shares]
-    return [(Ask(broker, api, _body(api, names)), names) for broker, names in named]
+    return [(Request(broker, api, _body(api, names)), names) for broker, names in named]
 
 
 def _body(api: Api, names: Sequence[str]) -> Build:
@@ -124,30 +132,31 @@ def _body(api: Api, names: Sequence[str]) -> Build:
 
 
 # ------------------------------------------------------------------ answers
-def _read(reply: Reply) -> tuple[Layout | None, Sequence[GroupBlock]] | Failure:
-    if reply.failure is not None:
-        return reply.failure
-    if reply.ask.api is OFFSET_FETCH:
+def _read(response: Response) -> tuple[Layout | None, Sequence[GroupBlock]] | Failure:
+    if response.failure is not None:
+        return response.failure
+    if response.request.api is OFFSET_FETCH:
         try:
-            return blocks.offset_fetch_layout(reply.body)
+            return blocks.offset_fetch_layout(response.body)
         except blocks.IrregularError:
             pass  # commits with metadata text: read them with the codec
-    answer = reply.read()
+    answer = response.read()
     if isinstance(answer, Failure):
         return answer
     return None, [
         GroupBlock(
             group.group_id,
-            tuple(_topic_block(topic, reply.ask.api) for topic in group.topics),
+            tuple(_topic_block(topic, response) for topic in group.topics),
             int(group.error_code),
         )
         for group in answer.groups
     ]
 
 
-def _topic_block(topic: Any, api: Api) -> TopicBlock:
-    if api is not OFFSET_FETCH:
-        return TopicBlock.of(topic.topic_name, topic.partitions, offset="start_offset")
+def _topic_block(topic: Any, response: Response) -> TopicBlock:
+    if response.request.api is not OFFSET_FETCH:
+        lag = "lag" if (response.version or 0) >= LAG_SINCE else None
+        return TopicBlock.of(topic.topic_name, topic.partitions, offset="start_offset", lag=lag)
     return TopicBlock.of(
         topic.name,
         topic.partitions,

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.naming import counted, grouped, listed
-from collectors.session import Ask, Reply, Session, body_of
+from collectors.session import Request, Response, Session, body_of
 from collectors.translate import failure_of, left_out
 from collectors.wire import codec
 from collectors.wire.api import CONSUMER, OFFSET_FOR_LEADER_EPOCH
@@ -98,7 +98,7 @@ class EpochEndReader:
             ],
         )
         self._recall(pairs, present)
-        settled = pairs[_ask(session, partitions, pairs, self._round)]
+        settled = pairs[_query(session, partitions, pairs, self._round)]
         self._note_epochs(present, changed, settled)
         self._remember(pairs)
         return _ends(pairs)
@@ -205,7 +205,7 @@ class _Batch:
     epochs: Mapping[TopicPartition, tuple[int, int]]  # the present one, the queried one
 
     @property
-    def ask(self) -> Ask:
+    def request(self) -> Request:
         by_topic = grouped(
             (
                 name.topic,
@@ -219,10 +219,10 @@ class _Batch:
         )
         topics = [{"topic": name, "partitions": parts} for name, parts in by_topic.items()]
         build = body_of(OFFSET_FOR_LEADER_EPOCH, replica_id=CONSUMER, topics=topics)
-        return Ask(self.leader, OFFSET_FOR_LEADER_EPOCH, build)
+        return Request(self.leader, OFFSET_FOR_LEADER_EPOCH, build)
 
 
-def _ask(session: Session, partitions: Partitions, pairs: _Pairs, round_: int) -> Int64s:
+def _query(session: Session, partitions: Partitions, pairs: _Pairs, round_: int) -> Int64s:
     """Query the pairs without an answer, and fill in the answers.
 
     Return the places with nothing left to query: they have an answer, or never will.
@@ -234,10 +234,10 @@ def _ask(session: Session, partitions: Partitions, pairs: _Pairs, round_: int) -
     outcomes = _without_id(partitions, pairs["row"], due)
     askable = np.array([place for place in due.tolist() if place not in outcomes], np.int64)
     batches, later = _batches(session, partitions, pairs, askable, names)
-    replies = session.exchange([batch.ask for batch in batches])
-    for batch, reply in zip(batches, replies, strict=True):
+    responses = session.exchange([batch.request for batch in batches])
+    for batch, response in zip(batches, responses, strict=True):
         pairs["turn"][list(batch.places.values())] = round_
-        outcomes |= _outcomes(batch, reply)
+        outcomes |= _outcomes(batch, response)
     answers = {
         place: outcome for place, outcome in outcomes.items() if not isinstance(outcome, Failure)
     }
@@ -319,8 +319,8 @@ def _rank(group: NDArray[Any], *order: NDArray[Any]) -> Int64s:
 
 
 # ------------------------------------------------------------------ answers
-def _outcomes(batch: _Batch, reply: Reply) -> _Outcomes:
-    answer = reply.read()
+def _outcomes(batch: _Batch, response: Response) -> _Outcomes:
+    answer = response.read()
     if isinstance(answer, Failure):
         return dict.fromkeys(batch.places.values(), answer)
     outcomes: _Outcomes = dict.fromkeys(batch.places.values(), left_out(batch.leader))

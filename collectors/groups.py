@@ -15,7 +15,7 @@ from typing import Any, Final
 from collectors.coordinators import choose, is_dead
 from collectors.naming import chunks, grouped, summarize
 from collectors.placement import Pattern
-from collectors.session import Ask, EncodedRequests, Reply, Session, body_of
+from collectors.session import EncodedRequests, Request, Response, Session, body_of
 from collectors.state_topic import OFFSETS_TOPIC, THROTTLE_BYTES, PlacementOf
 from collectors.translate import failure_of
 from collectors.wire import codec
@@ -52,11 +52,11 @@ class _Batch:
     groups: tuple[Group, ...]
 
     @property
-    def ask(self) -> Ask:
+    def request(self) -> Request:
         ids = tuple(group.group_id for group in self.groups)
         field = "groups" if self.api is DESCRIBE_GROUPS else "group_ids"
         fields: dict[str, Any] = {field: ids, "include_authorized_operations": False}
-        return Ask(self.coordinator, self.api, body_of(self.api, **fields))
+        return Request(self.coordinator, self.api, body_of(self.api, **fields))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,74 +87,78 @@ class GroupReader:
         last = self._listing
         listing = self._list(session, name_pattern)
         names = [tuple(group.group_id for group in batch.groups) for batch in listing.batches]
-        replies = self._requests.exchange(session, [batch.ask for batch in listing.batches], names)
-        answers = _contents(replies)
+        responses = self._requests.exchange(
+            session, [batch.request for batch in listing.batches], names
+        )
+        answers = _contents(responses)
         if listing is last and answers is not None and answers == self._answers:
             return self._groups
         groups, gaps = dict(listing.groups), len(session.gaps)
-        for batch, reply in zip(listing.batches, replies, strict=True):
-            _take_reply(session, groups, batch, reply)
+        for batch, response in zip(listing.batches, responses, strict=True):
+            _take_reply(session, groups, batch, response)
         self._groups = tuple(groups[name] for name in sorted(groups))
         self._answers = answers if len(session.gaps) == gaps else None
         return self._groups
 
     def _list(self, session: Session, name_pattern: Pattern | None) -> _Listing:
         """Return the groups, each with the broker that coordinates it."""
-        asks = [Ask(broker, LIST_GROUPS, body_of(LIST_GROUPS)) for broker in session.brokers]
+        requests = [
+            Request(broker, LIST_GROUPS, body_of(LIST_GROUPS)) for broker in session.brokers
+        ]
         # After the listings, so that a broker that has lost a group meanwhile is not its coordinator.
-        replies = session.exchange([*asks, *self._offsets_topic.asks(session)])
-        placement = self._offsets_topic.take(replies[len(asks) :])
-        replies = replies[: len(asks)]
-        said = session.brokers, name_pattern, placement, _contents(replies)
+        responses = session.exchange([*requests, *self._offsets_topic.requests(session)])
+        placement = self._offsets_topic.take(responses[len(requests) :])
+        responses = responses[: len(requests)]
+        said = session.brokers, name_pattern, placement, _contents(responses)
         if self._listing is not None and self._listing.said == said:
             return self._listing
         gaps = len(session.gaps)
-        listings = self._read_listings(session, replies, name_pattern)
+        listings = self._read_listings(session, responses, name_pattern)
         groups = choose(session, listings, placement)
         listing = _Listing(said, groups, tuple(_batches(session, list(groups.values()))))
         self._listing = listing if len(session.gaps) == gaps else None
         return listing
 
     def _read_listings(
-        self, session: Session, replies: Sequence[Reply], name_pattern: Pattern | None
+        self, session: Session, responses: Sequence[Response], name_pattern: Pattern | None
     ) -> dict[str, list[Group]]:
         """Return by name how each broker lists a group."""
         by_broker: dict[BrokerId, tuple[bytes, tuple[Group, ...]]] = {}
         listings: dict[str, list[Group]] = {}
-        for reply in replies:
-            broker = reply.ask.broker
-            groups = self._read_listing(reply)
+        for response in responses:
+            broker = response.request.broker
+            groups = self._read_listing(response)
             if isinstance(groups, Failure):
                 what = f"groups coordinated by broker {broker.broker_id}"
                 session.add_gap(GapScope.GROUPS, what, groups, broker_id=broker.broker_id)
                 continue
-            by_broker[broker.broker_id] = _content(reply), groups
+            by_broker[broker.broker_id] = _content(response), groups
             for group in groups:
                 if name_pattern is None or name_pattern.fullmatch(group.group_id):
                     listings.setdefault(group.group_id, []).append(group)
         self._by_broker = by_broker
         return listings
 
-    def _read_listing(self, reply: Reply) -> tuple[Group, ...] | Failure:
-        content, groups = self._by_broker.get(reply.ask.broker.broker_id, (b"", ()))
-        if groups and reply.failure is None and content == _content(reply):
+    def _read_listing(self, response: Response) -> tuple[Group, ...] | Failure:
+        content, groups = self._by_broker.get(response.request.broker.broker_id, (b"", ()))
+        if groups and response.failure is None and content == _content(response):
             return groups
-        answer = reply.read_without_error()
+        answer = response.read_without_error()
         if isinstance(answer, Failure):
             return answer
-        return tuple(_decode_listing(entry, reply.ask.broker) for entry in answer.groups)
+        return tuple(_decode_listing(entry, response.request.broker) for entry in answer.groups)
 
 
-def _content(reply: Reply) -> bytes:
+def _content(response: Response) -> bytes:
     """Return an answer without the one part that changes although nothing has changed."""
-    return bytes(memoryview(reply.body)[THROTTLE_BYTES:])
+    return bytes(memoryview(response.body)[THROTTLE_BYTES:])
 
 
-def _contents(replies: Sequence[Reply]) -> tuple[bytes, ...] | None:
+def _contents(responses: Sequence[Response]) -> tuple[bytes, ...] | None:
     """Return the contents of answers; None if one is missing."""
-    if any(reply.failure is not None for reply in replies):
+    if any(response.failure is not None for response in responses):
         return None
-    return tuple(map(_content, replies))
+    return tuple(map(_content, responses))
 
 
 def _decode_listing(entry: Any, coordinator: Broker) -> Group:
@@ -190,8 +194,10 @@ def _members(groups: Sequence[Group]) -> str:
     return f"members of {summarize([group.group_id for group in groups], 'group')}"
 
 
-def _take_reply(session: Session, groups: dict[str, Group], batch: _Batch, reply: Reply) -> None:
-    answer = reply.read()
+def _take_reply(
+    session: Session, groups: dict[str, Group], batch: _Batch, response: Response
+) -> None:
+    answer = response.read()
     if isinstance(answer, Failure):
         broker_id, what = batch.coordinator.broker_id, _members(batch.groups)
         session.add_gap(GapScope.MEMBERS, what, answer, broker_id=broker_id)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from collectors.session import Reply
+from collectors.session import Response
 from collectors.wire import blocks
 from collectors.wire.blocks import Layout, TopicBlock
 from collectors.wire.failure import Failure
@@ -38,18 +38,18 @@ class AnswerReader:
     _layout: Layout | None = None  # of an answer whose records all are rows
     _rows: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
 
-    def read(self, reply: Reply, index: PartitionIndex) -> AnsweredRows | Failure:
+    def read(self, response: Response, index: PartitionIndex) -> AnsweredRows | Failure:
         """Read an answer; partitions that are not in the index are left out."""
-        if reply.failure is not None:
-            return reply.failure
-        records = None if self._layout is None else self._layout.read(reply.body)
+        if response.failure is not None:
+            return response.failure
+        records = None if self._layout is None else self._layout.read(response.body)
         if records is not None:
             return AnsweredRows(self._rows, records.error, records.offset, records.leader_epoch)
         self._layout = None
         try:
-            layout = blocks.list_offsets_layout(reply.body)
+            layout = blocks.list_offsets_layout(response.body)
         except blocks.IrregularError:
-            answer = reply.read()
+            answer = response.read()
             if isinstance(answer, Failure):
                 return answer
             return _rows([TopicBlock.of(t.name, t.partitions) for t in answer.topics], index)
@@ -59,9 +59,9 @@ class AnswerReader:
         return answered
 
 
-def read_answer(reply: Reply, index: PartitionIndex) -> AnsweredRows | Failure:
+def read_answer(response: Response, index: PartitionIndex) -> AnsweredRows | Failure:
     """Read one answer; partitions that are not in the index are left out."""
-    return AnswerReader().read(reply, index)
+    return AnswerReader().read(response, index)
 
 
 def _rows(topics: Sequence[TopicBlock], index: PartitionIndex) -> AnsweredRows:

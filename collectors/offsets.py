@@ -19,7 +19,7 @@ import numpy as np
 from collectors.offset_answers import AnsweredRows, Filling
 from collectors.offset_gaps import Ends, OffsetGaps, trusted_rows
 from collectors.offset_plan import BrokerPlan, make_plan, rows_to_follow, stood_still
-from collectors.session import Ask, Session
+from collectors.session import Request, Session
 from collectors.wire.api import LIST_OFFSETS
 from collectors.wire.blocks import (
     HIGH_WATERMARK,
@@ -140,14 +140,14 @@ class OffsetRound:
 
     def _answers(self, *kinds: OffsetKind) -> Iterator[tuple[BrokerPlan, OffsetKind, AnsweredRows]]:
         requests = [
-            (plan, kind, Ask(plan.broker, LIST_OFFSETS, plan.body(kind)))
+            (plan, kind, Request(plan.broker, LIST_OFFSETS, plan.body(kind)))
             for plan in self._plans
             for kind in kinds
             if plan.has_work(kind)
         ]
-        replies = self._session.exchange([ask for _, _, ask in requests])
-        for (plan, kind, _), reply in zip(requests, replies, strict=True):
-            answered = plan.reader(kind).read(reply, self._partitions.index)
+        responses = self._session.exchange([request for _, _, request in requests])
+        for (plan, kind, _), response in zip(requests, responses, strict=True):
+            answered = plan.reader(kind).read(response, self._partitions.index)
             if isinstance(answered, Failure):
                 self._gaps.note_silent(plan.broker, plan.led_rows, answered)
                 continue

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from collectors.naming import grouped
-from collectors.session import Ask, Build, Reply, Session
+from collectors.session import Build, Request, Response, Session
 from collectors.translate import failure_of, present
 from collectors.wire import codec
 from collectors.wire.api import CONSUMER, LIST_OFFSETS, READ_UNCOMMITTED
@@ -35,20 +35,20 @@ class AtTime:
     time: datetime
 
 
-def offsets_at_times(session: Session, requests: Sequence[AtTime]) -> list[int | Failure | None]:
-    """Return for each request the first offset of its time, None if no record is that late."""
-    by_leader = grouped((at_time.leader, at_time) for at_time in requests)
-    asks = [Ask(leader, LIST_OFFSETS, _body(led)) for leader, led in by_leader.items()]
+def offsets_at_times(session: Session, times: Sequence[AtTime]) -> list[int | Failure | None]:
+    """Return for each time its first offset, None if no record is that late."""
+    by_leader = grouped((at_time.leader, at_time) for at_time in times)
+    requests = [Request(leader, LIST_OFFSETS, _body(led)) for leader, led in by_leader.items()]
     outcomes: dict[TopicPartition, int | Failure | None] = {}
-    for reply, led in zip(session.exchange(asks), by_leader.values(), strict=True):
-        outcomes |= _read_offsets(reply, led)
-    return [outcomes[at_time.name] for at_time in requests]
+    for response, led in zip(session.exchange(requests), by_leader.values(), strict=True):
+        outcomes |= _read_offsets(response, led)
+    return [outcomes[at_time.name] for at_time in times]
 
 
 def _read_offsets(
-    reply: Reply, led: Sequence[AtTime]
+    response: Response, led: Sequence[AtTime]
 ) -> dict[TopicPartition, int | Failure | None]:
-    answer = reply.read()
+    answer = response.read()
     if isinstance(answer, Failure):
         return dict.fromkeys((at_time.name for at_time in led), answer)
     entries = {
@@ -57,7 +57,7 @@ def _read_offsets(
         for entry in topic.partitions
     }
     return {
-        at_time.name: _offset(reply.ask.broker, at_time, entries.get(at_time.name))
+        at_time.name: _offset(response.request.broker, at_time, entries.get(at_time.name))
         for at_time in led
     }
 
@@ -71,7 +71,7 @@ def _offset(leader: Broker, at_time: AtTime, entry: Any) -> int | Failure | None
     return present(int(entry.offset))
 
 
-def _body(requests: Sequence[AtTime]) -> Build:
+def _body(times: Sequence[AtTime]) -> Build:
     by_topic = grouped(
         (
             at_time.name.topic,
@@ -81,7 +81,7 @@ def _body(requests: Sequence[AtTime]) -> Build:
                 "timestamp": (at_time.time - EPOCH) // timedelta(milliseconds=1),
             },
         )
-        for at_time in requests
+        for at_time in times
     )
     fields = {
         "replica_id": CONSUMER,

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from collectors.naming import listed
-from collectors.session import Ask, Build, Session, body_of
+from collectors.session import Build, Request, Session, body_of
 from collectors.state_topic import OFFSETS_TOPIC, THROTTLE_BYTES, metadata_body
-from collectors.translate import failure_of, present, topic_id_of
+from collectors.translate import failure_of, in_order, present, topic_id_of
 from collectors.wire import codec
 from collectors.wire.api import DESCRIBE_TOPIC_PARTITIONS, METADATA, Api
 from collectors.wire.failure import Failure
@@ -58,23 +58,33 @@ class PlacementReader:
         If the list of topics cannot be read to its end, the remembered placement is returned with a
         gap: with half a list, topics would seem deleted.
         """
-        partitions = self._partitions
         pages = self._read_pages(session)
-        if pages is None:
+        partitions = None if pages is None else self._placed(session, pages, name_pattern)
+        if pages is None or partitions is None:
+            remembered = self._partitions
             return Placement(
-                partitions if partitions is not None else Partitions.none(), is_complete=False
+                remembered if remembered is not None else Partitions.none(), is_complete=False
             )
-        same = (
-            partitions is not None and pages == self._pages and name_pattern == self._name_pattern
-        )
-        self._pages, self._name_pattern = pages, name_pattern
-        if partitions is None or not same:
-            self._partitions = partitions = _build(_select(pages, name_pattern))
         if not len(partitions) and name_pattern is not None:
             _explain_absence(session, name_pattern)
         unreadable = _report_unreadable(session, pages)
         _report_lost_coordinators(session, pages)
         return Placement(partitions, is_complete=not unreadable)
+
+    def _placed(
+        self, session: Session, pages: list[_Page], name_pattern: Pattern | None
+    ) -> Partitions | None:
+        """Return the partitions on these pages, and remember them; None: they make no sense."""
+        is_same = pages == self._pages and name_pattern == self._name_pattern
+        if self._partitions is None or not is_same:
+            try:
+                self._partitions = _build(_select(pages, name_pattern))
+            except codec.UnreadableError as exc:
+                failure = Failure(GapCause.UNREADABLE, str(exc))
+                session.add_gap(GapScope.PLACEMENT, "the list of topics", failure)
+                return None
+        self._pages, self._name_pattern = pages, name_pattern
+        return self._partitions
 
     def _read_pages(self, session: Session) -> list[_Page] | None:
         api = _placement_api(session)
@@ -90,13 +100,13 @@ class PlacementReader:
         return pages
 
     def _read_page(self, session: Session, api: Api, cursor: Any, number: int) -> _Page | Failure:
-        reply = session.ask_any_reply(api, _request(api, cursor))
-        if isinstance(reply, Failure):
-            return reply
-        body = bytes(memoryview(reply.body)[THROTTLE_BYTES:])
+        response = session.exchange_any(api, _request(api, cursor))
+        if isinstance(response, Failure):
+            return response
+        body = bytes(memoryview(response.body)[THROTTLE_BYTES:])
         if number < len(self._pages) and self._pages[number].body == body:
             return self._pages[number]
-        answer = reply.read()
+        answer = response.read()
         return answer if isinstance(answer, Failure) else _Page(body, answer)
 
 
@@ -142,9 +152,10 @@ def _select(pages: Iterable[_Page], name_pattern: Pattern | None) -> dict[str, _
 
 
 def _build(topics: dict[str, _Topic]) -> Partitions:
-    rows = [row for topic in topics.values() for row in _in_order(topic.partitions)]
+    rows_of = {name: in_order(name, topic.partitions) for name, topic in topics.items()}
+    rows = [row for topic in rows_of.values() for row in topic]
     return Partitions(
-        index=PartitionIndex.of({name: _count(topic.partitions) for name, topic in topics.items()}),
+        index=PartitionIndex.of({name: len(topic) for name, topic in rows_of.items()}),
         topic_ids=tuple(topic_id_of(topic.topic_id) for topic in topics.values()),
         internal=tuple(topic.is_internal for topic in topics.values()),
         leader=Column.of(row and present(int(row.leader_id)) for row in rows),
@@ -156,18 +167,6 @@ def _build(topics: dict[str, _Topic]) -> Partitions:
         min_insync_replicas=Column.absent(len(rows)),
         unclean_election_enabled=Column.absent(len(rows)),
     )
-
-
-def _count(partitions: Sequence[Any]) -> int:
-    return 1 + max((int(entry.partition_index) for entry in partitions), default=-1)
-
-
-def _in_order(partitions: Sequence[Any]) -> list[Any]:
-    """Put partitions at their own number; one that the answer left out is None."""
-    rows: list[Any] = [None] * _count(partitions)
-    for entry in partitions:
-        rows[int(entry.partition_index)] = entry
-    return rows
 
 
 def _lists(rows: Sequence[Any], name: str, *, null_is_empty: bool = False) -> Ragged:
@@ -220,7 +219,7 @@ def _explain_absence(session: Session, name_pattern: Pattern) -> None:
     brokers = session.ready_brokers()
     if not brokers or not is_name:
         return
-    answer = session.exchange([Ask(brokers[0], METADATA, metadata_body(name))])[0].read()
+    answer = session.exchange([Request(brokers[0], METADATA, metadata_body(name))])[0].read()
     if isinstance(answer, Failure):
         return
     for topic in answer.topics:

@@ -9,7 +9,7 @@ Source: KIP-664.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from collectors.naming import grouped
 from collectors.offset_plan import rows_before
-from collectors.session import Ask, Reply, Session, body_of
+from collectors.session import Request, Response, Session, body_of
 from collectors.translate import failure_of, left_out, present, timestamp_of
 from collectors.wire import codec
 from collectors.wire.api import DESCRIBE_PRODUCERS
@@ -96,10 +96,10 @@ class _Batch:
     is_first: bool = True  # of those to this leader in this round
 
     @property
-    def ask(self) -> Ask:
+    def request(self) -> Request:
         by_topic = grouped((name.topic, name.partition) for name in self.rows)
         topics = [{"name": name, "partition_indexes": tuple(n)} for name, n in by_topic.items()]
-        return Ask(self.leader, DESCRIBE_PRODUCERS, body_of(DESCRIBE_PRODUCERS, topics=topics))
+        return Request(self.leader, DESCRIBE_PRODUCERS, body_of(DESCRIBE_PRODUCERS, topics=topics))
 
 
 @dataclass(slots=True)
@@ -140,29 +140,11 @@ class ProducersReader:
         is_queried = _mark_queried(partitions, questions)
         rows = np.flatnonzero((is_open & (held | is_queried)) | whatever_is_open)
         batches = self._batches(session, partitions, rows)
-        replies = session.exchange([batch.ask for batch in batches])
-        self._note_turns(batches, replies)
-        observed = np.zeros(len(partitions), np.bool_)
-        producers: list[OpenProducer] = []
-        epochs: dict[int, dict[int, int]] = {}
-        states: dict[int, dict[int, ProducerState]] = {}
-        for batch, described in _read_described(session, batches, replies):
-            row = batch.rows[TopicPartition(described.topic, described.partition)]
-            observed[row] = True
-            producers += [_open(row, producer) for producer in described.open]
-            if every[row]:
-                epochs[row] = described.epochs()
-            if row in stated:
-                states[row] = _states(described, stated[row])
-        self._remember(partitions, rows, observed, producers)
-        return Producers(
-            observed=observed,
-            open=tuple(
-                sorted(producers, key=lambda producer: (producer.row, producer.start_offset))
-            ),
-            epochs=epochs,
-            states=states,
-        )
+        responses = session.exchange([batch.request for batch in batches])
+        self._note_turns(batches, responses)
+        producers = _producers_of(_read_described(session, batches, responses), every, stated)
+        self._remember(partitions, rows, producers.observed, producers.open)
+        return producers
 
     def _held(self, now: float, partitions: Partitions, offsets: Offsets) -> Bools:
         """Mark the rows whose offset is unchanged since an earlier round; remember this round."""
@@ -194,7 +176,7 @@ class ProducersReader:
                 batches.append(_Batch(brokers[leader], names, is_first=start == 0))
         return batches
 
-    def _note_turns(self, batches: Sequence[_Batch], replies: Sequence[Reply]) -> None:
+    def _note_turns(self, batches: Sequence[_Batch], responses: Sequence[Response]) -> None:
         """Note which rows had their turn: those that were answered, and each leader's first request.
 
         A leader answers one request after the other. The requests that ran out of time come first in the
@@ -202,8 +184,8 @@ class ProducersReader:
         """
         if self._unchanged is None:
             return
-        for batch, reply in zip(batches, replies, strict=True):
-            if batch.is_first or reply.failure is None:
+        for batch, response in zip(batches, responses, strict=True):
+            if batch.is_first or response.failure is None:
                 self._unchanged.turn[list(batch.rows.values())] = self._round
 
     def _remember(
@@ -259,13 +241,13 @@ def _ids_by_row(
 
 
 def _read_described(
-    session: Session, batches: Sequence[_Batch], replies: Sequence[Reply]
+    session: Session, batches: Sequence[_Batch], responses: Sequence[Response]
 ) -> list[tuple[_Batch, DescribedPartition]]:
     """Return what the leaders described, and add a gap for each reason why the rest is missing."""
     answered: list[tuple[_Batch, DescribedPartition]] = []
     failed: list[tuple[Failure, str]] = []
-    for batch, reply in zip(batches, replies, strict=True):
-        for name, outcome in _outcomes(batch, reply).items():
+    for batch, response in zip(batches, responses, strict=True):
+        for name, outcome in _outcomes(batch, response).items():
             if isinstance(outcome, Failure):
                 failed.append((outcome, str(name)))
             else:
@@ -274,8 +256,32 @@ def _read_described(
     return answered
 
 
-def _outcomes(batch: _Batch, reply: Reply) -> dict[TopicPartition, DescribedPartition | Failure]:
-    described = reply.read_by(read_producers)
+def _producers_of(
+    answered: Iterable[tuple[_Batch, DescribedPartition]],
+    every: Bools,
+    stated: Mapping[int, frozenset[int]],
+) -> Producers:
+    """Return the facts of described partitions, with all epochs and the stated ids where requested."""
+    observed = np.zeros(len(every), np.bool_)
+    producers: list[OpenProducer] = []
+    epochs: dict[int, dict[int, int]] = {}
+    states: dict[int, dict[int, ProducerState]] = {}
+    for batch, described in answered:
+        row = batch.rows[TopicPartition(described.topic, described.partition)]
+        observed[row] = True
+        producers += [_open(row, producer) for producer in described.open]
+        if every[row]:
+            epochs[row] = described.epochs()
+        if row in stated:
+            states[row] = _states(described, stated[row])
+    producers.sort(key=lambda producer: (producer.row, producer.start_offset))
+    return Producers(observed=observed, open=tuple(producers), epochs=epochs, states=states)
+
+
+def _outcomes(
+    batch: _Batch, response: Response
+) -> dict[TopicPartition, DescribedPartition | Failure]:
+    described = response.read_by(read_producers)
     if isinstance(described, Failure):
         return dict.fromkeys(batch.rows, described)
     outcomes: dict[TopicPartition, DescribedPartition | Failure] = dict.fromkeys(

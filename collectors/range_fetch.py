@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from collectors.naming import chunks, grouped
-from collectors.session import Ask, Build, Session, body_of
+from collectors.session import Build, Request, Session, body_of
 from collectors.translate import failure_of
 from collectors.wire import codec
 from collectors.wire.api import FETCH, READ_COMMITTED
@@ -82,9 +82,9 @@ class Range:
 def fetch(session: Session, ranges: Sequence[Range], reach: Reach = SHORT) -> None:
     """Fetch once from each range, all leaders in parallel; a partition has one range."""
     batches = _batches(ranges, reach.ranges_per_request)
-    asks = [Ask(batch[0].leader, FETCH, _body(batch, reach)) for batch in batches]
-    for batch, reply in zip(batches, session.exchange(asks), strict=True):
-        answer = reply.read_without_error()
+    requests = [Request(batch[0].leader, FETCH, _body(batch, reach)) for batch in batches]
+    for batch, response in zip(batches, session.exchange(requests), strict=True):
+        answer = response.read_without_error()
         if isinstance(answer, Failure):
             for piece in batch:
                 piece.failure = answer

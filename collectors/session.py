@@ -1,7 +1,7 @@
 """One round's requests to a cluster: the usable brokers, the deadline, and the cost.
 
-Collectors send `Ask`s and receive `Reply`s; each ask has a reply, with an answer or with the failure
-that becomes a gap. The session counts requests by API and seconds by phase.
+Collectors send `Request`s and receive `Response`s; each request has a response, with a body or with the
+failure that becomes a gap. The session counts requests by API and seconds by phase.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class Request:
     """A request for one broker; `build` makes the body for the version that was negotiated."""
 
     broker: Broker
@@ -47,10 +47,10 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
-    """The result of an `Ask`: the body of the answer, or why there is none."""
+class Response:
+    """The result of a `Request`: the body of the answer, or why there is none."""
 
-    ask: Ask
+    request: Request
     version: int | None  # None if it could not be negotiated
     body: bytearray
     failure: Failure | None = None
@@ -60,15 +60,15 @@ class Reply:
         if self.failure is not None or self.version is None:
             return self.failure
         try:
-            return codec.decode(self.ask.api, self.version, self.body)
+            return codec.decode(self.request.api, self.version, self.body)
         except codec.UnreadableError as exc:
-            return Failure(GapCause.UNREADABLE, f"{self.ask.broker}: {exc}")
+            return Failure(GapCause.UNREADABLE, f"{self.request.broker}: {exc}")
 
     def read_without_error(self) -> Any | Failure:
         """Decode the answer; an error code of the whole answer is a failure."""
         answer = self.read()
         code = int(getattr(answer, "error_code", codec.NO_ERROR))
-        return answer if code == codec.NO_ERROR else failure_of(code, self.ask.broker)
+        return answer if code == codec.NO_ERROR else failure_of(code, self.request.broker)
 
     def read_by(self, read: Callable[[bytearray], _Answer]) -> _Answer | Failure:
         """Read the answer with a function of its own API."""
@@ -77,7 +77,7 @@ class Reply:
         try:
             return read(self.body)
         except codec.UnreadableError as exc:
-            why = f"{self.ask.broker}: {self.ask.api.name} answer cannot be read: {exc}"
+            why = f"{self.request.broker}: {self.request.api.name} answer cannot be read: {exc}"
             return Failure(GapCause.UNREADABLE, why)
 
 
@@ -136,20 +136,22 @@ class Session:
             return Failure(GapCause.UNSUPPORTED, why)
         return version
 
-    def exchange(self, asks: Sequence[Ask], patience_seconds: float | None = None) -> list[Reply]:
-        """Send all asks in parallel, pipelined per broker; return a reply for each, in order.
+    def exchange(
+        self, requests: Sequence[Request], patience_seconds: float | None = None
+    ) -> list[Response]:
+        """Send all requests in parallel, pipelined per broker; return a response for each, in order.
 
         With `patience_seconds` a broker that is late keeps its connection, and another one is tried.
         """
-        versions = [self.version(ask.broker, ask.api) for ask in asks]
+        versions = [self.version(request.broker, request.api) for request in requests]
         calls = [
             Call(
-                address=address_of(ask.broker),
-                api=ask.api,
+                address=address_of(request.broker),
+                api=request.api,
                 version=version,
-                body=ask.build(version),
+                body=request.build(version),
             )
-            for ask, version in zip(asks, versions, strict=True)
+            for request, version in zip(requests, versions, strict=True)
             if isinstance(version, int)
         ]
         timeout = self.timeout_seconds
@@ -157,7 +159,7 @@ class Session:
             over = Failure(
                 GapCause.TIMEOUT, f"the round's {self.limits.round_seconds:g} s are over"
             )
-            return [_reply(ask, over, over) for ask in asks]
+            return [_response(request, over, over) for request in requests]
         self.requests.update(call.api.name for call in calls)
         answers = iter(
             self.pool.exchange(
@@ -167,17 +169,17 @@ class Session:
             )
         )
         return [
-            _reply(ask, version, next(answers) if isinstance(version, int) else version)
-            for ask, version in zip(asks, versions, strict=True)
+            _response(request, version, next(answers) if isinstance(version, int) else version)
+            for request, version in zip(requests, versions, strict=True)
         ]
 
-    def ask_any(self, api: Api, build: Build) -> Any | Failure:
-        """Ask one broker, and the next when it fails; return the decoded answer."""
-        reply = self.ask_any_reply(api, build)
-        return reply if isinstance(reply, Failure) else reply.read()
+    def request_any(self, api: Api, build: Build) -> Any | Failure:
+        """Send a request to one broker, and the next when it fails; return the decoded answer."""
+        response = self.exchange_any(api, build)
+        return response if isinstance(response, Failure) else response.read()
 
-    def ask_any_reply(self, api: Api, build: Build) -> Reply | Failure:
-        """Ask one broker, and the next when it fails; every broker can answer such a request.
+    def exchange_any(self, api: Api, build: Build) -> Response | Failure:
+        """Send a request that any broker can answer to one, and to the next when it fails.
 
         A silent broker is given a second before the next one is tried, which gets twice as long; the
         last one has all the time that is left.
@@ -187,11 +189,13 @@ class Session:
         candidates = self.ready_brokers()
         for broker in candidates:
             is_last = broker is candidates[-1]
-            reply = self.exchange([Ask(broker, api, build)], None if is_last else patience)[0]
-            if reply.failure is None:
+            response = self.exchange([Request(broker, api, build)], None if is_last else patience)[
+                0
+            ]
+            if response.failure is None:
                 self.answered_last = address_of(broker)
-                return reply
-            failure = reply.failure
+                return response
+            failure = response.failure
             patience *= 2
         return failure
 
@@ -221,25 +225,28 @@ class EncodedRequests:
     _bodies: dict[tuple[str, int, tuple[str, ...]], bytes] = field(default_factory=dict)
 
     def exchange(
-        self, session: Session, asks: Sequence[Ask], names: Sequence[tuple[str, ...]]
-    ) -> list[Reply]:
-        """Send all asks, each with the names that its body depends on."""
+        self, session: Session, requests: Sequence[Request], names: Sequence[tuple[str, ...]]
+    ) -> list[Response]:
+        """Send all requests, each with the names that its body depends on."""
         bodies: dict[tuple[str, int, tuple[str, ...]], bytes] = {}
 
-        def remembered(ask: Ask, names: tuple[str, ...]) -> Build:
+        def remembered(request: Request, names: tuple[str, ...]) -> Build:
             def build(version: int) -> bytes:
-                key = ask.api.name, version, names
+                key = request.api.name, version, names
                 body = self._bodies.get(key)
-                bodies[key] = ask.build(version) if body is None else body
+                bodies[key] = request.build(version) if body is None else body
                 return bodies[key]
 
             return build
 
-        replies = session.exchange(
-            [replace(ask, build=remembered(ask, own)) for ask, own in zip(asks, names, strict=True)]
+        responses = session.exchange(
+            [
+                replace(request, build=remembered(request, own))
+                for request, own in zip(requests, names, strict=True)
+            ]
         )
         self._bodies = bodies
-        return replies
+        return responses
 
 
 def address_of(broker: Broker) -> Address:
@@ -252,9 +259,9 @@ def body_of(api: Api, **fields: Any) -> Build:
     return lambda version: codec.encode_request(api, version, fields)
 
 
-def _reply(ask: Ask, version: int | Failure, answer: bytearray | Failure) -> Reply:
+def _response(request: Request, version: int | Failure, answer: bytearray | Failure) -> Response:
     if isinstance(version, Failure):
-        return Reply(ask=ask, version=None, body=bytearray(), failure=version)
+        return Response(request=request, version=None, body=bytearray(), failure=version)
     if isinstance(answer, Failure):
-        return Reply(ask=ask, version=version, body=bytearray(), failure=answer)
-    return Reply(ask=ask, version=version, body=answer)
+        return Response(request=request, version=version, body=bytearray(), failure=answer)
+    return Response(request=request, version=version, body=answer)

@@ -17,8 +17,8 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, Final, TypeAlias
 
-from collectors.session import Ask, Build, Reply, Session, body_of
-from collectors.translate import failure_of, present, topic_id_of
+from collectors.session import Build, Request, Response, Session, body_of
+from collectors.translate import failure_of, in_order, present, topic_id_of
 from collectors.wire import codec
 from collectors.wire.api import METADATA
 from collectors.wire.failure import Failure
@@ -93,8 +93,8 @@ def metadata_body(topic: str | None) -> Build:
 
 def collect(session: Session) -> StateTopicAnswer:
     """Return the placement of `__transaction_state` as one broker answers it, None: no such topic."""
-    reply = session.ask_any_reply(METADATA, metadata_body(STATE_TOPIC))
-    return reply if isinstance(reply, Failure) else _answer(reply, STATE_TOPIC)
+    response = session.exchange_any(METADATA, metadata_body(STATE_TOPIC))
+    return response if isinstance(response, Failure) else _answer(response, STATE_TOPIC)
 
 
 @dataclass(slots=True)
@@ -107,19 +107,19 @@ class PlacementOf:
 
     def collect(self, session: Session) -> StateTopicAnswer:
         """Query every broker, and return the newest placement: see `take`."""
-        return self.take(session.exchange(self.asks(session)))
+        return self.take(session.exchange(self.requests(session)))
 
-    def asks(self, session: Session) -> list[Ask]:
+    def requests(self, session: Session) -> list[Request]:
         """Return the requests: one for each broker."""
-        return [Ask(broker, METADATA, metadata_body(self.topic)) for broker in session.brokers]
+        return [Request(broker, METADATA, metadata_body(self.topic)) for broker in session.brokers]
 
-    def take(self, replies: Sequence[Reply]) -> StateTopicAnswer:
+    def take(self, responses: Sequence[Response]) -> StateTopicAnswer:
         """Return the newest placement; None if a broker answers that there is no such topic.
 
         The placement of an earlier round counts too, unless every broker has answered: the only broker
         that answers may be one that lags behind.
         """
-        answers = [self._read(reply) for reply in replies]
+        answers = [self._read(response) for response in responses]
         placements = [answer for answer in answers if isinstance(answer, StateTopic)]
         if placements:
             earlier = [] if len(placements) == len(answers) else self._earlier(placements[0])
@@ -132,14 +132,17 @@ class PlacementOf:
             Failure(GapCause.UNREACHABLE, "no broker could be queried"),
         )
 
-    def _read(self, reply: Reply) -> StateTopicAnswer:
+    def _read(self, response: Response) -> StateTopicAnswer:
         """Decode an answer, unless it is the one of the last round."""
-        if reply.failure is not None:
-            return reply.failure
-        broker_id, body = reply.ask.broker.broker_id, bytes(memoryview(reply.body)[THROTTLE_BYTES:])
+        if response.failure is not None:
+            return response.failure
+        broker_id, body = (
+            response.request.broker.broker_id,
+            bytes(memoryview(response.body)[THROTTLE_BYTES:]),
+        )
         before = self._answers.get(broker_id)
         if before is None or before[0] != body:
-            self._answers[broker_id] = body, _answer(reply, self.topic)
+            self._answers[broker_id] = body, _answer(response, self.topic)
         return self._answers[broker_id][1]
 
     def _earlier(self, placement: StateTopic) -> list[StateTopic]:
@@ -166,25 +169,27 @@ def newest(placements: Iterable[StateTopic]) -> StateTopic:
     )
 
 
-def _answer(reply: Reply, topic_name: str) -> StateTopicAnswer:
-    answer = reply.read()
+def _answer(response: Response, topic_name: str) -> StateTopicAnswer:
+    answer = response.read()
     if isinstance(answer, Failure):
         return answer
     topic = next((entry for entry in answer.topics if entry.name == topic_name), None)
     if topic is None:
-        why = f"{reply.ask.broker} answered Metadata without {topic_name}"
+        why = f"{response.request.broker} answered Metadata without {topic_name}"
         return Failure(GapCause.UNREADABLE, why)
     code = int(topic.error_code)
     if code == _UNKNOWN_TOPIC:
         return None
     if code != codec.NO_ERROR:
-        return failure_of(code, reply.ask.broker, needs=f"DESCRIBE on Topic {topic_name}")
-    return _decode_placement(topic)
+        return failure_of(code, response.request.broker, needs=f"DESCRIBE on Topic {topic_name}")
+    try:
+        return _decode_placement(topic)
+    except codec.UnreadableError as exc:
+        return Failure(GapCause.UNREADABLE, f"{response.request.broker}: {exc}")
 
 
 def _decode_placement(topic: Any) -> StateTopic:
-    by_number = {int(entry.partition_index): entry for entry in topic.partitions}
-    rows = [by_number.get(number) for number in range(1 + max(by_number, default=-1))]
+    rows = in_order(topic.name, topic.partitions)
     leaders = [row and present(int(row.leader_id)) for row in rows]
     return StateTopic(
         leaders=tuple(None if leader is None else BrokerId(leader) for leader in leaders),

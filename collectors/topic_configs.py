@@ -117,7 +117,7 @@ def _read(session: Session, topics: Sequence[str]) -> dict[str, _Settings]:
         }
         for topic in topics
     ]
-    answer = session.ask_any(DESCRIBE_CONFIGS, body_of(DESCRIBE_CONFIGS, resources=resources))
+    answer = session.request_any(DESCRIBE_CONFIGS, body_of(DESCRIBE_CONFIGS, resources=resources))
     if isinstance(answer, Failure):
         what = f"{_NAMED} of {counted(len(topics), 'topic')}"
         session.add_gap(GapScope.CONFIGS, what, answer)

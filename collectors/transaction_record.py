@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from collectors.translate import present
+from collectors.wire.cursor import uvarint
 from rules.facts.transactions import TransactionState
 
 KEY_TYPE: Final = 0  # the one kind of record that this log has had so far
@@ -46,6 +47,9 @@ _TAG_LAYOUTS: Final = {
     _CLIENT_VERSION: _INT16,
     _NEXT_EPOCH: _INT16,
 }
+
+# What the standard library raises over bytes that end early, are no UTF-8, or hold too large a number.
+_MALFORMED: Final = (struct.error, IndexError, UnicodeDecodeError, OverflowError)
 
 PartitionsOfTopic = tuple[str, tuple[int, ...]]
 
@@ -96,7 +100,7 @@ def decode(
             return None
         content = None if value is None else _decode_value(value)
         return TransactionRecord(transactional_id, content, _possible(written_ms))
-    except (struct.error, IndexError, UnicodeDecodeError) as exc:
+    except _MALFORMED as exc:
         raise _malformed(exc) from exc
 
 
@@ -108,7 +112,7 @@ def decode_name(key: bytes | None) -> str | None:
     """
     try:
         return _decode_key(key or b"")
-    except (struct.error, IndexError, UnicodeDecodeError) as exc:
+    except _MALFORMED as exc:
         raise _malformed(exc) from exc
 
 
@@ -183,25 +187,25 @@ def _plain_partitions(value: bytes, position: int) -> Partitions:
 
 
 def _compact_partitions(value: bytes, position: int) -> Partitions:
-    count, position = _uvarint(value, position)
+    count, position = uvarint(value, position)
     topics: list[PartitionsOfTopic] = []
     for _ in range(count - 1):
-        length, position = _uvarint(value, position)
+        length, position = uvarint(value, position)
         topic = str(_slice(value, position, length - 1), "utf-8")
-        numbers, position = _uvarint(value, position + length - 1)
+        numbers, position = uvarint(value, position + length - 1)
         topics.append((topic, _int32s(value, position, numbers - 1)))
         position = _skip_tags(value, position + (numbers - 1) * _INT32.size)
     return (tuple(topics) if count else None), position
 
 
 def _decode_tags(value: bytes, position: int) -> tuple[int | None, int | None, int, int | None]:
-    count, position = _uvarint(value, position)
+    count, position = uvarint(value, position)
     if not count:
         return None, None, 0, None
     tags: dict[int, int] = {}
     for _ in range(count):
-        tag, position = _uvarint(value, position)
-        size, position = _uvarint(value, position)
+        tag, position = uvarint(value, position)
+        size, position = uvarint(value, position)
         content = _slice(value, position, size)
         if tag in _TAG_LAYOUTS:
             tags[tag] = _TAG_LAYOUTS[tag].unpack(content)[0]
@@ -215,10 +219,10 @@ def _decode_tags(value: bytes, position: int) -> tuple[int | None, int | None, i
 
 
 def _skip_tags(value: bytes, position: int) -> int:
-    count, position = _uvarint(value, position)
+    count, position = uvarint(value, position)
     for _ in range(count):
-        _, position = _uvarint(value, position)
-        size, position = _uvarint(value, position)
+        _, position = uvarint(value, position)
+        size, position = uvarint(value, position)
         position += size
     return position
 
@@ -234,19 +238,3 @@ def _slice(data: bytes, position: int, length: int) -> bytes:
     if length < 0 or end > len(data):
         raise IndexError("ends early")
     return data[position:end]
-
-
-def _uvarint(data: bytes, position: int) -> tuple[int, int]:
-    """Return an unsigned varint and the position behind it."""
-    value = data[position]
-    position += 1
-    if value < 0x80:  # nearly all of them
-        return value, position
-    value, shift = value & 0x7F, 7
-    while True:
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-        shift += 7

@@ -16,7 +16,7 @@ import numpy as np
 from collectors.naming import grouped
 from collectors.offset_plan import TIMEOUT_MS, UNFENCED
 from collectors.range_fetch import fetch_body
-from collectors.session import Ask, Build, Session
+from collectors.session import Build, Request, Session
 from collectors.state_topic import STATE_TOPIC
 from collectors.transaction_endings import MAX_REMEMBERED, Endings
 from collectors.translate import failure_of, present
@@ -175,14 +175,14 @@ def _exchange(
 ) -> Iterator[tuple[Broker, list[Tail], Any]]:
     """Send one request to each leader for its tails; without an answer all of them fail."""
     by_leader = grouped((tail.leader, tail) for tail in tails if tail.leader is not None)
-    asks = [Ask(leader, api, body(led)) for leader, led in by_leader.items()]
-    for reply, led in zip(session.exchange(asks), by_leader.values(), strict=True):
-        answer = reply.read_without_error()
+    requests = [Request(leader, api, body(led)) for leader, led in by_leader.items()]
+    for response, led in zip(session.exchange(requests), by_leader.values(), strict=True):
+        answer = response.read_without_error()
         if isinstance(answer, Failure):
             for tail in led:
                 tail.failure = answer
         else:
-            yield reply.ask.broker, led, answer
+            yield response.request.broker, led, answer
 
 
 def _incomplete(leader: Broker) -> Failure:

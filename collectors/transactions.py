@@ -19,11 +19,11 @@ from datetime import timedelta
 from typing import Any, Final
 
 from collectors.naming import chunks, grouped, listed
-from collectors.session import Ask, Reply, Session, body_of
+from collectors.session import Request, Response, Session, body_of
 from collectors.state_topic import STATE_TOPIC, SeenTopic, StateTopic, StateTopicAnswer
 from collectors.state_topic import collect as collect_state_topic
 from collectors.translate import failure_of, left_out, timestamp_of
-from collectors.visibility import VisibilityReader, ask_to_describe
+from collectors.visibility import VisibilityReader, describe_request
 from collectors.wire import codec
 from collectors.wire.api import LIST_TRANSACTIONS
 from collectors.wire.failure import Failure
@@ -81,18 +81,7 @@ class TransactionReader:
         state_topic = self._seen.judge(state_topic)
         resolved = frozenset(producer_ids)
         if state_topic is None:
-            visibility = (
-                self.visibility.collect(session, is_needed=True)
-                if resolved
-                else IdVisibility.UNPROVEN
-            )
-            return Transactions(
-                known={},
-                visibility=visibility,
-                is_complete=True,
-                resolved=resolved,
-                was_ever_used=False,
-            )
+            return self._never_used(session, resolved)
         listings, all_answered = _list(session, resolved)
         transactions = _merge(session, listings, state_topic)
         # A producer that holds a partition and is not listed may only be hidden from us.
@@ -107,15 +96,28 @@ class TransactionReader:
             resolved=resolved,
         )
 
+    def _never_used(self, session: Session, resolved: frozenset[int]) -> Transactions:
+        """Return the transactions of a cluster without the state topic: none."""
+        visibility = (
+            self.visibility.collect(session, is_needed=True) if resolved else IdVisibility.UNPROVEN
+        )
+        return Transactions(
+            known={},
+            visibility=visibility,
+            is_complete=True,
+            resolved=resolved,
+            was_ever_used=False,
+        )
+
     def _describe(
         self, session: Session, transactions: dict[str, Transaction], resolved: frozenset[int]
     ) -> None:
         """Fill in the coordinators' description of each id, and drop those that have just ended."""
         batches = _batches(session, self._whose_turn(session, transactions, resolved))
-        replies = session.exchange([batch.ask for batch in batches])
+        responses = session.exchange([batch.request for batch in batches])
         failed: list[tuple[Failure, str]] = []
-        for batch, reply in zip(batches, replies, strict=True):
-            for name, outcome in _outcomes(batch, reply).items():
+        for batch, response in zip(batches, responses, strict=True):
+            for name, outcome in _outcomes(batch, response).items():
                 if isinstance(outcome, Failure):
                     failed.append((outcome, name))
                 elif outcome is None or not _is_relevant(outcome, transactions[name], resolved):
@@ -150,11 +152,11 @@ def _list(session: Session, resolved: frozenset[int]) -> tuple[list[Transaction]
     bodies = [_OPEN_ONES]
     if resolved:
         bodies.append(body_of(LIST_TRANSACTIONS, producer_id_filters=tuple(sorted(resolved))))
-    asks = [Ask(b, LIST_TRANSACTIONS, body) for b in session.brokers for body in bodies]
+    requests = [Request(b, LIST_TRANSACTIONS, body) for b in session.brokers for body in bodies]
     transactions: list[Transaction] = []
     failures: dict[Broker, Failure] = {}
-    for reply in session.exchange(asks):
-        broker, answer = reply.ask.broker, reply.read_without_error()
+    for response in session.exchange(requests):
+        broker, answer = response.request.broker, response.read_without_error()
         if isinstance(answer, Failure):
             failures.setdefault(broker, answer)
             continue
@@ -264,8 +266,8 @@ class _Batch:
     ids: tuple[str, ...]
 
     @property
-    def ask(self) -> Ask:
-        return ask_to_describe(self.coordinator, self.ids)
+    def request(self) -> Request:
+        return describe_request(self.coordinator, self.ids)
 
 
 def _batches(session: Session, chosen: Iterable[Transaction]) -> list[_Batch]:
@@ -278,9 +280,9 @@ def _batches(session: Session, chosen: Iterable[Transaction]) -> list[_Batch]:
     ]
 
 
-def _outcomes(batch: _Batch, reply: Reply) -> dict[str, Transaction | Failure | None]:
+def _outcomes(batch: _Batch, response: Response) -> dict[str, Transaction | Failure | None]:
     """Return the result for each id; None: it does not exist any more."""
-    described = reply.read_by(read_transactions)
+    described = response.read_by(read_transactions)
     if isinstance(described, Failure):
         return dict.fromkeys(batch.ids, described)
     outcomes: dict[str, Transaction | Failure | None] = dict.fromkeys(
@@ -329,8 +331,8 @@ def look_up(session: Session, transactional_id: str) -> Transaction | Failure | 
     FindCoordinator would name it in one request, but creates `__transaction_state` where transactions
     were never used: Tidemark changes nothing in a cluster.
     """
-    asks = [ask_to_describe(broker, [transactional_id]) for broker in session.brokers]
-    answers = [_answer(reply, transactional_id) for reply in session.exchange(asks)]
+    requests = [describe_request(broker, [transactional_id]) for broker in session.brokers]
+    answers = [_answer(response, transactional_id) for response in session.exchange(requests)]
     for answer in answers:
         if isinstance(answer, Transaction):
             return answer
@@ -346,8 +348,8 @@ def look_up(session: Session, transactional_id: str) -> Transaction | Failure | 
     return next(iter(informative), nobody)
 
 
-def _answer(reply: Reply, transactional_id: str) -> Transaction | Failure | None:
-    broker, described = reply.ask.broker, reply.read_by(read_transactions)
+def _answer(response: Response, transactional_id: str) -> Transaction | Failure | None:
+    broker, described = response.request.broker, response.read_by(read_transactions)
     if isinstance(described, Failure):
         return described
     entry = next((entry for entry in described if entry.transactional_id == transactional_id), None)

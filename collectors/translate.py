@@ -1,17 +1,20 @@
-"""Translates Kafka's error codes into gap causes, and its sentinels into absence."""
+"""Translates Kafka's error codes into gap causes, and its sentinels and what is left out into absence."""
 
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
-from collectors.wire.codec import error_name
+from collectors.wire.codec import UnreadableError, error_name
 from collectors.wire.failure import Failure
 from rules.facts.gap import GapCause
 from rules.facts.identity import Broker, TopicId
 from rules.facts.times import EPOCH
+
+MAX_LEFT_OUT: Final = 100  # partitions of a topic, beside as many as it has in the answer
 
 _CAUSES: Final = {
     1: GapCause.GONE,  # OFFSET_OUT_OF_RANGE
@@ -65,6 +68,21 @@ def failure_of(
 def left_out(source: Broker) -> Failure:
     """Return the failure of what an answer should have held."""
     return Failure(GapCause.UNREADABLE, f"{source} left them out of its answer")
+
+
+def in_order(topic: str, partitions: Iterable[Any]) -> list[Any]:
+    """Put a topic's partitions at their own number; one that the answer leaves out is None.
+
+    Raises:
+        UnreadableError: a number is negative, or so high that nearly all others would be left out.
+    """
+    by_number = {int(entry.partition_index): entry for entry in partitions}
+    least, count = min(by_number, default=0), 1 + max(by_number, default=-1)
+    if least < 0 or count > 2 * len(by_number) + MAX_LEFT_OUT:
+        number = least if least < 0 else count - 1
+        why = f"topic {topic} has {len(by_number)} partitions, of which one is number {number}"
+        raise UnreadableError(why)
+    return [by_number.get(number) for number in range(count)]
 
 
 def topic_id_of(uuid: UUID | None) -> TopicId | None:

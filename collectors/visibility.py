@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from collectors.session import Ask, Reply, Session, body_of
+from collectors.session import Request, Response, Session, body_of
 from collectors.wire import codec
 from collectors.wire.api import DESCRIBE_ACLS, DESCRIBE_TRANSACTIONS
 from collectors.wire.failure import Failure
@@ -49,10 +49,10 @@ _ALL_PATTERNS: Final = body_of(
 )
 
 
-def ask_to_describe(broker: Broker, ids: Iterable[str]) -> Ask:
+def describe_request(broker: Broker, ids: Iterable[str]) -> Request:
     """Return the request for the transactions of some ids."""
     build = body_of(DESCRIBE_TRANSACTIONS, transactional_ids=tuple(ids))
-    return Ask(broker, DESCRIBE_TRANSACTIONS, build)
+    return Request(broker, DESCRIBE_TRANSACTIONS, build)
 
 
 @dataclass(slots=True)
@@ -83,8 +83,10 @@ class VisibilityReader:
 
 def _prove(session: Session) -> IdVisibility | None:
     """Return what can be proven, None if a broker has to be queried again."""
-    replies = session.exchange([Ask(b, DESCRIBE_ACLS, _ALL_PATTERNS) for b in session.brokers])
-    read = [reply.read() for reply in replies]
+    responses = session.exchange(
+        [Request(b, DESCRIBE_ACLS, _ALL_PATTERNS) for b in session.brokers]
+    )
+    read = [response.read() for response in responses]
     answers = [answer for answer in read if not isinstance(answer, Failure)]
     if not answers or len(answers) < len(read):
         return None
@@ -103,16 +105,16 @@ def _prove(session: Session) -> IdVisibility | None:
 def _try(session: Session, ids: Sequence[str] | None) -> IdVisibility | None:
     if ids is None:
         return IdVisibility.UNPROVEN
-    replies = session.exchange([ask_to_describe(broker, ids) for broker in session.brokers])
-    outcomes = [_sees(reply, ids) for reply in replies]
+    responses = session.exchange([describe_request(broker, ids) for broker in session.brokers])
+    outcomes = [_sees(response, ids) for response in responses]
     if None in outcomes:
         return None
     return IdVisibility.ACLS if all(outcomes) else IdVisibility.UNPROVEN
 
 
-def _sees(reply: Reply, ids: Sequence[str]) -> bool | None:
+def _sees(response: Response, ids: Sequence[str]) -> bool | None:
     """Whether a broker rejected none of the ids, None without an answer."""
-    described = reply.read_by(read_transactions)
+    described = response.read_by(read_transactions)
     if isinstance(described, Failure):
         return None
     allowed = {

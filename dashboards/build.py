@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
@@ -19,9 +20,10 @@ from dashboards.boards import (
     transactions,
     usual,
 )
-from dashboards.files import FOLDER
+from dashboards.files import FOLDER, RECORDED_FOLDER
 from dashboards.house import to_dashboard
 from dashboards.panels import Board
+from dashboards.recorded import with_recorded
 
 # In the order of a search: is anything wrong, where, since when, why.
 BOARDS: Final[tuple[Board, ...]] = (
@@ -37,9 +39,18 @@ BOARDS: Final[tuple[Board, ...]] = (
 )
 
 
-def build_files() -> Mapping[str, str]:
-    """Return the text of every dashboard by the name of its file."""
-    return {f"{board.uid}.json": encode(board) for board in BOARDS}
+def build_files() -> Mapping[Path, str]:
+    """Return the text of every file, those that read recorded series among them."""
+    scraped = {FOLDER / file_name(board): encode(board) for board in BOARDS}
+    recorded = {
+        RECORDED_FOLDER / file_name(board): encode(with_recorded(board)) for board in BOARDS
+    }
+    return scraped | recorded
+
+
+def file_name(board: Board) -> str:
+    """Return the name of a dashboard's file."""
+    return f"{board.uid}.json"
 
 
 def encode(board: Board) -> str:
@@ -54,9 +65,10 @@ def encode(board: Board) -> str:
 def write_files() -> None:
     """Write all dashboards, and remove the files of those that there are no more."""
     files = build_files()
-    FOLDER.mkdir(exist_ok=True)
-    for path in FOLDER.glob("*.json"):
-        if path.name not in files:
-            path.unlink()
-    for name, text in files.items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
+    for folder in (FOLDER, RECORDED_FOLDER):
+        folder.mkdir(exist_ok=True)
+        for path in folder.glob("*.json"):
+            if path not in files:
+                path.unlink()
+    for path, text in files.items():
+        path.write_text(text, encoding="utf-8")

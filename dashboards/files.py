@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 FOLDER: Final = Path(__file__).parent / "generated"
+RECORDED_FOLDER: Final = Path(__file__).parent / "generated_recorded"  # graphs of recorded series
 TITLE: Final = "Kafka exactly-once"  # of the folder in Grafana
 
 
@@ -35,13 +36,14 @@ class DashboardFile:
         return json.dumps(self.document, sort_keys=True, indent=2) + "\n"
 
 
-def read_files(values: Mapping[str, str]) -> Iterator[DashboardFile]:
+def read_files(values: Mapping[str, str], *, is_recorded: bool = False) -> Iterator[DashboardFile]:
     """Yield the dashboards, with the values that variables have at first.
 
     Args:
         values: by name of the variable; the others keep their defaults.
+        is_recorded: whether graphs read the series that Prometheus' recording rules make.
     """
-    for path in sorted(FOLDER.glob("*.json")):
+    for path in sorted((RECORDED_FOLDER if is_recorded else FOLDER).glob("*.json")):
         document = json.loads(path.read_text(encoding="utf-8"))
         for variable in document["templating"]["list"]:
             if variable["name"] in values:

@@ -50,9 +50,11 @@ class AuthenticationError(CollectError):
 class StoreError(TidemarkError):
     """The database rejected a statement, is unavailable, or holds data that this version cannot read."""
 
-    def __init__(self, message: str, *, retryable: bool) -> None:
+    def __init__(self, message: str, *, retryable: bool, is_of_values: bool = False) -> None:
+        """`is_of_values`: the database rejects the values of a row, and would do so again."""
         super().__init__(message)
         self.retryable = retryable
+        self.is_of_values = is_of_values
 
 
 class BaselineRunError(TidemarkError):

@@ -25,6 +25,7 @@ from typing import Final
 import numpy as np
 
 from rules.completeness import Completeness
+from rules.event_updates import update_event
 from rules.evidence import Evidence
 from rules.facts.column import Int64s
 from rules.judgement import (
@@ -32,7 +33,6 @@ from rules.judgement import (
     Judgement,
     Subjects,
 )
-from rules.said_again import said_again
 from rules.verdict import Kind, RuleMeta, Severity, Verdict
 
 EVENT_LASTS: Final = timedelta(hours=24)
@@ -273,14 +273,14 @@ def _judge_subject(
 
 def _repeat(entry: OpenFinding, finding: Finding) -> Change:
     """Return the change of an event that is reported again; one that adds nothing changes nothing."""
-    said = said_again(entry.reason, entry.evidence, entry.severity, finding)
-    is_news = said is not None
+    updated = update_event(entry.reason, entry.evidence, entry.severity, finding)
+    is_news = updated is not None
     return Change(
         step=Step.AGAIN if is_news else Step.HELD,
         identity=entry.identity,
         before=entry.verdict,
         after=entry.verdict,
-        finding=said or finding,
+        finding=updated or finding,
     )
 
 

@@ -2,7 +2,7 @@
 
 A damaged file must not lose what was learnt: where samples or masks are damaged, the series of that bucket
 have a day without data. Where the states themselves are damaged the run fails, because they cannot be
-rebuilt from it.
+rebuilt from it. It fails as well where a file cannot be read now: the next run makes the same bucket.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from rules.baseline.civil import CivilDay, civil_day
 from rules.baseline.daily_step import advance
 from rules.baseline.layout import bucket_file, day_folder, masks_folder, run_folder
 from rules.baseline.policy import BaselineSettings
+from spark.damage import CheckedPlace, DamagedError
 from spark.gridding import Masks, blocks
 from spark.inputs import RunInputs, is_as_it_was
 from spark.places import Place
-from spark.reading import END, BrokenRunError, DamagedError, Rows, Step, steps
+from spark.reading import END, BrokenRunError, Rows, Step, steps
 from spark.schemas import MASKS, SAMPLES, STATES
 from spark.writing import run_rows, writing_run
 
@@ -58,38 +59,40 @@ def make_bucket(inputs: RunInputs, bucket: int) -> BucketOutcome:
         OSError: a file cannot be read or written now; a later try may succeed.
     """
     pa.set_cpu_count(1)  # the other cores have buckets of their own
-    work = _Work(inputs, bucket)
     try:
-        run = _make(work)
+        return _make(inputs, bucket)
     except BrokenRunError as exc:
         return BucketOutcome(broken=str(exc))
-    return BucketOutcome(run=run, seconds=work.seconds)
 
 
-def _make(work: _Work) -> BucketRun:
-    """Make a bucket; a file that fails once and can be read then is not damaged: a disk or a store failed."""
-    with suppress(DamagedError):
-        return work.make(damaged=None)
+def _make(inputs: RunInputs, bucket: int) -> BucketOutcome:
+    """Make a bucket's file; if a file cannot be read, once more from files that are read as checked ones."""
+    with suppress(DamagedError, OSError):
+        return _Work(inputs, bucket, Place(inputs.history)).make(damaged=None)
+    checked = CheckedPlace(inputs.history)
+    work = _Work(inputs, bucket, checked)
     try:
-        return work.make(damaged=None)
+        with checked.proving():
+            return work.make(damaged=None)
     except BrokenRunError:
         raise
     except DamagedError as exc:
         work.confirm(exc)
-        return work.make(damaged=str(exc))
+        damaged = str(exc)
+    with checked.proving():
+        return work.make(damaged=damaged)
 
 
 class _Work:
-    def __init__(self, inputs: RunInputs, bucket: int) -> None:
-        self._inputs, self._bucket = inputs, bucket
-        self._place = Place(inputs.history)
+    def __init__(self, inputs: RunInputs, bucket: int, place: Place) -> None:
+        self._inputs, self._bucket, self._place = inputs, bucket, place
         self._calendar = civil_day(inputs.day, inputs.zone)
         self._settings = BaselineSettings()
         self._file = bucket_file(bucket)
         self._clock = time.perf_counter()
-        self.seconds = {READ: 0.0, ADVANCE: 0.0, WRITE: 0.0}
+        self._seconds = {READ: 0.0, ADVANCE: 0.0, WRITE: 0.0}
 
-    def make(self, damaged: str | None) -> BucketRun:
+    def make(self, damaged: str | None) -> BucketOutcome:
         """Make the file; a damaged bucket has no samples."""
         self._clock = time.perf_counter()
         masks = self._masks(damaged)
@@ -103,7 +106,7 @@ class _Work:
                 self._add_time(WRITE)
             run = writer.reported(self._bucket, damaged)
         self._add_time(WRITE)
-        return run
+        return BucketOutcome(run=run, seconds=self._seconds)
 
     def confirm(self, damage: DamagedError) -> None:
         """Check that a damaged file is the one that the run's id was computed from.
@@ -151,5 +154,5 @@ class _Work:
 
     def _add_time(self, stage: str) -> None:
         now = time.perf_counter()
-        self.seconds[stage] += now - self._clock
+        self._seconds[stage] += now - self._clock
         self._clock = now

@@ -21,7 +21,8 @@ from rules.baseline.blocks import METRICS, DayBlock
 from rules.baseline.civil import QUARTER_MS, CivilDay
 from rules.baseline.packed import SAMPLE_TYPE, MaskColumn, RunColumn, SampleColumn
 from rules.baseline.state import STATE_BYTES, StateBlock
-from spark.reading import BrokenRunError, DamagedError, Step
+from spark.damage import DamagedError
+from spark.reading import BrokenRunError, Step
 
 SILENT_STEP_MS: Final = 30_000  # of series without a sample
 BLOCK_SERIES: Final = 256

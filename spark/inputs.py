@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
+from io import SEEK_END
 from typing import Final
 
 from rules.baseline.baseline_run import DIGEST_BYTES, ID_BYTES, RUN_FORMAT, BaselineRun, digest_of
@@ -54,10 +55,11 @@ def buckets_of(place: Place) -> int:
     """Return into how many buckets a history is cut.
 
     Raises:
-        OSError: there is no history, it is of another format, or it is not whole.
+        OSError: there is no history, it cannot be read, is of another format, or is not whole.
     """
     try:
-        read = json.loads(place.read(HISTORY_FILE))
+        with place.open(HISTORY_FILE) as source:
+            read = json.loads(source.read())
         format_, buckets = read["format"], int(read["buckets"])
         is_whole = bool(read.get("is_whole", True))
     except FileNotFoundError as exc:
@@ -97,7 +99,12 @@ def is_as_it_was(place: Place, inputs: RunInputs, name: str) -> bool:
 
 def _digest(place: Place, name: str) -> str:
     digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
-    with place.files.open_input_stream(place.path(name)) as stream:
+    with place.open(name) as stream:
+        size, length = stream.seek(0, SEEK_END), 0
+        stream.seek(0)
         while chunk := stream.read(CHUNK_BYTES):
             digest.update(chunk)
+            length += len(chunk)
+    if length != size:
+        raise OSError(f"{name} cannot be read: {length} of its {size} bytes came")
     return digest.hexdigest()

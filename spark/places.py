@@ -44,7 +44,6 @@ class Place:
         Raises:
             OSError: the URI names no file system that is known here.
         """
-        self.url = url
         try:
             if "://" in url:
                 self.files, root = fs.FileSystem.from_uri(url)
@@ -53,6 +52,7 @@ class Place:
         except (ValueError, pa.ArrowException) as exc:
             raise OSError(f"{url} names no place for history: {exc}") from exc
         self.root = root.rstrip("/")
+        self.url = url if "://" in url else root  # the same for a process in another folder
         self._is_local = isinstance(self.files, fs.LocalFileSystem)
 
     def path(self, name: str) -> str:
@@ -70,14 +70,13 @@ class Place:
         info = self.files.get_file_info(self.path(name))
         return None if info.type == fs.FileType.NotFound else _entry_of(info)
 
-    def read(self, name: str) -> bytes:
-        """Return a whole file.
+    def open(self, name: str) -> Any:
+        """Open a file with random access.
 
         Raises:
-            OSError: it is not there, or cannot be read.
+            OSError: it is not there, or cannot be read now.
         """
-        with self.files.open_input_stream(self.path(name)) as stream:
-            return bytes(stream.read())
+        return self.files.open_input_file(self.path(name))
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file as a whole, in place of an earlier one."""

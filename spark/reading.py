@@ -17,14 +17,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from rules.baseline.packed import SampleColumn
+from spark.damage import READ_ERRORS, DamagedError, first_line
 from spark.places import Place
 
 SERIES: Final = SampleColumn.SERIES_ID.value  # the same name in all files
 END: Final = np.iinfo(np.int64).max
-
-
-class DamagedError(Exception):
-    """A file is there and cannot be read, or holds what it must not."""
 
 
 class BrokenRunError(DamagedError):
@@ -51,6 +48,8 @@ class Rows:
         damage: type[DamagedError] = DamagedError,
     ) -> None:
         """Open it, if it has a name; `damage` is raised, also later, for what cannot be read.
+
+        That proves damage only in a `CheckedPlace`, and only if that has no error.
 
         Raises:
             DamagedError: it is no Parquet file, or a column is missing or of another type.
@@ -104,15 +103,13 @@ class Rows:
 
     def _open(self, place: Place, name: str) -> pq.ParquetFile:
         try:
-            opened = pq.ParquetFile(
-                place.files.open_input_file(place.path(name)), page_checksum_verification=True
-            )
+            opened = pq.ParquetFile(place.open(name), page_checksum_verification=True)
             schema = opened.schema_arrow
             wrong = [
                 field.name for field in self._schema if _type(schema, field.name) != field.type
             ]
-        except (OSError, pa.ArrowException, ValueError) as exc:
-            raise self._damage(f"{self._name}: {_line(exc)}") from exc
+        except READ_ERRORS as exc:
+            raise self._damage(f"{self._name}: {first_line(exc)}") from exc
         if wrong:
             raise self._damage(f"{self._name}: {', '.join(wrong)} missing or of another type")
         return opened
@@ -123,8 +120,8 @@ class Rows:
             if any(column.null_count for column in read.columns):
                 raise self._damage(f"{self._name}: a value is missing")
             return read.select(self._schema.names).cast(self._schema)  # of another nullability
-        except (OSError, pa.ArrowException, ValueError) as exc:
-            raise self._damage(f"{self._name}: {_line(exc)}") from exc
+        except READ_ERRORS as exc:
+            raise self._damage(f"{self._name}: {first_line(exc)}") from exc
 
 
 def steps(samples: Rows, states: Rows) -> Iterator[Step]:
@@ -152,7 +149,3 @@ def _type(schema: pa.Schema, name: str) -> Any:
 def _plain(column: pa.ChunkedArray) -> NDArray[Any]:
     values: NDArray[Any] = column.to_numpy()
     return values
-
-
-def _line(exc: Exception) -> str:
-    return (str(exc).strip().splitlines() or [type(exc).__name__])[0]

@@ -1,6 +1,6 @@
 """Events of the job: one JSON object per line on stdout, for the process that started it.
 
-`{"event": "progress", ...}` during a baseline run, `{"event": "night", ...}` for each complete one,
+`{"event": "progress", ...}` during a baseline run, `{"event": "baseline_run", ...}` for each complete one,
 `{"event": "failed", "why": ...}` at most once, as the last.
 """
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import partial
+from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rules.baseline.baseline_run import BaselineRun, BucketRun
@@ -19,6 +20,7 @@ from rules.baseline.layout import (
     run_folder,
     runs_folder,
 )
+from spark.damage import DamagedError, read_proven
 from spark.digests import RowDigest
 from spark.places import UNFINISHED, Place
 from spark.schemas import PUBLISHED, REMEMBERED
@@ -53,41 +55,52 @@ def run_of(place: Place, day: date) -> KeptRun | None:
 
 
 def read_run(place: Place, day: date, run_id: str) -> KeptRun | None:
-    """Return a complete run; None if there is none of this id, or its record is torn."""
+    """Return a complete run; None if there is none of this id, or its record is damaged.
+
+    Raises:
+        OSError: the record cannot be read now.
+    """
     name = f"{run_folder(day, run_id)}/{RUN_FILE}"
     record = place.find(name)
     if record is None:
         return None
     try:
-        run = BaselineRun.from_json(place.read(name).decode())
-    except ValueError:  # torn, or of another format: it is made again
+        run = read_proven(place.files, place.path(name), _record)
+    except DamagedError:  # torn, or of another format: it is made again
         return None
     return KeptRun(run=run, made_at=record.changed) if run.id == run_id else None
 
 
+def _record(source: Any) -> BaselineRun:
+    return BaselineRun.from_json(source.read().decode())
+
+
 def is_whole(place: Place, run: BaselineRun) -> bool:
-    """Whether all rows of a run can be read and match the digests of its record."""
+    """Whether all rows of a run are there and match the digests of its record.
+
+    Raises:
+        OSError: a file cannot be read now.
+    """
     folder = run_folder(run.day, run.id)
     try:
-        return all(
-            _has_its_rows(place, f"{folder}/{bucket_file(bucket.bucket)}", bucket)
-            for bucket in run.buckets
-        )
-    except (OSError, pa.ArrowException, ValueError, KeyError):
+        for bucket in run.buckets:
+            path = place.path(f"{folder}/{bucket_file(bucket.bucket)}")
+            read_proven(place.files, path, partial(_check_rows, bucket=bucket))
+    except (DamagedError, FileNotFoundError):
         return False
+    return True
 
 
-def _has_its_rows(place: Place, name: str, bucket: BucketRun) -> bool:
+def _check_rows(source: Any, bucket: BucketRun) -> None:
+    """Raise a ValueError if the rows of a file are not those of its record."""
     published, states = RowDigest(PUBLISHED), RowDigest(REMEMBERED)
-    with (
-        place.files.open_input_file(place.path(name)) as source,
-        pq.ParquetFile(source, page_checksum_verification=True) as opened,
-    ):
+    with pq.ParquetFile(source, page_checksum_verification=True) as opened:
         for group in range(opened.num_row_groups):
             rows = opened.read_row_group(group, columns=[*dict.fromkeys([*PUBLISHED, *REMEMBERED])])
             published.add(rows)
             states.add(rows)
-    return (published.hex(), states.hex()) == (bucket.digest, bucket.state_digest)
+    if (published.hex(), states.hex()) != (bucket.digest, bucket.state_digest):
+        raise ValueError("its rows are not those of its record")
 
 
 def last_run(place: Place, before: date) -> KeptRun | None:

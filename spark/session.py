@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import tempfile
 from collections.abc import Mapping
 from typing import Final
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
+
+from spark.user import log_in
 
 LOCAL: Final = "local"
 LOOPBACK: Final = "127.0.0.1"
@@ -31,7 +37,16 @@ DEFAULTS: Final = {
     # The JVM only hands out tasks: the memory of a baseline run is that of the Python workers.
     "spark.driver.memory": "1g",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    # A Python process of a task imports what we ship and what is installed, and nothing of its folder.
+    "spark.executorEnv.PYTHONSAFEPATH": "1",
 }
+# Other users of this machine reach its loopback interface too; Spark makes a secret for each start.
+LOCAL_DEFAULTS: Final = {
+    "spark.driver.bindAddress": LOOPBACK,
+    "spark.driver.host": LOOPBACK,
+    "spark.authenticate": "true",
+}
+SUBMIT_ARGUMENTS: Final = "PYSPARK_SUBMIT_ARGS"
 
 
 def open_session(master: str, conf: Mapping[str, str], py_files: str | None) -> SparkSession:
@@ -45,18 +60,38 @@ def open_session(master: str, conf: Mapping[str, str], py_files: str | None) -> 
     Raises:
         PySparkException: the master does not answer, or Java is missing.
     """
-    chosen = dict(DEFAULTS)
-    if is_local(master):
-        chosen |= {"spark.driver.bindAddress": LOOPBACK, "spark.driver.host": LOOPBACK}
-    if py_files is not None:
-        chosen["spark.submit.pyFiles"] = py_files
-    builder = SparkSession.builder.appName("tidemark-nightly").master(master)
-    for name, value in (chosen | dict(conf)).items():
+    chosen = {"spark.app.name": "tidemark-nightly", "spark.master": master, **DEFAULTS}
+    chosen |= LOCAL_DEFAULTS if is_local(master) else {}
+    chosen |= conf
+    _start_java(chosen)
+    builder = SparkSession.builder
+    for name, value in chosen.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     if py_files is not None:
         session.sparkContext.addPyFile(py_files)
     return session
+
+
+def _start_java(settings: Mapping[str, str]) -> None:
+    """Start the JVM with settings from a file, because every user can read command lines."""
+    with tempfile.NamedTemporaryFile("w", encoding="ascii", suffix=".conf") as file:  # mode 0600
+        file.writelines(f"{_escape(name)}={_escape(settings[name])}\n" for name in settings)
+        file.flush()
+        # As without a file of settings, the operator's own spark-defaults.conf is read behind ours.
+        words = ("--properties-file", file.name, "--load-spark-defaults", "pyspark-shell")
+        os.environ[SUBMIT_ARGUMENTS] = shlex.join(words)
+        try:
+            SparkContext._ensure_initialized()  # noqa: SLF001 - with a conf it would be on the command line
+        finally:
+            del os.environ[SUBMIT_ARGUMENTS]
+    log_in(SparkContext._jvm)  # noqa: SLF001 - there is no other way to it before a context
+
+
+def _escape(text: str) -> str:
+    """Return a text as Java's properties format has any character."""
+    digits = text.encode("utf-16-be").hex()
+    return "".join(f"\\u{digits[start : start + 4]}" for start in range(0, len(digits), 4))
 
 
 def is_local(master: str) -> bool:

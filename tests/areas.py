@@ -1,8 +1,8 @@
 """Runs the areas of `make test` side by side, as many as keep the machine's cores busy.
 
 `python -m tests.areas lint unit spark` reads from `tests/areas.toml` how long each area takes and how
-many cores it keeps busy. What is to be alone begins first, and then the longest that still fits, so
-that tests which wait for Kafka's time-outs run beside others. The output of an area is shown whole when
+many cores it keeps busy. What is to be alone begins first, one area that waits for Kafka's time-outs
+beside it, and then the longest that still fits. The output of an area is shown whole when
 it has ended. On one core they run one after the other.
 """
 
@@ -43,7 +43,8 @@ class Area:
     seconds: float
     cores: float  # that it kept busy
     gives_way: bool = False  # to all that runs beside it
-    alone: bool = False  # beside it runs only what gives way
+    alone: bool = False  # beside it run only what gives way and one area that waits
+    waits: bool = False  # most of its time, for brokers' time-outs
 
     @property
     def command(self) -> Sequence[str]:
@@ -114,7 +115,7 @@ class Areas:
         beside = [running.area for running in self.running.values()]
         if not beside:
             return True
-        if self.cores == 1 or not all(may_be_side_by_side(area, other) for other in beside):
+        if self.cores == 1 or not may_be_side_by_side([area, *beside]):
             return False
         if area.gives_way:
             return _cores(beside) + area.cores <= self.cores * MORE_THAT_GIVES_WAY
@@ -148,9 +149,12 @@ def _cores(areas: Iterable[Area]) -> float:
     return sum(area.cores for area in areas)
 
 
-def may_be_side_by_side(area: Area, other: Area) -> bool:
-    """Return whether neither of two areas disturbs the other."""
-    return area.gives_way or other.gives_way or not (area.alone or other.alone)
+def may_be_side_by_side(areas: Iterable[Area]) -> bool:
+    """Return whether none of the areas disturbs another one."""
+    judged = [area for area in areas if not area.gives_way]
+    beside = [area for area in judged if not area.alone]
+    alone = len(judged) - len(beside)
+    return not alone or (alone == 1 and len(beside) <= 1 and all(area.waits for area in beside))
 
 
 def done(ended: Running, cpu_seconds: float) -> Done:

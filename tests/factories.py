@@ -106,6 +106,7 @@ def commits(
     epochs: Sequence[int | None] | None = None,
     nothing_to_read: Sequence[int | None] | None = None,
     scan_failed: Sequence[bool] | None = None,
+    reported_lag: Sequence[int | None] | None = None,
 ) -> Commits:
     """Return commits from (group position, row, committed offset)."""
     columns = np.array(entries, np.int64).reshape(-1, 3)
@@ -117,6 +118,8 @@ def commits(
         committed_leader_epoch=Column.of(absent if epochs is None else epochs),
         nothing_to_read=Column.of(absent if nothing_to_read is None else nothing_to_read),
         scan_failed=np.array(scan_failed or [False] * len(entries), np.bool_),
+        reported_lag=Column.of(absent if reported_lag is None else reported_lag),
+        has_reported_lag=np.full(len(entries), reported_lag is not None),
     )
 
 

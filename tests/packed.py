@@ -59,6 +59,19 @@ def series(topic: str = "orders", partition: int = 0, metric: Metric = Metric.OP
     return Series(cluster="c", metric=metric, topic=topic, partition=partition)
 
 
+def read_series(folder: Folder) -> list[tuple[int, Series, int]]:
+    """Return id, labels and time of the first sample of every series of the dictionary, each once."""
+    found: dict[int, tuple[int, Series, int]] = {}
+    for name in folder.names("series"):
+        with folder.files.open_input_file(f"series/{name}") as source:
+            rows = pq.read_table(source).to_pylist()
+        for row in rows:
+            series_id, first_seen = row.pop("series_id"), row.pop("first_seen_ms")
+            labels = Series(**{**row, "metric": Metric(row["metric"])})
+            found.setdefault(series_id, (series_id, labels, first_seen))
+    return list(found.values())
+
+
 def write_by_bucket(stream: Any, blocks: Sequence[Block], buckets: int) -> None:
     """Write the rows of whole blocks as `write_parts` writes those of ordered parts."""
     places = [bucket_of(block.series_id, buckets) for block in blocks]

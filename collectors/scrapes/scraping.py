@@ -63,8 +63,8 @@ class _RejectedError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScrapeOptions:
-    """How endpoints are scraped."""
+class HttpScraper:
+    """Scrapes endpoints; its fields say how."""
 
     limits: Limits
     credentials: Mapping[EndpointKind, Credentials]
@@ -72,7 +72,7 @@ class ScrapeOptions:
     tls: ssl.SSLContext = field(repr=False)
     resolve: Resolve = field(repr=False)
 
-    async def ask(self, endpoint: Endpoint) -> Body | ScrapeFailure:
+    async def scrape(self, endpoint: Endpoint) -> Body | ScrapeFailure:
         """Return what an endpoint sends now, over a connection of its own."""
         credentials = self.credentials.get(endpoint.kind, Credentials())
         try:

@@ -85,6 +85,7 @@ class TopicBlock:
     error: Int64s
     offset: Int64s
     leader_epoch: Int64s
+    lag: Int64s | None = None  # None: the answer has none; negative: the broker does not know it
 
     @classmethod
     def of(
@@ -94,9 +95,11 @@ class TopicBlock:
         *,
         offset: str = "offset",
         leader_epoch: str = "leader_epoch",
+        lag: str | None = None,
     ) -> TopicBlock:
         """Return the block of partitions as the codec reads them, by the names of their fields."""
-        names = ("partition_index", "error_code", offset, leader_epoch)
+        names = ["partition_index", "error_code", offset, leader_epoch]
+        names += [] if lag is None else [lag]
         columns = ([int(getattr(entry, name)) for entry in entries] for name in names)
         return cls(topic, *(np.array(column, np.int64) for column in columns))
 

@@ -17,6 +17,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Final, get_args, get_type_hints
 
+from collectors.wire import lengths
 from collectors.wire.api import API_VERSIONS, Api
 
 
@@ -46,6 +47,15 @@ _FLEXIBLE_RESPONSE_HEADER: Final = 5  # correlation id and an empty list of tagg
 _PLAIN_RESPONSE_HEADER: Final = 4
 
 NO_ERROR: Final = int(ErrorCode.none)
+# The last two are of times that Python's types cannot hold.
+_UNREADABLE: Final = (
+    lengths.LengthError,
+    SerialError,
+    ValueError,
+    LookupError,
+    OverflowError,
+    OSError,
+)
 
 
 class UnreadableError(Exception):
@@ -127,9 +137,11 @@ def decode(api: Api, version: int, body: bytes | bytearray) -> Any:
         UnreadableError: the bytes do not follow the message definition of this version.
     """
     response = getattr(_module(api, version, "response"), f"{api.name}Response")
+    content = bytes(body)
     try:
-        entity, _ = entity_reader(response)(bytes(body), 0)
-    except (SerialError, ValueError, LookupError) as exc:
+        lengths.check(response, content)
+        entity, _ = entity_reader(response)(content, 0)
+    except _UNREADABLE as exc:
         raise UnreadableError(f"{api.name} v{version} answer cannot be read: {exc}") from exc
     return entity
 

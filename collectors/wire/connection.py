@@ -26,6 +26,10 @@ from collectors.wire.failure import ConnectionFailedError, Failure
 from rules.facts.gap import GapCause
 
 MAX_ANSWER_BYTES: Final = 256 * 1024 * 1024  # far above any answer to our requests
+MAX_SETUP_BYTES: Final = (
+    64 * 1024
+)  # likewise, before the connection is ready: who answers is unknown
+_FIRST_BYTES: Final = 64 * 1024  # of a buffer; it grows as bytes arrive, not by what is announced
 TLS_ALERT: Final = 0x15
 _LENGTH: Final = struct.Struct(">i")
 _Target = tuple[int, int, int, Any]  # family, type, protocol and address of one socket
@@ -86,7 +90,7 @@ class Connection:
         self._outgoing = bytearray()
         self._incoming = bytearray(_LENGTH.size)
         self._filled = 0
-        self._reading_length = True
+        self._announced: int | None = None  # bytes of the answer; absent while its length is read
         self._correlation_id = 0
         self._wants_write = True
         self._has_answered = False  # whether any request after the set-up got an answer
@@ -279,16 +283,23 @@ class Connection:
                 self._complete()
 
     def _complete(self) -> None:
-        done, self._filled = self._incoming, 0
-        if self._reading_length:
-            (length,) = _LENGTH.unpack(done)
-            if not _LENGTH.size <= length <= MAX_ANSWER_BYTES:
-                raise self._not_kafka(done)
-            self._incoming = bytearray(length)
+        """Go on once the buffer is full: to the answer, to its next bytes, or to the next answer."""
+        if self._announced is None:
+            self._announced = self._announced_length()
+            self._incoming, self._filled = bytearray(min(self._announced, _FIRST_BYTES)), 0
+        elif self._filled < self._announced:
+            self._incoming += bytes(min(self._filled, self._announced - self._filled))
         else:
-            self._incoming = bytearray(_LENGTH.size)
-            self._take_answer(done)
-        self._reading_length = not self._reading_length
+            answer, self._incoming = self._incoming, bytearray(_LENGTH.size)
+            self._announced, self._filled = None, 0
+            self._take_answer(answer)
+
+    def _announced_length(self) -> int:
+        (length,) = _LENGTH.unpack(self._incoming)
+        most = MAX_ANSWER_BYTES if self.stage is Stage.READY else MAX_SETUP_BYTES
+        if not _LENGTH.size <= length <= most:
+            raise self._not_kafka(self._incoming)
+        return int(length)
 
     def _take_answer(self, answer: bytearray) -> None:
         (correlation_id,) = _LENGTH.unpack_from(answer)

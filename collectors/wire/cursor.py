@@ -3,9 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 _T = TypeVar("_T")
+MAX_UVARINT_BYTES: Final = 5  # of a number of 32 bits, as all lengths and counts are
+
+
+def uvarint(data: bytes | memoryview, position: int) -> tuple[int, int]:
+    """Read an unsigned number of variable length; return it with the position behind it.
+
+    Raises:
+        IndexError: the data ends before it.
+        OverflowError: it has more than 32 bits.
+    """
+    value = data[position]
+    if value < 0x80:  # nearly always
+        return value, position + 1
+    value &= 0x7F
+    for count in range(1, MAX_UVARINT_BYTES):
+        byte = data[position + count]
+        value |= (byte & 0x7F) << 7 * count
+        if byte < 0x80:
+            return value, position + count + 1
+    raise OverflowError("a number has more than 32 bits")
 
 
 class Cursor:
@@ -37,13 +57,13 @@ class Cursor:
 
     def uvarint(self) -> int:
         """Read an unsigned number of variable length."""
-        value = shift = 0
-        while True:
-            byte = self.take(1)[0]
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-            shift += 7
+        try:
+            value, self._position = uvarint(self._body, self._position)
+        except IndexError as exc:
+            raise self.error("the answer ends early") from exc
+        except OverflowError as exc:
+            raise self.error(str(exc)) from exc
+        return value
 
     def length(self) -> int:
         """Read the length of a text or an array; none at all counts as empty."""

@@ -6,6 +6,7 @@ A mechanism is a generator: it yields what to send and is sent what the broker a
 from __future__ import annotations
 
 from collections.abc import Generator
+from typing import Final
 
 from scramp import ScramClient, ScramException
 
@@ -14,6 +15,8 @@ from collectors.wire.failure import ConnectionFailedError, Failure
 from rules.facts.gap import GapCause
 
 Exchange = Generator[bytes, bytes, None]
+# A quarter of a second. Brokers store passwords with 4,096 to 16,384 (KIP-554), older tools with any number.
+MAX_ITERATIONS: Final = 500_000
 
 
 def start(security: Security) -> Exchange:
@@ -32,12 +35,18 @@ def _scram(security: Security) -> Exchange:
     try:
         server_first = yield client.get_client_first().encode()
         client.set_server_first(server_first.decode())
+        _check_work(client)
         server_final = yield client.get_client_final().encode()
         client.set_server_final(server_final.decode())
     except (ScramException, UnicodeDecodeError) as exc:
         why = f"the broker's {security.sasl_mechanism} answer does not prove that it knows us"
         failure = Failure(GapCause.NOT_AUTHORIZED, f"{why}: {exc}", rejected=True)
         raise ConnectionFailedError(failure) from exc
+
+
+def _check_work(client: ScramClient) -> None:
+    if int(client.iterations) > MAX_ITERATIONS:
+        raise ScramException(f"it demands {client.iterations} iterations")
 
 
 def _client(security: Security) -> ScramClient:

@@ -6,7 +6,7 @@ from typing import Final
 
 from grafana_foundation_sdk.models import units
 
-from dashboards.annotations import LOSS_RULES, firing_alerts, open_losses
+from dashboards.annotations import firing_alerts, open_losses
 from dashboards.links import Uid, from_row, from_series, to_board, to_rule_page
 from dashboards.panels import (
     ATTENTION_ABOVE_ZERO,
@@ -23,14 +23,13 @@ from dashboards.panels import (
     Step,
     Table,
 )
+from dashboards.partitions import UNDER_MIN_ISR, WITHOUT_LEADER
 from dashboards.promql import (
     Expression,
     Scope,
     any_of,
     count,
     equals,
-    is_below,
-    is_equal,
     largest,
     or_zero,
     top,
@@ -54,17 +53,7 @@ def _alerts(severity: str) -> Expression:
     return total(or_zero(alerts, REPORTING))
 
 
-def _findings(*rules: str) -> Expression:
-    findings = SCOPE.value(
-        names.OPEN_FINDINGS, any_of("rule", *rules), any_of("severity", "critical", "warning")
-    )
-    return total(or_zero(total(findings, "cluster"), REPORTING))
-
-
-LEADERLESS: Final = total(is_equal(SCOPE.value(names.HAS_LEADER), 0), "cluster")
-UNDER_MIN_ISR: Final = total(
-    is_below(SCOPE.value(names.IN_SYNC_REPLICAS), SCOPE.value(names.MIN_INSYNC_REPLICAS)), "cluster"
-)
+LOST: Final = any_of("outcome", "lost", "may_be_lost", "read_beyond", "unclean")
 
 STATS: Final = (
     Stat(
@@ -107,10 +96,10 @@ STATS: Final = (
     Stat(
         number=5,
         title="Open losses",
-        description="Open findings of lost records, proven or possible. A loss stays open for a day, or until "
-        "a person closes it.",
+        description="Partitions that lost records, or may have. A loss stays open for a day, or until a person "
+        "closes it.",
         unit=units.Short,
-        queries=(Latest(_findings(*LOSS_RULES)),),
+        queries=(Latest(total(SCOPE.value(names.LOSS_PARTITIONS, LOST))),),
         steps=GOOD_AT_ZERO,
         links=(to_board(Uid.LOSSES, "Losses and sequence gaps", "cluster"),),
     ),
@@ -129,7 +118,7 @@ STATS: Final = (
         title="Partitions without leader",
         description="Nobody can write to or read from them.",
         unit=units.Short,
-        queries=(Latest(total(LEADERLESS)),),
+        queries=(Latest(WITHOUT_LEADER.number(SCOPE)),),
         steps=GOOD_AT_ZERO,
         links=(to_board(Uid.REPLICATION, "Replication", "cluster"),),
     ),
@@ -139,7 +128,7 @@ STATS: Final = (
         description="Fewer replicas are in sync than min.insync.replicas: producers with acks=all are rejected, "
         "and the next dead broker may lose records.",
         unit=units.Short,
-        queries=(Latest(total(UNDER_MIN_ISR)),),
+        queries=(Latest(UNDER_MIN_ISR.number(SCOPE)),),
         steps=GOOD_AT_ZERO,
         links=(to_board(Uid.REPLICATION, "Replication", "cluster"),),
     ),
@@ -242,8 +231,8 @@ TABLES: Final = (
         description="One line per cluster, the most findings first. Empty cells are not known.",
         queries=(
             Latest(total(SCOPE.value(names.OPEN_FINDINGS), "cluster")),
-            Latest(total(LEADERLESS, "cluster")),
-            Latest(total(UNDER_MIN_ISR, "cluster")),
+            Latest(WITHOUT_LEADER.number(SCOPE, "cluster")),
+            Latest(UNDER_MIN_ISR.number(SCOPE, "cluster")),
             Latest(largest(SCOPE.value(names.READ_COMMITTED_LAG_SECONDS), "cluster")),
             Latest(largest(SCOPE.age(names.LAST_SUCCESS), "cluster")),
         ),

@@ -25,7 +25,7 @@ from dashboards.panels import (
     Step,
     Table,
 )
-from dashboards.postgres import select, within
+from dashboards.postgres import chosen, select, within
 from dashboards.promql import (
     RATE,
     Scope,
@@ -207,6 +207,16 @@ STORING: Final = (
         steps=(Step(0, Color.GOOD), Step(1, Color.BAD)),
     ),
     Graph(
+        number=24,
+        title="Rows rejected",
+        description="Rows that the database rejects for good, within each step: they are left out, and all others are stored.",
+        unit=units.Short,
+        queries=(
+            Series(total(SCOPE.increase(names.STORE_REJECTED, over=RATE), "kind"), "{{kind}}"),
+        ),
+        steps=(Step(0, Color.GOOD), Step(1, Color.BAD)),
+    ),
+    Graph(
         number=22,
         title="Hours of history that wait",
         description="Bytes on the local disk that wait for the folder of history.",
@@ -326,14 +336,16 @@ TABLES: Final = (
         queries=(
             SqlRows(
                 select(
-                    "job_name, due_at, started_at, ended_at, outcome, detail",
+                    "cluster, job_name, due_at, started_at, ended_at, outcome, detail",
                     "job_runs",
+                    f"(cluster IS NULL OR {chosen('cluster', 'cluster')})",
                     within("started_at"),
                     order="started_at DESC",
                 )
             ),
         ),
         columns=(
+            Column(source="cluster", title="Cluster"),
             Column(source="job_name", title="Job"),
             Column(source="due_at", title="Due", unit=units.DatetimeISO),
             Column(source="started_at", title="Started", unit=units.DatetimeISO),

@@ -52,6 +52,10 @@ def _open(*rules: str) -> Expression:
     return total(or_zero(total(findings, "cluster"), REPORTING))
 
 
+def _partitions(*outcomes: str) -> Expression:
+    return total(SCOPE.value(names.LOSS_PARTITIONS, any_of("outcome", *outcomes)))
+
+
 def _episodes(class_: str, phase: str) -> Expression:
     matchers = (equals("class", class_), equals("phase", phase))
     return total(SCOPE.value(names.SEQUENCE_EPISODES, *matchers))
@@ -61,18 +65,19 @@ STATS: Final = (
     Stat(
         number=1,
         title="Proven losses",
-        description="Open findings that committed records are gone: the new leader's log ends below what was "
+        description="Partitions on which committed records are gone: the new leader's log ends below what was "
         "committed. The disk of the former leader holds the only copy: keep it down.",
         unit=units.Short,
-        queries=(Latest(_open("committed_records_lost")),),
+        queries=(Latest(_partitions("lost")),),
         steps=GOOD_AT_ZERO,
     ),
     Stat(
         number=2,
         title="Possible losses",
-        description="Open findings that committed records may be gone, and no remaining replica shows how many.",
+        description="Partitions on which committed records may be gone, and no remaining replica shows how many. "
+        "Those with a proven loss are not among them.",
         unit=units.Short,
-        queries=(Latest(_open("records_possibly_lost", "committed_beyond_log_end")),),
+        queries=(Latest(_partitions("may_be_lost", "read_beyond")),),
         steps=GOOD_AT_ZERO,
     ),
     Stat(

@@ -22,6 +22,7 @@ from dashboards.panels import (
     Step,
     Table,
 )
+from dashboards.partitions import WITHOUT_LEADER
 from dashboards.promql import Scope, among, is_equal, largest, top, total, where_above
 from rules import names
 
@@ -75,7 +76,7 @@ STATS: Final = (
         title="Without leader",
         description="Partitions of the chosen topics that nobody can write to or read from.",
         unit=units.Short,
-        queries=(Latest(total(is_equal(SCOPE.value(names.HAS_LEADER), 0))),),
+        queries=(Latest(WITHOUT_LEADER.number(SCOPE)),),
         steps=GOOD_AT_ZERO,
         links=(to_board(Uid.REPLICATION, "Replication", "cluster", "topic"),),
     ),

@@ -23,13 +23,12 @@ from dashboards.panels import (
     Step,
     Table,
 )
+from dashboards.partitions import UNDER_MIN_ISR, UNDER_REPLICATED, WITHOUT_LEADER
 from dashboards.promql import (
     RATE,
     Scope,
     among,
     equals,
-    is_below,
-    is_equal,
     largest,
     minus,
     top,
@@ -41,11 +40,6 @@ from rules import names
 SCOPE: Final = Scope(("cluster", "topic"))
 OF_TOPIC: Final = ("cluster", "topic")
 OF_PARTITION: Final = ("cluster", "topic", "partition")
-LEADERLESS: Final = is_equal(SCOPE.value(names.HAS_LEADER), 0)
-UNDER_MIN_ISR: Final = is_below(
-    SCOPE.value(names.IN_SYNC_REPLICAS), SCOPE.value(names.MIN_INSYNC_REPLICAS)
-)
-UNDER_REPLICATED: Final = is_below(SCOPE.value(names.IN_SYNC_REPLICAS), SCOPE.value(names.REPLICAS))
 UNREPLICATED: Final = SCOPE.value(names.UNREPLICATED_SPAN)
 
 STATS: Final = (
@@ -62,7 +56,7 @@ STATS: Final = (
         title="Without leader",
         description="Partitions that nobody can write to or read from.",
         unit=units.Short,
-        queries=(Latest(total(LEADERLESS)),),
+        queries=(Latest(WITHOUT_LEADER.number(SCOPE)),),
         steps=GOOD_AT_ZERO,
     ),
     Stat(
@@ -71,7 +65,7 @@ STATS: Final = (
         description="Partitions with fewer replicas in sync than min.insync.replicas: producers with acks=all are "
         "rejected.",
         unit=units.Short,
-        queries=(Latest(total(UNDER_MIN_ISR)),),
+        queries=(Latest(UNDER_MIN_ISR.number(SCOPE)),),
         steps=GOOD_AT_ZERO,
     ),
     Stat(
@@ -79,7 +73,7 @@ STATS: Final = (
         title="Under-replicated",
         description="Partitions with fewer replicas in sync than assigned: what is written now is on fewer brokers.",
         unit=units.Short,
-        queries=(Latest(total(UNDER_REPLICATED)),),
+        queries=(Latest(UNDER_REPLICATED.number(SCOPE)),),
         steps=ATTENTION_ABOVE_ZERO,
     ),
     Stat(
@@ -109,9 +103,9 @@ COURSE: Final = (
         description="What is wrong with how many partitions, over time.",
         unit=units.Short,
         queries=(
-            Series(total(UNDER_REPLICATED), "under-replicated"),
-            Series(total(UNDER_MIN_ISR), "under min ISR"),
-            Series(total(LEADERLESS), "without leader"),
+            Series(UNDER_REPLICATED.number(SCOPE), "under-replicated"),
+            Series(UNDER_MIN_ISR.number(SCOPE), "under min ISR"),
+            Series(WITHOUT_LEADER.number(SCOPE), "without leader"),
         ),
         steps=(Step(0, Color.GOOD), Step(1, Color.ATTENTION)),
     ),
@@ -224,12 +218,12 @@ TABLES: Final = (
             Latest(
                 top(
                     50,
-                    where_above(
+                    among(
                         minus(
                             largest(SCOPE.value(names.MIN_INSYNC_REPLICAS), *OF_PARTITION),
                             largest(SCOPE.value(names.IN_SYNC_REPLICAS), *OF_PARTITION),
                         ),
-                        0,
+                        largest(UNDER_MIN_ISR.matching(SCOPE), *OF_PARTITION),
                     ),
                 )
             ),

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Final
 
+from dashboards.partitions import UNDER_MIN_ISR, WITHOUT_LEADER
 from dashboards.prometheus.expressions import aggregate, select
-from dashboards.prometheus.recording import UNDER_MIN_ISR, WITHOUT_LEADER
 from dashboards.prometheus.rule import AlertingRule, RuleFile, RuleGroup
 from dashboards.prometheus.yaml_text import duration
+from dashboards.promql import Scope
 from rules import names
 from rules.catalogue.all_rules import EVERY
 from rules.catalogue.consumer_group_stalled import ABANDONED_AFTER, UNCHANGED_BESIDE_BACKLOG
@@ -49,13 +50,17 @@ _TOPIC: Final = "topic {{ $labels.topic }} of cluster {{ $labels.cluster }}"
 
 _PARTITION_OFFLINE: Final = _alert(
     RULES["partition_offline"],
-    expr=aggregate("sum", "partition", WITHOUT_LEADER) + " > 0",
+    expr=aggregate("count", "partition", WITHOUT_LEADER.matching(Scope(())).text),
     summary=f"Partitions without a leader of {_TOPIC}: {{{{ $value }}}}",
 )
 # A partition without a leader has an alert of its own.
 _UNDER_MIN_ISR: Final = _alert(
     RULES["partition_under_min_isr"],
-    expr=aggregate("sum", "partition", f"{UNDER_MIN_ISR}\n* {names.HAS_LEADER.name}") + " > 0",
+    expr=aggregate(
+        "count",
+        "partition",
+        f"{UNDER_MIN_ISR.matching(Scope(())).text}\nand {names.HAS_LEADER.name} == 1",
+    ),
     summary=f"Partitions that reject acks=all of {_TOPIC}: {{{{ $value }}}}",
 )
 _LAST_STABLE_OFFSET_STUCK: Final = _alert(

@@ -9,11 +9,19 @@ up. A sum is over the values that were read: a partition without a sample is mis
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+from dashboards.partitions import (
+    UNDER_MIN_ISR,
+    UNDER_REPLICATED,
+    WITHOUT_LEADER,
+    PartitionState,
+)
 from dashboards.prometheus.expressions import aggregate
 from dashboards.prometheus.rule import RecordingRule, RuleFile, RuleGroup
+from dashboards.promql import Expression, Scope
 from rules import names
 from rules.names import Metric
 
@@ -25,64 +33,85 @@ _GROUPS: Final = (
     ("cluster", "group"),
 )
 _INTERVAL: Final = timedelta(seconds=30)  # a dashboard's usual refresh
+WINDOW: Final = "2m"  # of speeds, for graphs: as short as one scrape per minute allows
+_RATE_WINDOW: Final = "5m"
+_ALL: Final = Scope(())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedAggregation(RecordingRule):
+    """A recorded series per topic, group or cluster, of an expression that has one per partition."""
+
+    operator: str
+    of: str  # the expression
+    labels: frozenset[str]  # that are left, beside those of the target
 
 
 def _levels(
-    levels: tuple[tuple[str, str], ...], operator: str, *, expr: str, metric: str, operations: str
+    levels: tuple[tuple[str, str], ...],
+    operator: str,
+    expression: Expression,
+    *,
+    name: str,
+    of_finest: str = "",
 ) -> Iterator[RecordingRule]:
-    """Yield one rule per level, each from the series of the level before it."""
+    """Yield one rule per level, each from the series of the level before it.
+
+    Args:
+        levels: the finest first.
+        operator: of the aggregation.
+        expression: what has a series per partition.
+        name: what the series have behind their level, `metric:operations`.
+        of_finest: the expression of the finest level where it is more than the aggregation.
+    """
+    expr, labels = expression.bare_text, expression.labels
     for level, label in levels:
-        record = f"{level}:{metric}:{operations}"
-        yield RecordingRule(record=record, expr=aggregate(operator, label, expr))
-        expr = record
+        labels -= {label}
+        record = f"{level}:{name}"
+        yield RecordedAggregation(
+            record=record,
+            expr=of_finest or aggregate(operator, label, expr),
+            operator=operator,
+            of=expression.text,
+            labels=labels,
+        )
+        expr, of_finest = record, ""
 
 
 def _of_metric(
     levels: tuple[tuple[str, str], ...], operator: str, metric: Metric
 ) -> Iterator[RecordingRule]:
-    yield from _levels(levels, operator, expr=metric.name, metric=metric.name, operations=operator)
+    yield from _levels(levels, operator, _ALL.value(metric), name=f"{metric.name}:{operator}")
 
 
 def _speed(levels: tuple[tuple[str, str], ...], metric: Metric) -> Iterator[RecordingRule]:
     """Yield sums of how fast an offset moves, per second; below 0 where it went back."""
-    yield from _levels(
-        levels, "sum", expr=f"deriv({metric.name}[5m])", metric=metric.name, operations="deriv5m"
+    speed = _ALL.speed(metric, over=WINDOW)
+    yield from _levels(levels, "sum", speed, name=f"{metric.name}:deriv{WINDOW}")
+
+
+def _number(state: PartitionState) -> Iterator[RecordingRule]:
+    """Yield numbers of partitions in a state: 0 where there is none, absent where that is not known."""
+    matching = state.matching(_ALL)
+    counted, *known = (
+        aggregate("count", "partition", text)
+        for text in (matching.bare_text, *(metric.name for metric in state.known_by))
     )
+    name = f"tidemark_kafka_partitions_{state.name}:sum"
+    finest = f"{counted}\nor 0 * " + "\n  * ".join(known)
+    yield from _levels(_TOPICS, "sum", matching, name=name, of_finest=finest)
 
-
-# The rule's own minimum: a topic may demand more replicas than it has.
-UNDER_MIN_ISR: Final = (
-    f"({names.IN_SYNC_REPLICAS.name} < bool {names.MIN_INSYNC_REPLICAS.name})"
-    f"\n* ({names.IN_SYNC_REPLICAS.name} < bool {names.REPLICAS.name})"
-)
-WITHOUT_LEADER: Final = f"{names.HAS_LEADER.name} == bool 0"
 
 PARTITIONS: Final = (
     *_of_metric(_TOPICS, "sum", names.OPEN_SPAN),
     *_of_metric(_TOPICS, "max", names.LAST_STABLE_OFFSET_AGE),
     *_of_metric(_TOPICS, "sum", names.UNREPLICATED_SPAN),
-    *_levels(
-        _TOPICS,
-        "sum",
-        expr=f"{names.REPLICAS.name} - {names.IN_SYNC_REPLICAS.name}",
-        metric="tidemark_kafka_partition_out_of_sync_replicas",
-        operations="sum",
-    ),
-    *_levels(
-        _TOPICS,
-        "sum",
-        expr=UNDER_MIN_ISR,
-        metric="tidemark_kafka_partitions_under_min_isr",
-        operations="sum",
-    ),
-    *_levels(
-        _TOPICS,
-        "sum",
-        expr=WITHOUT_LEADER,
-        metric="tidemark_kafka_partitions_without_leader",
-        operations="sum",
-    ),
+    *_number(UNDER_REPLICATED),
+    *_number(UNDER_MIN_ISR),
+    *_number(WITHOUT_LEADER),
+    *_speed(_TOPICS, names.LOG_END_OFFSET),
     *_speed(_TOPICS, names.HIGH_WATERMARK),
+    *_speed(_TOPICS, names.LAST_STABLE_OFFSET),
 )
 
 GROUPS: Final = (
@@ -98,7 +127,8 @@ GROUPS: Final = (
 
 def _rate(level: str, metric: Metric) -> RecordingRule:
     """Return the rate of a counter, whose name then ends without `_total`."""
-    return RecordingRule(record=f"{level}:{metric.family}:rate5m", expr=f"rate({metric.name}[5m])")
+    rate = _ALL.rate(metric, over=_RATE_WINDOW)
+    return RecordingRule(record=f"{level}:{metric.family}:rate{_RATE_WINDOW}", expr=rate.text)
 
 
 _COMMITS: Final = _rate("cluster", names.TRANSACTION_COMMITS)

@@ -140,7 +140,7 @@ STORAGE: Final = (
         for_=timedelta(minutes=5),
         summary=f"Findings of {_THE_CLUSTER} are not stored",
         description="Rounds go on and wait in memory (tidemark_store_waiting_rounds), where a restart loses them. The "
-        "log has the cause under store_away; needs_a_person there says whether it ends by itself.",
+        "log has the cause under store_unavailable; needs_a_person there says whether it ends by itself.",
     ),
     AlertingRule(
         alert="TidemarkTransitionsLost",
@@ -149,6 +149,14 @@ STORAGE: Final = (
         summary=f"The history of findings of {_THE_CLUSTER} has a hole",
         description="More rounds waited for the database than database.waiting_rounds allows, and the oldest were given "
         "up. Open findings are right; what changed meanwhile is in the log only.",
+    ),
+    AlertingRule(
+        alert="TidemarkRowsRejected",
+        expr=_rises(names.STORE_REJECTED, within="1h", dropped="kind"),
+        severity=Severity.WARNING,
+        summary=f"The database rejects rows of {_THE_CLUSTER} for good",
+        description="They are left out: after a restart such a finding or alert is found anew, and a notification among "
+        "them was not sent. /api/v1/status has the last one under storage, and the log each under row_rejected.",
     ),
     AlertingRule(
         alert="TidemarkHistoryStopped",
@@ -203,7 +211,7 @@ NOTIFICATIONS: Final = (
         for_=timedelta(minutes=2),
         summary=f"Nobody is notified of alerts of {_THE_CLUSTER}",
         description="The database does not return the notifications that have to be sent. The log has the cause under "
-        "outbox_away; nothing is lost.",
+        "outbox_unavailable; nothing is lost.",
     ),
     AlertingRule(
         alert="TidemarkNotificationLate",

@@ -102,17 +102,14 @@ def judge(view: View) -> Judgement:
     is_below = expired.values > 0
     is_reported = reported_below.valid & (reported_below.values >= log_start.values)
     nobody = is_below & joined.valid & (joined.values == 0)
+    is_still_below = is_below & (is_reported | (nobody & reported_below.valid))
     in_doubt = (overtaken.values > 0) & ~is_below & ~is_reported
     judgement = decide(
         RULE,
         subjects,
         [
             Case(~log_start.valid, Verdict.UNKNOWN, Why.LOG_START_NOT_SEEN),
-            Case(
-                is_below & (is_reported | (nobody & reported_below.valid)),
-                Verdict.OK,
-                Why.STILL_BELOW,
-            ),
+            Case(is_still_below, Verdict.OK, Why.STILL_BELOW),
             Case(nobody & is_abandoned, Verdict.BREACH, Why.ABANDONED),
             Case(nobody, Verdict.BREACH, Why.NO_MEMBERS),
             Case(is_below, Verdict.BREACH, Why.BELOW_LOG_START),

@@ -123,14 +123,10 @@ def judge(view: View) -> Judgement:
     subjects = CommitSubjects(snapshot, places)
     of_commit = snapshot.commits.group[places]
     lag = _lag(snapshot, places)
-    nothing = snapshot.commits.nothing_to_read.take(places)
+    has_no_information, may_be_nothing = _nothing_to_read(snapshot, places, lag)
     since = _since(view, places)
     active = view.memory.groups.active_of(snapshot.groups).take(of_commit)
     members = have_members(snapshot.groups).take(of_commit)
-    has_no_information: Bools = nothing.valid & (nothing.values == 1)
-    may_be_nothing = ~nothing.valid & (
-        (lag.values <= SMALL_LAG) | snapshot.commits.scan_failed[places]
-    )
     nobody = members.valid & (members.values == 0)
     is_abandoned = ~active.valid | view.is_unchanged_for(active, ABANDONED_AFTER)
     judgement = decide(
@@ -159,6 +155,15 @@ def judge(view: View) -> Judgement:
         questions=_request_readable(view),
     )
     return by_group(_downgrade_hidden(view, of_commit, judgement), subjects, SHOWN)
+
+
+def _nothing_to_read(snapshot: Snapshot, places: Int64s, lag: Column) -> tuple[Bools, Bools]:
+    """Mark the commits with nothing to read behind them, and those of which that is not known."""
+    nothing = snapshot.commits.nothing_to_read.take(places)
+    is_small = (lag.values <= SMALL_LAG) | snapshot.commits.scan_failed[places]
+    has_no_information: Bools = nothing.valid & (nothing.values == 1)
+    may_be_nothing: Bools = ~nothing.valid & is_small
+    return has_no_information, may_be_nothing
 
 
 def _downgrade_hidden(view: View, of_commit: Int64s, judgement: Judgement) -> Judgement:

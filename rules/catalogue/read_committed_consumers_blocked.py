@@ -40,7 +40,7 @@ from datetime import timedelta
 from typing import Final
 
 from rules.evidence import EvidenceValue
-from rules.facts.column import Bools, Column, marked
+from rules.facts.column import Bools, Column, Int64s, marked
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_unknown import UnknownReason
 from rules.judgement import Case, CommitSubjects, Judgement, Reason, decide
@@ -110,19 +110,12 @@ def judge(view: View) -> Judgement:
     places = snapshot.offset_commits
     row = snapshot.commits.row[places]
     lag = snapshot.commits.read_committed_lag(snapshot.offsets).take(places)
-    nothing = snapshot.commits.nothing_to_read.take(places)
     span = snapshot.offsets.open_span.take(row)
     since = view.since(view.memory.last_stable_offset).take(row)
-    has_no_information: Bools = nothing.valid & (nothing.values == 1)
-    has_read_all = lag.valid & ((lag.values == 0) | has_no_information)
-    may_have_read_all = lag.valid & (lag.values <= SMALL_LAG) & ~nothing.valid
+    has_read_all, may_have_read_all = _read_all(snapshot, places, lag)
 
     def by(why: Why) -> Bools:
         return _rows_held_by(snapshot, held, why)[row]
-
-    def details(position: int) -> dict[str, EvidenceValue]:
-        holder = held.get(int(row[position]))
-        return {} if holder is None else _blocker_evidence(view, holder)
 
     return decide(
         RULE,
@@ -138,7 +131,7 @@ def judge(view: View) -> Judgement:
             Case(~view.is_unchanged_for(since, UNCHANGED), Verdict.OK, Why.NOT_FOR_LONG),
             Case(_is_delayed(view, held, MarkerDelay.FIRST_OBSERVATION)[row], *NOT_SEEN),
             Case(_is_delayed(view, held, MarkerDelay.BEING_WRITTEN)[row], *BEING_WRITTEN),
-            Case(may_have_read_all & ~has_read_all, Verdict.UNKNOWN, Why.NOT_DETERMINED),
+            Case(may_have_read_all, Verdict.UNKNOWN, Why.NOT_DETERMINED),
             Case(by(Why.OVERDUE), Verdict.BREACH, Why.OVERDUE),
             Case(by(Why.MARKER_STUCK), Verdict.BREACH, Why.MARKER_STUCK),
             Case(~view.is_unchanged_for(since, UNCHANGED_UNKNOWN), Verdict.OK, Why.NOT_FOR_LONG),
@@ -149,8 +142,17 @@ def judge(view: View) -> Judgement:
             "blocked_offsets": span,
             "unchanged_ms": view.unchanged_ms(since),
         },
-        details=details,
+        details=lambda position: _blocker_evidence(view, held.get(int(row[position]))),
     )
+
+
+def _read_all(snapshot: Snapshot, places: Int64s, lag: Column) -> tuple[Bools, Bools]:
+    """Mark the commits with nothing to read below the LSO, and those of which that is not determined."""
+    nothing = snapshot.commits.nothing_to_read.take(places)
+    has_no_information: Bools = nothing.valid & (nothing.values == 1)
+    has_read_all: Bools = lag.valid & ((lag.values == 0) | has_no_information)
+    may_have_read_all: Bools = lag.valid & (lag.values <= SMALL_LAG) & ~nothing.valid
+    return has_read_all, may_have_read_all & ~has_read_all
 
 
 def _holders(view: View) -> dict[int, LsoBlocker]:
@@ -199,6 +201,6 @@ def _rows_held_by(snapshot: Snapshot, held: Mapping[int, LsoBlocker], why: Why) 
     return marked(len(snapshot.partitions), rows)
 
 
-def _blocker_evidence(view: View, holder: LsoBlocker) -> dict[str, EvidenceValue]:
-    """Return the blocking transaction; the other groups are in its own findings."""
-    return holder_evidence(holder, view.now)
+def _blocker_evidence(view: View, holder: LsoBlocker | None) -> dict[str, EvidenceValue]:
+    """Return the blocking transaction, if it is known; the other groups are in its own findings."""
+    return {} if holder is None else holder_evidence(holder, view.now)

@@ -37,7 +37,7 @@ Runbook:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Final
 
@@ -91,17 +91,6 @@ def judge(view: View) -> Judgement:
     hanging = [blocker for blocker in held if blocker.class_ is TransactionClass.HANGING]
     stood = view.is_unchanged_for(view.since(view.memory.last_stable_offset), DESCRIBED_AFTER)
     holders = [blocker for blocker in held if _holds(view, blocker)]
-    doubtful = [
-        (
-            why,
-            [
-                holder
-                for holder in holders
-                if holder.unknown_reason is unknown_reason and _counts(view, holder)
-            ],
-        )
-        for unknown_reason, why in DOUBTS.items()
-    ]
     by_row: dict[int, list[LsoBlocker]] = {}
     for blocker in held:
         by_row.setdefault(blocker.row, []).append(blocker)
@@ -119,7 +108,10 @@ def judge(view: View) -> Judgement:
         PartitionSubjects(snapshot),
         [
             Case(at(hanging), Verdict.BREACH, Why.HANGING),
-            *(Case(at(blockers), Verdict.UNKNOWN, why) for why, blockers in doubtful),
+            *(
+                Case(at(_unknown(view, holders, reason)), Verdict.UNKNOWN, why)
+                for reason, why in DOUBTS.items()
+            ),
             Case(~span.valid, Verdict.UNKNOWN, Why.NOT_SEEN),
             Case(is_held & _should_be_known(view, stood), Verdict.UNKNOWN, Why.NOT_SEEN),
             Case(at(held), Verdict.OK, Why.WILL_END),
@@ -144,6 +136,15 @@ def _holds(view: View, held: LsoBlocker) -> bool:
     stable = view.snapshot.offsets.last_stable_offset[held.row]
     start = held.start_offset
     return start is None or (stable is not None and start <= stable)
+
+
+def _unknown(
+    view: View, holders: Iterable[LsoBlocker], reason: UnknownReason
+) -> Iterator[LsoBlocker]:
+    """Yield the blockers that make their partitions UNKNOWN for one reason."""
+    return (
+        holder for holder in holders if holder.unknown_reason is reason and _counts(view, holder)
+    )
 
 
 def _counts(view: View, held: LsoBlocker) -> bool:

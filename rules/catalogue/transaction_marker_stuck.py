@@ -92,17 +92,6 @@ def judge(view: View) -> Judgement:
             len(snapshot.partitions), (row for row, reason in reasons.items() if reason is why)
         )
 
-    def details(position: int) -> dict[str, EvidenceValue]:
-        seen, stable = waiting.get(position), snapshot.offsets.last_stable_offset[position]
-        return {
-            **(
-                _unreplicated_evidence(view, position)
-                if seen is None
-                else _transaction_evidence(view, seen)
-            ),
-            **({} if stable is None else shown(blocked_groups(snapshot, position, stable))),
-        }
-
     return decide(
         RULE,
         PartitionSubjects(snapshot),
@@ -110,10 +99,8 @@ def judge(view: View) -> Judgement:
             Case(at(Why.PREPARE_COMMIT), Verdict.BREACH, Why.PREPARE_COMMIT),
             Case(at(Why.PREPARE_ABORT), Verdict.BREACH, Why.PREPARE_ABORT),
             Case(at(Why.NOT_REPLICATED), Verdict.BREACH, Why.NOT_REPLICATED),
-            *(
-                Case(at(why), Verdict.UNKNOWN, why)
-                for why in (Why.COORDINATOR_NOT_SEEN, Why.NOT_DESCRIBED)
-            ),
+            Case(at(Why.COORDINATOR_NOT_SEEN), Verdict.UNKNOWN, Why.COORDINATOR_NOT_SEEN),
+            Case(at(Why.NOT_DESCRIBED), Verdict.UNKNOWN, Why.NOT_DESCRIBED),
             Case(at(Why.FIRST_OBSERVATION), Verdict.UNKNOWN, Why.FIRST_OBSERVATION),
             Case(at(Why.BEING_WRITTEN), Verdict.OK, Why.BEING_WRITTEN),
             Case(unchanged & _is_not_seen(snapshot), Verdict.UNKNOWN, Why.NOT_SEEN),
@@ -124,7 +111,7 @@ def judge(view: View) -> Judgement:
             "high_watermark": snapshot.offsets.high_watermark,
             "log_end_offset": snapshot.offsets.log_end_offset,
         },
-        details=details,
+        details=lambda row: _row_evidence(view, row, waiting.get(row)),
     )
 
 
@@ -180,6 +167,14 @@ def _why(view: View, seen: SeenTransaction) -> Why:
     class_ = class_of(seen.transaction, view.now)
     is_commit = class_ is TransactionClass.PREPARE_COMMIT
     return Why.PREPARE_COMMIT if is_commit else Why.PREPARE_ABORT
+
+
+def _row_evidence(view: View, row: int, seen: SeenTransaction | None) -> dict[str, EvidenceValue]:
+    """Return the transaction that waits longest, if its coordinator shows it, and whom it blocks."""
+    waits = _unreplicated_evidence(view, row) if seen is None else _transaction_evidence(view, seen)
+    stable = view.snapshot.offsets.last_stable_offset[row]
+    blocked = {} if stable is None else shown(blocked_groups(view.snapshot, row, stable))
+    return {**waits, **blocked}
 
 
 def _unreplicated_evidence(view: View, row: int) -> dict[str, EvidenceValue]:

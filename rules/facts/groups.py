@@ -17,6 +17,7 @@ import numpy as np
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.identity import BrokerId
 from rules.facts.offsets import Offsets
+from rules.facts.unchanged_since import either
 
 
 class GroupType(StrEnum):
@@ -47,8 +48,9 @@ class Group:
 class Commits:
     """One row per (group, partition) with a commit; for a share group, its start offset.
 
-    A share group's start offset is what its coordinator has stored. It moves on with the next
-    acknowledgement, so that its lag is overstated while nothing new arrives.
+    A share group's start offset is what its coordinator has stored. Records beyond it may be
+    acknowledged: the lag that its coordinator reports (Kafka 4.2) does not count them. From an older
+    broker, which reports none, the lag to the start offset is overstated.
     A partition without a commit has no row here: "no commit" is not an offset.
     """
 
@@ -58,6 +60,8 @@ class Commits:
     committed_leader_epoch: Column  # absent when the client committed none
     nothing_to_read: Column  # 1 true, 0 false, absent: not queried or not known
     scan_failed: Bools  # `nothing_to_read` is absent because the log could not be read
+    reported_lag: Column  # offsets to the high watermark, as the coordinator counts them
+    has_reported_lag: Bools  # the broker reports lags: one that is absent is then not known
 
     def __len__(self) -> int:
         return len(self.row)
@@ -73,23 +77,26 @@ class Commits:
             committed_leader_epoch=Column.absent(0),
             nothing_to_read=Column.absent(0),
             scan_failed=np.zeros(0, np.bool_),
+            reported_lag=Column.absent(0),
+            has_reported_lag=np.zeros(0, np.bool_),
         )
 
     def read_committed_lag(self, offsets: Offsets) -> Column:
-        """Return last stable offset minus committed offset.
+        """Return last stable offset minus committed offset; the reported lag without the open span.
 
         Absent where the group is above the last stable offset: it reads uncommitted records,
         so that this lag has no meaning for it.
         """
-        return self._lag(offsets.last_stable_offset)
+        open_span = offsets.high_watermark - offsets.last_stable_offset
+        return self._lag(offsets.last_stable_offset, self.reported_lag - open_span.take(self.row))
 
     def read_uncommitted_lag(self, offsets: Offsets) -> Column:
-        """Return high watermark minus committed offset.
+        """Return high watermark minus committed offset, or the reported lag.
 
         Absent where the group is above the high watermark, which is evidence of lost records
         or of a manual reset and is reported as a gap, never clamped to zero.
         """
-        return self._lag(offsets.high_watermark)
+        return self._lag(offsets.high_watermark, self.reported_lag)
 
     def beyond_high_watermark(self, offsets: Offsets) -> Int64s:
         """Return the positions of commits above the high watermark that was read after them."""
@@ -108,6 +115,8 @@ class Commits:
         mask: Bools = is_beyond & epoch.valid & present.valid & (epoch.values >= present.values)
         return mask
 
-    def _lag(self, end_of_partition: Column) -> Column:
+    def _lag(self, end_of_partition: Column, reported: Column) -> Column:
         lag = end_of_partition.take(self.row) - Column.known(self.committed_offset)
+        if self.has_reported_lag.any():
+            lag = either(self.has_reported_lag, reported, lag)
         return lag.where(lag.values >= 0)

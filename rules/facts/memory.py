@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -78,22 +78,12 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
     same = before if before is not None and before.cluster_id == snapshot.cluster_id else None
     old = None if same is None else _limit_times(same, now)
     partitions, offsets = _known_partitions(snapshot, old), snapshot.offsets
-    rows = (
-        np.full(len(partitions), -1, np.int64)
-        if old is None
-        else matching_rows(partitions, old.partitions, needs_id=False)
-    )
-
-    def advance_offset(
-        values: Column, span: Column, before: UnchangedSince | None
-    ) -> UnchangedSince:
-        unchanged = UnchangedSince.absent(len(partitions)) if before is None else before.take(rows)
-        return advance_unchanged(
-            values.padded(len(partitions)), span.padded(len(partitions)), now, unchanged
-        )
-
-    high_watermark = advance_offset(
-        offsets.high_watermark, offsets.unreplicated_span, old.high_watermark if old else None
+    unchanged = _unchanged_before(partitions, old)
+    high_watermark = advance_unchanged(
+        offsets.high_watermark.padded(len(partitions)),
+        offsets.unreplicated_span.padded(len(partitions)),
+        now,
+        unchanged.high_watermark,
     )
     return Memory(
         cluster_id=snapshot.cluster_id,
@@ -102,8 +92,11 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
             snapshot, old.observations if old else None, partitions, high_watermark
         ),
         high_watermark=high_watermark,
-        last_stable_offset=advance_offset(
-            offsets.last_stable_offset, offsets.open_span, old.last_stable_offset if old else None
+        last_stable_offset=advance_unchanged(
+            offsets.last_stable_offset.padded(len(partitions)),
+            offsets.open_span.padded(len(partitions)),
+            now,
+            unchanged.last_stable_offset,
         ),
         commits=advance_commits(snapshot, partitions, now, old.commits if old else None),
         groups=advance_groups(
@@ -116,6 +109,22 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
         sequences=old.sequences if old else SequenceMemory(),
         taken_us=now,
     )
+
+
+class _UnchangedOffsets(NamedTuple):
+    """Since when two offsets of each partition are unchanged."""
+
+    high_watermark: UnchangedSince
+    last_stable_offset: UnchangedSince
+
+
+def _unchanged_before(partitions: Partitions, old: Memory | None) -> _UnchangedOffsets:
+    """Return what was remembered, by the rows of `partitions`."""
+    if old is None:
+        absent = UnchangedSince.absent(len(partitions))
+        return _UnchangedOffsets(absent, absent)
+    rows = matching_rows(partitions, old.partitions, needs_id=False)
+    return _UnchangedOffsets(old.high_watermark.take(rows), old.last_stable_offset.take(rows))
 
 
 def _mark_changed_leaders(snapshot: Snapshot, old: Memory | None) -> Bools:

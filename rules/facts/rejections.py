@@ -150,11 +150,12 @@ def merge_rejections(before: Rejection, again: Rejection) -> Rejection:
     return replace(before, count=count, times_us=times, arrival=arrival)
 
 
-def order(rejection: Rejection) -> tuple[int, int, int, str]:
+def order(rejection: Rejection) -> tuple[int, bool, int, int, str]:
     """Return the sort key of rejections, which does not depend on the order of their lines."""
     return (
         rejection.first_us or 0,
-        -1 if rejection.offset is None else rejection.offset,
+        rejection.offset is not None,
+        rejection.offset or 0,
         rejection.incoming_sequence,
         str(rejection.key),
     )

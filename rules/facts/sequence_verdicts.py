@@ -65,7 +65,7 @@ class SequenceReason(StrEnum):
     CHANGES_UNSEEN = "changes_unseen"  # some were not watched, or not compared, or are forgotten
 
     # Decisive evidence is missing.
-    LOOKING = "looking"  # queried, and not answered yet
+    SCAN_PENDING = "scan_pending"  # queried, and not answered yet
     HEALING = "healing"  # the leader knows nothing of the producer; it may still heal
     PARTITION_NOT_REPORTED = "partition_not_reported"  # the line is of an old broker
     PRODUCER_NOT_REPORTED = "producer_not_reported"  # likewise
@@ -94,7 +94,7 @@ BY_LINES: Final = (
     SequenceReason.SAME_AGAIN,
     SequenceReason.BEHIND,
     SequenceReason.EPOCHS_ABOVE_ZERO,
-    SequenceReason.LOOKING,
+    SequenceReason.SCAN_PENDING,
 )
 # Why a log could not be scanned.
 UNREAD: Final = (SequenceReason.NOT_READABLE, SequenceReason.SCAN_FAILED)

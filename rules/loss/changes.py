@@ -27,7 +27,10 @@ class Changes:
     rows: Int64s  # of the snapshot's partitions
     observation_of_row: Int64s  # row of `observations`
     before: LastObservations  # those of the changes, in the order of `rows`
-    place: Int64s  # of the older epoch's end in `epoch_ends`, -1 while no leader has returned it
+    is_answered: Bools  # a leader has returned where the older epoch ended
+    # What it returned: the end, exclusive, and the epoch that ended there; absent where it has none so old.
+    returned_end: Column
+    returned_epoch: Column
 
     @classmethod
     def of(cls, view: View) -> Changes | None:
@@ -39,8 +42,18 @@ class Changes:
         rows = np.flatnonzero(changed).astype(np.int64)
         old_rows = matching_rows(snapshot.partitions, observations.partitions)[rows]
         before = observations.take(old_rows)
-        place = snapshot.epoch_ends.find(rows, before.leader_epoch)
-        return cls(view, observations, rows, old_rows, before, place)
+        answers = snapshot.epoch_ends
+        places = answers.find(rows, before.leader_epoch)
+        return cls(
+            view=view,
+            observations=observations,
+            rows=rows,
+            observation_of_row=old_rows,
+            before=before,
+            is_answered=places >= 0,
+            returned_end=answers.end_offset.take(places),
+            returned_epoch=answers.found_epoch.take(places),
+        )
 
     def take(self, places: Int64s) -> Changes:
         """Return some of the changes."""
@@ -49,14 +62,15 @@ class Changes:
             rows=self.rows[places],
             observation_of_row=self.observation_of_row[places],
             before=self.before.take(places),
-            place=self.place[places],
+            is_answered=self.is_answered[places],
+            returned_end=self.returned_end.take(places),
+            returned_epoch=self.returned_epoch.take(places),
         )
 
     @property
     def waiting(self) -> Bools:
         """Mark the changes whose older epoch's end is not known yet."""
-        unknown: Bools = self.place < 0
-        return unknown
+        return ~self.is_answered
 
     @property
     def leaders(self) -> Column:
@@ -95,8 +109,7 @@ class Changes:
         was written after the loss began: the answer is where it began. An epoch in between, of the
         leader's own log, may have moved the log on before the older epoch, though nobody observed it.
         """
-        answers = self.view.snapshot.epoch_ends
-        ends, epochs = answers.end_offset.take(self.place), answers.found_epoch.take(self.place)
+        ends, epochs = self.returned_end, self.returned_epoch
         lacks = ends.valid & epochs.valid & (epochs.values < self.old_epochs)
         reported = self.view.losses_before.reported
         if not reported or not lacks.any():

@@ -48,13 +48,12 @@ class Election(StrEnum):
 ELECTIONS: Final = tuple(Election)
 E = TypeVar("E", UncleanChange, IsrUpdated)
 STALLED: Final = timedelta(seconds=5)  # far below Kafka's replica.lag.time.max.ms, 30 s
-ALLOWED, FORBIDDEN, UNREAD = 1, 0, -1  # unclean elections of a topic; unread: not known
 
 
 def elections_of(changes: Changes) -> NDArray[np.int8]:
     """Return for each change the place of its election in `ELECTIONS`."""
     view, before = changes.view, changes.before
-    allowed, stalled = _allowed(changes), is_watermark_stalled(changes)
+    may, stalled = _may_be_allowed(changes), is_watermark_stalled(changes)
     steps = changes.epochs - changes.old_epochs
     in_sync = before.isr.holds(changes.leaders) | before.elr.holds(changes.leaders)
     joined, left_out, _ = _written_isr(changes)
@@ -62,7 +61,6 @@ def elections_of(changes: Changes) -> NDArray[np.int8]:
     is_own = changes.are_own
     was_alone = stalled | (before.isr.lengths <= 1)
     is_old = _age_us(changes) > FRESH // MICROSECOND
-    may = allowed != FORBIDDEN
     own_unknown = is_own & may & ((steps > 2) | ((steps > 1) & (was_alone | is_old)))
     sync_unknown = ~is_own & in_sync & may & ((steps > 1) | stalled | is_old)
     outside_unknown = ~is_own & ~in_sync & (may | (steps > 1))
@@ -84,7 +82,7 @@ def is_unclean_if_lost(changes: Changes) -> Bools:
     """Mark the changes that were unclean if what was committed is missing after them."""
     before, leader = changes.before, changes.leaders
     in_sync = before.isr.holds(leader) | before.elr.holds(leader)
-    mask: Bools = ~changes.are_own & ~in_sync & (_allowed(changes) == ALLOWED)
+    mask: Bools = ~changes.are_own & ~in_sync & _is_allowed(changes)
     return mask
 
 
@@ -93,13 +91,13 @@ def is_contradicted_directly(changes: Changes) -> Bools:
     unclean, last_known = _logged_unclean(changes)
     _, _, is_against = _written_isr(changes)
     mask: Bools = unclean | last_known | is_against
-    mask |= (_allowed(changes) != FORBIDDEN) & was_left_out_without_leader(changes)
+    mask |= _may_be_allowed(changes) & was_left_out_without_leader(changes)
     return mask
 
 
 def is_contradicted_by_metadata(changes: Changes) -> Bools:
     """Mark the changes whose new leader was out of sync in metadata; with a slow leader that may be wrong."""
-    return was_seen_out_of_sync(changes, _allowed(changes) != FORBIDDEN)
+    return was_seen_out_of_sync(changes, _may_be_allowed(changes))
 
 
 def was_seen_out_of_sync(changes: Changes, may: Bools) -> Bools:
@@ -111,7 +109,7 @@ def was_seen_out_of_sync(changes: Changes, may: Bools) -> Bools:
 
 def may_be_unclean(changes: Changes) -> Bools:
     """Mark the changes of topics that allow unclean elections, or may allow them."""
-    may: Bools = (_allowed(changes) != FORBIDDEN) & ~_is_only_replica(changes)
+    may: Bools = _may_be_allowed(changes) & ~_is_only_replica(changes)
     return may
 
 
@@ -245,16 +243,21 @@ def _was_reassigned(changes: Changes) -> Bools:
     return mask
 
 
-def _allowed(changes: Changes) -> Int64s:
-    """Return whether unclean elections were allowed at the last observation, or are now.
+def _is_allowed(changes: Changes) -> Bools:
+    """Mark the changes of topics that allowed unclean elections at the last observation, or do now.
 
     Both count, because an operator who finds a loss forbids them at once.
     """
     now = changes.view.snapshot.partitions.unclean_election_enabled.take(changes.rows)
     before = changes.before.context.unclean_election_enabled
-    is_allowed = (now.valid & (now.values == 1)) | (before.valid & (before.values == 1))
-    setting: Int64s = np.where(is_allowed, ALLOWED, np.where(now.valid, FORBIDDEN, UNREAD))
-    return setting
+    mask: Bools = (now.valid & (now.values == 1)) | (before.valid & (before.values == 1))
+    return mask
+
+
+def _may_be_allowed(changes: Changes) -> Bools:
+    """Mark the changes of topics that allow unclean elections, or whose setting could not be read."""
+    now = changes.view.snapshot.partitions.unclean_election_enabled.take(changes.rows)
+    return _is_allowed(changes) | ~now.valid
 
 
 def is_watermark_stalled(changes: Changes) -> Bools:

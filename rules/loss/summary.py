@@ -6,6 +6,7 @@ are lost, that more may be, and which groups had read them. The summary counts p
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -77,6 +78,15 @@ class LossFact(NamedTuple):
         return 2 * RULES.index(UNCLEAN) - 1 if is_elsewhere else 2 * RULES.index(self.rule_id)
 
     @property
+    def last_observation(self) -> datetime | None:
+        """Return when the partition was last seen under the former leader; None if it is not known."""
+        try:
+            seen = datetime.fromisoformat(self.evidence.get("last_observation") or "")
+        except ValueError:
+            return None
+        return None if seen.tzinfo is None else seen
+
+    @property
     def outcome(self) -> Outcome:
         """Return what became of the records according to the finding."""
         of_reason = OF_REASON.get((self.rule_id, self.reason))
@@ -99,7 +109,7 @@ class Summary:
 
     broker: int | None  # the former leader, if all partitions had the same one
     began: datetime
-    last_observation: str | None  # the earliest of its partitions under that leader
+    last_observation: datetime | None  # the earliest of its partitions under that leader
     partitions: Mapping[Outcome, int]
     certain_offsets: int
 
@@ -125,14 +135,7 @@ class Summary:
     @property
     def _when(self) -> str:
         observed = self._began_text
-        try:
-            seen = (
-                None
-                if self.last_observation is None
-                else datetime.fromisoformat(self.last_observation)
-            )
-        except ValueError:
-            seen = None
+        seen = self.last_observation
         if seen is None or seen > self.began:
             return f"before {observed}"
         form = "%H:%M:%S" if seen.date() == self.began.date() else "%Y-%m-%d %H:%M:%S"
@@ -171,6 +174,20 @@ def by_partition(facts: Iterable[LossFact]) -> list[list[LossFact]]:
     )
 
 
+def count_outcomes(facts: Iterable[LossFact]) -> Counter[Outcome]:
+    """Count partitions by outcome; one with several losses counts once, by the worst of them."""
+    most_certain: dict[tuple[str, tuple[str, str]], LossFact] = {}
+    for fact in facts:
+        loss = fact.incident, fact.place
+        best = most_certain.setdefault(loss, fact)
+        if (fact.weight, fact.since) < (best.weight, best.since):
+            most_certain[loss] = fact
+    worst: dict[tuple[str, str], Outcome] = {}
+    for (_, place), fact in most_certain.items():
+        worst[place] = min(fact.outcome, worst.get(place, fact.outcome))
+    return Counter(worst.values())
+
+
 def summary_of(lines: Sequence[Sequence[LossFact]]) -> Summary:
     """Return the summary of the lines of one incident."""
     facts = [fact for line in lines for fact in line]
@@ -178,7 +195,7 @@ def summary_of(lines: Sequence[Sequence[LossFact]]) -> Summary:
     for line in lines:
         many[line[0].outcome] = many.get(line[0].outcome, 0) + 1
     brokers = {fact.evidence.get("leader_before") for fact in facts} - {None}
-    observations = [fact.evidence.get("last_observation") for fact in facts]
+    observations = [fact.last_observation for fact in facts]
     return Summary(
         broker=next(iter(brokers)) if len(brokers) == 1 else None,
         began=min(fact.since for fact in facts),

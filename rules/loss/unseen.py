@@ -143,10 +143,9 @@ def _is_unseen(view: View, election: UnseenElection, row: int, remembered: Remem
     change = _change_of(election, remembered.quiet)
     if change is not None:  # it seemed clean, and the line came after it was judged
         return election.leader != change.leader_before or bool(election.former_leaders)
-    return (
-        _is_of_new(election, remembered.new)
-        and _began_with(view, election) >= election.leader_epoch
-    )
+    began = _began_with(view, election)
+    is_first = began is not None and began >= election.leader_epoch
+    return is_first and _is_of_new(election, remembered.new)
 
 
 def _observe(view: View, row: int) -> LastObservation | None:
@@ -187,11 +186,10 @@ def _is_of_new(election: UnseenElection, new: Iterable[NewTopic]) -> bool:
     )
 
 
-def _began_with(view: View, election: UnseenElection) -> int:
-    """Return the leader epoch in which a partition was first observed, -1 where it is not known."""
+def _began_with(view: View, election: UnseenElection) -> int | None:
+    """Return the leader epoch in which a partition was first observed; None if it is not known."""
     if view.before is None:
-        return -1
+        return None
     watch = view.before.sequences.leaderships
     row = watch.row(election.name)
-    began = None if row is None else watch.watched_from[row]
-    return -1 if began is None else began
+    return None if row is None else watch.watched_from[row]

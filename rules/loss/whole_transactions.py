@@ -114,7 +114,8 @@ def _apply_producers(view: View, loss: ReportedLoss, epochs: Mapping[int, int]) 
     missing = tuple(
         transaction
         for transaction in committed
-        if epochs.get(transaction.producer_id, -1) < transaction.marker_epoch
+        if (epoch := epochs.get(transaction.producer_id)) is None
+        or epoch < transaction.marker_epoch
     )
     rest = [transaction for transaction in committed if transaction not in missing]
     doubtful = tuple(
@@ -175,10 +176,13 @@ def _is_there(
     transaction: CommittedTransaction, markers: Sequence[MarkerSeen], epoch_before: int
 ) -> bool:
     """Whether a transaction's marker is in the log, or a later one that the old leader wrote."""
-    of_old = [marker.producer_epoch for marker in markers if marker.leader_epoch <= epoch_before]
-    if transaction.marker_epoch <= max(of_old, default=-1):
-        return True
-    return any(marker.producer_epoch == transaction.marker_epoch for marker in markers)
+    return any(
+        marker.producer_epoch == transaction.marker_epoch
+        or (
+            marker.producer_epoch > transaction.marker_epoch and marker.leader_epoch <= epoch_before
+        )
+        for marker in markers
+    )
 
 
 def _since(transactions: Iterable[CommittedTransaction]) -> int:

@@ -68,6 +68,15 @@ OPEN_FINDINGS: Final = Metric(
     unit=Unit.FINDINGS,
     labels=(*CLUSTER_LABELS, "rule", "severity"),
 )
+LOSS_PARTITIONS: Final = Metric(
+    name="tidemark_loss_partitions",
+    help="Partitions with open findings of lost records, by the worst outcome that is known: lost (for "
+    "certain), may_be_lost, read_beyond (a group has read records that are missing), unclean (an unclean "
+    "election, nothing more is known), not_determinable, uncommitted (the lost records were never "
+    "committed), restored. A partition counts once, however many findings report it.",
+    unit=Unit.PARTITIONS,
+    labels=(*CLUSTER_LABELS, "outcome"),
+)
 STORE_UP: Final = Metric(
     name="tidemark_store_up",
     help="Whether the result of the latest round is stored, so that it survives a restart.",
@@ -83,6 +92,13 @@ STORE_LOST: Final = Metric(
     help="Transitions of findings and alerts that were never stored, because too many waited for the "
     "database.",
     unit=Unit.TRANSITIONS,
+)
+STORE_REJECTED: Final = Metric(
+    name="tidemark_store_rejected_rows_total",
+    help="Rows that were left out because the database rejects them for good, by what they would have been: "
+    "finding, alert, alert_step, alert_group, notification, closing, attempt. All others are stored.",
+    unit=Unit.ROWS,
+    labels=(*CLUSTER_LABELS, "kind"),
 )
 STORE_LAST_SUCCESS: Final = Metric(
     name="tidemark_store_last_success_timestamp_seconds",
@@ -129,9 +145,11 @@ WATCHING_METRICS: Final = (
     GAPS,
     VERDICTS,
     OPEN_FINDINGS,
+    LOSS_PARTITIONS,
     STORE_UP,
     STORE_WAITING,
     STORE_LOST,
+    STORE_REJECTED,
     STORE_LAST_SUCCESS,
     SERIES_DROPPED,
     AT_RISK_PARTITIONS,

@@ -47,6 +47,7 @@ class Unit(StrEnum):
     SUBJECTS = "subjects"  # what rules judge: partitions, commits, rules
     PARTITIONS = "partitions"
     ROUNDS = "rounds"
+    ROWS = "rows"
     RUNS = "runs"
     OBSERVATIONS = "observations"
     TRANSITIONS = "transitions"

@@ -106,12 +106,14 @@ COMMITTED_OFFSET: Final = _commit(
 READ_COMMITTED_LAG: Final = _commit(
     "read_committed_lag_offsets",
     Unit.OFFSETS,
-    "Last stable offset minus committed offset; absent where the group is above it.",
+    "Last stable offset minus committed offset; absent where the group is above it. Of a share group "
+    "the reported lag without the open span (Kafka 4.2).",
 )
 READ_UNCOMMITTED_LAG: Final = _commit(
     "read_uncommitted_lag_offsets",
     Unit.OFFSETS,
-    "High watermark minus committed offset; absent where the group is above it.",
+    "High watermark minus committed offset; absent where the group is above it. Of a share group what "
+    "its coordinator reports (Kafka 4.2).",
 )
 READ_COMMITTED_LAG_SECONDS: Final = _commit(
     "read_committed_lag_seconds",

@@ -176,9 +176,8 @@ def _mark_uncompared(is_later: Bools, changes: Changes | None) -> Bools:
 def _mark_unanswered(rows: int, changes: Changes | None) -> Bools:
     """Mark the partitions whose new leader has nothing of the older epoch: it may have lost all."""
     mask = np.zeros(rows, np.bool_)
-    if changes is not None and len(changes.rows):
-        end = changes.view.snapshot.epoch_ends.end_offset.take(changes.place)
-        mask[changes.rows[~changes.waiting & ~end.valid]] = True
+    if changes is not None:
+        mask[changes.rows[changes.is_answered & ~changes.returned_end.valid]] = True
     return mask
 
 

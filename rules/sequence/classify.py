@@ -361,7 +361,7 @@ def _missing_evidence(
         if episode.verdict.reason in UNREAD:
             return episode.verdict.reason  # until it can be scanned
         is_over = is_final(episode, rejection, context)
-        return SequenceReason.BATCH_NOT_FOUND if is_over else SequenceReason.LOOKING
+        return SequenceReason.BATCH_NOT_FOUND if is_over else SequenceReason.SCAN_PENDING
     is_found = appended_in(rejection) is not None
     return SequenceReason.CHANGED_SINCE if is_found else SequenceReason.BATCH_NOT_FOUND
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final, TypeAlias
 
 from rules.facts.episodes import ChangeKind, Episode, LeaderChange
-from rules.facts.rejections import Rejection
+from rules.facts.rejections import LogEntry, Rejection
 from rules.facts.sequence_verdicts import CONTINUITY, Arrival, SequenceClass, SequenceReason
 from rules.loss.loss_evidence import timestamp
 from rules.sequence.arrivals import HARMLESS, arrival_evidence
@@ -93,11 +93,7 @@ def _log(episode: Episode, rejection: Rejection) -> Iterator[Fact]:
             f"leader epoch {rejection.proof_leader_epoch} lasted from the last accepted batch on",
             SequenceClass.REORDERING,
         )
-    elif (
-        last is not None
-        and gap is not None
-        and last.leader_epoch < _latest_epoch(episode, rejection)
-    ):
+    elif last is not None and gap is not None and _has_changed(last, episode, rejection):
         yield (
             (
                 f"the last accepted batch, up to offset {last.last_offset}, is of leader epoch "
@@ -114,12 +110,12 @@ def _log(episode: Episode, rejection: Rejection) -> Iterator[Fact]:
         yield "the leader knows nothing of the producer", SequenceClass.PRODUCER_STATE_LOST
 
 
-def _latest_epoch(episode: Episode, rejection: Rejection) -> int:
-    """Return the latest leader epoch that was seen; -1 where none was."""
+def _has_changed(last: LogEntry, episode: Episode, rejection: Rejection) -> bool:
+    """Whether a later leader epoch was seen than that of the last accepted batch."""
     observation = None if episode.last_state is None else episode.last_state.leader_epoch
     seen = [episode.leader_epoch, rejection.proof_leader_epoch, observation]
     seen += [change.leader_epoch for change in episode.changes]
-    return max((epoch for epoch in seen if epoch is not None), default=-1)
+    return any(epoch is not None and epoch > last.leader_epoch for epoch in seen)
 
 
 def _leaders(episode: Episode) -> Iterator[Fact]:

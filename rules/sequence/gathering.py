@@ -27,7 +27,7 @@ KEPT_LAST: Final = 16
 ID_BYTES: Final = 6
 
 UNJUDGED: Final = SequenceVerdict(
-    class_=SequenceClass.UNDETERMINED, phase=Phase.SUSPECTED, reason=SequenceReason.LOOKING
+    class_=SequenceClass.UNDETERMINED, phase=Phase.SUSPECTED, reason=SequenceReason.SCAN_PENDING
 )
 
 

@@ -213,7 +213,7 @@ WORDS: Final[Mapping[Why, Words]] = {
         COMPARE,
         "The log of the broker that led before, or of the controller (`UNCLEAN partition change`).",
     ),
-    Why.LOOKING: Words("The partition's log is being scanned.", READ_AGAIN, "The next round."),
+    Why.SCAN_PENDING: Words("The partition's log is being scanned.", READ_AGAIN, "The next round."),
     Why.HEALING: Words(
         "The leader knows nothing of this producer; it may still come back in order.",
         READ_AGAIN,

@@ -30,6 +30,7 @@ from service.api.core.queries import no_repeats
 from service.api.core.rights import Tokens
 from service.api.deliveries.routes import deliveries_router, receivers_router
 from service.api.document import PROBLEM, openapi_document
+from service.api.findings.open_list import OpenList
 from service.api.findings.routes import findings_router
 from service.api.findings.rules import rules_router
 from service.api.ingest.routes import ingest_router
@@ -47,9 +48,9 @@ EXPECTED: Final = (ProblemError, StoreError, RequestValidationError, HTTPExcepti
 
 
 def create_app(
-    sources: Sources, *, tokens: Tokens, is_loopback: bool, max_concurrent_requests: int, log: Log
+    sources: Sources, *, tokens: Tokens, trusts_local: bool, max_concurrent_requests: int, log: Log
 ) -> FastAPI:
-    """Build the application; `is_loopback` is true if only this machine can reach it."""
+    """Build the application; `trusts_local`: only this machine can connect, and needs no token."""
     app = FastAPI(
         title="Tidemark",
         openapi_url=None,  # served by a route of ours
@@ -64,7 +65,7 @@ def create_app(
             Middleware(DrainBody),
             Middleware(ExceptionMiddleware, handlers=_last_resort(log)),
             # Access first: clients without a right must not take the places of others.
-            Middleware(Access, tokens=tokens, is_loopback=is_loopback),
+            Middleware(Access, tokens=tokens, trusts_local=trusts_local),
             Middleware(Busy, limit=max_concurrent_requests),
             Middleware(BodyLimit),
         ],
@@ -83,15 +84,16 @@ def create_app(
 
 def _api(sources: Sources) -> APIRouter:
     api = APIRouter(prefix=PREFIX, dependencies=[Depends(no_repeats)], responses=PROBLEM)
+    open_list = OpenList()
     for router in (
         status_router(sources),
         clusters_router(sources),
         groups_router(sources),
         partitions_router(sources),
         transactions_router(sources),
-        losses_router(sources),
+        losses_router(sources, open_list),
         sequences_router(sources),
-        findings_router(sources),
+        findings_router(sources, open_list),
         alerts_router(sources),
         silences_router(sources),
         receivers_router(sources),
@@ -99,7 +101,7 @@ def _api(sources: Sources) -> APIRouter:
         audit_router(sources),
         jobs_router(sources),
         baselines_router(sources),
-        rules_router(),
+        rules_router(sources),
         ingest_router(sources),
     ):
         api.include_router(router)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -76,7 +76,7 @@ def make_admin_services(
     return AdminServices(
         alerts=AlertList(engine, cluster),
         silences=SilenceList(engine),
-        deliveries=DeliveryList(engine),
+        deliveries=DeliveryList(engine, cluster),
         audit=AuditTrail(engine),
         changes=Changes(engine, cluster),
         baselines=BaselineList(engine, cluster),
@@ -145,17 +145,15 @@ def make_delivering(  # noqa: PLR0913 - each by its name
 ) -> Delivering:
     """Build it; without receivers nothing is sent, and notifications for former ones are given up."""
     receivers, owner = settings.receivers_by_name(), uuid4()
-    most = {receiver.name: receiver.max_concurrent for receiver in settings.receivers}
     stats = Stats(receivers)
     results = Deliveries(lambda: store.engine, cluster, owner)
-    calls = Calls(settings.guard(), limits=CallLimits(connections=max(sum(most.values()), 1)))
+    connections = sum(receiver.max_concurrent for receiver in settings.receivers)
+    calls = Calls(settings.guard(), limits=CallLimits(connections=max(connections, 1)))
     deliverer = Deliverer(
         claims=Outbox(lambda: store.engine, cluster, owner),
         results=results,
         sender=Sender(calls, utc_now=utc_now, monotonic=monotonic),
-        receiver_states=ReceiverSendStates.of(
-            (each, most[name]) for name, each in receivers.items()
-        ),
+        receiver_states=_send_states(settings, receivers),
         stats=stats,
         clocks=Clocks(utc_now=utc_now, monotonic=monotonic),
         stop=stop,
@@ -174,6 +172,13 @@ def make_delivering(  # noqa: PLR0913 - each by its name
         log=log,
     )
     return Delivering(deliverer=deliverer, upkeep=upkeep, calls=calls, counted=stats)
+
+
+def _send_states(
+    settings: AlertingSettings, receivers: Mapping[str, Receiver]
+) -> ReceiverSendStates:
+    most = {receiver.name: receiver.max_concurrent for receiver in settings.receivers}
+    return ReceiverSendStates.of((each, most[name]) for name, each in receivers.items())
 
 
 def _duties(settings: AlertingSettings, receivers: dict[str, Receiver], cluster: str) -> Duties:

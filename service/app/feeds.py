@@ -7,7 +7,7 @@ import asyncio
 from collectors.broker_log.disk import Disk
 from collectors.broker_log.tail import LogTail, TailSource
 from collectors.scrapes.listing import EndpointLists
-from collectors.scrapes.scraping import Limits, ScrapeOptions, addresses_of, tls_context
+from collectors.scrapes.scraping import HttpScraper, Limits, addresses_of, tls_context
 from rules.facts.identity import BrokerId
 from rules.facts.scrapes import EndpointKind
 from service.observe.log_files import LogFiles
@@ -40,15 +40,8 @@ async def _resolve(host: str, port: int) -> list[str]:
     return await in_thread(lambda: addresses_of(host, port), name="scrape_resolve")
 
 
-def scrape_watch(settings: ScrapeSettings, stop: asyncio.Event, log: Log) -> ScrapeWatch | None:
-    """Build it; None where no endpoint is configured. Nothing is scraped yet.
-
-    Raises:
-        SettingsError: the authority's certificate cannot be used.
-    """
-    if not settings.is_set:
-        return None
-    options = ScrapeOptions(
+def _scraper(settings: ScrapeSettings) -> HttpScraper:
+    return HttpScraper(
         limits=Limits(
             seconds=settings.timeout_seconds,
             max_body_bytes=settings.max_body_bytes,
@@ -62,13 +55,23 @@ def scrape_watch(settings: ScrapeSettings, stop: asyncio.Event, log: Log) -> Scr
         tls=tls_context(settings.ssl_ca_location),
         resolve=_resolve,
     )
+
+
+def scrape_watch(settings: ScrapeSettings, stop: asyncio.Event, log: Log) -> ScrapeWatch | None:
+    """Build it; None where no endpoint is configured. Nothing is scraped yet.
+
+    Raises:
+        SettingsError: the authority's certificate cannot be used.
+    """
+    if not settings.is_set:
+        return None
     lists = EndpointLists(
         fixed=settings.endpoints(),
         patterns=parted(settings.target_files),
         limit=settings.max_endpoints,
     )
     return ScrapeWatch(
-        options,
+        _scraper(settings),
         lists.read,
         ScrapePace(
             interval_seconds=settings.interval_seconds,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import sys
+import os
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -19,12 +19,13 @@ from service.history.shipping import Shipper
 from service.jobs.retention import RunsBefore, clock_error
 from service.rounds.history import History
 from service.runtime.allocator import give_back
+from service.runtime.children import module_command
 from service.runtime.clock import monotonic
 from service.runtime.events import Event
 from service.runtime.log import Log
 from service.scheduling.job import Call, CatchUp, Command, Job, RunContext, Stats
 from service.scheduling.triggers import Cron, Every
-from service.settings import Settings
+from service.settings import Settings, absolute_files
 
 AHEAD: Final = "history-ahead"  # in the data directory
 FOLD_LOCK: Final = "fold.lock"
@@ -127,6 +128,8 @@ def _fold(settings: Settings, context: RunContext, log: Log) -> Stats:
     give_back()
     for file, why in folded.damaged.items():
         log.warning(Event.HISTORY_DAMAGED, file=file, why=why)
+    if folded.error is not None:
+        raise folded.error
     return {
         "days": len(folded.days),
         "hours": folded.hours,
@@ -165,13 +168,17 @@ def nightly_jobs(settings: Settings, config_file: Path | None) -> Sequence[Job]:
             grace=GRACE,
             timeout=timedelta(seconds=settings.nightly.timeout_seconds) + AFTER_SPARK,
             catch_up=CatchUp.ONCE,
-            work=Command(_words(settings, config_file), patience_seconds=PATIENCE_SECONDS),
+            work=Command(
+                _words(settings, config_file),
+                patience_seconds=PATIENCE_SECONDS,
+                environment=absolute_files(os.environ),
+            ),
         )
     ]
 
 
 def _words(settings: Settings, config_file: Path | None) -> tuple[str, ...]:
-    words = (sys.executable, "-m", "service", "nightly", "run", "-o", "json")
+    words = module_command("service", "nightly", "run", "-o", "json")
     config = () if config_file is None else ("--config", str(config_file.absolute()))
     place = ("--data-dir", str(settings.service.data_directory()), "--cluster", settings.kafka.name)
     return (*words, *config, *place)

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from service.api.core.admin_services import JobView
-from service.jobs.retention import Retention, RunsBefore
+from service.jobs.retention import OldRows, Retention, RunsBefore
 from service.observe.log_inbox import remove_read
 from service.runtime.clock import ClockReading, monotonic, utc_now
 from service.runtime.log import Log
@@ -21,7 +21,7 @@ from service.scheduling.scheduler import Scheduler
 from service.scheduling.triggers import Every
 from service.storage.jobs.jobs import StoredRun, StoredRuns
 from service.storage.jobs.retention import Kind, last_run_before, remove
-from service.storage.rounds.inbox import StoredInbox, names_of_inboxes
+from service.storage.rounds.inbox import StoredInbox
 from service.storage.rounds.store import PostgresStore
 
 MINUTE: Final = timedelta(minutes=1)
@@ -39,22 +39,25 @@ class JobParts:
 def make_jobs(  # noqa: PLR0913 - each by its name
     store: PostgresStore,
     *,
+    cluster: str,
     keep_findings: timedelta,
     supervisor: Supervisor,
     stop: asyncio.Event,
     log: Log,
     more: Callable[[RunsBefore], Sequence[Job]] = lambda _: (),
 ) -> JobParts:
-    """Build the jobs; nothing runs yet. `keep_findings`: how long closed findings are kept.
+    """Build the jobs of a cluster, by its configured name; nothing runs yet.
+
+    `keep_findings`: how long closed findings are kept.
 
     `more` makes the jobs of other parts, and is given the store of earlier runs.
     """
-    runs = StoredRuns(lambda: store.engine)
+    runs, rows = StoredRuns(lambda: store.engine, cluster), _OldRows(store, cluster)
     runner = Runner(
         [
-            _retention(store, keep_findings, log),
-            _inbox_retention(store),
-            *more(_OldRows(store)),
+            _retention(rows, keep_findings, log),
+            _inbox_retention(StoredInbox(lambda: store.engine, cluster)),
+            *more(rows),
         ],
         runs,
         Performer(supervisor.attempt, stop),
@@ -74,8 +77,8 @@ def make_jobs(  # noqa: PLR0913 - each by its name
     return JobParts(runner=runner, task=Task(name="jobs", run=run), admin=admin)
 
 
-def _retention(store: PostgresStore, keep_findings: timedelta, log: Log) -> Job:
-    retention = Retention(_OldRows(store), keep_findings, log)
+def _retention(rows: OldRows, keep_findings: timedelta, log: Log) -> Job:
+    retention = Retention(rows, keep_findings, log)
     return Job(
         name="retention",
         what="removes findings, alerts, deliveries and runs that are old enough",
@@ -87,13 +90,9 @@ def _retention(store: PostgresStore, keep_findings: timedelta, log: Log) -> Job:
     )
 
 
-def _inbox_retention(store: PostgresStore) -> Job:
+def _inbox_retention(inbox: StoredInbox) -> Job:
     def work(context: RunContext) -> Stats:
-        removed = 0
-        for name in names_of_inboxes(store.engine):
-            if not context.is_over():
-                removed += remove_read(StoredInbox(lambda: store.engine, name), context.now)
-        return {"removed": removed}
+        return {"removed": remove_read(inbox, context.now)}
 
     return Job(
         name="inbox_retention",
@@ -107,16 +106,19 @@ def _inbox_retention(store: PostgresStore) -> Job:
 
 
 class _OldRows:
-    """Old rows, in the database that the store is connected to."""
+    """Old rows of one cluster, in the database that the store is connected to."""
 
-    def __init__(self, store: PostgresStore) -> None:
+    def __init__(self, store: PostgresStore, cluster: str) -> None:
         self._store = store
+        self._cluster = cluster
 
     def ran_before(self, timestamp: datetime) -> datetime | None:
-        return last_run_before(self._store.engine, timestamp)
+        return last_run_before(self._store.engine, self._cluster, timestamp)
 
-    def remove(self, limits: Mapping[Kind, datetime], is_over: Callable[[], bool]) -> Stats:
-        return remove(self._store.engine, limits, is_over)
+    def remove(
+        self, limits: Mapping[Kind, datetime], now: datetime, is_over: Callable[[], bool]
+    ) -> Stats:
+        return remove(self._store.engine, self._cluster, limits, now, is_over)
 
 
 class JobAdmin:

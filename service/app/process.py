@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,9 +17,11 @@ from rules.facts.scrapes import Scrapes
 from rules.version import VERSION
 from service.api.app import create_app
 from service.api.core.admin_services import AdminServices
-from service.api.core.ports import FewAtOnce, Inbox, Sources
+from service.api.core.answers import ANSWER_SECONDS, ANSWERS_AT_ONCE, Answers
+from service.api.core.few_at_once import FewAtOnce
+from service.api.core.ports import Inbox, Sources
 from service.api.core.rights import Tokens
-from service.api.core.server import HttpServer, bind, is_loopback
+from service.api.core.server import HttpServer, bind, connection_limit, is_loopback
 from service.app.alerting import (
     Delivering,
     make_admin_services,
@@ -33,6 +34,7 @@ from service.app.cluster import cluster_reader
 from service.app.feeds import log_files, scrape_watch
 from service.app.history import history_jobs, make_history, nightly_jobs
 from service.app.jobs import JobParts, make_jobs
+from service.app.log import library_messages, service_log
 from service.app.serve import Parts, Service
 from service.history.kept_ends import FILE as ENDS_FILE
 from service.history.kept_ends import KeptEnds
@@ -55,10 +57,10 @@ from service.rounds.round_loop import ReportingLoop, RoundLoop
 from service.runtime.clock import monotonic, utc_now
 from service.runtime.data_directory import DataDirectory
 from service.runtime.events import Event
-from service.runtime.log import LibraryHandler, LineWriter, Log, QueuedWriter, make_log
+from service.runtime.log import LineWriter, Log, QueuedWriter
 from service.runtime.supervisor import Supervisor, Task
 from service.runtime.threads import OneAtATime, in_thread
-from service.settings import HttpSettings, LogFormat, Settings
+from service.settings import HttpSettings, Settings
 from service.settings.advice import warnings
 from service.storage.database.engine import OWN_SECONDS, open_database
 from service.storage.findings.history import FindingHistory
@@ -116,69 +118,68 @@ def open_service(
         listener = bind(settings.http.host, settings.http.port)
         undo.callback(listener.close)
         undo.callback(base.store.close)
-        undo.enter_context(_library_messages(base.log))
-        delivering = make_delivering(
-            settings.alerting,
-            cluster=settings.kafka.name,
-            store=base.store,
-            latest=base.latest,
-            supervisor=base.supervisor,
-            stop=base.stop,
-            log=base.log,
-        )
-        http = make_http_server(
-            settings.http,
-            listener,
-            latest=base.latest,
-            exposition=base.exposition,
-            store=base.store,
-            inbox=base.inbox,
-            admin=make_admin_services(
-                lambda: base.store.engine,
-                settings.kafka.name,
-                jobs=base.jobs.admin,
-                sending=sending_of(settings.alerting),
-                wake=delivering.deliverer.wake,
-            ),
-            log=base.log,
-        )
-        pipeline = _pipeline(base, delivering)
-        parts = Parts(
-            pipeline=pipeline,
-            rounds=_rounds(base, pipeline),
-            others=[
-                Task(name="at_risk_observations", run=base.risk.run),
-                *_optional_tasks(base),
-                Task(name="time_lag", run=base.ends.run),
-                Task(name="alert_groups", run=ReportingLoop(pipeline, stop=base.stop).run),
-                delivering.upkeep_task,
-            ],
-            finishing=[delivering.sending_task, base.jobs.task],
-            http=http,
-            supervisor=base.supervisor,
-            stop=base.stop,
-            log=base.log,
-            close=lambda: _close(base),
-            started={"address": address_of(listener), **_started_fields(settings)},
-        )
+        undo.enter_context(library_messages(base.log))
+        parts = _parts(base, listener)
         for advice in warnings(settings):
             base.log.warning(Event.SETTINGS_ADVICE, advice=advice)
         yield Service(parts, drain_seconds=settings.service.drain_seconds)
 
 
+def _parts(base: _Base, listener: socket.socket) -> Parts:
+    """Build what `Service` runs; the tasks in the order in which they start."""
+    delivering = make_delivering(
+        base.settings.alerting,
+        cluster=base.settings.kafka.name,
+        store=base.store,
+        latest=base.latest,
+        supervisor=base.supervisor,
+        stop=base.stop,
+        log=base.log,
+    )
+    pipeline = _pipeline(base, delivering)
+    return Parts(
+        pipeline=pipeline,
+        rounds=_rounds(base, pipeline),
+        others=[
+            Task(name="at_risk_observations", run=base.risk.run),
+            *_optional_tasks(base),
+            Task(name="time_lag", run=base.ends.run),
+            Task(name="alert_groups", run=ReportingLoop(pipeline, stop=base.stop).run),
+            delivering.upkeep_task,
+        ],
+        finishing=[delivering.sending_task, base.jobs.task],
+        http=_http_server(base, listener, delivering),
+        supervisor=base.supervisor,
+        stop=base.stop,
+        log=base.log,
+        close=lambda: _close(base),
+        started={"address": address_of(listener), **_started_fields(base.settings)},
+    )
+
+
+def _http_server(base: _Base, listener: socket.socket, delivering: Delivering) -> HttpServer:
+    return make_http_server(
+        base.settings.http,
+        listener,
+        latest=base.latest,
+        exposition=base.exposition,
+        store=base.store,
+        inbox=base.inbox,
+        admin=make_admin_services(
+            lambda: base.store.engine,
+            base.settings.kafka.name,
+            jobs=base.jobs.admin,
+            sending=sending_of(base.settings.alerting),
+            wake=delivering.deliverer.wake,
+        ),
+        log=base.log,
+    )
+
+
 def _base(settings: Settings, stream: TextIO, config_file: Path | None) -> _Base:
     writer = QueuedWriter(LineWriter(stream))
-    chosen = settings.service.log_format
-    is_screen = stream.isatty()
-    as_json = chosen is LogFormat.JSON or (chosen is LogFormat.AUTO and not is_screen)
-    log = make_log(writer, as_json=as_json, level=settings.service.log_level, colors=is_screen)
+    log = service_log(settings.service, writer, is_screen=stream.isatty())
     stop = asyncio.Event()
-    first = ServiceState(
-        cluster=settings.kafka.name,
-        version=VERSION,
-        started_at=utc_now(),
-        interval_seconds=settings.service.interval_seconds,
-    )
     store = _store(settings, log)
     supervisor = Supervisor(log, stop, monotonic=monotonic)
     return _Base(
@@ -195,6 +196,7 @@ def _base(settings: Settings, stream: TextIO, config_file: Path | None) -> _Base
         ends=KeptEnds(settings.service.data_directory() / ENDS_FILE, stop=stop, log=log),
         jobs=make_jobs(
             store,
+            cluster=settings.kafka.name,
             keep_findings=timedelta(days=settings.database.keep_transitions_days),
             supervisor=supervisor,
             stop=stop,
@@ -212,8 +214,18 @@ def _base(settings: Settings, stream: TextIO, config_file: Path | None) -> _Base
             in_time=OneAtATime("log_inbox").call,
         ),
         log_files=log_files(settings.broker_logs),
-        latest=Latest(first, monotonic=monotonic),
+        latest=Latest(_first_state(settings), monotonic=monotonic),
         exposition=Exposition(settings.metrics.limits()),
+    )
+
+
+def _first_state(settings: Settings) -> ServiceState:
+    """Return the state before the first round."""
+    return ServiceState(
+        cluster=settings.kafka.name,
+        version=VERSION,
+        started_at=utc_now(),
+        interval_seconds=settings.service.interval_seconds,
     )
 
 
@@ -243,28 +255,12 @@ def _store(settings: Settings, log: Log) -> PostgresStore:
 
 
 def _pipeline(base: _Base, delivering: Delivering) -> Pipeline:
-    settings, name = base.settings, base.settings.kafka.name
-    scope = Scope(
-        topics=settings.service.topics,
-        groups=settings.service.groups,
-        transaction_log=settings.kafka.transaction_log,
-    )
-    watcher = Watcher(
-        name,
-        base.reader,
-        scope,
-        utc_now=utc_now,
-        monotonic=monotonic,
-        remembered=Remembered(ends=base.ends.load()),
-        attempt=base.supervisor.attempt,
-        light_observations=base.risk.take,
-        scrapes=Scrapes.unread if base.scrapes is None else base.scrapes.scrapes,
-        feeds=[base.log_files, base.inbox],
-    )
+    settings = base.settings
+    watcher = _watcher(base)
     base.ends.current = lambda: watcher.remembered.ends
     round_writer = RoundWriter(
         base.store,
-        name,
+        settings.kafka.name,
         monotonic=monotonic,
         waiting_rounds=settings.database.waiting_rounds,
         in_time=OneAtATime("store").call,
@@ -285,6 +281,27 @@ def _pipeline(base: _Base, delivering: Delivering) -> Pipeline:
         on_stored=delivering.deliverer.wake,
         history=base.history,
         baseline=BaselineBands if base.bands is None else base.bands.bands,
+    )
+
+
+def _watcher(base: _Base) -> Watcher:
+    settings = base.settings
+    scope = Scope(
+        topics=settings.service.topics,
+        groups=settings.service.groups,
+        transaction_log=settings.kafka.transaction_log,
+    )
+    return Watcher(
+        settings.kafka.name,
+        base.reader,
+        scope,
+        utc_now=utc_now,
+        monotonic=monotonic,
+        remembered=Remembered(ends=base.ends.load()),
+        attempt=base.supervisor.attempt,
+        light_observations=base.risk.take,
+        scrapes=Scrapes.unread if base.scrapes is None else base.scrapes.scrapes,
+        feeds=[base.log_files, base.inbox],
     )
 
 
@@ -320,17 +337,6 @@ def _close(base: _Base) -> None:
         base.store.close()
 
 
-@contextmanager
-def _library_messages(log: Log) -> Iterator[None]:
-    """Bring what libraries log to our log while the service runs."""
-    handler, root = LibraryHandler(log), logging.getLogger()
-    root.addHandler(handler)
-    try:
-        yield
-    finally:
-        root.removeHandler(handler)
-
-
 def _started_fields(settings: Settings) -> dict[str, object]:
     return {
         "version": VERSION,
@@ -363,17 +369,33 @@ def make_http_server(  # noqa: PLR0913 - each by its name
             history=FindingHistory(lambda: store.engine, latest.state.cluster),
             utc_now=utc_now,
             in_thread=in_thread,
+            answers=Answers(
+                FewAtOnce(
+                    in_thread,
+                    ANSWERS_AT_ONCE,
+                    queue=settings.max_concurrent_requests,
+                    seconds=ANSWER_SECONDS,
+                    what="the list",
+                )
+            ),
             in_database=FewAtOnce(in_thread),
             inbox=inbox,
             ingesting=FewAtOnce(in_thread, 1),
             admin=admin,
         ),
-        tokens=Tokens(checker, static=static, in_thread=FewAtOnce(in_thread), monotonic=monotonic),
-        is_loopback=is_loopback(listener),
+        tokens=Tokens(
+            checker,
+            static=static,
+            in_thread=FewAtOnce(in_thread, 1),
+            monotonic=monotonic,
+            utc_now=utc_now,
+        ),
+        trusts_local=is_loopback(listener) and not settings.require_token,
         max_concurrent_requests=settings.max_concurrent_requests,
         log=log,
     )
-    return HttpServer(app, listener, max_concurrent_requests=settings.max_concurrent_requests)
+    connections = connection_limit(settings.max_concurrent_requests)
+    return HttpServer(app, listener, max_connections=connections)
 
 
 def address_of(listener: socket.socket) -> str:

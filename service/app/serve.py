@@ -137,7 +137,7 @@ class Service:
         status = await in_thread(self._parts.pipeline.close, name="flush")
         if status.state is not PersistenceState.STORED:
             self._parts.log.warning(
-                Event.STORE_AWAY, why=status.error, waiting_rounds=status.waiting_rounds
+                Event.STORE_UNAVAILABLE, why=status.error, waiting_rounds=status.waiting_rounds
             )
         if finishing:
             await asyncio.wait(finishing)

@@ -25,6 +25,7 @@ AUDIT: Final = listing.Resource(
     name="audit",
     columns=(
         time_column("at", "at"),
+        long("cluster"),
         long("who"),
         short("what"),
         long("target"),
@@ -35,6 +36,7 @@ AUDIT: Final = listing.Resource(
 
 
 @click.command("audit")
+@click.option("--cluster", metavar="NAME", help="Only by the service of this cluster.")
 @click.option("--who", metavar="NAME", help="Only by this token.")
 @click.option("--what", metavar="ACTION", help="Only of this kind, like silence.create.")
 @click.option(
@@ -48,7 +50,7 @@ def command(**options: Any) -> None:
 
     It has every change that a person made over HTTP or on the command line: alerts acknowledged or
     closed, silences, tests of receivers, replays, jobs, baseline runs put in force. "who" is the
-    name of the token.
+    name of the token, "cluster" the one whose service was asked: the record is that of the database.
 
     \b
     Examples:
@@ -56,5 +58,5 @@ def command(**options: Any) -> None:
       tidemark audit --who on-call --since 2026-01-31T03:00:00Z
       tidemark audit --target 0123456789abcdef -o json | jq '.audit[].why'
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
-    filters = ("who", "what", "target", "since")
+    filters = ("cluster", "who", "what", "target", "since")
     listing.print_list(AUDIT, options, *filters, empty="no change matches", scope="admin")

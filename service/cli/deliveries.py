@@ -16,7 +16,7 @@ from service.cli.terminal.answer import print_answer
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.parameters import wait_option
 from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, short, time_column
-from service.cli.terminal.words import text, time
+from service.cli.terminal.words import ABSENT, text, time
 from service.runtime import clock
 
 STATES: Final = ("waiting", "sending", "delivered", "superseded", "dead")
@@ -29,6 +29,11 @@ NUMBER: Final = click.argument("number", metavar="ID", type=click.IntRange(1, 2*
 def _content(row: Row) -> str:
     what, count = "firing" if row.get("is_firing") else "resolved", row.get("alerts")
     return what if count is None else f"{what}, {counted(count, 'alert')}"
+
+
+def _took(attempt: Row) -> str:
+    took_ms = attempt.get("took_ms")
+    return ABSENT if took_ms is None else f"{took_ms} ms"
 
 
 DELIVERIES: Final = listing.Resource(
@@ -49,7 +54,7 @@ DELIVERIES: Final = listing.Resource(
 )
 ATTEMPTS: Final = (
     time_column("at", "at"),
-    short("took", lambda attempt: f"{text(attempt.get('took_ms'))} ms"),
+    short("took", _took),
     short("outcome"),
     short("status"),
     long("failure"),
@@ -181,6 +186,7 @@ def _facts(row: Row) -> list[tuple[str, str | None]]:
         ("about", f"{_content(row)}: {text(row.get('reason'))}"),
         ("group", text(row.get("group_key"))),
         ("created", time(row.get("created_at"))),
+        ("enqueued", time(row.get("enqueued_at"))),
         ("attempts", text(row.get("attempts"))),
         ("next attempt", time(row.get("next_attempt_at"))),
         ("done", time(row.get("done_at"))),

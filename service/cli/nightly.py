@@ -152,7 +152,7 @@ def _print_plan(history: str, planned: NightlyPlan | None, *, as_json: bool) -> 
     days = [] if planned is None else [day.isoformat() for day in planned.plan.days]
     if as_json:
         last = None if planned is None or planned.last is None else planned.last.isoformat()
-        click.echo(json.dumps({"nights": days, "last": last}))
+        click.echo(json.dumps({"days": days, "last": last}))
     elif planned is None:
         click.echo(_describe_absence(history))
     elif not days:
@@ -178,7 +178,7 @@ def _describe_absence(history: str) -> str:
 def _document(done: CompletedRuns) -> dict[str, object]:
     """Return stats as plain numbers and texts, which are stored with the run of the job."""
     new_days = [day for day in done.runs if day["is_new"]]
-    stats: dict[str, object] = {"nights": len(new_days)}
+    stats: dict[str, object] = {"runs": len(new_days)}
     if done.runs:
         last = done.runs[-1]
         stats |= {"day": last["day"], "run": last["run"], "series": last["series"]}

@@ -47,7 +47,7 @@ def unsendable(claimed: OutboxRow, now: datetime) -> Done:
     return Done(
         id=claimed.id,
         at=now,
-        took_ms=0,
+        took_ms=None,
         outcome=str(Outcome.DEAD),
         detail="the body does not fit the receiver's present kind",
         state=RowState.DEAD,
@@ -77,13 +77,15 @@ def _next(
 def next_attempt_at(
     claimed: OutboxRow, attempt: Attempt, now: datetime, chance: float
 ) -> datetime | None:
-    """Return when to try again after a failed attempt; None once it has been tried for a day.
+    """Return when to try again after a failed attempt; None once it could be tried for a day.
+
+    The day counts from when this notification itself was enqueued: what it supersedes may have waited for days.
 
     `chance` is drawn from [0, 1): the pause is that part of its step, so that deliveries that failed
     together are not retried together. The receiver's `not_before` has precedence: it is honoured even
     if it lies after that day, because otherwise the first answer could end the delivery.
     """
-    last = claimed.created_at + GIVE_UP_AFTER
+    last = claimed.enqueued_at + GIVE_UP_AFTER
     if attempt.not_before is not None:
         return attempt.not_before if now < last else None
     failures = claimed.attempts + 1

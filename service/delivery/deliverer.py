@@ -27,6 +27,7 @@ from service.runtime.clock import ClockReading, step_between
 from service.runtime.events import Event
 from service.runtime.log import Log
 from service.runtime.threads import in_thread
+from service.storage.database.rejections import RejectedRow
 from service.storage.delivery.delivered import Done
 from service.storage.delivery.outbox import LEASE, Claims, SendCapacity
 
@@ -53,8 +54,9 @@ class ClaimPort(Protocol):
 class ResultPort(Protocol):
     """Stores results; all methods raise StoreError while the database is away."""
 
-    def complete(self, done: Sequence[Done], now: datetime) -> None:
-        """Store attempts; idempotent."""
+    def complete(self, done: Sequence[Done], now: datetime) -> Sequence[RejectedRow]:
+        """Store attempts, and return those that the database rejects for good; idempotent."""
+        ...
 
     def give_up(self, receiver: str, now: datetime) -> int:
         """Give up what waits for a receiver that is gone (410); return how many."""
@@ -207,7 +209,9 @@ class Deliverer:
             self._results.shift(pending.step)
             pending.step = timedelta(0)
         if pending.done:
-            self._results.complete(pending.done, now)
+            for row in self._results.complete(pending.done, now):
+                self._stats.rejected()
+                self._log.error(Event.ROW_REJECTED, kind=row.kind, row=row.name, why=row.why)
         if pending.unsent:
             self._claims.release(pending.unsent, now)
         for name in sorted(pending.gone):
@@ -328,12 +332,12 @@ class Deliverer:
 
     def _note_away(self, error: StoreError) -> None:
         if self._stats.is_up:
-            self._log.warning(Event.OUTBOX_AWAY, why=str(error), retryable=error.retryable)
+            self._log.warning(Event.OUTBOX_UNAVAILABLE, why=str(error), retryable=error.retryable)
         self._stats.is_up = False
 
     def _note_back(self) -> None:
         if not self._stats.is_up:
-            self._log.info(Event.OUTBOX_BACK)
+            self._log.info(Event.OUTBOX_AVAILABLE)
         self._stats.is_up = True
 
     def _note_clock(self) -> None:

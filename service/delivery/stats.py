@@ -35,6 +35,7 @@ class Stats:
         self._tallies = {name: _Tally() for name in receivers}
         self._backlogs: Mapping[str, Backlog] | None = None  # None: not read yet
         self._fallbacks = 0
+        self._rejected = 0
         self._turn = threading.Lock()
         self.is_up = True  # whether the outbox answers
 
@@ -56,6 +57,10 @@ class Stats:
         """Count notifications to the fallback receiver."""
         self._fallbacks += count
 
+    def rejected(self) -> None:
+        """Count an attempt that the database rejects for good: its notification will be sent again."""
+        self._rejected += 1
+
     def waiting(self, backlogs: Mapping[str, Backlog]) -> None:
         """Take the backlogs of the outbox."""
         self._backlogs = dict(backlogs)
@@ -65,6 +70,7 @@ class Stats:
         return DeliveryStats(
             is_up=self.is_up,
             fallbacks=self._fallbacks,
+            rejected_rows=self._rejected,
             receivers={name: self._of(name, tally, now) for name, tally in self._tallies.items()},
         )
 

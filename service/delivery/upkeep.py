@@ -39,8 +39,11 @@ class BacklogPort(Protocol):
     def late(self, fallback: str, *, after: timedelta, now: datetime) -> Sequence[OutboxRow]:
         """Return notifications that are late and due for the fallback receiver."""
 
-    def post(self, messages: Sequence[Outgoing]) -> int:
-        """Put messages into the outbox; return how many are new."""
+    def post(self, messages: Sequence[Outgoing], now: datetime) -> int:
+        """Put messages into the outbox; return how many are new.
+
+        It raises StoreError before the first round of the cluster is stored too.
+        """
 
 
 class BuryPort(Protocol):
@@ -105,7 +108,7 @@ class Upkeep:
         try:
             is_new = await in_thread(self._do_due, name="delivery_upkeep")
         except StoreError as exc:
-            self._log.debug(Event.OUTBOX_AWAY, why=str(exc))
+            self._log.debug(Event.OUTBOX_UNAVAILABLE, why=str(exc))
             return
         if is_new:
             self._wake()
@@ -116,8 +119,8 @@ class Upkeep:
         for name in self._deliveries.bury(tuple(self._duties.receivers), now):
             self._stats.ended(name, RowState.DEAD)
             self._log.error(Event.RECEIVER_REMOVED, receiver=name)
-        posted = self._post_fallbacks(now) + self._post_watchdog(now)
         self._stats.waiting(self._backlogs.counts(now))
+        posted = self._post_watchdog(now) + self._post_fallbacks(now)
         return posted > 0
 
     # -------------------------------------------------------------- late notifications
@@ -126,7 +129,8 @@ class Upkeep:
         if fallback is None:
             return 0
         late = self._backlogs.late(fallback.name, after=after, now=now)
-        count = self._backlogs.post([self._fallback_message(row, fallback, now) for row in late])
+        messages = [self._fallback_message(row, fallback, now) for row in late]
+        count = self._backlogs.post(messages, now) if messages else 0
         self._stats.fell_back(count)
         for row in late:
             self._log.warning(
@@ -162,7 +166,7 @@ class Upkeep:
             since=self._since,
             external_url=self._duties.external_url,
         )
-        count = self._backlogs.post([_outgoing(watchdog, notification, "watchdog", now)])
+        count = self._backlogs.post([_outgoing(watchdog, notification, "watchdog", now)], now)
         self._watchdog_at = timestamp
         return count
 

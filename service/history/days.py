@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from zoneinfo import ZoneInfo
 
 import pyarrow.parquet as pq
@@ -14,9 +14,12 @@ from rules.baseline.layout import DAYS, MASKS, bucket_file, day_folder, day_of_f
 from rules.baseline.packed import bucket_of
 from rules.facts.times import EPOCH
 from service.history.blocks import Block, blocks_of, write_blocks
-from service.history.folder import READ_ERRORS, Folder, first_line, store_errors
+from service.history.folder import Folder
+from spark.damage import READ_ERRORS, DamagedError
 
 MILLISECOND: Final = timedelta(milliseconds=1)
+
+T = TypeVar("T")
 
 
 # ------------------------------------------------------------------ civil days
@@ -100,7 +103,7 @@ def remove_old(folder: Folder, first: date, is_over: Callable[[], bool]) -> int:
 class DayReader:
     """Reads a day, a row group at a time, without the rows of damaged files.
 
-    `damaged` holds the files that could not be read so far, and why.
+    `damaged` holds the files that are damaged, as far as they were read, and why.
     """
 
     def __init__(self, folder: Folder, day: date) -> None:
@@ -133,27 +136,21 @@ class DayReader:
 
 
 class RowGroups:
-    """The row groups of a Parquet file of samples; of a damaged file, those that can be read.
+    """The row groups of a Parquet file of samples; of a damaged file, those that are not.
 
-    A read that fails is tried once more: a disk or a store that fails once is no damage.
+    A row group is left out only if damage is proven; a file that cannot be read now is a StoreError.
     """
 
     def __init__(self, folder: Folder, path: str) -> None:
-        """Open the file; StoreError if the folder cannot be read."""
+        """Open the file; StoreError if it cannot be read now."""
         self.path = path
         self.damaged: dict[str, str] = {}
         self._folder = folder
         self._file: Any = None
-        with suppress(*READ_ERRORS):
-            self._file = self._open()
-            return
-        try:
-            self._file = self._open()
-        except READ_ERRORS as exc:
-            self._note_damage(exc)
+        self._metadata: Any = self._read(lambda file: file.metadata)
 
     def __len__(self) -> int:
-        return 0 if self._file is None else int(self._file.num_row_groups)
+        return 0 if self._metadata is None else int(self._metadata.num_row_groups)
 
     def groups_of(self, bucket: int, buckets: int) -> list[int]:
         """Return the row groups of a bucket, in a file with separate row groups per bucket."""
@@ -166,7 +163,7 @@ class RowGroups:
 
     def bounds(self, group: int) -> tuple[int, int] | None:
         """Return the least and the greatest series of a row group, None without statistics."""
-        statistics = self._file.metadata.row_group(group).column(0).statistics
+        statistics = self._metadata.row_group(group).column(0).statistics
         return (
             None
             if statistics is None or not statistics.has_min_max
@@ -174,31 +171,35 @@ class RowGroups:
         )
 
     def blocks(self, group: int) -> list[Block]:
-        """Return the rows of a row group; none if it is damaged."""
-        with suppress(*READ_ERRORS):
-            return self._read(group)
-        try:
-            self.close()
-            self._file = self._open()
-            return self._read(group)
-        except READ_ERRORS as exc:
-            self._note_damage(exc)
-            return []
+        """Return the rows of a row group; none if it is damaged.
+
+        Raises:
+            StoreError: it cannot be read now.
+        """
+        rows = self._read(lambda file: blocks_of(file.read_row_group(group, use_threads=False)))
+        return rows or []
 
     def close(self) -> None:
-        """Close it."""
+        """Close it, until the next read."""
         if self._file is not None:
             self._file.close()
+            self._file = None
 
-    def _open(self) -> Any:
-        with store_errors(self._folder.url):
-            source = self._folder.files.open_input_file(self.path)
-        return pq.ParquetFile(
-            source, page_checksum_verification=True, pre_buffer=False, memory_map=False
-        )
+    def _read(self, read: Callable[[Any], T]) -> T | None:
+        """Return what is read of the file; None if that is damaged."""
+        with suppress(*READ_ERRORS):
+            if self._file is None:
+                self._file = _parquet(self._folder.files.open_input_file(self.path))
+            return read(self._file)
+        self.close()
+        try:
+            return self._folder.read(self.path, lambda source: read(_parquet(source)))
+        except DamagedError as exc:
+            self.damaged[self.path] = str(exc)
+            return None
 
-    def _read(self, group: int) -> list[Block]:
-        return blocks_of(self._file.read_row_group(group, use_threads=False))
 
-    def _note_damage(self, why: Exception) -> None:
-        self.damaged[self.path] = first_line(why)
+def _parquet(source: Any) -> Any:
+    return pq.ParquetFile(
+        source, page_checksum_verification=True, pre_buffer=False, memory_map=False
+    )

@@ -21,7 +21,8 @@ from rules.baseline.layout import SERIES
 from rules.baseline.packed import SeriesColumn
 from rules.baseline.series import Series
 from service.history.blocks import CODE_OF_NAME, METRICS, Bools, Int64s
-from service.history.folder import READ_ERRORS, Folder, first_line, store_errors
+from service.history.folder import Folder
+from spark.damage import DamagedError
 
 SUFFIX: Final = ".parquet"
 PART_ROWS: Final = 8_192  # read or written at once
@@ -74,18 +75,24 @@ class Dictionary:
         return Added(new=int(np.count_nonzero(is_new)), collisions=dict(collided))
 
     def _load(self) -> _KnownSeries:
-        while self._known_series is None:
-            damaged: dict[str, str] = {}
-            ids, hashes = array("q"), array("q")
-            for series_id, labels, _ in read_series(self._folder, damaged):
-                ids.append(series_id)
-                hashes.append(hash(labels))
-            if not damaged:
-                self._known_series = _KnownSeries.none().with_more(np.array(ids), np.array(hashes))
-            for path in damaged:  # with it goes what could be read of it, which is new again
-                self._folder.set_aside(path)
-            self.damaged |= damaged
+        if self._known_series is None:
+            loaded = _KnownSeries.none()
+            for name in self._folder.names(SERIES):
+                if name.endswith(SUFFIX):
+                    loaded = self._with_part(loaded, f"{SERIES}/{name}")
+            self._known_series = loaded
         return self._known_series
+
+    def _with_part(self, loaded: _KnownSeries, path: str) -> _KnownSeries:
+        """Add a part; a damaged one is set aside as a whole, so that its series are new again."""
+        try:
+            ids, hashes = self._folder.read(path, _read_part)
+        except DamagedError as exc:
+            self._folder.set_aside(path)
+            self.damaged[path] = str(exc)
+            return loaded
+        is_new, _ = loaded.compared(ids, hashes)
+        return loaded.with_more(ids[is_new], hashes[is_new])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,39 +121,22 @@ class _KnownSeries:
         return _KnownSeries(both[order], np.concatenate([self.hashes, hashes])[order])
 
 
-def read_series(
-    folder: Folder, damaged: dict[str, str] | None = None
-) -> Iterator[tuple[int, Series, int]]:
-    """Yield id, labels and time of the first sample (ms since 1970-01-01 UTC) of every series, once.
-
-    A part that cannot be read is left out, and added to `damaged`: path and why.
-
-    Raises:
-        StoreError: the folder cannot be read.
-    """
-    seen: set[int] = set()
-    for name in folder.names(SERIES):
-        if not name.endswith(SUFFIX):
-            continue
-        path = f"{SERIES}/{name}"
-        with store_errors(folder.url):
-            source = folder.files.open_input_file(path)
-        try:
-            for series_id, labels, first_seen in _rows(source):
-                if series_id not in seen:
-                    seen.add(series_id)
-                    yield series_id, labels, first_seen
-        except READ_ERRORS as exc:
-            if damaged is not None:
-                damaged[path] = first_line(exc)
+def _read_part(source: Any) -> tuple[Int64s, Int64s]:
+    """Return the ids of a part's series, each once, and the hashes of their labels."""
+    ids, hashes = array("q"), array("q")
+    for series_id, labels in _rows(source):
+        ids.append(series_id)
+        hashes.append(hash(labels))
+    unique, first = np.unique(np.array(ids, np.int64), return_index=True)
+    return unique, np.array(hashes, np.int64)[first]
 
 
-def _rows(source: Any) -> Iterator[tuple[int, Series, int]]:
+def _rows(source: Any) -> Iterator[tuple[int, Series]]:
     file = pq.ParquetFile(source)
-    columns = [column.value for column in SeriesColumn]
+    columns = [column.value for column in SeriesColumn if column is not SeriesColumn.FIRST_SEEN_MS]
     for batch in file.iter_batches(PART_ROWS, columns=columns, use_threads=False):
         for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            series_id, cluster, metric, topic, partition, group, first_seen = row
+            series_id, cluster, metric, topic, partition, group = row
             code = CODE_OF_NAME.get(metric)
             if code is not None:
                 labels = Series(
@@ -156,7 +146,7 @@ def _rows(source: Any) -> Iterator[tuple[int, Series, int]]:
                     partition=partition,
                     group=group,
                 )
-                yield series_id, labels, first_seen
+                yield series_id, labels
 
 
 def _write(stream: Any, series: Iterator[tuple[int, Series]], first_seen_ms: int) -> None:

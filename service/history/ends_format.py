@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from typing import IO, Any, Final
 
 import numpy as np
@@ -30,7 +31,7 @@ BLOCK: Final = ("times_us", "base", "column", "above")
 Arrays = dict[str, NDArray[Any]]
 
 
-class DamagedEndsError(Exception):
+class DamagedEndsError(ValueError):
     """The file is damaged, or another version wrote it."""
 
 
@@ -59,7 +60,7 @@ def read_ends(file: IO[bytes], bounds: Bounds) -> EndHistory:
         return _history(arrays, bounds)
     except (ValueError, KeyError, IndexError, TypeError, EOFError) as exc:
         raise DamagedEndsError(f"{type(exc).__name__}: {exc}") from exc
-    except (zipfile.BadZipFile, NotImplementedError) as exc:
+    except (zipfile.BadZipFile, zlib.error, RuntimeError) as exc:
         raise DamagedEndsError(str(exc)) from exc
 
 

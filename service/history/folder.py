@@ -1,8 +1,8 @@
 """The folder of history: on a local disk, or in an object store that pyarrow knows by its address.
 
 All paths are names below the folder, as `rules.baseline.layout` gives them. A file is written under
-another name, flushed to disk if that is local, and renamed: a reader finds it whole or not at all. Damaged
-files are set aside under `aside/`, where nothing reads them.
+another name, flushed to disk if that is local, and renamed: a reader finds it whole or not at all. Files
+that are proven to be damaged (`spark.damage`) are set aside under `aside/`, where nothing reads them.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
 
-import pyarrow as pa
 from pyarrow import fs as pa_fs
 
 from rules.baseline.layout import HISTORY_FILE
 from rules.baseline.packed import FORMAT
 from rules.errors import StoreError
+from spark.damage import READ_ERRORS, DamagedError, first_line, read_proven
 from spark.places import flush
 
 ASIDE: Final = "aside"
@@ -32,9 +32,7 @@ NOT_WHOLE: Final = (
     "end, run it again, or remove the folder"
 )
 
-# Errors of pyarrow: OSError for files, ArrowException for their content, which is a ValueError, an
-# OSError or a class of its own.
-READ_ERRORS: Final = (OSError, pa.ArrowException, ValueError)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,14 +85,15 @@ class Folder:
             info = self.files.get_file_info(path)
         return int(info.size) if info.type == pa_fs.FileType.File else None
 
-    def read(self, path: str) -> bytes:
-        """Return the content of a file.
+    def read(self, path: str, read: Callable[[Any], T]) -> T:
+        """Return what `read` makes of a file that is open; see `spark.damage.read_proven`.
 
         Raises:
-            StoreError: it cannot be read.
+            DamagedError: the file is proven to be damaged.
+            StoreError: it cannot be read now.
         """
-        with store_errors(self.url), self.files.open_input_stream(path) as stream:
-            return bytes(stream.read())
+        with store_errors(self.url):
+            return read_proven(self.files, path, read)
 
     # -------------------------------------------------------------- changing
     def describe(self, described: Described) -> Folder:
@@ -162,8 +161,8 @@ class Folder:
                 if info.base_name.startswith(TEMPORARY):
                     self.files.delete_file(info.path)
 
-    def set_aside(self, path: str) -> str:
-        """Move a damaged file to `aside/`; return its new name.
+    def set_aside(self, path: str, *, stays: bool = False) -> None:
+        """Move a damaged file to `aside/`, or copy it there if it `stays` until it is replaced.
 
         Raises:
             StoreError: it cannot be moved.
@@ -171,8 +170,7 @@ class Folder:
         aside = f"{ASIDE}/{path}"
         with store_errors(self.url):
             self.files.create_dir(aside.rpartition("/")[0], recursive=True)
-            self.files.move(path, aside)
-        return aside
+            (self.files.copy_file if stays else self.files.move)(path, aside)
 
     def _flush(self, path: str) -> None:
         """Have a local disk keep a file, or the names in a folder, through a loss of power."""
@@ -208,7 +206,16 @@ def find_folder(url: str) -> Folder | None:
     bare = bare_folder(url, Described(cluster=""))
     if bare.size(HISTORY_FILE) is None:
         return None
-    described = _parse_description(bare.url, bare.read(HISTORY_FILE))
+    try:
+        described = bare.read(HISTORY_FILE, _described)
+    except DamagedError as exc:
+        what = f"history at {bare.url}: {HISTORY_FILE} is damaged"
+        raise StoreError(what, retryable=False) from exc
+    if described.format != FORMAT:
+        raise StoreError(
+            f"history at {bare.url} has format {described.format}, and this version reads {FORMAT}",
+            retryable=False,
+        )
     return Folder(bare.url, bare.files, described, bare.local)
 
 
@@ -244,11 +251,6 @@ def store_errors(url: str) -> Iterator[None]:
         raise StoreError(f"history at {url}: {first_line(exc)}", retryable=True) from exc
 
 
-def first_line(error: Exception) -> str:
-    """Return the first line of an error's text, its type if it has none."""
-    return next(iter(str(error).splitlines()), "") or type(error).__name__
-
-
 def _file_system(url: str) -> tuple[Any, Path | None]:
     if "://" in url:
         base, path = pa_fs.FileSystem.from_uri(url)
@@ -267,24 +269,19 @@ def _create(url: str, new: Described | None) -> Folder:
     return bare_folder(url, new).describe(new)
 
 
-def _parse_description(url: str, text: bytes) -> Described:
+def _described(source: Any) -> Described:
+    """Parse a folder's description; a ValueError or KeyError if it is none."""
     try:
-        content = json.loads(text)
-        described = Described(
+        content = json.loads(source.read())
+        return Described(
             cluster=str(content["cluster"]),
             time_zone=str(content.get("time_zone", "UTC")),
             buckets=int(content["buckets"]),
             format=int(content["format"]),
             is_whole=bool(content.get("is_whole", True)),
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as exc:
-        raise StoreError(f"history at {url}: {HISTORY_FILE} is damaged", retryable=False) from exc
-    if described.format != FORMAT:
-        raise StoreError(
-            f"history at {url} has format {described.format}, and this version reads {FORMAT}",
-            retryable=False,
-        )
-    return described
+    except (TypeError, AttributeError) as exc:
+        raise ValueError("it describes no folder of history") from exc
 
 
 def _check(url: str, stored: Described, expected: Described) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rules.baseline.layout import HOURS, bucket_file, day_folder
+from rules.errors import StoreError
 from rules.facts.times import EPOCH
 from service.history.blocks import Block, joined, write_blocks
 from service.history.days import MILLISECOND, RowGroups, day_bounds, day_of
@@ -36,6 +37,16 @@ class Folded:
     hours: int = 0  # files
     bytes: int = 0  # of the days' files
     damaged: dict[str, str] = field(default_factory=dict)  # files that were set aside, and why
+    unfinished: dict[date, str] = field(default_factory=dict)  # days whose hours wait, and why
+
+    @property
+    def error(self) -> StoreError | None:
+        """Return what kept days from being folded, None if nothing did."""
+        if not self.unfinished:
+            return None
+        day, why = min(self.unfinished.items())
+        days = f"{len(self.unfinished)} days" if len(self.unfinished) > 1 else "a day"
+        return StoreError(f"{days} of history cannot be folded now: {day}: {why}", retryable=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +64,11 @@ def fold_due(
 ) -> Folded:
     """Fold the hours of all civil days before `before`; wait while another process folds.
 
-    If the time is over before the end, the rest is folded the next time.
+    If the time is over before the end, the rest is folded the next time. So is a day of which a file cannot
+    be read or written now: its hours stay where they are, and the other days are folded.
 
     Raises:
-        StoreError: the folder cannot be read or written; no sample is lost.
+        StoreError: the folder is away; no sample is lost.
     """
     with _alone(lock):
         hours = _hours(folder)
@@ -68,12 +80,17 @@ def fold_due(
             mine = [
                 hour.path for hour in hours if day in hour.days and hour.path not in folded.damaged
             ]
-            for first in range(0, len(mine), AT_ONCE):
-                if not _fold_day(folder, day, mine[first : first + AT_ONCE], folded, is_over):
-                    return folded
-            folded.days.append(day)
+            try:
+                for first in range(0, len(mine), AT_ONCE):
+                    if not _fold_day(folder, day, mine[first : first + AT_ONCE], folded, is_over):
+                        return folded
+            except StoreError as exc:
+                folded.unfinished[day] = str(exc)
+            else:
+                folded.days.append(day)
         for hour in hours:
-            if hour.path not in folded.damaged and all(day < before for day in hour.days):
+            is_folded = all(day < before and day not in folded.unfinished for day in hour.days)
+            if is_folded and hour.path not in folded.damaged:
                 folder.remove(hour.path)
                 folded.hours += 1
         _remove_empty(folder, hours)
@@ -119,8 +136,9 @@ def _fold_day(
     is_over: Callable[[], bool],
 ) -> bool:
     """Fold one day; return whether it was finished."""
-    files = [RowGroups(folder, path) for path in hours]
+    files: list[RowGroups] = []
     try:
+        files += (RowGroups(folder, path) for path in hours)
         for bucket in range(folder.buckets):
             if is_over():
                 return False
@@ -130,8 +148,8 @@ def _fold_day(
             file.close()
     for file in files:
         for path, why in file.damaged.items():
-            folded.damaged[path] = why
             folder.set_aside(path)
+            folded.damaged[path] = why
     folder.clear_parts(day_folder(day))
     return True
 
@@ -155,7 +173,7 @@ def _fold_bucket(
         for file in there:
             file.close()
             if file.damaged:  # what of it can be read is written anew
-                folder.set_aside(path)
+                folder.set_aside(path, stays=True)
                 folded.damaged.update(file.damaged)
 
     if begun:

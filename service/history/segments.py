@@ -156,6 +156,8 @@ def _record_at(file: BinaryIO, place: int, size: int) -> PlacedRecord | None:
     if magic != MAGIC or length > size - first:
         return None
     payload = file.read(length)
+    if len(payload) < length:
+        raise OSError(f"{len(payload)} of {length} bytes came from {first} on")
     return PlacedRecord(kind, payload, first) if checksum_of(kind, payload) == checksum else None
 
 

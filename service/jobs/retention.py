@@ -34,11 +34,17 @@ KEPT: Final[Mapping[Kind, timedelta]] = {
     Kind.JOB_RUNS: 90 * DAY,
 }
 # For as long as operators search findings.
-WITH_HISTORY: Final = (Kind.TRANSITIONS, Kind.FINDINGS, Kind.LOG_LINES, Kind.ALERT_STEPS)
+WITH_HISTORY: Final = (
+    Kind.TRANSITIONS,
+    Kind.FINDINGS,
+    Kind.LOG_LINES,
+    Kind.LOG_STREAMS,
+    Kind.ALERT_STEPS,
+)
 
 
 class RunsBefore(Protocol):
-    """The record of earlier runs of jobs; every call may raise StoreError."""
+    """The record of earlier runs of the cluster's jobs; every call may raise StoreError."""
 
     def ran_before(self, timestamp: datetime, /) -> datetime | None:
         """Return when the last run of any job until a time began."""
@@ -47,8 +53,10 @@ class RunsBefore(Protocol):
 class OldRows(RunsBefore, Protocol):
     """Removes old rows; every call may raise StoreError."""
 
-    def remove(self, limits: Mapping[Kind, datetime], is_over: Callable[[], bool], /) -> Stats:
-        """Remove rows older than the limit of their kind; return how many."""
+    def remove(
+        self, limits: Mapping[Kind, datetime], now: datetime, is_over: Callable[[], bool], /
+    ) -> Stats:
+        """Remove rows older than the limit of their kind that are no other service's; return how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,5 +105,5 @@ class Retention:
                 self._log.warning(Event.RETENTION_SKIPPED, why=error.why, now=now.isoformat())
             return {"skipped": error.why}
         limits = {kind: now - keep for kind, keep in self._kept.items()}
-        removed = self._rows.remove(limits, context.is_over)
+        removed = self._rows.remove(limits, now, context.is_over)
         return {kind: count for kind, count in removed.items() if count}

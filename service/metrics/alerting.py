@@ -37,6 +37,7 @@ class DeliveryStats:
 
     is_up: bool
     fallbacks: int = 0  # since the start
+    rejected_rows: int = 0  # attempts that the database rejects for good, since the start
     receivers: Mapping[str, ReceiverStats] = field(default_factory=dict)  # by name, as they are set
 
 

@@ -47,7 +47,7 @@ class Format:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wish:
+class _AcceptClause:
     media_type: str
     parameters: Mapping[str, str]
 
@@ -63,27 +63,27 @@ class _Wish:
 
 def choose_format(accept: str | None) -> Format:
     """Return the format with the highest quality, the first of equals; text 0.0.4 if we write none."""
-    wishes = [wish for wish in _wishes(accept or "") if wish.quality > 0]
-    for wish in sorted(wishes, key=lambda wish: -wish.quality):
-        answer = _ANSWERS.get((wish.media_type, wish.parameters.get("version")))
+    clauses = [clause for clause in _parse_accept(accept or "") if clause.quality > 0]
+    for clause in sorted(clauses, key=lambda clause: -clause.quality):
+        answer = _ANSWERS.get((clause.media_type, clause.parameters.get("version")))
         if answer is not None:
             syntax, content_type = answer
-            return Format(syntax, content_type + _escaping(content_type, wish))
+            return Format(syntax, content_type + _escaping(content_type, clause))
     return Format(Syntax.TEXT, TEXT_0_0_4)
 
 
-def _escaping(content_type: str, wish: _Wish) -> str:
-    scheme = wish.parameters.get("escaping")
+def _escaping(content_type: str, clause: _AcceptClause) -> str:
+    scheme = clause.parameters.get("escaping")
     if scheme is None or content_type == TEXT_0_0_4:
         return ""
     return f"; escaping={scheme if scheme in _ESCAPINGS else 'underscores'}"
 
 
-def _wishes(accept: str) -> Iterator[_Wish]:
-    for clause in accept.split(","):
-        media_type, *parameters = clause.split(";")
+def _parse_accept(accept: str) -> Iterator[_AcceptClause]:
+    for text in accept.split(","):
+        media_type, *parameters = text.split(";")
         pairs = (parameter.partition("=") for parameter in parameters)
-        yield _Wish(
+        yield _AcceptClause(
             media_type.strip().lower(),
             {name.strip().lower(): value.strip().strip('"') for name, _, value in pairs},
         )

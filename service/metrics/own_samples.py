@@ -70,6 +70,10 @@ def _round_values(totals: SelfMetrics, snapshot: Snapshot | None) -> dict[Metric
             ({"rule": rule, "severity": severity}, count)
             for (rule, severity), count in totals.open_findings.items()
         ],
+        names.LOSS_PARTITIONS: by_label(
+            "outcome",
+            {outcome.name.lower(): count for outcome, count in totals.loss_partitions.items()},
+        ),
     }
 
 
@@ -97,6 +101,7 @@ def _store_values(store: StoreStats | None) -> dict[Metric, Values]:
         names.STORE_UP: single(int(store.is_up)),
         names.STORE_WAITING: single(store.waiting_rounds),
         names.STORE_LOST: single(store.lost_transitions),
+        names.STORE_REJECTED: by_label("kind", store.rejected_rows),
         names.STORE_LAST_SUCCESS: single(store.last_success),
     }
 

@@ -12,6 +12,7 @@ from datetime import datetime
 
 from rules.facts.scrapes import EndpointState
 from rules.facts.snapshot import RoundReport
+from rules.loss.summary import Outcome
 from rules.verdict import Severity, Verdict
 from service.history.stats import HistoryStats
 from service.metrics.alerting import AlertStats, DeliveryStats
@@ -21,6 +22,7 @@ from service.metrics.log_stats import LogStats, SequenceStats
 from service.scheduling.job import JobStats
 
 VerdictCounts = Mapping[tuple[str, Verdict], int]  # (rule id, verdict) -> subjects
+LossCounts = Mapping[Outcome, int]  # partitions with open findings of lost records
 OpenCounts = Mapping[tuple[str, Severity], int]  # (rule id, severity) -> open findings
 
 
@@ -31,6 +33,7 @@ class StoreStats:
     is_up: bool
     waiting_rounds: int
     lost_transitions: int  # since the start
+    rejected_rows: Mapping[str, int] = field(default_factory=dict)  # by kind, since the start
     last_success: datetime | None  # aware, UTC
 
 
@@ -80,6 +83,7 @@ class SelfMetrics:
     phase_seconds: Mapping[str, float] = field(default_factory=dict)  # besides the report's
     verdicts: VerdictCounts = field(default_factory=dict)
     open_findings: OpenCounts = field(default_factory=dict)
+    loss_partitions: LossCounts = field(default_factory=dict)
     store: StoreStats | None = None
     risk: RiskStats | None = None
     endpoints: tuple[EndpointState, ...] = ()  # of metrics of brokers and clients

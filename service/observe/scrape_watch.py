@@ -59,10 +59,10 @@ class OffLoop(Protocol):
         """Return what the function returns, or raise what it raises."""
 
 
-class Asker(Protocol):
+class Scraper(Protocol):
     """Scrapes endpoints."""
 
-    async def ask(self, endpoint: Endpoint) -> Body | ScrapeFailure:
+    async def scrape(self, endpoint: Endpoint) -> Body | ScrapeFailure:
         """Scrape an endpoint."""
 
     def read(self, body: Body) -> Samples:
@@ -114,7 +114,7 @@ class ScrapeWatch:
 
     def __init__(  # noqa: PLR0913 - two clocks and the log beside the endpoints
         self,
-        asker: Asker,
+        scraper: Scraper,
         lists: Callable[[], Listed],
         pace: ScrapePace,
         *,
@@ -126,7 +126,7 @@ class ScrapeWatch:
         off_loop: OffLoop = in_thread,
     ) -> None:
         """`listed` is scraped until the lists are read; `off_loop` makes calls that take time."""
-        self._asker = asker
+        self._scraper = scraper
         self._lists = lists
         self._pace = pace
         self._utc_now = utc_now
@@ -263,7 +263,7 @@ class ScrapeWatch:
             return
         try:
             async with self._places_for(watched.tracker):
-                await self._ask(endpoint, watched)
+                await self._scrape(endpoint, watched)
         finally:
             watched.is_queried = False
 
@@ -275,9 +275,9 @@ class ScrapeWatch:
             return self._lately_places
         return self._dead_places
 
-    async def _ask(self, endpoint: Endpoint, watched: _Watched) -> None:
+    async def _scrape(self, endpoint: Endpoint, watched: _Watched) -> None:
         began_us, had_failed = self._uptime_us(), watched.tracker.failed
-        body = await self._asker.ask(endpoint)
+        body = await self._scraper.scrape(endpoint)
         now = ScrapeTime(began_us, self._uptime_us())
         if isinstance(body, ScrapeFailure):
             with self._lock:
@@ -288,7 +288,7 @@ class ScrapeWatch:
 
     def _take(self, watched: _Watched, body: Body, now: ScrapeTime) -> None:
         """Read an answer; its facts are computed before the lock is taken, for a round may need it."""
-        samples = self._asker.read(body)
+        samples = self._scraper.read(body)
         with self._lock:
             watched.tracker.note(samples, now)
             ahead_us = self._ahead_us

@@ -6,8 +6,9 @@ wait, how many were lost and why. It is tried again after 1 s, 2 s, 4 s, at most
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
@@ -18,6 +19,7 @@ from rules.errors import StoreError
 from rules.open_findings import Change, Identity, OpenFinding, apply_changes, rebased
 from service.alerting.alerts.delta import AlertDelta
 from service.runtime.threads import InTime, without_limit
+from service.storage.database.rejections import RejectedRow, RowKind
 from service.storage.formats.checkpoint import Checkpoint
 from service.storage.rounds.clusters import ClusterKey, RoundId
 from service.storage.rounds.pending import Pending
@@ -53,8 +55,16 @@ class PersistenceStatus:
     waiting_rounds: int = 0
     lost_rounds: int = 0  # since the start
     lost_transitions: int = 0  # of findings and alerts, since the start
+    # Rows that the database rejects for good, since the start, and why it rejected the last one.
+    rejected_rows: Mapping[RowKind, int] = field(default_factory=dict)
+    rejected_row: RejectedRow | None = None
     stored_at: datetime | None = None  # the time of the last round that was stored
     took_seconds: float | None = None  # the last transaction
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the stored state has been read: before it, how many findings are open is not known."""
+        return self.state is not PersistenceState.NOT_LOADED
 
 
 class Store(Protocol):
@@ -95,6 +105,9 @@ class RoundWriter:
         self._retry_seconds = FIRST_RETRY_SECONDS
         self._status = PersistenceStatus()
         self._stored: list[Stored] = []
+        self._rejected: Counter[RowKind] = Counter()
+        self._rejected_row: RejectedRow | None = None
+        self._rejected_rows: list[RejectedRow] = []  # that were not taken yet
         self._lost_steps = 0  # of alerts, and of what is stored by now
 
     @property
@@ -107,12 +120,14 @@ class RoundWriter:
             lost_transitions=self._pending.lost_transitions
             + self._lost_steps
             + _count_lost_steps(self._pending.rounds),
+            rejected_rows={kind: self._rejected[kind] for kind in RowKind},
+            rejected_row=self._rejected_row,
         )
 
     @property
     def is_loaded(self) -> bool:
         """Whether the stored state has been read."""
-        return self._status.state is not PersistenceState.NOT_LOADED
+        return self._status.is_loaded
 
     @property
     def is_storing(self) -> bool:
@@ -169,6 +184,11 @@ class RoundWriter:
         taken, self._stored = self._stored, []
         return taken
 
+    def take_rejected(self) -> list[RejectedRow]:
+        """Return the rows that the database rejected for good since the last call."""
+        taken, self._rejected_rows = self._rejected_rows, []
+        return taken
+
     def keep(  # noqa: PLR0913 - what is stored of a round
         self,
         *,
@@ -222,6 +242,7 @@ class RoundWriter:
         self._stored.append(stored)
         self._pending = self._pending.without(part)
         self._lost_steps += _count_lost_steps(part)
+        self._note_rejected(stored.rejected_rows)
         self._retry_at, self._retry_seconds = float("-inf"), FIRST_RETRY_SECONDS
         self._status = PersistenceStatus(
             state=PersistenceState.WAITING if self._pending.rounds else PersistenceState.STORED,
@@ -230,6 +251,11 @@ class RoundWriter:
             stored_at=part[-1].at,
             took_seconds=self._monotonic() - begin,
         )
+
+    def _note_rejected(self, rows: Sequence[RejectedRow]) -> None:
+        self._rejected.update(row.kind for row in rows)
+        self._rejected_row = rows[-1] if rows else self._rejected_row
+        self._rejected_rows += rows
 
     def _call_store(self, ask: Callable[[], T], seconds: float) -> T:
         """Call the store; one that hangs counts as away."""

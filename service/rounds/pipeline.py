@@ -11,9 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from rules.catalogue.all_rules import count_verdicts
+from rules.evidence import read_evidence
 from rules.facts.memory import Memory, merge_stored
 from rules.facts.scrapes import EndpointState
 from rules.facts.snapshot import Snapshot
+from rules.loss.evidence_fields import SummaryEvidence
+from rules.loss.summary import RULES as LOSS_RULES
+from rules.loss.summary import LossFact, Outcome, count_outcomes
 from rules.open_findings import Change
 from rules.verdict import Severity
 from service.history.stats import HistoryStats
@@ -28,6 +32,7 @@ from service.rounds.alerting_step import Alerting
 from service.rounds.finding_state import FindingState
 from service.rounds.latest import Latest, RoundOutcome, ServiceState
 from service.rounds.persistence import PersistenceState, PersistenceStatus, RoundWriter
+from service.storage.database.rejections import RejectedRow, RowKind
 from service.storage.formats.checkpoint import Checkpoint
 from service.storage.rounds.store import Loaded
 
@@ -40,6 +45,7 @@ class RoundResult:
     changes: Sequence[Change]
     state: ServiceState
     was_loaded: bool  # this round read what an earlier process left
+    rejected_rows: Sequence[RejectedRow] = ()  # since the round before
 
 
 class RiskPort(Protocol):
@@ -102,11 +108,7 @@ class Pipeline:
         self._finding_state = FindingState(
             round_writer, alerting, monotonic=monotonic, on_stored=on_stored
         )
-        self._totals = SelfMetrics(
-            version=latest.state.version,
-            interval_seconds=latest.state.interval_seconds,
-            rounds=dict.fromkeys(map(str, RoundOutcome), 0),
-        )
+        self._totals = _first_totals(latest.state)
 
     @property
     def open_findings(self) -> int:
@@ -149,7 +151,13 @@ class Pipeline:
         state = self._next_state(watched, stored - began)
         self._expose(watched)
         self._latest.publish(state)
-        return RoundResult(watched=watched, changes=changes, state=state, was_loaded=was_loaded)
+        return RoundResult(
+            watched=watched,
+            changes=changes,
+            state=state,
+            was_loaded=was_loaded,
+            rejected_rows=self._round_writer.take_rejected(),
+        )
 
     def has_reports_due(self) -> bool:
         """Whether an alert group is due; may be called at any time."""
@@ -228,7 +236,7 @@ class Pipeline:
         snapshot, status = watched.snapshot, self._round_writer.status
         counts = count_verdicts(watched.judged.judgements)
         report = None if snapshot is None else snapshot.report
-        ended = self._totals.ended
+        ended, deliveries = self._totals.ended, self._deliveries()
         return replace(
             self._totals.after_round(report, counts),
             ended=ended if snapshot is None else ended.after(snapshot.transaction_log),
@@ -245,14 +253,16 @@ class Pipeline:
             took_seconds=took,
             phase_seconds=phases,
             open_findings=self._open_counts(watched),
+            loss_partitions=self._loss_counts(),
             alerting=self._finding_state.alert_stats,
-            deliveries=self._deliveries(),
+            deliveries=deliveries,
             history=None if self._history is None else self._history.stats(),
             baseline=self._baseline(),
             store=StoreStats(
                 is_up=status.state is PersistenceState.STORED,
                 waiting_rounds=status.waiting_rounds,
                 lost_transitions=status.lost_transitions,
+                rejected_rows=_count_rejected(status, deliveries),
                 last_success=status.stored_at,
             ),
         )
@@ -266,6 +276,19 @@ class Pipeline:
         is_loaded = self._round_writer.is_loaded
         counts = {(rule.rule_id, rule.severity): 0 for rule in rules if is_loaded}
         return counts | self._finding_state.open_findings.counts
+
+    def _loss_counts(self) -> dict[Outcome, int]:
+        """Count partitions by what open findings say of their records; zeros as of `_open_counts`."""
+        counts = Counter(dict.fromkeys(Outcome, 0) if self._round_writer.is_loaded else {})
+        counts.update(
+            count_outcomes(
+                LossFact(rule_id, dict(labels), entry.reason, evidence, entry.since)
+                for (rule_id, labels), entry in self._finding_state.open_findings.items()
+                if rule_id in LOSS_RULES
+                for evidence in [read_evidence(entry.evidence, SummaryEvidence)]
+            )
+        )
+        return counts
 
     def _next_state(self, watched: WatchedRound, took: float) -> ServiceState:
         before = self._latest.state
@@ -295,11 +318,28 @@ class Pipeline:
         self._exposition.update(watched.snapshot, self._totals, transactions, watched.time_lags)
 
 
+def _first_totals(state: ServiceState) -> SelfMetrics:
+    return SelfMetrics(
+        version=state.version,
+        interval_seconds=state.interval_seconds,
+        rounds=dict.fromkeys(map(str, RoundOutcome), 0),
+    )
+
+
 def outcome_of(watched: WatchedRound) -> RoundOutcome:
     """Return how a round ended."""
     if watched.snapshot is None:
         return RoundOutcome.FAILED
     return RoundOutcome.GAPS if watched.snapshot.gaps else RoundOutcome.COMPLETE
+
+
+def _count_rejected(
+    status: PersistenceStatus, deliveries: DeliveryStats | None
+) -> Mapping[str, int]:
+    """Return the rows that the database rejects for good: of rounds, and of deliveries."""
+    attempts = 0 if deliveries is None else deliveries.rejected_rows
+    rejected = {str(kind): count for kind, count in status.rejected_rows.items()}
+    return rejected | {str(RowKind.ATTEMPT): attempts}
 
 
 def _join_memories(stored: Memory | None, seen: Memory | None) -> Memory | None:

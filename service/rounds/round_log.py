@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -14,8 +14,10 @@ from service.rounds.persistence import PersistenceState, PersistenceStatus
 from service.rounds.pipeline import RoundResult
 from service.runtime.events import Event
 from service.runtime.log import Log
+from service.storage.database.rejections import RejectedRow
 
 LABEL_FIELDS: Final = {"rule": "about_rule"}  # findings about a rule itself have its id as a label
+MAX_REJECTED_LINES: Final = 10  # per round
 MAX_FINDING_LINES: Final = 50  # per round: a cluster that is down has 10,000 of them
 
 
@@ -26,6 +28,7 @@ class RoundLog:
         self._log = log
         self._persistence = (PersistenceState.STORED, False)
         self._alerts_error: str | None = None  # as logged last
+        self._rejected: set[tuple[str, str]] = set()  # in the round before
         self._log_errors: dict[str, str] = {}  # by source, as logged last
 
     def log_round(self, result: RoundResult) -> None:
@@ -36,6 +39,7 @@ class RoundLog:
         if result.was_loaded:
             self._log.info(Event.MEMORY_LOADED, open_findings=len(result.state.open_findings))
         self._log_findings(change for change in result.changes if change.is_transition)
+        self._log_rejected(result.rejected_rows)
         self._log_persistence_change(result.state.persistence)
         self._log_alerts_error(result.state.persistence.alerts_error)
         self._log_source_changes(result.state)
@@ -54,6 +58,15 @@ class RoundLog:
             log(Event.FINDING, **finding_fields(change))
         if len(changes) > MAX_FINDING_LINES:
             self._log.warning(Event.FINDINGS_LEFT_OUT, count=len(changes) - MAX_FINDING_LINES)
+
+    def _log_rejected(self, rows: Sequence[RejectedRow]) -> None:
+        """Log rows that the database rejects for good; such a finding comes again with every change."""
+        new = [row for row in rows if (row.kind, row.name) not in self._rejected]
+        for row in new[:MAX_REJECTED_LINES]:
+            self._log.error(Event.ROW_REJECTED, kind=row.kind, row=row.name, why=row.why)
+        if len(new) > MAX_REJECTED_LINES:
+            self._log.error(Event.ROWS_LEFT_OUT, count=len(new) - MAX_REJECTED_LINES)
+        self._rejected = {(row.kind, row.name) for row in rows}
 
     def _log_source_changes(self, service_state: ServiceState) -> None:
         """Log changes of the sources of log lines: why one cannot be read, or that it can again."""
@@ -82,10 +95,9 @@ class RoundLog:
             return
         self._persistence = now
         if status.state is PersistenceState.STORED:
-            self._log.info(Event.STORE_BACK, stored_at=_text(status.stored_at))
+            self._log.info(Event.STORE_AVAILABLE, stored_at=_text(status.stored_at))
             return
-        is_loaded = status.state is not PersistenceState.NOT_LOADED
-        event = Event.STORE_AWAY if is_loaded else Event.MEMORY_AWAY
+        event = Event.STORE_UNAVAILABLE if status.is_loaded else Event.MEMORY_AWAY
         log = self._log.error if status.is_final else self._log.warning
         log(event, state=str(status.state), why=status.error, needs_a_person=status.is_final)
 
@@ -113,8 +125,9 @@ def round_counts(service_state: ServiceState) -> dict[str, Any]:
         }
     for verdict in (Verdict.UNKNOWN, Verdict.BREACH):
         fields[verdict.name.lower()] = sum(j.count(verdict) for j in service_state.judgements)
-    fields["open_findings"] = len(service_state.open_findings)
-    fields["waiting_rounds"] = service_state.persistence.waiting_rounds or None
+    persistence = service_state.persistence
+    fields["open_findings"] = len(service_state.open_findings) if persistence.is_loaded else None
+    fields["waiting_rounds"] = persistence.waiting_rounds or None
     return {name: value for name, value in fields.items() if value is not None}
 
 

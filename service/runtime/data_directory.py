@@ -16,6 +16,26 @@ from rules.errors import StoreError
 LOCK_NAME: Final = "service.lock"  # holds the process id of its owner, for a person
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it that are missing; as root, let other users pass through them.
+
+    As root the embedded PostgreSQL runs as another user. Folders that are there keep their rights.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for folder in missing:
+        let_pass(folder)
+
+
+def let_pass(folder: Path) -> None:
+    """As root, let other users pass through a folder of ours, without listing it."""
+    if os.geteuid() == 0:
+        folder.chmod(folder.stat().st_mode | 0o011)
+
+
 class DataDirectory:
     """Locks the folder from `__enter__` to `__exit__`."""
 
@@ -30,7 +50,7 @@ class DataDirectory:
             StoreError: another service has it, or it cannot be written.
         """
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path)
             lock = (self.path / LOCK_NAME).open("a+", encoding="ascii", errors="replace")
         except OSError as exc:
             raise self._store_error("", exc) from exc

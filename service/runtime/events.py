@@ -19,8 +19,10 @@ class Event(StrEnum):
     CLOCK_STEP = "clock_step"
     MEMORY_LOADED = "memory_loaded"
     MEMORY_AWAY = "memory_not_loaded"
-    STORE_AWAY = "store_away"
-    STORE_BACK = "store_back"
+    STORE_UNAVAILABLE = "store_unavailable"
+    STORE_AVAILABLE = "store_available"
+    ROW_REJECTED = "row_rejected"  # by the database, for good: it is left out
+    ROWS_LEFT_OUT = "rejected_rows_not_logged"  # more of them than lines
     ALERTS_ERROR = "alerts_error"  # what of them could not be stored or read
     ALERTS_BACK = "alerts_error_over"
     DATABASE_RESTARTED = "database_restarted"
@@ -39,8 +41,8 @@ class Event(StrEnum):
     RECEIVER_GONE = "receiver_gone"  # it answered that it wants nothing any more
     RECEIVER_REMOVED = "receiver_removed"  # from the settings, while something waited for it
     FALLBACK = "fallback_notified"
-    OUTBOX_AWAY = "outbox_away"
-    OUTBOX_BACK = "outbox_back"
+    OUTBOX_UNAVAILABLE = "outbox_unavailable"
+    OUTBOX_AVAILABLE = "outbox_available"
     TASK_DIED = "task_died"
     PART_FAILED = "part_failed"  # a rule, say: the others go on
     BASELINE_BANDS_AWAY = "baseline_bands_not_read"  # those read last hold for half an hour

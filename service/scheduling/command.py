@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
+import os
 from asyncio import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from service.runtime.children import FOLDER, child_environment, script_command
 from service.scheduling import guard
 from service.scheduling.job import Command, Ended, RunOutcome, Stats
 
@@ -27,14 +28,14 @@ class RunningCommand:
     @classmethod
     async def start(cls, command: Command) -> RunningCommand:
         """Start a program; one that cannot be started ends at once, with the reason as its output."""
-        # -P: modules in the guard's folder must not shadow Python's.
-        program = (sys.executable, "-P", str(Path(guard.__file__)), str(command.patience_seconds))
         process = await asyncio.create_subprocess_exec(
-            *program,
+            *script_command(Path(guard.__file__), str(command.patience_seconds)),
             *command.argv,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            cwd=FOLDER,
+            env={**child_environment(os.environ), **command.environment},
             start_new_session=True,
         )
         return cls(process)

@@ -43,12 +43,13 @@ class Call:
 class Command:
     """A program; it ends, with all that it started, when its time is up or the service dies.
 
-    The last few kilobytes of its output are stored. Its last line, if that is a JSON object, is its
+    It runs in the root folder, not in that of the service. The last few kilobytes of its output are stored. Its last line, if that is a JSON object, is its
     stats.
     """
 
     argv: tuple[str, ...]
     patience_seconds: float = 5.0  # from the request to end until it is killed
+    environment: Mapping[str, str] = field(default_factory=dict)  # beside that of the service
 
 
 Work: TypeAlias = Call | Command

@@ -162,8 +162,8 @@ class ServiceSettings(Group):
     """Only consumer groups whose whole name matches are watched. Default: all, as for topics."""
 
     def data_directory(self) -> Path:
-        """Return the data directory, with the user's home in place of a leading "~"."""
-        return Path(self.data_dir).expanduser()
+        """Return the absolute path of the data directory; a leading "~" is the user's home."""
+        return Path(self.data_dir).expanduser().absolute()
 
 
 class DatabaseSettings(Group):
@@ -195,6 +195,11 @@ class HttpSettings(Group):
     token: Token | None = None
     """Bearer token with scope read that needs no database, for a scraper: 16 characters or more,
     best as TIDEMARK_HTTP__TOKEN_FILE. Default: none, as a secret that everybody knows is none."""
+
+    require_token: bool = False
+    """Whether requests on the loopback interface need a token too. Default: false, as only this machine can
+    send them; turn it on where a proxy on this machine forwards those of others. Most proxies set a header
+    by which Tidemark sees that, but not all (nginx sets none unless told to)."""
 
     max_concurrent_requests: Annotated[int, Field(ge=1, le=10_000)] = 64
     """Requests answered at once; more are rejected with 503. Default: far above a few scrapers and

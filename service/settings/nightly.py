@@ -40,7 +40,8 @@ class NightlySettings(Group):
         Tables[SparkSetting], Field(examples=[[{"name": "spark.executor.memory", "value": "4g"}]])
     ] = ()
     """List of tables, as [[nightly.conf]] in the file or as a JSON list in the environment: name, value.
-    They win over what Tidemark sets. Default: none, as one machine needs none."""
+    They win over what Tidemark sets, and reach Spark by a file that only its user can read. Default: none, as
+    one machine needs none."""
 
     driver_memory: Annotated[
         str, in_form(r"[1-9]\d*[mg]", 'write an amount of memory like "1g" or "512m"')

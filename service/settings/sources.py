@@ -103,6 +103,15 @@ def secret_from(name: str, path: Path) -> str:
         raise SettingsError(f"{name} names a file that cannot be read: {path}") from exc
 
 
+def absolute_files(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that name files of values, for a process in another working directory."""
+    return {
+        name: str(Path(value).absolute())
+        for name, value in environment.items()
+        if name.startswith(PREFIX) and name.endswith(FILE_SUFFIX)
+    }
+
+
 def variable(group: str, key: str) -> str:
     """Return the name that a setting has in the environment."""
     return f"{PREFIX}{group}__{key}".upper()

@@ -8,6 +8,7 @@ files that it leaves unfinished do not count as a run.
 from __future__ import annotations
 
 import argparse
+import json
 import signal
 import sys
 import time
@@ -15,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 from typing import Final, NoReturn
 
 from pyspark.errors import PySparkException
@@ -76,9 +78,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Make the baseline runs of the days in the arguments."""
     options = _options().parse_args(arguments)
     signal.signal(signal.SIGTERM, _terminate)
-    conf = dict(setting.split("=", 1) for setting in options.conf)
-    spark = Spark(master=options.master, conf=conf, py_files=options.py_files)
+    spark = Spark(master=options.master, conf={}, py_files=options.py_files)
     try:
+        if options.conf_file is not None:
+            spark.conf = json.loads(options.conf_file.read_text(encoding="utf-8"))
         make_runs(spark, options.history, options.zone, sorted(options.days), options.keep)
     except (RunFailedError, OSError) as exc:
         report("failed", why=str(exc))
@@ -201,7 +204,7 @@ def _sum_stages(outcomes: Sequence[BucketOutcome]) -> dict[str, float]:
 
 def _report_run(run: BaselineRun, *, is_new: bool, seconds: Mapping[str, float]) -> None:
     report(
-        "night",
+        "baseline_run",
         day=run.day.isoformat(),
         run=run.id,
         digest=run.digest,
@@ -223,7 +226,8 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--history", required=True, metavar="URL")
     parser.add_argument("--zone", default="UTC", metavar="ZONE", help="IANA time zone of the days")
     parser.add_argument("--master", default="local[*]")
-    parser.add_argument("--conf", action="append", default=[], metavar="NAME=VALUE")
+    # A file, because values may be secrets, and every user can read a command line.
+    parser.add_argument("--conf-file", type=Path, metavar="JSON", help="Spark's own settings")
     parser.add_argument(
         "--py-files", metavar="ZIP", help="rules and spark, for executors elsewhere"
     )

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -16,6 +14,7 @@ import pytest
 from service.sandbox.cluster.cluster import Sandbox, SandboxOptions
 from tests.applications.application import Ground
 from tests.applications.java_classes import make_class_path
+from tests.folders import new_folder
 from tests.kafka_release import VERSION
 
 WHOLE: Final = "APPLICATION_SECONDS" in os.environ
@@ -41,7 +40,7 @@ def make_ground(class_path: str, undo: ExitStack) -> MakeGround:
     """Make clusters with Kafka's own time-outs, and a short path for what else there is."""
 
     def make(count: int) -> Ground:
-        folder = Path(tempfile.mkdtemp(prefix="tm-"))
+        folder = new_folder()
         undo.callback(shutil.rmtree, folder)
         folder.chmod(0o755)  # the database's user passes through
         clusters = []

@@ -70,6 +70,8 @@ def moving(number: int, *, committed_at: int | None = None) -> Snapshot:
             committed_leader_epoch=Column.absent(COMMITS),
             nothing_to_read=Column.absent(COMMITS),
             scan_failed=np.zeros(COMMITS, np.bool_),
+            reported_lag=Column.absent(COMMITS),
+            has_reported_lag=np.zeros(COMMITS, np.bool_),
         ),
     )
 
@@ -90,6 +92,8 @@ def abandoned(number: int, *, each: int = 30) -> Snapshot:
             committed_leader_epoch=Column.absent(count),
             nothing_to_read=Column.known(np.zeros(count, np.int64)),
             scan_failed=np.zeros(count, np.bool_),
+            reported_lag=Column.absent(count),
+            has_reported_lag=np.zeros(count, np.bool_),
         ),
     )
 

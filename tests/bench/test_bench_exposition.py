@@ -82,7 +82,7 @@ def test_serving() -> None:
 def _serving(app: Starlette) -> Iterator[int]:
     """Serve on a port of the loopback, in a thread."""
     listener = bind("127.0.0.1", 0)
-    server = HttpServer(app, listener, max_concurrent_requests=64)
+    server = HttpServer(app, listener, max_connections=256)
     port: int = listener.getsockname()[1]
     with ThreadPoolExecutor(1) as threads:
         running = threads.submit(lambda: asyncio.run(server.run()))

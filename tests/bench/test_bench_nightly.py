@@ -175,7 +175,7 @@ def measure(history: Path, data_directory: Path) -> Measured:
     watcher.join()
     assert run.returncode == 0, out
     events = [json.loads(line) for line in out.splitlines()]
-    night = next(one for one in events if one.get("event") == "night")
+    night = next(one for one in events if one.get("event") == "baseline_run")
     published = next(one for one in events if one.get("event") == "published")
     stats = night["seconds"] | {"publish": published["seconds"], "series": night["series"]}
     return Measured(stats=stats, seconds=seconds, cpu_seconds=sum(used.values()), peak=peaks[0])

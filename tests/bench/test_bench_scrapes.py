@@ -122,7 +122,7 @@ class Instant:
         self._count = count
         self._values: dict[Endpoint, dict[Series, float]] = {}
 
-    async def ask(self, endpoint: Endpoint) -> Body | ScrapeFailure:
+    async def scrape(self, endpoint: Endpoint) -> Body | ScrapeFailure:
         """Answer."""
         return Body(kind=EndpointKind.PAGE, content=endpoint.url.encode())
 

@@ -93,22 +93,29 @@ class Parts:
     exposition: Exposition
     store: PostgresStore
     http: HttpServer
+    address: tuple[str, int]
 
 
 def build(
-    folder: Path, *, history: HistoryPort | None = None, remembered: Remembered | None = None
+    folder: Path,
+    *,
+    history: HistoryPort | None = None,
+    remembered: Remembered | None = None,
+    source: Source | None = None,
+    settings: HttpSettings | None = None,
 ) -> Parts:
     """Build the service as the wiring does, and what answers HTTP too."""
     keep_memory_small()
-    source, exposition = Source(), Exposition()
+    source, exposition = source or Source(), Exposition()
+    listener = bind("127.0.0.1", 0)
     store = PostgresStore(lambda: open_database(None, folder))
     first = ServiceState(
         cluster=NAME, version="bench", started_at=utc_now(), interval_seconds=INTERVAL_SECONDS
     )
     latest = Latest(first)
     http = make_http_server(
-        HttpSettings(),
-        bind("127.0.0.1", 0),
+        settings or HttpSettings(),
+        listener,
         latest=latest,
         exposition=exposition,
         store=store,
@@ -140,6 +147,7 @@ def build(
         exposition=exposition,
         store=store,
         http=http,
+        address=listener.getsockname(),
     )
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -19,6 +17,7 @@ from service.storage.rounds.inbox import Counts, KnownDelivery, StoredInbox, Wai
 from tests.database_files import give_files
 from tests.factories import at
 from tests.fakes import MemoryInbox
+from tests.folders import new_folder
 from tests.integration.storage.given_lines import add, delivery, offsets, read, stream
 
 pytestmark = pytest.mark.integration
@@ -26,7 +25,7 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[Engine]:
-    folder = Path(tempfile.mkdtemp(prefix="tm-"))
+    folder = new_folder()
     opened = open_database(None, give_files(folder))
     schema.upgrade(opened.engine)
     yield opened.engine

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from pathlib import Path
 from typing import TypeAlias
 from uuid import uuid4
 
@@ -20,17 +18,19 @@ from service.storage.database.engine import make_engine, open_database
 from service.storage.jobs.jobs import GONE, StoredRun, StoredRuns, StoredTurn
 from tests.factories import at
 from tests.fake_runs import KeptRuns, MemoryRuns, MemoryTurn
+from tests.folders import new_folder
 
 pytestmark = pytest.mark.integration
 
 Runs: TypeAlias = MemoryRuns | StoredRuns
 MakeProcess: TypeAlias = Callable[[], Runs]
+CLUSTER = "east"
 WELL = Ended(outcome=RunOutcome.SUCCEEDED, stats={"removed": 7})
 
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[Engine]:
-    folder = Path(tempfile.mkdtemp(prefix="tm-"))
+    folder = new_folder()
     opened = open_database(None, folder)
     schema.upgrade(opened.engine)
     yield opened.engine
@@ -45,7 +45,7 @@ def process(request: pytest.FixtureRequest) -> MakeProcess:
         kept = KeptRuns()
         return lambda: MemoryRuns(kept)
     database: Engine = request.getfixturevalue("database")
-    return lambda: StoredRuns(lambda: database)
+    return lambda: StoredRuns(lambda: database, CLUSTER)
 
 
 @pytest.fixture
@@ -93,6 +93,17 @@ def test_a_run_is_kept_with_its_end(process: MakeProcess, name: str) -> None:
     assert (newest.outcome, newest.stats) == (RunOutcome.SUCCEEDED, {"removed": 7})
     assert runs.runs(name, 1) == [newest]
     assert known(runs, name, 70) == Known(last_due=at(60), last_success=at(61))
+
+
+def test_an_end_whose_texts_cannot_be_stored_is_kept_without_them(
+    database: Engine, name: str
+) -> None:
+    """The last line of a program is whatever it wrote."""
+    runs = StoredRuns(lambda: database, CLUSTER)
+    run(runs, name, 0, Ended(outcome=RunOutcome.SUCCEEDED, stats={"wrote": "a\0b"}))
+    (row,) = runs.runs(name, 10)
+    assert (row.outcome, row.stats) == (RunOutcome.SUCCEEDED, {})
+    assert "Unicode escape" in row.detail
 
 
 def test_a_job_that_runs_in_another_process_is_not_run(process: MakeProcess, name: str) -> None:
@@ -166,7 +177,7 @@ def test_an_end_is_kept_although_the_connection_of_its_lock_was_lost(
 ) -> None:
     """The database is restarted while a job runs."""
     other = make_engine(database.url)
-    runs = StoredRuns(lambda: other)
+    runs = StoredRuns(lambda: other, CLUSTER)
     turn = begin(runs, name, 0)
     with database.begin() as connection:
         mine = "pid <> pg_backend_pid() AND datname = current_database()"
@@ -181,7 +192,7 @@ def test_an_end_is_kept_although_the_connection_of_its_lock_was_lost(
 
 def test_a_run_returns_its_connection(database: Engine, name: str) -> None:
     """More runs than a pool has connections."""
-    runs = StoredRuns(lambda: database)
+    runs = StoredRuns(lambda: database, CLUSTER)
     for number in range(30):
         run(runs, name, 60.0 * number)
         assert runs.begin(name, at(60 * number), at(0)) is Rejected.DONE
@@ -192,7 +203,7 @@ def test_a_database_that_is_away_is_told(name: str) -> None:
     def away() -> Engine:
         raise StoreError("the database has not answered yet", retryable=True)
 
-    runs = StoredRuns(away)
+    runs = StoredRuns(away, CLUSTER)
     for call in (
         lambda: runs.known([name], at(0)),
         lambda: runs.begin(name, at(0), at(0)),

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -21,6 +19,7 @@ from service.storage.rounds.store import Loaded, PostgresStore
 from tests.database_files import give_files
 from tests.factories import CLUSTER_ID, at
 from tests.fakes import MemoryStore
+from tests.folders import new_folder
 from tests.integration.storage.given import WRITER, Story, made_round
 
 pytestmark = pytest.mark.integration
@@ -32,7 +31,7 @@ HERE, OTHER = ClusterKey("default", CLUSTER_ID), ClusterKey("default", "another"
 
 @pytest.fixture
 def postgres() -> Iterator[PostgresStore]:
-    folder = Path(tempfile.mkdtemp(prefix="tm-"))
+    folder = new_folder()
     store = PostgresStore(lambda: open_database(None, give_files(folder)))
     yield store
     store.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import random
 import shutil
-import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from service.sandbox.workloads.raw_producer import new_producer
 from tests.conftest import mending
 from tests.faults.matrix import FaultPanels, GivenUp, Matrix
 from tests.faults.printed import inject_by_command, undo_by_command
+from tests.folders import new_folder
 from tests.integration.conftest import (  # noqa: F401 - fixtures
     admin,
     faults,
@@ -38,7 +38,7 @@ from tests.integration.serve.served import end_processes
 @pytest.fixture(scope="session")
 def short_folder() -> Iterator[Path]:
     """Give a short path that the database's unprivileged user may pass through."""
-    folder = Path(tempfile.mkdtemp(prefix="tm-"))
+    folder = new_folder()
     yield folder
     shutil.rmtree(folder)
 

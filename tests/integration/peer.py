@@ -6,7 +6,7 @@ import socket
 import ssl
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,9 +52,9 @@ class Peer:
         """Send bytes as they are."""
         self._socket.sendall(data)
 
-    def versions(self) -> None:
+    def versions(self, offered: Mapping[int, tuple[int, int]] = OFFERED) -> None:
         """Answer the request with which every connection begins."""
-        self.answer(self.request(), api_versions_answer(OFFERED))
+        self.answer(self.request(), api_versions_answer(offered))
 
     def silence(self) -> None:
         """Read whatever comes and say nothing, until the client goes."""

@@ -116,12 +116,12 @@ class Served:
 
 
 @contextmanager
-def serving(app: ASGIApp, *, host: str = "127.0.0.1", limit: int = 64) -> Iterator[Served]:
+def serving(app: ASGIApp, *, host: str = "127.0.0.1", connections: int = 256) -> Iterator[Served]:
     """Serve an application until the block ends."""
     bound = bind(host, 0)
     address: tuple[str, int] = bound.getsockname()[:2]
     served = Served(
-        HttpServer(app, bound, max_concurrent_requests=limit, protocol=Impatient), address
+        HttpServer(app, bound, max_connections=connections, protocol=Impatient), address
     )
     try:
         yield served

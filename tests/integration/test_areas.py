@@ -25,6 +25,9 @@ wrong: ; @echo wrong said at $$(nice); echo 'FAILED tests/of_it.py::test'; exit 
 endless: ; @trap 'echo told; exit 1' INT; touch endless; while :; do sleep 0.01; done
 forever: ; @trap 'echo heard; exit 1' INT; touch forever; while :; do sleep 0.01; done
 never: ; @echo never
+quiet: ; @until [ -e waiting ]; do sleep 0.01; done; test ! -e patient && touch quiet
+waiting: ; @touch waiting; until [ -e quiet ]; do sleep 0.01; done
+patient: ; @touch patient
 """
 TABLE = """
 first = { seconds = 1, cores = 0.5, alone = true }
@@ -34,6 +37,9 @@ wrong = { seconds = 2, cores = 0.3 }
 endless = { seconds = 9, cores = 1.0 }
 forever = { seconds = 8, cores = 1.0 }
 never = { seconds = 1, cores = 0.2 }
+quiet = { seconds = 1, cores = 0.9, alone = true }
+waiting = { seconds = 3, cores = 0.5, waits = true }
+patient = { seconds = 2, cores = 0.5, waits = true }
 """
 
 
@@ -76,6 +82,13 @@ def test_areas_run_at_once_are_shown_whole_and_fail_the_run(folder: Path) -> Non
     assert sorted(line[0] for line in lines[:4]) == ["beside", "first", "long", "wrong"]
     assert [line[-1] for line in lines if line[0] == "wrong"] == ["FAILED"]
     assert summary.splitlines()[-2:] == ["FAILED tests/of_it.py::test", "FAILED in wrong"]
+
+
+def test_one_area_that_waits_runs_beside_what_is_alone(folder: Path) -> None:
+    names = ("patient", "waiting", "quiet")
+    with areas(folder, *names, before=("taskset", "-c", "0,1")) as run:
+        said, _ = run.communicate(timeout=SOON)
+    assert run.returncode == 0, said
 
 
 def test_on_one_core_they_run_one_after_the_other(folder: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +15,7 @@ from rules.facts.broker_log import (
     FollowerStarted,
     LogEvent,
     LogTruncated,
+    Origin,
     SequenceForm,
     SequenceRejected,
     partition_of,
@@ -57,21 +58,12 @@ def test_every_rejection_that_a_broker_of_this_version_can_be_made_to_write_is_r
 ) -> None:
     begin = utc_now()
     producer = new_producer(raw, new_name("idempotent"))
-    producer.send(where, 0, 3)
-    producer.expect_rejection(where, 27, 3)  # ahead
-    producer.send(where, 3, 3)
-    producer.expect_rejection(where, 4, 3)  # persisted, with other borders
-    producer.producer_epoch += 1
-    producer.expect_rejection(where, 5, 1)  # a new epoch that does not begin at 0
-    producer.send(where, 0, 1)
-    producer.producer_epoch -= 1
-    producer.expect_rejection(where, 6, 1, error=OLD_EPOCH)
+    make_rejections(producer, where)
     transactional = _transactional(raw, new_name("transactional"))
     transactional.expect_rejection(where, 7, 1)  # no state, transactions v2
 
     events = [event for event in _events_on(cluster, where) if _is_rejection(event)]
-    placed, topic_id = raw.placed(where), raw.topic_id(where.topic)
-    assert {event.origin.broker_id for event in events} == {placed.leader}
+    assert {event.origin.broker_id for event in events} == {raw.placed(where).leader}
     times = [event.origin.at for event in events]
     assert all(at is not None and begin - SKEW < at < utc_now() + SKEW for at in times)
     origins = [event.origin for event in events]
@@ -81,13 +73,32 @@ def test_every_rejection_that_a_broker_of_this_version_can_be_made_to_write_is_r
         producer_id=producer.producer_id,
         topic=where.topic,
         partition=0,
-        topic_id=topic_id,
+        topic_id=raw.topic_id(where.topic),
         offset=3,
         incoming_sequence=27,
         current_sequence=2,
     )
-    assert events == [
-        ahead,
+    assert events == [ahead, *rejections_after(ahead, origins, transactional.producer_id)]
+
+
+def make_rejections(producer: SequencedProducer, where: TopicPartition) -> None:
+    """Have batches of an idempotent producer rejected, in every form there is."""
+    producer.send(where, 0, 3)
+    producer.expect_rejection(where, 27, 3)  # ahead
+    producer.send(where, 3, 3)
+    producer.expect_rejection(where, 4, 3)  # persisted, with other borders
+    producer.producer_epoch += 1
+    producer.expect_rejection(where, 5, 1)  # a new epoch that does not begin at 0
+    producer.send(where, 0, 1)
+    producer.producer_epoch -= 1
+    producer.expect_rejection(where, 6, 1, error=OLD_EPOCH)
+
+
+def rejections_after(
+    ahead: SequenceRejected, origins: Sequence[Origin], transactional_id: int
+) -> list[LogEvent]:
+    """Return the events that the lines behind the first have to be read as."""
+    return [
         replace(ahead, origin=origins[1], offset=6, incoming_sequence=4, current_sequence=5),
         replace(
             ahead,
@@ -101,8 +112,8 @@ def test_every_rejection_that_a_broker_of_this_version_can_be_made_to_write_is_r
         ),
         EpochRejected(
             origin=origins[3],
-            producer_id=producer.producer_id,
-            topic=where.topic,
+            producer_id=ahead.producer_id,
+            topic=ahead.topic,
             partition=0,
             offset=7,
             producer_epoch=0,
@@ -112,7 +123,7 @@ def test_every_rejection_that_a_broker_of_this_version_can_be_made_to_write_is_r
             ahead,
             origin=origins[4],
             form=SequenceForm.EXPECTED_ZERO,
-            producer_id=transactional.producer_id,
+            producer_id=transactional_id,
             offset=7,
             incoming_sequence=7,
             current_sequence=None,

@@ -1,11 +1,14 @@
 """Prometheus parses every expression of the dashboards, and each one has an answer where its metrics have values.
 
+What graphs read of recorded series is what they read of every partition.
+
 The program is Debian's promtool. Values are made up: a series for each of the labels that expressions name.
 """
 
 from __future__ import annotations
 
 import json
+import random
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -15,9 +18,16 @@ from typing import Final
 
 import pytest
 
+from dashboards.prometheus.files import STACK_FOLDERS
+from dashboards.prometheus.recording import RECORDING, WINDOW
 from rules import names
 from rules.names import METRICS, Metric, MetricType
-from tests.unit.dashboards.given_dashboards import every_expression, with_ranges, with_values
+from tests.unit.dashboards.given_dashboards import (
+    every_expression,
+    recorded_expressions,
+    with_ranges,
+    with_values,
+)
 
 pytestmark = pytest.mark.integration
 
@@ -31,7 +41,7 @@ VALUES: Final = {
     "class": ("hanging", "overdue", "prepare_commit", "loss"),
     "phase": ("suspected", "confirmed"),
     "verdict": ("unknown",),
-    "outcome": ("failed",),
+    "outcome": ("failed", "lost", "read_beyond"),
 }
 CHOSEN: Final = {name: f"a-{name}" for name in ("cluster", "group", "topic", "partition")}
 HOURS: Final = 7  # more than a range of six
@@ -103,3 +113,74 @@ def course_of(metric: Metric) -> str:
 def series(name: str, labels: Sequence[tuple[str, str]], values: str) -> dict[str, str]:
     text = ", ".join(f'{label}="{value}"' for label, value in labels)
     return {"series": f"{name}{{{text}}}", "values": values}
+
+
+# ------------------------------------------------------------------ recorded series
+SAMPLES: Final = 81  # every 15 s, 20 minutes
+MISSING: Final = 0.1  # of the samples: what could not be read is absent
+TARGETS: Final = (("a", "east"), ("b", "east"), ("c", "west"))  # two services observe one cluster
+
+
+def test_graphs_of_recorded_series_show_what_those_of_every_partition_show(tmp_path: Path) -> None:
+    """Down to what is absent, and up to rounding: sums are added in another order."""
+    tests = [
+        {"expr": expression, "eval_time": time, "exp_samples": samples}
+        for raw, recorded in recorded_expressions().values()
+        for time in ("10m", "15m30s", "20m")
+        for expression, samples in comparisons(*map(as_sent, (raw, recorded)))
+    ]
+    assert len(tests) > 150
+    document = {
+        "rule_files": [str(STACK_FOLDERS[RECORDING.name] / RECORDING.name)],
+        "evaluation_interval": "30s",
+        "tests": [
+            {
+                "interval": "15s",
+                "input_series": list(changing_series(random.Random())),
+                "promql_expr_test": tests,
+            }
+        ],
+    }
+    file = tmp_path / "test.yml"
+    file.write_text(json.dumps(document), "utf-8")
+    promtool("test", "rules", str(file))
+
+
+def as_sent(expression: str) -> str:
+    return with_values(expression, {}, {"$__rate_interval": WINDOW})
+
+
+def comparisons(raw: str, recorded: str) -> Iterator[tuple[str, list[dict[str, object]]]]:
+    """Yield expressions with the samples that they have if both show the same, and something."""
+    yield f"abs(({raw}) - ({recorded})) > 1e-9 * abs({raw})", []
+    yield f"({raw}) unless ({recorded}) or ({recorded}) unless ({raw})", []
+    yield f"count({raw}) > bool 0", [{"labels": "{}", "value": 1}]
+
+
+def changing_series(chance: random.Random) -> Iterator[dict[str, str]]:
+    """Yield values that rise and fall by chance, some absent, of topics of several partitions and groups."""
+    topics = {"bills": 1, "orders": 3, "gone": 2}
+    for metric in METRICS:
+        if "partition" not in metric.labels or "replica" in metric.labels:
+            continue
+        groups = ("a-group", "b-group") if "group" in metric.labels else (None,)
+        for (job, cluster), group, topic in product(TARGETS, groups, topics):
+            for partition in range(topics[topic]):
+                labels = {"job": job, "cluster": cluster, "topic": topic}
+                labels |= {"partition": str(partition)} | ({"group": group} if group else {})
+                length = SAMPLES // 2 if topic == "gone" else SAMPLES
+                values = (
+                    "_" if chance.random() < MISSING else value_of(metric, chance)
+                    for _ in range(length)
+                )
+                yield series(metric.name, list(labels.items()), " ".join(values))
+
+
+def value_of(metric: Metric, chance: random.Random) -> str:
+    most = {
+        names.HAS_LEADER: 1,
+        names.IN_SYNC_REPLICAS: 3,
+        names.REPLICAS: 3,
+        names.MIN_INSYNC_REPLICAS: 3,
+    }
+    return str(chance.randint(0, most.get(metric, 10**6)))

@@ -239,6 +239,22 @@ def test_files_are_written_compared_and_written_again(
     assert (folder / "mine.json").exists(), "other files are left alone"
 
 
+def test_graphs_of_recorded_series_are_written_and_pushed_only_on_demand(
+    grafana: Any, typed: Push, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    export = ["dashboards", "export", str(tmp_path)]
+    assert run([*export, "--recorded"]) == ExitCode.OK
+    texts = {file.name: file.text for file in read_files({}, is_recorded=True)}
+    assert {path.name: path.read_text("utf-8") for path in tmp_path.glob("*.json")} == texts
+    assert run([*export, "--check"]) == ExitCode.INCOMPLETE
+    capsys.readouterr()
+    assert typed()[0] == ExitCode.OK
+    code, out, _ = typed("--recorded", "-o", "json")
+    assert (code, states(out)) == (ExitCode.OK, {"updated", "unchanged"})
+    saved = grafana.stored["tidemark-groups"]["dashboard"]
+    assert "cluster_group_topic:" in json.dumps(saved)
+
+
 def test_a_folder_that_cannot_be_written_ends_with_8(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -119,7 +119,7 @@ def test_a_round_that_is_over_closes_no_connection(listen: Listen) -> None:
     session = Session(pool, Limits(round_seconds=3.0))
     cluster.collect(session, [known[1]])
     session.began -= 3.0
-    outcome = session.ask_any(DESCRIBE_CLUSTER, lambda _: b"\1\1\0")
+    outcome = session.request_any(DESCRIBE_CLUSTER, lambda _: b"\1\1\0")
     assert "the round's 3 s are over" in str(outcome)
     assert pool.is_ready(known[1])
     pool.close()

@@ -10,10 +10,8 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
@@ -36,6 +34,7 @@ from service.sandbox.cluster.processes import Liveness
 from service.sandbox.cluster.tools import run_quietly
 from service.sandbox.faults import Truth, make_fault
 from tests.faults import panels
+from tests.folders import new_folder
 from tests.integration.clients import produce_in_transaction, transactional_producer
 from tests.integration.fault_truths import (
     BEFORE,
@@ -126,7 +125,7 @@ def is_released(reader: ClusterReader) -> Callable[[Truth], bool]:
 @pytest.fixture(scope="module")
 def scraper(cluster: Sandbox) -> Iterator[Prometheus]:
     """Scrape a service that watches the cluster, for what panels show of each fault."""
-    folder = Path(tempfile.mkdtemp(prefix="tm-"))  # the database's user may pass through
+    folder = new_folder()  # the database's user may pass through
     directory, servers = folder / "data", cluster.bootstrap_servers
     served = Served(Start(bootstrap=servers, directory=directory), folder / "serve.log")
     try:

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import signal
 import socket
 from collections.abc import Iterator
 
 import pytest
+from pydantic import SecretStr
 
 from rules.errors import SettingsError
 from service.api.core.server import HttpServer, bind, is_loopback
+from service.app.process import make_http_server
 from service.metrics.totals import SelfMetrics
 from service.rounds.latest import Latest
 from service.runtime.clock import wait_until
+from service.runtime.log import LineWriter, make_log
+from service.settings import HttpSettings
+from service.storage.database.engine import Database
+from service.storage.rounds.store import PostgresStore
 from tests.factories import commits, group, snapshot
 from tests.integration.serving import Answer, Peer, Served, asking, serving
-from tests.unit.service.api.given import World, service_state
+from tests.unit.service.api.given import AWAY, STATIC, World, away_admin, service_state
 
 pytestmark = pytest.mark.integration
 
@@ -84,6 +91,32 @@ def test_another_host_name_is_rejected(served: Served) -> None:
             b"GET /metrics HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n"
         ).answer()
     rejected(answer, 403)
+
+
+@pytest.mark.parametrize(("require_token", "status"), [(False, 200), (True, 401)])
+def test_the_settings_may_require_a_token_on_the_loopback_interface(
+    world: World, *, require_token: bool, status: int
+) -> None:
+    def away() -> Database:
+        raise AWAY
+
+    bound = bind("127.0.0.1", 0)
+    server = make_http_server(
+        HttpSettings(require_token=require_token, token=SecretStr(STATIC)),
+        bound,
+        latest=world.latest,
+        exposition=world.exposition,
+        store=PostgresStore(away),
+        inbox=world.inbox,
+        admin=away_admin(),
+        log=make_log(LineWriter(io.StringIO()), as_json=True, level="info"),
+    )
+    served = Served(server, bound.getsockname())
+    for path in ("/api/v1/status", "/metrics"):
+        assert served.get(path).status == status
+        assert served.get(path, f"Authorization: Bearer {STATIC}").status == 200
+    assert served.get("/livez").status == 200
+    assert served.ends()
 
 
 # ------------------------------------------------------------------ odd clients
@@ -215,7 +248,7 @@ def test_signals_stay_with_the_process(world: World) -> None:
     bound = bind("127.0.0.1", 0)
 
     async def scenario() -> tuple[tuple[object, object], tuple[object, object]]:
-        server = HttpServer(world.app(), bound, max_concurrent_requests=4)
+        server = HttpServer(world.app(), bound, max_connections=16)
         before = handlers()  # asyncio has one of its own for SIGINT
         task = asyncio.create_task(server.run())
         await is_up(bound.getsockname()[1])
@@ -233,7 +266,7 @@ def test_a_cancelled_server_frees_its_port(world: World) -> None:
     port = bound.getsockname()[1]
 
     async def scenario() -> None:
-        server = HttpServer(world.app(), bound, max_concurrent_requests=4)
+        server = HttpServer(world.app(), bound, max_connections=16)
         task = asyncio.create_task(server.run())
         await is_up(port)
         task.cancel()

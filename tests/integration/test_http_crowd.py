@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 import pytest
 from starlette.types import Receive, Scope, Send
 
+from rules.open_findings import Identity, OpenFinding
+from service.api.core.protocol import GuardedProtocol
 from service.metrics.totals import SelfMetrics
+from service.rounds.latest import Latest
 from service.runtime.clock import wait_until
 from service.runtime.threads import in_thread
 from service.storage.findings.history import FindingFilter, PastFinding
-from service.storage.tokens.tokens import Grant
+from service.storage.tokens.tokens import ApiToken
 from tests.factories import snapshot
 from tests.integration.serving import Served, asking, serving
-from tests.unit.service.api.given import STATIC, FakeHistory, FakeTokens, World
+from tests.unit.service.api.given import (
+    STATIC,
+    FakeHistory,
+    FakeTokens,
+    World,
+    open_finding,
+    opened,
+    service_state,
+)
+
+if TYPE_CHECKING:
+    from _collections_abc import dict_values
 
 pytestmark = pytest.mark.integration
 
@@ -41,7 +57,7 @@ class Gate:
 
 def test_connections_above_the_limit_are_dropped_and_the_others_served() -> None:
     gate = Gate()
-    with serving(gate, limit=1) as served:
+    with serving(gate, connections=3) as served:
         request = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         peers = [served.peer().send(request) for _ in range(3)]
         assert wait_until(lambda: gate.waiting == 3, timeout_seconds=60)
@@ -54,7 +70,7 @@ def test_connections_above_the_limit_are_dropped_and_the_others_served() -> None
 
 
 def test_a_connection_too_many_takes_the_place_of_the_one_that_is_silent_longest() -> None:
-    with serving(World().app(), limit=1) as served:
+    with serving(World().app(), connections=3) as served:
         idle = [served.peer() for _ in range(3)]
         for peer in (idle[1], idle[0], idle[2]):
             peer.send(asking(b"/livez").replace(b"close", b"keep-alive"))
@@ -68,10 +84,30 @@ def test_a_connection_too_many_takes_the_place_of_the_one_that_is_silent_longest
 
 
 def test_connections_that_say_nothing_do_not_keep_a_probe_out() -> None:
-    with serving(World().app(), limit=4) as served:
+    with serving(World().app(), connections=16) as served:
         silent = [served.peer() for _ in range(40)]
         assert_well(served)
         for peer in silent:
+            peer.socket.close()
+
+
+def test_slow_bodies_without_a_token_keep_neither_probe_nor_scrape_out() -> None:
+    world = World()
+    world.exposition.update(snapshot(), SelfMetrics(version="1.2.3"))
+    post = b"POST /api/v1/ingest/broker-log HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx"
+    with serving(world.app(is_loopback=False), connections=16) as served:
+        slow = [served.peer().send(post) for _ in range(16)]
+        connections = served.server._server.server_state.connections  # noqa: SLF001
+
+        def posted() -> int:
+            guarded = (one for one in connections if isinstance(one, GuardedProtocol))
+            return sum(one.scope is not None for one in guarded)
+
+        assert wait_until(lambda: posted() == 16, timeout_seconds=60)
+        for _ in range(16):
+            assert_well(served)
+            assert served.get("/metrics", f"Authorization: Bearer {STATIC}").status == 200
+        for peer in slow:
             peer.socket.close()
 
 
@@ -122,6 +158,35 @@ def test_requests_above_the_limit_are_told_so_and_probes_and_scrapes_pass() -> N
             peer.socket.close()
 
 
+class SlowFindings(dict[Identity, OpenFinding]):
+    """Open findings that are listed only when they may be."""
+
+    def __init__(self) -> None:
+        super().__init__(opened(open_finding()))
+        self.may_go = threading.Event()
+        self.is_listed = threading.Event()
+
+    def values(self) -> dict_values[Identity, OpenFinding]:
+        self.is_listed.set()
+        assert self.may_go.wait(60)
+        return super().values()
+
+
+def test_a_list_that_takes_long_keeps_no_probe_and_no_scrape_waiting() -> None:
+    findings = SlowFindings()
+    state = service_state(open_findings=findings)
+    slow = World(latest=Latest(state), in_thread=in_thread)
+    slow.exposition.update(snapshot(), SelfMetrics(version="1.2.3"))
+    with serving(slow.app()) as served:
+        listing = served.peer().send(asking(b"/api/v1/findings"))
+        assert findings.is_listed.wait(60)
+        assert_well(served)
+        assert served.get("/metrics").status == 200
+        findings.may_go.set()
+        assert len(listing.answer().json["items"]) == 1
+        listing.socket.close()
+
+
 def test_who_has_no_token_takes_no_place_from_who_has_one() -> None:
     checker = SlowTokens()
     slow = World(tokens=checker, in_thread=in_thread)
@@ -144,7 +209,7 @@ class SlowTokens(FakeTokens):
         super().__init__()
         self.may_go = threading.Event()
 
-    def verify(self, secret: str) -> Grant | None:
-        found = super().verify(secret)
+    def verify(self, hashes: Collection[str]) -> dict[str, ApiToken]:
+        found = super().verify(hashes)
         self.may_go.wait(60)
         return found

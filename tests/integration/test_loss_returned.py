@@ -177,11 +177,38 @@ def inject(
 ) -> None:
     """Kill a leader that was alone for so long, elect its stale follower, and let it come back.
 
-    Unless `is_seen` nobody observations while it is alone. An orderly load ends before the blow, so that each
+    Unless `is_seen` no round observes it while it is alone. An orderly load ends before the blow, so that each
     record was acknowledged or never sent; in the other runs the last ones are in doubt.
     """
     admin = SandboxAdmin(faults.bootstrap_servers)
     admin.create_topic(topic, assignment=[[LEADER, FOLLOWER]], configs=UNCLEAN)
+    load = kill_alone(faults, watch, topic, seconds=seconds, is_seen=is_seen, is_orderly=is_orderly)
+    faults.resume(FOLLOWER)
+    let_stale_lead(faults, topic)
+    watch.until(lambda made: leader_of(made, topic) == FOLLOWER, SETTLE_SECONDS)
+    watch.round()
+    after, before = readable(faults, topic), [one.reason for one in breaches(watch, topic)]
+    faults.start(LEADER)
+    made = watch.until(lambda made: settled(made, topic), SETTLE_SECONDS)
+    watch.round()
+    lost = sorted(at for at, number in load.acknowledged.items() if after.get(at) != number)
+    in_doubt = load.sent - len(load.acknowledged)
+    finding = settled(made, topic)[0]
+    logger.info(
+        "%s: alone for %.1f s, %s; told before: %s; %d acknowledged records gone, %d in doubt; told %s",
+        *(topic, seconds, "seen" if is_seen else "unseen", before, len(lost), in_doubt),
+        finding,
+    )
+    assert_tells(finding, lost, in_doubt=0 if is_orderly else in_doubt)
+    last = breaches(watch, topic)[-1]
+    assert last.reason in (RETURNED, "proven"), told(watch.rounds)
+    admin.delete_topic(topic)
+
+
+def kill_alone(
+    faults: Sandbox, watch: Watch, topic: str, *, seconds: float, is_seen: bool, is_orderly: bool
+) -> Load:
+    """Kill a leader that has been alone for so long, under load; return what was written."""
     with Load(faults.bootstrap_servers, topic, is_orderly=is_orderly) as load:
         assert wait_until(lambda: len(load.acknowledged) > 100, timeout_seconds=60)
         watch.round()
@@ -196,39 +223,21 @@ def inject(
             load.stop()
         faults.kill(LEADER)
         load.stopping.set()
-    faults.resume(FOLLOWER)
-    let_stale_lead(faults, topic)
-    watch.until(lambda made: leader_of(made, topic) == FOLLOWER, SETTLE_SECONDS)
-    watch.round()
-    after, before = readable(faults, topic), [one.reason for one in breaches(watch, topic)]
-    faults.start(LEADER)
-    made = watch.until(lambda made: settled(made, topic), SETTLE_SECONDS)
-    watch.round()
-    evidence = settled(made, topic)[0].evidence
+    return load
+
+
+def assert_tells(finding: Finding, lost: list[int], *, in_doubt: int) -> None:
+    """Assert that a finding has the exact range of what was lost, up to the records in doubt."""
+    evidence = finding.evidence
     exact_from, exact_to = evidence["exact_from"], evidence["exact_to"]
-    lost = sorted(at for at, number in load.acknowledged.items() if after.get(at) != number)
-    in_doubt = load.sent - len(load.acknowledged)
-    logger.info(
-        "%s: alone for %.1f s, %s; told before: %s; %d acknowledged records gone; told [%s, %s), %s of them "
-        "proven to be committed, by %s; %d records were in doubt",
-        *(topic, seconds, "seen" if is_seen else "unseen", before, len(lost)),
-        *(exact_from, exact_to),
-        *(evidence["proven_committed_offsets"], [one.rule.rule_id for one in settled(made, topic)]),
-        in_doubt,
-    )
     assert isinstance(exact_to, int)
     assert lost, "nothing was lost: the test injected in vain"
     assert lost == list(range(lost[0], lost[-1] + 1)), "what is lost is the end of the log"
     assert exact_from == lost[0]
     assert lost[-1] + 1 <= exact_to <= lost[-1] + 1 + in_doubt
-    if is_orderly:
-        assert exact_to == lost[-1] + 1, "nothing is in doubt"
     assert evidence["unknown_since"] is None
     proven = evidence["proven_committed_offsets"]
     assert proven is None or int(str(proven)) <= len(lost)
-    last = breaches(watch, topic)[-1]
-    assert last.reason in (RETURNED, "proven"), told(watch.rounds)
-    admin.delete_topic(topic)
 
 
 def test_a_leader_that_was_paused_and_resumed_cuts_its_log_and_has_lost_nothing_committed(

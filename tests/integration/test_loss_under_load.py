@@ -9,7 +9,6 @@ import logging
 import os
 import random
 import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from service.runtime.clock import monotonic, pause, utc_now, wait_until
 from service.sandbox.cluster.admin import SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import prepare_loss
+from tests.folders import new_folder
 from tests.integration.serve.served import Document, Served, Start
 
 RUNS: Final = int(os.environ.get("LOSS_RUNS", "2"))
@@ -74,7 +74,7 @@ class Load:
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """Give a short path that the server's unprivileged user may pass through."""
-    made = Path(tempfile.mkdtemp(prefix="tm-"))
+    made = new_folder()
     yield made
     shutil.rmtree(made)
 

@@ -9,7 +9,6 @@ import json
 import logging
 import os
 import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -22,6 +21,7 @@ from service.observe.cluster_reader import Scope
 from service.runtime.clock import monotonic, wait_until
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.workloads.standard import WorkloadPlan, WorkloadSet, standard_workload
+from tests.folders import new_folder
 from tests.integration.conftest import MakeReader, missing_from
 from tests.integration.happenings import CYCLE_SECONDS, Happenings, let_happen
 from tests.integration.sandbox_logs import log_files_of
@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """Give a short path that the server's unprivileged user may pass through."""
-    made = Path(tempfile.mkdtemp(prefix="tm-"))
+    made = new_folder()
     yield made
     shutil.rmtree(made)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from service.observe.watch import WatchedRound, Watcher
 from service.runtime.clock import monotonic, utc_now, wait_until
 from service.sandbox.cluster.admin import SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
+from tests.folders import new_folder
 from tests.integration.clients import produce
 from tests.integration.conftest import MakeReader
 from tests.integration.observing import ends, only, partition
@@ -246,7 +246,7 @@ def test_a_paused_leader_is_not_seen_and_that_is_all(
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """Give a short path that the server's unprivileged user may pass through."""
-    made = Path(tempfile.mkdtemp(prefix="tm-"))
+    made = new_folder()
     yield made
     end_processes(made / "data")
     shutil.rmtree(made)

@@ -15,7 +15,7 @@ import pytest
 
 from collectors.scrapes.answer import MAX_QUOTED, Samples
 from collectors.scrapes.endpoints import Credentials, Endpoint, page_at, server_at
-from collectors.scrapes.scraping import Body, Limits, ScrapeOptions, addresses_of, tls_context
+from collectors.scrapes.scraping import Body, HttpScraper, Limits, addresses_of, tls_context
 from rules.errors import SettingsError
 from rules.facts.gap import GapCause
 from rules.facts.scrapes import EndpointKind, ScrapeFailure
@@ -37,10 +37,10 @@ async def _resolve(host: str, port: int) -> list[str]:
 
 def asking(
     *, credentials: Credentials | None = None, matchers: str = "", ca: Path | None = None
-) -> ScrapeOptions:
+) -> HttpScraper:
     """Return how endpoints are asked; all of one kind with the same credentials."""
     given = credentials or Credentials()
-    return ScrapeOptions(
+    return HttpScraper(
         limits=Limits(seconds=SECONDS, max_body_bytes=MAX_BODY, max_series=100),
         credentials=dict.fromkeys(EndpointKind, given),
         matchers=matchers,
@@ -49,14 +49,14 @@ def asking(
     )
 
 
-def ask(endpoint: Endpoint, how: ScrapeOptions | None = None) -> Samples | ScrapeFailure:
+def ask(endpoint: Endpoint, how: HttpScraper | None = None) -> Samples | ScrapeFailure:
     """Ask once and read the answer."""
     used = how or asking()
-    found = asyncio.run(used.ask(endpoint))
+    found = asyncio.run(used.scrape(endpoint))
     return used.read(found) if isinstance(found, Body) else found
 
 
-def failure(endpoint: Endpoint, how: ScrapeOptions | None = None) -> ScrapeFailure:
+def failure(endpoint: Endpoint, how: HttpScraper | None = None) -> ScrapeFailure:
     """Ask once, and return the one thing that is wrong."""
     found = ask(endpoint, how)
     if isinstance(found, ScrapeFailure):

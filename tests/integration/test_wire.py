@@ -6,6 +6,7 @@ import socket
 import struct
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any, Final
@@ -15,7 +16,7 @@ import pytest
 from collectors.security import Security
 from collectors.wire.api import LIST_OFFSETS
 from collectors.wire.blocks import read_list_offsets
-from collectors.wire.connection import Address
+from collectors.wire.connection import MAX_ANSWER_BYTES, MAX_SETUP_BYTES, Address
 from collectors.wire.failure import Failure
 from collectors.wire.pool import Answer, Call, Pool
 from rules.facts.gap import GapCause
@@ -286,7 +287,7 @@ def test_another_protocol_is_recognised(text: bytes, listen: Listen, pool: Pool)
     assert "what answers there is not a Kafka broker" in failure.why
 
 
-@pytest.mark.parametrize("length", [-1, 0, 3])
+@pytest.mark.parametrize("length", [-1, 0, 3, MAX_SETUP_BYTES + 1, MAX_ANSWER_BYTES])
 def test_a_length_that_no_answer_has_ends_the_connection(
     length: int, listen: Listen, pool: Pool
 ) -> None:
@@ -295,6 +296,26 @@ def test_a_length_that_no_answer_has_ends_the_connection(
         peer.silence()
 
     assert connect_failure(pool, listen(wrong)).cause is GapCause.UNREADABLE
+
+
+def test_memory_grows_with_the_bytes_that_come_not_with_those_announced(
+    listen: Listen, pool: Pool
+) -> None:
+    def boasting(peer: Peer) -> None:
+        peer.versions()
+        peer.request()
+        peer.raw(struct.pack(">i", MAX_ANSWER_BYTES) + bytes(MAX_SETUP_BYTES + 1))
+        peer.silence()
+
+    addresses = [listen(boasting) for _ in range(6)]
+    tracemalloc.start()
+    try:
+        answers = exchange(pool, *addresses, timeout=SHORT)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert {failure_of(answer).cause for answer in answers} == {GapCause.TIMEOUT}
+    assert peak < MAX_ANSWER_BYTES / 16
 
 
 def test_an_answer_to_something_else_ends_the_connection(listen: Listen, pool: Pool) -> None:

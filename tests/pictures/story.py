@@ -91,7 +91,8 @@ def role_of(data: Path) -> Iterator[Engine]:
     database = open_database(None, data, attach=True)
     try:
         with database.engine.begin() as connection:
-            connection.exec_driver_sql(f"CREATE ROLE {ROLE} LOGIN")
+            password = database.engine.url.password
+            connection.exec_driver_sql(f"CREATE ROLE {ROLE} LOGIN PASSWORD '{password}'")
         reading_role.grant_views(database.engine, ROLE)
         reader = make_engine(database.engine.url.set(username=ROLE))
         try:

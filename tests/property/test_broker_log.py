@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from collectors.broker_log.parser import KINDS, LineParser
 from rules.facts.broker_log import LogEvent
 from tests.log_lines import SOURCE, parser, stamped
-from tests.property.log_forms import ANY_FORM, FORMS, Written
+from tests.property.log_forms import ANY_FORM, FORMS
+from tests.property.written_lines import Written
 
 ORDINARY = st.sampled_from(
     [

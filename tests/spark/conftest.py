@@ -30,6 +30,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     with pytest.MonkeyPatch.context() as patched:
         for name, value in job_environment(order, os.environ).items():
             patched.setenv(name, value)
+        patched.setenv("SPARK_LOCAL_DIRS", str(order.scratch))  # the job works in that folder
         opened = open_session(order.master, {}, None)
         try:
             yield opened

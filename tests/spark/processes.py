@@ -46,7 +46,7 @@ def order(
 
 def run(order: SparkOrder) -> list[Mapping[str, Any]]:
     """Run the job to its end; return the events of its baseline runs."""
-    return [event for event in run_job(order, os.environ) if event["event"] == "night"]
+    return [event for event in run_job(order, os.environ) if event["event"] == "baseline_run"]
 
 
 def family(pid: int) -> list[psutil.Process]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -15,8 +16,9 @@ from spark.bucket import make_bucket
 from spark.inputs import RunInputs, inputs_of
 from spark.jobs.nightly import RunFailedError, Spark, main, make_runs
 from spark.places import UNFINISHED, Place
-from spark.runs import last_run, run_of
+from spark.runs import is_whole, last_run, run_of
 from tests.flaky_files import fail_once
+from tests.object_store import Failure, object_store
 from tests.spark.weeks import BUCKETS, DAYS, ZONE, day_at, day_file, files_of_runs, series_ids
 
 LAST = DAYS - 1
@@ -72,24 +74,60 @@ def test_a_damaged_file_of_samples_costs_its_bucket_that_day(
     assert others == [one for one in whole.run.buckets if one.bucket != BUCKET]
 
 
-def test_what_fails_to_be_read_once_is_no_damage(
-    without_last: Path, made: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole, place = run_of(Place(str(made)), day_at(LAST)), Place(str(without_last))
+def inputs_of_last(history: Path) -> RunInputs:
+    place = Place(str(history))
     before = last_run(place, day_at(LAST))
-    assert whole is not None
     assert before is not None
-    inputs = RunInputs(
-        history=str(without_last),
+    return RunInputs(
+        history=str(history),
         day=day_at(LAST),
         zone=ZONE,
         buckets=BUCKETS,
         previous=before.run,
         inputs=inputs_of(place, day_at(LAST), BUCKETS),
     )
+
+
+def test_what_fails_to_be_read_once_is_no_damage(
+    without_last: Path, made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = run_of(Place(str(made)), day_at(LAST))
+    assert whole is not None
+    inputs = inputs_of_last(without_last)
     failed = fail_once(monkeypatch)
     assert make_bucket(inputs, BUCKET).run == in_bucket(whole.run)
     assert failed
+
+
+@pytest.mark.parametrize("part", ["/days/", "/runs/"])
+def test_a_store_that_fails_twice_costs_no_day_and_breaks_no_run(
+    without_last: Path, made: Path, part: str
+) -> None:
+    whole = run_of(Place(str(made)), day_at(LAST))
+    assert whole is not None
+    with object_store() as store:
+        store.put_folder(without_last, "history")
+        inputs = replace(inputs_of_last(without_last), history=store.url("history"))
+        with (
+            store.failing(part, Failure.DENIED, times=2),
+            pytest.raises(OSError, match=f"{part[1:]}.* cannot be read: .*ACCESS_DENIED"),
+        ):
+            make_bucket(inputs, BUCKET)
+        assert make_bucket(inputs, BUCKET).run == in_bucket(whole.run)
+
+
+def test_a_run_that_cannot_be_read_now_is_not_taken_for_damaged(made: Path) -> None:
+    run = run_of(Place(str(made)), day_at(LAST))
+    assert run is not None
+    with object_store() as store:
+        store.put_folder(made, "history")
+        place = Place(store.url("history"))
+        with (
+            store.failing(bucket_file(BUCKET), Failure.DENIED),
+            pytest.raises(OSError, match="cannot be read"),
+        ):
+            is_whole(place, run.run)
+        assert is_whole(place, run.run)
 
 
 def test_damaged_masks_are_not_taken_for_none(without_last: Path, spark: Spark) -> None:

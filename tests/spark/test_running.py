@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from rules.errors import ConflictError, StoreError
+from service.history.folding import Folded
 from service.jobs.baseline_run.lock import alone
 from service.jobs.baseline_run.reporting import JsonObject, line_of
 from service.jobs.baseline_run.running import CompletedRuns, NightlyOrder, planned, run_missing
@@ -75,7 +76,7 @@ def test_baseline_runs_are_made_in_order_and_published_when_the_database_is_back
     with pytest.raises(StoreError, match="lost"):
         make(tmp_path, store, told)
     days = [day_at(one).isoformat() for one in range(DAYS)]
-    assert [one["day"] for one in told if one["event"] == "night"] == days
+    assert [one["day"] for one in told if one["event"] == "baseline_run"] == days
     assert [end - begin for _, begin, end in store.queries][2].total_seconds() == 23 * 3600
     store.is_away = False
     done = make(tmp_path, store, told)
@@ -96,6 +97,15 @@ def test_runs_of_days_that_are_not_over_are_removed(made: Path, tmp_path: Path) 
     assert line_of(told[0]).endswith("a clock that was ahead: 2026-03-30, 2026-03-31")
     kept = sorted(one.name for one in (tmp_path / "history" / "runs").iterdir())
     assert kept == [f"day={day_at(one).isoformat()}" for one in range(3)]
+
+
+def test_a_day_whose_hours_wait_is_not_learnt_without_them(tmp_path: Path) -> None:
+    make_weeks(tmp_path / "history", days=1)
+    told = list[JsonObject]()
+    folded = Folded(unfinished={day_at(0): "hours/hour=2026-03-27T00 cannot be read: SLOW_DOWN"})
+    with pytest.raises(StoreError, match=r"2026-03-27: .* SLOW_DOWN"):
+        run_missing(order(tmp_path), Store(), lambda: NOW, told.append, lambda _: folded)
+    assert not (tmp_path / "history" / "runs").exists()
 
 
 def test_without_history_there_is_nothing_to_do(tmp_path: Path) -> None:

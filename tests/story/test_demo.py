@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import pytest
 
 from service.cli.terminal.exit_codes import ExitCode
 from service.runtime import clock
+from tests.folders import new_folder
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(480)]
 
@@ -35,16 +37,23 @@ GOT = re.compile(
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[Mapping[str, str]]:
+def folder() -> Iterator[Path]:
+    made = new_folder()
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.fixture
+def home(folder: Path) -> Iterator[Mapping[str, str]]:
     """Give an environment whose temporary and state folders nobody else uses."""
     for name in ("tmp", "state"):
-        (tmp_path / name).mkdir()
+        (folder / name).mkdir()
     yield {
         **os.environ,
-        "TMPDIR": str(tmp_path / "tmp"),
-        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "TMPDIR": str(folder / "tmp"),
+        "XDG_STATE_HOME": str(folder / "state"),
     }
-    assert processes_of(tmp_path) == [], "the demo left a process"
+    assert processes_of(folder) == [], "the demo left a process"
 
 
 def processes_of(folder: Path) -> list[str]:
@@ -57,9 +66,7 @@ def processes_of(folder: Path) -> list[str]:
     return found
 
 
-def test_the_whole_story_is_seen_and_leaves_nothing(
-    home: Mapping[str, str], tmp_path: Path
-) -> None:
+def test_the_whole_story_is_seen_and_leaves_nothing(home: Mapping[str, str], folder: Path) -> None:
     told = subprocess.run(
         DEMO, env=home, capture_output=True, text=True, timeout=STORY_SECONDS, check=False
     )
@@ -70,7 +77,7 @@ def test_the_whole_story_is_seen_and_leaves_nothing(
     assert "NOT" not in summary
     check_what_the_pager_got(told.stdout)
     check_what_is_usual(told.stdout)
-    assert list((tmp_path / "tmp").iterdir()) == []
+    assert list((folder / "tmp").iterdir()) == []
 
 
 def check_what_the_pager_got(story: str) -> None:
@@ -96,7 +103,7 @@ def check_what_is_usual(story: str) -> None:
         assert re.search(rf"{metric} of [a-z]+-\d+-0\b.*: usual for .+ is \S+ ", told), told
 
 
-def test_ctrl_c_ends_it_and_leaves_nothing(home: Mapping[str, str], tmp_path: Path) -> None:
+def test_ctrl_c_ends_it_and_leaves_nothing(home: Mapping[str, str], folder: Path) -> None:
     with subprocess.Popen(DEMO, env=home, stdout=subprocess.PIPE, text=True) as demo:
         assert demo.stdout is not None
         for line in demo.stdout:
@@ -106,10 +113,10 @@ def test_ctrl_c_ends_it_and_leaves_nothing(home: Mapping[str, str], tmp_path: Pa
         rest = demo.stdout.read()
         assert demo.wait(END_SECONDS) == ExitCode.INTERRUPTED, rest
     assert "Interrupted" in rest
-    assert list((tmp_path / "tmp").iterdir()) == []
+    assert list((folder / "tmp").iterdir()) == []
 
 
-def test_a_kept_demo_goes_on_until_it_is_ended(home: Mapping[str, str], tmp_path: Path) -> None:
+def test_a_kept_demo_goes_on_until_it_is_ended(home: Mapping[str, str], folder: Path) -> None:
     kept = subprocess.run(
         [*DEMO, "--keep", "--acts", "1"],
         env=home,
@@ -138,7 +145,7 @@ def test_a_kept_demo_goes_on_until_it_is_ended(home: Mapping[str, str], tmp_path
             [*DEMO, "--end"], env=home, capture_output=True, text=True, check=False
         )
     assert ended.returncode == ExitCode.OK, ended.stderr
-    assert not (tmp_path / "state/tidemark/demo").exists()
+    assert not (folder / "state/tidemark/demo").exists()
 
 
 def test_there_may_be_nothing_to_end(home: Mapping[str, str]) -> None:

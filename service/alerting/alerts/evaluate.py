@@ -85,32 +85,39 @@ def step(  # noqa: PLR0913 - the whole world of a pure function
     advanced = _advance_alerts(state, seen, now, config)
     groups = _next_groups(state, advanced, config.routing)
     due = [group for group in groups.values() if may_flush and group.flush_at <= now]
-    notifications: list[GroupNotification] = []
-    if due:  # muting is evaluated, and alerts are sorted into groups, only if a group is flushed
-        flushes = _flush_all(due, advanced.alerts, config, requests, now)
-        groups = {key: group for key, group in groups.items() if key not in flushes}
-        groups |= {key: flush.group for key, flush in flushes.items() if flush.group is not None}
-        latest = (findings or {}) if seen is None else seen.open_findings
-        notifications = [
-            _with_latest(flush.notification, latest)
-            for flush in flushes.values()
-            if flush.notification is not None
-        ]
+    # Muting is evaluated, and alerts are sorted into groups, only if a group is flushed.
+    flushes = _flush_all(due, advanced.alerts, config, requests, now) if due else {}
+    latest = (findings or {}) if seen is None else seen.open_findings
     return Stepped(
         state=AlertingState(
             alerts=advanced.alerts,
-            groups=groups,
+            groups=_groups_after(groups, flushes),
             observed_at=state.observed_at if seen is None else now,
             due=advanced.due,
         ),
         changes=advanced.changes,
-        notifications=tuple(
-            sorted(
-                notifications,
-                key=lambda notification: (notification.receiver, notification.group_key),
-            )
-        ),
+        notifications=_notifications_of(flushes.values(), latest),
     )
+
+
+def _groups_after(
+    groups: Mapping[GroupId, Group], flushes: Mapping[GroupId, Flushed]
+) -> dict[GroupId, Group]:
+    """Return the groups that are left, those that were flushed last."""
+    left = {key: group for key, group in groups.items() if key not in flushes}
+    return left | {key: flush.group for key, flush in flushes.items() if flush.group is not None}
+
+
+def _notifications_of(
+    flushes: Iterable[Flushed], findings: Mapping[Identity, OpenFinding]
+) -> tuple[GroupNotification, ...]:
+    notifications = [
+        _with_latest(flush.notification, findings)
+        for flush in flushes
+        if flush.notification is not None
+    ]
+    notifications.sort(key=lambda notification: (notification.receiver, notification.group_key))
+    return tuple(notifications)
 
 
 def _advance_alerts(

@@ -41,7 +41,7 @@ class Outgoing:
     is_firing: bool
     alerts: int  # how many it is about
     body: bytes  # as it is stored: holds no secret
-    created_at: datetime  # aware, UTC; of the oldest that it supersedes
+    created_at: datetime  # aware, UTC; of the oldest that it supersedes: since when its group waits
     replay_of: int | None = None
     fallback_of: int | None = None
 
@@ -51,6 +51,7 @@ class OutboxRow(Outgoing):
     """A notification that is stored. Its body is empty if it was removed, or not read."""
 
     id: int
+    enqueued_at: datetime  # aware, UTC; of itself: for how long it can have been tried
     body: bytes = b""
     state: str
     next_attempt_at: datetime  # aware, UTC

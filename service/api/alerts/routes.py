@@ -53,19 +53,20 @@ def alerts_router(sources: Sources) -> APIRouter:
 
 
 def _add_reads(router: APIRouter, sources: Sources) -> None:
-    @router.get("/alerts")
-    async def list_alerts(
-        paging: Paging, query: Annotated[AlertQuery, Query()]
-    ) -> models.AlertPage:
+    @router.get("/alerts", response_model=models.AlertPage)
+    async def list_alerts(paging: Paging, query: Annotated[AlertQuery, Query()]) -> Response:
         """Return alerts as of the last stored round."""
         after = decode_time_cursor(query.cursor, LIST)
         stamped, page = await sources.in_database(lambda: _page(sources, query, after))
-        return models.AlertPage(**stamped, **paging.page(LIST, page))
+        return await sources.answers.render(
+            lambda: models.AlertPage(**stamped, **paging.page(LIST, page)), paging
+        )
 
-    @router.get("/alerts/{fingerprint}")
-    async def get_alert(fingerprint: Fingerprint, _query: NoParameters) -> models.AlertDetail:
+    @router.get("/alerts/{fingerprint}", response_model=models.AlertDetail)
+    async def get_alert(fingerprint: Fingerprint, _query: NoParameters) -> Response:
         """Return an alert with its steps and the notifications that were sent."""
-        return await sources.in_database(lambda: _detail(sources, fingerprint))
+        detail = await sources.in_database(lambda: _detail(sources, fingerprint))
+        return await sources.answers.render(lambda: detail)
 
 
 def _add_acknowledging(router: APIRouter, sources: Sources) -> None:
@@ -153,7 +154,9 @@ def _detail(sources: Sources, fingerprint: str) -> models.AlertDetail:
             "steps": reading.steps(stored),
             "notified": [
                 delivery_view(delivery)
-                for delivery in list_for_groups(reading.connection, groups, since)
+                for delivery in list_for_groups(
+                    reading.connection, sources.state.cluster, groups, since
+                )
             ],
             "closing": reading.closing(stored),
             "runbook_url": _runbook(admin.sending.runbook_url, stored.alert.rule_id),

@@ -15,6 +15,7 @@ from service.api.core.paging import (
     INT64_MAX,
     Key,
     Page,
+    Pager,
     Paging,
     decode_cursor,
     decode_row_cursor,
@@ -23,7 +24,7 @@ from service.api.core.paging import (
 )
 from service.api.core.ports import Sources
 from service.api.core.problems import conflict, not_found
-from service.api.core.queries import NoParameters, PageParameters
+from service.api.core.queries import NoParameters, PageParameters, PageQuery
 from service.api.core.stamps import stamp_of
 from service.storage.baselines.current import NoRunError, SameRunError
 from service.storage.baselines.reading import SeriesFilter, StoredRun
@@ -40,54 +41,28 @@ SeriesId = Annotated[int, Path(ge=0, le=INT64_MAX)]
 def baselines_router(sources: Sources) -> APIRouter:
     """Return the routes of baselines."""
     router = APIRouter(tags=["baselines"])
-    baselines = sources.admin.baselines
 
-    @router.get("/baselines")
-    async def list_baseline_runs(paging: Paging, query: PageParameters) -> models.BaselineRunPage:
+    @router.get("/baselines", response_model=models.BaselineRunPage)
+    async def list_baseline_runs(paging: Paging, query: PageParameters) -> Response:
         """Return the stored baseline runs, the newest day first."""
-        after = decode_cursor(query.cursor, LIST, str, str)
-        every = await sources.in_database(baselines.runs)
-        page = page_of(every, _run_key, after=after, limit=query.limit, newest_first=True)
-        runs = Page([run_view(item) for item in page.items], page.last)
-        return models.BaselineRunPage(**stamp_of(sources.utc_now()), **paging.page(LIST, runs))
+        return await _runs_page(sources, paging, query)
 
-    @router.get("/baselines/series")
+    @router.get("/baselines/series", response_model=models.SeriesPage)
     async def list_baseline_series(
         paging: Paging, query: Annotated[SeriesQuery, Query()]
-    ) -> models.SeriesPage:
+    ) -> Response:
         """Return series of the run in force by their ids, with what is usual at a time.
 
         Filters show what is known to match: a series whose labels are not known matches none.
         """
-        now = sources.utc_now()
-        at = query.at or now
-        filters = _filter_of(query, decode_row_cursor(query.cursor, SERIES))
-        read = await sources.in_database(lambda: baselines.page(filters, at, query.limit + 1))
-        if read is None:
-            return models.SeriesPage(**stamp_of(now), at=at, run=None, items=[], next=None)
-        page = first_of(read.items, query.limit, lambda series: (series.series_id,))
-        items = [series_view(series, read.run, at) for series in page.items]
-        answer = paging.page(SERIES, Page(items, page.last))
-        return models.SeriesPage(**stamp_of(now), at=at, run=run_view(read.run), **answer)
+        return await _series_page(sources, paging, query)
 
-    @router.get("/baselines/series/{series_id}")
+    @router.get("/baselines/series/{series_id}", response_model=models.SeriesDetail)
     async def get_baseline_series(
         series_id: SeriesId, query: Annotated[AtQuery, Query()]
-    ) -> models.SeriesDetail:
+    ) -> Response:
         """Return a series with what is usual in every half hour."""
-        now = sources.utc_now()
-        at = query.at or now
-        page = await sources.in_database(lambda: baselines.one(series_id, at))
-        if page is None or not page.items:
-            raise not_found(NO_SERIES)
-        series = page.items[0]
-        return models.SeriesDetail(
-            **stamp_of(now),
-            at=at,
-            run=run_view(page.run),
-            series=series_view(series, page.run, at),
-            slots=slots_view(series),
-        )
+        return await _series_detail(sources, series_id, query)
 
     @post_of(router, "/baselines/rollback", models.RolledBackDetail)
     async def roll_back_baselines(
@@ -97,6 +72,55 @@ def baselines_router(sources: Sources) -> APIRouter:
         return await apply_change(request, sources, lambda change: _roll_back(change, body))
 
     return router
+
+
+async def _runs_page(sources: Sources, pager: Pager, query: PageQuery) -> Response:
+    after = decode_cursor(query.cursor, LIST, str, str)
+    every = await sources.in_database(sources.admin.baselines.runs)
+    page = page_of(every, _run_key, after=after, limit=query.limit, newest_first=True)
+
+    def answer() -> models.BaselineRunPage:
+        runs = Page([run_view(item) for item in page.items], page.last)
+        return models.BaselineRunPage(**stamp_of(sources.utc_now()), **pager.page(LIST, runs))
+
+    return await sources.answers.render(answer, pager)
+
+
+async def _series_page(sources: Sources, pager: Pager, query: SeriesQuery) -> Response:
+    now, baselines = sources.utc_now(), sources.admin.baselines
+    at = query.at or now
+    filters = _filter_of(query, decode_row_cursor(query.cursor, SERIES))
+    read = await sources.in_database(lambda: baselines.page(filters, at, query.limit + 1))
+
+    def answer() -> models.SeriesPage:
+        if read is None:
+            return models.SeriesPage(**stamp_of(now), at=at, run=None, items=[], next=None)
+        page = first_of(read.items, query.limit, lambda series: (series.series_id,))
+        items = [series_view(series, read.run, at) for series in page.items]
+        shown = pager.page(SERIES, Page(items, page.last))
+        return models.SeriesPage(**stamp_of(now), at=at, run=run_view(read.run), **shown)
+
+    return await sources.answers.render(answer, pager)
+
+
+async def _series_detail(sources: Sources, series_id: int, query: AtQuery) -> Response:
+    now, baselines = sources.utc_now(), sources.admin.baselines
+    at = query.at or now
+    page = await sources.in_database(lambda: baselines.one(series_id, at))
+    if page is None or not page.items:
+        raise not_found(NO_SERIES)
+    series = page.items[0]
+
+    def answer() -> models.SeriesDetail:
+        return models.SeriesDetail(
+            **stamp_of(now),
+            at=at,
+            run=run_view(page.run),
+            series=series_view(series, page.run, at),
+            slots=slots_view(series),
+        )
+
+    return await sources.answers.render(answer)
 
 
 def _run_key(run: StoredRun) -> Key:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Response
 
 from rules.facts.snapshot import Snapshot
 from service.api.core.gaps import Gap, gap_of
@@ -48,19 +48,21 @@ def clusters_router(sources: Sources) -> APIRouter:
     """Return the routes of clusters."""
     router = APIRouter(tags=["clusters"])
 
-    @router.get("/clusters")
-    async def list_clusters(paging: Paging, query: PageParameters) -> ClusterPage:
+    @router.get("/clusters", response_model=ClusterPage)
+    async def list_clusters(paging: Paging, query: PageParameters) -> Response:
         """Return the watched clusters; today there is one."""
         state = sources.state
         after = decode_cursor(query.cursor, "clusters", str)
         every = [cluster_of(snapshot_of(state))]
         page = page_of(every, lambda cluster: (cluster.name,), after=after, limit=query.limit)
-        return ClusterPage(**stamp(state), **paging.page("clusters", page))
+        return await sources.answers.render(
+            lambda: ClusterPage(**stamp(state), **paging.page("clusters", page)), paging
+        )
 
-    @router.get("/clusters/{name}")
+    @router.get("/clusters/{name}", response_model=ClusterDetail)
     async def get_cluster(
         name: Annotated[str, Path(max_length=1000)], paging: Paging, query: PageParameters
-    ) -> ClusterDetail:
+    ) -> Response:
         """Return a cluster with the gaps of the last observation."""
         state = sources.state
         if name != state.cluster:
@@ -68,8 +70,13 @@ def clusters_router(sources: Sources) -> APIRouter:
                 f"no cluster of that name is watched; this service watches {state.cluster}"
             )
         seen = snapshot_of(state)
-        page = _gaps(state, seen, decode_row_cursor(query.cursor, "gaps") or 0, query.limit)
-        return ClusterDetail(**stamp(state), cluster=cluster_of(seen), **paging.page("gaps", page))
+        begin = decode_row_cursor(query.cursor, "gaps") or 0
+
+        def answer() -> ClusterDetail:
+            page = paging.page("gaps", _gaps(state, seen, begin, query.limit))
+            return ClusterDetail(**stamp(state), cluster=cluster_of(seen), **page)
+
+        return await sources.answers.render_once(state, answer, paging)
 
     return router
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 from starlette.convertors import PathConvertor, register_url_convertor
 
@@ -17,6 +17,7 @@ from rules.facts.snapshot import Snapshot
 from rules.time_lag import WhyAbsent
 from service.api.core.models import NextCursor, Paged, Stamped
 from service.api.core.paging import Key, Page, Paging, decode_cursor, page_of
+from service.api.core.per_round import PerRound
 from service.api.core.ports import Sources
 from service.api.core.problems import existing
 from service.api.core.queries import MAX_PATTERN, PageParameters, PageQuery, Pattern, matches
@@ -94,6 +95,9 @@ class GroupQuery(PageQuery):
     type: GroupType | None = None
 
 
+GroupLags = tuple[Int64s, Int64s, Int64s]
+
+
 class AnyText(PathConvertor):
     """The rest of a path; Starlette's own convertor ends at a line feed, which a group id may contain."""
 
@@ -105,39 +109,52 @@ def groups_router(sources: Sources) -> APIRouter:
     register_url_convertor("text", AnyText())
     router = APIRouter(tags=["groups"])
 
-    @router.get("/groups")
-    async def list_groups(paging: Paging, query: Annotated[GroupQuery, Query()]) -> GroupPage:
+    lags = PerRound(_lags)
+
+    @router.get("/groups", response_model=GroupPage)
+    async def list_groups(paging: Paging, query: Annotated[GroupQuery, Query()]) -> Response:
         """Return groups by name, each with the total lag of its commits."""
         state = sources.state
         after = decode_cursor(query.cursor, "groups", str)
-        page = group_page(snapshot_of(state), query, after)
-        return GroupPage(**stamp(state), **paging.page("groups", page))
+        seen = snapshot_of(state)
 
-    @router.get("/groups/{group:text}")
+        def answer() -> GroupPage:
+            page = group_page(seen, lags.of(seen), query, after)
+            return GroupPage(**stamp(state), **paging.page("groups", page))
+
+        return await sources.answers.render_once(state, answer, paging)
+
+    @router.get("/groups/{group:text}", response_model=GroupDetail)
     async def get_group(
         group: Annotated[str, Path(description="May hold slashes and any other text")],
         paging: Paging,
         query: PageParameters,
-    ) -> GroupDetail:
+    ) -> Response:
         """Return a group with its commits by topic and partition."""
         state = sources.state
         seen = snapshot_of(state)
         after = decode_cursor(query.cursor, "commits", str, int)
-        places = (place for place, entry in enumerate(seen.groups) if entry.group_id == group)
-        place = existing(next(places, None), "the last observation saw no such group")
-        page = commit_page(state, place, after, query.limit)
-        (item,) = _items(seen, [place])
-        return GroupDetail(**stamp(state), group=item, **paging.page("commits", page))
+
+        def answer() -> GroupDetail:
+            places = (place for place, entry in enumerate(seen.groups) if entry.group_id == group)
+            place = existing(next(places, None), "the last observation saw no such group")
+            page = commit_page(state, place, after, query.limit)
+            (item,) = _items(seen, lags.of(seen), [place])
+            return GroupDetail(**stamp(state), group=item, **paging.page("commits", page))
+
+        return await sources.answers.render_once(state, answer, paging)
 
     return router
 
 
-def group_page(seen: Snapshot, query: GroupQuery, after: Key | None) -> Page[Group]:
+def group_page(
+    seen: Snapshot, lags: GroupLags, query: GroupQuery, after: Key | None
+) -> Page[Group]:
     """Return the page of groups that a query selects."""
     shown = [place for place, group in enumerate(seen.groups) if _is_queried(group, query)]
     names = seen.groups
     page = page_of(shown, lambda place: (names[place].group_id,), after=after, limit=query.limit)
-    return Page(_items(seen, page.items), page.last)
+    return Page(_items(seen, lags, page.items), page.last)
 
 
 def commit_page(state: ServiceState, group: int, after: Key | None, limit: int) -> Page[Commit]:
@@ -164,8 +181,8 @@ def _is_queried(group: facts.Group, query: GroupQuery) -> bool:
     )
 
 
-def _items(seen: Snapshot, places: Sequence[int]) -> list[Group]:
-    commits, known_lags, total = _lags(seen)
+def _items(seen: Snapshot, lags: GroupLags, places: Sequence[int]) -> list[Group]:
+    commits, known_lags, total = lags
     return [
         Group.of(
             seen.groups[place],
@@ -177,7 +194,7 @@ def _items(seen: Snapshot, places: Sequence[int]) -> list[Group]:
     ]
 
 
-def _lags(seen: Snapshot) -> tuple[Int64s, Int64s, Int64s]:
+def _lags(seen: Snapshot) -> GroupLags:
     """Return per group the number of its commits, of its known lags, and the sum of these."""
     groups, commits = len(seen.groups), seen.commits
     lag = commits.read_committed_lag(seen.offsets)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import numpy as np
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from rules.facts.column import Bools, Int64s
@@ -62,17 +62,21 @@ def partitions_router(sources: Sources) -> APIRouter:
     """Return the route of partitions."""
     router = APIRouter(tags=["partitions"])
 
-    @router.get("/partitions")
+    @router.get("/partitions", response_model=PartitionPage)
     async def list_partitions(
         paging: Paging, query: Annotated[PartitionQuery, Query()]
-    ) -> PartitionPage:
+    ) -> Response:
         """Return the partitions that the last observation saw."""
         state = sources.state
         after = decode_cursor(query.cursor, "partitions", str, int)
         seen = snapshot_of(state)
-        mask = at_risk(seen) if query.at_risk else np.ones(len(seen.partitions), np.bool_)
-        page = partition_page(seen, mask, topic=query.topic, after=after, limit=query.limit)
-        return PartitionPage(**stamp(state), **paging.page("partitions", page))
+
+        def answer() -> PartitionPage:
+            mask = at_risk(seen) if query.at_risk else np.ones(len(seen.partitions), np.bool_)
+            page = partition_page(seen, mask, topic=query.topic, after=after, limit=query.limit)
+            return PartitionPage(**stamp(state), **paging.page("partitions", page))
+
+        return await sources.answers.render_once(state, answer, paging)
 
     return router
 

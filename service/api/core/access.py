@@ -1,8 +1,9 @@
 """Access control: who may read, who may submit log lines, and who may change something.
 
-On the loopback interface nobody needs a token, but the Host header has to name that interface: a
-web page that makes its own name point here (DNS rebinding) cannot do that. It could send log lines
-or a change all the same, without reading the answer, but not without the header Origin. Elsewhere a
+On the loopback interface nobody needs a token, unless the settings require one, but the Host header has to
+name that interface: a web page that makes its own name point here (DNS rebinding) cannot do that. It could
+send log lines or a change all the same, without reading the answer, but not without the header Origin. What
+a proxy has forwarded, as its headers say, may come from anywhere. Elsewhere a
 bearer token is needed for everything but the probes of an orchestrator. A token that is
 sent with a change names its author, so it has to be valid wherever the change comes from.
 """
@@ -29,6 +30,9 @@ INGEST: Final = f"{API}ingest/"  # all paths below it
 MAX_SECRET: Final = 4096  # characters
 CHALLENGE: Final = 'Bearer realm="tidemark"'
 READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+# Headers by which a proxy says that it forwards a request, and all that begin with the prefix.
+FORWARDING: Final = frozenset({"forwarded", "via", "x-real-ip"})
+FORWARDING_PREFIX: Final = "x-forwarded-"
 GRANT: Final = "tidemark.grant"  # key in the scope of a request: its caller
 # Any process on this machine, without a token.
 LOOPBACK: Final = Grant("loopback", frozenset(Right))
@@ -43,10 +47,11 @@ CHANGES: Final[Mapping[str, Right]] = {
 class Access:
     """Middleware that lets a request pass or denies it."""
 
-    def __init__(self, app: ASGIApp, *, tokens: Tokens, is_loopback: bool) -> None:
+    def __init__(self, app: ASGIApp, *, tokens: Tokens, trusts_local: bool) -> None:
+        """`trusts_local`: only this machine can connect, and its processes need no token."""
         self._app = app
         self._tokens = tokens
-        self._is_loopback = is_loopback
+        self._trusts_local = trusts_local
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check one request."""
@@ -60,13 +65,15 @@ class Access:
         is_change = right not in (Right.READ, Right.INGEST)
         secret = bearer_of(headers)
         is_named = is_change and "authorization" in headers
-        if self._is_loopback and not is_named and _needs_no_token(headers, right):
-            return LOOPBACK
-        if secret is None and self._is_loopback and not is_named:
-            raise _stranger(right)
+        if self._trusts_local and not is_named and not is_forwarded(headers):
+            if _needs_no_token(headers, right):
+                return LOOPBACK
+            if secret is None:
+                raise _stranger(right)
         if secret is None:
-            raise _unauthorized(f"A bearer token with scope {right} is needed.", "")
-        grant = await self._tokens.grant(secret, is_change=is_change)
+            why = "A proxy forwarded this request: a" if is_forwarded(headers) else "A"
+            raise _unauthorized(f"{why} bearer token with scope {right} is needed.", "")
+        grant = await self._tokens.grant(secret, right)
         if grant is None:
             raise _unauthorized(
                 "The token is not valid: it is unknown, revoked or expired.",
@@ -92,6 +99,11 @@ def right_for(method: str, path: str) -> Right:
     if method in READS:
         return Right.ADMIN if word == "audit" else Right.READ
     return CHANGES.get(word, Right.ADMIN)
+
+
+def is_forwarded(headers: Headers) -> bool:
+    """Return whether a proxy forwarded a request, and says so."""
+    return any(name in FORWARDING or name.startswith(FORWARDING_PREFIX) for name in headers)
 
 
 def _needs_no_token(headers: Headers, right: Right) -> bool:

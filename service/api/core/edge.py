@@ -55,10 +55,11 @@ class Stamp:
 
 
 class DrainBody:
-    """Reads the rest of a body of log lines before a rejection is answered.
+    """Reads the rest of a body of log lines after a rejection was answered.
 
     A shipper sends the whole body before it reads the answer. If the connection were closed early, it
-    would see a reset instead of the reason, and send the same body again and again.
+    would see a reset instead of the reason, and send the same body again and again. The answer is sent
+    first and only its end is held back: from its start on the connection is one that may be dropped.
     """
 
     def __init__(
@@ -89,9 +90,12 @@ class DrainBody:
                         size += len((await receive_noted()).get("body", b""))
 
         async def answer(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                await drain()
-            await send(message)
+            if message["type"] != "http.response.body" or message.get("more_body", False):
+                await send(message)
+                return
+            await send({**message, "more_body": True})
+            await drain()
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
         await self._app(scope, receive_noted, answer)
 

@@ -9,14 +9,17 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
+from itertools import islice
+from operator import itemgetter
 from typing import Annotated, Any, Final, Generic, TypeVar
 from urllib.parse import quote, urlencode
 
-from fastapi import Depends, Request, Response
+from fastapi import Depends, Request
 
 from rules.facts.last_observation import microseconds
 from rules.facts.times import EPOCH
@@ -40,6 +43,40 @@ class Page(Generic[T]):
     last: Key | None
 
 
+@dataclass(frozen=True, slots=True)
+class Ordered(Generic[T]):
+    """All items of a list in the order of their keys."""
+
+    keys: Sequence[Key]
+    items: Sequence[T]
+
+    def page(
+        self,
+        *,
+        after: Key | None,
+        limit: int,
+        newest_first: bool = False,
+        is_shown: Callable[[T], bool] = lambda _: True,
+    ) -> Page[T]:
+        """Return up to `limit` items that are shown, those after `after`."""
+        places = self._places(after, newest_first=newest_first)
+        shown = islice((place for place in places if is_shown(self.items[place])), limit + 1)
+        page = first_of(list(shown), limit, lambda place: self.keys[place])
+        return Page([self.items[place] for place in page.items], page.last)
+
+    def _places(self, after: Key | None, *, newest_first: bool) -> range:
+        if newest_first:
+            end = len(self.keys) if after is None else bisect_left(self.keys, after)
+            return range(end - 1, -1, -1)
+        return range(0 if after is None else bisect_right(self.keys, after), len(self.keys))
+
+
+def ordered(items: Iterable[T], key: Callable[[T], Key]) -> Ordered[T]:
+    """Return items in the order of their keys."""
+    pairs = sorted(((key(item), item) for item in items), key=itemgetter(0))
+    return Ordered([key for key, _ in pairs], [item for _, item in pairs])
+
+
 def page_of(
     items: Iterable[T],
     key: Callable[[T], Key],
@@ -49,12 +86,7 @@ def page_of(
     newest_first: bool = False,
 ) -> Page[T]:
     """Return up to `limit` items in the order of their keys, those after `after`."""
-    keyed = [(key(item), item) for item in items]
-    if after is not None:
-        keyed = [pair for pair in keyed if (pair[0] < after if newest_first else pair[0] > after)]
-    keyed.sort(key=lambda pair: pair[0], reverse=newest_first)
-    shown = keyed[:limit]
-    return Page([item for _, item in shown], shown[-1][0] if len(keyed) > limit else None)
+    return ordered(items, key).page(after=after, limit=limit, newest_first=newest_first)
 
 
 def first_of(rows: Sequence[T], limit: int, key: Callable[[T], Key]) -> Page[T]:
@@ -64,11 +96,16 @@ def first_of(rows: Sequence[T], limit: int, key: Callable[[T], Key]) -> Page[T]:
 
 
 class Pager:
-    """Answers with one page of a list."""
+    """Makes the answer to one request for a page of a list."""
 
-    def __init__(self, request: Request, response: Response) -> None:
+    def __init__(self, request: Request) -> None:
         self._request = request
-        self._response = response
+        self.headers: dict[str, str] = {}  # of the answer
+
+    @property
+    def target(self) -> str:
+        """Return what is requested: path and query."""
+        return f"{self._request.scope['path']}?{self._request.url.query}"
 
     def page(self, name: str, page: Page[Any]) -> dict[str, Any]:
         """Return the items of a page and the cursor of the next one, to which a header links."""
@@ -80,12 +117,12 @@ class Pager:
         cursor = encode_cursor(name, last)
         link = f'<{next_url(self._request, cursor)}>; rel="next"'
         if len(link) <= MAX_LINK:
-            self._response.headers["Link"] = link
+            self.headers["Link"] = link
         return cursor
 
 
-async def _pager(request: Request, response: Response) -> Pager:
-    return Pager(request, response)
+async def _pager(request: Request) -> Pager:
+    return Pager(request)
 
 
 Paging = Annotated[Pager, Depends(_pager)]

@@ -1,7 +1,8 @@
 """The connection of one client: uvicorn's protocol with limits on time and number that it lacks.
 
 A client that sends slowly, reads slowly or opens hundreds of connections must not affect the others:
-when there are too many connections, the one that has been idle longest is dropped. A request that is
+when there are too many connections, the idle one is dropped that has been waited for longest, however
+much it has sent of a request or of a body that is not read any more. A request that is
 not HTTP is answered in the form of every other error, and the connection stays open briefly: closed
 at once with bytes unread, it would be reset, and the answer lost.
 """
@@ -9,6 +10,7 @@ at once with bytes unread, it would be reset, and the answer lost.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Final
 
@@ -32,13 +34,14 @@ class GuardedProtocol(H11Protocol):
     _reading: asyncio.TimerHandle | None = None  # runs while the client does not read
     _is_rejected = False
     _is_dropped = False
-    _heard_at = 0.0  # by the loop's clock: when the client last sent anything
+    _waiting_since = 0.0  # by the loop's clock: since when its client owes a request
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection; if there are too many, drop an idle one, or this one if none is."""
         super().connection_made(transport)
-        self._heard_at = self.loop.time()
-        if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
+        self._waiting_since = self.loop.time()
+        most, self.limit_concurrency = self.limit_concurrency, None  # no request is rejected by it
+        if most is not None and len(self.connections) > most:
             self._drop_one()
         if not self._is_dropped:
             self._watch_sending()
@@ -54,9 +57,13 @@ class GuardedProtocol(H11Protocol):
         """Process what the client sends; ignore it once the client was rejected."""
         if self._is_rejected:
             return
-        self._heard_at = self.loop.time()
         super().data_received(data)
         self._watch_sending()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        self._waiting_since = self.loop.time()
+        super().on_response_complete()
 
     def pause_writing(self) -> None:
         """Pause writing, and abort if the client does not read in time."""
@@ -83,15 +90,18 @@ class GuardedProtocol(H11Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request is being answered; a dropped connection does not count."""
-        return not self._is_dropped and _is_over(self.cycle)
+        """Whether no answer is owed: it has begun, and answers are sent in one piece.
+
+        A dropped connection does not count.
+        """
+        return not self._is_dropped and _is_begun(self.cycle)
 
     def worth(self) -> tuple[bool, float]:
-        """Return the order in which idle connections are dropped: the longest silent one first.
+        """Return the order in which idle connections are dropped: the longest awaited one first.
 
         A connection with unsent bytes of an answer comes last.
         """
-        return self.transport.get_write_buffer_size() > 0, self._heard_at
+        return self.transport.get_write_buffer_size() > 0, self._waiting_since
 
     def drop(self) -> None:
         """Abort the connection; what its client has not read is lost."""
@@ -125,11 +135,16 @@ class GuardedProtocol(H11Protocol):
         answer = h11.Response(status_code=problem.status, headers=headers, reason=phrase)
         output = self.conn.send(answer) + self.conn.send(h11.Data(data=body))
         self.transport.write(output + self.conn.send(h11.EndOfMessage()))
-        if self.transport.can_write_eof():
+        with suppress(OSError):  # the client is gone
             self.transport.write_eof()
         self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
 
+def _is_begun(cycle: RequestResponseCycle | None) -> bool:
+    """Return whether no answer is awaited; uvicorn has no cycle before the first request."""
+    return cycle is None or cycle.response_started
+
+
 def _is_over(cycle: RequestResponseCycle | None) -> bool:
-    """Return whether no answer is under way; uvicorn has no cycle before the first request."""
+    """Return whether no answer is under way."""
     return cycle is None or cycle.response_complete

@@ -14,10 +14,12 @@ from uvicorn import Config, Server
 from rules.errors import SettingsError
 from service.api.core.protocol import GuardedProtocol
 
-BACKLOG: Final = 128
+BACKLOG: Final = 1024  # connections that wait to be accepted; beyond it a client waits a second
 GRACE_SECONDS: Final = 5  # for answers under way when the server stops
 MAX_HEADER_BYTES: Final = 64 * 1024  # request line and headers; a group's name may have 32 KiB
 CONNECTIONS_PER_REQUEST: Final = 4  # most connections are idle
+# Of scrapes, log lines and tokens under verification, which have places apart from other requests.
+MORE_CONNECTIONS: Final = 192
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -67,6 +69,11 @@ def _unusable(host: str, port: int, why: str) -> SettingsError:
     )
 
 
+def connection_limit(max_concurrent_requests: int) -> int:
+    """Return how many connections are kept: more than can be busy, so that one is always idle."""
+    return CONNECTIONS_PER_REQUEST * max_concurrent_requests + MORE_CONNECTIONS
+
+
 class HttpServer:
     """Serves an application on a socket until `stop` is called."""
 
@@ -75,12 +82,11 @@ class HttpServer:
         app: ASGIApp,
         bound: socket.socket,
         *,
-        max_concurrent_requests: int,
+        max_connections: int,
         protocol: type[GuardedProtocol] = GuardedProtocol,
     ) -> None:
         self._bound = bound
-        connections = CONNECTIONS_PER_REQUEST * max_concurrent_requests
-        self._server = _Server(_config(app, protocol, connections))
+        self._server = _Server(_config(app, protocol, max_connections))
 
     async def run(self) -> None:
         """Serve; return when `stop` was called and the answers under way are sent."""

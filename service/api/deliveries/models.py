@@ -44,7 +44,10 @@ class Delivery(Model):
     is_firing: bool
     alerts: int
     state: DeliveryState
-    created_at: datetime
+    created_at: Annotated[datetime, Field(description="Of the oldest that it supersedes")]
+    enqueued_at: Annotated[
+        datetime, Field(description="Of itself: it is tried for a day from then")
+    ]
     next_attempt_at: Annotated[datetime | None, Field(description="null: no further attempt")]
     attempts: int
     done_at: datetime | None
@@ -62,7 +65,7 @@ class Attempt(Model):
     """One attempt to deliver."""
 
     at: datetime
-    took_ms: int
+    took_ms: Annotated[int | None, Field(description="null: nothing could be sent")]
     outcome: str
     status: Annotated[int | None, Field(description="Of HTTP; null: there was no answer")]
     failure: str | None

@@ -57,34 +57,27 @@ def deliveries_router(sources: Sources) -> APIRouter:
     """Return the routes of deliveries."""
     router = APIRouter(tags=["deliveries"])
 
-    @router.get("/deliveries")
-    async def list_deliveries(
-        paging: Paging, query: Annotated[DeliveryQuery, Query()]
-    ) -> models.DeliveryPage:
+    @router.get("/deliveries", response_model=models.DeliveryPage)
+    async def list_deliveries(paging: Paging, query: Annotated[DeliveryQuery, Query()]) -> Response:
         """Return deliveries, newest first."""
-        filters = DeliveryFilter(
-            receiver=query.receiver,
-            state=None if query.state is None else query.state.value,
-            before=decode_row_cursor(query.cursor, LIST),
-        )
-        rows = await sources.in_database(
-            lambda: sources.admin.deliveries.page(filters, query.limit + 1)
-        )
-        page = first_of(rows, query.limit, lambda delivery: (delivery.id,))
-        shown = Page([delivery_view(delivery) for delivery in page.items], page.last)
-        return models.DeliveryPage(**stamp_of(sources.utc_now()), **paging.page(LIST, shown))
+        page = await _page(sources, query)
 
-    @router.get("/deliveries/{delivery_id}")
+        def answer() -> models.DeliveryPage:
+            return models.DeliveryPage(**stamp_of(sources.utc_now()), **paging.page(LIST, page))
+
+        return await sources.answers.render(answer, paging)
+
+    @router.get("/deliveries/{delivery_id}", response_model=models.DeliveryDetail)
     async def get_delivery(
         delivery_id: DeliveryId, request: Request, _query: NoParameters
-    ) -> models.DeliveryDetail:
+    ) -> Response:
         """Return a delivery with its attempts and its body."""
         story = existing(
             await sources.in_database(lambda: sources.admin.deliveries.one(delivery_id)),
             NO_DELIVERY,
         )
         may_read_reply = Scope.ADMIN in caller_of(request).scopes
-        return await sources.in_thread(
+        return await sources.answers.render(
             lambda: _detail(sources, story, may_read_reply=may_read_reply)
         )
 
@@ -98,6 +91,19 @@ def deliveries_router(sources: Sources) -> APIRouter:
         )
 
     return router
+
+
+async def _page(sources: Sources, query: DeliveryQuery) -> Page[models.Delivery]:
+    filters = DeliveryFilter(
+        receiver=query.receiver,
+        state=None if query.state is None else query.state.value,
+        before=decode_row_cursor(query.cursor, LIST),
+    )
+    rows = await sources.in_database(
+        lambda: sources.admin.deliveries.page(filters, query.limit + 1)
+    )
+    page = first_of(rows, query.limit, lambda delivery: (delivery.id,))
+    return Page([delivery_view(delivery) for delivery in page.items], page.last)
 
 
 def _detail(
@@ -141,17 +147,21 @@ def receivers_router(sources: Sources) -> APIRouter:
     router = APIRouter(tags=["receivers"])
     sending = sources.admin.sending
 
-    @router.get("/receivers")
-    async def list_receivers(paging: Paging, query: PageParameters) -> models.ReceiverPage:
+    @router.get("/receivers", response_model=models.ReceiverPage)
+    async def list_receivers(paging: Paging, query: PageParameters) -> Response:
         """Return receivers by name, with the state of sending to each."""
         after = decode_cursor(query.cursor, RECEIVERS, str)
         every = sending.receivers.values()
         page = page_of(every, lambda receiver: (receiver.name,), after=after, limit=query.limit)
         names = [item.name for item in page.items]
         stats = await sources.in_database(lambda: sources.admin.deliveries.stats(names))
-        items = [receiver_view(item, stats[item.name], sending) for item in page.items]
-        answer = paging.page(RECEIVERS, Page(items, page.last))
-        return models.ReceiverPage(**stamp_of(sources.utc_now()), **answer)
+
+        def answer() -> models.ReceiverPage:
+            items = [receiver_view(item, stats[item.name], sending) for item in page.items]
+            shown = paging.page(RECEIVERS, Page(items, page.last))
+            return models.ReceiverPage(**stamp_of(sources.utc_now()), **shown)
+
+        return await sources.answers.render(answer, paging)
 
     @post_of(router, "/receivers/{name}/test", models.Enqueued, HTTPStatus.ACCEPTED)
     async def send_test_message(

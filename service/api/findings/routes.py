@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Response
 from pydantic import AfterValidator
 
 from rules.errors import StoreError
@@ -21,10 +21,9 @@ from service.api.core.paging import (
     decode_cursor,
     decode_time_cursor,
     first_of,
-    page_of,
 )
 from service.api.core.ports import History, Sources
-from service.api.core.problems import existing, not_found, unavailable
+from service.api.core.problems import existing
 from service.api.core.queries import (
     NoParameters,
     PageQuery,
@@ -34,11 +33,11 @@ from service.api.core.queries import (
     require_known_rule,
 )
 from service.api.core.stamps import stamp, stored_stamp
+from service.api.findings.open_list import OpenList
 from service.api.findings.views import (
     Finding,
     FindingDetail,
     FindingPage,
-    find_open,
     from_memory,
     from_storage,
     parse_id,
@@ -62,42 +61,50 @@ class FindingQuery(PageQuery):
     verdict: VerdictWord | None = None
 
 
-def findings_router(sources: Sources) -> APIRouter:
+def findings_router(sources: Sources, open_list: OpenList) -> APIRouter:
     """Return the routes of findings."""
     router = APIRouter(tags=["findings"])
 
-    @router.get("/findings")
-    async def list_findings(paging: Paging, query: Annotated[FindingQuery, Query()]) -> FindingPage:
+    @router.get("/findings", response_model=FindingPage)
+    async def list_findings(paging: Paging, query: Annotated[FindingQuery, Query()]) -> Response:
         """Return findings, newest first: by their end if only ended ones are requested."""
         state, name = sources.state, f"findings-{query.state}"
-        if query.state is StateFilter.OPEN:
-            page = open_page(state, query, name, _select_open(open_findings(state), query))
-            stamped = stamp(state)
-        else:
-            page = await stored_page(sources, _filter_of(query, name), query.limit)
-            stamped = stored_stamp(state)
-        storage = state.persistence.state
-        return FindingPage(**stamped, **paging.page(name, page), storage=storage)
 
-    @router.get("/findings/{finding_id}")
+        def answer(page: Page[Finding], stamped: dict[str, Any]) -> FindingPage:
+            storage = state.persistence.state
+            return FindingPage(**stamped, **paging.page(name, page), storage=storage)
+
+        if query.state is StateFilter.OPEN:
+            return await sources.answers.render_once(
+                state,
+                lambda: answer(open_page(open_list, state, query, name), stamp(state)),
+                paging,
+            )
+        rows = await stored_rows(sources, _filter_of(query, name), query.limit)
+        return await sources.answers.render(
+            lambda: answer(_stored_page(rows), stored_stamp(state)), paging
+        )
+
+    @router.get("/findings/{finding_id}", response_model=FindingDetail)
     async def get_finding(
         finding_id: Annotated[str, Path(examples=["partition_offline-0123456789abcdef"])],
         _query: NoParameters,
-    ) -> FindingDetail:
+    ) -> Response:
         """Return a finding with the last 1000 changes of its verdict, oldest first."""
         name = existing(parse_id(finding_id), NO_FINDING)
-        return await finding_detail(sources, *name, NO_FINDING)
+        detail = await finding_detail(sources, open_list, *name, NO_FINDING)
+        return await sources.answers.render(detail)
 
     return router
 
 
-def _select_open(entries: Iterable[OpenFinding], query: FindingQuery) -> Iterable[OpenFinding]:
-    verdict = _verdict(query.verdict)
-    for entry in entries:
-        if query.rule not in (None, entry.identity[0]) or not _is_of(query.topic, entry):
-            continue
-        if query.severity in (None, entry.severity) and verdict in (None, entry.verdict):
-            yield entry
+def _is_queried(entry: OpenFinding, query: FindingQuery) -> bool:
+    return (
+        query.rule in (None, entry.identity[0])
+        and query.severity in (None, entry.severity)
+        and _verdict(query.verdict) in (None, entry.verdict)
+        and _is_of(query.topic, entry)
+    )
 
 
 def _is_of(topic: str | None, entry: OpenFinding) -> bool:
@@ -125,33 +132,23 @@ def _verdict(word: VerdictWord | None) -> Verdict | None:
     return None if word is None else Verdict[word.name]
 
 
-def open_findings(state: ServiceState) -> Iterator[OpenFinding]:
-    """Yield the open findings.
-
-    Raises:
-        ProblemError: no round has ended yet.
-    """
-    if not state.rounds and not state.open_findings:
-        raise unavailable("no round has ended yet")
-    yield from state.open_findings.values()
-
-
 def open_page(
-    state: ServiceState, query: PageQuery, name: str, entries: Iterable[OpenFinding]
+    open_list: OpenList, state: ServiceState, query: FindingQuery, name: str
 ) -> Page[Finding]:
-    """Return a page of the list called `name`, newest first; `entries` are those that match.
+    """Return a page of the open findings, newest first.
 
     Raises:
-        ProblemError: the cursor is another list's.
+        ProblemError: the cursor is another list's, or no round has ended yet.
     """
     after = decode_cursor(query.cursor, name, int, str)
-    page = page_of(entries, _open_key, after=after, limit=query.limit, newest_first=True)
+    page = open_list.newest_first(state).page(
+        after=after,
+        limit=query.limit,
+        newest_first=True,
+        is_shown=lambda entry: _is_queried(entry, query),
+    )
     cluster_id = cluster_id_of(state)
     return Page([from_memory(entry, cluster_id) for entry in page.items], page.last)
-
-
-def _open_key(entry: OpenFinding) -> Key:
-    return microseconds(entry.since), json.dumps(entry.identity)
 
 
 def cluster_id_of(state: ServiceState) -> str | None:
@@ -159,7 +156,7 @@ def cluster_id_of(state: ServiceState) -> str | None:
     return None if state.snapshot is None else state.snapshot.cluster_id or None
 
 
-async def stored_page(sources: Sources, filters: FindingFilter, limit: int) -> Page[Finding]:
+async def stored_rows(sources: Sources, filters: FindingFilter, limit: int) -> Page[PastFinding]:
     """Return a page of stored findings, newest first."""
 
     def key(past: PastFinding) -> Key:
@@ -167,34 +164,35 @@ async def stored_page(sources: Sources, filters: FindingFilter, limit: int) -> P
         return microseconds(ended_at or past.finding.since), past.finding.id
 
     rows = await sources.in_database(lambda: sources.history.page(filters, limit + 1))
-    page = first_of(rows, limit, key)
-    return Page([from_storage(past) for past in page.items], page.last)
+    return first_of(rows, limit, key)
+
+
+def _stored_page(rows: Page[PastFinding]) -> Page[Finding]:
+    return Page([from_storage(past) for past in rows.items], rows.last)
 
 
 async def finding_detail(
-    sources: Sources, rule_id: str, digits: str, missing: str
-) -> FindingDetail:
-    """Return a finding from memory or the database, with its transitions if they can be read.
+    sources: Sources, open_list: OpenList, rule_id: str, digits: str, missing: str
+) -> Callable[[], FindingDetail]:
+    """Return the view of a finding from memory or the database, with its transitions if they can be read.
 
     Raises:
         ProblemError: there is no such finding; its detail is `missing`.
     """
     state = sources.state
-    entry = await sources.in_thread(lambda: find_open(state.open_findings, rule_id, digits))
+    entry = await sources.answers.compute(lambda: open_list.find(state, rule_id, digits))
     try:
         stored = await sources.in_database(lambda: _stored(sources.history, rule_id, digits))
     except StoreError as exc:
         if entry is None:
             raise
-        return _open_detail(state, entry, None, str(exc))
+        return partial(_open_detail, state, entry, None, str(exc))
     if entry is not None:
         is_it = stored is not None and cluster_id_of(state) in (None, stored[0].cluster_id)
         steps = stored[1] if stored is not None and is_it else None
-        return _open_detail(state, entry, steps, None if is_it else "it is not stored yet")
-    if stored is None:
-        raise not_found(missing)
-    past, steps = stored
-    return _detail(stored_stamp(state), from_storage(past), steps, None)
+        return partial(_open_detail, state, entry, steps, None if is_it else "it is not stored yet")
+    past, steps = existing(stored, missing)
+    return lambda: _detail(stored_stamp(state), from_storage(past), steps, None)
 
 
 def _open_detail(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from pydantic import Field
 
 from rules.catalogue.all_rules import EVERY, Declared
@@ -13,6 +13,7 @@ from rules.pages import sections_of
 from rules.verdict import Kind, Severity
 from service.api.core.models import NextCursor
 from service.api.core.paging import Paging, decode_cursor, page_of
+from service.api.core.ports import Sources
 from service.api.core.queries import PageParameters
 from service.views.model import Model
 
@@ -40,18 +41,18 @@ class RulePage(Model):
     next: NextCursor
 
 
-def rules_router() -> APIRouter:
+def rules_router(sources: Sources) -> APIRouter:
     """Return the route of the catalogue."""
     router = APIRouter(tags=["rules"])
     every = catalogue()
     place = {rule.id: number for number, rule in enumerate(every)}
 
-    @router.get("/rules")
-    async def list_rules(paging: Paging, query: PageParameters) -> RulePage:
+    @router.get("/rules", response_model=RulePage)
+    async def list_rules(paging: Paging, query: PageParameters) -> Response:
         """Return all rules, in the order in which they judge."""
         after = decode_cursor(query.cursor, "rules", int)
         page = page_of(every, lambda rule: (place[rule.id],), after=after, limit=query.limit)
-        return RulePage(**paging.page("rules", page))
+        return await sources.answers.render(lambda: RulePage(**paging.page("rules", page)), paging)
 
     return router
 

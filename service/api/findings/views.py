@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from rules.catalogue.all_rules import EVERY
-from rules.open_findings import ABSENT_ROUNDS, EndReason, Identity, OpenFinding
+from rules.open_findings import ABSENT_ROUNDS, EndReason, OpenFinding
 from rules.verdict import Kind, Severity
 from service.api.core.models import Paged, Stamped, VerdictWord
 from service.rounds.persistence import PersistenceState
@@ -132,13 +132,6 @@ def _said(rule_id: str, finding: OpenFinding | StoredFinding) -> dict[str, Any]:
     }
 
 
-def find_open(
-    open_findings: Mapping[Identity, OpenFinding], rule_id: str, digits: str
-) -> OpenFinding | None:
-    """Return the open finding of a rule whose labels' hash begins with `digits`."""
-    of_rule = (entry for (rule, _), entry in open_findings.items() if rule == rule_id)
-    return next((e for e in of_rule if _digits(e) == digits), None)
-
-
-def _digits(entry: OpenFinding) -> str:
+def digits_of(entry: OpenFinding) -> str:
+    """Return the digits by which the id of an open finding ends."""
     return labels_hash(dict(entry.identity[1]))[:HASH_DIGITS]

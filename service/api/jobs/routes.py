@@ -85,22 +85,28 @@ def jobs_router(sources: Sources) -> APIRouter:
         every = await sources.in_database(jobs.every)
         return existing(next((view for view in every if view.name == name), None), NO_JOB)
 
-    @router.get("/jobs")
-    async def list_jobs(paging: Paging, query: PageParameters) -> JobPage:
+    @router.get("/jobs", response_model=JobPage)
+    async def list_jobs(paging: Paging, query: PageParameters) -> Response:
         """Return jobs by name, each with its last run."""
         after = decode_cursor(query.cursor, LIST, str)
         every = await sources.in_database(jobs.every)
         page = page_of(every, lambda view: (view.name,), after=after, limit=query.limit)
-        return JobPage(**stamp_of(sources.utc_now()), **paging.page(LIST, page))
+        return await sources.answers.render(
+            lambda: JobPage(**stamp_of(sources.utc_now()), **paging.page(LIST, page)), paging
+        )
 
-    @router.get("/jobs/{name}")
-    async def get_job(name: JobName, paging: Paging, query: PageParameters) -> JobDetail:
+    @router.get("/jobs/{name}", response_model=JobDetail)
+    async def get_job(name: JobName, paging: Paging, query: PageParameters) -> Response:
         """Return a job with its runs, newest first."""
         before = decode_row_cursor(query.cursor, RUNS)
         job = Job.model_validate(await job_of(name))
         rows = await sources.in_database(lambda: jobs.runs(name, before, query.limit + 1))
         page = first_of(rows, query.limit, lambda run: (run.id,))
-        return JobDetail(**stamp_of(sources.utc_now()), job=job, **paging.page(RUNS, page))
+
+        def answer() -> JobDetail:
+            return JobDetail(**stamp_of(sources.utc_now()), job=job, **paging.page(RUNS, page))
+
+        return await sources.answers.render(answer, paging)
 
     @post_of(router, "/jobs/{name}/run", JobRunRequest, HTTPStatus.ACCEPTED)
     async def run_job(name: JobName, request: Request, _query: NoParameters) -> Response:

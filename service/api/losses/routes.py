@@ -6,11 +6,11 @@ database, as do the occurrences of each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Response
 
 from rules.evidence import read_evidence
 from rules.facts.last_observation import microseconds
@@ -22,8 +22,15 @@ from service.api.core.ports import History, Sources
 from service.api.core.problems import not_found
 from service.api.core.queries import NoParameters, StateFilter, matches
 from service.api.core.stamps import stamp, stored_stamp
-from service.api.findings.routes import cluster_id_of, finding_detail, open_findings
-from service.api.findings.views import Finding, Transition, from_memory, from_storage, parse_id
+from service.api.findings.open_list import OpenList, open_findings
+from service.api.findings.routes import cluster_id_of, finding_detail
+from service.api.findings.views import (
+    FindingDetail,
+    Transition,
+    from_memory,
+    from_storage,
+    parse_id,
+)
 from service.api.losses.models import LossDetail, LossEvent, LossIncident, LossPage, LossQuery
 from service.api.losses.views import (
     CLASS_OF,
@@ -39,6 +46,7 @@ from service.api.losses.views import (
     rule_of,
 )
 from service.rounds.latest import ServiceState
+from service.rounds.persistence import PersistenceState
 from service.storage.findings.findings import (
     StoredFinding,
     storable,
@@ -51,12 +59,12 @@ NO_LOSS: Final = "there is no such loss"
 MOST_STORED: Final = 5000  # findings that are read for a list; an incident may have thousands
 
 
-def losses_router(sources: Sources) -> APIRouter:
+def losses_router(sources: Sources, open_list: OpenList) -> APIRouter:
     """Return the routes of losses."""
     router = APIRouter(tags=["losses"])
 
-    @router.get("/losses")
-    async def list_losses(paging: Paging, query: Annotated[LossQuery, Query()]) -> LossPage:
+    @router.get("/losses", response_model=LossPage)
+    async def list_losses(paging: Paging, query: Annotated[LossQuery, Query()]) -> Response:
         """Return losses by incident, the worst first, and within each by partition.
 
         A loss has the facts of its last occurrence; `/losses/{id}` has all of them. Filters show what is
@@ -64,36 +72,46 @@ def losses_router(sources: Sources) -> APIRouter:
         """
         state, name = sources.state, f"losses-{query.state}"
         after = decode_cursor(query.cursor, name, int, int, str)
-        if query.state is StateFilter.OPEN:
-            findings, is_cut = await sources.in_thread(lambda: _open(state, query)), False
-            stamped = stamp(state)
-        else:
-            findings, is_cut = await sources.in_database(lambda: _stored(sources.history, query))
-            stamped = stored_stamp(state)
-        page = await sources.in_thread(lambda: _page(findings, after, query.limit))
-        storage = state.persistence.state
-        return LossPage(**stamped, **paging.page(name, page), is_cut=is_cut, storage=storage)
 
-    @router.get("/losses/{loss_id}")
+        def answer(findings: list[LossFinding], **fields: Any) -> LossPage:
+            page = _page(findings, after, query, state)
+            storage = state.persistence.state
+            return LossPage(**fields, **paging.page(name, page), storage=storage)
+
+        if query.state is StateFilter.OPEN:
+            return await sources.answers.render_once(
+                state, lambda: answer(_open(state, query), **stamp(state), is_cut=False), paging
+            )
+        stored, is_cut = await sources.in_database(lambda: _stored(sources.history, query))
+        return await sources.answers.render(
+            lambda: answer(stored, **stored_stamp(state), is_cut=is_cut), paging
+        )
+
+    @router.get("/losses/{loss_id}", response_model=LossDetail)
     async def get_loss(
         loss_id: Annotated[str, Path(examples=["committed_records_lost-0123456789abcdef"])],
         _query: NoParameters,
-    ) -> LossDetail:
+    ) -> Response:
         """Return a loss with its occurrences, oldest first."""
         name = parse_id(loss_id)
         if name is None or name[0] not in CLASS_OF:
             raise not_found(NO_LOSS)
-        detail = await finding_detail(sources, *name, NO_LOSS)
-        return LossDetail(
-            as_of=detail.as_of,
-            is_current=detail.is_current,
-            loss=loss_of(detail.finding),
-            events=_events(detail.transitions),
-            error=detail.error,
-            storage=sources.state.persistence.state,
-        )
+        storage = sources.state.persistence.state
+        detail = await finding_detail(sources, open_list, *name, NO_LOSS)
+        return await sources.answers.render(lambda: _detail(detail(), storage))
 
     return router
+
+
+def _detail(finding: FindingDetail, storage: PersistenceState) -> LossDetail:
+    return LossDetail(
+        as_of=finding.as_of,
+        is_current=finding.is_current,
+        loss=loss_of(finding.finding),
+        events=_events(finding.transitions),
+        error=finding.error,
+        storage=storage,
+    )
 
 
 def _events(steps: list[Transition] | None) -> list[LossEvent] | None:
@@ -102,9 +120,21 @@ def _events(steps: list[Transition] | None) -> list[LossEvent] | None:
     return [event for step in steps if (event := event_of(step)) is not None]
 
 
-def _page(findings: list[LossFinding], after: Key | None, limit: int) -> Page[LossIncident]:
-    page = page_of(incidents_of(findings), _key, after=after, limit=limit)
-    return Page([incident_view(incident) for incident in page.items], page.last)
+def _page(
+    findings: list[LossFinding], after: Key | None, query: LossQuery, state: ServiceState
+) -> Page[LossIncident]:
+    page = page_of(incidents_of(findings), _key, after=after, limit=query.limit)
+    open_ids = _open_ids(state) if query.state is not StateFilter.OPEN else ()
+    return Page([incident_view(incident, open_ids) for incident in page.items], page.last)
+
+
+def _open_ids(state: ServiceState) -> set[str]:
+    """Return the incidents of all open findings: a query may select or read only ended ones of them."""
+    return {
+        _open_fact(entry).incident
+        for entry in state.open_findings.values()
+        if entry.identity[0] in CLASS_OF
+    }
 
 
 def _key(incident: Incident) -> Key:
@@ -115,13 +145,14 @@ def _key(incident: Incident) -> Key:
 def _open(state: ServiceState, query: LossQuery) -> list[LossFinding]:
     cluster_id = cluster_id_of(state)
     return [
-        _finding(
-            entry.identity[0],
-            storable(dict(entry.identity[1])),
-            entry,
-            partial(from_memory, entry, cluster_id),
+        LossFinding(
+            fact=_open_fact(entry),
+            severity=entry.severity,
+            is_open=True,
+            last_breach_at=entry.last_breach_at,
+            view=partial(from_memory, entry, cluster_id),
         )
-        for entry in open_findings(state)
+        for entry in open_findings(state).values()
         if _is_queried(entry, query)
     ]
 
@@ -130,7 +161,13 @@ def _stored(history: History, query: LossQuery) -> tuple[list[LossFinding], bool
     """Return the newest matching findings, and whether older ones were left out."""
     read = history.page(_filter_of(query), MOST_STORED + 1)
     findings = [
-        _finding(stored.rule_id, stored.labels, stored, partial(from_storage, past))
+        LossFinding(
+            fact=_fact(stored.rule_id, stored.labels, stored),
+            severity=stored.severity,
+            is_open=stored.ended_at is None,
+            last_breach_at=stored.last_breach_at,
+            view=partial(from_storage, past),
+        )
         for past in read[:MOST_STORED]
         for stored in [past.finding]
         if query.class_ in (None, class_of(stored.rule_id, stored.reason))
@@ -138,15 +175,16 @@ def _stored(history: History, query: LossQuery) -> tuple[list[LossFinding], bool
     return findings, len(read) > MOST_STORED
 
 
-def _finding(
-    rule_id: str,
-    labels: Mapping[str, str],
-    finding: OpenFinding | StoredFinding,
-    view: Callable[[], Finding],
-) -> LossFinding:
+def _open_fact(entry: OpenFinding) -> LossFact:
+    rule_id, labels = entry.identity
+    return _fact(rule_id, storable(dict(labels)), entry)
+
+
+def _fact(
+    rule_id: str, labels: Mapping[str, str], finding: OpenFinding | StoredFinding
+) -> LossFact:
     evidence = read_evidence(finding.evidence, SummaryEvidence)
-    fact = LossFact(rule_id, labels, finding.reason, evidence, finding.since)
-    return LossFinding(fact=fact, last_breach_at=finding.last_breach_at, view=view)
+    return LossFact(rule_id, labels, finding.reason, evidence, finding.since)
 
 
 def _is_queried(entry: OpenFinding, query: LossQuery) -> bool:

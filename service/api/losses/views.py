@@ -6,7 +6,7 @@ three times as many findings.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -145,6 +145,8 @@ class LossFinding:
     """A finding of lost records, and a function that builds its view."""
 
     fact: LossFact
+    severity: Severity
+    is_open: bool
     last_breach_at: datetime
     view: Callable[[], Finding]
 
@@ -175,31 +177,25 @@ def incidents_of(findings: Iterable[LossFinding]) -> list[Incident]:
     return [Incident(incident_id=name, lines=_lines(members)) for name, members in together.items()]
 
 
-def incident_view(incident: Incident) -> LossIncident:
-    """Return an incident as the API shows it."""
+def incident_view(incident: Incident, open_ids: Collection[str]) -> LossIncident:
+    """Return an incident as the API shows it; it is open, too, if its id is in `open_ids`."""
     summary = summary_of([[finding.fact for finding in line] for line in incident.lines])
-    lines = [_partition_view(line) for line in incident.lines[:MOST_PARTITIONS]]
     everything = [finding for line in incident.lines for finding in line]
-    states = {partition.state for partition in lines} | {
-        other.state for partition in lines for other in partition.also
-    }
-    observations = [
-        partition.last_observation for partition in lines if partition.last_observation is not None
-    ]
+    is_open = incident.incident_id in open_ids or any(finding.is_open for finding in everything)
     return LossIncident(
         id=incident.incident_id,
         summary=summary.sentence,
-        severity=min(_severities(lines), key=SEVERITIES.index),
+        severity=min(_severities(incident.lines), key=SEVERITIES.index),
         broker=summary.broker,
         since=summary.began,
         last_happened_at=max(finding.last_breach_at for finding in everything),
-        last_observation=min(observations, default=None),
-        state=FindingState.OPEN if FindingState.OPEN in states else FindingState.ENDED,
+        last_observation=summary.last_observation,
+        state=FindingState.OPEN if is_open else FindingState.ENDED,
         partition_count=len(incident.lines),
         lost_partitions=summary.partitions.get(Outcome.LOST, 0),
         certain_offsets=summary.certain_offsets,
         possibly_lost_partitions=summary.possibly_lost,
-        partitions=lines,
+        partitions=[_partition_view(line) for line in incident.lines[:MOST_PARTITIONS]],
     )
 
 
@@ -215,9 +211,9 @@ def _partition_view(line: Sequence[LossFinding]) -> PartitionLoss:
     return PartitionLoss(**first.model_dump(), also=also)
 
 
-def _severities(lines: Iterable[PartitionLoss]) -> Iterator[Severity]:
+def _severities(lines: Iterable[Sequence[LossFinding]]) -> Iterator[Severity]:
     """Yield the severities of all lines; those of other rules do not count where records are restored."""
-    for line in lines:
-        yield line.severity
-        if line.reason != RESTORED:
-            yield from (other.severity for other in line.also)
+    for first, *others in lines:
+        yield first.severity
+        if first.fact.reason != RESTORED:
+            yield from (other.severity for other in others)

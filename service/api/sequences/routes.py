@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
 from rules.facts.episodes import Episode, SequenceMemory
@@ -69,22 +69,25 @@ def sequences_router(sources: Sources) -> APIRouter:
     """Return the routes of sequences."""
     router = APIRouter(tags=[NAME])
 
-    @router.get("/sequences")
-    async def list_sequences(
-        paging: Paging, query: Annotated[SequenceQuery, Query()]
-    ) -> SequencePage:
+    @router.get("/sequences", response_model=SequencePage)
+    async def list_sequences(paging: Paging, query: Annotated[SequenceQuery, Query()]) -> Response:
         """Return events, newest first; filters show what is known to match."""
         state, name = sources.state, f"{NAME}-{query.state}"
         after = decode_cursor(query.cursor, name, int, str)
-        entries = select_episodes(view_of(state).memory.sequences, query)
-        page = page_of(entries, _key, after=after, limit=query.limit, newest_first=True)
-        events = Page([sequence_event(episode) for episode in page.items], page.last)
-        return SequencePage(**_of_observation(state), **paging.page(name, events))
+        memory = view_of(state).memory.sequences
 
-    @router.get("/sequences/{sequence_id}")
+        def answer() -> SequencePage:
+            entries = select_episodes(memory, query)
+            page = page_of(entries, _key, after=after, limit=query.limit, newest_first=True)
+            events = Page([sequence_event(episode) for episode in page.items], page.last)
+            return SequencePage(**_of_observation(state), **paging.page(name, events))
+
+        return await sources.answers.render_once(state, answer, paging)
+
+    @router.get("/sequences/{sequence_id}", response_model=SequenceDetail)
     async def get_sequence(
         sequence_id: Annotated[str, Path(examples=["0123456789ab"])], _query: NoParameters
-    ) -> SequenceDetail:
+    ) -> Response:
         """Return an event, its distinct rejections, and the leader changes it was held against."""
         state = sources.state
         episodes = view_of(state).memory.sequences.episodes
@@ -92,14 +95,18 @@ def sequences_router(sources: Sources) -> APIRouter:
             next((episode for episode in episodes if episode.id == sequence_id), None),
             "there is no such event, or it ended more than a day ago",
         )
-        return SequenceDetail(
-            **_of_observation(state),
-            sequence=sequence_event(sequence),
-            lines=[RejectedBatch.of(rejection) for rejection in sequence.rejections],
-            changes=[LeaderChange.of(change) for change in sequence.changes],
-        )
+        return await sources.answers.render(lambda: _detail(state, sequence))
 
     return router
+
+
+def _detail(state: ServiceState, sequence: Episode) -> SequenceDetail:
+    return SequenceDetail(
+        **_of_observation(state),
+        sequence=sequence_event(sequence),
+        lines=[RejectedBatch.of(rejection) for rejection in sequence.rejections],
+        changes=[LeaderChange.of(change) for change in sequence.changes],
+    )
 
 
 def select_episodes(memory: SequenceMemory, query: SequenceQuery) -> Iterator[Episode]:

@@ -62,10 +62,8 @@ def silences_router(sources: Sources) -> APIRouter:
 
 
 def _add_reads(router: APIRouter, sources: Sources) -> None:
-    @router.get("/silences")
-    async def list_silences(
-        paging: Paging, query: Annotated[SilenceQuery, Query()]
-    ) -> models.SilencePage:
+    @router.get("/silences", response_model=models.SilencePage)
+    async def list_silences(paging: Paging, query: Annotated[SilenceQuery, Query()]) -> Response:
         """Return silences, those that end last first."""
         name, now = f"silences-{query.state}", sources.utc_now()
         filters = SilenceFilter(states=query.state.states, now=now, after=_after(query, name))
@@ -73,8 +71,12 @@ def _add_reads(router: APIRouter, sources: Sources) -> None:
             lambda: sources.admin.silences.page(filters, query.limit + 1)
         )
         page = first_of(rows, query.limit, lambda row: (microseconds(row.ends_at), str(row.id)))
-        shown = Page([_view(silence, now) for silence in page.items], page.last)
-        return models.SilencePage(**stamp_of(now), **paging.page(name, shown))
+
+        def answer() -> models.SilencePage:
+            shown = Page([_view(silence, now) for silence in page.items], page.last)
+            return models.SilencePage(**stamp_of(now), **paging.page(name, shown))
+
+        return await sources.answers.render(answer, paging)
 
     @router.get("/silences/{silence_id}")
     async def get_silence(

@@ -13,7 +13,6 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from service.rounds.latest import Latest, ServiceState
-from service.rounds.persistence import PersistenceState
 
 ALIVE_INTERVALS: Final = 10
 ALIVE_SECONDS: Final = 300.0
@@ -50,7 +49,7 @@ def alive_seconds(state: ServiceState) -> float:
 
 def readiness(state: ServiceState) -> dict[str, str | None]:
     """Return the checks of readiness by name, each with its error or None."""
-    is_loaded = state.persistence.state is not PersistenceState.NOT_LOADED
+    is_loaded = state.persistence.is_loaded
     return {
         "first-round-made": None if state.rounds else "no round has ended yet",
         "memory": None if is_loaded else "the stored memory could not be read yet",

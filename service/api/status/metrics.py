@@ -7,7 +7,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from service.api.core.edge import SCRAPE_PATH
-from service.api.core.ports import InThread
+from service.api.core.few_at_once import InThread
 from service.metrics.dropin import EXPORTERS
 from service.metrics.dropin.exporter import Exporter
 from service.metrics.exposition import Exposition

@@ -6,7 +6,7 @@ from collections import Counter
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from pydantic import Field
 
 from rules.catalogue.all_rules import RULES, SELF_MONITORING
@@ -20,6 +20,7 @@ from service.api.core.stamps import stamp
 from service.metrics.log_stats import LogStats
 from service.rounds.latest import RoundOutcome, ServiceState
 from service.rounds.persistence import PersistenceState
+from service.storage.database.rejections import RowKind
 from service.views.model import Model
 
 
@@ -35,6 +36,14 @@ class RoundStatus(Model):
     age_seconds: Annotated[float | None, Field(description="Since the last round began")]
 
 
+class RejectedRowStatus(Model):
+    """A row that was left out because the database rejects it for good."""
+
+    kind: RowKind
+    name: str
+    why: str
+
+
 class StorageStatus(Model):
     """Whether the results of rounds are stored."""
 
@@ -44,6 +53,12 @@ class StorageStatus(Model):
     waiting_rounds: int
     lost_rounds: int
     lost_transitions: int
+    rejected_rows: Annotated[
+        dict[str, int],
+        Field(description="Rows of rounds that the database rejects for good, by kind: left out"),
+    ]
+    rejected_row: RejectedRowStatus | None
+    """The last of them"""
     stored_at: datetime | None
     took_seconds: float | None
     alerts_error: str | None = None
@@ -87,7 +102,8 @@ class RuleStatus(Model):
     ok: int | None
     unknown: int | None
     breach: int | None
-    open_findings: int
+    open_findings: int | None
+    """null until the findings of earlier processes are loaded: how many are open is not known"""
 
 
 class Status(Stamped):
@@ -115,10 +131,11 @@ def status_router(sources: Sources) -> APIRouter:
     """Return the route of the status."""
     router = APIRouter(tags=["service"])
 
-    @router.get("/status")
-    async def get_status(_query: NoParameters) -> Status:
+    @router.get("/status", response_model=Status)
+    async def get_status(_query: NoParameters) -> Response:
         """Return the state of the service; it answers before the first round too."""
-        return status_of(sources.state, sources.utc_now())
+        state, now = sources.state, sources.utc_now()
+        return await sources.answers.render(lambda: status_of(state, now))
 
     return router
 
@@ -187,6 +204,7 @@ def _rules(service_state: ServiceState) -> list[RuleStatus]:
     """Return every rule of the catalogue with the counts of its verdicts, if it was evaluated."""
     judgements = {judgement.rule.rule_id: judgement for judgement in service_state.judgements}
     still_open = Counter(rule_id for rule_id, _ in service_state.open_findings)
+    is_loaded = service_state.persistence.is_loaded
 
     def count(rule_id: str, verdict: Verdict) -> int | None:
         judgement = judgements.get(rule_id)
@@ -199,7 +217,7 @@ def _rules(service_state: ServiceState) -> list[RuleStatus]:
             ok=count(meta.rule_id, Verdict.OK),
             unknown=count(meta.rule_id, Verdict.UNKNOWN),
             breach=count(meta.rule_id, Verdict.BREACH),
-            open_findings=still_open[meta.rule_id],
+            open_findings=still_open[meta.rule_id] if is_loaded else None,
         )
         for meta in (*(rule.meta for rule in RULES), SELF_MONITORING)
     ]

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from rules.transactions.classes import TransactionClass
 from rules.transactions.listing import ListedTransaction, Listing, listing
-from rules.view import View
 from service.api.core.gaps import Gap, gap_of
 from service.api.core.models import Paged
 from service.api.core.paging import Key, Page, Paging, decode_cursor, page_of
+from service.api.core.per_round import PerRound
 from service.api.core.ports import Sources
 from service.api.core.queries import PageQuery, Pattern, matches
 from service.api.core.stamps import stamp, view_of
@@ -45,45 +45,33 @@ class TransactionQuery(PageQuery):
 def transactions_router(sources: Sources) -> APIRouter:
     """Return the route of transactions."""
     router = APIRouter(tags=["transactions"])
-    listings = Listings()
+    listings = PerRound(listing)
 
-    @router.get("/transactions")
+    @router.get("/transactions", response_model=TransactionPage)
     async def list_transactions(
         paging: Paging, query: Annotated[TransactionQuery, Query()]
-    ) -> TransactionPage:
+    ) -> Response:
         """Return open transactions, the worst first; filters show what is known to match."""
         state = sources.state
         after = decode_cursor(query.cursor, NAME, int, int, str, int, str, int, int)
         view = view_of(state)
-        entries, page = await sources.in_thread(lambda: _page(listings.of(view), query, after))
-        gaps = [gap_of(state, gap) for gap in entries.gaps[:GAPS_SHOWN]]
-        fields = {**stamp(state), **paging.page(NAME, page), "gaps": gaps}
-        return TransactionPage.of(entries, gap_count=len(entries.gaps), **fields)
+
+        def answer() -> TransactionPage:
+            entries = listings.of(view)
+            gaps = [gap_of(state, gap) for gap in entries.gaps[:GAPS_SHOWN]]
+            page = _page(entries, query, after)
+            fields = {**stamp(state), **paging.page(NAME, page), "gaps": gaps}
+            return TransactionPage.of(entries, gap_count=len(entries.gaps), **fields)
+
+        return await sources.answers.render_once(state, answer, paging)
 
     return router
 
 
-class Listings:
-    """Caches the list of the round that was last requested, so that all its pages come from one list."""
-
-    def __init__(self) -> None:
-        self._last: Listing | None = None
-
-    def of(self, view: View) -> Listing:
-        """Return the list; two concurrent first callers both build it, and one result is kept."""
-        last = self._last
-        if last is None or last.view is not view:
-            last = self._last = listing(view)
-        return last
-
-
-def _page(
-    entries: Listing, query: TransactionQuery, after: Key | None
-) -> tuple[Listing, Page[Transaction]]:
+def _page(entries: Listing, query: TransactionQuery, after: Key | None) -> Page[Transaction]:
     shown = select_transactions(entries, query)
     page = page_of(shown, lambda entry: entry.order, after=after, limit=query.limit)
-    items = [open_transaction(entries, entry) for entry in page.items]
-    return entries, Page(items, page.last)
+    return Page([open_transaction(entries, entry) for entry in page.items], page.last)
 
 
 def select_transactions(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,8 +28,8 @@ OPTIONS: Final = {  # option of the command -> variable of the dashboards
 COLUMNS: Final = (long("title"), short("uid"), short("state"))
 
 
-def values_options(function: Command) -> Command:
-    """Add the options that set what variables of the dashboards have at first."""
+def dashboard_options(function: Command) -> Command:
+    """Add the options that say what graphs read, and what variables have at first."""
     for option in (
         click.option(
             "--rule-pages",
@@ -39,6 +39,11 @@ def values_options(function: Command) -> Command:
         ),
         click.option("--postgres-uid", metavar="UID", help="uid of the PostgreSQL data source."),
         click.option("--prometheus-uid", metavar="UID", help="uid of the Prometheus data source."),
+        click.option(
+            "--recorded",
+            is_flag=True,
+            help="Graphs read recorded series: only for a Prometheus with the recording rules.",
+        ),
     ):
         function = option(function)
     return function
@@ -63,7 +68,7 @@ def command() -> None:
 @click.option(
     "--check", is_flag=True, help="Write nothing; exit with 1 if a file is missing or differs."
 )
-@values_options
+@dashboard_options
 @output_option
 def export(folder: Path, *, check: bool, **options: Any) -> int:
     """Write a JSON file for each dashboard to DIR, as Grafana's file provisioning reads it.
@@ -74,11 +79,13 @@ def export(folder: Path, *, check: bool, **options: Any) -> int:
     Examples:
       tidemark dashboards export ./dashboards
       tidemark dashboards export ./dashboards --check
+      tidemark dashboards export ./dashboards --recorded
       tidemark dashboards export ./dashboards --prometheus-uid mimir --postgres-uid tidemark
     """  # noqa: D301 - see above
-    rows = [_export_row(folder, file) for file in read_files(_values(options))]
+    files = _read(options)
+    rows = [_export_row(folder, file) for file in files]
     if not check:
-        _write(folder, read_files(_values(options)))
+        _write(folder, files)
     _print(rows, f"{len(rows)} dashboards {'compared with' if check else 'in'} {folder}", options)
     is_different = any(row["state"] != "unchanged" for row in rows)
     return ExitCode.INCOMPLETE if check and is_different else ExitCode.OK
@@ -96,7 +103,7 @@ def export(folder: Path, *, check: bool, **options: Any) -> int:
     "--folder", default=TITLE, show_default=True, metavar="NAME", help="Created if missing."
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be done and change nothing.")
-@values_options
+@dashboard_options
 @output_option
 def push(folder: str, *, dry_run: bool, **options: Any) -> None:
     """Put the dashboards into a Grafana by its HTTP API; again, only what differs is saved.
@@ -108,7 +115,7 @@ def push(folder: str, *, dry_run: bool, **options: Any) -> None:
     """  # noqa: D301 - see above
     from service.cli.dashboards.grafana import Grafana  # noqa: PLC0415 - keeps `--help` fast
 
-    files = list(read_files(_values(options)))
+    files = _read(options)
     with Grafana(options["url"], token_from(options["token_file"])) as grafana:
         folder_uid = grafana.find_folder(folder)
         changes = [grafana.planned_change(file, folder_uid) for file in files]
@@ -132,12 +139,13 @@ def _save(
             grafana.save(file, folder_uid, change)
 
 
-def _values(options: Mapping[str, Any]) -> dict[str, str]:
-    return {
+def _read(options: Mapping[str, Any]) -> list[DashboardFile]:
+    values = {
         variable: options[option].rstrip("/")
         for option, variable in OPTIONS.items()
         if options[option] is not None
     }
+    return list(read_files(values, is_recorded=options["recorded"]))
 
 
 def _export_row(folder: Path, file: DashboardFile) -> Row:
@@ -148,7 +156,7 @@ def _export_row(folder: Path, file: DashboardFile) -> Row:
     return _row(file, "unchanged" if is_same else "updated")
 
 
-def _write(folder: Path, files: Iterator[DashboardFile]) -> None:
+def _write(folder: Path, files: Sequence[DashboardFile]) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file in files:

@@ -35,7 +35,7 @@ def render_list(report: LossReport) -> Iterator[Part]:
 
 def head(report: LossReport) -> Line:
     """Return the line above the list: cluster, time, counts, and whether the list is complete."""
-    many, partitions = len(report.rows), len(report.losses)
+    many, partitions = len(report.rows), sum(map(_count, report.rows))
     counts = (
         f"{many} incident{'' if many == 1 else 's'}, "
         f"{partitions} partition{'' if partitions == 1 else 's'}"

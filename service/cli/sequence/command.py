@@ -105,23 +105,12 @@ def explain(files: tuple[str, ...], **options: Any) -> int:
       tidemark sequence explain server.log --bootstrap-servers broker-1:9092
       tidemark sequence explain - -o json | jq '.[] | {topic, partition, gap, class, phase}'
     """  # noqa: D301 - see above
-    from rules.facts.identity import BrokerId  # noqa: PLC0415 - keeps `--help` fast
-    from service.cli.sequence import explaining, reading  # noqa: PLC0415 - same
-
-    zone: tzinfo = options["time_zone"]
-    number: int | None = options["broker_id"]
     names = _list_sources(files)
-    if number is not None and len(names) > 1:
+    if options["broker_id"] is not None and len(names) > 1:
         raise click.UsageError(
             "--broker-id is for one FILE only; explain the other files separately"
         )
-    logs = explaining.Reading(zone, None if number is None else BrokerId(number))
-    try:
-        for name in names:
-            with _open_source(name) as stream, reading.Progress() as progress:
-                logs.add(name, progress.over(reading.batches(stream, name)))
-    except reading.UnusableInputError as exc:
-        raise click.BadParameter(str(exc), param_hint="FILE") from exc
+    logs = _read_sources(names, zone=options["time_zone"], number=options["broker_id"])
     return _report(logs, options)
 
 
@@ -213,6 +202,21 @@ def _open_source(name: str) -> Iterator[BinaryIO]:
     if sys.stdin.isatty():
         click.echo("paste the lines, then press Ctrl-D", err=True)
     yield sys.stdin.buffer
+
+
+def _read_sources(names: Sequence[str], *, zone: tzinfo, number: int | None) -> Reading:
+    """Read files, or stdin for `-`; `number` is the broker of lines that name none."""
+    from rules.facts.identity import BrokerId  # noqa: PLC0415 - keeps `--help` fast
+    from service.cli.sequence import explaining, reading  # noqa: PLC0415 - same
+
+    logs = explaining.Reading(zone, None if number is None else BrokerId(number))
+    try:
+        for name in names:
+            with _open_source(name) as stream, reading.Progress() as progress:
+                logs.add(name, progress.over(reading.batches(stream, name)))
+    except reading.UnusableInputError as exc:
+        raise click.BadParameter(str(exc), param_hint="FILE") from exc
+    return logs
 
 
 def _report(content: Reading, options: Mapping[str, Any]) -> int:

@@ -22,8 +22,8 @@ from rules.sequence.numbers import gap_of
 from rules.sequence.words import COMPARE
 from service.cli.sequence import tables
 from service.cli.sequence.client_lines import ClientLines
-from service.cli.sequence.given_changes import check_after, describe_changes, find_bad_change
-from service.cli.sequence.given_logs import GivenLog, controllers_of, describe_no_change
+from service.cli.sequence.input_logs import InputLog, controllers_of, describe_no_change
+from service.cli.sequence.leader_changes import check_after, describe_changes, find_bad_change
 from service.cli.sequence.other_lines import other_line_rows
 from service.cli.sequence.pasted import Pasted, PastedEvent
 from service.cli.sequence.wrapped import unwrap
@@ -47,7 +47,7 @@ class ReadEvent:
     explained: Explanation
     others: tuple[LogEvent, ...]  # lines about the same partition
     changes: tuple[LeaderChange, ...]  # unclean ones, by those lines
-    controllers_log: GivenLog | None  # that covers its last line, or names its partition
+    controllers_log: InputLog | None  # that covers its last line, or names its partition
     next_command: str | None
 
     @property
@@ -84,7 +84,7 @@ class Reading:
         self._broker_id = broker_id
         self.pasted = Pasted()
         self.clients = ClientLines()
-        self.logs: list[GivenLog] = []
+        self.logs: list[InputLog] = []
         self.lines = self.unparsed = 0
         self.joined = 0  # lines that held several records
         self.wrapped = 0  # records that were wrapped over several lines
@@ -93,7 +93,7 @@ class Reading:
     def add(self, name: str, batches: Iterable[list[bytes]]) -> None:
         """Read all lines of a log; `name` is its name on the command line."""
         parser = LineParser(name, self._broker_id, self._zone)
-        log = GivenLog(name=name, zone=self._zone)
+        log = InputLog(name=name, zone=self._zone)
         for batch in batches:
             whole = unwrap(batch)
             self.lines += len(batch)
@@ -119,12 +119,12 @@ class Reading:
         return ExitCode.OK if self.events else ExitCode.NO_SEQUENCES
 
 
-def events_of(pasted: Pasted, logs: Sequence[GivenLog]) -> tuple[ReadEvent, ...]:
+def events_of(pasted: Pasted, logs: Sequence[InputLog]) -> tuple[ReadEvent, ...]:
     """Return the events, each explained by all lines about its partition."""
     return tuple(_explain_event(event, pasted, logs) for event in pasted.events)
 
 
-def _explain_event(event: PastedEvent, pasted: Pasted, logs: Sequence[GivenLog]) -> ReadEvent:
+def _explain_event(event: PastedEvent, pasted: Pasted, logs: Sequence[InputLog]) -> ReadEvent:
     others = tuple(pasted.beside(event))
     changes = describe_changes(others, microseconds(clock.utc_now()))
     by_numbers = explain(event.rejections)
@@ -195,7 +195,7 @@ def _with_changes(
     )
 
 
-def without_change(log: GivenLog) -> str:
+def without_change(log: InputLog) -> str:
     """Return what to check if the controller's log has no unclean leader change."""
     return (
         f"{describe_no_change(log)}: check whether the leader changed before that, or whether the "

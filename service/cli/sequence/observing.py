@@ -29,8 +29,8 @@ from rules.sequence.requests import questions_of
 from rules.transactions.listing import gaps_about
 from rules.view import View
 from service.cli.sequence.explaining import ReadEvent, without_change
-from service.cli.sequence.given_changes import check_after, find_bad_change
-from service.cli.sequence.given_logs import GivenLog, describe_no_change
+from service.cli.sequence.input_logs import InputLog, describe_no_change
+from service.cli.sequence.leader_changes import check_after, find_bad_change
 from service.observe.cluster_reader import Scope
 from service.observe.watch import SnapshotSource
 from service.views import sequences as models
@@ -245,7 +245,7 @@ def _row(view: View, episode: Episode, rounds: _Rounds) -> Row:
     return {**document, "needed_evidence": needed_evidence, "check": without_change(log)}
 
 
-def _controllers_log(read_events: Sequence[ReadEvent]) -> GivenLog | None:
+def _controllers_log(read_events: Sequence[ReadEvent]) -> InputLog | None:
     logs = (event.controllers_log for event in read_events)
     return next((log for log in logs if log is not None), None)
 

@@ -1,6 +1,6 @@
 """Events of a baseline run, and their lines for a person.
 
-Events `progress` and `night` are passed on from the Spark job (`spark.reporting`); the others are our own.
+Events `progress` and `baseline_run` are passed on from the Spark job (`spark.reporting`); the others are our own.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ def line_of(event: JsonObject) -> str:
             return (
                 f"baseline run of {event['day']}: {event['done']} of {event['of']} tasks are done"
             )
-        case "night":
+        case "baseline_run":
             return _baseline_run_line(event)
         case "folded":
             return _folded_line(event)
         case "skipped":
-            return f"{event['nights']} days are too long ago and left out"
+            return f"{event['days']} days are too long ago and left out"
         case "published":
             became = PUBLISHED[Publishing(event["outcome"])].format(**event)
             return f"run {event['run']} of {event['day']} {became}"

@@ -174,10 +174,17 @@ def run_missing(
             folded = fold(now())
             report({"event": "folded", "days": len(folded.days), "damaged": dict(folded.damaged)})
             plan = planned(order, now()) or plan
+            _check_folded(folded, plan)
         _remove_ahead(place, plan, report)
         runs = _make_runs(order, plan, place, store, report)
         published, day = _publish(place, plan, store, now(), report)
         return CompletedRuns(runs=runs, published=published, published_day=day)
+
+
+def _check_folded(folded: Folded, plan: NightlyPlan) -> None:
+    """Reject to learn from a day of which hours are missing because a file cannot be read now."""
+    if folded.error is not None and not folded.unfinished.keys().isdisjoint(plan.plan.days):
+        raise folded.error
 
 
 def _remove_ahead(place: Place, plan: NightlyPlan, report: Reporter) -> None:
@@ -204,7 +211,7 @@ def _make_runs(
 ) -> list[JsonObject]:
     days_plan = plan.plan
     if days_plan.skipped:
-        report({"event": "skipped", "nights": days_plan.skipped})
+        report({"event": "skipped", "days": days_plan.skipped})
     if days_plan.is_empty:
         report({"event": "nothing", "why": "no baseline run is missing"})
         return []
@@ -212,9 +219,9 @@ def _make_runs(
         _write_masks(place, plan, day, store)
     runs = []
     with _scratch(order.data_directory) as scratch:
-        for event in run_job(_spark_order(order, plan, scratch), order.environment):
+        for event in run_job(_spark_order(order, plan, place, scratch), order.environment):
             report(event)
-            runs += [event] if event["event"] == "night" else []
+            runs += [event] if event["event"] == "baseline_run" else []
     return runs
 
 
@@ -226,9 +233,9 @@ def _write_masks(place: Place, plan: NightlyPlan, day: date, store: BaselineRunS
         write_masks(windows, files=place.files, history=place.root, day=day, buckets=plan.buckets)
 
 
-def _spark_order(order: NightlyOrder, plan: NightlyPlan, scratch: Path) -> SparkOrder:
+def _spark_order(order: NightlyOrder, plan: NightlyPlan, place: Place, scratch: Path) -> SparkOrder:
     days = [day.isoformat() for day in plan.plan.days]
-    options = ["--history", order.history, "--zone", plan.zone, "--keep", str(order.keep_days)]
+    options = ["--history", place.url, "--zone", plan.zone, "--keep", str(order.keep_days)]
     return SparkOrder(
         master=order.master,
         conf=order.conf,

@@ -6,12 +6,12 @@ end with the job: at its timeout, at an interrupt, and when this process is kill
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import selectors
 import shutil
 import subprocess
-import sys
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,18 +22,29 @@ from typing import Final
 import spark
 from rules.errors import BaselineRunError
 from service.jobs.baseline_run.reporting import JsonObject
+from service.runtime.children import (
+    PYTHON,
+    child_environment,
+    module_command,
+    script_command,
+)
 from service.runtime.clock import monotonic
 from service.scheduling import guard
 from spark.causes import with_word_of_java
+from spark.user import is_named, named_environment
 
 ROOT: Final = Path(spark.__file__).parent.parent  # of the sources
 SHIPPED: Final = ("rules", "spark")  # what tasks import of ours
 PATIENCE_SECONDS: Final = 10.0  # for Spark to end after SIGTERM
 GUARD_SECONDS: Final = 60.0  # for the guard, to end everything
+# In the folder of the run:
 ERRORS: Final = "spark.err"
+CONF: Final = "spark-conf.json"
+SHIPMENT: Final = "tidemark.zip"
 KEPT_CHARACTERS: Final = 2000  # of what Spark wrote last
 # Settings of another Spark must not come in by the environment; a cluster's settings belong in conf.
-FOREIGN: Final = ("SPARK_HOME", "PYSPARK_SUBMIT_ARGS", "SPARK_REMOTE", "SPARK_LOCAL_HOSTNAME")
+FOREIGN: Final = ("PYSPARK_SUBMIT_ARGS", "SPARK_REMOTE", "SPARK_LOCAL_HOSTNAME")
+OWN_SETTINGS: Final = "TIDEMARK_"  # begins variables that are the service's, secrets among them
 KILLED: Final = 128 + 9
 
 
@@ -44,7 +55,7 @@ class SparkOrder:
     master: str
     conf: Mapping[str, str]
     arguments: Sequence[str]  # of `spark.jobs.nightly`, beside the two above
-    scratch: Path  # a folder of this run alone: Spark's own files
+    scratch: Path  # absolute: a folder of this run alone, where it works
     timeout_seconds: float
 
     @property
@@ -92,61 +103,84 @@ def run_job(order: SparkOrder, environment: Mapping[str, str]) -> Iterator[JsonO
 
 def _start(order: SparkOrder, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     order.scratch.mkdir(parents=True, exist_ok=True)
+    if not order.is_local:
+        _ship(order.scratch / SHIPMENT)
+    with os.fdopen(os.open(order.scratch / CONF, os.O_WRONLY | os.O_CREAT, 0o600), "w") as conf:
+        json.dump(dict(order.conf), conf)
     with (order.scratch / ERRORS).open("wb") as errors:
         return subprocess.Popen(
             _words(order),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
+            cwd=order.scratch,
             env=job_environment(order, environment),
             start_new_session=True,  # Ctrl-C in a terminal is ours to hear
         )
 
 
-def job_environment(order: SparkOrder, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of the job, and so of Spark's JVM and its Python workers."""
-    own = {name: value for name, value in environment.items() if name not in FOREIGN}
-    paths = [str(ROOT), *filter(None, [environment.get("PYTHONPATH")])]
-    java = [environment.get("JAVA_TOOL_OPTIONS"), f"-Djava.io.tmpdir={order.scratch}"]
+def job_environment(
+    order: SparkOrder, environment: Mapping[str, str], uid: int | None = None
+) -> dict[str, str]:
+    """Return the environment of the job, and so of Spark's JVM and its Python workers.
+
+    `uid` is the user whom they run as, by default that of this process.
+    """
+    own = {
+        name: value
+        for name, value in child_environment(environment).items()
+        if name not in FOREIGN and not name.startswith(OWN_SETTINGS)
+    }
+    java = [own.get("JAVA_TOOL_OPTIONS"), _java_option("java.io.tmpdir", order.scratch)]
     ours = {
-        "PYTHONPATH": os.pathsep.join(paths),
-        "PYSPARK_PYTHON": order.conf.get("spark.pyspark.python", sys.executable),
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
-        # Files of a killed Spark lie where the next run removes them.
-        "SPARK_LOCAL_DIRS": str(order.scratch),
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), own["PYTHONPATH"]))),
+        "PYSPARK_PYTHON": order.conf.get("spark.pyspark.python", PYTHON),
+        "PYSPARK_DRIVER_PYTHON": PYTHON,
+        "SPARK_HOME": str(_spark_home()),
+        # Files of a killed Spark lie where the next run removes them. Spark reads a list, in which the name
+        # of the folder that it works in might be several.
+        "SPARK_LOCAL_DIRS": ".",
         "TMPDIR": str(order.scratch),
-        "JAVA_TOOL_OPTIONS": " ".join(filter(None, java)),
         "OMP_NUM_THREADS": "1",  # a task has one core
     }
     if order.is_local or "//127.0.0.1" in order.master:
         ours["SPARK_LOCAL_IP"] = "127.0.0.1"
     quiet = {"SPARK_CONF_DIR": str(ROOT / "spark" / "conf")}  # an operator's own folder wins
+    if not is_named(os.geteuid() if uid is None else uid):
+        java.append(_java_option("user.home", order.scratch))
+        quiet |= named_environment()
+    ours["JAVA_TOOL_OPTIONS"] = " ".join(filter(None, java))
     return quiet | own | ours
 
 
-def ship(scratch: Path) -> Path:
-    """Zip our modules that tasks import, for executors on other machines.
+def _java_option(name: str, path: Path) -> str:
+    """Return an option of Java's, quoted as JAVA_TOOL_OPTIONS has it: nothing is special in quotes."""
+    return f"-D{name}=" + '"{}"'.format(str(path).replace('"', '"\'"\'"'))
 
-    Raises:
-        OSError: it cannot be written.
-    """
-    scratch.mkdir(parents=True, exist_ok=True)
-    archive = scratch / "tidemark.zip"
+
+def _spark_home() -> Path:
+    """Return the folder of PySpark, without importing it; Spark's own search looks at where we are."""
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise BaselineRunError("PySpark is not installed")
+    return Path(spec.origin).parent
+
+
+def _ship(archive: Path) -> None:
+    """Zip our modules that tasks import, for executors on other machines."""
     with zipfile.ZipFile(archive, "w") as shipped:
         for package in SHIPPED:
             for path in sorted((ROOT / package).rglob("*.py")):
                 shipped.write(path, path.relative_to(ROOT))
-    return archive
 
 
 def _words(order: SparkOrder) -> list[str]:
-    conf = [word for name, value in order.conf.items() for word in ("--conf", f"{name}={value}")]
-    shipped = [] if order.is_local else ["--py-files", str(ship(order.scratch))]
+    # By name alone: Spark takes commas and other characters of a path for its own.
+    shipped = () if order.is_local else ("--py-files", SHIPMENT)
+    job = module_command("spark.jobs.nightly", "--master", order.master, "--conf-file", CONF)
     return [
-        # -P: the guard's folder, or the one that we are in, may hold modules named like Python's.
-        *(sys.executable, "-P", str(Path(guard.__file__)), str(PATIENCE_SECONDS)),
-        *(sys.executable, "-P", "-m", "spark.jobs.nightly", "--master", order.master),
-        *(*conf, *shipped, *order.arguments),
+        *script_command(Path(guard.__file__), str(PATIENCE_SECONDS)),
+        *(*job, *shipped, *order.arguments),
     ]
 
 

@@ -35,7 +35,7 @@ LABELS: Final = LabelNames(topic="topic", partition="partition", group="consumer
 OFFSET, LAG = native(names.COMMITTED_OFFSET), native(names.READ_UNCOMMITTED_LAG)
 
 
-def _partitions() -> tuple[Family, ...]:
+def _partition_offsets() -> tuple[Family, ...]:
     about = Subject.PARTITION
     watermark, start = names.HIGH_WATERMARK, names.LOG_START_OFFSET
     return (
@@ -51,6 +51,12 @@ def _partitions() -> tuple[Family, ...]:
             column=native(start),
             native=start.name,
         ),
+    )
+
+
+def _partition_replicas() -> tuple[Family, ...]:
+    about = Subject.PARTITION
+    return (
         LABELS.family(
             *(about, "kafka_topic_partition_leader", Unit.BROKER_ID),
             "Id of the broker that leads the partition; absent without a leader.",
@@ -146,7 +152,8 @@ KAFKA_EXPORTER: Final = Exporter(
             column=partition_counts,
             native=f"count by (topic) ({names.HAS_LEADER.name})",
         ),
-        *_partitions(),
+        *_partition_offsets(),
+        *_partition_replicas(),
         *_groups(),
     ),
     singles=(

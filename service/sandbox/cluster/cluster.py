@@ -7,6 +7,7 @@ lock of its folder, reads the state file, acts, and writes the state file.
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,8 +36,6 @@ from service.sandbox.cluster.state import (
 )
 
 __all__ = ["NodeStatus", "Sandbox", "SandboxOptions", "UpReport"]
-
-NO_SANDBOX = "no sandbox in {0}; start one with: tidemark sandbox up --dir {0}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +96,8 @@ class Sandbox:
         """The stored state; raises SandboxError when there is no sandbox."""
         state = read_state(self.directory)
         if state is None:
-            raise SandboxError(NO_SANDBOX.format(self.directory))
+            command = f"tidemark sandbox up --dir {shlex.quote(str(self.directory))}"
+            raise SandboxError(f"no sandbox in {self.directory}; start one with: {command}")
         return state
 
     @property
@@ -230,7 +230,8 @@ class Sandbox:
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
         if not self.directory.is_dir():
-            raise SandboxError(NO_SANDBOX.format(self.directory))
+            command = f"tidemark sandbox up --dir {shlex.quote(str(self.directory))}"
+            raise SandboxError(f"no sandbox in {self.directory}; start one with: {command}")
         with self._clear_disk_errors(), locked(self.directory):
             yield
 

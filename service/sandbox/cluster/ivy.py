@@ -15,6 +15,7 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from rules.errors import SandboxError
+from service.runtime.children import FOLDER
 from service.runtime.clock import wait_until
 
 SETTINGS = """<ivysettings>
@@ -113,7 +114,7 @@ class _Progress:
 
 def _run(command: Sequence[str], log: int, progress: _Progress) -> int:
     with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+        command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, cwd=FOLDER
     ) as process:
         try:
             wait_until(lambda: progress.ended(process), timeout_seconds=DEADLINE_SECONDS)

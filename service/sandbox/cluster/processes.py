@@ -17,11 +17,13 @@ from pathlib import Path
 import psutil
 
 from rules.errors import SandboxError
+from service.runtime.children import FOLDER, child_environment
 from service.runtime.clock import wait_until
 from service.sandbox.cluster.state import ProcessId
 
 SAME_START_SECONDS = 1.0  # start times are exact to a clock tick; boot time shifts a little
 END_SECONDS = 5.0
+IN_FOLDER = ("/bin/sh", "-c", 'cd "$0" && exec "$@"', FOLDER)  # posix_spawn itself cannot change it
 
 
 class Liveness(StrEnum):
@@ -34,12 +36,12 @@ class Liveness(StrEnum):
 
 
 def spawn(command: Sequence[str], *, output: Path) -> ProcessId:
-    """Start a command in a session of its own, so that Ctrl-C in this terminal spares it."""
+    """Start a command in the root folder, in a session that Ctrl-C in this terminal spares."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     pid = os.posix_spawn(
-        command[0],
-        list(command),
-        os.environ,
+        IN_FOLDER[0],
+        [*IN_FOLDER, *command],
+        child_environment(os.environ),
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, str(output), flags, 0o644),
@@ -53,7 +55,9 @@ def spawn(command: Sequence[str], *, output: Path) -> ProcessId:
 
 def run_to_end(command: Sequence[str], *, seconds: float, otherwise: str) -> None:
     """Run a command without input; raise with `otherwise` and its last line when it fails."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=seconds, check=False, cwd=FOLDER
+    )
     if done.returncode != 0:
         raise SandboxError(f"{otherwise}: {last_words(done.stdout + done.stderr)}")
 

@@ -18,6 +18,7 @@ from service.cli.terminal.stopping import stop_signals
 from service.sandbox.commands.options import open_sandbox, print_line, with_directory, with_output
 
 if TYPE_CHECKING:
+    from service.sandbox.cluster.cluster import Sandbox
     from service.sandbox.faults import ActiveFault, AnyTruth, Fault, FaultOptions
 
 WIDTH = 22
@@ -137,7 +138,7 @@ def command(
       tidemark sandbox fault sequence-loss              expected 3, got 27
       tidemark sandbox fault sequence-loss --client java --old-leader-returns
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
-    from service.sandbox.faults import FAULTS, begin_fault  # noqa: PLC0415 - help stays fast
+    from service.sandbox.faults import FAULTS  # noqa: PLC0415 - help stays fast
 
     if is_listing:
         _print_list(list(FAULTS.values()), output)
@@ -146,7 +147,15 @@ def command(
         what = "which fault?" if name is None else f"there is no fault {name!r}:"
         raise click.UsageError(f"{what} tidemark sandbox fault --list")
     seconds: float | None = choices.pop("seconds")
-    sandbox, options = open_sandbox(directory), _options(**choices)
+    _make(name, open_sandbox(directory), _options(**choices), seconds, output)
+
+
+def _make(
+    name: str, sandbox: Sandbox, options: FaultOptions, seconds: float | None, output: str
+) -> None:
+    """Make a fault and print its truth; undo it after `seconds`, or when stopped if it needs that."""
+    from service.sandbox.faults import FAULTS, begin_fault  # noqa: PLC0415 - help stays fast
+
     is_left = seconds is None and not FAULTS[name].needs_hold
     print_line(f"Making {name} ...")
     with stop_signals() as stop:  # before the first step: each one has to be undone

@@ -7,7 +7,6 @@ import contextlib
 import json
 import re
 import secrets
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any, Final
 
 from rules.errors import SandboxError
 from service.runtime import clock
+from service.runtime.children import module_command
 from service.sandbox.cluster import processes
 from service.sandbox.cluster.state import ProcessId
 
@@ -47,8 +47,8 @@ class Pager:
     def start(self) -> None:
         """Start it and wait until it listens."""
         log = self.folder / "pager.log"
-        command = [sys.executable, "-m", "service", "sandbox", "receive"]
-        command += ["--fail", str(FAILURES), "--secret", self.secret, "--record", str(self.record)]
+        options = ("--fail", str(FAILURES), "--secret", self.secret, "--record", str(self.record))
+        command = module_command("service", "sandbox", "receive", *options)
         self.process = processes.spawn(command, output=log)
         if not clock.wait_until(lambda: bool(_address_in(log)), timeout_seconds=START_SECONDS):
             raise SandboxError(f"the receiver did not start; {log} says why")

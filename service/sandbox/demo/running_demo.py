@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
@@ -13,6 +13,7 @@ from typing import Final
 import click
 
 from rules.errors import SandboxError
+from service.runtime.children import PYTHON, module_command
 from service.sandbox.cluster import processes
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.processes import Liveness
@@ -32,9 +33,12 @@ QUERIES: Final = (
 
 
 def demo_folder() -> Path:
-    """Return the folder of a demo that --keep left running; it is not the sandbox's folder."""
-    home = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
-    return Path(home) / "tidemark/demo"
+    """Return the folder of a demo that --keep left running; it is not the sandbox's folder.
+
+    The home of root is closed to the user that its PostgreSQL runs as.
+    """
+    own = Path("/var/lib") if os.geteuid() == 0 else Path.home() / ".local/state"
+    return Path(os.environ.get("XDG_STATE_HOME") or own) / "tidemark/demo"
 
 
 def require_none_running() -> None:
@@ -56,8 +60,8 @@ def leave_running(stage: Stage) -> None:
     end_child(stage.baseline_runs)
     for group in stage.temporary_groups:  # without a reader it would be found stalled
         stage.admin.delete_group(group)
-    load = [sys.executable, "-m", "service", "sandbox", "workload", "--abort-every", "5"]
-    load += ["--dir", str(stage.sandbox.directory), "--rate", str(ORDERS.rate)]
+    options = ("--dir", str(stage.sandbox.directory), "--rate", str(ORDERS.rate))
+    load = module_command("service", "sandbox", "workload", "--abort-every", "5", *options)
     workload = processes.spawn(load, output=stage.folder / "workload.log")
     left = [
         process
@@ -80,7 +84,7 @@ def leave_running(stage: Stage) -> None:
         ("files", str(stage.folder)),
     ):
         click.echo(f"  {what:9} {where}")
-    where, command = f"--dir {stage.sandbox.directory}", _command()
+    where, command = f"--dir {shlex.quote(str(stage.sandbox.directory))}", _command()
     click.echo("Ask it:")
     for query in QUERIES:
         click.echo(f"  {command} {query} --server {stage.address}")
@@ -96,7 +100,8 @@ def leave_running(stage: Stage) -> None:
 
 def _command() -> str:
     """Return how to type the command where it is not on the path, as after `make`."""
-    return "tidemark" if shutil.which("tidemark") else str(Path(sys.executable).parent / "tidemark")
+    here = shlex.quote(str(Path(PYTHON).with_name("tidemark")))
+    return "tidemark" if shutil.which("tidemark") else here
 
 
 def end_running_demo() -> bool:

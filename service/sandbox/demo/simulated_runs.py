@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -20,6 +19,7 @@ from rules.baseline.packed import bucket_of
 from service.history.days import DayReader, days_of
 from service.history.folder import open_folder
 from service.runtime import clock
+from service.runtime.children import module_command
 from service.sandbox.cluster import processes
 from service.sandbox.cluster.state import ProcessId
 from service.sandbox.simulator.simulation import Simulation, SimulationRequest
@@ -58,8 +58,8 @@ class SimulatedRuns:
 
     def start(self, serve_config: Path, without: Sequence[str]) -> None:
         """Start `tidemark nightly run` with the settings of a service, to publish where that reads."""
-        run = [sys.executable, "-m", "service", "nightly", "run", "-o", "json"]
-        run += ["--history", str(self.history), "--config", str(serve_config)]
+        options = ("--history", str(self.history), "--config", str(serve_config))
+        run = module_command("service", "nightly", "run", "-o", "json", *options)
         self.process = processes.spawn(["/usr/bin/env", *without, *run], output=self._log)
 
     def list_events(self, event: str) -> list[dict[str, Any]]:

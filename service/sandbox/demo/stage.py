@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import shlex
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,8 @@ from typing import Final
 
 from rules.errors import SandboxError
 from service.runtime import clock
+from service.runtime.children import module_command
+from service.runtime.data_directory import let_pass
 from service.runtime.events import Event
 from service.sandbox.cluster import processes
 from service.sandbox.cluster.admin import SandboxAdmin
@@ -248,7 +249,7 @@ class Stage:
         content = _settings(self.servers, self.folder / "tidemark") + self.pager.settings()
         content += _log_files(self.sandbox)
         settings.write_text(content, encoding="utf-8")
-        serve = [sys.executable, "-m", "service", "serve", "--config", str(settings)]
+        serve = module_command("service", "serve", "--config", str(settings))
         return ["/usr/bin/env", *_without_own_settings(), *serve]
 
 
@@ -272,7 +273,8 @@ def end_child(child: Pager | SimulatedRuns) -> None:
 
 @contextlib.contextmanager
 def open_stage(folder: Path, say: Callable[[str], None]) -> Iterator[Stage]:
-    """Start cluster and Tidemark below a folder; end them, and all loads, afterwards."""
+    """Start cluster and Tidemark below a folder of ours; end them, and all loads, afterwards."""
+    let_pass(folder)
     sandbox = Sandbox(folder / "kafka", progress=say)
     stage = Stage(folder, sandbox, Pager(folder), SimulatedRuns(folder))
     try:

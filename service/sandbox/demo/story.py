@@ -18,6 +18,7 @@ from rich.live import Live
 
 from rules.errors import SandboxError
 from service.runtime import clock
+from service.runtime.data_directory import make_folder
 from service.sandbox.demo.act import Act, Observation, Step
 from service.sandbox.demo.acts import ACTS, GROUPS
 from service.sandbox.demo.api import Api, RoundStatus
@@ -190,7 +191,7 @@ def _folder(*, keep: bool) -> Iterator[Path]:
         require_none_running()
         folder = demo_folder()
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
         except OSError as exc:
             raise SandboxError(f"cannot use {folder}: {exc.strerror or exc}") from exc
         yield folder

@@ -33,7 +33,9 @@ def _is_made(observed: Observation) -> str | None:
 
 def _is_learnt(observed: Observation) -> str | None:
     published = observed.stage.baseline_runs.list_events("published")
-    runs = [run for run in observed.stage.baseline_runs.list_events("night") if run["is_new"]]
+    runs = [
+        run for run in observed.stage.baseline_runs.list_events("baseline_run") if run["is_new"]
+    ]
     if not published or not runs:
         return None
     return (

@@ -31,6 +31,11 @@ OF_BROKER: Final = 4  # ConfigResource.Type of the protocol
 SET_FOR_ONE: Final = 2  # ConfigSource of the protocol: DYNAMIC_BROKER_CONFIG
 
 
+def new_mark() -> str:
+    """Return what no other run has in its names."""
+    return uuid.uuid4().hex[:8]
+
+
 class Client(StrEnum):
     """Who writes: single requests, or a client library as applications use it."""
 
@@ -71,7 +76,7 @@ class FaultRun:
     cluster: RawCluster
     fault: str
     timeout: timedelta
-    mark: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
+    mark: str = field(default_factory=new_mark)
     groups: list[str] = field(default_factory=list)  # that wait behind the fault
     undo: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 

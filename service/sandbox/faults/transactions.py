@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -240,6 +240,12 @@ def make_hanging(run: FaultRun) -> Truth:
     repair = (*place, "--start-offset", str(start))
     run.undo.callback(_repair, run, producer, where, repair)
     run.block_group(where, start)
+    return _hanging_truth(run, producer, start, repair)
+
+
+def _hanging_truth(
+    run: FaultRun, producer: RawProducer, start: int, repair: Sequence[str]
+) -> Truth:
     truth = transaction_truth(
         run,
         producer,

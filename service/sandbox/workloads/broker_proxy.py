@@ -34,9 +34,16 @@ def addresses(ports: Mapping[int, int]) -> list[tuple[bytes, bytes]]:
 
 
 def whole_frames(buffer: bytearray) -> Iterator[bytes]:
-    """Take the requests or answers that have come whole out of a buffer, with their lengths."""
+    """Take the requests or answers that have come whole out of a buffer, with their lengths.
+
+    Raises:
+        ConnectionResetError: what comes is not Kafka's protocol.
+    """
     while len(buffer) >= _LENGTH.size:
-        end = _LENGTH.size + _LENGTH.unpack_from(buffer)[0]
+        (length,) = _LENGTH.unpack_from(buffer)
+        if length < _KEY.size:
+            raise ConnectionResetError
+        end = _LENGTH.size + length
         if len(buffer) < end:
             return
         frame = bytes(buffer[:end])

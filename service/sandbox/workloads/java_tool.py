@@ -139,6 +139,7 @@ class JavaTool(Workload):
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
+                cwd=folder,
                 start_new_session=True,  # Ctrl-C is for us: we end it in order
             ) as process:
                 self._follow(process)

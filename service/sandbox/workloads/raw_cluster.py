@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self, TypeVar, get_args, get_type_hints
 
 from collectors.security import Security
-from collectors.session import Ask, Limits, Session, address_of
+from collectors.session import Limits, Request, Session, address_of
 from collectors.state_topic import partition_of
 from collectors.translate import present, topic_id_of
 from collectors.wire import codec
@@ -132,7 +132,7 @@ class RawCluster:
                 entity_of(codec.message(api, version, f"{api.name}Request"), fields)
             )
 
-        answer = session.exchange([Ask(broker, api, encode)])[0].read()
+        answer = session.exchange([Request(broker, api, encode)])[0].read()
         if isinstance(answer, Failure):
             raise SandboxError(f"{api.name}: {answer.why}")
         return answer

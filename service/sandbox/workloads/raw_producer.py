@@ -46,6 +46,10 @@ OUT_OF_ORDER: Final = "OUT_OF_ORDER_SEQUENCE_NUMBER"
 OLD_EPOCH: Final = "INVALID_PRODUCER_EPOCH"
 
 
+class TakenError(SandboxError):
+    """A leader took a batch that it was to reject."""
+
+
 class Protocol(StrEnum):
     """What a transactional producer speaks (KIP-890)."""
 
@@ -92,7 +96,8 @@ class SequencedProducer:
         """Send a batch that the leader has to reject with `error`.
 
         Raises:
-            SandboxError: it took the batch, or rejected it for another reason.
+            TakenError: it took the batch.
+            RejectedError: it rejected the batch for another reason.
         """
         try:
             offset = self.send(where, sequence, count)
@@ -100,7 +105,7 @@ class SequencedProducer:
             if rejected.error == error:
                 return
             raise
-        raise SandboxError(f"{where} took sequence {sequence} at {offset}: expected {error}")
+        raise TakenError(f"{where} took sequence {sequence} at {offset}: expected {error}")
 
 
 @dataclass(slots=True, kw_only=True)

@@ -207,6 +207,7 @@ class JavaStepwise(ABC):
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
+                cwd=self._scratch,
                 start_new_session=True,  # Ctrl-C is for us: we end it in order
                 bufsize=0,
             )

@@ -6,7 +6,7 @@ history; only recently resolved ones are loaded into the state of alerting.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -16,73 +16,17 @@ from sqlalchemy import ColumnElement, Connection, Engine, and_, or_, select, tex
 
 from rules.open_findings import Identity, OpenFinding
 from service.alerting.alerts.alert import RESOLVED_KEPT, Alert, AlertEnd, AlertState
-from service.alerting.alerts.codec import (
-    decode_alert,
-    decode_group,
-    encode_alert,
-    encode_group,
-    encode_timestamp,
-)
-from service.alerting.alerts.delta import AlertDelta, Closing, HistoryStep
+from service.alerting.alerts.codec import decode_alert, decode_group
+from service.alerting.alerts.delta import AlertDelta, HistoryStep
 from service.alerting.alerts.grouping import AlertingState, Group
 from service.alerting.alerts.lifecycle import with_latest
-from service.alerting.alerts.outbox_row import group_hash
-from service.storage.database.bulk import json_value, lines_of, plain, rows_from
+from service.storage.alerting.alert_rows import AlertRows, RowWriter
+from service.storage.database.rejections import RejectedRow
 from service.storage.database.translate import translate_errors
-from service.storage.delivery.enqueuing import enqueue
 from service.storage.tables.alerting import ALERT, ALERT_GROUP, ALERTING_STATE
 
 T = TypeVar("T")
 
-_ALERT: Final = {
-    "rule_id": "text",
-    "labels": "jsonb",
-    "fingerprint": "text",
-    "severity": "text",
-    "state": "text",
-    "reason": "text",
-    "content": "jsonb",
-    "active_at": "timestamptz",
-    "fired_at": "timestamptz",
-    "resolved_at": "timestamptz",
-    "end_reason": "text",
-}
-_CHANGES: Final = [name for name in _ALERT if name not in ("rule_id", "labels", "fingerprint")]
-_UPSERT: Final = text(
-    f"INSERT INTO alert (cluster, updated_at, {', '.join(_ALERT)}) "  # noqa: S608 - our own names
-    f"SELECT :cluster, :at, {', '.join(_ALERT)} FROM {rows_from('rows', _ALERT)} "
-    "ON CONFLICT (cluster, fingerprint) DO UPDATE SET updated_at = excluded.updated_at, "
-    + ", ".join(f"{name} = excluded.{name}" for name in _CHANGES)
-)
-_STEP: Final = {
-    "fingerprint": "text",
-    "at": "timestamptz",
-    "step": "text",
-    "reason": "text",
-    "evidence": "jsonb",
-}
-_STEPS: Final = text(
-    "INSERT INTO alert_step (alert, at, step, reason, evidence) "  # noqa: S608 - our own names
-    f"SELECT a.id, r.at, r.step, r.reason, r.evidence FROM {rows_from('rows', _STEP)} "
-    "JOIN alert AS a ON a.cluster = :cluster AND a.fingerprint = r.fingerprint ORDER BY r.place"
-)
-_GROUP: Final = {
-    "receiver": "text",
-    "key_hash": "text",
-    "content": "jsonb",
-    "flush_at": "timestamptz",
-}
-_GROUPS: Final = text(
-    "INSERT INTO alert_group (cluster, receiver, key_hash, content, flush_at) "  # noqa: S608 - same
-    "SELECT :cluster, r.receiver, r.key_hash, r.content, r.flush_at "
-    f"FROM {rows_from('rows', _GROUP)} ON CONFLICT (cluster, receiver, key_hash) "
-    "DO UPDATE SET content = excluded.content, flush_at = excluded.flush_at"
-)
-_KEY: Final = {"receiver": "text", "key_hash": "text"}
-_GROUPS_GONE: Final = text(
-    f"DELETE FROM alert_group AS g USING {rows_from('rows', _KEY)} "  # noqa: S608 - same
-    "WHERE g.cluster = :cluster AND g.receiver = r.receiver AND g.key_hash = r.key_hash"
-)
 _ALL_GROUPS_GONE: Final = text("DELETE FROM alert_group WHERE cluster = :cluster")
 # Alerts that a whole delta does not contain are resolved, also in their content.
 _OTHERS_OVER: Final = text("""
@@ -103,9 +47,6 @@ _OBSERVED: Final = text("""
 INSERT INTO alerting_state (cluster, observed_at) VALUES (:cluster, :at)
 ON CONFLICT (cluster) DO UPDATE SET observed_at = excluded.observed_at
 """)
-_CLOSED: Final = text(
-    "UPDATE closing SET done_at = :at, outcome = :outcome WHERE id = :id AND done_at IS NULL"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -116,64 +57,44 @@ class LoadedAlerting:
     error: str | None = None  # why not all of it could be read
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlertRows:
-    """A delta as lines for the database; empty for no rows."""
-
-    alerts: str
-    steps: str
-    groups: str
-    gone: str  # groups
-
-
-def rows_of(delta: AlertDelta) -> AlertRows:
-    """Return a delta as lines; it takes a while and needs no database."""
-    contents = _Contents()
-    left = [group for group in delta.groups.values() if group is not None]
-    gone = [] if delta.is_whole else [name for name, group in delta.groups.items() if group is None]
-    return AlertRows(
-        alerts=lines_of(_alert_row(alert, contents) for alert in delta.alerts.values()),
-        steps=lines_of(map(_step_row, delta.steps)),
-        groups=lines_of(_group_row(group, contents) for group in left),
-        gone=lines_of([plain(receiver), group_hash(key)] for receiver, key in gone),
-    )
-
-
 def save(
     connection: Connection, cluster: int, delta: AlertDelta, rows: AlertRows | None = None
-) -> None:
+) -> list[RejectedRow]:
     """Store a delta and put its notifications into the outbox; idempotent.
 
-    `rows` are the delta's, if they were made before.
+    `rows` are the delta's, if they were made before. Return the rows that the database rejects for good.
+
+    Raises:
+        StoreError: the error is not of a row.
     """
-    rows = rows_of(delta) if rows is None else rows
-    parameters = {"cluster": cluster, "at": delta.at}
     stored_at = _observed_at(connection, cluster)
     if delta.is_whole:
         _end_others(connection, cluster, delta)
         connection.execute(_ALL_GROUPS_GONE, {"cluster": cluster})
-    for statement, lines in (
-        (_UPSERT, rows.alerts),
-        (_STEPS, _new_steps(delta, rows, stored_at)),
-        (_GROUPS_GONE, rows.gone),
-        (_GROUPS, rows.groups),
-    ):
-        if lines:
-            connection.execute(statement, {**parameters, "rows": lines})
+    writer = RowWriter(connection, cluster, delta.at)
+    new_steps = _list_new_steps(delta, stored_at)
+    has_all_steps = len(new_steps) == len(delta.steps)
+    rejected = [
+        *writer.alerts(list(delta.alerts.values()), None if rows is None else rows.alerts),
+        *writer.steps(new_steps, rows.steps if rows is not None and has_all_steps else None),
+        *writer.groups(delta, None if rows is None else rows.groups),
+        *writer.outgoing(delta.outgoing),
+        *writer.closed(delta.closed),
+    ]
     if delta.clock_step:
         connection.execute(_TAKEN_UP, {"cluster": cluster, "step": delta.clock_step})
-    enqueue(connection, cluster, delta.outgoing)
-    note_closed(connection, delta.closed)
     if delta.observed_at is not None and delta.observed_at != stored_at:
         connection.execute(_OBSERVED, {"cluster": cluster, "at": delta.observed_at})
+    return rejected
 
 
-def note_closed(connection: Connection, closed: Iterable[Closing]) -> None:
-    """Store the outcomes of closing requests; idempotent."""
-    for done in closed:
-        connection.execute(
-            _CLOSED, {"id": done.closing_id, "at": done.done_at, "outcome": done.outcome}
-        )
+def save_sent(connection: Connection, cluster: int, delta: AlertDelta) -> list[RejectedRow]:
+    """Store what alerting considers done and would not repeat: notifications, and outcomes of closings.
+
+    Return the rows that the database rejects for good; `save` does all of it.
+    """
+    writer = RowWriter(connection, cluster, delta.at)
+    return [*writer.outgoing(delta.outgoing), *writer.closed(delta.closed)]
 
 
 def load(
@@ -246,15 +167,14 @@ def _try(read: Callable[[], T]) -> T | str:
         return repr(exc)
 
 
-def _new_steps(delta: AlertDelta, rows: AlertRows, stored_at: datetime | None) -> str:
+def _list_new_steps(delta: AlertDelta, stored_at: datetime | None) -> Sequence[HistoryStep]:
     """Return the steps that are not stored yet: the answer to an earlier COMMIT may have been lost.
 
     After a clock step everything is written anew, and times can no longer be compared.
     """
     if stored_at is None or delta.is_whole:
-        return rows.steps
-    new = [step for step in delta.steps if step.at > stored_at]
-    return rows.steps if len(new) == len(delta.steps) else lines_of(map(_step_row, new))
+        return delta.steps
+    return [step for step in delta.steps if step.at > stored_at]
 
 
 def _end_others(connection: Connection, cluster: int, delta: AlertDelta) -> None:
@@ -266,49 +186,3 @@ def _end_others(connection: Connection, cluster: int, delta: AlertDelta) -> None
         "names": " ".join(delta.alerts),
     }
     connection.execute(_OTHERS_OVER, parameters)
-
-
-class _Contents:
-    """Alerts as JSON, each encoded once: an ended one is in a row of its own and in its group."""
-
-    def __init__(self) -> None:
-        self._by_id: dict[int, str] = {}  # by id(): the alerts outlive this object
-
-    def of(self, alert: Alert) -> str:
-        content = self._by_id.get(id(alert))
-        if content is None:
-            content = self._by_id[id(alert)] = json_value(encode_alert(alert))
-        return content
-
-
-def _alert_row(alert: Alert, contents: _Contents) -> Sequence[str | None]:
-    return (
-        plain(alert.rule_id),
-        json_value(alert.labels),
-        alert.fingerprint,
-        alert.severity.value,
-        alert.state.value,
-        plain(alert.reason),
-        contents.of(alert),
-        alert.active_at.isoformat(),
-        encode_timestamp(alert.fired_at),
-        encode_timestamp(alert.resolved_at),
-        None if alert.end is None else alert.end.value,
-    )
-
-
-def _step_row(step: HistoryStep) -> Sequence[str | None]:
-    return (
-        step.fingerprint,
-        step.at.isoformat(),
-        str(step.step),
-        plain(step.reason),
-        json_value(step.evidence),
-    )
-
-
-def _group_row(group: Group, contents: _Contents) -> Sequence[str | None]:
-    rest = json_value(encode_group(replace(group, ended={})))
-    ended = ",".join(contents.of(alert) for alert in group.ended.values())
-    content = f'{rest[:-1]},"ended":[{ended}]}}'  # JSONB keeps the last of two values with one key
-    return plain(group.receiver), group_hash(group.key), content, group.flush_at.isoformat()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
@@ -24,7 +24,13 @@ from service.runtime.threads import one_ahead
 from service.storage.baselines.binary_copy import SIGNATURE, TRAILER
 from service.storage.baselines.current import make_current, take_turn
 from service.storage.baselines.encoding import ARRAYS, COLUMNS, RunRows
-from service.storage.baselines.run_files import RunPlace, read_record, rejection_of, row_groups
+from service.storage.baselines.run_files import (
+    RunPlace,
+    read_errors,
+    read_record,
+    rejection_of,
+    row_groups,
+)
 from service.storage.baselines.series_labels import read_labels
 from service.storage.database.translate import translate_errors
 from service.storage.tables.core import BASELINE_CURRENT, BASELINE_RUNS, PARTITION_PREFIX
@@ -88,20 +94,10 @@ def publish(
     run = read_record(place)
     label = f"run {run.id} of {run.day}"
     with translate_errors(f"{label} is not published"), engine.begin() as connection:
-        loading = _Loading(connection, place, run, cluster=cluster)
-        outcome = loading.load(now)
-    with translate_errors(f"{label}: {outcome.value}, but old runs are not dropped"):
+        loaded = _Loading(connection, place, run, cluster=cluster).load(now)
+    with translate_errors(f"{label}: {loaded.outcome.value}, but old runs are not dropped"):
         dropped, still_read = _drop_old(engine, cluster, runs_kept)
-    return Published(
-        outcome=outcome,
-        run_id=run.id,
-        series=run.series,
-        unlabelled=loading.unlabelled,
-        unreadable=loading.unreadable,
-        dropped=dropped,
-        still_read=still_read,
-        seconds=monotonic() - begin,
-    )
+    return replace(loaded, dropped=dropped, still_read=still_read, seconds=monotonic() - begin)
 
 
 class _Loading:
@@ -117,8 +113,17 @@ class _Loading:
         self._record = run
         self._cluster = cluster
 
-    def load(self, now: datetime) -> Publishing:
+    def load(self, now: datetime) -> Published:
         """Load the run and make it the current one, unless it or a later one is there already."""
+        return Published(
+            outcome=self._load(now),
+            run_id=self._record.id,
+            series=self._record.series,
+            unlabelled=self.unlabelled,
+            unreadable=self.unreadable,
+        )
+
+    def _load(self, now: datetime) -> Publishing:
         take_turn(self._connection, self._cluster)
         outcome = self._find_outcome(now)
         if outcome is not None:
@@ -197,12 +202,8 @@ class _Loading:
             raise rejection_of(self._place, why)
 
     def _labels(self) -> Any:
-        try:
+        with read_errors(self._place, "the dictionary of series"):
             labels = read_labels(self._place.files, self._place.history)
-        except OSError as exc:
-            raise rejection_of(
-                self._place, f"the dictionary of series cannot be read: {exc}"
-            ) from exc
         self.unreadable = labels.unreadable
         return labels
 

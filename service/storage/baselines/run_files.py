@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +15,7 @@ from pyarrow.fs import FileSystem
 from rules.baseline.baseline_run import BaselineRun, BucketRun
 from rules.baseline.layout import RUN_FILE, bucket_file, run_folder
 from rules.errors import StoreError
+from spark.damage import READ_ERRORS, DamagedError, first_line, read_proven
 from spark.digests import RowDigest
 from spark.schemas import PUBLISHED
 
@@ -36,14 +39,10 @@ def read_record(place: RunPlace) -> BaselineRun:
     """Return the record of a run.
 
     Raises:
-        StoreError: it is missing, damaged, or another run's.
+        StoreError: it is missing, damaged, or another run's; or it cannot be read now, which is retryable.
     """
-    path = f"{place.folder}/{RUN_FILE}"
-    try:
-        with place.files.open_input_stream(path) as record:
-            run = BaselineRun.from_json(record.read().decode())
-    except (OSError, ValueError) as exc:
-        raise rejection_of(place, f"{RUN_FILE} cannot be read: {exc}") from exc
+    with read_errors(place, RUN_FILE):
+        run = read_proven(place.files, f"{place.folder}/{RUN_FILE}", _record)
     if (run.id, run.day) != (place.run_id, place.day):
         raise rejection_of(place, f"{RUN_FILE} is of run {run.id} of {run.day}")
     return run
@@ -53,16 +52,18 @@ def row_groups(place: RunPlace, run: BaselineRun) -> Iterator[pa.RecordBatch]:
     """Yield the rows of all buckets in batches; completes only if all match the record.
 
     Raises:
-        StoreError: a file is missing or damaged, or its rows are not those of the record.
+        StoreError: a file is missing or damaged, or its rows are not those of the record; or it cannot be
+            read now, which is retryable.
     """
     for bucket in run.buckets:
-        try:
-            yield from _rows_of(place, bucket)
-        except (OSError, pa.ArrowException, KeyError) as exc:
-            why = str(exc).strip().partition("\n")[0]
-            raise rejection_of(
-                place, f"{bucket_file(bucket.bucket)} cannot be read: {why}"
-            ) from exc
+        name = bucket_file(bucket.bucket)
+        with read_errors(place, name):
+            try:
+                yield from _rows_of(place, bucket)
+            except READ_ERRORS:
+                # Rows that were yielded are not taken back: whether a retry helps is all that is left to say.
+                read_proven(place.files, f"{place.folder}/{name}", _read_through)
+                raise
 
 
 def _rows_of(place: RunPlace, bucket: BucketRun) -> Iterator[pa.RecordBatch]:
@@ -83,6 +84,35 @@ def _rows_of(place: RunPlace, bucket: BucketRun) -> Iterator[pa.RecordBatch]:
         )
     if digest.hex() != bucket.digest:
         raise rejection_of(place, f"the rows of {name} are not those of its record")
+
+
+def _record(source: Any) -> BaselineRun:
+    return BaselineRun.from_json(source.read().decode())
+
+
+def _read_through(source: Any) -> None:
+    """Read all published rows; raises one of `READ_ERRORS` if that is not possible."""
+    with pq.ParquetFile(source) as opened:
+        for group in range(opened.num_row_groups):
+            opened.read_row_group(group, columns=list(PUBLISHED)).select(list(PUBLISHED))
+
+
+@contextmanager
+def read_errors(place: RunPlace, what: str) -> Iterator[None]:
+    """Translate what `read_proven` raises.
+
+    Raises:
+        StoreError: the file is missing or damaged; or it cannot be read now, which is retryable.
+    """
+    try:
+        yield
+    except (DamagedError, FileNotFoundError) as exc:
+        raise rejection_of(place, f"{what} cannot be read: {first_line(exc)}") from exc
+    except READ_ERRORS as exc:
+        message = (
+            f"run {place.run_id} of {place.day} is not published yet: {what}: {first_line(exc)}"
+        )
+        raise StoreError(message, retryable=True) from exc
 
 
 def rejection_of(place: RunPlace, why: str) -> StoreError:

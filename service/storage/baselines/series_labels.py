@@ -1,7 +1,7 @@
 """Labels of series, from the parts of the dictionary: about 25 bytes per series in memory.
 
 Each name is stored once, and every series has its number; most names are those of a few topics and
-groups. Names are stored as the database can hold them. A part that cannot be read is left out and
+groups. Names are stored as the database can hold them. A part that is damaged is left out and
 reported; its series then have no labels.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from pyarrow.fs import FileSelector, FileSystem, FileType
 from rules.baseline.layout import SERIES
 from rules.baseline.packed import SeriesColumn
 from service.storage.findings.findings import storable_text
+from spark.damage import DamagedError, read_proven
 
 NONE: Final = -1  # the number of an absent value
 TEXTS: Final = (SeriesColumn.METRIC, SeriesColumn.TOPIC, SeriesColumn.GROUP)
@@ -53,7 +54,7 @@ class SeriesLabels:
     metric: Names
     topic: Names
     group: Names
-    unreadable: tuple[str, ...]  # parts of the dictionary
+    unreadable: tuple[str, ...]  # parts of the dictionary that are damaged
 
     def rows_of(self, series_id: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the row of each series, NONE for one that the dictionary does not have."""
@@ -67,14 +68,13 @@ def read_labels(files: FileSystem, history: str) -> SeriesLabels:
     """Read the dictionary; if a series is in several parts, the first part holds.
 
     Raises:
-        OSError: the folder cannot be listed.
+        OSError: the folder cannot be listed, or a part cannot be read now.
     """
     parts, unreadable = _Parts(), []
     for path in _part_paths(files, history):
         try:
-            with files.open_input_file(path) as source, pq.ParquetFile(source) as part:
-                parts.add(part.read(columns=READ))
-        except (OSError, pa.ArrowException, KeyError):
+            read_proven(files, path, parts.add_from)
+        except DamagedError:
             unreadable.append(path.rpartition("/")[2])
     return parts.join(tuple(unreadable))
 
@@ -96,8 +96,10 @@ class _Parts:
         self._numbers: dict[str, list[NDArray[np.int32]]] = {name: [] for name in TEXTS}
         self._texts: dict[str, dict[str, int]] = {name: {} for name in TEXTS}
 
-    def add(self, part: pa.Table) -> None:
+    def add_from(self, source: Any) -> None:
         """Add a part as a whole, or raise before anything of it is added."""
+        with pq.ParquetFile(source) as opened:
+            part = opened.read(columns=READ)
         ids = part.column(SeriesColumn.SERIES_ID).to_numpy()
         partitions = pc.fill_null(part.column(SeriesColumn.PARTITION).cast(pa.int32()), NONE)
         numbers = {name: self._number(name, part.column(name)) for name in TEXTS}

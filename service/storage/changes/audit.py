@@ -52,12 +52,14 @@ class AuditRow:
     target: str
     why: str
     details: Mapping[str, Any]
+    cluster: str | None  # whose service was asked; None: a version before did not record it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFilter:
     """Which rows a page shows; None takes all."""
 
+    cluster: str | None = None
     who: str | None = None
     what: str | None = None
     target: str | None = None
@@ -65,9 +67,12 @@ class AuditFilter:
     before: int | None = None  # row id of the last one already shown
 
 
-def note(connection: Connection, audit_event: AuditEvent, *, who: str, at: datetime) -> None:
-    """Store an audit event."""
+def note(
+    connection: Connection, audit_event: AuditEvent, *, cluster: str, who: str, at: datetime
+) -> None:
+    """Store an audit event; `cluster` is the configured name of the one whose service was asked."""
     row = insert(AUDIT).values(
+        cluster=cluster,
         at=at,
         who=who,
         what=audit_event.action.value,
@@ -79,7 +84,7 @@ def note(connection: Connection, audit_event: AuditEvent, *, who: str, at: datet
 
 
 class AuditTrail:
-    """The trail, for readers."""
+    """The trail of all clusters of the database, for readers."""
 
     def __init__(self, engine: Callable[[], Engine]) -> None:
         self._engine = engine  # raises StoreError as long as the database has not answered
@@ -88,7 +93,7 @@ class AuditTrail:
         """Return rows, newest first."""
         same = [
             AUDIT.c[name] == value
-            for name in ("who", "what", "target")
+            for name in ("cluster", "who", "what", "target")
             if (value := getattr(filters, name)) is not None
         ]
         query = select(AUDIT).where(*same)

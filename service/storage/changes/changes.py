@@ -49,22 +49,22 @@ class Change:
         self.now = now
         self.connection = connection
         self.silences = SilenceEdits(connection)
-        self.deliveries = ByHand(connection, now)
+        self.deliveries = ByHand(connection, name, now)
         self._alerts = AlertReading(connection, name)
         self._name = name
 
     # ------------------------------------------------------------------ sent again
     def find_answer(self, keyed: Keyed) -> Answer | KeyConflict | None:
         """Return the stored answer to a request with a key; None: it is new."""
-        return idempotency.find_answer(self.connection, keyed, self.now)
+        return idempotency.find_answer(self.connection, self._name, keyed, self.now)
 
     def keep_answer(self, keyed: Keyed, answer: Answer) -> None:
         """Store the answer to a request with a key."""
-        idempotency.keep_answer(self.connection, keyed, answer, self.now)
+        idempotency.keep_answer(self.connection, self._name, keyed, answer, self.now)
 
     def note(self, audit_event: AuditEvent) -> None:
         """Add an event to the audit trail."""
-        audit.note(self.connection, audit_event, who=self.who, at=self.now)
+        audit.note(self.connection, audit_event, cluster=self._name, who=self.who, at=self.now)
 
     # ------------------------------------------------------------------ alerts
     def alert(self, fingerprint: str) -> StoredAlert | None:

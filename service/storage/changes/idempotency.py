@@ -1,4 +1,4 @@
-"""Answers to requests that may be sent again, by caller and Idempotency-Key.
+"""Answers to requests that may be sent again, by cluster, caller and Idempotency-Key.
 
 The answer is stored in the transaction of the change, so that neither exists without the other. The
 first request holds a lock until its transaction ends; a concurrent one is rejected and does not wait.
@@ -46,11 +46,17 @@ class KeyConflict(StrEnum):
     REUSED = "reused"  # another request had the key
 
 
-def find_answer(connection: Connection, keyed: Keyed, now: datetime) -> Answer | KeyConflict | None:
-    """Lock the key until the transaction ends; return its stored answer, None if there is none."""
-    if not _is_ours(connection, keyed):
+def find_answer(
+    connection: Connection, cluster: str, keyed: Keyed, now: datetime
+) -> Answer | KeyConflict | None:
+    """Lock the key until the transaction ends; return its stored answer, None if there is none.
+
+    `cluster` is the configured name of the one whose service was asked.
+    """
+    if not _is_ours(connection, cluster, keyed):
         return KeyConflict.RUNNING
     is_it = (
+        IDEMPOTENCY.c.cluster == cluster,
         IDEMPOTENCY.c.who == keyed.who,
         IDEMPOTENCY.c.key == keyed.key,
         IDEMPOTENCY.c.created_at > now - KEPT,
@@ -63,7 +69,9 @@ def find_answer(connection: Connection, keyed: Keyed, now: datetime) -> Answer |
     return Answer(status=row["status"], headers=row["headers"], body=row["body"])
 
 
-def keep_answer(connection: Connection, keyed: Keyed, answer: Answer, now: datetime) -> None:
+def keep_answer(
+    connection: Connection, cluster: str, keyed: Keyed, answer: Answer, now: datetime
+) -> None:
     """Store an answer; an expired one is replaced."""
     values = {
         "digest": keyed.digest,
@@ -72,10 +80,11 @@ def keep_answer(connection: Connection, keyed: Keyed, answer: Answer, now: datet
         "body": answer.body,
         "created_at": now,
     }
-    new = insert(IDEMPOTENCY).values(who=keyed.who, key=keyed.key, **values)
-    connection.execute(new.on_conflict_do_update(index_elements=["who", "key"], set_=values))
+    new = insert(IDEMPOTENCY).values(cluster=cluster, who=keyed.who, key=keyed.key, **values)
+    key = ["cluster", "who", "key"]
+    connection.execute(new.on_conflict_do_update(index_elements=key, set_=values))
 
 
-def _is_ours(connection: Connection, keyed: Keyed) -> bool:
-    name = func.hashtextextended(f"{keyed.who}\n{keyed.key}", LOCKS)
+def _is_ours(connection: Connection, cluster: str, keyed: Keyed) -> bool:
+    name = func.hashtextextended(f"{cluster}\n{keyed.who}\n{keyed.key}", LOCKS)
     return bool(connection.execute(select(func.pg_try_advisory_xact_lock(name))).scalar_one())

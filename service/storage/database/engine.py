@@ -95,6 +95,8 @@ def make_engine(url: URL) -> Engine:
         connect_args={
             "connect_timeout": CONNECT_SECONDS,
             "application_name": APPLICATION_NAME,
+            # Whatever the encoding of the database is: JSON is UTF-8, and what it lacks it rejects.
+            "client_encoding": "utf8",
             # A server whose machine is gone never answers: the connection has to time out.
             "tcp_user_timeout": STATEMENT_TIMEOUT_MS,
             "keepalives_idle": 10,

@@ -16,6 +16,10 @@ from rules.errors import StoreError
 # standby before its promotion), transaction rollback, resources, lock not available, cancelled by a
 # timeout, shutting down or starting.
 RETRYABLE: Final = ("08", "25006", "40", "53", "55P03", "57014", "57P")
+# Of what was to be stored: cardinality, data, constraints but foreign keys (which are no row's own), limits.
+OF_VALUES: Final = ("21", "22", "23502", "23505", "23514", "54")
+# The driver itself rejects a value, as a text with NUL.
+OF_DRIVER: Final = (psycopg.DataError, psycopg.NotSupportedError, psycopg.ProgrammingError)
 REJECTED: Final = ("authentication failed", "no password supplied", "pg_hba.conf", "does not exist")
 
 
@@ -25,20 +29,34 @@ def translate_errors(doing: str) -> Iterator[None]:
     try:
         yield
     except DBAPIError as exc:
-        error = exc.orig or exc
-        raise StoreError(f"{doing}: {_first_line(error)}", retryable=_is_retryable(error)) from exc
+        raise _store_error(doing, exc.orig or exc) from exc
     except psycopg.Error as exc:  # of COPY, which goes past SQLAlchemy
-        raise StoreError(f"{doing}: {_first_line(exc)}", retryable=_is_retryable(exc)) from exc
+        raise _store_error(doing, exc) from exc
     except PoolTimeoutError as exc:
         raise StoreError(f"{doing}: no free connection in time", retryable=True) from exc
     except SQLAlchemyError as exc:
         raise StoreError(f"{doing}: {type(exc).__name__}", retryable=False) from exc
 
 
+def _store_error(doing: str, error: BaseException) -> StoreError:
+    return StoreError(
+        f"{doing}: {_first_line(error)}",
+        retryable=_is_retryable(error),
+        is_of_values=_is_of_values(error),
+    )
+
+
+def _is_of_values(error: BaseException) -> bool:
+    state = getattr(error, "sqlstate", None)
+    return isinstance(error, psycopg.DataError) if state is None else state.startswith(OF_VALUES)
+
+
 def _is_retryable(error: BaseException) -> bool:
     state = getattr(error, "sqlstate", None)
     if state is not None:
         return str(state).startswith(RETRYABLE)
+    if isinstance(error, OF_DRIVER):
+        return False
     # A failed connection has no code: only the text of the server shows a rejection.
     text = str(error)
     return not any(word in text for word in REJECTED)

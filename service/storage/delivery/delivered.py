@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
@@ -12,6 +12,7 @@ from uuid import UUID
 from sqlalchemy import Engine, text
 
 from service.alerting.alerts.outbox_row import DeadReason, RowState
+from service.storage.database.rejections import RejectedRow, RowKind, save_each
 from service.storage.database.translate import translate_errors
 from service.storage.delivery.deliveries import StoredAttempt
 from service.storage.delivery.outbox import OWN
@@ -54,7 +55,7 @@ WHERE state = 'waiting' AND next_attempt_at > :now AND id = ANY(ARRAY(
       SELECT head.id FROM outbox AS o CROSS JOIN LATERAL (
              SELECT id FROM outbox AS mine
              WHERE state IN ('waiting', 'sending') AND receiver = o.receiver
-               AND group_hash = o.group_hash AND cluster IS NOT DISTINCT FROM o.cluster
+               AND group_hash = o.group_hash AND cluster = o.cluster
              ORDER BY mine.receiver, mine.group_hash, mine.id LIMIT 1) AS head
       WHERE o.id = ANY(:ids)))
 """)
@@ -62,26 +63,26 @@ _ALL_DEAD: Final = text(f"""
 UPDATE outbox SET state = 'dead', dead_reason = :why, done_at = :now
 WHERE state = 'waiting' AND receiver = :receiver AND {OWN}
 """)  # noqa: S608 - constants of ours
-_REMOVED: Final = text("""
+_REMOVED: Final = text(f"""
 UPDATE outbox SET state = 'dead', dead_reason = :why, done_at = :now, lease_until = NULL,
        lease_owner = NULL
 WHERE state IN ('waiting', 'sending') AND next_attempt_at <= :now
-  AND NOT receiver = ANY(CAST(:receivers AS text[]))
-  AND (cluster IN (SELECT id FROM cluster WHERE name = :name)
-       OR (cluster IS NULL AND created_at < :long_ago))
+  AND (NOT receiver = ANY(CAST(:receivers AS text[])) AND {OWN}
+       OR cluster IS NULL AND created_at < :long_ago)
 RETURNING receiver
-""")
+""")  # noqa: S608 - constants of ours
 _HASTEN: Final = text(f"""
 UPDATE outbox SET next_attempt_at = :now
 WHERE state = 'waiting' AND receiver = :receiver AND next_attempt_at > :now AND {OWN}
 """)  # noqa: S608 - constants of ours
 _SHIFT: Final = text(f"""
-UPDATE outbox SET created_at = created_at + :step, next_attempt_at = next_attempt_at + :step,
-       lease_until = lease_until + :step
+UPDATE outbox SET created_at = created_at + :step, enqueued_at = enqueued_at + :step,
+       next_attempt_at = next_attempt_at + :step, lease_until = lease_until + :step
 WHERE state IN ('waiting', 'sending') AND {OWN}
 """)  # noqa: S608 - constants of ours
+UNSTORABLE: Final = "the database does not take the text of this attempt"
 _CANNOT_CHANGE: Final = "the outbox cannot be changed"
-# How long a row without a cluster waits for a service that has its receiver.
+# How long a row without a cluster waits for the service of a version before that wrote it.
 _NOBODYS: Final = timedelta(days=1)
 
 
@@ -93,22 +94,32 @@ class Deliveries:
         self._name = name
         self._owner = owner
 
-    def complete(self, done: Sequence[Done], now: datetime) -> None:
+    def complete(self, done: Sequence[Done], now: datetime) -> list[RejectedRow]:
         """Store attempts and the states of their notifications; the next of each group becomes due.
 
-        Idempotent: storing them again after the answer to COMMIT was lost changes nothing.
+        Idempotent: storing them again after the answer to COMMIT was lost changes nothing. An attempt with a
+        text that the database rejects is stored without its texts. Return what it rejects even so.
 
         Raises:
             StoreError: nothing was stored, or the answer to COMMIT was lost.
         """
-        rows = json.dumps([_row(attempt) for attempt in done])
+        doing = "deliveries cannot be stored"
         over = [attempt.id for attempt in done if attempt.state is not RowState.WAITING]
-        with translate_errors("deliveries cannot be stored"), self._engine().begin() as connection:
-            parameters = {"rows": rows, "now": now, "owner": self._owner}
-            connection.execute(_ATTEMPTS, {"rows": rows})
-            connection.execute(_ROWS, parameters)
+        with translate_errors(doing), self._engine().begin() as connection:
+
+            def save(part: Sequence[Done]) -> None:
+                rows = json.dumps([_row(attempt) for attempt in part])
+                connection.execute(_ATTEMPTS, {"rows": rows})
+                connection.execute(_ROWS, {"rows": rows, "now": now, "owner": self._owner})
+
+            rejections = save_each(connection, done, save, doing)
+            bare = [replace(attempt, detail=UNSTORABLE, reply="") for attempt, _ in rejections]
+            rejections = save_each(connection, bare, save, doing)
             if over:
                 connection.execute(_NEXT, {"ids": over, "now": now})
+        return [
+            rejection.report(RowKind.ATTEMPT, str(rejection.row.id)) for rejection in rejections
+        ]
 
     def give_up(self, receiver: str, now: datetime) -> int:
         """Give up all notifications that wait for a receiver that is gone; return how many."""

@@ -7,12 +7,14 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Final, TypeVar
 
-from sqlalchemy import Connection, Engine, RowMapping, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, func, select, tuple_
 from sqlalchemy.dialects.postgresql import distinct_on
 
+from rules.errors import StoreError
 from service.alerting.alerts.outbox_row import OutboxRow, RowState
 from service.storage.database.translate import translate_errors
 from service.storage.tables.alerting import DELIVERY_ATTEMPT, OUTBOX
+from service.storage.tables.core import CLUSTER
 
 LAST_ATTEMPTS: Final = 100  # of one delivery
 LAST_NOTIFIED: Final = 50  # of the groups of one alert
@@ -30,7 +32,7 @@ class StoredAttempt:
     """One attempt to deliver."""
 
     at: datetime  # aware, UTC; when it began
-    took_ms: int
+    took_ms: int | None  # None: nothing could be sent
     outcome: str
     status: int | None = None
     failure: str | None = None
@@ -60,7 +62,7 @@ class Backlog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiverHealth(Backlog):
-    """Backlog and latest attempts of one receiver; the attempts are searched among the last ones of all."""
+    """Backlog and latest attempts of one receiver; the attempts are searched among the last ones."""
 
     last_success_at: datetime | None = None
     last_failure: StoredAttempt | None = None
@@ -76,14 +78,15 @@ class DeliveryFilter:
 
 
 class DeliveryList:
-    """The deliveries of all clusters."""
+    """The deliveries of all clusters of one name."""
 
-    def __init__(self, engine: Callable[[], Engine]) -> None:
+    def __init__(self, engine: Callable[[], Engine], name: str) -> None:
         self._engine = engine  # raises StoreError as long as the database has not answered
+        self._is_own = is_of(name)
 
     def page(self, filters: DeliveryFilter, limit: int) -> list[OutboxRow]:
         """Return deliveries, newest first."""
-        query = select(*_COLUMNS)
+        query = select(*_COLUMNS).where(self._is_own)
         if filters.receiver is not None:
             query = query.where(OUTBOX.c.receiver == filters.receiver)
         if filters.state is not None:
@@ -96,7 +99,7 @@ class DeliveryList:
 
     def one(self, delivery: int) -> DeliveryStory | None:
         """Return a delivery with its attempts, None if there is none."""
-        query = select(OUTBOX).where(OUTBOX.c.id == delivery)
+        query = select(OUTBOX).where(OUTBOX.c.id == delivery, self._is_own)
         of_it = select(DELIVERY_ATTEMPT).where(DELIVERY_ATTEMPT.c.outbox == delivery)
         last = of_it.order_by(DELIVERY_ATTEMPT.c.id.desc()).limit(LAST_ATTEMPTS)
         with translate_errors("a delivery cannot be read"), self._engine().connect() as connection:
@@ -114,7 +117,8 @@ class DeliveryList:
             translate_errors("statistics of receivers cannot be read"),
             self._engine().connect() as connection,
         ):
-            counts, latest = _counts(connection), _latest(connection)
+            counts = _counts(connection, self._is_own)
+            latest = _latest(connection, self._is_own)
         return {
             name: replace(
                 counts.get(name, ReceiverHealth()),
@@ -125,14 +129,32 @@ class DeliveryList:
         }
 
 
+def is_of(name: str) -> ColumnElement[bool]:
+    """Return the condition that a delivery is of a cluster of a name."""
+    return OUTBOX.c.cluster.in_(select(CLUSTER.c.id).where(CLUSTER.c.name == name))
+
+
+def require_cluster(connection: Connection, name: str) -> int:
+    """Return the row id of the newest cluster of a name, for messages of the service itself.
+
+    Raises:
+        StoreError: no round of it is stored yet.
+    """
+    newest = select(func.max(CLUSTER.c.id)).where(CLUSTER.c.name == name)
+    row: int | None = connection.execute(newest).scalar_one()
+    if row is None:
+        raise StoreError(f"no round of cluster {name} is stored yet", retryable=True)
+    return row
+
+
 def list_for_groups(
-    connection: Connection, groups: Sequence[tuple[str, str]], since: datetime
+    connection: Connection, name: str, groups: Sequence[tuple[str, str]], since: datetime
 ) -> list[OutboxRow]:
-    """Return the deliveries of groups (receiver, key) since a time, newest first."""
+    """Return the deliveries of groups (receiver, key) of a cluster's name since a time, newest first."""
     if not groups:
         return []
     is_theirs = tuple_(OUTBOX.c.receiver, OUTBOX.c.group_key).in_(groups)
-    query = select(*_COLUMNS).where(is_theirs, OUTBOX.c.created_at >= since)
+    query = select(*_COLUMNS).where(is_theirs, is_of(name), OUTBOX.c.created_at >= since)
     newest = query.order_by(OUTBOX.c.id.desc()).limit(LAST_NOTIFIED)
     return [row_of(OutboxRow, row) for row in connection.execute(newest).mappings()]
 
@@ -142,7 +164,7 @@ def row_of(kind: type[T], row: RowMapping) -> T:
     return kind(**{field.name: row[field.name] for field in fields(kind) if field.name in row})
 
 
-def _counts(connection: Connection) -> dict[str, ReceiverHealth]:
+def _counts(connection: Connection, is_own: ColumnElement[bool]) -> dict[str, ReceiverHealth]:
     """Return the counts of open and dead deliveries, by receiver."""
     is_open = OUTBOX.c.state.in_(OPEN)
     query = (
@@ -152,7 +174,7 @@ def _counts(connection: Connection) -> dict[str, ReceiverHealth]:
             func.count().filter(OUTBOX.c.state == DEAD).label("dead"),
             func.min(OUTBOX.c.created_at).filter(is_open).label("oldest_waiting_at"),
         )
-        .where(OUTBOX.c.state.in_((*OPEN, DEAD)))
+        .where(OUTBOX.c.state.in_((*OPEN, DEAD)), is_own)
         .group_by(OUTBOX.c.receiver)
     )
     return {
@@ -163,20 +185,15 @@ def _counts(connection: Connection) -> dict[str, ReceiverHealth]:
     }
 
 
-def _latest(connection: Connection) -> dict[tuple[str, bool], StoredAttempt]:
-    """Return the latest attempt by receiver and success, among the last attempts of all."""
-    went_well = DELIVERY_ATTEMPT.c.outcome == DELIVERED
-    columns = (DELIVERY_ATTEMPT, went_well.label("went_well"))
-    last = (
-        select(*columns).order_by(DELIVERY_ATTEMPT.c.id.desc()).limit(MAX_ATTEMPTS_READ).subquery()
-    )
-    joined = last.join(OUTBOX, OUTBOX.c.id == last.c.outbox)
-    name = OUTBOX.c.receiver
-    latest = (
-        select(last, name.label("of_receiver"))
-        .select_from(joined)
-        .ext(distinct_on(name, last.c.went_well))
-        .order_by(name, last.c.went_well, last.c.id.desc())
-    )
+def _latest(
+    connection: Connection, is_own: ColumnElement[bool]
+) -> dict[tuple[str, bool], StoredAttempt]:
+    """Return the latest attempt by receiver and success, among the last attempts."""
+    went_well, receiver = DELIVERY_ATTEMPT.c.outcome == DELIVERED, OUTBOX.c.receiver
+    columns = (DELIVERY_ATTEMPT, receiver, went_well.label("went_well"))
+    own = select(*columns).join(OUTBOX, OUTBOX.c.id == DELIVERY_ATTEMPT.c.outbox).where(is_own)
+    last = own.order_by(DELIVERY_ATTEMPT.c.id.desc()).limit(MAX_ATTEMPTS_READ).subquery()
+    key = (last.c.receiver, last.c.went_well)
+    latest = select(last).ext(distinct_on(*key)).order_by(*key, last.c.id.desc())
     rows = connection.execute(latest).mappings()
-    return {(row["of_receiver"], row["went_well"]): row_of(StoredAttempt, row) for row in rows}
+    return {(row["receiver"], row["went_well"]): row_of(StoredAttempt, row) for row in rows}

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Select, func, select, text
 
 from service.alerting.alerts.outbox_row import OutboxRow, Outgoing, group_hash
 from service.storage.database.bulk import lines_of, plain, rows_from
-from service.storage.delivery.deliveries import DELIVERED, OPEN, row_of
+from service.storage.delivery.deliveries import DELIVERED, OPEN, is_of, require_cluster, row_of
 from service.storage.tables.alerting import OUTBOX
 
 _ROW: Final = {
@@ -38,26 +38,30 @@ _ROW: Final = {
 # fallback receiver is notified of a notification once.
 _ENQUEUE: Final = text(
     "INSERT INTO outbox (webhook_id, receiver, group_key, group_hash, reason, is_firing, alerts, "  # noqa: S608 - our own names
-    "body, created_at, cluster, replay_of, fallback_of, state, next_attempt_at) "
+    "body, created_at, enqueued_at, cluster, replay_of, fallback_of, state, next_attempt_at) "
     "SELECT r.webhook_id, r.receiver, r.group_key, r.group_hash, r.reason, r.is_firing, r.alerts, "
-    "decode(r.body, 'base64'), r.created_at, coalesce(r.cluster, CAST(:cluster AS bigint)), "
+    "decode(r.body, 'base64'), r.created_at, :now, coalesce(r.cluster, CAST(:cluster AS bigint)), "
     "r.replay_of, r.fallback_of, 'waiting', r.created_at "
     f"FROM {rows_from('rows', _ROW)} ORDER BY r.place ON CONFLICT DO NOTHING RETURNING id"
 )
 
 
-def enqueue(connection: Connection, cluster: int | None, outgoing: Sequence[Outgoing]) -> None:
-    """Put notifications of a cluster into the outbox, in their order, which is that of their row ids."""
-    post(connection, outgoing, cluster)
-
-
 def post(
-    connection: Connection, outgoing: Sequence[Outgoing], cluster: int | None = None
+    connection: Connection, outgoing: Sequence[Outgoing], cluster: int | None, now: datetime
 ) -> list[int]:
-    """Put notifications into the outbox; return the row ids of those that are not there already."""
+    """Put notifications into the outbox, in their order, which is that of their row ids.
+
+    Return the row ids of those that are not there already.
+
+    Args:
+        connection: in a transaction.
+        outgoing: the notifications.
+        cluster: row id, for those that name none.
+        now: aware, UTC. A notification may have waited for the database, and is tried from now on.
+    """
     if not outgoing:
         return []
-    parameters = {"cluster": cluster, "rows": lines_of(map(_row, outgoing))}
+    parameters = {"cluster": cluster, "now": now, "rows": lines_of(map(_row, outgoing))}
     return list(connection.execute(_ENQUEUE, parameters).scalars())
 
 
@@ -83,22 +87,24 @@ def _number(row: int | None) -> str | None:
 
 
 class ByHand:
-    """Creates deliveries in one transaction."""
+    """Creates deliveries of the clusters of one name in one transaction."""
 
-    def __init__(self, connection: Connection, now: datetime) -> None:
+    def __init__(self, connection: Connection, name: str, now: datetime) -> None:
         self._connection = connection
+        self._name = name
         self._now = now
 
     def take(self, delivery: int) -> OutboxRow | None:
         """Return a delivery and lock it until the transaction ends; None if there is none."""
-        return self._row(select(OUTBOX).where(OUTBOX.c.id == delivery).with_for_update())
+        is_it = (OUTBOX.c.id == delivery, is_of(self._name))
+        return self._row(select(OUTBOX).where(*is_it).with_for_update())
 
     def newer(self, taken: OutboxRow) -> OutboxRow | None:
         """Return a delivered or open notification of the group that is not older, None if there is none."""
         of_group = (
             OUTBOX.c.receiver == taken.receiver,
             OUTBOX.c.group_hash == taken.group_hash,
-            OUTBOX.c.cluster.is_not_distinct_from(taken.cluster),
+            OUTBOX.c.cluster == taken.cluster,
             func.coalesce(OUTBOX.c.replay_of, OUTBOX.c.id) >= _origin(taken),
             OUTBOX.c.state.in_((DELIVERED, *OPEN)),
         )
@@ -117,10 +123,11 @@ class ByHand:
         )
 
     def add_test(self, receiver: str, group_key: str, body: bytes) -> OutboxRow:
-        """Create the delivery of a test message."""
+        """Create the delivery of a test message; StoreError before the first round is stored."""
         return self._add(
             Outgoing(
                 webhook_id=_new_id(),
+                cluster=require_cluster(self._connection, self._name),
                 receiver=receiver,
                 group_key=group_key,
                 group_hash=group_hash(group_key),
@@ -133,7 +140,7 @@ class ByHand:
         )
 
     def _add(self, outgoing: Outgoing) -> OutboxRow:
-        (new,) = post(self._connection, [outgoing])
+        (new,) = post(self._connection, [outgoing], None, self._now)
         row = self._connection.execute(select(OUTBOX).where(OUTBOX.c.id == new)).mappings().one()
         return row_of(OutboxRow, row)
 

@@ -14,7 +14,7 @@ from sqlalchemy import Engine, text
 
 from service.alerting.alerts.outbox_row import OutboxRow, Outgoing
 from service.storage.database.translate import translate_errors
-from service.storage.delivery.deliveries import Backlog, row_of
+from service.storage.delivery.deliveries import Backlog, require_cluster, row_of
 from service.storage.delivery.enqueuing import post
 from service.storage.delivery.outbox import OWN
 
@@ -33,31 +33,32 @@ WHERE (state IN ('waiting', 'sending') AND created_at <= :late
   AND NOT EXISTS (
       SELECT FROM outbox AS f JOIN outbox AS newer ON newer.id = f.fallback_of
       WHERE f.fallback_of > o.id AND newer.receiver = o.receiver
-        AND newer.group_hash = o.group_hash AND newer.cluster IS NOT DISTINCT FROM o.cluster)
+        AND newer.group_hash = o.group_hash AND newer.cluster = o.cluster)
   AND reason <> 'watchdog'
   AND NOT (reason = 'repeat interval elapsed' AND EXISTS (
       SELECT FROM outbox AS f JOIN outbox AS original ON original.id = f.fallback_of
       WHERE f.fallback_of IS NOT NULL AND f.created_at >= :since
-        AND original.receiver = o.receiver AND original.group_hash = o.group_hash))
+        AND original.receiver = o.receiver AND original.group_hash = o.group_hash
+        AND original.cluster = o.cluster))
 ORDER BY id LIMIT :most
 """)  # noqa: S608 - constants of ours
 _ENDED: Final = text("""
-SELECT DISTINCT ON (original.receiver, original.group_hash) ended.*
+SELECT DISTINCT ON (original.cluster, original.receiver, original.group_hash) ended.*
 FROM outbox AS copy
 JOIN outbox AS original ON original.id = copy.fallback_of
 CROSS JOIN LATERAL (
      SELECT * FROM outbox AS later
      WHERE later.id > original.id AND later.receiver = original.receiver
-       AND later.group_hash = original.group_hash AND later.cluster IS NOT DISTINCT FROM original.cluster
+       AND later.group_hash = original.group_hash AND later.cluster = original.cluster
      ORDER BY later.id DESC LIMIT 1) AS ended
 WHERE copy.fallback_of IS NOT NULL AND copy.is_firing AND copy.created_at >= :since
   AND NOT ended.is_firing AND length(ended.body) > 0
-  AND (original.cluster IS NULL OR original.cluster IN (SELECT id FROM cluster WHERE name = :name))
+  AND original.cluster = ANY(ARRAY(SELECT id FROM cluster WHERE name = :name))
   AND NOT EXISTS (
       SELECT FROM outbox AS f JOIN outbox AS newer ON newer.id = f.fallback_of
       WHERE f.fallback_of > original.id AND NOT newer.is_firing AND newer.receiver = original.receiver
-        AND newer.group_hash = original.group_hash AND newer.cluster IS NOT DISTINCT FROM original.cluster)
-ORDER BY original.receiver, original.group_hash, ended.id DESC LIMIT :most
+        AND newer.group_hash = original.group_hash AND newer.cluster = original.cluster)
+ORDER BY original.cluster, original.receiver, original.group_hash, ended.id DESC LIMIT :most
 """)
 _COUNTS: Final = text(f"""
 SELECT receiver, count(*) FILTER (WHERE state <> 'dead') AS waiting,
@@ -108,7 +109,11 @@ class Backlogs:
         late = [row_of(OutboxRow, row) for row in rows]
         return sorted(late, key=lambda row: row.id)
 
-    def post(self, messages: Sequence[Outgoing]) -> int:
-        """Put messages into the outbox; return how many were not there already."""
+    def post(self, messages: Sequence[Outgoing], now: datetime) -> int:
+        """Put messages into the outbox; return how many were not there already.
+
+        Raises:
+            StoreError: the database is away, or no round of the cluster is stored yet.
+        """
         with translate_errors("messages cannot be stored"), self._engine().begin() as connection:
-            return len(post(connection, messages))
+            return len(post(connection, messages, require_cluster(connection, self._name), now))

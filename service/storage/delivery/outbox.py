@@ -30,8 +30,8 @@ SCANNED: Final = 50  # due rows that one statement reads, and more if they all w
 MOST_SCANNED: Final = 2000
 ABSORBED: Final = 500  # older rows that one newer row supersedes at once
 
-# Rows that a service may send: those of its own clusters, and those without a cluster.
-OWN: Final = "(cluster IS NULL OR cluster IN (SELECT id FROM cluster WHERE name = :name))"
+# Rows that a service may send: those of its own clusters.
+OWN: Final = "cluster = ANY(ARRAY(SELECT id FROM cluster WHERE name = :name))"
 
 _PLANS: Final = text(
     "SELECT set_config('plan_cache_mode', 'force_custom_plan', true),"
@@ -46,7 +46,7 @@ FROM (SELECT id, receiver, group_hash, cluster, next_attempt_at FROM outbox
 CROSS JOIN LATERAL (
       SELECT id, next_attempt_at FROM outbox AS mine
       WHERE state IN ('waiting', 'sending') AND receiver = due.receiver
-        AND group_hash = due.group_hash AND cluster IS NOT DISTINCT FROM due.cluster
+        AND group_hash = due.group_hash AND cluster = due.cluster
       ORDER BY mine.receiver, mine.group_hash, mine.id LIMIT 1) AS head
 """)  # noqa: S608 - constants of ours
 _LOCK: Final = text("""
@@ -78,7 +78,7 @@ WHERE outbox.id = later.id AND outbox.state = 'waiting'
 _BEHIND: Final = text("""
 SELECT * FROM outbox
 WHERE state = 'waiting' AND receiver = :receiver AND group_hash = :group_hash
-  AND cluster IS NOT DISTINCT FROM CAST(:cluster AS bigint) AND id > :id
+  AND cluster = :cluster AND id > :id
 ORDER BY receiver, group_hash, id LIMIT :absorbed FOR UPDATE SKIP LOCKED
 """)
 _SUPERSEDED: Final = text("""

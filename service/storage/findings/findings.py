@@ -21,6 +21,7 @@ from rules.judgement import Finding
 from rules.open_findings import Change, EndReason, Identity, OpenFinding, Step
 from rules.verdict import Kind, Severity, Verdict
 from service.storage.database.bulk import json_value, lines_of, plain, rows_from
+from service.storage.database.rejections import RejectedRow, RowKind, save_each
 from service.storage.database.translate import translate_errors
 from service.storage.formats.values import read
 from service.storage.tables.core import FINDING
@@ -151,8 +152,23 @@ def rows_of(changes: Sequence[Change]) -> FindingRows:
     )
 
 
-def save(connection: Connection, cluster: int, rows: FindingRows, at: datetime) -> None:
-    """Store the changes of one round; `at` is the time of the round."""
+def save(
+    connection: Connection, cluster: int, changes: Sequence[Change], at: datetime
+) -> list[RejectedRow]:
+    """Store the changes of one round; return those that the database rejects for good.
+
+    `at` is the time of the round. A change is stored with its transition or not at all.
+    """
+    rejections = save_each(
+        connection,
+        changes,
+        lambda part: _save(connection, cluster, rows_of(part), at),
+        "a finding cannot be stored",
+    )
+    return [rejection.report(RowKind.FINDING, _name(rejection.row)) for rejection in rejections]
+
+
+def _save(connection: Connection, cluster: int, rows: FindingRows, at: datetime) -> None:
     for statement, lines in (
         (_UPSERT, rows.open),
         (_UPDATE, rows.others),
@@ -160,6 +176,11 @@ def save(connection: Connection, cluster: int, rows: FindingRows, at: datetime) 
     ):
         if lines:
             connection.execute(statement, {"cluster": cluster, "at": at, "rows": lines})
+
+
+def _name(change: Change) -> str:
+    rule_id, labels = change.identity
+    return f"{rule_id} {dict(labels)}"
 
 
 def _row(change: Change) -> Sequence[str | None]:

@@ -48,11 +48,11 @@ from service.storage.formats.loss import losses_of, plain_elections, plain_losse
 from service.storage.formats.sequence import plain_sequences, sequences_of
 from service.storage.formats.values import plain, read
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 # Format 1 lacks when a commit was last seen, format 2 lacks elections whose old leader was never
-# observed, and formats up to 3 have other names.
-READABLE: Final = (1, 2, 3, 4)
-PRESENT_NAMES: Final = 4
+# observed, and formats up to 4 have other names.
+READABLE: Final = (1, 2, 3, 4, 5)
+PRESENT_NAMES: Final = 5
 COMPRESSION: Final = 1  # zlib's fastest: 6 takes three times as long for a tenth less
 OBSERVATION: Final = "observation"
 CONTEXT: Final = "observation.context"  # absent in older checkpoints

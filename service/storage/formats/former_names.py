@@ -1,6 +1,6 @@
-"""Renames the contents of checkpoints of format 3 and older to the present names.
+"""Renames the contents of checkpoints of format 4 and older to the present names.
 
-Format 4 changed names only.
+Formats 4 and 5 changed names only.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ _REASON_KEYS: Final = ("reason", "proof")  # only there: a topic may have the na
 _VALUES: Final = {
     "change_not_told": "change_not_reported",
     "look_failed": "scan_failed",
+    "looking": "scan_pending",
     "partition_not_told": "partition_not_reported",
     "producer_not_told": "producer_not_reported",
 }

@@ -1,4 +1,4 @@
-"""Runs of jobs. A running job holds an advisory lock of the database.
+"""Runs of jobs, each of one cluster. A running job holds an advisory lock of the database.
 
 The lock belongs to a connection of the run's own, so that it ends with the process, however that
 ends: whoever gets it knows that a run stored as running is not. If the connection is lost, the lock ends
@@ -8,14 +8,16 @@ too early; then a run may begin twice, and the outcome that is stored last holds
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Final
 
-from sqlalchemy import Connection, Engine, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, and_, func, insert, select, update
 from sqlalchemy.exc import DBAPIError
 
-from service.scheduling.job import Ended, Known, Rejected, RunOutcome
+from rules.errors import StoreError
+from service.scheduling.job import Ended, Known, Rejected, RunOutcome, Stats
 from service.storage.database.translate import translate_errors
 from service.storage.formats.values import read
 from service.storage.tables.alerting import JOB_RUN
@@ -48,15 +50,18 @@ class StoredRun:
 
 
 class StoredRuns:
-    """All runs of all processes that share a database; every call may raise `StoreError`."""
+    """The runs of all processes that keep one cluster; every call may raise `StoreError`."""
 
-    def __init__(self, engine: Callable[[], Engine]) -> None:
+    def __init__(self, engine: Callable[[], Engine], cluster: str) -> None:
+        """`cluster` is its configured name."""
         self._engine = engine  # raises StoreError as long as the database has not answered
+        self._cluster = cluster
 
     def known(self, names: Sequence[str], now: datetime) -> Mapping[str, Known]:
         """Return the stored state of jobs; mark runs of dead processes as interrupted."""
         with translate_errors("runs of jobs cannot be read"), self._engine().begin() as connection:
-            return {name: _read_known(connection, name, now) for name in names}
+            jobs = {name: _JobRows(connection, self._cluster, name) for name in names}
+            return {name: rows.read_known(now) for name, rows in jobs.items()}
 
     def begin(self, name: str, due_at: datetime, now: datetime) -> StoredTurn | Rejected:
         """Begin a run; rejected while another process runs the job, or if one ran it for this due time."""
@@ -64,7 +69,7 @@ class StoredRuns:
             connection = self._engine().connect()
             connection.detach()  # closing ends it with its lock; a pooled one would keep the lock
             try:
-                begun = _begin_run(connection, name, due_at, now)
+                begun = _JobRows(connection, self._cluster, name).begin(due_at, now)
             except BaseException:
                 _close(connection)
                 raise
@@ -75,16 +80,17 @@ class StoredRuns:
 
     def missed(self, name: str, due_at: datetime, now: datetime, times: int) -> None:
         """Store how many due times of a job were missed, and the last of them."""
-        row = _row(name, due_at, now, MISSED)
         with (
             translate_errors("a missed run cannot be stored"),
             self._engine().begin() as connection,
         ):
-            connection.execute(insert(JOB_RUN).values(**row, ended_at=now, stats={"times": times}))
+            rows = _JobRows(connection, self._cluster, name)
+            rows.add(due_at, now, MISSED, ended_at=now, stats={"times": times})
 
     def runs(self, name: str, limit: int, before: int | None = None) -> list[StoredRun]:
         """Return runs of a job, newest first; those before a row id."""
-        query = select(JOB_RUN).where(_col.job_name == name).order_by(_col.id.desc())
+        query = select(JOB_RUN).where(_col.cluster == self._cluster, _col.job_name == name)
+        query = query.order_by(_col.id.desc())
         if before is not None:
             query = query.where(_col.id < before)
         with (
@@ -104,7 +110,18 @@ class StoredTurn:
         self._run = run
 
     def end(self, ended: Ended, now: datetime) -> None:
-        """Store the outcome of the run; after a `StoreError` a retry may succeed."""
+        """Store the outcome of the run, without its texts if the database rejects them.
+
+        After a `StoreError` a retry may succeed.
+        """
+        try:
+            self._store(ended, now)
+        except StoreError as exc:
+            if not exc.is_of_values:
+                raise
+            self._store(replace(ended, detail=str(exc), stats={}), now)
+
+    def _store(self, ended: Ended, now: datetime) -> None:
         statement = update(JOB_RUN).where(_col.id == self._run)
         with (
             translate_errors("the end of a run cannot be stored"),
@@ -135,59 +152,79 @@ def _close(connection: Connection) -> None:
         connection.close()
 
 
-def _begin_run(
-    connection: Connection, name: str, due_at: datetime, now: datetime
-) -> int | Rejected:
-    """Store a new run and return its id, or return why it is rejected."""
-    with connection.begin():
-        lock = func.pg_try_advisory_lock(LOCKS, func.hashtext(name))
-        if not connection.execute(select(lock)).scalar_one():
-            return Rejected.ELSEWHERE
-        _interrupt(connection, name, now)
-        done = select(_col.id).where(
-            _col.job_name == name,
-            _col.due_at == due_at,
-            _col.outcome.not_in([RUNNING, INTERRUPTED, MISSED]),
+class _JobRows:
+    """The rows of one job of one cluster, within a transaction."""
+
+    def __init__(self, connection: Connection, cluster: str, name: str) -> None:
+        self._connection = connection
+        self._cluster = cluster
+        self._name = name
+        self._is_mine = and_(_col.cluster == cluster, _col.job_name == name)
+        self._lock = func.hashtextextended(f"{cluster}\n{name}", LOCKS)
+
+    def begin(self, due_at: datetime, now: datetime) -> int | Rejected:
+        """Store a new run and return its id, or return why it is rejected; the lock lasts."""
+        with self._connection.begin():
+            if not self._is_true(func.pg_try_advisory_lock(self._lock)):
+                return Rejected.ELSEWHERE
+            self._interrupt(now)
+            done = select(_col.id).where(
+                self._is_mine,
+                _col.due_at == due_at,
+                _col.outcome.not_in([RUNNING, INTERRUPTED, MISSED]),
+            )
+            if self._connection.execute(done.limit(1)).first() is not None:
+                return Rejected.DONE
+            return self.add(due_at, now, RUNNING)
+
+    def add(
+        self,
+        due_at: datetime,
+        now: datetime,
+        outcome: str,
+        *,
+        ended_at: datetime | None = None,
+        stats: Stats = MappingProxyType({}),
+    ) -> int:
+        """Store a run, and return its row id."""
+        row = insert(JOB_RUN).values(
+            cluster=self._cluster,
+            job_name=self._name,
+            due_at=due_at,
+            started_at=now,
+            ended_at=ended_at,
+            outcome=outcome,
+            detail="",
+            stats=dict(stats),
         )
-        if connection.execute(done.limit(1)).first() is not None:
-            return Rejected.DONE
-        row = _row(name, due_at, now, RUNNING)
-        begun = insert(JOB_RUN).values(**row, stats={}).returning(_col.id)
-        return int(connection.execute(begun).scalar_one())
+        return int(self._connection.execute(row.returning(_col.id)).scalar_one())
 
+    def read_known(self, now: datetime) -> Known:
+        """Return the history of the job; what a dead process left running becomes interrupted."""
+        if self._is_true(func.pg_try_advisory_xact_lock(self._lock)):
+            self._interrupt(now)
+        past = (self._is_mine, _col.due_at <= now)
+        last = select(func.max(_col.due_at)).where(
+            *past, _col.outcome.not_in([RUNNING, INTERRUPTED])
+        )
+        last_due = self._connection.execute(last).scalar_one()
+        cut = select(func.count()).where(*past, _col.outcome == INTERRUPTED)
+        if last_due is not None:
+            cut = cut.where(_col.due_at > last_due)
+        well = select(func.max(_col.ended_at)).where(*past, _col.outcome == SUCCEEDED)
+        return Known(
+            last_due=last_due,
+            interrupted=int(self._connection.execute(cut).scalar_one()),
+            last_success=self._connection.execute(well).scalar_one(),
+        )
 
-def _read_known(connection: Connection, name: str, now: datetime) -> Known:
-    lock = func.pg_try_advisory_xact_lock(LOCKS, func.hashtext(name))
-    if connection.execute(select(lock)).scalar_one():
-        _interrupt(connection, name, now)
-    mine = (_col.job_name == name, _col.due_at <= now)
-    last = select(func.max(_col.due_at)).where(*mine, _col.outcome.not_in([RUNNING, INTERRUPTED]))
-    last_due = connection.execute(last).scalar_one()
-    cut = select(func.count()).where(*mine, _col.outcome == INTERRUPTED)
-    if last_due is not None:
-        cut = cut.where(_col.due_at > last_due)
-    well = select(func.max(_col.ended_at)).where(*mine, _col.outcome == SUCCEEDED)
-    return Known(
-        last_due=last_due,
-        interrupted=int(connection.execute(cut).scalar_one()),
-        last_success=connection.execute(well).scalar_one(),
-    )
+    def _interrupt(self, now: datetime) -> None:
+        """Mark a stored run as interrupted; the lock proves that no process runs the job."""
+        left = update(JOB_RUN).where(self._is_mine, _col.outcome == RUNNING)
+        self._connection.execute(left.values(outcome=INTERRUPTED, ended_at=now, detail=GONE))
 
-
-def _interrupt(connection: Connection, name: str, now: datetime) -> None:
-    """Mark a stored run as interrupted; the lock proves that no process runs the job."""
-    left = update(JOB_RUN).where(_col.job_name == name, _col.outcome == RUNNING)
-    connection.execute(left.values(outcome=INTERRUPTED, ended_at=now, detail=GONE))
-
-
-def _row(name: str, due_at: datetime, now: datetime, outcome: str) -> dict[str, Any]:
-    return {
-        "job_name": name,
-        "due_at": due_at,
-        "started_at": now,
-        "outcome": outcome,
-        "detail": "",
-    }
+    def _is_true(self, function: ColumnElement[bool]) -> bool:
+        return bool(self._connection.execute(select(function)).scalar_one())
 
 
 def _storable(text: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Final, Protocol
 
-from sqlalchemy import Connection, Engine, Row, and_, delete, func, select, union
+from sqlalchemy import Connection, Engine, Row, and_, delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from rules.facts.broker_log import LogSource
@@ -78,17 +78,6 @@ class WaitingLines:
     last_id: int | None  # None: nothing waits
     is_all: bool
     sources: tuple[LogSource, ...]  # all known sources, without counts
-
-
-def names_of_inboxes(engine: Engine) -> list[str]:
-    """Return the configured names of clusters with stored lines or streams.
-
-    Raises:
-        StoreError: the database is away.
-    """
-    either = union(select(LOG_INBOX.c.cluster), select(LOG_STREAM.c.cluster))
-    with translate_errors("log lines cannot be read"), engine.connect() as connection:
-        return sorted(connection.execute(either).scalars())
 
 
 class Turn(Protocol):

@@ -76,7 +76,7 @@ def _drop_superseded(old: Round, new: Round, said: Mapping[Identity, Change]) ->
     if has_only_transitions and checkpoint is old.checkpoint:
         return old
     changes = tuple(
-        change for change in old.changes if not _is_said_again(change, said.get(change.identity))
+        change for change in old.changes if not _is_superseded(change, said.get(change.identity))
     )
     if len(changes) == len(old.changes) and checkpoint is old.checkpoint:
         return old
@@ -92,7 +92,7 @@ def _with_alerts_of(rounds: Sequence[Round], new: Round) -> Round:
     return new if left is new.alerts else replace(new, alerts=left)
 
 
-def _is_said_again(old: Change, new: Change | None) -> bool:
+def _is_superseded(old: Change, new: Change | None) -> bool:
     if new is None or old.is_transition:
         return False
     # A BREACH sets the time of the last breach; only another BREACH replaces it.

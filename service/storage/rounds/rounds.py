@@ -1,16 +1,15 @@
 """Stores one or more rounds in one transaction: findings, alerts, outbox and checkpoint agree.
 
-Alerts are stored within a savepoint: if the database rejects them, the findings and the notifications are
-stored all the same, and the error is returned.
+A row that the database rejects for good is left out and reported, and all others are stored. If it rejects
+alerts for another reason, the findings and the notifications are stored all the same, and the error is returned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 from typing import Final
 
 from sqlalchemy import Connection, Engine, text
@@ -20,10 +19,10 @@ from rules.open_findings import Change
 from service.alerting.alerts.delta import AlertDelta
 from service.storage.alerting import alerts as alerting
 from service.storage.alerting import pending_requests
-from service.storage.alerting.alerts import AlertRows
+from service.storage.alerting.alert_rows import AlertRows, rows_of
 from service.storage.alerting.pending_requests import PendingRequests
+from service.storage.database.rejections import RejectedRow
 from service.storage.database.translate import translate_errors
-from service.storage.delivery.enqueuing import enqueue
 from service.storage.findings import findings
 from service.storage.formats.checkpoint import Checkpoint
 from service.storage.rounds import clusters
@@ -56,6 +55,16 @@ class Stored:
     requests: PendingRequests | None = None
     rejected: tuple[str, ...] = ()  # cluster ids whose alerts the database rejected
     error: str | None = None  # of alerts, one line
+    # Left out: the database rejects them for good.
+    rejected_rows: tuple[RejectedRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Saved:
+    """Result of saving the rounds of one cluster."""
+
+    rows: Sequence[RejectedRow] = ()
+    error: str | None = None  # why the database rejected its alerts
 
 
 # The planner has no statistics of a table that grows in this transaction, and would compare every change
@@ -82,79 +91,69 @@ def store_rounds(engine: Engine, rounds: Sequence[Round]) -> Stored:
             {(round_.cluster.name, round_.round_id.writer) for round_ in rounds}
         ):
             clusters.require_own(connection, name, writer)
-        errors = {
-            key.cluster_id: error
+        saved = {
+            key.cluster_id: _store_cluster(connection, key, [r for r in rounds if r.cluster == key])
             for key in sorted({round_.cluster for round_ in rounds})
-            if (error := _store_cluster(connection, key, [r for r in rounds if r.cluster == key]))
         }
         requests = _pending_requests(connection, rounds[-1])
+        errors = {cluster_id: one.error for cluster_id, one in saved.items() if one.error}
         return Stored(
             requests=requests,
             rejected=tuple(errors),
             error=next(iter(errors.values()), requests.error),
+            rejected_rows=tuple(row for one in saved.values() for row in one.rows),
         )
 
 
-def _store_cluster(connection: Connection, key: ClusterKey, rounds: Sequence[Round]) -> str | None:
-    """Store rounds of one cluster; return why the database rejected its alerts, None if it did not."""
+def _store_cluster(connection: Connection, key: ClusterKey, rounds: Sequence[Round]) -> _Saved:
+    """Store rounds of one cluster."""
     cluster = clusters.row_id(connection, key, rounds[0].at)
     last = clusters.last_round(connection, cluster)
     new = [round_ for round_ in rounds if not _is_stored(round_.round_id, last)]
     if not new:
-        return None
+        return _Saved()
+    rejected: list[RejectedRow] = []
     error: str | None = None
     with ThreadPoolExecutor(1, thread_name_prefix="alert_rows") as beside:
         for round_ in new:
-            rows = findings.rows_of(round_.changes)
             # They are encoded while the database stores the findings.
-            alert_rows = (
-                None if round_.alerts is None else beside.submit(alerting.rows_of, round_.alerts)
-            )
-            findings.save(connection, cluster, rows, round_.at)
-            if round_.alerts is not None and alert_rows is not None:
-                error = _save_alerts(connection, cluster, round_.alerts, alert_rows) or error
+            rows = None if round_.alerts is None else beside.submit(rows_of, round_.alerts)
+            rejected += findings.save(connection, cluster, round_.changes, round_.at)
+            if round_.alerts is not None and rows is not None:
+                saved = _save_alerts(connection, cluster, round_.alerts, rows)
+                rejected += saved.rows
+                error = saved.error or error
     remembered = [(round_.checkpoint, round_.at) for round_ in new if round_.checkpoint is not None]
     if remembered:
         clusters.save_checkpoint(connection, cluster, *remembered[-1])
     clusters.note_round(connection, cluster, new[-1].round_id)
-    return error
+    return _Saved(rows=rejected, error=error)
 
 
 def _save_alerts(
     connection: Connection, cluster: int, delta: AlertDelta, rows: Future[AlertRows]
-) -> str | None:
-    """Store a delta of alerting; return why the database rejected it, None if it did not.
-
-    Notifications and outcomes of closing requests are stored all the same: alerting considers them done
-    and would not repeat them.
-
-    Raises:
-        StoreError: the database is away.
-    """
-    error = _rejection(connection, lambda: alerting.save(connection, cluster, delta, rows.result()))
-    if error is not None:
-        for notification in delta.outgoing:
-            _rejection(connection, partial(enqueue, connection, cluster, (notification,)))
-        _rejection(connection, lambda: alerting.note_closed(connection, delta.closed))
-    return error
-
-
-def _rejection(connection: Connection, save: Callable[[], None]) -> str | None:
-    """Store within a savepoint; return why the database rejected it, None if it did not.
+) -> _Saved:
+    """Store a delta of alerting; if the database rejects all of it, what alerting would not repeat.
 
     Raises:
         StoreError: the database is away.
     """
     try:
         with translate_errors("alerts cannot be stored"), connection.begin_nested():
-            save()
+            rejected = alerting.save(connection, cluster, delta, _encoded(rows))
     except StoreError as exc:
         if exc.retryable:
             raise
-        return str(exc)
-    except (TypeError, ValueError) as exc:  # a bug in encoding them must not lose the round
-        return f"alerts cannot be written: {exc!r}"
-    return None
+        return _Saved(rows=alerting.save_sent(connection, cluster, delta), error=str(exc))
+    return _Saved(rows=rejected)
+
+
+def _encoded(rows: Future[AlertRows]) -> AlertRows | None:
+    """Return rows; None if one of them cannot be encoded, which is found when they are encoded one by one."""
+    try:
+        return rows.result()
+    except (TypeError, ValueError):
+        return None
 
 
 def _pending_requests(connection: Connection, last: Round) -> PendingRequests:

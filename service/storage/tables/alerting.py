@@ -40,6 +40,11 @@ def _cluster(*, is_key: bool = False, is_optional: bool = False) -> Column[int]:
     return Column("cluster", of, primary_key=is_key, nullable=is_optional)
 
 
+def _cluster_name() -> Column[str]:
+    """Return the configured name of a cluster; absent: a version before, of several clusters, wrote it."""
+    return Column("cluster", Text)
+
+
 ALERT: Final = Table(
     "alert",
     METADATA,
@@ -100,7 +105,7 @@ OUTBOX: Final = Table(
     METADATA,
     _id(),  # the order of notifications to one receiver about one group
     Column("webhook_id", Text, nullable=False),  # the same with every attempt
-    _cluster(is_optional=True),  # absent: a test message, or the watchdog's
+    _cluster(is_optional=True),  # absent: a message of its own from a version before
     Column("receiver", Text, nullable=False),
     Column("group_key", Text, nullable=False),
     Column("group_hash", Text, nullable=False),
@@ -108,7 +113,8 @@ OUTBOX: Final = Table(
     Column("is_firing", Boolean, nullable=False),
     Column("alerts", Integer, nullable=False),
     Column("body", LargeBinary, nullable=False),
-    Column("created_at", TIME, nullable=False),
+    Column("created_at", TIME, nullable=False),  # of the oldest that it supersedes
+    Column("enqueued_at", TIME, nullable=False, server_default=text("now()")),  # its own
     Column("state", Text, nullable=False),
     Column("next_attempt_at", TIME, nullable=False),
     Column("lease_until", TIME),
@@ -147,7 +153,7 @@ DELIVERY_ATTEMPT: Final = Table(
     _id(),
     Column("outbox", ForeignKey("outbox.id", ondelete="CASCADE"), nullable=False),
     Column("at", TIME, nullable=False),
-    Column("took_ms", Integer, nullable=False),
+    Column("took_ms", Integer),  # absent: nothing could be sent
     Column("outcome", Text, nullable=False),
     Column("status", Integer),  # of HTTP; absent: no answer
     Column("failure", Text),
@@ -212,12 +218,14 @@ AUDIT: Final = Table(
     Column("target", Text, nullable=False),
     Column("why", Text, nullable=False),
     Column("details", JSONB, nullable=False),
+    _cluster_name(),
     Index(None, "at"),
 )
 
 IDEMPOTENCY: Final = Table(
     "idempotency",
     METADATA,
+    Column("cluster", Text, primary_key=True),  # the configured name of the one that was asked
     Column("who", Text, primary_key=True),
     Column("key", Text, primary_key=True),
     Column("digest", Text, nullable=False),  # SHA-256 of the request
@@ -239,9 +247,10 @@ JOB_RUN: Final = Table(
     Column("outcome", Text, nullable=False),
     Column("detail", Text, nullable=False),
     Column("stats", JSONB, nullable=False),
+    _cluster_name(),
     CheckConstraint(
         "outcome IN ('running', 'succeeded', 'failed', 'timed_out', 'interrupted', 'missed')",
         name="outcome",
     ),
-    Index(None, "job_name", "due_at"),
+    Index(None, "cluster", "job_name", "due_at"),
 )

@@ -6,7 +6,6 @@ The secret has 256 random bits, so a plain SHA-256 cannot be brute-forced.
 from __future__ import annotations
 
 import hashlib
-import hmac
 import secrets
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from sqlalchemy import Engine, insert, or_, select, update
+from sqlalchemy import Connection, Engine, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from rules.errors import StoreError
@@ -56,6 +55,10 @@ class ApiToken:
     revoked: datetime | None
     expires: datetime | None = None  # exclusive; None: never
 
+    def is_expired(self, now: datetime) -> bool:
+        """Return whether its time is over."""
+        return self.expires is not None and self.expires <= now
+
 
 def create(
     engine: Engine,
@@ -74,7 +77,7 @@ def create(
     secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
     words = sorted(scope.value for scope in scopes)
     new = insert(API_TOKEN).values(
-        name=name, secret_hash=_hash(secret), scopes=words, created=now, expires=expires
+        name=name, secret_hash=hash_of(secret), scopes=words, created=now, expires=expires
     )
     with translate_errors(f"token {name} cannot be created"):
         try:
@@ -85,25 +88,21 @@ def create(
     return secret
 
 
-def verify(engine: Engine, secret: str, now: datetime) -> ApiToken | None:
-    """Return the token of a secret, None if there is none, or it was revoked or has expired.
+def verify(engine: Engine, hashes: Collection[str], now: datetime) -> dict[str, ApiToken]:
+    """Return the tokens of these hashes that are neither revoked nor expired, and note their use.
 
     The search is by the secret's hash: how long it takes says nothing about any secret.
     """
-    digest = _hash(secret)
-    query = select(API_TOKEN).where(API_TOKEN.c.secret_hash == digest)
+    query = select(API_TOKEN).where(
+        API_TOKEN.c.secret_hash.in_(hashes),
+        API_TOKEN.c.revoked.is_(None),
+        or_(API_TOKEN.c.expires.is_(None), API_TOKEN.c.expires > now),
+    )
     with translate_errors("a token cannot be checked"), engine.begin() as connection:
-        row = connection.execute(query).mappings().one_or_none()
-        if row is None or not hmac.compare_digest(str(row["secret_hash"]), digest):
-            return None
-        if row["revoked"] is not None or _is_over(row["expires"], now):
-            return None
-        is_old = or_(
-            API_TOKEN.c.last_used.is_(None), API_TOKEN.c.last_used <= now - USE_NOTED_EVERY
-        )
-        used = update(API_TOKEN).where(API_TOKEN.c.id == row["id"], is_old)
-        connection.execute(used.values(last_used=now))
-    return read(ApiToken, row)
+        rows = connection.execute(query).mappings().all()
+        if rows:
+            _note_use(connection, [row["id"] for row in rows], now)
+    return {str(row["secret_hash"]): read(ApiToken, row) for row in rows}
 
 
 def revoke(engine: Engine, name: str, now: datetime) -> bool:
@@ -127,19 +126,22 @@ class StoredTokens:
         self._engine = engine  # raises StoreError as long as the database has not answered
         self._utc_now = utc_now
 
-    def verify(self, secret: str) -> Grant | None:
-        """Return the grant of a secret, None if it is unknown, revoked or expired.
+    def verify(self, hashes: Collection[str]) -> dict[str, ApiToken]:
+        """Return the tokens of these hashes that are neither revoked nor expired.
 
         Raises:
             StoreError: the database is away.
         """
-        token = verify(self._engine(), secret, self._utc_now())
-        return None if token is None else Grant(token.name, token.scopes)
+        return verify(self._engine(), hashes, self._utc_now())
 
 
-def _is_over(expires: datetime | None, now: datetime) -> bool:
-    return expires is not None and expires <= now
+def _note_use(connection: Connection, ids: Collection[int], now: datetime) -> None:
+    last_used = API_TOKEN.c.last_used
+    is_old = or_(last_used.is_(None), last_used <= now - USE_NOTED_EVERY)
+    used = update(API_TOKEN).where(API_TOKEN.c.id.in_(ids), is_old)
+    connection.execute(used.values(last_used=now))
 
 
-def _hash(secret: str) -> str:
+def hash_of(secret: str) -> str:
+    """Return what is stored of a secret."""
     return hashlib.sha256(secret.encode()).hexdigest()

@@ -24,6 +24,7 @@ from service.alerting.receivers.receiver_url import ReceiverUrl
 from service.alerting.receivers.receivers import SlackReceiver, WebhookReceiver
 from service.api.app import create_app
 from service.api.core.admin_services import AdminServices, Jobs, Sending
+from service.api.core.answers import Answers
 from service.api.core.ports import Sources
 from service.api.core.rights import Tokens
 from service.app.alerting import make_admin_services
@@ -82,6 +83,7 @@ class Api:
             history=world.history,
             utc_now=utc_now,
             in_thread=at_once,
+            answers=Answers(at_once),
             in_database=at_once,
             inbox=world.inbox,
             ingesting=at_once,
@@ -97,8 +99,14 @@ class Api:
         """Build the application."""
         return create_app(
             sources,
-            tokens=Tokens(self._checker, static=None, in_thread=at_once, monotonic=lambda: 0.0),
-            is_loopback=self.is_loopback,
+            tokens=Tokens(
+                self._checker,
+                static=None,
+                in_thread=at_once,
+                monotonic=lambda: 0.0,
+                utc_now=self.sources.utc_now,
+            ),
+            trusts_local=self.is_loopback,
             max_concurrent_requests=64,
             log=FakeLog(),
         )

@@ -44,6 +44,15 @@ def test_lines_are_told_newest_first_by_who_what_and_when(api: Api) -> None:
     assert older["id"] < newest["items"][0]["id"]
 
 
+def test_a_line_names_the_cluster_whose_service_was_asked(api: Api) -> None:
+    other = Api.fresh(api.engine)
+    for one in (api, other):
+        assert one.ask("POST", "/silences", WISH).status_code == 201
+    ours, every = api.get("/audit", cluster=api.cluster), api.get("/audit")
+    assert {one["cluster"] for one in ours["items"]} == {api.cluster}
+    assert {one["cluster"] for one in every["items"]} >= {api.cluster, other.cluster}
+
+
 def test_only_who_administers_reads_it(api: Api) -> None:
     elsewhere = Api(api.engine, api.cluster, is_loopback=False)
     reader, chief = api.token("reader", Scope.READ), api.token("chief", Scope.ADMIN)

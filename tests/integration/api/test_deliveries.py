@@ -26,10 +26,11 @@ def _nothing_sent(engine: Engine) -> None:
         connection.execute(text("DELETE FROM outbox"))
 
 
-def row(engine: Engine, **overrides: Any) -> int:
-    """Store a delivery that was given up, and return its id."""
+def row(api: Api, **overrides: Any) -> int:
+    """Store a delivery of the cluster that was given up, and return its id."""
     number = next(NUMBERS)
     base = {
+        "cluster": api.row,
         "webhook_id": f"msg_{number}",
         "receiver": "pager",
         "group_key": f"group {number}",
@@ -47,7 +48,7 @@ def row(engine: Engine, **overrides: Any) -> int:
     given = base | overrides
     if given["state"] in ("waiting", "sending"):
         given |= {"done_at": None, "dead_reason": None}
-    with engine.begin() as connection:
+    with api.engine.begin() as connection:
         new = insert(OUTBOX).values(**given).returning(OUTBOX.c.id)
         return int(connection.execute(new).scalar_one())
 
@@ -72,9 +73,24 @@ def ids(page: dict[str, Any]) -> list[int]:
 
 
 # ------------------------------------------------------------------ looking
+def test_what_another_service_sends_is_its_own(api: Api) -> None:
+    """Two services of one database, whose receivers have one name."""
+    other = Api.fresh(api.engine)
+    ours, theirs = row(api), row(other)
+    attempt(api.engine, theirs)
+    assert ids(api.get("/deliveries")) == [ours]
+    assert api.ask("GET", f"/deliveries/{theirs}").status_code == 404
+    assert api.ask("POST", f"/deliveries/{theirs}/replay").status_code == 404
+    pager = next(one for one in api.get("/receivers")["items"] if one["name"] == "pager")
+    assert (pager["dead"], pager["state"]) == (1, "unused")
+    tested = api.ask("POST", "/receivers/pager/test").json()["delivery"]["id"]
+    assert api.get(f"/deliveries/{tested}")["delivery"]["state"] == "waiting"
+    assert other.ask("GET", f"/deliveries/{tested}").status_code == 404
+
+
 def test_deliveries_are_listed_newest_first_by_receiver_and_state(api: Api) -> None:
-    first, second = row(api.engine), row(api.engine, state="waiting")
-    third = row(api.engine, receiver="chat", state="delivered")
+    first, second = row(api), row(api, state="waiting")
+    third = row(api, receiver="chat", state="delivered")
     assert ids(api.get("/deliveries")) == [third, second, first]
     assert ids(api.get("/deliveries", receiver="pager")) == [second, first]
     assert ids(api.get("/deliveries", state="delivered")) == [third]
@@ -85,13 +101,15 @@ def test_deliveries_are_listed_newest_first_by_receiver_and_state(api: Api) -> N
 
 
 def test_a_delivery_has_its_attempts_and_what_is_sent(api: Api) -> None:
-    name = row(api.engine, state="waiting", attempts=2, next_attempt_at=at(60))
+    name = row(api, state="waiting", attempts=2, next_attempt_at=at(60))
     attempt(api.engine, name)
     attempt(api.engine, name, at=at(9), status=None, failure="timeout")
+    attempt(api.engine, name, at=at(20), outcome="dead", status=None, failure=None, took_ms=None)
     told = api.get(f"/deliveries/{name}")
-    assert [(one["at"], one["failure"]) for one in told["attempts"]] == [
-        ("2025-06-02T12:00:01Z", "server_error"),
-        ("2025-06-02T12:00:09Z", "timeout"),
+    assert [(one["at"], one["failure"], one["took_ms"]) for one in told["attempts"]] == [
+        ("2025-06-02T12:00:01Z", "server_error", 12),
+        ("2025-06-02T12:00:09Z", "timeout", 12),
+        ("2025-06-02T12:00:20Z", None, None),
     ]
     assert told["body"] == {"status": "firing"}
     assert (told["delivery"]["next_attempt_at"], told["delivery"]["attempts"]) == (
@@ -101,7 +119,7 @@ def test_a_delivery_has_its_attempts_and_what_is_sent(api: Api) -> None:
 
 
 def test_only_who_administers_reads_what_a_receiver_answered(api: Api) -> None:
-    name = row(api.engine)
+    name = row(api)
     attempt(api.engine, name)
     elsewhere = Api(api.engine, api.cluster, is_loopback=False)
     replies: Sequence[object] = [
@@ -128,9 +146,9 @@ def test_receivers_tell_how_sending_goes_and_never_a_path(api: Api) -> None:
         ("chat", "unused", 0),
         ("pager", "unused", 0),
     ]
-    stuck = row(api.engine, state="waiting", attempts=1)
-    row(api.engine)
-    sent = row(api.engine, receiver="chat", state="delivered")
+    stuck = row(api, state="waiting", attempts=1)
+    row(api)
+    sent = row(api, receiver="chat", state="delivered")
     attempt(api.engine, sent, outcome="delivered", status=200, failure=None, detail="", at=at(3))
     attempt(api.engine, stuck, at=at(4))
     answer = api.ask("GET", "/receivers")
@@ -182,7 +200,7 @@ def test_a_receiver_that_there_is_not_is_not_tested(api: Api) -> None:
 
 
 def test_what_was_given_up_is_sent_once_more_with_a_name_of_its_own(api: Api) -> None:
-    name = row(api.engine)
+    name = row(api)
     answer = api.ask("POST", f"/deliveries/{name}/replay")
     assert answer.status_code == 202
     made = answer.json()["delivery"]
@@ -213,13 +231,13 @@ def test_what_was_given_up_is_sent_once_more_with_a_name_of_its_own(api: Api) ->
     ],
 )
 def test_nothing_else_is_replayed(api: Api, overrides: dict[str, Any], told: str) -> None:
-    name = row(api.engine, **overrides)
+    name = row(api, **overrides)
     answer = api.ask("POST", f"/deliveries/{name}/replay")
     assert (answer.status_code, answer.json()["detail"]) == (409, told)
 
 
 def test_a_replay_never_tells_an_older_state_after_a_newer_one(api: Api) -> None:
-    old, newer = (row(api.engine, group_hash="same") for _ in range(2))
+    old, newer = (row(api, group_hash="same") for _ in range(2))
     older = api.ask("POST", f"/deliveries/{old}/replay")
     assert older.status_code == 202, "nothing newer has arrived"
     with api.engine.begin() as connection:
@@ -233,6 +251,6 @@ def test_a_replay_never_tells_an_older_state_after_a_newer_one(api: Api) -> None
 
 
 def test_a_body_that_is_no_json_is_not_shown(api: Api) -> None:
-    assert api.get(f"/deliveries/{row(api.engine, body=b'x')}")["body"] is None
+    assert api.get(f"/deliveries/{row(api, body=b'x')}")["body"] is None
     whole = json.dumps({"a": [1]}).encode()
-    assert api.get(f"/deliveries/{row(api.engine, body=whole)}")["body"] == {"a": [1]}
+    assert api.get(f"/deliveries/{row(api, body=whole)}")["body"] == {"a": [1]}

@@ -42,6 +42,14 @@ def test_the_same_key_and_body_has_the_same_answer(api: Api) -> None:
     assert len(api.audit(first.json()["silence"]["id"])) == 1
 
 
+def test_two_services_of_one_database_each_do_what_they_are_asked(api: Api) -> None:
+    """Whoever sends one request with one key to both wants it done twice."""
+    other = Api.fresh(api.engine, now=api.now)
+    done = [one.ask("POST", "/receivers/pager/test", Idempotency_Key="0") for one in (api, other)]
+    assert [answer.status_code for answer in done] == [202, 202]
+    assert len({answer.json()["delivery"]["id"] for answer in done}) == 2
+
+
 @pytest.mark.parametrize(
     ("path", "body"),
     [("/silences", {**WISH, "comment": "another"}), ("/receivers/pager/test", WISH)],
@@ -67,7 +75,7 @@ def test_while_the_first_is_done_the_second_is_told_so(api: Api) -> None:
     before = silences(api.engine)
     with api.engine.begin() as other:
         asked = Keyed(who="loopback", key="four", digest="x")
-        assert idempotency.find_answer(other, asked, NOON) is None
+        assert idempotency.find_answer(other, api.cluster, asked, NOON) is None
         answer = api.ask("POST", "/silences", WISH, Idempotency_Key="four")
         assert (answer.status_code, answer.headers["retry-after"]) == (409, "1")
     assert silences(api.engine) == before

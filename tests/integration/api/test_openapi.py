@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, settings
 from schemathesis import Case
 from sqlalchemy import Engine, text
 
-from service.api.core.ports import FewAtOnce
+from service.api.core.answers import Answers
+from service.api.core.few_at_once import FewAtOnce
 from service.api.findings.views import finding_id
 from service.observe.log_inbox import LogInbox
 from service.rounds.latest import ServiceState
@@ -113,6 +114,7 @@ def base_url(engine: Engine) -> Iterator[str]:
         api.sources,
         history=FindingHistory(lambda: engine, api.cluster),
         in_thread=in_thread,
+        answers=Answers(in_thread),
         in_database=FewAtOnce(in_thread),
         inbox=inbox,
         ingesting=FewAtOnce(in_thread, 1),

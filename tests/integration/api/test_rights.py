@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, create_engine
 
 from service.storage.tokens import tokens
 from service.storage.tokens.tokens import Scope
@@ -84,6 +84,18 @@ def test_an_expired_token_changes_nothing_any_more(api: Api) -> None:
         statuses.append(api.ask("POST", "/silences", {}, Authorization=guest).status_code)
     api.now = NOON
     assert statuses == [422, 422, 401]
+
+
+def test_an_expired_token_reads_nothing_any_more_while_the_database_is_away(engine: Engine) -> None:
+    api = Api.fresh(engine, is_loopback=False)
+    secret = tokens.create(engine, "visitor", [Scope.READ], api.now, expires=at(60))
+    visitor = f"Bearer {secret}"
+    assert api.ask("GET", "/status", Authorization=visitor).status_code == 200
+    api.engine = create_engine("postgresql+psycopg://127.0.0.1:1/away")
+    statuses = []
+    for api.now in (at(59), at(60), at(3600)):
+        statuses.append(api.ask("GET", "/status", Authorization=visitor).status_code)
+    assert statuses == [200, 401, 401]
 
 
 def test_on_the_machine_itself_a_token_that_is_given_has_to_be_valid(here: Api) -> None:

@@ -44,6 +44,7 @@ from service.runtime.log import LineWriter, make_log
 from service.runtime.supervisor import Supervisor
 from service.runtime.threads import in_thread
 from service.storage.database.engine import open_database
+from service.storage.database.rejections import RejectedRow
 from service.storage.delivery.delivered import Deliveries, Done
 from service.storage.delivery.outbox import Claims, Outbox, SendCapacity
 from service.storage.formats.checkpoint import Checkpoint
@@ -140,9 +141,10 @@ class _Outbox(Outbox):
 class _Deliveries(Deliveries):
     death: Death
 
-    def complete(self, done: Sequence[Done], now: datetime) -> None:
-        super().complete(done, now)
+    def complete(self, done: Sequence[Done], now: datetime) -> list[RejectedRow]:
+        rejected = super().complete(done, now)
         self.death("completed")
+        return rejected
 
 
 class _Calls(Calls):

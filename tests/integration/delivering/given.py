@@ -15,7 +15,9 @@ from service.storage.delivery.delivered import Deliveries, Done
 from service.storage.delivery.enqueuing import post
 from service.storage.delivery.fallback import Backlogs
 from service.storage.delivery.outbox import Claims, Outbox, SendCapacity
-from tests.factories import at
+from service.storage.rounds import clusters
+from service.storage.rounds.clusters import ClusterKey
+from tests.factories import CLUSTER_ID, at
 
 NAME: Final = "default"
 PAGER: Final = "pager"
@@ -46,6 +48,7 @@ class Office:
     """One deliverer's way to an outbox."""
 
     engine: Engine
+    cluster: int  # row id of its own, for messages that name none
     outbox: Outbox
     deliveries: Deliveries
     backlogs: Backlogs
@@ -59,15 +62,20 @@ class Office:
 
         return cls(
             engine,
+            clusters.register(engine, ClusterKey(name, CLUSTER_ID), at(0)),
             Outbox(given, name, owner),
             Deliveries(given, name, owner),
             Backlogs(given, name),
         )
 
     def post(self, *messages: Outgoing) -> list[int]:
-        """Store messages; return their ids."""
+        """Store messages, each when it was made; return their ids."""
         with self.engine.begin() as connection:
-            return post(connection, messages)
+            return [
+                row
+                for one in messages
+                for row in post(connection, [one], self.cluster, one.created_at)
+            ]
 
     def claim(
         self,

@@ -45,7 +45,7 @@ def test_what_fires_and_waits_too_long_is_told_once(office: Office) -> None:
     )
     assert late(office, 299) == []
     assert late(office, 300) == [first]
-    assert office.backlogs.post([instead(first), instead(first)]) == 1
+    assert office.backlogs.post([instead(first), instead(first)], at(0)) == 1
     assert late(office, 300) == []
     assert late(office, 900) == [], "the fallback receiver has no fallback"
 
@@ -60,26 +60,26 @@ def test_what_is_given_up_is_told_at_once(office: Office) -> None:
 
 def test_the_end_is_told_where_the_beginning_was(office: Office) -> None:
     (begun,) = office.post(message("g"))
-    assert office.backlogs.post([instead(begun)]) == 1
+    assert office.backlogs.post([instead(begun)], at(0)) == 1
     _, over = office.post(
         message("g", created_at=at(310)), message("g", is_firing=False, created_at=at(320))
     )
     assert late(office, 320) == [over]
-    assert office.backlogs.post([instead(over, is_firing=False, seconds=320)]) == 1
+    assert office.backlogs.post([instead(over, is_firing=False, seconds=320)], at(0)) == 1
     assert late(office, 330) == []
     assert late(office, 700) == [], "what was told to be over does not fire after that"
 
 
 def test_an_end_is_told_to_no_one_who_was_not_told_of_the_beginning(office: Office) -> None:
     begun, over = office.post(message("g"), message("g", is_firing=False, created_at=at(310)))
-    office.backlogs.post([instead(begun), instead(over, is_firing=False, seconds=320)])
+    office.backlogs.post([instead(begun), instead(over, is_firing=False, seconds=320)], at(0))
     office.post(message("g", created_at=at(400)), message("g", is_firing=False, created_at=at(500)))
     with office.engine.begin() as connection:
         connection.execute(text("UPDATE outbox SET state = 'delivered' WHERE receiver = 'pager'"))
     assert late(office, 510) == []
     (anew,) = office.post(message("g", created_at=at(600)))
     assert late(office, 900) == [anew]
-    office.backlogs.post([instead(anew, seconds=900)])
+    office.backlogs.post([instead(anew, seconds=900)], at(0))
     (end,) = office.post(message("g", is_firing=False, created_at=at(910)))
     assert late(office, 910) == [end]
 
@@ -91,7 +91,7 @@ def test_the_watchdog_has_no_fallback(office: Office) -> None:
 
 def test_repetitions_are_no_news_to_the_fallback_receiver(office: Office) -> None:
     (begun,) = office.post(message("g"))
-    office.backlogs.post([instead(begun)])
+    office.backlogs.post([instead(begun)], at(0))
     (_, other) = office.post(
         message("g", reason=REPEATED, created_at=at(1)),
         message("h", reason=REPEATED, created_at=at(1)),

@@ -9,17 +9,22 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from service.alerting.alerts.outbox_row import DeadReason, RowState
+from service.alerting.alerts.outbox_row import DeadReason, Outgoing, RowState
 from service.alerting.notifications.alertmanager import Merged
+from service.delivery.deciding import GIVE_UP_AFTER, done_of, unsendable
 from service.runtime.clock import monotonic
+from service.storage.delivery.enqueuing import post
 from service.storage.delivery.outbox import LEASE
 from tests.factories import at
-from tests.integration.delivering.given import Office, done, groups, message
+from tests.integration.delivering.given import PAGER, Office, done, groups, message
 from tests.integration.storage.conftest import MakeDatabase
+from tests.unit.service.alerting.notifications.given import webhook
+from tests.unit.service.delivery.given import attempt
 
 pytestmark = pytest.mark.integration
 DELIVERED, WAITING, DEAD = RowState.DELIVERED, RowState.WAITING, RowState.DEAD
 OVER = LEASE.total_seconds()
+DAY = GIVE_UP_AFTER.total_seconds()
 
 
 @pytest.fixture
@@ -104,6 +109,26 @@ def test_a_newer_state_takes_the_place_of_a_stuck_one(office: Office) -> None:
     ]
 
 
+@pytest.mark.parametrize("waited", ["for its receiver", "for the database"])
+def test_a_new_message_has_a_day_of_its_own_whatever_waited_before_it(
+    office: Office, waited: str
+) -> None:
+    """The receiver is down since yesterday, or what is enqueued now was made yesterday."""
+    if waited == "for its receiver":
+        office.post(message("a", "1"))
+        (stuck,) = office.claim()
+        office.complete(stuck, 1, WAITING, again=DAY)
+        office.post(message("a", "2", created_at=at(DAY)))
+    else:
+        with office.engine.begin() as connection:
+            post(connection, [message("a", "2")], office.cluster, at(DAY))
+    (one,) = office.claim(DAY + 5)
+    assert (one.body, one.created_at) == (b"2", at(0)), "for so long its group has waited"
+    for now, state in ((DAY + 5, WAITING), (2 * DAY - 60, WAITING), (2 * DAY + 1, DEAD)):
+        done_now = done_of(one, webhook(), attempt(500), now=at(now), chance=0.5)
+        assert done_now.state is state
+
+
 def test_what_never_failed_is_not_superseded(office: Office) -> None:
     office.post(message("a", "1"), message("a", "2"))
     office.claim()
@@ -130,6 +155,42 @@ def test_an_answer_that_is_stored_twice_is_one(office: Office) -> None:
     assert [tuple(row) for row in found] == [("it answered 500�", 5)]
 
 
+def test_what_could_not_be_sent_is_stored_without_a_duration(office: Office) -> None:
+    office.post(message())
+    (one,) = office.claim()
+    office.deliveries.complete([unsendable(one, at(1))], at(1))
+    assert office.rows("state, dead_reason") == [("dead", "unsendable")]
+    with office.engine.connect() as connection:
+        stored = connection.execute(text("SELECT outcome, took_ms FROM delivery_attempt")).all()
+    assert [tuple(row) for row in stored] == [("dead", None)]
+
+
+def test_an_answer_that_cannot_be_stored_holds_up_no_other(office: Office) -> None:
+    office.post(message("a"), message("b"), message("c"))
+    first, second, third = office.claim()
+    rejected = office.deliveries.complete(
+        [
+            done(first.id, at(1), DELIVERED),
+            done(second.id, at(1), DELIVERED, status=2**40),
+            done(third.id, at(1), DELIVERED),
+        ],
+        at(1),
+    )
+    assert [(row.kind, row.name) for row in rejected] == [("attempt", str(second.id))]
+    assert office.rows("state") == [("delivered",), ("sending",), ("delivered",)]
+
+
+def test_an_answer_whose_text_cannot_be_stored_is_stored_without_it(office: Office) -> None:
+    office.post(message("a"))
+    (one,) = office.claim()
+    with office.engine.begin() as connection:
+        no_text = "ALTER TABLE delivery_attempt ADD CHECK (reply = '')"  # as another encoding has
+        connection.execute(text(no_text))
+    answer = done(one.id, at(1), DELIVERED, reply="é")
+    assert office.deliveries.complete([answer], at(1)) == []
+    assert office.rows("state") == [("delivered",)]
+
+
 def test_a_receiver_that_is_gone_gets_nothing_more(office: Office) -> None:
     office.post(message("a"), message("b"), message("c", receiver="other"))
     office.claim(free=1)
@@ -142,29 +203,39 @@ def test_a_receiver_that_is_gone_gets_nothing_more(office: Office) -> None:
 
 
 def test_what_is_for_nobody_is_given_up(office: Office) -> None:
-    with office.engine.begin() as connection:
-        connection.execute(
-            text(
-                "INSERT INTO cluster (name, cluster_id, first_seen) VALUES ('default', 'x', now())"
-            )
-        )
-        connection.execute(
-            text("INSERT INTO cluster (name, cluster_id, first_seen) VALUES ('other', 'x', now())")
-        )
-    office.post(message("a", cluster=1), message("b", cluster=2), message("c"))
-    assert office.deliveries.bury(["else"], at(5)) == ["pager"]
+    other = Office.of(office.engine, "other")
+    office.post(message("a"))
+    other.post(message("b"))
+    former(office, message("c"))
+    assert office.deliveries.bury(["else"], at(5)) == [PAGER]
     assert [row[0] for row in office.rows("dead_reason")] == ["receiver_removed", None, None]
-    assert office.deliveries.bury(["else"], at(90_000)) == ["pager"]
+    assert other.deliveries.bury([PAGER], at(5)) == []
+    assert other.deliveries.bury([PAGER], at(90_000)) == [PAGER], "nobody's, for a day"
 
 
-def test_another_services_clusters_are_left_alone(office: Office) -> None:
+def former(office: Office, outgoing: Outgoing) -> None:
+    """Store a message of no cluster, as a service of the version before does that still runs."""
     with office.engine.begin() as connection:
-        connection.execute(
-            text("INSERT INTO cluster (name, cluster_id, first_seen) VALUES ('other', 'x', now())")
-        )
-    office.post(message("a", "theirs", cluster=1), message("a", "nobody's"))
-    assert groups(office.claim()) == [("a", "nobody's")]
-    assert groups(Office.of(office.engine, "other").claim()) == [("a", "theirs")]
+        post(connection, [outgoing], None, outgoing.created_at)
+
+
+def test_another_services_messages_are_left_alone(office: Office) -> None:
+    other = Office.of(office.engine, "other")
+    office.post(message("a", "ours"))
+    other.post(message("a", "theirs"))
+    former(office, message("a", "nobody's"))
+    for theirs, body in ((other, "theirs"), (office, "ours")):
+        assert groups(theirs.claim()) == [("a", body)]
+        assert theirs.backlogs.counts(at(0))[PAGER].waiting == 1
+
+
+def test_the_watchdog_of_a_service_is_its_own(office: Office) -> None:
+    """Its group has one key everywhere, and its receiver has to miss it when one service is gone."""
+    other = Office.of(office.engine, "other")
+    assert office.backlogs.post([message("w", "ours")], at(0)) == 1
+    assert other.backlogs.post([message("w", "theirs")], at(0)) == 1
+    assert groups(office.claim()) == [("w", "ours")]
+    assert groups(other.claim()) == [("w", "theirs")]
 
 
 def test_a_receiver_that_is_back_is_tried_at_once(office: Office) -> None:
@@ -181,7 +252,11 @@ def test_a_clock_that_was_set_moves_what_is_open(office: Office) -> None:
     office.complete(first, 1, DELIVERED)
     office.complete(second, 1, WAITING, again=30)
     office.deliveries.shift(timedelta(hours=-1))
-    assert office.rows("created_at, next_attempt_at")[1] == (at(-3600), at(-3570))
+    assert office.rows("created_at, enqueued_at, next_attempt_at")[1] == (
+        at(-3600),
+        at(-3600),
+        at(-3570),
+    )
     assert office.rows("created_at")[0] == (at(0),)
 
 
@@ -194,12 +269,12 @@ def test_claims_stay_quick_with_ten_thousand_open_rows(
     with office.engine.begin() as connection:
         connection.execute(
             text(
-                "INSERT INTO outbox (webhook_id, receiver, group_key, group_hash, reason, is_firing,"
-                " alerts, body, created_at, state, next_attempt_at) SELECT n::text, 'pager',"
-                " 'g', CASE WHEN :one THEN 'g' ELSE n::text END, 'r', true, 1, 'x', :at, 'waiting',"
-                " :at FROM generate_series(1, 10000) AS n"
+                "INSERT INTO outbox (webhook_id, cluster, receiver, group_key, group_hash, reason,"
+                " is_firing, alerts, body, created_at, state, next_attempt_at) SELECT n::text,"
+                " :cluster, 'pager', 'g', CASE WHEN :one THEN 'g' ELSE n::text END, 'r', true, 1,"
+                " 'x', :at, 'waiting', :at FROM generate_series(1, 10000) AS n"
             ),
-            {"one": is_one_group, "at": at(0)},
+            {"one": is_one_group, "at": at(0), "cluster": office.cluster},
         )
     order: list[int] = []
     began = monotonic()

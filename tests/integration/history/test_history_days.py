@@ -16,9 +16,9 @@ from rules.baseline.series import Metric
 from rules.errors import StoreError
 from service.history.blocks import Block, joined
 from service.history.days import DayReader, day_bounds, day_of, days_of, write_day
-from service.history.dictionary import Dictionary, read_series
+from service.history.dictionary import Dictionary
 from service.history.folder import Described, Folder, open_folder, shown_url
-from tests.packed import STEP_MS, block, history_folder, samples_of, series
+from tests.packed import STEP_MS, block, history_folder, read_series, samples_of, series
 
 pytestmark = pytest.mark.integration
 

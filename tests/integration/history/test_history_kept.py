@@ -13,12 +13,12 @@ from rules.errors import StoreError
 from service.history import folding
 from service.history.ahead import segment_paths
 from service.history.days import remove_old
-from service.history.dictionary import read_series
 from service.history.folder import Folder
 from service.runtime.events import Event
 from tests.factories import NOON, commits, group
 from tests.flaky_files import fail_once
 from tests.integration.history.persistence import FAR, Kept
+from tests.packed import read_series
 
 pytestmark = pytest.mark.integration
 

@@ -79,6 +79,21 @@ def test_a_torn_file_is_set_aside_and_told(tmp_path: Path, share: float) -> None
     assert not (tmp_path / FILE).exists()
 
 
+def test_a_file_that_cannot_be_read_now_is_not_written_over(tmp_path: Path) -> None:
+    kept(tmp_path, history())[0].save()
+    whole = (tmp_path / FILE).rename(tmp_path / "whole")
+    (tmp_path / FILE).symlink_to(tmp_path / "disk" / "whole")
+    (tmp_path / "disk").symlink_to(tmp_path / "disk")  # each way to it is an error of the system
+    made, told = kept(tmp_path, history())
+    assert made.load() is None
+    made.save()
+    assert told.names == [Event.HISTORY_AWAY]
+    (tmp_path / "disk").unlink()
+    (tmp_path / "disk").mkdir()
+    whole.rename(tmp_path / "disk" / "whole")
+    assert kept(tmp_path)[0].load() is not None
+
+
 def test_a_flipped_byte_is_found(tmp_path: Path) -> None:
     kept(tmp_path, history())[0].save()
     content = bytearray((tmp_path / FILE).read_bytes())

@@ -42,7 +42,7 @@ def test_hours_that_wait_are_days_to_learn_from(
     day = at(0).date()
     for one in ([], ["--date", day.isoformat()]):
         assert run([*ask, *one]) == ExitCode.OK
-        assert json.loads(capsys.readouterr().out)["nights"][0] >= day.isoformat()
+        assert json.loads(capsys.readouterr().out)["days"][0] >= day.isoformat()
     settings = read_settings({"TIDEMARK_SERVICE__DATA_DIR": str(tmp_path / "another")})
     folded = fold_folder(open_folder(history), settings, at(0) + DAY + SETTLED)
     assert folded.days == days_of(open_folder(history)) == [day]

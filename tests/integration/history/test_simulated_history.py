@@ -16,7 +16,7 @@ from rules.errors import ConflictError, SandboxError, StoreError
 from service.cli.main import run
 from service.cli.terminal.exit_codes import ExitCode
 from service.history.days import DayReader, days_of
-from service.history.dictionary import Dictionary, read_series
+from service.history.dictionary import Dictionary
 from service.history.folder import Described, open_folder
 from service.jobs.baseline_run.lock import alone
 from service.jobs.baseline_run.spark_process import ROOT
@@ -26,6 +26,7 @@ from service.sandbox.simulator.simulation import Simulation, SimulationRequest
 from service.sandbox.simulator.writing import LABELS_FILE, write_history
 from spark.inputs import buckets_of
 from spark.places import Place
+from tests.packed import read_series
 
 pytestmark = pytest.mark.integration
 

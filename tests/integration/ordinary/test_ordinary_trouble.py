@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 import random
 import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -22,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from service.sandbox.cluster.cluster import Sandbox
+from tests.folders import new_folder
 from tests.integration.ordinary.confirmations import confirmation_of
 from tests.integration.ordinary.load import Load
 from tests.integration.ordinary.operating import Operator
@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """Give a short path that the server's unprivileged user may pass through."""
-    made = Path(tempfile.mkdtemp(prefix="tm-"))
+    made = new_folder()
     yield made
     shutil.rmtree(made)
 

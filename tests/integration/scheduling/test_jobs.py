@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
@@ -20,19 +18,20 @@ from service.runtime.supervisor import Supervisor
 from service.runtime.threads import in_thread
 from service.storage.database.engine import open_database
 from service.storage.rounds.store import PostgresStore
+from tests.folders import new_folder
 from tests.unit.service.runtime.recorded_log import RecordedLog
 
 pytestmark = pytest.mark.integration
 
 SECONDS: Final = 90.0
 DAY: Final = timedelta(days=1)
-ONE_RUN: Final = """INSERT INTO job_run (job_name, due_at, started_at, outcome, detail, stats)
-    VALUES ('retention', :at, :at, :outcome, '', '{}')"""
+ONE_RUN: Final = """INSERT INTO job_run (cluster, job_name, due_at, started_at, outcome, detail, stats)
+    VALUES ('default', 'retention', :at, :at, :outcome, '', '{}')"""
 
 
 @pytest.fixture(scope="module")
 def store() -> Iterator[PostgresStore]:
-    folder = Path(tempfile.mkdtemp(prefix="tm-"))
+    folder = new_folder()
     made = PostgresStore(lambda: open_database(None, folder))
     made.load("default", uuid4())
     yield made
@@ -44,6 +43,7 @@ def made_of(store: PostgresStore, stop: asyncio.Event) -> JobParts:
     log = RecordedLog().log
     return make_jobs(
         store,
+        cluster="default",
         keep_findings=90 * DAY,
         supervisor=Supervisor(log, stop, monotonic=monotonic),
         stop=stop,

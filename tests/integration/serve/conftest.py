@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 
 from service.sandbox.cluster.admin import SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
+from tests.folders import new_folder
 from tests.integration.serve.kafka import Kafka
 from tests.integration.serve.served import Served, Start, end_processes
 
@@ -22,7 +22,7 @@ Serve = Callable[..., Served]
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """Give a short path that the server's unprivileged user may pass through."""
-    made = Path(tempfile.mkdtemp(prefix="tm-"))
+    made = new_folder()
     yield made
     shutil.rmtree(made)
 

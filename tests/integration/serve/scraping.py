@@ -76,18 +76,30 @@ class Prometheus:
 
 
 @contextlib.contextmanager
-def prometheus(folder: Path, jobs: Sequence[Job], *, seconds: int = 2) -> Iterator[Prometheus]:
+def prometheus(
+    folder: Path,
+    jobs: Sequence[Job],
+    *,
+    seconds: int = 2,
+    rules: Sequence[Path] = (),
+    options: Sequence[str] = (),
+) -> Iterator[Prometheus]:
     """Run a server that scrapes every two seconds, which a busy machine keeps; itself too."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     address = f"http://127.0.0.1:{port}"
     every = dict.fromkeys(("scrape_interval", "scrape_timeout"), f"{seconds}s")
-    config = {"global": every, "scrape_configs": [*jobs, job("itself", address)]}
+    config = {
+        "global": every,
+        "rule_files": [str(path) for path in rules],
+        "scrape_configs": [*jobs, job("itself", address)],
+    }
     path, log = folder / "prometheus.yml", folder / "prometheus.log"
     path.write_text(json.dumps(config), encoding="utf-8")  # YAML reads JSON
     command = [
         *(program("prometheus"), f"--config.file={path}", f"--storage.tsdb.path={folder / 'tsdb'}"),
         f"--web.listen-address=127.0.0.1:{port}",
+        *options,
     ]
     with log.open("wb") as out:
         process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, cwd=folder)

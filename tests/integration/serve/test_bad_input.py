@@ -16,6 +16,7 @@ from service.sandbox.cluster.cluster import Sandbox
 from service.storage.database import schema
 from service.storage.database.engine import open_database
 from service.storage.database.server import EmbeddedServer
+from service.storage.database.superuser import PASSWORD_FILE
 from tests.integration.serve.conftest import Serve
 from tests.integration.serve.kafka import Kafka
 from tests.integration.serve.served import (
@@ -138,7 +139,9 @@ def test_a_database_that_is_away_at_the_start_is_used_when_it_answers(
     serve: Serve, kafka: Kafka, folder: Path
 ) -> None:
     elsewhere = folder / "elsewhere"
-    url = f"postgresql://postgres@/postgres?host={elsewhere / 'postgres'}"
+    elsewhere.mkdir()
+    (elsewhere / PASSWORD_FILE).write_text("s3cret", encoding="ascii")
+    url = f"postgresql://postgres:s3cret@/postgres?host={elsewhere / 'postgres'}"
     served = serve(settings={"DATABASE__URL": url})
     kafka.commit("rewound", 8)
     served.wait_rounds(3)
@@ -168,7 +171,7 @@ def test_a_database_that_is_away_at_the_start_is_used_when_it_answers(
     finally:
         server.stop()
     names = [event["event"] for event in served.events()]
-    assert names.count("memory_not_loaded") == names.count("store_back") == 1
+    assert names.count("memory_not_loaded") == names.count("store_available") == 1
 
 
 def test_a_wrong_bootstrap_address_is_told_and_the_service_runs(serve: Serve) -> None:

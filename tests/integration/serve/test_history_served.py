@@ -10,13 +10,12 @@ import pytest
 
 from rules.baseline.series import Metric, Series
 from service.history.days import DayReader, days_of
-from service.history.dictionary import read_series
 from service.history.folder import Folder, open_folder
 from service.history.folding import fold_due
 from service.runtime.clock import wait_until
 from tests.integration.serve.conftest import Serve
 from tests.integration.serve.kafka import Kafka
-from tests.packed import samples_of
+from tests.packed import read_series, samples_of
 
 pytestmark = pytest.mark.integration
 

@@ -27,6 +27,7 @@ from service.runtime.clock import utc_now, wait_until
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.state import CONTROLLER_ID
 from service.sandbox.faults import prepare_loss
+from service.sandbox.faults.loss_truth import LossTruth
 from service.storage.database.engine import open_database
 from service.storage.findings import findings
 from tests.faults import panels
@@ -34,7 +35,7 @@ from tests.integration.serve.claims import assert_shown
 from tests.integration.serve.conftest import Serve
 from tests.integration.serve.kafka import Kafka
 from tests.integration.serve.scraping import job, prometheus
-from tests.integration.serve.served import ROOT, SEE_SECONDS, plain_environment
+from tests.integration.serve.served import ROOT, SEE_SECONDS, Served, plain_environment
 from tests.integration.test_receive_cli import receiver
 from tests.unit.service.api.losses.losses import PROVEN
 
@@ -80,7 +81,7 @@ def store_loss(directory: Path, topic: str, **evidence: Any) -> None:
             )
             with database.engine.begin() as connection:
                 at = utc_now() - timedelta(seconds=seconds)
-                findings.save(connection, 1, findings.rows_of([change]), at)
+                findings.save(connection, 1, [change], at)
     finally:
         database.close()
 
@@ -133,12 +134,7 @@ def test_one_broker_that_dies_is_one_incident_and_one_notification(
         receiver("--record", str(record)) as (_, address),
         prepare_loss("committed-loss", faults, readers=True, **options) as prepared,
     ):
-        told = {"name": "pager", "url": address}
-        settings = {
-            "ALERTING__RECEIVERS": json.dumps([told]),
-            "ALERTING__DEFAULT_RECEIVER": "pager",
-            "ALERTING__PRIVATE_RANGES": "127.0.0.1/32",
-            "ALERTING__GROUP_WAIT_SECONDS": "8",
+        settings = paging(address) | {
             "SCRAPES__PAGES": faults.metrics_url(CONTROLLER_ID),
             "SCRAPES__INTERVAL_SECONDS": "1",
         }
@@ -149,27 +145,50 @@ def test_one_broker_that_dies_is_one_incident_and_one_notification(
             truth = prepared.inject()
             assert_shown(server, panels.LOSSES["committed-loss"], truth)
 
-        def incidents() -> list[dict[str, Any]]:
-            found: list[dict[str, Any]] = served.document(f"/api/v1/losses?topic={topic}")["items"]
-            return found
-
-        def notified() -> list[dict[str, Any]]:
-            rows = [json.loads(line) for line in record.read_text("utf-8").splitlines()]
-            return [row["body"] for row in rows if "incident" in row["body"]["commonLabels"]]
-
         assert wait_until(
-            lambda: sum(one["lost_partitions"] for one in incidents()) == partitions,
+            lambda: sum(one["lost_partitions"] for one in incidents(served, topic)) == partitions,
             timeout_seconds=SEE_SECONDS,
         ), served.reported()
-        assert wait_until(lambda: bool(notified()), timeout_seconds=SEE_SECONDS), served.reported()
+        is_notified = wait_until(lambda: bool(notified(record)), timeout_seconds=SEE_SECONDS)
+        assert is_notified, served.reported()
         served.wait_rounds(6)
-        [incident], [body] = incidents(), notified()
+        [incident], [body] = incidents(served, topic), notified(record)
         listed = loss(served.address, "ls")
         document = json.loads(loss(served.address, "ls", "-o", "json").stdout)
-    before = truth.partitions[0].before.leader
-    assert (incident["broker"], incident["severity"]) == (before, "critical")
     assert (incident["partition_count"], incident["certain_offsets"]) == (partitions, count)
     assert [one["id"] for one in document["incidents"]] == [incident["id"]]
+    assert_incident(incident, truth, listed)
+    assert body["groupLabels"] == {"cluster": "default", "incident": incident["id"]}
+    some = f"{partitions:,} partitions lost {count:,} offsets for certain"
+    assert some in body["commonAnnotations"]["incident_summary"]
+    assert_worst_first(body["alerts"])
+
+
+def paging(address: str) -> dict[str, str]:
+    """Return the settings of one receiver on this machine."""
+    return {
+        "ALERTING__RECEIVERS": json.dumps([{"name": "pager", "url": address}]),
+        "ALERTING__DEFAULT_RECEIVER": "pager",
+        "ALERTING__PRIVATE_RANGES": "127.0.0.1/32",
+        "ALERTING__GROUP_WAIT_SECONDS": "8",
+    }
+
+
+def incidents(served: Served, topic: str) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = served.document(f"/api/v1/losses?topic={topic}")["items"]
+    return items
+
+
+def notified(record: Path) -> list[dict[str, Any]]:
+    """Return the bodies about incidents that a receiver recorded."""
+    rows = [json.loads(line) for line in record.read_text("utf-8").splitlines()]
+    return [row["body"] for row in rows if "incident" in row["body"]["commonLabels"]]
+
+
+def assert_incident(incident: dict[str, Any], truth: LossTruth, listed: Done) -> None:
+    """Assert that each partition's loss is the true one, in the API's answer and in the list."""
+    before = truth.partitions[0].before.leader
+    assert (incident["broker"], incident["severity"]) == (before, "critical")
     for line in incident["partitions"]:
         [one] = [one for one in truth.partitions if one.partition == line["partition"]]
         assert (line["certain_from"], line["certain_to"]) == (one.lost_from, one.committed_to)
@@ -177,16 +196,15 @@ def test_one_broker_that_dies_is_one_incident_and_one_notification(
         assert "unclean_election" in {also["class"] for also in line["also"]}
     assert listed.returncode == ExitCode.LOST
     lines = [line for line in listed.stdout.splitlines() if line.startswith("committed_lost  ")]
-    assert len(lines) == partitions, listed.stdout
+    assert len(lines) == len(truth.partitions), listed.stdout
     assert f"Broker {before} lost leadership between" in listed.stdout
 
-    assert body["groupLabels"] == {"cluster": "default", "incident": incident["id"]}
-    rules = {alert["labels"]["alertname"] for alert in body["alerts"]}
+
+def assert_worst_first(alerts: list[dict[str, Any]]) -> None:
+    rules = {alert["labels"]["alertname"] for alert in alerts}
     assert {"committed_records_lost", "unclean_leader_election"} <= rules
-    assert {alert["labels"]["severity"] for alert in body["alerts"]} == {"critical", "warning"}
-    assert body["alerts"][0]["labels"]["severity"] == "critical", "the worst is shown first"
-    some = f"{partitions:,} partitions lost {count:,} offsets for certain"
-    assert some in body["commonAnnotations"]["incident_summary"]
+    assert {alert["labels"]["severity"] for alert in alerts} == {"critical", "warning"}
+    assert alerts[0]["labels"]["severity"] == "critical", "the worst is shown first"
 
 
 def test_a_token_is_needed_where_others_may_ask(serve: Serve, folder: Path) -> None:

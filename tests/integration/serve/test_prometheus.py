@@ -27,6 +27,7 @@ from tests.integration.serve import busy_panels, drop_ins
 from tests.integration.serve.claims import assert_shown
 from tests.integration.serve.conftest import Serve
 from tests.integration.serve.kafka import RECORDS, Kafka
+from tests.integration.serve.recorded_panels import check_recorded, write_quick_rules
 from tests.integration.serve.scraping import (
     Prometheus,
     job,
@@ -60,6 +61,7 @@ NEVER_HERE: Final = (
     names.CLOCK_STEPS,
     names.LOG_LINES_LOST,
     names.STORE_LOST,
+    names.STORE_REJECTED,
     names.STORE_WAITING,
     names.TASK_RESTARTS,
     names.DUPLICATE_COMMITS,
@@ -100,7 +102,7 @@ def scraped(served: Served, folder: Path) -> Iterator[Prometheus]:
     with plain_text_of(served.address) as relay:
         jobs = [job("openmetrics", served.address), job("text", relay)]
         jobs += drop_ins.drop_in_jobs(served.address)
-        with prometheus(folder, jobs) as server:
+        with prometheus(folder, jobs, rules=[write_quick_rules(folder)]) as server:
             yield server
 
 
@@ -172,6 +174,7 @@ def test_prometheus_has_every_metric_with_its_labels_in_both_forms(
         check_no_complaints(server)
         in_health = unanswered(server, kafka)
         check_a_broken_cluster(server, kafka, busy_cluster)
+        check_recorded(server)
         check_no_complaints(server)
         check_jobs(server, served)
         never = in_health & unanswered(server, kafka)

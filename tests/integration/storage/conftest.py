@@ -8,7 +8,6 @@ from __future__ import annotations
 import gzip
 import itertools
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -21,6 +20,7 @@ from service.storage.database.engine import make_engine
 from service.storage.database.server import EmbeddedServer
 from tests.conftest import mending
 from tests.database_files import give_files
+from tests.folders import new_folder
 
 DEBIAN: Final = Path("/usr/lib/postgresql")  # one folder per major version
 TEMPLATE: Final = "migrated"
@@ -33,13 +33,13 @@ MakeDatabase = Callable[..., Engine]
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """Give a short path that the server's unprivileged user may pass through."""
-    made = Path(tempfile.mkdtemp(prefix="tm-"))
+    made = new_folder()
     yield made
     shutil.rmtree(made)
 
 
 def _served(config: pytest.Config, binaries: Path | None) -> Iterator[EmbeddedServer]:
-    folder = Path(tempfile.mkdtemp(prefix="tm-"))
+    folder = new_folder()
     server = EmbeddedServer.start(folder if binaries else give_files(folder), binaries)
     try:
         # Nothing here is about what a machine's crash leaves, and each database that goes is a checkpoint.

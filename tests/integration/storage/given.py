@@ -137,4 +137,4 @@ def close_finding(engine: Engine, cluster: int, finding: StoredFinding, at: date
         end_reason=EndReason.CLOSED,
     )
     with engine.begin() as connection:
-        findings.save(connection, cluster, findings.rows_of([closed]), at)
+        findings.save(connection, cluster, [closed], at)

@@ -17,6 +17,7 @@ from service.storage.rounds.rounds import store_rounds
 from tests.alerting import BREACH
 from tests.deltas import KeptLife
 from tests.factories import CLUSTER_ID, at
+from tests.integration.storage.conftest import MakeDatabase
 from tests.integration.storage.given import Story
 
 pytestmark = pytest.mark.integration
@@ -42,7 +43,7 @@ def test_what_is_to_be_sent_is_stored_though_the_alerts_are_rejected(database: E
     delta = rejected(reduce(AlertDelta.then, life.deltas))
     (told,) = delta.outgoing
     stored = store_rounds(database, [replace(story.round({"a": BREACH}), alerts=delta)])
-    assert stored.rejected == (CLUSTER_ID,)
+    assert [row.kind for row in stored.rejected_rows] == ["alert_group"]
     assert rows(database, "SELECT webhook_id, state FROM outbox") == [(told.webhook_id, "waiting")]
 
 
@@ -58,9 +59,22 @@ def test_what_became_of_a_closing_is_stored_though_the_alerts_are_rejected(
     done = replace(asked, outcome=ClosingOutcome.CLOSED, done_at=at(15))
     delta = replace(rejected(life.deltas[-1]), closed=(done,))
     stored = store_rounds(database, [replace(story.round({"a": BREACH}), alerts=delta)])
-    assert stored.rejected == (CLUSTER_ID,)
+    assert [row.kind for row in stored.rejected_rows] == ["alert_group"]
     assert stored.requests is not None
     assert stored.requests.closings == ()
+
+
+def test_what_is_to_be_sent_is_stored_though_no_alert_can_be(new_database: MakeDatabase) -> None:
+    engine = new_database()
+    story, life = Story(engine), KeptLife()
+    life.rounds_of({0: {A: BREACH}, 30: {A: BREACH}})
+    delta = reduce(AlertDelta.then, life.deltas)
+    with engine.begin() as connection:
+        connection.execute(text("ALTER TABLE alert RENAME COLUMN severity TO another"))
+    stored = store_rounds(engine, [replace(story.round({"a": BREACH}), alerts=delta)])
+    assert stored.rejected == (CLUSTER_ID,)
+    assert "does not exist" in str(stored.error)
+    assert rows(engine, "SELECT webhook_id FROM outbox") == [(delta.outgoing[0].webhook_id,)]
 
 
 def test_what_is_taken_up_stays_so_when_the_clock_is_set(database: Engine) -> None:

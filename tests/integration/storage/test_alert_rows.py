@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import reduce
 
 import pytest
@@ -20,7 +20,7 @@ from service.alerting.alerts.evaluate import OperatorRequests
 from service.alerting.alerts.grouping import AlertingState
 from service.alerting.alerts.outbox_row import Outgoing
 from service.storage.alerting import alerts as alerting
-from service.storage.delivery.enqueuing import enqueue
+from service.storage.delivery.enqueuing import post
 from service.storage.rounds import clusters
 from service.storage.rounds.clusters import ClusterKey
 from service.storage.rounds.rounds import store_rounds
@@ -227,7 +227,7 @@ class Unwritable(str):
 
 
 @pytest.mark.parametrize("receiver", [Unwritable(), random.Random(0).randbytes(9000).hex()])
-def test_alerts_that_the_database_will_not_have_keep_no_finding_from_being_stored(
+def test_a_group_that_the_database_will_not_have_keeps_nothing_else_from_being_stored(
     database: Engine, receiver: str
 ) -> None:
     story, life = Story(database), KeptLife()
@@ -235,10 +235,9 @@ def test_alerts_that_the_database_will_not_have_keep_no_finding_from_being_store
     group = replace(next(iter(life.state.groups.values())), receiver=receiver)
     delta = replace(life.deltas[-1], groups={group.group_id: group})
     stored = store_rounds(database, [replace(story.round({"a": BREACH}), alerts=delta)])
-    assert stored.rejected == (CLUSTER_ID,)
-    assert stored.error is not None
-    assert rows(database, "SELECT count(*) FROM finding") == [(1,)]
-    assert rows(database, "SELECT count(*) FROM alert") == [(0,)]
+    assert [row.kind for row in stored.rejected_rows] == ["alert_group"]
+    for table, count in (("finding", 1), ("alert", 1), ("alert_step", 1), ("alert_group", 0)):
+        assert rows(database, f"SELECT count(*) FROM {table}") == [(count,)]  # noqa: S608 - ours
 
 
 def test_text_that_is_no_unicode_is_stored_as_well_as_can_be(
@@ -255,14 +254,16 @@ def test_a_database_that_goes_away_in_the_middle_leaves_nothing_half_written(
     database: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     story, life = Story(database), KeptLife()
-    life.round(15, {A: BREACH})
-    made = replace(story.round({"a": BREACH}), alerts=life.deltas[-1])
+    life.rounds_of({15: {A: BREACH}, 45: {A: BREACH}})
+    made = replace(story.round({"a": BREACH}), alerts=life.deltas[0].then(life.deltas[1]))
 
-    def killed(connection: Connection, cluster: int, outgoing: Sequence[Outgoing]) -> None:
-        enqueue(connection, cluster, outgoing)
+    def killed(
+        connection: Connection, outgoing: Sequence[Outgoing], cluster: int, now: datetime
+    ) -> None:
+        post(connection, outgoing, cluster, now)
         connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
 
-    monkeypatch.setattr("service.storage.alerting.alerts.enqueue", killed)
+    monkeypatch.setattr("service.storage.alerting.alert_rows.post", killed)
     with pytest.raises(StoreError) as caught:
         store_rounds(database, [made])
     assert caught.value.retryable

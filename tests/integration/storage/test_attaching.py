@@ -189,6 +189,6 @@ def test_a_server_that_cannot_be_mended_says_why(folder: Path) -> None:
 
 
 def test_a_database_by_url_is_not_ours_to_mend(embedded: EmbeddedServer, folder: Path) -> None:
-    database = open_database(embedded.url.render_as_string(), folder)
+    database = open_database(embedded.url.render_as_string(hide_password=False), folder)
     assert not database.mend()
     database.close()

@@ -60,7 +60,7 @@ def elsewhere(folder: Path) -> Iterator[EmbeddedServer]:
 @pytest.fixture
 def client(elsewhere: EmbeddedServer, tmp_path: Path) -> Iterator[PostgresStore]:
     """Give a store that knows that server by its URL."""
-    url = elsewhere.url.set(drivername="postgresql").render_as_string()
+    url = elsewhere.url.set(drivername="postgresql").render_as_string(hide_password=False)
     made = PostgresStore(lambda: open_database(url, tmp_path))
     yield made
     made.close()

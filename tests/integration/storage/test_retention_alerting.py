@@ -14,9 +14,11 @@ from service.storage.jobs.retention import Kind, last_run_before, remove
 from tests.factories import NOON
 from tests.integration.storage.conftest import MakeDatabase
 from tests.integration.storage.given import Story
+from tests.integration.storage.test_retention import a_batch
 
 pytestmark = pytest.mark.integration
 
+NAME: Final = "default"
 DAY: Final = timedelta(days=1)
 LIMIT: Final = NOON + DAY
 OLD, NEW = NOON, LIMIT + timedelta(hours=1)
@@ -43,8 +45,8 @@ def left(engine: Engine, query: str) -> Sequence[object]:
 
 def removed(engine: Engine, kind: Kind) -> int:
     """Remove one kind, twice: the second time there is nothing left of it."""
-    (count,) = remove(engine, {kind: LIMIT}).values()
-    assert remove(engine, {kind: LIMIT}) == {kind: 0}
+    (count,) = remove(engine, NAME, {kind: LIMIT}, NEW).values()
+    assert remove(engine, NAME, {kind: LIMIT}, NEW) == {kind: 0}
     return count
 
 
@@ -140,9 +142,8 @@ def test_what_persons_asked_for_goes_when_it_is_over(database: Engine) -> None:
     silenced = """INSERT INTO silence (id, matchers, starts_at, ends_at, created_by, comment,
         created_at, updated_at)
         VALUES (gen_random_uuid(), '{0}', :old, {1}, 'ann', '', :old, :old)"""
-    kept = (
-        """INSERT INTO idempotency (who, key, digest, created_at) VALUES ('ann', '{0}', 'x', {1})"""
-    )
+    kept = """INSERT INTO idempotency (cluster, who, key, digest, created_at)
+        VALUES ('default', 'ann', '{0}', 'x', {1})"""
     given(
         database,
         closed.format("done", ":old", "'closed'"),
@@ -161,16 +162,19 @@ def test_what_persons_asked_for_goes_when_it_is_over(database: Engine) -> None:
 
 
 def test_runs_go_but_one_that_goes_on(database: Engine) -> None:
-    ran = """INSERT INTO job_run (job_name, due_at, started_at, outcome, detail, stats)
-        VALUES ('sweep', :old, {1}, '{0}', '', '{{}}')"""
+    ran = """INSERT INTO job_run (cluster, job_name, due_at, started_at, outcome, detail, stats)
+        VALUES ('default', 'sweep', :old, {1}, '{0}', '', '{{}}')"""
     given(
         database,
         ran.format("succeeded", ":old"),
         ran.format("running", ":old"),
         ran.format("missed", ":new"),
     )
-    assert last_run_before(database, OLD - DAY) is None
-    assert (last_run_before(database, LIMIT), last_run_before(database, NEW)) == (OLD, NEW)
+    assert last_run_before(database, NAME, OLD - DAY) is None
+    assert (last_run_before(database, NAME, LIMIT), last_run_before(database, NAME, NEW)) == (
+        OLD,
+        NEW,
+    )
     assert removed(database, Kind.JOB_RUNS) == 1
     assert left(database, "SELECT outcome FROM job_run ORDER BY 1") == ["missed", "running"]
 
@@ -179,7 +183,7 @@ def test_the_audit_trail_stays(database: Engine) -> None:
     written = """INSERT INTO audit (at, who, what, target, why, details)
         VALUES (:old, 'ann', 'alert.close', 'x', '', '{}')"""
     given(database, written)
-    remove(database, dict.fromkeys(Kind, LIMIT))
+    remove(database, NAME, dict.fromkeys(Kind, LIMIT), NEW)
     assert len(left(database, "SELECT id FROM audit")) == 1
 
 
@@ -194,8 +198,8 @@ def test_a_run_whose_time_is_up_leaves_the_rest_for_the_next(
         asked.append(None)
         return len(asked) > 2
 
-    assert remove(database, {Kind.DELIVERIES: LIMIT}, is_over) == {"deliveries": 4}
-    assert remove(database, {Kind.DELIVERIES: LIMIT}) == {"deliveries": 1}
+    assert remove(database, NAME, {Kind.DELIVERIES: LIMIT}, NEW, is_over) == {"deliveries": 4}
+    assert remove(database, NAME, {Kind.DELIVERIES: LIMIT}, NEW) == {"deliveries": 1}
 
 
 FILLED: Final = """INSERT INTO outbox (webhook_id, receiver, group_key, group_hash, reason, is_firing,
@@ -208,7 +212,7 @@ FILLED: Final = """INSERT INTO outbox (webhook_id, receiver, group_key, group_ha
 @pytest.mark.parametrize("kind", [Kind.DELIVERIES, Kind.BODIES])
 def test_many_deliveries_are_found_by_their_index(database: Engine, kind: Kind) -> None:
     given(database, FILLED)
-    explained = {"before": LIMIT, "batch": retention.BATCH}
+    explained = a_batch(LIMIT)
     with database.begin() as connection:
         connection.execute(text("ANALYZE outbox"))
         lines = connection.execute(text(f"EXPLAIN {retention.STATEMENTS[kind]}"), explained)

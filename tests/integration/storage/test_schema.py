@@ -18,6 +18,30 @@ from service.storage.tables.core import METADATA
 pytestmark = pytest.mark.integration
 
 
+FORMER_ROWS = """
+WITH made AS (
+    INSERT INTO cluster (name, cluster_id, first_seen) VALUES ('c', 'id', now()) RETURNING id
+)
+INSERT INTO finding (cluster, rule_id, labels, labels_hash, verdict, reason, evidence, severity,
+    kind, since, last_breach_at, last_judged_at, absent_rounds)
+SELECT id, 'sequence_gap_loss', '{}', 'hash', 'breach', 'loss',
+    '{"topic": "looking", "episodes": [{"why": "looking"}]}', 'warning', 'event', now(), now(),
+    now(), 0
+FROM made;
+INSERT INTO job_run (job_name, due_at, started_at, outcome, detail, stats)
+VALUES ('nightly', now(), now(), 'succeeded', '', '{"nights": 2, "series": 7}');
+WITH made AS (
+    INSERT INTO outbox (webhook_id, receiver, group_key, group_hash, reason, is_firing, alerts,
+        body, created_at, state, next_attempt_at)
+    VALUES ('w', 'pager', 'g', 'g', 'first notification', true, 1, 'x', now(), 'dead', now())
+    RETURNING id
+)
+INSERT INTO delivery_attempt (outbox, at, took_ms, outcome, status, detail, reply)
+SELECT id, now(), 0, 'dead', NULL, '', '' FROM made
+UNION ALL SELECT id, now() + interval '1 s', 0, 'delivered', 204, '', '' FROM made
+"""
+
+
 @pytest.fixture
 def empty(new_database: Callable[..., Engine]) -> Engine:
     return new_database(template="template0")
@@ -35,6 +59,26 @@ def test_up_from_empty_down_and_up_again(empty: Engine) -> None:
     assert inspect(empty).get_table_names() == ["alembic_version"]
     schema.upgrade(empty)
     assert schema.check(empty).state is SchemaState.AT_HEAD
+
+
+def test_what_earlier_versions_stored_has_its_present_names_and_no_made_up_duration(
+    new_database: Callable[..., Engine],
+) -> None:
+    engine = new_database()
+    schema.downgrade(engine, "0008")
+    with engine.begin() as connection:
+        for statement in FORMER_ROWS.split(";"):
+            connection.execute(text(statement))
+    schema.upgrade(engine)
+    queries = {
+        "SELECT took_ms FROM delivery_attempt ORDER BY at": [None, 0],
+        "SELECT evidence #>> '{episodes,0,why}' FROM finding": ["scan_pending"],
+        "SELECT evidence ->> 'topic' FROM finding": ["looking"],
+        "SELECT stats FROM job_run": [{"runs": 2, "series": 7}],
+    }
+    with engine.connect() as connection:
+        stored = {query: list(connection.scalars(text(query))) for query in queries}
+    assert stored == queries
 
 
 def test_the_tables_are_what_the_migrations_build(database: Engine) -> None:

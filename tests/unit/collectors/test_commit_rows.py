@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from collectors.commit_rows import CommitRows
@@ -45,6 +47,15 @@ def test_commits_stand_at_their_group_and_row_in_order(rows: CommitRows) -> None
     put(rows, "shipping", topic("orders", (2, 0, 30, 5), (0, 0, 10, 5)))
     put(rows, "billing", topic("payments", (1, 0, 7, 5)), topic("audit", (0, 0, 3, 5)))
     assert committed(rows) == [(0, 0, 3), (0, 5, 7), (1, 1, 10), (1, 3, 30)]
+
+
+def test_a_reported_lag_is_unknown_where_the_broker_does_not_know_it(rows: CommitRows) -> None:
+    starts = topic("orders", (0, 0, 4, 0), (1, 0, 4, 0), (2, 0, -1, 0))
+    put(rows, "billing", replace(starts, lag=ints(3, -1, -1)))
+    put(rows, "shipping", topic("orders", (0, 0, 10, 5)))
+    commits, _ = rows.done()
+    assert commits.reported_lag.to_list() == [3, None, None]
+    assert commits.has_reported_lag.tolist() == [True, True, False]
 
 
 def test_a_commit_that_came_twice_is_kept_once_and_counted(rows: CommitRows) -> None:

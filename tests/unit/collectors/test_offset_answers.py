@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collectors.offset_answers import AnsweredRows, Filling, read_answer
-from collectors.session import Ask, Reply
+from collectors.session import Request, Response
 from collectors.wire.api import LIST_OFFSETS
 from collectors.wire.failure import Failure
 from rules.facts.gap import GapCause
@@ -14,13 +14,13 @@ from tests.unit.collectors.wire.messages import OffsetEntry, list_offsets_answer
 INDEX = PartitionIndex.of({"audit": 1, "orders": 3})
 
 
-def reply(body: bytes, failure: Failure | None = None) -> Reply:
-    ask = Ask(broker(), LIST_OFFSETS, lambda _: b"")
-    return Reply(ask=ask, version=10, body=bytearray(body), failure=failure)
+def response(body: bytes, failure: Failure | None = None) -> Response:
+    request = Request(broker(), LIST_OFFSETS, lambda _: b"")
+    return Response(request=request, version=10, body=bytearray(body), failure=failure)
 
 
 def read(topics: dict[str, list[OffsetEntry]]) -> AnsweredRows:
-    answered = read_answer(reply(list_offsets_answer(topics)), INDEX)
+    answered = read_answer(response(list_offsets_answer(topics)), INDEX)
     assert isinstance(answered, AnsweredRows)
     return answered
 
@@ -47,12 +47,12 @@ def test_an_answer_about_nothing_known_has_no_rows() -> None:
 
 def test_a_failure_stays_a_failure() -> None:
     failure = Failure(GapCause.TIMEOUT, "late")
-    assert read_answer(reply(b"", failure), INDEX) is failure
+    assert read_answer(response(b"", failure), INDEX) is failure
 
 
 def test_a_body_that_nobody_can_read_is_a_failure() -> None:
     whole = list_offsets_answer({"orders": [(0, 0, 5, 1)]})
-    failure = read_answer(reply(whole[:-3]), INDEX)
+    failure = read_answer(response(whole[:-3]), INDEX)
     assert isinstance(failure, Failure)
     assert failure.cause is GapCause.UNREADABLE
 

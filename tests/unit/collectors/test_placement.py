@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+import pytest
 from kio.schema.errors import ErrorCode
 
 from collectors.placement import Pattern, PlacementReader
@@ -108,6 +109,21 @@ def test_a_partition_that_the_answer_left_out_is_unknown_not_shifted() -> None:
     assert placed.leader.to_list() == [1, None, 1]
     assert placed.isr.to_list() == [[1, 2], None, [1, 2]]
     assert placed.elr.to_list() == [[], None, []]
+
+
+@pytest.mark.parametrize("number", [2**31 - 1, 105, -1])
+def test_a_number_that_no_partition_can_have_makes_the_list_unreadable(number: int) -> None:
+    reader = PlacementReader()
+    before = placed_by(reader, session_with(page(ORDERS)), None)
+    body = page(topic("orders", Placed(partition=number), Placed(partition=0)))
+    for _ in range(2):
+        session = session_with(body)
+        placement = reader.collect(session, None)
+        assert placement.partitions is before
+        assert not placement.is_complete
+        [gap] = session.gaps
+        assert (gap.cause, gap.scope) == (GapCause.UNREADABLE, GapScope.PLACEMENT)
+        assert gap.why == f"topic orders has 2 partitions, of which one is number {number}"
 
 
 def test_a_topic_with_an_error_or_without_a_name_is_left_out() -> None:

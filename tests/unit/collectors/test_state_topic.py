@@ -109,5 +109,11 @@ def test_no_answer_is_a_failure() -> None:
     assert failure_with(metadata(name="another")).cause is GapCause.UNREADABLE
 
 
+def test_a_number_that_no_partition_can_have_is_a_failure() -> None:
+    failure = failure_with(metadata((2**31 - 1, 1, 4), (0, 1, 4)))
+    assert failure.cause is GapCause.UNREADABLE
+    assert "of which one is number 2147483647" in failure.why
+
+
 def test_an_error_of_another_kind_is_a_failure() -> None:
     assert failure_with(metadata(error=-1)).cause is GapCause.BROKER_ERROR

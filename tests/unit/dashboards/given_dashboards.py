@@ -12,7 +12,9 @@ from typing import Any, Final
 from dashboards.files import FOLDER, DashboardFile, read_files
 
 Document = Mapping[str, Any]
-DASHBOARDS: Final[tuple[DashboardFile, ...]] = tuple(read_files({}))
+Dashboards = tuple[DashboardFile, ...]
+DASHBOARDS: Final[Dashboards] = tuple(read_files({}))
+RECORDED: Final[Dashboards] = tuple(read_files({}, is_recorded=True))
 # What Grafana puts in the place of its variables, for programs that do not have them.
 RANGES: Final = {"$__rate_interval": "1m", "$__range": "6h"}
 ALL: Final = ".+"
@@ -31,29 +33,39 @@ class Shown:
         return f"{self.uid}/{self.panel['id']} {self.panel['title']}"
 
 
-def every_panel() -> Iterator[Shown]:
+def every_panel(dashboards: Dashboards = DASHBOARDS) -> Iterator[Shown]:
     """Yield all panels but the headings of rows."""
-    for dashboard in DASHBOARDS:
+    for dashboard in dashboards:
         for panel in dashboard.document["panels"]:
             if panel["type"] != "row":
                 yield Shown(uid=dashboard.uid, panel=panel)
 
 
-def every_target() -> Iterator[tuple[Shown, Document]]:
+def every_target(dashboards: Dashboards = DASHBOARDS) -> Iterator[tuple[Shown, Document]]:
     """Yield every query with its panel."""
-    for shown in every_panel():
+    for shown in every_panel(dashboards):
         for target in shown.panel["targets"]:
             yield shown, target
 
 
-def every_expression() -> Iterator[tuple[str, str]]:
+def every_expression(dashboards: Dashboards = DASHBOARDS) -> Iterator[tuple[str, str]]:
     """Yield every PromQL expression of a panel or an annotation as Grafana has it, with a name."""
-    for shown, target in every_target():
+    for shown, target in every_target(dashboards):
         if "expr" in target:
             yield f"{shown.name} {target['refId']}", target["expr"]
-    for dashboard in DASHBOARDS:
+    for dashboard in dashboards:
         for annotation in dashboard.document["annotations"]["list"]:
             yield f"{dashboard.uid} {annotation['name']}", annotation["expr"]
+
+
+def recorded_expressions() -> Mapping[str, tuple[str, str]]:
+    """Return the expressions that differ where graphs read recorded series: as they are, and that one."""
+    recorded = dict(every_expression(RECORDED))
+    return {
+        name: (expression, recorded[name])
+        for name, expression in every_expression()
+        if recorded[name] != expression
+    }
 
 
 def every_sql() -> Iterator[tuple[str, str]]:

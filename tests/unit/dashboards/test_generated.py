@@ -13,7 +13,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboards import postgres
 from dashboards.build import BOARDS, build_files
-from dashboards.files import FOLDER, TITLE, DashboardFile, read_files
+from dashboards.files import FOLDER, RECORDED_FOLDER, TITLE, DashboardFile, read_files
 from dashboards.links import Uid
 from dashboards.panels import Color
 from tests.unit.dashboards.given_dashboards import DASHBOARDS, every_panel, variables_of
@@ -23,7 +23,8 @@ GRID: Final = 24  # columns of Grafana's page
 
 
 def test_the_committed_files_are_what_the_code_makes() -> None:
-    files = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.json")}
+    paths = [*FOLDER.glob("*.json"), *RECORDED_FOLDER.glob("*.json")]
+    files = {path: path.read_text(encoding="utf-8") for path in paths}
     assert files == build_files(), "run `make golden`"
 
 

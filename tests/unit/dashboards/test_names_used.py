@@ -8,8 +8,10 @@ from typing import Final
 from dashboards.annotations import LOSS_RULES, SEQUENCE_RULES
 from dashboards.boards.transactions import TRANSACTION_RULES
 from dashboards.promql import TARGET_LABELS
+from rules import names
 from rules.baseline.series import Metric as HistoryMetric
 from rules.catalogue.all_rules import EVERY
+from rules.loss.summary import Outcome
 from rules.names import METRICS, Metric
 from tests.unit.dashboards.given_dashboards import (
     DASHBOARDS,
@@ -67,6 +69,19 @@ def test_every_rule_that_is_named_exists() -> None:
         for values in re.findall(r'rule=~?"([^"$]+)"', expression):
             named |= set(values.split("|"))
     assert named <= rule_ids
+
+
+def test_every_outcome_of_a_loss_that_is_named_exists() -> None:
+    named = {
+        outcome
+        for _, expression in every_expression()
+        for values in re.findall(
+            rf'{names.LOSS_PARTITIONS.name}{{[^}}]*outcome=~"([^"]+)"', expression
+        )
+        for outcome in values.split("|")
+    }
+    assert named
+    assert named <= {outcome.name.lower() for outcome in Outcome}
 
 
 def test_every_metric_of_history_that_is_named_exists() -> None:

@@ -9,7 +9,6 @@ from dashboards.promql import (
     among,
     any_of,
     equals,
-    is_below,
     largest,
     minus,
     or_zero,
@@ -17,6 +16,7 @@ from dashboards.promql import (
     ratio,
     top,
     total,
+    where_below,
 )
 from rules import names
 
@@ -65,7 +65,7 @@ def test_an_aggregation_by_a_label_that_is_gone_fails() -> None:
 def test_operands_whose_labels_differ_are_rejected_since_prometheus_would_match_nothing() -> None:
     per_cluster = total(SCOPE.value(names.HAS_LEADER), "cluster")
     per_topic = total(SCOPE.value(names.HAS_LEADER), "cluster", "topic")
-    for operation in (minus, ratio, is_below, among, or_zero):
+    for operation in (minus, ratio, where_below, among, or_zero):
         with pytest.raises(ValueError, match="labels"):
             operation(per_cluster, per_topic)
 

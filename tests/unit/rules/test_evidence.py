@@ -6,9 +6,9 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
+from rules.event_updates import JOINED
 from rules.evidence import read_evidence
 from rules.loss.evidence_fields import LossEvidence
-from rules.said_again import JOINED
 from rules.sequence.evidence_fields import SequenceEvidence
 
 JSON_TYPES = {bool, int, str, type(None)}

@@ -27,6 +27,7 @@ LABELS = {
     "group",
     "job_name",
     "metric",
+    "kind",
     "outcome",
     "partition",
     "phase",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import timedelta
 from importlib import import_module
 from typing import Any, Final
@@ -95,7 +96,7 @@ def _commit_topic(name: str, commits: list[CommitEntry], version: int) -> Any:
 
 
 def api_versions_answer(
-    offered: dict[int, tuple[int, int]], *, version: int = 3, error: int = 0
+    offered: Mapping[int, tuple[int, int]], *, version: int = 3, error: int = 0
 ) -> bytes:
     """Return the body of an ApiVersions answer from API key -> (oldest, newest)."""
     entry = part(API_VERSIONS, version, "ApiVersion")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 from scramp import ScramException, ScramMechanism
 
@@ -112,6 +114,13 @@ def test_an_answer_that_is_no_scram_is_rejected(answer: bytes) -> None:
     exchange = sasl.start(security(SaslMechanism.SCRAM_SHA_256))
     next(exchange)
     assert failure_of(exchange, answer).cause is GapCause.NOT_AUTHORIZED
+
+
+def test_a_server_that_demands_minutes_of_work_is_rejected() -> None:
+    exchange = sasl.start(security(SaslMechanism.SCRAM_SHA_512))
+    nonce = next(exchange).partition(b"r=")[2]
+    first = b"r=%bserver,s=%b,i=10000000" % (nonce, base64.b64encode(b"s" * 16))
+    assert "10000000 iterations" in failure_of(exchange, first).why
 
 
 def test_a_password_that_scram_forbids_is_told_without_showing_it() -> None:

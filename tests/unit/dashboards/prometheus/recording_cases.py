@@ -51,16 +51,22 @@ PARTITIONS: Final = RecordCase(
         **of_partitions("replicas", "3x40", "3x40", "1x40"),
         **of_partitions("min_insync_replicas", "2x40", "2x40", "2x40"),
         **of_partitions("has_leader", "0x40", "1x40", "0x40"),
-        **of_partitions("high_watermark", "0+15x40", "0+30x40", "90x40"),
+        **{
+            name: values
+            for metric in ("log_end_offset", "high_watermark", "last_stable_offset")
+            for name, values in of_partitions(metric, "0+15x40", "0+30x40", "90x40").items()
+        },
     },
     samples={
         **by_topic(f"{PARTITION}open_span_offsets:sum", 7, 5, 12),
         **by_topic(f"{PARTITION}last_stable_offset_age_seconds:max", 9, 5, 9),
         **by_topic(f"{PARTITION}unreplicated_span_offsets:sum", 1, 2, 3),
-        **by_topic(f"{PARTITION}out_of_sync_replicas:sum", 3, 0, 3),
+        **by_topic("tidemark_kafka_partitions_under_replicated:sum", 2, 0, 2),
         **by_topic("tidemark_kafka_partitions_under_min_isr:sum", 1, 0, 1),
         **by_topic("tidemark_kafka_partitions_without_leader:sum", 1, 1, 2),
-        **by_topic(f"{PARTITION}high_watermark:deriv5m", 3, 0, 3),
+        **by_topic(f"{PARTITION}log_end_offset:deriv2m", 3, 0, 3),
+        **by_topic(f"{PARTITION}high_watermark:deriv2m", 3, 0, 3),
+        **by_topic(f"{PARTITION}last_stable_offset:deriv2m", 3, 0, 3),
     },
 )
 
@@ -110,7 +116,7 @@ GROUPS: Final = RecordCase(
         )
         for record, samples in levels.items()
     }
-    | by_group("committed_offset:deriv5m", (0, 3, -1), (3, -1), 2),
+    | by_group("committed_offset:deriv2m", (0, 3, -1), (3, -1), 2),
 )
 
 # ------------------------------------------------------------------ the cluster
@@ -150,6 +156,19 @@ RECORDING_CASES: Final = (
             **series("tidemark_kafka_transaction_aborts_total", "2x40"),
         },
         samples={RATIO: ()},
+    ),
+    RecordCase(
+        reason="none is under a minimum that is known, and not known to be where it is not",
+        series={
+            **of_partitions("in_sync_replicas", "3x40", "3x40", "1x40"),
+            **of_partitions("replicas", "3x40", "3x40", "1x40"),
+            **of_partitions("min_insync_replicas", "2x40", "", ""),
+        },
+        samples={
+            **by_topic("tidemark_kafka_partitions_under_replicated:sum", 0, 0, 0),
+            "cluster_topic:tidemark_kafka_partitions_under_min_isr:sum": ((ORDERS, 0),),
+            "cluster_topic:tidemark_kafka_partitions_without_leader:sum": (),
+        },
     ),
     RecordCase(
         reason="what is absent is recorded as nothing",

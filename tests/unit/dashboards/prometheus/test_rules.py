@@ -78,7 +78,7 @@ def test_a_recorded_series_is_named_by_level_metric_and_operations() -> None:
         assert set(level.split("_")) <= {"cluster", "group", "topic", "cause", "severity"}
         assert metric.startswith("tidemark_")
         assert not metric.endswith("_total")
-        assert re.fullmatch(r"sum|max|deriv5m|rate5m|ratio_rate5m", operations)
+        assert re.fullmatch(r"sum|max|deriv2m|rate5m|ratio_rate5m", operations)
 
 
 # ------------------------------------------------------------------ alerts

@@ -44,6 +44,7 @@ HEALTHY: Final[Series] = (
     | series("tidemark_broker_log_unparsed_lines_total", "9x80", source="broker-1")
     | series("tidemark_store_up", "1x20 0x19 1x41")
     | series("tidemark_store_lost_transitions_total", "7x80")
+    | series("tidemark_store_rejected_rows_total", "7x80", kind="finding")
     | series("tidemark_history_up", "1x20 0x39 1x21")
     | series("tidemark_history_folder_up", "1x20 0x39 1x21")
     | series("tidemark_alerting_failures_total", "2x80")
@@ -188,6 +189,13 @@ STORAGE: Final = (
         alert="TidemarkTransitionsLost",
         reason="transitions were given up within the last hour",
         series=series("tidemark_store_lost_transitions_total", "4x3 5x300"),
+        silent=("45s", "1h2m"),
+        fires=("1m",),
+    ),
+    AlertCase(
+        alert="TidemarkRowsRejected",
+        reason="rows were rejected within the last hour",
+        series=series("tidemark_store_rejected_rows_total", "4x3 5x300", kind="finding"),
         silent=("45s", "1h2m"),
         fires=("1m",),
     ),

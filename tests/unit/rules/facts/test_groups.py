@@ -38,6 +38,23 @@ def test_an_absent_lag_leaves_no_negative_value_behind_its_mask() -> None:
     assert lag.values.tolist() == [0]
 
 
+@pytest.mark.parametrize(
+    ("reported", "read_committed", "read_uncommitted"),
+    [
+        pytest.param(4, 1, 4, id="without-what-is-acknowledged"),
+        pytest.param(0, None, 0, id="acknowledged-above-the-last-stable-offset"),
+        pytest.param(None, None, None, id="not-known-to-the-broker"),
+    ],
+)
+def test_a_reported_lag_counts_and_not_the_start_offset(
+    reported: int | None, read_committed: int | None, read_uncommitted: int | None
+) -> None:
+    ends = offsets(1, last_stable_offset=[97], high_watermark=[100])
+    share = commits((0, 0, 90), reported_lag=[reported])
+    assert share.read_committed_lag(ends).to_list() == [read_committed]
+    assert share.read_uncommitted_lag(ends).to_list() == [read_uncommitted]
+
+
 def test_every_commit_is_measured_against_its_own_partition() -> None:
     ends = offsets(3, last_stable_offset=[10, 20, 30], high_watermark=[11, 22, 33])
     unchanged = commits((0, 2, 5), (0, 0, 5), (1, 1, 5))

@@ -13,7 +13,9 @@ from rules.loss.summary import (
     POSSIBLY,
     UNCLEAN,
     LossFact,
+    Outcome,
     by_partition,
+    count_outcomes,
     summary_of,
 )
 from tests.factories import at
@@ -66,3 +68,44 @@ def test_no_change_of_a_leader_is_said_that_nobody_saw() -> None:
     )
     beside = [beyond, fact(UNCLEAN, "lost", "1", leader_before=2)]
     assert summary_of(by_partition(beside)).sentence.startswith("Broker 2 lost leadership before ")
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        pytest.param(
+            (
+                fact(COMMITTED, "lost", incident="b1"),
+                fact(POSSIBLY, "proven", incident="b1"),
+                fact(BEYOND, "beyond", incident="b1"),
+                fact(UNCLEAN, "lost", incident="b1"),
+            ),
+            {Outcome.LOST: 1},
+            id="four-rules-report-one-loss",
+        ),
+        pytest.param(
+            (fact(COMMITTED, "lost", incident="b1"), fact(POSSIBLY, "possible", incident="b2")),
+            {Outcome.LOST: 1},
+            id="two-losses-of-one-partition",
+        ),
+        pytest.param(
+            (fact(COMMITTED, "restored", incident="b1"), fact(BEYOND, "beyond", incident="b1")),
+            {Outcome.RESTORED: 1},
+            id="the-records-are-back",
+        ),
+        pytest.param(
+            (fact(COMMITTED, "restored", incident="b1"), fact(POSSIBLY, "possible", incident="b2")),
+            {Outcome.MAY_BE_LOST: 1},
+            id="back-and-then-another-loss",
+        ),
+        pytest.param(
+            (fact(COMMITTED, "lost"), fact(POSSIBLY, "possible", "1"), fact(BEYOND, "beyond", "2")),
+            {Outcome.LOST: 1, Outcome.MAY_BE_LOST: 1, Outcome.READ_BEYOND: 1},
+            id="three-partitions",
+        ),
+    ],
+)
+def test_a_partition_counts_once_by_the_worst_that_is_known(
+    facts: tuple[LossFact, ...], expected: dict[Outcome, int]
+) -> None:
+    assert count_outcomes(facts) == count_outcomes(reversed(facts)) == expected

@@ -41,7 +41,7 @@ AFTER_CHANGES: Final = {
     "textbook-just-seen": Case(
         because="what the new leader lacks is proven, and nobody has observed whether it came since",
         observations=(ALONE, line_of_2()),
-        says=("loss", SUSPECTED, "looking"),
+        says=("loss", SUSPECTED, "scan_pending"),
     ),
     "textbook": Case(
         because="expected 3, got 27: 24 records that broker 1 had acknowledged are gone",

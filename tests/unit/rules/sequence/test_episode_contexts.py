@@ -18,8 +18,10 @@ from tests.unit.rules.sequence.stage import verdict
         pytest.param({}, "not_readable", id="of-nobody-knows-which"),
         pytest.param({"topic": "orders"}, "not_readable", id="of-its-topic"),
         pytest.param({"topic": "orders", "partition": 0}, "not_readable", id="its-own"),
-        pytest.param({"topic": "orders", "partition": 1}, "looking", id="of-another-partition"),
-        pytest.param({"topic": "payments"}, "looking", id="of-another-topic"),
+        pytest.param(
+            {"topic": "orders", "partition": 1}, "scan_pending", id="of-another-partition"
+        ),
+        pytest.param({"topic": "payments"}, "scan_pending", id="of-another-topic"),
     ],
 )
 def test_only_a_gap_of_its_own_says_why_it_was_not_observed(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -18,7 +18,9 @@ from rules.open_findings import Identity, OpenFinding
 from rules.verdict import Kind, Severity, Verdict
 from service.api.app import create_app
 from service.api.core.admin_services import AdminServices, JobView
-from service.api.core.ports import History, InThread, Sources
+from service.api.core.answers import Answers
+from service.api.core.few_at_once import InThread
+from service.api.core.ports import History, Sources
 from service.api.core.rights import Tokens
 from service.api.document import openapi_page
 from service.app.alerting import make_admin_services
@@ -30,7 +32,7 @@ from service.storage.findings.findings import StoredFinding, StoredTransition, l
 from service.storage.findings.history import FindingFilter, PastFinding
 from service.storage.jobs.jobs import StoredRun
 from service.storage.rounds.inbox import Counts
-from service.storage.tokens.tokens import Grant, Scope
+from service.storage.tokens.tokens import ApiToken, Scope, hash_of
 from tests.factories import CLUSTER_ID, NOON, at, snapshot
 
 OPENAPI_PAGE: Final = Path(__file__).parents[4] / "docs" / "openapi.json"
@@ -163,15 +165,26 @@ class FakeTokens:
     """Tokens in a dictionary."""
 
     known: dict[str, frozenset[Scope]] = field(default_factory=dict)
+    expires: datetime | None = None
     error: StoreError | None = None
     calls: int = 0
 
-    def verify(self, secret: str) -> Grant | None:
+    def verify(self, hashes: Collection[str]) -> dict[str, ApiToken]:
         self.calls += 1
         if self.error is not None:
             raise self.error
-        scopes = self.known.get(secret)
-        return None if scopes is None else Grant(NAME, scopes)
+        by_hash = {hash_of(secret): scopes for secret, scopes in self.known.items()}
+        return {digest: self._token(by_hash[digest]) for digest in hashes if digest in by_hash}
+
+    def _token(self, scopes: frozenset[Scope]) -> ApiToken:
+        return ApiToken(
+            name=NAME,
+            scopes=scopes,
+            created=NOON,
+            last_used=None,
+            revoked=None,
+            expires=self.expires,
+        )
 
 
 @dataclass
@@ -246,18 +259,23 @@ class World:
             history=history or self.history,
             utc_now=lambda: NOON + timedelta(seconds=20),
             in_thread=self.in_thread,
+            answers=Answers(self.in_thread),
             in_database=self.in_thread,
             inbox=self.inbox,
             ingesting=self.in_thread,
             admin=self.admin or away_admin(),
         )
         tokens = Tokens(
-            self.tokens, static=STATIC, in_thread=self.in_thread, monotonic=lambda: self.seconds
+            self.tokens,
+            static=STATIC,
+            in_thread=self.in_thread,
+            monotonic=lambda: self.seconds,
+            utc_now=lambda: NOON + timedelta(seconds=self.seconds),
         )
         return create_app(
             sources,
             tokens=tokens,
-            is_loopback=is_loopback,
+            trusts_local=is_loopback,
             max_concurrent_requests=limit,
             log=self.log,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+import pytest
 
 from service.app.history import nightly_jobs
 from service.cli.nightly import command
@@ -17,8 +18,8 @@ def test_the_baseline_run_is_started_by_options_that_its_command_has() -> None:
     [job] = nightly_jobs(settings, Path("/etc/tidemark.toml"))
     assert isinstance(job.work, Command)
     words = list(job.work.argv)
-    assert words[1:4] == ["-m", "service", "nightly"]
-    context = command.commands["run"].make_context("run", words[5:])
+    assert words[1:5] == ["-P", "-m", "service", "nightly"]
+    context = command.commands["run"].make_context("run", words[6:])
     given = {
         name: one
         for name, one in context.params.items()
@@ -30,3 +31,15 @@ def test_the_baseline_run_is_started_by_options_that_its_command_has() -> None:
         "data_dir": "/data",
         "cluster": "c",
     }
+
+
+def test_files_of_values_are_named_so_that_a_job_finds_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TIDEMARK_DATABASE__URL_FILE", "secrets/url")
+    monkeypatch.setenv("TIDEMARK_KAFKA__NAME", "a/name")
+    [job] = nightly_jobs(read_settings({}), None)
+    assert isinstance(job.work, Command)
+    given = {name: value for name, value in job.work.environment.items() if "secrets" in value}
+    assert given == {"TIDEMARK_DATABASE__URL_FILE": str(tmp_path / "secrets/url")}

@@ -238,7 +238,7 @@ def test_what_could_not_be_stored_at_the_end_is_told() -> None:
         state=PersistenceState.WAITING, error="connection refused", waiting_rounds=3
     )
     assert process.run(process.queries)
-    assert process.reported.of(Event.STORE_AWAY) == [
+    assert process.reported.of(Event.STORE_UNAVAILABLE) == [
         {"level": "warning", "why": "connection refused", "waiting_rounds": 3}
     ]
 

@@ -76,6 +76,7 @@ def delivery(**overrides: Any) -> dict[str, Any]:
         "alerts": 1,
         "state": delivery_models.DeliveryState.DELIVERED,
         "created_at": at(1),
+        "enqueued_at": at(1),
         "next_attempt_at": None,
         "attempts": 1,
         "done_at": at(2),

@@ -74,7 +74,11 @@ def test_a_delivery_in_full_has_its_attempts_and_its_body() -> None:
     row = delivery(state="dead", dead_reason="it is gone", replay_of=3)
     document = {
         "delivery": row,
-        "attempts": [attempt(), attempt(status=410, failure="gone", reply="no\x1b[2J more")],
+        "attempts": [
+            attempt(),
+            attempt(took_ms=None, outcome="dead"),
+            attempt(status=410, failure="gone", reply="no\x1b[2J more"),
+        ],
         "body": {"alerts": [{"labels": {"topic": "a\x1bb"}}]},
     }
     told = printed(deliveries.render_details(document))
@@ -82,6 +86,7 @@ def test_a_delivery_in_full_has_its_attempts_and_its_body() -> None:
     assert re.search(r"given up +it is gone\n", told)
     assert re.search(r"replay of +delivery 3, by hand\n", told)
     assert re.search(r"12:00:01 +12 ms +retry +410 +gone", told)
+    assert re.search(r"12:00:01 +- +dead", told), "nothing could be sent"
     assert re.search(r"last answer +no\\u001b\[2J more\n", told)
     assert '"topic": "a\\u001bb"' in told
     assert "no longer stored" in printed(deliveries.render_details({**document, "body": None}))
@@ -114,10 +119,12 @@ def test_a_change_tells_who_and_why() -> None:
         "target": SILENCE_ID,
         "why": "load\ntest",
         "details": {"matchers": "{}"},
+        "cluster": "staging",
     }
     told = cells(printed([audit.AUDIT.table([row])]))
     assert told == [
         "2025-06-02 12:00:00",
+        "staging",
         "ann",
         "silence.create",
         SILENCE_ID,

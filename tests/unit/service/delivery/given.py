@@ -17,6 +17,7 @@ from service.alerting.sending.sender import Attempt
 from service.delivery.deliverer import Clocks, Deliverer
 from service.delivery.send_states import ReceiverSendStates
 from service.delivery.stats import Stats
+from service.storage.database.rejections import RejectedRow
 from service.storage.delivery.delivered import Done
 from service.storage.delivery.outbox import Claims, SendCapacity
 from tests.factories import at
@@ -54,6 +55,7 @@ def claimed(row: int = 1, **overrides: Any) -> OutboxRow:
         alerts=1,
         body=b"{}",
         created_at=at(0),
+        enqueued_at=at(0),
         state="sending",
         next_attempt_at=at(0),
     )
@@ -81,6 +83,7 @@ class FakeOutbox:
     due: dict[int, datetime] = field(default_factory=dict)
     done: list[Done] = field(default_factory=list)
     queries: list[str] = field(default_factory=list)
+    rejected: list[RejectedRow] = field(default_factory=list)  # by the next call
     is_away: bool = False
     turn: threading.Lock = field(default_factory=threading.Lock)  # the loop adds, a thread claims
 
@@ -113,12 +116,14 @@ class FakeOutbox:
             self.due |= dict.fromkeys(rows, now)
         self.queries.append(f"release {sorted(rows)}")
 
-    def complete(self, done: Sequence[Done], now: datetime) -> None:
+    def complete(self, done: Sequence[Done], now: datetime) -> list[RejectedRow]:
         del now
         self._answer()
         with self.turn:
             self._complete(done)
         self.done += done
+        rejected, self.rejected = self.rejected, []
+        return rejected
 
     def _complete(self, done: Sequence[Done]) -> None:
         for one in done:

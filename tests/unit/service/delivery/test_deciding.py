@@ -9,7 +9,7 @@ import pytest
 from service.alerting.alerts.dedup import NotifyReason
 from service.alerting.alerts.outbox_row import DeadReason, RowState
 from service.alerting.receivers.receivers import Receiver
-from service.delivery.deciding import done_of
+from service.delivery.deciding import done_of, unsendable
 from tests.factories import at
 from tests.unit.service.alerting.notifications.given import alertmanager, webhook
 from tests.unit.service.delivery.given import attempt, claimed
@@ -36,6 +36,11 @@ def test_an_answer_decides(
     done = done_of(claimed(), webhook(), answer, now=at(now), chance=0.5)
     assert (done.state, done.next_attempt_at, done.dead_reason) == (state, again, why)
     assert (done.took_ms, done.status) == (500, status)
+
+
+def test_what_could_not_be_sent_took_no_time() -> None:
+    done = unsendable(claimed(), at(1))
+    assert (done.took_ms, done.dead_reason) == (None, DeadReason.UNSENDABLE)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 from service.alerting.alerts.outbox_row import DeadReason, RowState
 from service.alerting.sending.answers import Outcome
 from service.runtime.events import Event
+from service.storage.database.rejections import RejectedRow, RowKind
 from tests.factories import at
 from tests.unit.service.alerting.notifications.given import alertmanager, webhook
 from tests.unit.service.delivery.given import FaultContext, attempt, claimed
@@ -70,10 +71,22 @@ def test_answers_wait_for_the_database_and_nothing_is_sent_twice() -> None:
         assert len(context.outbox.done) == 2
         assert len(context.sender.sent) == 2
         assert (
-            len(context.reported.of(Event.OUTBOX_AWAY))
-            == len(context.reported.of(Event.OUTBOX_BACK))
+            len(context.reported.of(Event.OUTBOX_UNAVAILABLE))
+            == len(context.reported.of(Event.OUTBOX_AVAILABLE))
             == 1
         )
+
+    play(story)
+
+
+def test_an_attempt_that_the_database_rejects_is_counted_and_logged() -> None:
+    async def story(context: FaultContext) -> None:
+        row = RejectedRow(kind=RowKind.ATTEMPT, name="1", why="no such number")
+        context.outbox.rejected = [row]
+        context.outbox.add(claimed(1))
+        await context.until(lambda: len(context.outbox.done) == 1)
+        await context.until(lambda: bool(context.reported.of(Event.ROW_REJECTED)))
+        assert context.stats.reported(at(0)).rejected_rows == 1
 
     play(story)
 

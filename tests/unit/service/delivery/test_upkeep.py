@@ -41,7 +41,8 @@ class FakeBacklogs:
         del fallback, after, now
         return self.lates
 
-    def post(self, messages: Sequence[Outgoing]) -> int:
+    def post(self, messages: Sequence[Outgoing], now: datetime) -> int:
+        del now
         self.posted += messages
         return len(messages)
 
@@ -115,6 +116,7 @@ def test_what_is_late_is_told_to_the_fallback_receiver() -> None:
             alerts=2,
             body=body_of(webhook(), notification()),
             created_at=at(-400),
+            enqueued_at=at(-400),
             state="waiting",
             next_attempt_at=at(-400),
         )

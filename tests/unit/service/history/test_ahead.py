@@ -62,6 +62,19 @@ def test_what_was_written_is_read_back() -> None:
     assert last.values.tolist() == pytest.approx([4, NAN, 6], nan_ok=True)
 
 
+class Short(io.BytesIO):
+    """A file whose end does not come, though its size counts it."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        place = self.tell()
+        return super().read(size)[: len(self.getvalue()) - 1 - place]
+
+
+def test_a_file_that_gives_less_than_its_size_is_not_torn() -> None:
+    with pytest.raises(OSError, match="bytes came"):
+        read_segment(Short(written(*FULL)))
+
+
 def test_a_torn_end_costs_the_last_round_alone() -> None:
     whole = written(*FULL)
     torn = read(whole[:-1])

@@ -10,6 +10,7 @@ from rules.facts.groups import GroupType
 from rules.facts.sequence_verdicts import Phase, SequenceClass
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_log import Cut, Outcome, TransactionLog
+from rules.loss.summary import Outcome as LossOutcome
 from rules.time_lag import TimeLag, TimeLags
 from rules.transactions.classes import TransactionClass
 from rules.verdict import Severity, Verdict
@@ -64,7 +65,14 @@ TOTALS_OF_A_DAY = SelfMetrics(
     ),
     verdicts={("log_stuck", Verdict.OK): 40, ("log_stuck", Verdict.BREACH): 2},
     open_findings={("log_stuck", Severity.CRITICAL): 2},
-    store=StoreStats(is_up=True, waiting_rounds=7, lost_transitions=8, last_success=NOON),
+    loss_partitions={LossOutcome.LOST: 1, LossOutcome.MAY_BE_LOST: 0},
+    store=StoreStats(
+        is_up=True,
+        waiting_rounds=7,
+        lost_transitions=8,
+        rejected_rows={"finding": 2, "alert": 0},
+        last_success=NOON,
+    ),
     risk=RiskStats(
         observed=397,
         unobserved=3,

@@ -267,6 +267,8 @@ def self_samples(seen: Snapshot, totals: SelfMetrics) -> Iterator[Sample]:
         yield "tidemark_verdicts", {"rule": rule, "verdict": verdict.name.lower()}, count
     for (rule, severity), count in totals.open_findings.items():
         yield "tidemark_open_findings", {"rule": rule, "severity": str(severity)}, count
+    for worst, count in totals.loss_partitions.items():
+        yield "tidemark_loss_partitions", {"outcome": worst.name.lower()}, count
     yield from store_samples(totals)
     for reason in ("topic_pattern", "group_pattern", "limit"):
         yield "tidemark_series_dropped", {"reason": reason}, 0
@@ -338,6 +340,8 @@ def store_samples(totals: SelfMetrics) -> Iterator[Sample]:
         yield "tidemark_store_up", {}, int(store.is_up)
         yield "tidemark_store_waiting_rounds", {}, store.waiting_rounds
         yield "tidemark_store_lost_transitions_total", {}, store.lost_transitions
+        for kind, count in store.rejected_rows.items():
+            yield "tidemark_store_rejected_rows_total", {"kind": kind}, count
         last = None if store.last_success is None else store.last_success.timestamp()
         yield "tidemark_store_last_success_timestamp_seconds", {}, last
 

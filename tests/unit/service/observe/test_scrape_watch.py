@@ -62,7 +62,7 @@ class Endpoints:
         """Let some observes an endpoint give nothing."""
         self.failing[endpoint] = range(after + 1, after + times + 1)
 
-    async def ask(self, endpoint: Endpoint) -> Body | ScrapeFailure:
+    async def scrape(self, endpoint: Endpoint) -> Body | ScrapeFailure:
         """Answer after some time."""
         self.queries.append((endpoint, now()))
         self.side_by_side += 1

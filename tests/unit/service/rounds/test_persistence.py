@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -16,6 +17,7 @@ from service.rounds.persistence import (
     PersistenceState,
     RoundWriter,
 )
+from service.storage.database.rejections import RejectedRow, RowKind
 from service.storage.formats.checkpoint import Checkpoint
 from service.storage.rounds.pending import PART_ROUNDS
 from service.storage.rounds.rounds import Round, Stored
@@ -140,6 +142,23 @@ def test_steps_of_alerts_that_were_too_many_count_as_lost_also_once_the_rest_is_
     kept.round_writer.flush(at_once=True)
     status = kept.round_writer.status
     assert (status.state, status.lost_transitions) == (PersistenceState.STORED, 7)
+
+
+def test_rows_that_the_database_rejects_are_counted_and_no_round_waits_behind_them() -> None:
+    class Rejects(MemoryStore):
+        def store(self, rounds: Sequence[Round]) -> Stored:
+            row = RejectedRow(kind=RowKind.FINDING, name=f"call {self.calls}", why="no such number")
+            return replace(super().store(rounds), rejected_rows=(row,))
+
+    kept = Kept(Rejects())
+    for _ in range(2):
+        kept.keep({"a": BREACH})
+    status = kept.round_writer.status
+    assert (status.state, status.waiting_rounds) == (PersistenceState.STORED, 0)
+    assert status.rejected_rows == {**dict.fromkeys(RowKind, 0), RowKind.FINDING: 2}
+    taken = kept.round_writer.take_rejected()
+    assert (len(taken), taken[-1]) == (2, status.rejected_row)
+    assert kept.round_writer.take_rejected() == []
 
 
 def test_an_error_that_nobody_expected_loses_no_round() -> None:

@@ -46,7 +46,9 @@ def test_a_breach_opens_is_kept_shown_and_ends() -> None:
         "unchanged",
         third.state.at,
     )
-    assert 'tidemark_open_findings{cluster="default",rule="high_watermark_stuck"' in service.page()
+    page = service.page()
+    assert 'tidemark_open_findings{cluster="default",rule="high_watermark_stuck"' in page
+    assert 'tidemark_loss_partitions{cluster="default",outcome="lost"} 0\n' in page
     service.rounds()
     assert service.state.open_findings == {}
     assert kept_steps(service.store) == [

@@ -23,6 +23,7 @@ from service.rounds.latest import RoundOutcome
 from service.rounds.persistence import PersistenceState, PersistenceStatus
 from service.rounds.round_log import MAX_FINDING_LINES, RoundLog
 from service.runtime.events import Event
+from service.storage.database.rejections import RejectedRow, RowKind
 from tests.factories import NOON, gap, snapshot
 from tests.integration.storage.given import judged, meta
 from tests.unit.service.rounds.unseen import made_round, service_state
@@ -81,6 +82,11 @@ def test_a_round_is_one_event_with_its_counts() -> None:
     }
 
 
+def test_open_findings_are_not_counted_before_the_stored_ones_are_loaded() -> None:
+    (event,) = told(persistence=PersistenceStatus()).of(Event.ROUND)
+    assert "open_findings" not in event
+
+
 def test_a_round_that_failed_warns_and_counts_nothing_of_an_older_one() -> None:
     older = snapshot(taken_at=NOON - timedelta(seconds=15))
     (event,) = told(error="no bootstrap address answered", snapshot=older).of(Event.ROUND)
@@ -133,6 +139,33 @@ def test_a_rule_about_a_rule_is_told_under_its_own_name() -> None:
     assert (event["rule"], event["about_rule"]) == ("observation_stale", "high_watermark_stuck")
 
 
+def test_a_row_that_the_database_rejects_is_logged_once_while_it_comes_again() -> None:
+    recorded = RecordedLog()
+    log = RoundLog(recorded.log)
+
+    def log_rejected(*names: str) -> int:
+        rows = [
+            RejectedRow(kind=RowKind.FINDING, name=name, why="no such number") for name in names
+        ]
+        log.log_round(replace(made_round(service_state()), rejected_rows=rows))
+        return len(recorded.of(Event.ROW_REJECTED))
+
+    assert [log_rejected("a"), log_rejected("a", "b"), log_rejected(), log_rejected("a")] == [
+        1,
+        2,
+        2,
+        3,
+    ]
+    assert recorded.of(Event.ROW_REJECTED)[0] == {
+        "level": "error",
+        "kind": "finding",
+        "row": "a",
+        "why": "no such number",
+    }
+    log_rejected(*(str(number) for number in range(50)))
+    assert recorded.of(Event.ROWS_LEFT_OUT) == [{"level": "error", "count": 40}]
+
+
 def test_thousands_of_findings_are_counted_and_not_listed() -> None:
     made = told(*(change(f"topic-{number}") for number in range(10_000)))
     assert len(made.of(Event.FINDING)) == MAX_FINDING_LINES
@@ -168,12 +201,12 @@ def test_only_changes_of_how_storing_goes_are_told() -> None:
         log.log_round(made_round(replace(service_state(), persistence=status)))
     assert [name for name in made.names if name != Event.ROUND] == [
         Event.MEMORY_AWAY,
-        Event.STORE_BACK,
-        Event.STORE_AWAY,
-        Event.STORE_AWAY,
-        Event.STORE_BACK,
+        Event.STORE_AVAILABLE,
+        Event.STORE_UNAVAILABLE,
+        Event.STORE_UNAVAILABLE,
+        Event.STORE_AVAILABLE,
     ]
-    assert [event["why"] for event in made.of(Event.STORE_AWAY)] == [
+    assert [event["why"] for event in made.of(Event.STORE_UNAVAILABLE)] == [
         "connection refused",
         "read-only",
     ]

@@ -81,10 +81,10 @@ def test_names_that_can_be_read_stay_readable(*, as_json: bool) -> None:
 
 def test_a_line_is_an_object_with_time_level_and_event() -> None:
     stream = io.StringIO()
-    log_to(stream, as_json=True).warning(Event.STORE_AWAY, why="rejected")
+    log_to(stream, as_json=True).warning(Event.STORE_UNAVAILABLE, why="rejected")
     told = json.loads(stream.getvalue())
     assert told.pop("time").endswith("Z")
-    assert told == {"level": "warning", "event": "store_away", "why": "rejected"}
+    assert told == {"level": "warning", "event": "store_unavailable", "why": "rejected"}
 
 
 def test_an_exception_is_part_of_its_json_line() -> None:

@@ -37,6 +37,7 @@ def fallback_for(body: bytes, *, is_firing: bool = True) -> Notification:
         is_firing=is_firing,
         body=body,
         created_at=at(0),
+        enqueued_at=at(0),
     )
     return build_fallback_notification(
         undelivered, to="backup", external_url="https://t.example", now=at(600)

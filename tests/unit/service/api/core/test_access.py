@@ -59,6 +59,33 @@ def test_on_loopback_another_name_is_rejected_without_a_token() -> None:
     assert status(client, "wrong") == 401
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Forwarded",
+        "Via",
+        "X-Real-IP",
+        "X-Forwarded-For",
+        "x-forwarded-host",
+        "X-Forwarded-Proto",
+        "X-Forwarded-Server",
+    ],
+)
+def test_what_a_proxy_on_this_machine_forwards_needs_a_token(header: str) -> None:
+    world = World()
+    world.tokens.known[SECRET] = ABLE
+    client = world.client(host="127.0.0.1:8780")
+    for method, path in (("GET", "/api/v1/status"), ("GET", "/metrics"), ("POST", "/api/v1/x")):
+        answer = client.request(method, path, headers={header: "x"})
+        assert answer.status_code == 401
+        assert answer.headers["www-authenticate"] == 'Bearer realm="tidemark"'
+        assert answer.json()["detail"].startswith("A proxy forwarded this request")
+    bearer = {header: "x", "Authorization": f"Bearer {SECRET}"}
+    assert client.get("/api/v1/status", headers=bearer).status_code == 200
+    assert client.post("/api/v1/x", headers=bearer).status_code == 403, "read and ack, no admin"
+    assert client.get("/livez", headers={header: "x"}).status_code == 200
+
+
 @pytest.mark.parametrize("host", ["localhost:8780", "10.0.0.1:8780"])
 def test_elsewhere_a_token_is_needed_whatever_the_host_header_says(host: str) -> None:
     client = World().client(is_loopback=False, host=host)

@@ -13,6 +13,7 @@ from service.api.core import rights
 from service.api.core.problems import ProblemError, unavailable
 from service.api.core.rights import Tokens
 from service.storage.tokens.tokens import Scope
+from tests.factories import at
 from tests.unit.service.api.given import AWAY, STATIC, FakeTokens
 
 T = TypeVar("T")
@@ -28,13 +29,18 @@ class Asked:
     database: FakeTokens = field(default_factory=lambda: FakeTokens(known={SECRET: ABLE}))
     answers: asyncio.Event = field(default_factory=asyncio.Event)
     now: float = 0.0
+    clock_is_off: float = 0.0
     queries: int = 0
     refuses: bool = False
 
     def __post_init__(self) -> None:
         self.answers.set()
         self.tokens = Tokens(
-            self.database, static=STATIC, in_thread=self, monotonic=lambda: self.now
+            self.database,
+            static=STATIC,
+            in_thread=self,
+            monotonic=lambda: self.now,
+            utc_now=lambda: at(self.now + self.clock_is_off),
         )
 
     async def __call__(self, function: Callable[[], T], /) -> T:
@@ -44,12 +50,10 @@ class Asked:
         await self.answers.wait()
         return function()
 
-    async def may(
-        self, secret: str = SECRET, *, is_change: bool = False
-    ) -> frozenset[Scope] | None:
+    async def may(self, secret: str = SECRET, right: Scope = Scope.READ) -> frozenset[Scope] | None:
         """Return the rights that a request is given, and let what goes on beside it go on."""
-        found = await self.tokens.grant(secret, is_change=is_change)
-        for _ in range(5):
+        found = await self.tokens.grant(secret, right)
+        for _ in range(9):
             await asyncio.sleep(0)
         return None if found is None else found.scopes
 
@@ -107,11 +111,11 @@ def test_a_token_that_was_not_used_for_long_is_asked_for_first() -> None:
 
 def test_a_revoked_token_changes_nothing_any_more() -> None:
     async def scenario(made: Asked) -> None:
-        assert await made.may(is_change=True) == await made.may(is_change=True) == ABLE
+        assert await made.may(right=Scope.ACK) == await made.may(right=Scope.ACK) == ABLE
         del made.database.known[SECRET]
-        assert [await made.may(), await made.may(is_change=True)] == [ABLE, None]
+        assert [await made.may(), await made.may(right=Scope.ACK)] == [ABLE, None]
         asked = made.queries
-        assert await made.may(is_change=True) is None
+        assert await made.may(right=Scope.ACK) is None
         assert made.queries == asked, "a wrong guess costs one query in five seconds"
 
     run(scenario)
@@ -122,7 +126,7 @@ def test_nobody_changes_anything_while_the_database_gives_no_answer() -> None:
         await made.may()
         made.database.error = AWAY
         with pytest.raises(ProblemError, match="does not answer"):
-            await made.may(is_change=True)
+            await made.may(right=Scope.ACK)
         assert await made.may() == ABLE
 
     run(scenario)
@@ -140,6 +144,105 @@ def test_a_known_token_stays_valid_while_the_database_gives_no_answer(error: str
         made.database.known.clear()
         made.now = 511
         assert [await made.may(), await made.may()] == [ABLE, None]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("right", Scope)
+def test_a_token_that_expires_while_the_database_is_away_has_no_right_any_more(
+    right: Scope,
+) -> None:
+    async def scenario(made: Asked) -> None:
+        made.database.expires = at(30)
+        assert await made.may() == ABLE
+        made.database.error = AWAY
+        made.now = 29.9
+        assert await made.may() == ABLE
+        made.now = 30
+        assert await made.may(right=right) is None
+        made.now, made.clock_is_off = 31, -20
+        assert await made.may(right=right) is None, "a clock that is set back revives nothing"
+
+    run(scenario)
+
+
+def test_a_revocation_that_was_seen_stays_while_the_database_is_away() -> None:
+    async def scenario(made: Asked) -> None:
+        await made.may()
+        known = dict(made.database.known)
+        made.database.known.clear()
+        assert await made.may(right=Scope.ACK) is None
+        made.database.error = AWAY
+        for made.now in (1, 10, 500):
+            assert [await made.may(right=right) for right in Scope] == [None] * len(Scope)
+        made.database.error, made.database.known = None, known
+        made.now = 511
+        assert await made.may() == ABLE, "the database has the last word"
+
+    run(scenario)
+
+
+def test_log_lines_are_taken_for_a_minute_after_the_last_confirmation() -> None:
+    async def scenario(made: Asked) -> None:
+        await made.may()
+        made.database.error = AWAY
+        for made.now in (11, 30, 59.9):
+            assert await made.may(right=Scope.INGEST) == ABLE
+        made.now = 60
+        with pytest.raises(ProblemError, match="does not answer"):
+            await made.may(right=Scope.INGEST)
+        assert await made.may() == ABLE
+        made.database.error = None
+        assert await made.may(right=Scope.INGEST) == ABLE
+
+    run(scenario)
+
+
+def test_a_query_that_began_before_a_change_does_not_confirm_it() -> None:
+    async def scenario(made: Asked) -> None:
+        await made.may()
+        made.answers.clear()
+        made.now = rights.TRUSTED_SECONDS
+        await made.may()
+        change = asyncio.create_task(made.may(right=Scope.ACK))
+        await asyncio.sleep(0)
+        made.answers.set()
+        assert (await change, made.queries) == (ABLE, 3)
+
+    run(scenario)
+
+
+def test_however_many_wrong_secrets_wait_a_valid_one_is_verified_by_the_next_query() -> None:
+    async def scenario(made: Asked) -> None:
+        made.answers.clear()
+        wrong = [asyncio.create_task(made.may(f"{UNKNOWN}-{number}")) for number in range(100)]
+        valid = asyncio.create_task(made.may())
+        await asyncio.sleep(0)
+        made.answers.set()
+        assert await valid == ABLE
+        assert await asyncio.gather(*wrong) == [None] * 100
+        assert made.queries == 1
+
+    run(scenario)
+
+
+def test_requests_with_unknown_secrets_that_wait_are_limited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rights, "MAX_STRANGERS", 3)
+
+    async def scenario(made: Asked) -> None:
+        await made.may()
+        made.answers.clear()
+        waiting = [asyncio.create_task(made.may(UNKNOWN)) for _ in range(3)]
+        await asyncio.sleep(0)
+        with pytest.raises(ProblemError, match="does not answer"):
+            await made.may(f"{UNKNOWN}-4")
+        change = asyncio.create_task(made.may(right=Scope.ACK))
+        await asyncio.sleep(0)
+        made.answers.set()
+        assert await change == ABLE, "a known one may wait"
+        assert await asyncio.gather(*waiting) == [None] * 3
 
     run(scenario)
 

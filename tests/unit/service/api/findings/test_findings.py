@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rules.verdict import Severity, Verdict
+from service.api.findings.open_list import OpenList
 from service.api.findings.views import finding_id
 from service.rounds.latest import Latest
 from service.rounds.persistence import PersistenceState, PersistenceStatus
@@ -253,3 +254,12 @@ def test_a_name_with_nul_is_found_under_the_name_that_is_stored() -> None:
     (told,) = made.client().get("/api/v1/findings").json()["items"]
     assert told["labels"]["topic"] == "nul␀"
     assert made.client().get(f"/api/v1/findings/{told['id']}").status_code == 200
+
+
+def test_open_findings_are_sorted_once_per_round() -> None:
+    open_list, findings = OpenList(), opened(open_finding("a"), open_finding("b", since=-1))
+    first = open_list.newest_first(service_state(open_findings=findings))
+    assert [dict(entry.identity[1])["topic"] for entry in first.items] == ["b", "a"]
+    stored = service_state(open_findings=findings, persistence=PersistenceStatus())
+    assert open_list.newest_first(stored) is first
+    assert open_list.newest_first(service_state(open_findings=dict(findings))) is not first

@@ -8,6 +8,7 @@ import pytest
 
 from rules.verdict import Severity
 from service.api.losses import routes as losses
+from service.api.losses.views import MOST_PARTITIONS
 from tests.unit.service.api.given import client_of, opened
 from tests.unit.service.api.losses.losses import BEYOND, PROVEN, open_loss, past_loss
 from tests.unit.service.api.losses.test_losses import BEYOND_END, POSSIBLY, lines, listed, world
@@ -17,6 +18,12 @@ def of_incident(topic: str, rule: str = "committed_records_lost", **more: Any) -
     """Return a finding of broker 1's incident."""
     evidence = more.pop("evidence", PROVEN) | {"incident": more.pop("incident", INCIDENT)}
     return open_loss(topic, rule=rule, evidence=evidence, **more)
+
+
+def past_of_incident(row: int, topic: str, **more: Any) -> Any:
+    """Return a stored finding of broker 1's incident."""
+    evidence = more.pop("evidence", PROVEN) | {"incident": INCIDENT}
+    return past_loss(row, topic, evidence=evidence, **more)
 
 
 INCIDENT, LATER = "broker-1-20250602T120000Z", "broker-2-20250602T130000Z"
@@ -81,6 +88,37 @@ def test_a_loss_that_nobody_could_judge_is_of_a_class_of_its_own() -> None:
     assert (line["class"], line["subject_gone"]) == ("not_determinable", True)
     [step] = line["next_steps"]
     assert "can no longer be determined" in step
+
+
+def test_the_last_of_many_partitions_counts_in_what_is_said_of_their_incident() -> None:
+    """Only a thousand partitions are listed: what is said of all comes from all."""
+    settled, early = {"severity": Severity.INFO}, "2025-06-02T09:00:00+00:00"
+    last = {"ended_at": None, "evidence": PROVEN | {"last_observation": early}}
+    made = world(
+        findings=[
+            past_of_incident(row, f"t{row:04}", **(settled if row <= MOST_PARTITIONS else last))
+            for row in range(1, MOST_PARTITIONS + 2)
+        ]
+    )
+    [incident] = made.client().get("/api/v1/losses?state=all").json()["items"]
+    shown = {line["state"] for line in incident["partitions"]}
+    assert (len(incident["partitions"]), shown) == (MOST_PARTITIONS, {"ended"})
+    assert (incident["partition_count"], incident["state"]) == (MOST_PARTITIONS + 1, "open")
+    assert (incident["severity"], incident["last_observation"]) == (
+        "critical",
+        "2025-06-02T09:00:00Z",
+    )
+
+
+@pytest.mark.parametrize("query", ["state=ended", "state=all&topic=a"])
+@pytest.mark.parametrize(("other", "expected"), [(INCIDENT, "open"), (LATER, "ended")])
+def test_an_incident_is_open_while_any_loss_of_it_is_whatever_is_selected(
+    query: str, other: str, expected: str
+) -> None:
+    made = world(of_incident("b", incident=other), findings=[past_of_incident(1, "a")])
+    [incident] = made.client().get(f"/api/v1/losses?{query}").json()["items"]
+    assert (incident["id"], incident["state"]) == (INCIDENT, expected)
+    assert [line["state"] for line in incident["partitions"]] == ["ended"]
 
 
 def test_a_topic_that_was_deleted_since_is_said_first() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from rules.catalogue.all_rules import RULES, SELF_MONITORING
 from rules.facts.broker_log import BrokerLog
@@ -60,6 +61,8 @@ def test_the_status_of_a_quiet_service() -> None:
         "waiting_rounds": 0,
         "lost_rounds": 0,
         "lost_transitions": 0,
+        "rejected_rows": {},
+        "rejected_row": None,
         "stored_at": "2025-06-02T12:00:00Z",
         "took_seconds": 0.01,
         "alerts_error": None,
@@ -155,6 +158,19 @@ def test_before_the_first_round_nothing_is_known() -> None:
     assert (told["as_of"], told["is_current"], told["gaps_by_cause"]) == (None, False, None)
     assert told["round"]["age_seconds"] is None
     assert told["storage"]["state"] == "not_loaded"
+
+
+@pytest.mark.parametrize(("state", "expected"), [("not_loaded", None), ("waiting", 1)])
+def test_how_many_findings_are_open_is_not_known_before_the_stored_ones_are_loaded(
+    state: str, expected: int | None
+) -> None:
+    """A rule that has found something since the start does not know of what was open before."""
+    entry = open_finding(identity=(RULES[0].meta.rule_id, (("cluster", "default"),)))
+    status = PersistenceStatus(state=PersistenceState(state))
+    client = client_of(open_findings=opened(entry), persistence=status)
+    first, second, *_ = client.get("/api/v1/status").json()["rules"]
+    assert first["open_findings"] == expected
+    assert second["open_findings"] == (None if expected is None else 0)
 
 
 def test_after_a_failed_round_older_data_says_so() -> None:

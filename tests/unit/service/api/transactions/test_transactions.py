@@ -11,7 +11,6 @@ from rules.facts.gap import GapScope
 from rules.facts.identity import TopicPartition
 from rules.facts.transactions import IdVisibility, TransactionState
 from rules.view import View
-from service.api.transactions.routes import Listings
 from tests.factories import (
     at,
     commits,
@@ -219,9 +218,3 @@ def test_an_age_is_never_negative_where_the_coordinators_clock_is_ahead() -> Non
     ahead = client_for(seen(transactions=transactions(transaction(started_at=at(3600)))))
     [row] = ahead.get("/api/v1/transactions?transactional_id=payments").json()["items"]
     assert (row["running_ms"], row["started_at"]) == (None, "2025-06-02T13:00:00Z")
-
-
-def test_the_list_is_made_once_per_round() -> None:
-    listings, first, second = Listings(), seen(), seen()
-    assert listings.of(first) is listings.of(first)
-    assert [listings.of(view).view for view in (second, first)] == [second, first]

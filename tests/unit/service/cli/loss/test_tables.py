@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from service.api.findings.views import from_memory
@@ -114,6 +115,11 @@ def test_the_head_counts_classes_and_says_whether_that_is_all() -> None:
     told = printed([tables.head(known(row(), row(), errors=("blind",)))])
     assert "1 incident, 2 partitions  not complete" in told
     assert "as of -" in told
+
+
+def test_the_head_counts_the_partitions_that_are_not_listed_too() -> None:
+    many = replace(known(row()), rows=(incident(row(), partition_count=1500),))
+    assert "1 incident, 1500 partitions" in printed([tables.head(many)])
 
 
 def test_the_first_thing_in_full_is_what_to_do() -> None:

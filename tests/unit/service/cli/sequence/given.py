@@ -9,7 +9,7 @@ from typing import Any
 from rules.facts.broker_log import LogEvent, Origin, SequenceForm, SequenceRejected
 from rules.facts.identity import BrokerId
 from service.cli.sequence.explaining import ReadEvent, Reading, events_of
-from service.cli.sequence.given_logs import GivenLog
+from service.cli.sequence.input_logs import InputLog
 from service.cli.sequence.pasted import Pasted
 from tests.factories import at
 
@@ -70,7 +70,7 @@ def reading_all(logs: Mapping[str, Sequence[str]]) -> Reading:
     return found
 
 
-def read_events(events: Iterable[LogEvent], *logs: GivenLog) -> tuple[ReadEvent, ...]:
+def read_events(events: Iterable[LogEvent], *logs: InputLog) -> tuple[ReadEvent, ...]:
     """Return what is put together of lines that were read."""
     pasted = Pasted()
     pasted.add(events)

@@ -21,7 +21,7 @@ from rules.facts.gap import GapCause, GapScope
 from rules.facts.identity import BrokerId
 from rules.facts.snapshot import Snapshot
 from rules.question import BatchesQuestion, EpochEndQuestion, ProducersQuestion
-from service.cli.sequence.given_logs import GivenLog
+from service.cli.sequence.input_logs import InputLog
 from service.cli.sequence.observing import AT_MOST, observe
 from service.observe.cluster_reader import Scope
 from tests.factories import at, gap
@@ -185,7 +185,7 @@ def test_of_two_events_of_a_producer_the_change_is_held_against_the_one_after_it
 
 
 def test_a_controller_s_log_that_was_given_is_not_asked_for() -> None:
-    log = GivenLog(name="c.log", is_controllers=True, first_at=at(-9000), last_at=at(0))
+    log = InputLog(name="c.log", is_controllers=True, first_at=at(-9000), last_at=at(0))
     brokers = Brokers([BY_BROKER_2, AFTERWARDS])
     (row,) = observe(brokers, read_events([LATE], log)).rows
     assert (row["class"], row["phase"]) == ("loss", "suspected")

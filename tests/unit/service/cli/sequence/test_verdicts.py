@@ -45,6 +45,6 @@ def test_what_the_service_does_not_know_is_judged_by_its_numbers(events: list[Re
 
 def test_of_two_that_fit_the_proven_one_unchanged() -> None:
     base = row(pasted()) | {"lines": [{"incoming_sequence": 27, "current_sequence": 2}]}
-    known = [base | {"phase": "suspected", "reason": "looking"}, base]
+    known = [base | {"phase": "suspected", "reason": "scan_pending"}, base]
     (found,) = add_verdicts(pasted(), known)
     assert found["reason"] == "loss_proven"

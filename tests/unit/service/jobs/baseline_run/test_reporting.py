@@ -8,7 +8,7 @@ from service.jobs.baseline_run.reporting import line_of
 from service.storage.baselines.publishing import Publishing
 
 NIGHT = {
-    "event": "night",
+    "event": "baseline_run",
     "day": "2026-03-29",
     "run": "ab12",
     "is_new": True,

@@ -113,7 +113,7 @@ def test_a_topic_is_shown_whose_level_has_not_just_moved() -> None:
 
 def test_events_are_read_among_other_lines(tmp_path: Path) -> None:
     runs = SimulatedRuns(tmp_path)
-    assert runs.list_events("night") == []
-    log = ["WARN of Java", json.dumps({"event": "night", "day": "d"}), "7", '{"event": "nig']
+    assert runs.list_events("baseline_run") == []
+    log = ["WARN of Java", json.dumps({"event": "baseline_run", "day": "d"}), "7", '{"event": "nig']
     (tmp_path / "nightly.log").write_text("\n".join(log), encoding="utf-8")
-    assert runs.list_events("night") == [{"event": "night", "day": "d"}]
+    assert runs.list_events("baseline_run") == [{"event": "baseline_run", "day": "d"}]

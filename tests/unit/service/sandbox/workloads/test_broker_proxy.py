@@ -28,6 +28,12 @@ def test_frames_are_taken_as_they_come_whole() -> None:
     assert not buffer
 
 
+@pytest.mark.parametrize("length", [-(2**31), -4, 0, 1])
+def test_a_length_that_no_request_has_ends_the_connection(length: int) -> None:
+    with pytest.raises(ConnectionResetError):
+        list(whole_frames(bytearray(struct.pack(">i", length) + bytes(9))))
+
+
 def test_only_a_request_that_writes_records_is_one() -> None:
     assert is_produce(request(0))
     assert not is_produce(request(3))

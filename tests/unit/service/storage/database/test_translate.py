@@ -44,6 +44,29 @@ def test_what_another_try_may_mend(error: psycopg.Error, retryable: bool) -> Non
     assert told(DBAPIError("INSERT", {"secret": "s3cret"}, error)).retryable is retryable
 
 
+@pytest.mark.parametrize(
+    ("error", "is_of_values"),
+    [
+        (errors.CheckViolation("violates check constraint"), True),
+        (errors.CardinalityViolation("a second time"), True),
+        (errors.NumericValueOutOfRange("out of range"), True),
+        (errors.ProgramLimitExceeded("index row size"), True),
+        (psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes"), True),
+        (errors.ForeignKeyViolation("violates foreign key constraint"), False),
+        (errors.InsufficientPrivilege("permission denied for table"), False),
+        (errors.UndefinedColumn("column does not exist"), False),
+        (errors.SerializationFailure("could not serialize access"), False),
+        (errors.QueryCanceled("statement timeout"), False),
+        (psycopg.OperationalError("the connection is lost"), False),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else str(value),
+)
+def test_what_is_rejected_for_its_values(error: psycopg.Error, is_of_values: bool) -> None:  # noqa: FBT001  # a table's column
+    caught = told(DBAPIError("INSERT", {"secret": "s3cret"}, error))
+    assert caught.is_of_values is is_of_values
+    assert not (caught.is_of_values and caught.retryable)
+
+
 def test_the_message_is_the_first_line_without_sql_and_values() -> None:
     error = errors.UniqueViolation("duplicate key value\nDETAIL:  Key (name)=(s3cret) exists.")
     message = str(told(DBAPIError("INSERT INTO t", {"name": "s3cret"}, error)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import zipfile
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
@@ -16,9 +17,12 @@ from rules.facts.group_memory import GroupMemory
 from rules.facts.last_observation import microseconds
 from rules.facts.memory import Memory, advance
 from rules.facts.partitions import Partitions
+from rules.facts.sequence_verdicts import SequenceReason
 from rules.facts.transaction_log import Outcome, TransactionLog
 from rules.facts.transaction_memory import TransactionMemory
+from service.storage.formats.arrays import text_of
 from service.storage.formats.checkpoint import FORMAT, Checkpoint, decode, encode
+from service.storage.formats.sequence import plain_sequences
 from tests.factories import (
     at,
     commits,
@@ -31,6 +35,8 @@ from tests.factories import (
     transaction,
     transactions,
 )
+from tests.unit.rules.sequence.cases import CASES
+from tests.unit.rules.sequence.stage import play
 
 
 def plain(value: Any) -> Any:
@@ -182,7 +188,7 @@ def test_a_checkpoint_that_does_not_tell_of_sequences_is_read() -> None:
 
 
 def test_another_format_is_rejected() -> None:
-    with pytest.raises(StoreError, match="has format 5, and this version reads up to 4") as caught:
+    with pytest.raises(StoreError, match="has format 6, and this version reads up to 5") as caught:
         decode(encode(Checkpoint()), FORMAT + 1)
     assert not caught.value.retryable
 
@@ -199,6 +205,19 @@ def test_format_1_took_every_commit_for_seen_at_the_latest_time_it_tells() -> No
     assert plain(back.memory) == plain(replace(outliving(memory), commits=same))
     with pytest.raises(StoreError, match="the checkpoint is damaged"):
         decode(content, FORMAT)
+
+
+def test_format_4_has_another_name_for_the_scan_that_is_awaited() -> None:
+    memory = play(CASES["textbook-just-seen"].observations)[-1].memory
+    [episode] = memory.sequences.episodes
+    assert episode.verdict.reason is SequenceReason.SCAN_PENDING
+    former = json.dumps(plain_sequences(memory.sequences)).replace("scan_pending", "looking")
+    content = without(
+        "sequences", encode(Checkpoint(memory=memory)), array=text_of(json.loads(former))
+    )
+    older = decode(content, 4).memory
+    assert older is not None
+    assert older.sequences.episodes == memory.sequences.episodes
 
 
 def without(name: str, content: bytes, **replaced: Any) -> bytes:

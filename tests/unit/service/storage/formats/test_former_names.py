@@ -1,4 +1,4 @@
-"""Only names change with format 4: what a checkpoint says of topics and sources stays."""
+"""Only names change with formats 4 and 5: what a checkpoint says of topics and sources stays."""
 
 from __future__ import annotations
 

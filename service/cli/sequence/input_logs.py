@@ -1,4 +1,4 @@
-"""The logs on the command line: whether one is a controller's and its time span, so that the advice
+"""Logs given on the command line: whether one is a controller's and its time span, so that the advice
 does not ask for it again.
 """
 
@@ -16,7 +16,7 @@ CONTROLLER: Final = b"[QuorumController id="  # standby controllers log the same
 
 
 @dataclass(slots=True, kw_only=True)
-class GivenLog:
+class InputLog:
     """One file, or stdin; `first_at` and `last_at` are None while no line has a time."""
 
     name: str
@@ -43,7 +43,7 @@ class GivenLog:
         return next((at for at in times if at is not None), None)
 
 
-def describe_no_change(log: GivenLog) -> str:
+def describe_no_change(log: InputLog) -> str:
     """Return the sentence that a controller's log shows no unclean change of a partition."""
     times = [at for at in (log.first_at, log.last_at) if at is not None]
     span = " to ".join(f"{at:%Y-%m-%d %H:%M:%S}" for at in times)
@@ -51,8 +51,8 @@ def describe_no_change(log: GivenLog) -> str:
 
 
 def controllers_of(
-    logs: Iterable[GivenLog], others: Iterable[LogEvent], timestamp: datetime | None
-) -> GivenLog | None:
+    logs: Iterable[InputLog], others: Iterable[LogEvent], timestamp: datetime | None
+) -> InputLog | None:
     """Return a controller's log that covers that time or names the partition; None if there is none."""
     sources = {other.origin.source for other in others if isinstance(other, UncleanChange)}
     return next(

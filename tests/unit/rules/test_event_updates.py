@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from rules.event_updates import update_event
 from rules.evidence import in_words
 from rules.judgement import Finding
-from rules.said_again import said_again
 from rules.verdict import Kind, RuleMeta, Severity, Verdict
 from tests.alerting import rule
 
@@ -22,7 +22,7 @@ def finding(meta: RuleMeta, reason: str, **evidence: Any) -> Finding:
 
 
 def again(meta: RuleMeta, reason: str, before: dict[str, Any], **evidence: Any) -> Finding | None:
-    return said_again("lost", before, CRITICAL, finding(meta, reason, **evidence))
+    return update_event("lost", before, CRITICAL, finding(meta, reason, **evidence))
 
 
 def test_a_milder_one_changes_nothing() -> None:
@@ -54,7 +54,7 @@ def test_an_event_stays_in_its_incident_whatever_is_said_of_it_again() -> None:
 
 def test_a_worse_one_takes_its_place_and_keeps_what_was_known() -> None:
     found = finding(NAMED, "lost", lost=27, since=None)
-    said = said_again("unseen", {"since": 1, "incident": "a"}, WARNING, found)
+    said = update_event("unseen", {"since": 1, "incident": "a"}, WARNING, found)
     assert said is not None
     assert (said.reason, said.severity) == ("lost", CRITICAL)
     assert said.evidence == {"lost": 27, "since": 1, "incident": "a"}

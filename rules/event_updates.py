@@ -22,16 +22,16 @@ UNCLEAN: Final = "unclean"  # an election that was not known may become unclean,
 JOINED: Final = LASTING | {"at_least_offsets", "groups_beyond", "group_count"}
 
 
-def said_again(
+def update_event(
     reason: str, evidence: Evidence, severity: Severity, finding: Finding
 ) -> Finding | None:
     """Return the updated finding of an open event; None if this adds nothing to it."""
     if is_weaker(severity, finding):
         return None
     if not finding.rule.names_events:
-        said = _sharpen(evidence, finding)
+        updated = _sharpen(evidence, finding)
         lasting = {name: evidence[name] for name in LASTING & evidence.keys()}
-        return replace(said, evidence={**said.evidence, **lasting}) if lasting else said
+        return replace(updated, evidence={**updated.evidence, **lasting}) if lasting else updated
     is_worse = SEVERITIES.index(finding.severity) < SEVERITIES.index(severity)
     joined = _join(evidence, finding.evidence, is_worse=is_worse)
     if finding.reason in finding.rule.sharpening:
@@ -53,17 +53,17 @@ def _sharpen(evidence: Evidence, finding: Finding) -> Finding:
     """Keep the evidence of the event that this one adds to; None retracts an earlier value."""
     if finding.reason not in finding.rule.sharpening:
         return finding
-    stored, said = _drop_unknown(evidence), _drop_unknown(finding.evidence)
-    if any(stored[name] != said[name] for name in stored.keys() & said.keys()):
+    stored, repeated = _drop_unknown(evidence), _drop_unknown(finding.evidence)
+    if any(stored[name] != repeated[name] for name in stored.keys() & repeated.keys()):
         return finding  # it belongs to another event
     return replace(finding, evidence={**evidence, **finding.evidence})
 
 
-def _sharper(stored: LossEvidence, said: LossEvidence, *, is_worse: bool) -> LossEvidence:
+def _sharper(stored: LossEvidence, repeated: LossEvidence, *, is_worse: bool) -> LossEvidence:
     """Return the evidence that is more certain now: that an election was unclean, and the advice."""
-    is_unclean = said.get("election") == UNCLEAN != stored.get("election")
+    is_unclean = repeated.get("election") == UNCLEAN != stored.get("election")
     better: LossEvidence = {"election": UNCLEAN} if is_unclean else {}
-    if (advice := said.get("advice")) is not None and (is_worse or is_unclean):
+    if (advice := repeated.get("advice")) is not None and (is_worse or is_unclean):
         better["advice"] = advice
     return better
 
@@ -72,25 +72,25 @@ def _drop_unknown(evidence: Evidence) -> dict[str, EvidenceValue]:
     return {name: value for name, value in evidence.items() if value is not None}
 
 
-def _join(stored: Evidence, said: Evidence, *, is_worse: bool) -> dict[str, EvidenceValue]:
+def _join(stored: Evidence, repeated: Evidence, *, is_worse: bool) -> dict[str, EvidenceValue]:
     """Merge stored and new evidence: stored values stay, lists are joined, the higher bounds count."""
-    joined: dict[str, EvidenceValue] = {**said, **stored}
-    for name in stored.keys() & said.keys():
-        old, new = stored[name], said[name]
+    joined: dict[str, EvidenceValue] = {**repeated, **stored}
+    for name in stored.keys() & repeated.keys():
+        old, new = stored[name], repeated[name]
         if isinstance(old, list) and isinstance(new, list):
             joined[name] = [*old, *_select_new(old, new)]
-    old_loss, new_loss = (read_evidence(of, LossEvidence) for of in (stored, said))
+    old_loss, new_loss = (read_evidence(of, LossEvidence) for of in (stored, repeated))
     bounds = _highest(joined, old_loss, new_loss)
     return {**joined, **generic(bounds | _sharper(old_loss, new_loss, is_worse=is_worse))}
 
 
-def _highest(joined: Evidence, stored: LossEvidence, said: LossEvidence) -> LossEvidence:
+def _highest(joined: Evidence, stored: LossEvidence, repeated: LossEvidence) -> LossEvidence:
     """Return the higher of the lower bounds, and a number of groups that is not below the joined rows."""
     bounds, rows = LossEvidence(), joined.get("groups_beyond")
-    if "at_least_offsets" in stored and "at_least_offsets" in said:
-        bounds["at_least_offsets"] = max(stored["at_least_offsets"], said["at_least_offsets"])
+    if "at_least_offsets" in stored and "at_least_offsets" in repeated:
+        bounds["at_least_offsets"] = max(stored["at_least_offsets"], repeated["at_least_offsets"])
     if "group_count" in joined and isinstance(rows, list):
-        counts = stored.get("group_count", 0), said.get("group_count", 0)
+        counts = stored.get("group_count", 0), repeated.get("group_count", 0)
         bounds["group_count"] = max(len(rows), *counts)
     return bounds
 

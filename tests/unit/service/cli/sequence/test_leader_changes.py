@@ -9,7 +9,7 @@ import pytest
 from rules.facts.broker_log import UncleanChange
 from rules.facts.episodes import ChangeKind
 from rules.facts.identity import BrokerId
-from service.cli.sequence.given_changes import describe_changes
+from service.cli.sequence.leader_changes import describe_changes
 from tests.unit.service.cli.sequence.given import TOPIC_ID, reading_all, rejected
 from tests.unit.service.cli.sequence.lost import (
     ALONE,

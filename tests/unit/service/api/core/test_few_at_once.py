@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
@@ -10,7 +11,7 @@ from typing import TypeVar
 import pytest
 
 from rules.errors import StoreError
-from service.api.core.ports import FewAtOnce
+from service.api.core.few_at_once import FewAtOnce
 from service.api.core.problems import ProblemError, TooLateError
 from tests.unit.service.api.given import AWAY, at_once
 
@@ -104,3 +105,21 @@ def test_a_call_that_hangs_is_given_up_in_time_and_keeps_its_place() -> None:
         assert await few(lambda: 8) == 8
 
     asyncio.run(scenario())
+
+
+def test_an_error_that_nobody_waits_for_any_more_is_not_logged_as_a_defect() -> None:
+    def fails() -> int:
+        raise AWAY
+
+    async def scenario() -> list[object]:
+        logged: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, found: logged.append(found))
+        hanging = Hanging()
+        with pytest.raises(TooLateError):
+            await FewAtOnce(hanging, 1, seconds=0.02)(fails)
+        hanging.may_end.set()
+        await asyncio.sleep(0.01)
+        gc.collect()
+        return logged
+
+    assert asyncio.run(scenario()) == []

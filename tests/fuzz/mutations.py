@@ -1,0 +1,49 @@
+"""Damages bytes as a faulty or hostile peer would: other lengths, other bytes, more or fewer of them."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Sequence
+from typing import Final
+
+MEBIBYTE: Final = 1 << 20
+# As lengths they announce far more than there is, less than nothing, or do not end.
+LENGTHS: Final = (
+    b"\xff\xff\xff\xff\x0f",
+    b"\xff\xff\xff\xff\x7f",
+    b"\x80\x80\x80\x08",
+    b"\xff" * 12,
+    b"\x00",
+    *(struct.pack(">i", number) for number in (-(2**31), -2, -1, 2**20, 2**28, 2**31 - 1)),
+    *(struct.pack(">h", number) for number in (-(2**15), -1, 2**15 - 1)),
+)
+LONG: Final = tuple(bytes([byte]) * MEBIBYTE for byte in (0x00, 0x01, 0x7F, 0x80, 0xFF))
+UNENDING: Final = LONG[-2:]  # numbers of variable length
+
+
+def mutated(draw: random.Random, bodies: Sequence[bytes]) -> bytes:
+    """Return one of these bodies, damaged."""
+    content = bytearray(draw.choice(bodies))
+    for _ in range(draw.choice((1, 1, 1, 2, 5))):
+        _damage(draw, content)
+    return bytes(content)
+
+
+def _damage(draw: random.Random, content: bytearray) -> None:
+    begin = draw.randrange(len(content) + 1)
+    end = min(begin + draw.randrange(1, 9), len(content))
+    match draw.randrange(6):
+        case 0:
+            content[begin : begin + 1] = draw.randbytes(1)
+        case 1:
+            content[begin:begin] = draw.choice(LENGTHS)
+        case 2:
+            length = draw.choice(LENGTHS)
+            content[begin : begin + len(length)] = length
+        case 3:
+            del content[begin:]
+        case 4:
+            del content[begin:end]
+        case _:
+            content[begin:end] = content[begin:end] * draw.choice((2, 3, 500))

@@ -27,7 +27,12 @@ from service.observe.watch import WatchedRound, Watcher
 from service.rounds.alerting_step import Alerting
 from service.rounds.finding_state import FindingState
 from service.rounds.latest import Latest, RoundOutcome, ServiceState
-from service.rounds.persistence import PersistenceState, PersistenceStatus, RoundWriter
+from service.rounds.persistence import (
+    LAST_SECONDS,
+    PersistenceState,
+    PersistenceStatus,
+    RoundWriter,
+)
 from service.storage.formats.checkpoint import Checkpoint
 from service.storage.rounds.store import Loaded
 
@@ -187,10 +192,10 @@ class Pipeline:
         )
 
     def close(self) -> PersistenceStatus:
-        """Store what still waits, once; return the status."""
+        """Store what still waits, as far as there is time; return the status."""
         with self._finding_state.turn:
             self.load(at_once=True)  # a database that came back just now
-            self._round_writer.flush(at_once=True)
+            self._round_writer.flush(at_once=True, seconds=LAST_SECONDS)
         return self._round_writer.status
 
     # -------------------------------------------------------------- steps

@@ -46,7 +46,9 @@ def test_a_page_is_written_when_it_is_first_scraped() -> None:
         for accept in (TEXT, OPENMETRICS, None):
             for zipped in (False, True):
                 exposition.body(accept, gzip=zipped, exporter=written.exporter)
-    assert written.count == 4, "once in each form: lines are not kept, which would be the text twice"
+    assert written.count == 4, (
+        "once in each form: lines are not kept, which would be the text twice"
+    )
     exposition.update(whole_snapshot(), TOTALS)
     assert written.count == 4
     exposition.body(None, gzip=False, exporter=written.exporter)

@@ -6,6 +6,7 @@ cluster's reader and of the database allow.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -31,7 +32,12 @@ from service.observe.watch import WatchedRound, Watcher
 from service.rounds.alerting_step import Alerting
 from service.rounds.finding_state import FindingState
 from service.rounds.latest import Latest, RoundOutcome, ServiceState
-from service.rounds.persistence import PersistenceState, PersistenceStatus, RoundWriter
+from service.rounds.persistence import (
+    LAST_SECONDS,
+    PersistenceState,
+    PersistenceStatus,
+    RoundWriter,
+)
 from service.storage.database.rejections import RejectedRow, RowKind
 from service.storage.formats.checkpoint import Checkpoint
 from service.storage.rounds.store import Loaded
@@ -195,10 +201,10 @@ class Pipeline:
         )
 
     def close(self) -> PersistenceStatus:
-        """Store what still waits, once; return the status."""
+        """Store what still waits, as far as there is time; return the status."""
         with self._finding_state.turn:
             self.load(at_once=True)  # a database that came back just now
-            self._round_writer.flush(at_once=True)
+            self._round_writer.flush(at_once=True, seconds=LAST_SECONDS)
         return self._round_writer.status
 
     # -------------------------------------------------------------- steps
@@ -279,12 +285,14 @@ class Pipeline:
 
     def _loss_counts(self) -> dict[Outcome, int]:
         """Count partitions by what open findings say of their records; zeros as of `_open_counts`."""
+        findings = self._finding_state.open_findings
         counts = Counter(dict.fromkeys(Outcome, 0) if self._round_writer.is_loaded else {})
         counts.update(
             count_outcomes(
                 LossFact(rule_id, dict(labels), entry.reason, evidence, entry.since)
-                for (rule_id, labels), entry in self._finding_state.open_findings.items()
+                for rule_id, labels in findings
                 if rule_id in LOSS_RULES
+                for entry in [findings[rule_id, labels]]
                 for evidence in [read_evidence(entry.evidence, SummaryEvidence)]
             )
         )

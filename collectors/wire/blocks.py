@@ -284,8 +284,8 @@ class Layout:
 
     def raw(self, body: bytes | bytearray | memoryview | NDArray[np.uint8]) -> NDArray[np.void]:
         """Return the records of an answer that has this layout."""
-        size, body = self._record.itemsize, memoryview(body)
-        pieces = [body[first : first + count * size] for _, first, count in self._topics]
+        size, view = self._record.itemsize, memoryview(body)  # type: ignore[arg-type] - an array has one
+        pieces = [view[first : first + count * size] for _, first, count in self._topics]
         return np.frombuffer(b"".join(pieces), self._record)
 
     def _mark_changing(self) -> Bools:

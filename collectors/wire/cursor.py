@@ -58,7 +58,7 @@ class Cursor:
     def uvarint(self) -> int:
         """Read an unsigned number of variable length."""
         try:
-            value, self._position = uvarint(self._body, self._position)
+            value, self.position = uvarint(self._body, self.position)
         except IndexError as exc:
             raise self.error("the answer ends early") from exc
         except OverflowError as exc:

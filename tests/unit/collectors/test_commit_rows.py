@@ -53,7 +53,7 @@ def test_a_reported_lag_is_unknown_where_the_broker_does_not_know_it(rows: Commi
     starts = topic("orders", (0, 0, 4, 0), (1, 0, 4, 0), (2, 0, -1, 0))
     put(rows, "billing", replace(starts, lag=ints(3, -1, -1)))
     put(rows, "shipping", topic("orders", (0, 0, 10, 5)))
-    commits, _ = rows.done()
+    commits = rows.done()
     assert commits.reported_lag.to_list() == [3, None, None]
     assert commits.has_reported_lag.tolist() == [True, True, False]
 

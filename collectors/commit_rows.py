@@ -167,7 +167,7 @@ class LastAnswers:
         whole = tuple(layout for layout in layouts if layout is not None)
         if len(whole) < len(layouts) or not whole:
             return None
-        offsets = [layout.raw(layout.body)["offset"] for layout in whole]
+        offsets = [layout.raw(layout.body.data)["offset"] for layout in whole]
         return cls(
             key=key,
             layouts=whole,

@@ -282,9 +282,9 @@ class Layout:
         differs = np.flatnonzero(np.frombuffer(body, np.uint8) != self.body)
         return Records.of(self.raw(body)) if self._may_differ[differs].all() else None
 
-    def raw(self, body: bytes | bytearray | memoryview | NDArray[np.uint8]) -> NDArray[np.void]:
+    def raw(self, body: bytes | bytearray | memoryview) -> NDArray[np.void]:
         """Return the records of an answer that has this layout."""
-        size, view = self._record.itemsize, memoryview(body)  # type: ignore[arg-type] - an array has one
+        size, view = self._record.itemsize, memoryview(body)
         pieces = [view[first : first + count * size] for _, first, count in self._topics]
         return np.frombuffer(b"".join(pieces), self._record)
 

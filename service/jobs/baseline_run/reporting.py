@@ -45,6 +45,8 @@ def _folded_line(event: JsonObject) -> str:
     line = f"folded the hours of {event['days']} days"
     for file, why in event["damaged"].items():
         line += f"; {file} is damaged and set aside: {why}"
+    for day, why in event["unfinished"].items():
+        line += f"; the hours of {day} wait: {why}"
     return line
 
 

@@ -172,13 +172,22 @@ def run_missing(
             return CompletedRuns()
         if fold is not None:
             folded = fold(now())
-            report({"event": "folded", "days": len(folded.days), "damaged": dict(folded.damaged)})
+            report(_folded_event(folded))
             plan = planned(order, now()) or plan
             _check_folded(folded, plan)
         _remove_ahead(place, plan, report)
         runs = _make_runs(order, plan, place, store, report)
         published, day = _publish(place, plan, store, now(), report)
         return CompletedRuns(runs=runs, published=published, published_day=day)
+
+
+def _folded_event(folded: Folded) -> JsonObject:
+    return {
+        "event": "folded",
+        "days": len(folded.days),
+        "damaged": dict(folded.damaged),
+        "unfinished": {day.isoformat(): why for day, why in folded.unfinished.items()},
+    }
 
 
 def _check_folded(folded: Folded, plan: NightlyPlan) -> None:

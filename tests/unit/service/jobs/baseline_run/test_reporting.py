@@ -42,10 +42,11 @@ def test_a_damaged_file_is_named_with_what_it_costs() -> None:
 
 def test_what_was_set_aside_while_folding_is_named() -> None:
     damaged = {"hours/hour=2026-03-29T05/part-1.parquet": "torn"}
-    line = line_of({"event": "folded", "days": 2, "damaged": damaged})
+    unfinished = {"2026-03-30": "no answer"}
+    line = line_of({"event": "folded", "days": 2, "damaged": damaged, "unfinished": unfinished})
     assert line == (
         "folded the hours of 2 days; hours/hour=2026-03-29T05/part-1.parquet is damaged and set "
-        "aside: torn"
+        "aside: torn; the hours of 2026-03-30 wait: no answer"
     )
 
 

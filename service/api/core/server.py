@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import resource
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -70,8 +71,13 @@ def _unusable(host: str, port: int, why: str) -> SettingsError:
 
 
 def connection_limit(max_concurrent_requests: int) -> int:
-    """Return how many connections are kept: more than can be busy, so that one is always idle."""
-    return CONNECTIONS_PER_REQUEST * max_concurrent_requests + MORE_CONNECTIONS
+    """Return how many connections are kept: more than can be busy, so that one is always idle.
+
+    They take no more than half of the files that the process may open: rounds need some too.
+    """
+    limit = CONNECTIONS_PER_REQUEST * max_concurrent_requests + MORE_CONNECTIONS
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return limit if files == resource.RLIM_INFINITY else min(limit, files // 2)
 
 
 class HttpServer:

@@ -83,6 +83,12 @@ def test_an_unwritable_folder_is_told(tmp_path: Path) -> None:
     assert not (tmp_path / "sandbox").exists()
 
 
+def test_a_cache_that_java_would_take_for_a_list_is_rejected(tmp_path: Path) -> None:
+    with pytest.raises(SandboxError, match=r"colon or an equals sign: .*a:b"):
+        Sandbox(tmp_path / "sandbox", cache=tmp_path / "a:b").up()
+    assert not (tmp_path / "sandbox").exists()
+
+
 def test_the_cache_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TIDEMARK_SANDBOX__CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")

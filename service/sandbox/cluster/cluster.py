@@ -239,6 +239,12 @@ class Sandbox:
     def _locked_and_made(self) -> Iterator[None]:
         if "," in str(self.directory):
             raise SandboxError(f"Kafka cannot use a folder with a comma: {self.directory}")
+        if set(":=") & set(
+            str(self._cache)
+        ):  # it is in a class path, and before an agent's options
+            raise SandboxError(
+                f"Java cannot use a cache with a colon or an equals sign: {self._cache}"
+            )
         with self._clear_disk_errors():
             self.directory.mkdir(parents=True, exist_ok=True)
             with locked(self.directory), contextlib.ExitStack() as undo:

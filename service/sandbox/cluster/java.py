@@ -21,8 +21,8 @@ def parse_major(version_output: str) -> int | None:
 
 
 def find_java() -> Path:
-    """Return the Java of JAVA_HOME, else of PATH, once its version is new enough."""
-    java = _locate()
+    """Return the Java of JAVA_HOME, else of PATH, once its version is new enough; absolute."""
+    java = _locate().absolute()
     try:
         done = subprocess.run(
             [str(java), "-version"], capture_output=True, text=True, timeout=30, check=False

@@ -29,9 +29,15 @@ from service.alerting.alerts.quoting import escape, quote, unescape
 
 LONGEST_TEXT: Final = 4096
 MOST_MATCHERS: Final = 32
+# Of all patterns of a silence: RE2's instructions, and as many as follow for each class of Unicode, which takes long to
+# read however small its program is. A name comes to one per character at most, a repetition of few characters to
+# thousands. What is allowed is compiled in three milliseconds.
+MOST_COST: Final = LONGEST_TEXT
+UNICODE_CLASS_COST: Final = 500
 _RESERVED: Final = re.compile(r"""[\s{}!=~,\\"'`]""")
 _BARE: Final = re.compile(r"""[^\s{}!=~,\\"'`]+""")
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_UNICODE_CLASS: Final = re.compile(r"\\[pP]")
 _SPACE: Final = re.compile(r"\s*")
 LONGEST_PATTERN: Final = 1024
 MAX_MEMORY: Final = 1 << 20  # bytes of one pattern: its program, and its states while it runs
@@ -61,6 +67,7 @@ class Matcher:
     name: str
     operator: Operator
     value: str
+    cost: int = field(init=False, repr=False, compare=False, default=0)  # of its pattern
     _pattern: Callable[[str], bool] | None = field(
         init=False, repr=False, compare=False, default=None
     )
@@ -75,7 +82,9 @@ class Matcher:
             raise MatcherError("a matcher needs the name of a label")
         if self.operator in (Operator.MATCHES, Operator.MATCHES_NOT):
             try:
-                object.__setattr__(self, "_pattern", compile_pattern(self.value))
+                pattern, cost = compile_pattern(self.value)
+                object.__setattr__(self, "_pattern", pattern)
+                object.__setattr__(self, "cost", cost)
             except PatternError as exc:
                 raise MatcherError(f"{self.name}{self.operator}{self.value!r}: {exc}") from exc
 
@@ -101,6 +110,20 @@ def all_match(matchers: Matchers, labels: Labels) -> bool:
         if not matcher.matches(labels):
             return False
     return True
+
+
+def require_cheap(matchers: Matchers) -> None:
+    """Reject patterns that take long to compile and much memory, of which a round may have thousands.
+
+    Raises:
+        MatcherError: they cost more than `MOST_COST`.
+    """
+    cost = sum(matcher.cost for matcher in matchers)
+    if cost > MOST_COST:
+        raise MatcherError(
+            f"the patterns come to {cost} steps of RE2, and {MOST_COST} are allowed: repeat less, as "
+            ".* in place of .{0,1000}, and name fewer classes of Unicode"
+        )
 
 
 def in_order(matchers: Iterable[Matcher]) -> Matchers:
@@ -183,8 +206,8 @@ def _options() -> re2.Options:
 _OPTIONS: Final = _options()
 
 
-def compile_pattern(text: str) -> Callable[[str], bool]:
-    """Return a function that says whether a pattern matches all of a value.
+def compile_pattern(text: str) -> tuple[Callable[[str], bool], int]:
+    """Return a function that says whether a pattern matches all of a value, and the pattern's cost.
 
     Raises:
         PatternError: it is too long, or RE2 rejects it; the text has RE2's reason and the part it names.
@@ -201,7 +224,7 @@ def compile_pattern(text: str) -> Callable[[str], bool]:
     def matches(value: str) -> bool:
         return compiled.fullmatch(_utf8(value)) is not None
 
-    return matches
+    return matches, compiled.programsize + UNICODE_CLASS_COST * len(_UNICODE_CLASS.findall(text))
 
 
 def _utf8(text: str) -> bytes:

@@ -16,11 +16,13 @@ from rules.facts.last_observation import microseconds
 from rules.verdict import Severity
 from service.alerting.alerts.identity import ALERTNAME, SEVERITY, Labels
 from service.alerting.alerts.matchers import (
+    LONGEST_TEXT,
     MatcherError,
     Matchers,
     all_match,
     in_order,
     parse_matchers,
+    require_cheap,
     text_of,
 )
 from service.alerting.alerts.silences import SilenceState
@@ -40,12 +42,17 @@ from service.api.core.queries import NoParameters
 from service.api.core.stamps import stamp_of
 from service.api.silences import models
 from service.api.silences.models import SilenceQuery
-from service.storage.alerting.silences import INSTANT, SilenceFilter, StoredSilence
+from service.storage.alerting.silences import (
+    INSTANT,
+    MOST_SILENCES,
+    SilenceFilter,
+    StoredSilence,
+    parse_once,
+)
 from service.storage.changes.audit import Action, AuditEvent
 from service.storage.changes.changes import Change
 
 NO_SILENCE: Final = "there is no such silence"
-MOST: Final = 5000  # that have not expired: every round reads all of them
 UNLIKELY: Final = "\N{SNOWMAN}\N{COMET}"  # no cluster has this name
 PATH: Final = f"{PREFIX}/silences"
 
@@ -152,15 +159,19 @@ def _detail(stored: StoredSilence, now: datetime) -> models.SilenceDetail:
 
 # ------------------------------------------------------------------ changing
 def _matchers(body: models.SilenceBody) -> Matchers:
-    """Parse the matchers of a body; some patterns take a while to compile.
+    """Parse the matchers of a body as they will be stored, so that the next round finds them parsed.
 
     Raises:
-        ProblemError: they cannot be parsed, or match every alert without `all`.
+        ProblemError: they cannot be parsed, are too costly, or match every alert without `all`.
     """
     try:
-        matchers = in_order(parse_matchers(body.matchers))
+        given = in_order(parse_matchers(body.matchers))
+        require_cheap(given)
     except MatcherError as exc:
         raise invalid("matchers", str(exc)) from exc
+    matchers = parse_once(text_of(given))
+    if matchers is None:
+        raise invalid("matchers", f"with all quotes they are longer than {LONGEST_TEXT} characters")
     if not body.all and matches_everything(matchers):
         message = 'they match every alert; narrow them, or set "all": true (--all)'
         raise invalid("matchers", message)
@@ -187,8 +198,8 @@ def _bare() -> Iterator[Labels]:
 
 
 def _create(change: Change, body: models.SilenceBody, matchers: Matchers) -> Done:
-    if change.silences.count(change.now) >= MOST:
-        raise conflict(f"there are {MOST} silences already; combine some of them")
+    if not change.silences.has_room(change.now):
+        raise conflict(f"there are {MOST_SILENCES} silences already; combine some of them")
     silence = StoredSilence(
         id=uuid4(),
         matchers=text_of(matchers),

@@ -13,7 +13,7 @@ from service.alerting.alerts.alert import AlertState
 from service.alerting.alerts.delta import Closing
 from service.alerting.alerts.evaluate import OperatorRequests
 from service.storage.alerting.acknowledgements import acknowledgement_of, closing_of
-from service.storage.alerting.silences import parse_silence, silence_of
+from service.storage.alerting.silences import StoredSilence, parse_silence, silence_of
 from service.storage.tables.alerting import ACKNOWLEDGEMENT, ALERT, CLOSING, SILENCE
 
 MOST_CLOSINGS: Final = 1000  # that one round reads
@@ -41,17 +41,33 @@ class PendingRequests(OperatorRequests):
 NO_PENDING_REQUESTS: Final = PendingRequests()
 
 
-def read(connection: Connection, cluster: int, now: datetime) -> PendingRequests:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRequests:
+    """The current requests of users for one cluster, as stored."""
+
+    silences: tuple[StoredSilence, ...]
+    acknowledgements: tuple[Acknowledgement, ...]
+    closings: tuple[Closing, ...]
+
+    def parse(self) -> PendingRequests:
+        """Return the requests for alerting; it may take a while, and needs no transaction."""
+        silences = [(str(stored.id), parse_silence(stored)) for stored in self.silences]
+        unreadable = [name for name, silence in silences if silence is None]
+        return PendingRequests(
+            silences=tuple(silence for _, silence in silences if silence is not None),
+            acknowledgements=self.acknowledgements,
+            closings=self.closings,
+            error=f"silences that cannot be read: {', '.join(unreadable)}" if unreadable else None,
+        )
+
+
+def read(connection: Connection, cluster: int, now: datetime) -> StoredRequests:
     """Return the requests for a cluster (its row id); expired silences are left out."""
     query = select(SILENCE).where(SILENCE.c.ends_at > now).order_by(SILENCE.c.id)
-    stored = [silence_of(row) for row in connection.execute(query).mappings()]
-    silences = [(str(silence.id), parse_silence(silence)) for silence in stored]
-    unreadable = [name for name, silence in silences if silence is None]
-    return PendingRequests(
-        silences=tuple(silence for _, silence in silences if silence is not None),
+    return StoredRequests(
+        silences=tuple(map(silence_of, connection.execute(query).mappings())),
         acknowledgements=_acknowledgements(connection, cluster),
         closings=_closings(connection, cluster),
-        error=f"silences that cannot be read: {', '.join(unreadable)}" if unreadable else None,
     )
 
 

@@ -24,14 +24,17 @@ from sqlalchemy import (
     update,
 )
 
-from service.alerting.alerts.matchers import MatcherError, parse_matchers
+from service.alerting.alerts.matchers import MatcherError, Matchers, parse_matchers
 from service.alerting.alerts.silences import Silence, SilenceError, SilenceState, SilenceTerms
 from service.storage.database.translate import translate_errors
 from service.storage.tables.alerting import SILENCE
 
 # A silence that was never in force ends as soon as it begins; the database resolves microseconds.
 INSTANT: Final = timedelta(microseconds=1)
-_REMEMBERED: Final = 4096  # silences: their matchers cache which values match
+MOST_SILENCES: Final = 5000  # that have not expired, of all clusters: every round reads all of them
+# Texts of matchers: more than there are silences, so that none is parsed again, and each caches which values match.
+_REMEMBERED: Final = 2 * MOST_SILENCES
+LOCK: Final = 0x7369_6C65  # "sile": one new silence at a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +90,11 @@ class SilenceEdits:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def count(self, now: datetime) -> int:
-        """Count the silences that have not expired."""
+    def has_room(self, now: datetime) -> bool:
+        """Whether one more silence is allowed; until the transaction ends nobody else may add one."""
+        self._connection.execute(select(func.pg_advisory_xact_lock(LOCK)))
         query = select(func.count()).select_from(SILENCE).where(SILENCE.c.ends_at > now)
-        return int(self._connection.execute(query).scalar_one())
+        return int(self._connection.execute(query).scalar_one()) < MOST_SILENCES
 
     def add(self, silence: StoredSilence) -> None:
         """Store a new silence."""
@@ -116,23 +120,35 @@ class SilenceEdits:
         return silence_of(self._connection.execute(edit).mappings().one())
 
 
-@lru_cache(maxsize=_REMEMBERED)
 def parse_silence(stored: StoredSilence) -> Silence | None:
     """Return it for alerting; None if this version cannot parse it: all others still hold.
 
-    Whether it may mute every alert was checked when it was created.
+    Whether it may mute every alert, and is cheap, was checked when it was created. The first time that a text
+    of matchers is seen it may take milliseconds to compile: not while a transaction is open.
     """
+    matchers = parse_once(stored.matchers)
+    if matchers is None:
+        return None
     try:
         return Silence(
             silence_id=str(stored.id),
-            matchers=parse_matchers(stored.matchers),
+            matchers=matchers,
             starts_at=stored.starts_at,
             ends_at=stored.ends_at,
             created_by=stored.created_by,
             comment=stored.comment,
             is_for_all=True,
         )
-    except (MatcherError, SilenceError):
+    except SilenceError:
+        return None
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def parse_once(text: str) -> Matchers | None:
+    """Return stored matchers; None if this version cannot parse them."""
+    try:
+        return parse_matchers(text)
+    except MatcherError:
         return None
 
 

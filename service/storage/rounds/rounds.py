@@ -20,7 +20,7 @@ from service.alerting.alerts.delta import AlertDelta
 from service.storage.alerting import alerts as alerting
 from service.storage.alerting import pending_requests
 from service.storage.alerting.alert_rows import AlertRows, rows_of
-from service.storage.alerting.pending_requests import PendingRequests
+from service.storage.alerting.pending_requests import PendingRequests, StoredRequests
 from service.storage.database.rejections import RejectedRow
 from service.storage.database.translate import translate_errors
 from service.storage.findings import findings
@@ -100,14 +100,15 @@ def store_rounds(engine: Engine, rounds: Sequence[Round]) -> Stored:
             key.cluster_id: _store_cluster(connection, key, [r for r in rounds if r.cluster == key])
             for key in sorted({round_.cluster for round_ in rounds})
         }
-        requests = _pending_requests(connection, rounds[-1])
-        errors = {cluster_id: one.error for cluster_id, one in saved.items() if one.error}
-        return Stored(
-            requests=requests,
-            rejected=tuple(errors),
-            error=next(iter(errors.values()), requests.error),
-            rejected_rows=tuple(row for one in saved.values() for row in one.rows),
-        )
+        stored_requests = _pending_requests(connection, rounds[-1])
+    requests = stored_requests.parse()  # a new pattern takes its time: no lock waits for it
+    errors = {cluster_id: one.error for cluster_id, one in saved.items() if one.error}
+    return Stored(
+        requests=requests,
+        rejected=tuple(errors),
+        error=next(iter(errors.values()), requests.error),
+        rejected_rows=tuple(row for one in saved.values() for row in one.rows),
+    )
 
 
 def _store_cluster(connection: Connection, key: ClusterKey, rounds: Sequence[Round]) -> _Saved:
@@ -161,7 +162,7 @@ def _encoded(rows: Future[AlertRows]) -> AlertRows | None:
         return None
 
 
-def _pending_requests(connection: Connection, last: Round) -> PendingRequests:
+def _pending_requests(connection: Connection, last: Round) -> StoredRequests:
     cluster = clusters.row_id(connection, last.cluster, last.at)
     return pending_requests.read(connection, cluster, last.at)
 

@@ -147,4 +147,5 @@ def _read(engine: Engine, name: str) -> Loaded:
 
 def _pending_requests(engine: Engine, cluster: int, now: datetime) -> PendingRequests:
     with translate_errors("pending requests cannot be read"), engine.connect() as connection:
-        return pending_requests.read(connection, cluster, now)
+        stored = pending_requests.read(connection, cluster, now)
+    return stored.parse()

@@ -38,11 +38,27 @@ def made(api: Api, **overrides: Any) -> dict[str, Any]:
     return silence
 
 
+@pytest.mark.parametrize(
+    ("matchers", "why"),
+    [
+        ('topic=~".{0,1000}"', "4096 are allowed"),
+        (",".join(f"a{number}=b" for number in range(30)) + f",c={'d' * 3900}", "with all quotes"),
+    ],
+)
+def test_what_rounds_could_not_read_or_would_wait_for_is_not_made(
+    api: Api, matchers: str, why: str
+) -> None:
+    answer = api.ask("POST", "/silences", wish(matchers=matchers))
+    assert answer.status_code == 422
+    assert why in answer.text
+
+
 def current(api: Api) -> set[str]:
     """Return the ids of the silences that the next round is given."""
     with api.engine.connect() as connection:
         return {
-            one.silence_id for one in pending_requests.read(connection, api.row, api.now).silences
+            one.silence_id
+            for one in pending_requests.read(connection, api.row, api.now).parse().silences
         }
 
 

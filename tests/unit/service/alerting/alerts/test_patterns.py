@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from service.alerting.alerts.matchers import PatternError, compile_pattern
+from service.alerting.alerts.matchers import (
+    MatcherError,
+    PatternError,
+    compile_pattern,
+    parse_matchers,
+    require_cheap,
+)
 
 MATCHES = (
     ("", "", True),
@@ -65,7 +71,7 @@ SLOW_ELSEWHERE = (  # exponential or worse by going back and trying again
 
 @pytest.mark.parametrize(("pattern", "value", "is_match"), MATCHES)
 def test_a_pattern_matches_whole_values(pattern: str, value: str, is_match: bool) -> None:  # noqa: FBT001
-    assert compile_pattern(pattern)(value) is is_match
+    assert compile_pattern(pattern)[0](value) is is_match
 
 
 @pytest.mark.parametrize(("pattern", "reason"), REJECTED)
@@ -76,12 +82,33 @@ def test_what_cannot_be_used_is_rejected_with_a_reason(pattern: str, reason: str
 
 @pytest.mark.parametrize(("pattern", "value"), SLOW_ELSEWHERE)
 def test_no_text_needs_more_than_linear_time(pattern: str, value: str) -> None:
-    assert not compile_pattern(pattern)(value)
+    assert not compile_pattern(pattern)[0](value)
 
 
 def test_what_is_remembered_is_bounded_and_changes_no_answer() -> None:
-    matches = compile_pattern("(x[0-9]+y?)*")
+    matches, _ = compile_pattern("(x[0-9]+y?)*")
     values = [f"x{number}y" for number in range(5000)]
     assert all(matches(value) for value in values)
     assert all(matches(value) for value in values)
     assert not matches("y")
+
+
+def test_names_cost_no_more_than_their_characters() -> None:
+    """What a person writes is allowed, up to the longest text."""
+    names = "|".join(f"{number:x}-orders-{number * 7919 % 65536}" for number in range(60))[:1024]
+    _, cost = compile_pattern(names)
+    assert 0 < cost <= len(names)
+
+
+@pytest.mark.parametrize(
+    "pattern", [".{0,1000}", "(?:[^a]{10}){100}", ".{1000}", r"(?i)\PL|" * 100 + "a"]
+)
+def test_few_characters_may_cost_much(pattern: str) -> None:
+    with pytest.raises(MatcherError, match="steps of RE2, and 4096 are allowed"):
+        require_cheap(parse_matchers(f'topic=~"{pattern}"'))
+
+
+def test_the_patterns_of_a_silence_count_together() -> None:
+    require_cheap(parse_matchers('a=~".{0,200}",b=~"\\pL+-[0-9]*"'))
+    with pytest.raises(MatcherError, match="allowed"):
+        require_cheap(parse_matchers(",".join(f'{name}=~".{{0,200}}"' for name in "abc")))

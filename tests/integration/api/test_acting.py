@@ -18,7 +18,7 @@ NOBODY = "0123456789abcdef"
 def wanted(api: Api) -> pending_requests.PendingRequests:
     """Return what the next round is asked."""
     with api.engine.connect() as connection:
-        return pending_requests.read(connection, api.row, api.now)
+        return pending_requests.read(connection, api.row, api.now).parse()
 
 
 def test_an_acknowledgement_reaches_the_next_round_and_the_audit_trail(api: Api) -> None:

@@ -2,6 +2,9 @@
 
 A notification has a second time: since when it is tried, beside since when its group waits.
 
+The partitions of baselines are made, attached and dropped by functions that run as who owns the tables, so
+that a service needs no right to change the schema.
+
 What is stored gets its cluster where only one name was ever watched, and keeps none where the name is not
 known. A service of the version before that still runs on this schema goes on with its rounds, its jobs
 and its notifications; only requests with an Idempotency-Key fail there until it is restarted.
@@ -21,6 +24,34 @@ depends_on = None
 
 TIME = sa.DateTime(timezone=True)
 VIEWS = "tidemark_views"
+# Only a number comes from the caller; COPY FREEZE needs a table that its own transaction made.
+PARTITIONS = {
+    "create_baselines_partition(run bigint, reader name)": """
+        EXECUTE format('CREATE TABLE %I (LIKE baselines INCLUDING STORAGE)', part);
+        EXECUTE format('GRANT SELECT, INSERT ON %I TO %I', part, reader);
+    """,
+    "attach_baselines_partition(run bigint)": """
+        EXECUTE format('ALTER TABLE %I ADD CONSTRAINT %I CHECK (run = %s)', part, part || '_run', run);
+        EXECUTE format('ALTER TABLE baselines ATTACH PARTITION %I FOR VALUES IN (%s)', part, run);
+        EXECUTE format('ALTER TABLE %I DROP CONSTRAINT %I', part, part || '_run');
+        EXECUTE format('ALTER TABLE %I ALTER COLUMN mid SET STATISTICS 0, '
+            'ALTER COLUMN upper SET STATISTICS 0, ALTER COLUMN lower SET STATISTICS 0', part);
+        EXECUTE format('ANALYZE %I', part);
+    """,
+    "drop_baselines_partition(run bigint)": """
+        EXECUTE format('DROP TABLE IF EXISTS %I', part);
+    """,
+}
+# Whoever stores notifications runs the service, and goes on making partitions.
+RUNNING_ROLES = """
+SELECT DISTINCT CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.grantee)) END
+FROM pg_class AS c CROSS JOIN LATERAL aclexplode(c.relacl) AS g
+WHERE c.oid = 'outbox'::regclass AND g.privilege_type = 'INSERT' AND g.grantee <> c.relowner
+"""
+OTHER_OWNER = """
+SELECT quote_ident(pg_get_userbyid(relowner)) FROM pg_class
+WHERE oid = 'baselines'::regclass AND relowner <> current_user::regrole
+"""
 JOB_RUNS = "SELECT job_name, due_at, started_at, ended_at, outcome, detail FROM job_run"
 
 
@@ -35,6 +66,7 @@ def upgrade() -> None:
     _key_answers()
     _own_messages()
     _time_of_enqueuing()
+    _partitions()
 
 
 def _add_cluster(table: str, only: str | None) -> None:
@@ -84,6 +116,27 @@ def _time_of_enqueuing() -> None:
     op.execute("UPDATE outbox SET enqueued_at = created_at WHERE done_at IS NOT NULL")
 
 
+def _partitions() -> None:
+    """Make the functions, which are the owner's of the tables even if an administrator upgrades."""
+    connection = op.get_bind()
+    owner = connection.scalar(sa.text(OTHER_OWNER))
+    schema = connection.scalar(sa.text("SELECT quote_ident(current_schema())"))
+    roles = list(connection.execute(sa.text(RUNNING_ROLES)).scalars())
+    for signature, body in PARTITIONS.items():
+        # What a caller put into another schema is not found, since pg_temp comes last.
+        op.execute(f"""
+            CREATE FUNCTION {signature} RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+            SET search_path = {schema}, pg_temp AS $$
+            DECLARE part CONSTANT text := 'baselines_run_' || run;
+            BEGIN {body} END $$
+        """)
+        op.execute(f"REVOKE ALL ON FUNCTION {signature} FROM PUBLIC")
+        for role in roles:
+            op.execute(f"GRANT EXECUTE ON FUNCTION {signature} TO {role}")
+        if owner is not None:
+            op.execute(f"ALTER FUNCTION {signature} OWNER TO {owner}")
+
+
 def downgrade() -> None:
     """Drop the columns; of two clusters' answers to one key the last one stays."""
     op.execute("""
@@ -101,3 +154,5 @@ def downgrade() -> None:
     for table in ("audit", "job_run"):
         op.drop_column(table, "cluster")
     op.drop_column("outbox", "enqueued_at")
+    for signature in PARTITIONS:
+        op.execute(f"DROP FUNCTION {signature}")

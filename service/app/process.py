@@ -153,7 +153,7 @@ def _parts(base: _Base, listener: socket.socket) -> Parts:
         stop=base.stop,
         log=base.log,
         close=lambda: _close(base),
-        started={"address": address_of(listener), **_started_fields(base.settings)},
+        starting={"address": address_of(listener), **_starting_fields(base.settings)},
     )
 
 
@@ -337,7 +337,7 @@ def _close(base: _Base) -> None:
         base.store.close()
 
 
-def _started_fields(settings: Settings) -> dict[str, object]:
+def _starting_fields(settings: Settings) -> dict[str, object]:
     return {
         "version": VERSION,
         "cluster": settings.kafka.name,

@@ -48,7 +48,7 @@ class Parts:
     stop: asyncio.Event
     log: Log
     close: Callable[[], None]  # whatever is still open; blocks
-    started: dict[str, object]  # fields of the first event
+    starting: dict[str, object]  # fields of the first event
 
 
 class Service:
@@ -74,7 +74,7 @@ class Service:
         for number in SIGNALS:
             loop.add_signal_handler(number, self._request_stop)
         try:
-            parts.log.info(Event.STARTED, **parts.started)
+            parts.log.info(Event.STARTING, **parts.starting)
             await self._serve()
         finally:
             try:
@@ -113,6 +113,7 @@ class Service:
 
     async def _run_tasks(self, answering: asyncio.Task[None]) -> None:
         parts, keep = self._parts, self._parts.supervisor.keep
+        parts.log.info(Event.STARTED)
         rounds = asyncio.create_task(keep(parts.rounds))
         others = [asyncio.create_task(keep(task)) for task in parts.others]
         finishing = [asyncio.create_task(keep(task)) for task in parts.finishing]

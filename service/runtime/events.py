@@ -8,7 +8,8 @@ from enum import StrEnum
 class Event(StrEnum):
     """What happened."""
 
-    STARTED = "service_started"
+    STARTING = "service_starting"  # probes are answered from now on
+    STARTED = "service_started"  # its stored state is read, or is waited for: rounds begin
     SETTINGS_ADVICE = "settings_advice"  # one per setting that observations wrong and can be used
     STOPPING = "service_stopping"
     STOPPED = "service_stopped"

@@ -356,6 +356,6 @@ def _address_in(log: Path) -> str | None:
     with contextlib.suppress(OSError, ValueError):  # a line may be half written
         for line in log.read_text(encoding="utf-8").splitlines():
             entry = json.loads(line)
-            if entry.get("event") == Event.STARTED:
+            if entry.get("event") == Event.STARTING:
                 return str(entry["address"])
     return None

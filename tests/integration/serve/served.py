@@ -121,7 +121,7 @@ class Served:
         """Return where it listens on this machine's loopback interface."""
         if self.known_address is not None:
             return self.known_address
-        found = str(self.wait_event("service_started")["address"])
+        found = str(self.wait_event("service_starting")["address"])
         return found.replace("0.0.0.0", "127.0.0.1")  # noqa: S104 - what it tells, not a bind
 
     def get(self, path: str, **headers: str) -> httpx2.Response:

@@ -164,7 +164,7 @@ def test_killed_at_any_timestamp_it_loses_and_doubles_nothing(
     rewind("at-once")  # it may be found before the end or after it
     killing.again(lambda _: None)
     rewind("while-starting")
-    killing.again(lambda served: served.wait_event("service_started"))
+    killing.again(lambda served: served.wait_event("service_starting"))
     killing.again(lambda served: served.wait_event("memory_loaded"))
     killing.served.wait_event("round")
     rewind("after-round")

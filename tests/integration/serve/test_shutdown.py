@@ -132,7 +132,7 @@ def test_the_drain_limit_is_kept(serve: Serve, slow_cluster: Sandbox) -> None:
 
 def test_a_signal_ends_a_start(serve: Serve) -> None:
     served = serve(makes_files=True)
-    served.wait_event("service_started")
+    served.wait_event("service_starting")
     served.signal(signal.SIGTERM)
     assert served.wait_end() == 0, served.reported()
     names = [event["event"] for event in served.events()]

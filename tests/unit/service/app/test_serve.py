@@ -114,7 +114,7 @@ class Process:
                 stop=self.stop,
                 log=self.reported.log,
                 close=self._close,
-                started={"cluster": "default"},
+                starting={"cluster": "default"},
             ),
             drain_seconds=drain_seconds,
             last_seconds=last_seconds,
@@ -183,8 +183,9 @@ def test_a_signal_ends_everything_in_reverse_order(number: signal.Signals) -> No
         "close",
     ]
     assert process.reported.names == [
-        Event.STARTED,
+        Event.STARTING,
         Event.MEMORY_LOADED,
+        Event.STARTED,
         Event.STOPPING,
         Event.STOPPED,
     ]
@@ -299,7 +300,7 @@ def test_a_rejection_at_the_start_is_raised_and_everything_closed() -> None:
         process.run()
     assert sorted(process.calls) == ["close", "http begins", "load at start"]
     assert process.calls[-1] == "close"
-    assert process.reported.names == [Event.STARTED, Event.STOPPED]
+    assert process.reported.names == [Event.STARTING, Event.STOPPED]
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 

@@ -46,9 +46,13 @@ class Security:
 
     def __post_init__(self) -> None:
         if self.uses_sasl and not (self.sasl_username and self.sasl_password):
+            missing = {
+                "TIDEMARK_KAFKA__SASL_USERNAME": not self.sasl_username,
+                "TIDEMARK_KAFKA__SASL_PASSWORD_FILE": not self.sasl_password,
+            }
             raise SettingsError(
-                f"security protocol {self.protocol} needs a SASL user name and password: "
-                "TIDEMARK_KAFKA__SASL_USERNAME and TIDEMARK_KAFKA__SASL_PASSWORD_FILE"
+                f"security protocol {self.protocol} needs a SASL user name and password; set "
+                + " and ".join(name for name, is_missing in missing.items() if is_missing)
             )
         if self.ssl_key_location and not self.ssl_certificate_location:
             raise SettingsError("an SSL key needs the certificate that belongs to it")

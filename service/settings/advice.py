@@ -24,6 +24,8 @@ def warnings(settings: Settings) -> list[str]:
     """Return one line per thing that may not be meant, without any secret."""
     kafka, interval = settings.kafka, settings.service.interval_seconds
     is_open = not is_loopback(settings.http)
+    sasl = {"kafka.sasl_username": kafka.sasl_username, "kafka.sasl_password": kafka.sasl_password}
+    credentials = " and ".join(key for key, value in sasl.items() if value is not None)
     alerting, scrapes = settings.alerting, settings.scrapes
     odd = {
         f"kafka.round_timeout_seconds ({kafka.round_timeout_seconds:g}) is not below "
@@ -33,10 +35,9 @@ def warnings(settings: Settings) -> list[str]:
         f"kafka.request_timeout_seconds ({kafka.request_timeout_seconds:g}) is not below "
         f"kafka.round_timeout_seconds ({kafka.round_timeout_seconds:g}): one silent broker takes "
         "a whole round": kafka.request_timeout_seconds >= kafka.round_timeout_seconds,
-        f"kafka.sasl_username or kafka.sasl_password is set, and {kafka.security_protocol} does "
-        "not use it: kafka.security_protocol would have to be SASL_SSL or SASL_PLAINTEXT": (
-            (kafka.sasl_username is not None or kafka.sasl_password is not None)
-            and not kafka.security_protocol.startswith("SASL")
+        f"{credentials} set, and not used by {kafka.security_protocol}: "
+        "kafka.security_protocol would have to be SASL_SSL or SASL_PLAINTEXT": (
+            bool(credentials) and not kafka.security_protocol.startswith("SASL")
         ),
         f"http.host {settings.http.host} is open to other machines: what is sent is not "
         "encrypted, tokens included": is_open,

@@ -7,6 +7,7 @@ how secrets arrive. Unknown keys are rejected, wherever they are.
 
 from __future__ import annotations
 
+import difflib
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -192,6 +193,13 @@ def _keys(tables: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(group, key) for group, keys in groups for key in keys]
 
 
+def _keys_beside(groups: Sequence[str]) -> list[str]:
+    """Return the keys of a group, or the groups; of what is nested deeper nothing is suggested."""
+    if not groups:
+        return list(Settings.model_fields)
+    return list(type(getattr(Settings(), groups[0])).model_fields) if len(groups) == 1 else []
+
+
 def _check(
     merged: Tables,
     origins: Mapping[tuple[str, str], Source],
@@ -203,19 +211,31 @@ def _check(
     try:
         settings = Settings.model_validate(merged)
     except ValidationError as exc:
-        for error in exc.errors():
-            group, key = (*map(str, error["loc"]), "")[:2]
-            where = f" (in {path})" if origins.get((group, key)) is Source.FILE else ""
-            errors.append(f"{_describe_error(error)}{where}")
+        errors += [
+            f"{_describe_error(error)}{_where(error, origins, path)}" for error in exc.errors()
+        ]
     else:
         if not problems:
             return settings
     raise SettingsError("; ".join([*problems, *errors])) from None
 
 
+def _where(error: Any, origins: Mapping[tuple[str, str], Source], path: Path | None) -> str:
+    """Say where a key comes from: of the environment only if it is unknown there."""
+    group, key = (*map(str, error["loc"]), "")[:2]
+    of_group = (source for (name, _), source in origins.items() if name == group)
+    source = origins.get((group, key)) if key else next(of_group, None)
+    if source is Source.ENVIRONMENT and error["type"] == "extra_forbidden":
+        return f" ({variable(group, key or '*')})"
+    return f" (in {path})" if source is Source.FILE else ""
+
+
 def _describe_error(error: Any) -> str:
-    key = ".".join(str(part) for part in error["loc"])
+    *groups, name = map(str, error["loc"])
+    key = ".".join([*groups, name])
     if error["type"] == "extra_forbidden":
-        return f"unknown setting {key}"
+        nearest = difflib.get_close_matches(name, _keys_beside(groups), n=1)
+        meant = f": did you mean {'.'.join([*groups, *nearest])}?" if nearest else ""
+        return f"unknown setting {key}{meant}"
     message = str(error["msg"]).removeprefix("Value error, ")
     return f"{key}: {message[:1].lower()}{message[1:]}"  # never the value: it may be a secret

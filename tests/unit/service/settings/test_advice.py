@@ -44,8 +44,10 @@ ROUND, REQUEST = "TIDEMARK_KAFKA__ROUND_TIMEOUT_SECONDS", "TIDEMARK_KAFKA__REQUE
         pytest.param({INTERVAL: "10"}, ["kafka.round_timeout_seconds (10)"], id="as long"),
         pytest.param({ROUND: "16"}, ["kafka.round_timeout_seconds (16)"], id="longer"),
         pytest.param({REQUEST: "10"}, ["kafka.request_timeout_seconds (10)"], id="one request"),
-        pytest.param({USER: "me"}, ["kafka.sasl_username"], id="a user that is not sent"),
-        pytest.param({PASSWORD: PHRASE, PROTOCOL: "SSL"}, ["kafka.sasl_username"], id="password"),
+        pytest.param({USER: "me"}, ["kafka.sasl_username set"], id="a user that is not sent"),
+        pytest.param(
+            {PASSWORD: PHRASE, PROTOCOL: "SSL"}, ["kafka.sasl_password set"], id="password"
+        ),
         pytest.param({USER: "me", PASSWORD: PHRASE, PROTOCOL: "SASL_SSL"}, [], id="SASL is used"),
         pytest.param({HOST: ANY}, [f"http.host {ANY}", "http.token is not"], id="open"),
         pytest.param({HOST: "::"}, ["http.host ::", "http.token is not"], id="open by IPv6"),

@@ -97,8 +97,9 @@ def test_settings_are_frozen() -> None:
 @pytest.mark.parametrize(
     ("variable", "named"),
     [
-        ("TIDEMARK_KAFKA__BOOTSTRAP", "unknown setting kafka.bootstrap"),
-        ("TIDEMARK_KAFAK__NAME", "unknown setting kafak"),
+        ("TIDEMARK_KAFKA__QUEUE", "unknown setting kafka.queue (TIDEMARK_KAFKA__QUEUE)"),
+        ("TIDEMARK_KAFKA__SASL_USER", "kafka.sasl_user: did you mean kafka.sasl_username? (TIDE"),
+        ("TIDEMARK_KAFAK__NAME", "kafak: did you mean kafka? (TIDEMARK_KAFAK__*)"),
         ("TIDEMARK_DEBUG", "unknown setting TIDEMARK_DEBUG"),
         ("TIDEMARK_KAFKA__", "unknown setting TIDEMARK_KAFKA__"),
     ],

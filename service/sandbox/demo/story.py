@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 import click
@@ -41,7 +42,9 @@ class Outcome:
 def run_story(stop: threading.Event, acts: Sequence[Act] = ACTS, *, keep: bool) -> bool:
     """Play the story; True if every step was seen. `stop` ends it early."""
     began = clock.monotonic()
-    with _folder(keep=keep) as folder:
+    is_left = True  # the logs explain what failed
+    folder = _make_folder(keep=keep)
+    try:
         click.echo("Starting a controller, three brokers, a load and Tidemark ...")
         with open_stage(folder, partial(click.echo, err=True)) as stage:
             click.echo(
@@ -53,7 +56,14 @@ def run_story(stop: threading.Event, acts: Sequence[Act] = ACTS, *, keep: bool) 
                 leave_running(stage)
                 return was_seen
             click.echo("\nEnding everything ...")
-    click.echo(f"The end after {clock.monotonic() - began:.0f} s: no process and no file is left.")
+        is_left = not (was_seen or stop.is_set())
+    finally:
+        if is_left and not stop.is_set():
+            click.echo(f"Logs are in {folder}", err=True)
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+    files = "" if is_left else " and no file"
+    click.echo(f"The end after {clock.monotonic() - began:.0f} s: no process{files} is left.")
     return was_seen
 
 
@@ -185,16 +195,13 @@ def _stderr_in(path: Path) -> Iterator[None]:
         os.close(saved)
 
 
-@contextlib.contextmanager
-def _folder(*, keep: bool) -> Iterator[Path]:
-    if keep:
-        require_none_running()
-        folder = demo_folder()
-        try:
-            make_folder(folder)
-        except OSError as exc:
-            raise SandboxError(f"cannot use {folder}: {exc.strerror or exc}") from exc
-        yield folder
-        return
-    with TemporaryDirectory(prefix="tidemark-demo-") as name:
-        yield Path(name)
+def _make_folder(*, keep: bool) -> Path:
+    if not keep:
+        return Path(tempfile.mkdtemp(prefix="tidemark-demo-"))
+    require_none_running()
+    folder = demo_folder()
+    try:
+        make_folder(folder)
+    except OSError as exc:
+        raise SandboxError(f"cannot use {folder}: {exc.strerror or exc}") from exc
+    return folder

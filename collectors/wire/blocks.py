@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from collectors.wire.cursor import Cursor
+from collectors.wire.cursor import Cursor, encode_uvarint
 from rules.facts.column import Int64s
 
 TIMEOUT_FIELD_SINCE: Final = 10
@@ -125,14 +125,14 @@ def list_offsets_body(
     topics: Sequence[TopicRequest], kind: OffsetKind, *, version: int, timeout_ms: int
 ) -> bytes:
     """Return the body of a ListOffsets request in version 6 to 10."""
-    parts = [struct.pack(">ib", kind.replica_id, kind.isolation), _uvarint(len(topics) + 1)]
+    parts = [struct.pack(">ib", kind.replica_id, kind.isolation), encode_uvarint(len(topics) + 1)]
     for topic in topics:
         records = np.zeros(len(topic.partition), _REQUESTED)
         records["partition"] = topic.partition
         records["leader_epoch"] = topic.leader_epoch
         records["timestamp"] = kind.timestamp
         name = topic.topic.encode()
-        parts += [_uvarint(len(name) + 1), name, _uvarint(len(records) + 1)]
+        parts += [encode_uvarint(len(name) + 1), name, encode_uvarint(len(records) + 1)]
         parts += [records.tobytes(), b"\0"]
     if version >= TIMEOUT_FIELD_SINCE:
         parts.append(struct.pack(">i", timeout_ms))
@@ -216,12 +216,3 @@ class _Reader(Cursor):
             blocks.append(TopicBlock(name, *(column[start:stop] for column in columns)))
             start = stop
         return blocks
-
-
-def _uvarint(value: int) -> bytes:
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)

@@ -19,6 +19,7 @@ from typing import Any, Final, get_args, get_type_hints
 
 from collectors.wire import lengths
 from collectors.wire.api import API_VERSIONS, Api
+from collectors.wire.cursor import Cursor
 
 
 @contextmanager
@@ -43,13 +44,11 @@ with _without("hypothesis"):
 
 CLIENT_ID: Final = b"tidemark"
 _HEADER: Final = struct.Struct(">hhih")  # api key, version, correlation id, client id length
-_FLEXIBLE_RESPONSE_HEADER: Final = 5  # correlation id and an empty list of tagged fields
-_PLAIN_RESPONSE_HEADER: Final = 4
+_CORRELATION_ID: Final = 4  # bytes
 
 NO_ERROR: Final = int(ErrorCode.none)
 # The last two are of times that Python's types cannot hold.
 _UNREADABLE: Final = (
-    lengths.LengthError,
     SerialError,
     ValueError,
     LookupError,
@@ -136,14 +135,32 @@ def decode(api: Api, version: int, body: bytes | bytearray) -> Any:
     Raises:
         UnreadableError: the bytes do not follow the message definition of this version.
     """
-    response = getattr(_module(api, version, "response"), f"{api.name}Response")
-    content = bytes(body)
+    content = without_newer(api, version, body)
     try:
-        lengths.check(response, content)
-        entity, _ = entity_reader(response)(content, 0)
+        entity, _ = entity_reader(_response(api, version))(content, 0)
     except _UNREADABLE as exc:
-        raise UnreadableError(f"{api.name} v{version} answer cannot be read: {exc}") from exc
+        raise _unreadable(api, version, exc) from exc
     return entity
+
+
+def without_newer(api: Api, version: int, body: bytes | bytearray) -> bytes:
+    """Return a body without what only newer brokers know: tagged fields (KIP-482) and error codes.
+
+    Raises:
+        UnreadableError: a length in it cannot be true.
+    """
+    try:
+        return lengths.prepare(_response(api, version), bytes(body))
+    except lengths.LengthError as exc:
+        raise _unreadable(api, version, exc) from exc
+
+
+def _response(api: Api, version: int) -> Any:
+    return getattr(_module(api, version, "response"), f"{api.name}Response")
+
+
+def _unreadable(api: Api, version: int, why: Exception) -> UnreadableError:
+    return UnreadableError(f"{api.name} v{version} answer cannot be read: {why}")
 
 
 @cache
@@ -160,8 +177,14 @@ def frame(api: Api, version: int, correlation_id: int, body: bytes) -> bytes:
     return struct.pack(">i", len(header) + len(body)) + header + body
 
 
-def response_header_length(api: Api, version: int) -> int:
-    """Return how many bytes stand before the body of an answer (ApiVersions is special)."""
+def body_position(api: Api, version: int, answer: bytes | bytearray) -> int:
+    """Return where the body of an answer begins, behind its header (that of ApiVersions has no tagged fields).
+
+    Raises:
+        UnreadableError: the header is longer than the answer.
+    """
     if api is API_VERSIONS or not is_flexible(api, version):
-        return _PLAIN_RESPONSE_HEADER
-    return _FLEXIBLE_RESPONSE_HEADER
+        return _CORRELATION_ID
+    cursor = Cursor(answer, _CORRELATION_ID, UnreadableError)
+    cursor.skip_tags()
+    return cursor.position

@@ -305,8 +305,9 @@ class Connection:
         (correlation_id,) = _LENGTH.unpack_from(answer)
         if not self._awaited or self._awaited[0].correlation_id != correlation_id:
             raise self._failure(GapCause.UNREADABLE, "answered something that was not requested")
-        awaited = self._awaited.popleft()
-        del answer[: codec.response_header_length(awaited.api, awaited.version)]
+        awaited = self._awaited[0]  # and stays so if its header cannot be read
+        del answer[: codec.body_position(awaited.api, awaited.version, answer)]
+        self._awaited.popleft()
         if awaited.token is None:
             self._continue_setup(answer)
             self._flush()

@@ -28,6 +28,16 @@ def uvarint(data: bytes | memoryview, position: int) -> tuple[int, int]:
     raise OverflowError("a number has more than 32 bits")
 
 
+def encode_uvarint(value: int) -> bytes:
+    """Return an unsigned number of variable length."""
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
 class Cursor:
     """Every method reads one thing and moves on, or raises the error that the cursor was given."""
 
@@ -37,6 +47,11 @@ class Cursor:
         self._body = memoryview(body)
         self._position = position
         self.error = error
+
+    @property
+    def position(self) -> int:
+        """How many bytes are behind."""
+        return self._position
 
     def take(self, count: int) -> memoryview:
         """Read so many bytes."""

@@ -16,6 +16,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.wire import codec
+from collectors.wire.api import DESCRIBE_PRODUCERS
 from collectors.wire.codec import UnreadableError
 from collectors.wire.cursor import Cursor
 
@@ -32,6 +34,10 @@ _PRODUCER: Final = np.dtype(
         ("tags", "u1"),
     ]
 )
+
+
+class _TaggedError(UnreadableError):
+    """Producers have tagged fields, so that they are not of fixed size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +106,13 @@ def read_producers(body: bytes | bytearray) -> tuple[DescribedPartition, ...]:
     Raises:
         UnreadableError: the bytes do not follow the message definition.
     """
+    try:
+        return _described_partitions(body)
+    except _TaggedError:  # of a newer broker, perhaps
+        return _described_partitions(codec.without_newer(DESCRIBE_PRODUCERS, 0, body))
+
+
+def _described_partitions(body: bytes | bytearray) -> tuple[DescribedPartition, ...]:
     cursor = Cursor(body, _THROTTLE_BYTES, UnreadableError)
     topics = cursor.array(lambda: _topic(cursor))
     cursor.skip_tags()
@@ -154,7 +167,7 @@ def _partition(cursor: Cursor, topic: str) -> DescribedPartition:
 def _producers(cursor: Cursor) -> NDArray[np.void]:
     records = np.frombuffer(cursor.take(cursor.length() * _PRODUCER.itemsize), _PRODUCER)
     if records["tags"].any():
-        raise UnreadableError("DescribeProducers v0 answer has tagged fields")
+        raise _TaggedError("DescribeProducers v0 answer has tagged fields")
     return records
 
 

@@ -1,4 +1,4 @@
-"""`tidemark db`: upgrade the database to the schema of this version, show its state, grant its views.
+"""`tidemark db`: upgrade the database to the schema of this version, show its state, grant rights on it.
 
 Only click is imported at the top, and SQL nowhere: commands call `service.storage`.
 """
@@ -17,6 +17,7 @@ from service.cli.terminal.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from service.settings import Settings
+    from service.storage.database.running_role import Privileges
     from service.storage.database.schema import SchemaCheck
 
 
@@ -27,7 +28,7 @@ def database_options(function: Command) -> Command:
 
 @click.group("db")
 def command() -> None:
-    """Upgrade or check the database, or grant its views: database.url, or that of the data directory.
+    """Upgrade or check the database, or grant rights on it: database.url, or that of the data directory.
 
     Works while `tidemark serve` runs on the same data directory.
 
@@ -37,6 +38,7 @@ def command() -> None:
       tidemark db upgrade --dry-run
       tidemark db upgrade --config /etc/tidemark/tidemark.toml
       tidemark db grant grafana
+      tidemark db grant tidemark --service
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
 
 
@@ -62,51 +64,68 @@ def upgrade(*, dry_run: bool, **options: Any) -> None:
 @database_options
 @output_option
 def check(*, output: str, **options: Any) -> int:
-    """Show revision, head and drift; exit with 0 only at head without drift, else with 9.
+    """Show revision, head, drift and privileges; exit with 0 only if a service can run, else with 9.
 
-    Drift is a table, column or index that differs from what the migrations create.
+    Drift is a table, column or index that differs from what the migrations create. The privileges are those
+    of the role that the URL names: what it lacks to run the service, and whether it may upgrade the schema.
 
     \b
     Examples:
       tidemark db check
       tidemark db check -o json | jq -r .state
     """  # noqa: D301 - see above
-    from service.storage.database import schema  # noqa: PLC0415 - keeps `--help` fast
+    from service.storage.database import running_role, schema  # noqa: PLC0415 - keeps `--help` fast
     from service.storage.database.opening import open_existing  # noqa: PLC0415 - same
 
     with open_existing(settings_of(options)) as engine:
+        privileges = running_role.read_privileges(engine)
         schema_check = schema.check(engine)
-    _print(schema_check, as_json=output == "json")
-    is_right = schema_check.state is schema.SchemaState.AT_HEAD and not schema_check.drift
+    _print(schema_check, privileges, as_json=output == "json")
+    is_at_head = schema_check.state is schema.SchemaState.AT_HEAD
+    is_right = is_at_head and not schema_check.drift and not privileges.missing
     return ExitCode.OK if is_right else ExitCode.STORE
 
 
 @command.command()
 @click.argument("role", metavar="ROLE")
+@click.option(
+    "--service",
+    "is_service",
+    is_flag=True,
+    help="Let it run the service instead: read and change rows, not the schema.",
+)
 @click.option("--dry-run", is_flag=True, help="Print the SQL and change nothing.")
 @database_options
-def grant(role: str, *, dry_run: bool, **options: Any) -> None:
+def grant(role: str, *, is_service: bool, dry_run: bool, **options: Any) -> None:
     """Let ROLE read the views of dashboards, and nothing else: for Grafana's data source.
 
-    The role must exist, with a password. Views of later versions are granted to it as well, as long
-    as the same user upgrades the schema.
+    With --service let it run `tidemark serve`, for which another role upgrades the schema. Run it with the
+    role that owns the tables; ROLE must exist, with a password. Views and tables of later versions are
+    granted to it as well, as long as the same user upgrades the schema.
 
     \b
     Examples:
       psql -c "CREATE ROLE grafana LOGIN PASSWORD '...'"
       tidemark db grant grafana
       tidemark db grant grafana --dry-run
+      tidemark db grant tidemark --service
     """  # noqa: D301 - see above
-    from service.storage.database import reading_role  # noqa: PLC0415 - keeps `--help` fast
+    from service.storage.database import reading_role, running_role  # noqa: PLC0415 - keeps `--help` fast
     from service.storage.database.opening import open_at_head  # noqa: PLC0415 - same
 
     with open_at_head(settings_of(options)) as engine:
         if dry_run:
-            for statement in reading_role.grant_statements(engine, role):
+            statements_of = (
+                running_role.service_statements if is_service else reading_role.grant_statements
+            )
+            for statement in statements_of(engine, role):
                 click.echo(f"{statement};")
-            return
-        reading_role.grant_views(engine, role)
-    click.echo(f"{role} may read the views of {reading_role.SCHEMA}, and no table")
+        elif is_service:
+            running_role.grant_service(engine, role)
+            click.echo(f"{role} may run the service, and may not change the schema")
+        else:
+            reading_role.grant_views(engine, role)
+            click.echo(f"{role} may read the views of {reading_role.SCHEMA}, and no table")
 
 
 def settings_of(options: Mapping[str, Any]) -> Settings:
@@ -133,12 +152,13 @@ def _describe_upgrade(settings: Settings) -> str:
 
 
 def _upgrade(settings: Settings) -> str:
-    from service.storage.database import schema  # noqa: PLC0415 - keeps `--help` fast
+    from service.storage.database import running_role, schema  # noqa: PLC0415 - keeps `--help` fast
     from service.storage.database.opening import open_store  # noqa: PLC0415 - same
 
     database = open_store(settings)
     try:
         before = schema.check(database.engine).revision
+        running_role.require_upgradable(database.engine)
         schema.upgrade(database.engine)
     finally:
         database.close()
@@ -147,16 +167,24 @@ def _upgrade(settings: Settings) -> str:
     return f"upgraded the schema from {before or 'none'} to {schema.head()}"
 
 
-def _print(schema_check: SchemaCheck, *, as_json: bool) -> None:
+def _print(schema_check: SchemaCheck, privileges: Privileges, *, as_json: bool) -> None:
     state = {
         "revision": schema_check.revision,
         "head": schema_check.head,
         "state": schema_check.state.value,
+        "role": privileges.role,
     }
     if as_json:
-        click.echo(json.dumps(state | {"drift": schema_check.drift}, indent=2))
+        more = {
+            "may_upgrade": privileges.may_upgrade,
+            "missing_privileges": privileges.missing,
+            "drift": schema_check.drift,
+        }
+        click.echo(json.dumps(state | more, indent=2))
         return
     for name, value in state.items():
         click.echo(f"{name:<9} {value or 'none'}")
-    for difference in schema_check.drift or ("none",):
-        click.echo(f"drift     {difference}")
+    click.echo(f"upgrades  {'yes' if privileges.may_upgrade else 'no'}")
+    for name, values in (("lacks", privileges.missing), ("drift", schema_check.drift)):
+        for value in values or ("none",):
+            click.echo(f"{name:<9} {value}")

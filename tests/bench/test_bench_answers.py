@@ -65,7 +65,7 @@ def milliseconds(read: Callable[[], object]) -> float:
 def report(name: str, api: Api, body: bytes) -> None:
     response = part(api, api.newest, f"{api.name}Response")
     whole = milliseconds(lambda: codec.decode(api, api.newest, body))
-    checked = milliseconds(lambda: lengths.check(response, body))
+    checked = milliseconds(lambda: lengths.prepare(response, body))
     print(f"  {name}: {len(body) / 1000:.0f} kB, {whole:.1f} ms, of which lengths {checked:.1f} ms")
 
 

@@ -44,9 +44,16 @@ class Peer:
         api_key, _, correlation_id = struct.unpack_from(">hhi", self._exactly(length))
         return Request(api_key, correlation_id)
 
-    def answer(self, request: Request, body: bytes, *, correlation_id: int | None = None) -> None:
-        """Answer a request, with another correlation id if one is given."""
-        self.raw(framed(request, body, correlation_id))
+    def answer(
+        self,
+        request: Request,
+        body: bytes,
+        *,
+        correlation_id: int | None = None,
+        tags: bytes = b"\0",
+    ) -> None:
+        """Answer a request, with another correlation id or tagged fields of the header."""
+        self.raw(framed(request, body, correlation_id, tags))
 
     def raw(self, data: bytes) -> None:
         """Send bytes as they are."""
@@ -75,11 +82,12 @@ class Peer:
         return data
 
 
-def framed(request: Request, body: bytes, correlation_id: int | None = None) -> bytes:
+def framed(
+    request: Request, body: bytes, correlation_id: int | None = None, tags: bytes = b"\0"
+) -> bytes:
     """Return an answer with its length and header."""
     number = request.correlation_id if correlation_id is None else correlation_id
-    tags = b"" if request.api_key == API_VERSIONS_KEY else b"\0"
-    head = struct.pack(">i", number) + tags
+    head = struct.pack(">i", number) + (b"" if request.api_key == API_VERSIONS_KEY else tags)
     return struct.pack(">i", len(head) + len(body)) + head + body
 
 

@@ -20,6 +20,7 @@ from collectors.wire.connection import MAX_ANSWER_BYTES, MAX_SETUP_BYTES, Addres
 from collectors.wire.failure import Failure
 from collectors.wire.pool import Answer, Call, Pool
 from rules.facts.gap import GapCause
+from tests.fuzz.newer import encode_tags, everywhere
 from tests.integration.peer import (
     CERTIFICATE,
     Peer,
@@ -95,6 +96,20 @@ def test_pipelined_requests_get_their_answers_in_order(listen: Listen, pool: Poo
     address = listen(counting)
     answers = exchange(pool, address, address, address)
     assert [offset_of(answer) for answer in answers] == [0, 1, 2]
+
+
+def test_tagged_fields_of_a_newer_brokers_headers_are_skipped(listen: Listen, pool: Pool) -> None:
+    def newer(peer: Peer) -> None:
+        peer.versions()
+        for number in (0, 1):
+            peer.answer(peer.request(), body_with(number), tags=encode_tags(everywhere()))
+        peer.answer(peer.request(), b"", tags=b"\1\7\2x")
+        peer.silence()
+
+    address = listen(newer)
+    assert [offset_of(answer) for answer in exchange(pool, address, address)] == [0, 1]
+    [broken] = exchange(pool, address)
+    assert failure_of(broken).cause is GapCause.UNREADABLE
 
 
 def test_a_connection_lasts_over_exchanges(listen: Listen, pool: Pool) -> None:

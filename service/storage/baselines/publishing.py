@@ -23,7 +23,7 @@ from service.runtime.clock import monotonic
 from service.runtime.threads import one_ahead
 from service.storage.baselines.binary_copy import SIGNATURE, TRAILER
 from service.storage.baselines.current import make_current, take_turn
-from service.storage.baselines.encoding import ARRAYS, COLUMNS, RunRows
+from service.storage.baselines.encoding import COLUMNS, RunRows
 from service.storage.baselines.run_files import (
     RunPlace,
     read_errors,
@@ -174,11 +174,11 @@ class _Loading:
         """Copy the rows into a new table.
 
         It is not created as a partition, which would lock readers out. FREEZE saves the first vacuum
-        from rewriting the table.
+        from rewriting the table. Functions of the schema make, attach and drop tables: we may not.
         """
         name = table_of(row)
         self._statement(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT}'")
-        self._statement(f"CREATE TABLE {name} (LIKE baselines INCLUDING STORAGE)")
+        self._statement(f"SELECT create_baselines_partition({row}, current_user)")
         rows = RunRows(row, self._labels())
         driver = self._connection.connection.driver_connection
         if driver is None:
@@ -215,17 +215,11 @@ class _Loading:
                 raise rejection_of(self._place, str(exc)) from exc
 
     def _attach(self, row: int) -> None:
-        """Attach the table; the constraint saves another scan of all rows.
+        """Attach the table; a constraint saves another scan of all rows.
 
         No statistics of arrays are collected, also by autovacuum: they would take longer than all the rest.
         """
-        name = table_of(row)
-        self._statement(f"ALTER TABLE {name} ADD CONSTRAINT {name}_run CHECK (run = {row})")
-        self._statement(f"ALTER TABLE baselines ATTACH PARTITION {name} FOR VALUES IN ({row})")
-        self._statement(f"ALTER TABLE {name} DROP CONSTRAINT {name}_run")
-        arrays = ", ".join(f"ALTER COLUMN {column} SET STATISTICS 0" for column in ARRAYS)
-        self._statement(f"ALTER TABLE {name} {arrays}")
-        self._statement(f"ANALYZE {name}")
+        self._statement(f"SELECT attach_baselines_partition({row})")
 
     def _statement(self, statement: str) -> None:
         self._connection.execute(text(statement))
@@ -268,7 +262,7 @@ def _drop_run(engine: Engine, cluster: str, row: int) -> bool:
             if _in_force(connection, cluster) == row:
                 return False
             connection.execute(text(f"SET LOCAL lock_timeout = '{DROP_LOCK_TIMEOUT}'"))
-            connection.execute(text(f"DROP TABLE IF EXISTS {table_of(row)}"))
+            connection.execute(text(f"SELECT drop_baselines_partition({row})"))
             connection.execute(delete(BASELINE_RUNS).where(_run.id == row))
     except StoreError as exc:
         if not exc.retryable:

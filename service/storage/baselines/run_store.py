@@ -12,7 +12,7 @@ from service.settings import Settings
 from service.storage.baselines.alert_windows import AlertWindow, alert_windows
 from service.storage.baselines.publishing import Published, publish
 from service.storage.baselines.run_files import RunPlace
-from service.storage.database import schema
+from service.storage.database import running_role, schema
 from service.storage.database.opening import has_database, open_at_head, open_store
 
 
@@ -36,7 +36,7 @@ def open_run_store(settings: Settings) -> Iterator[StoredBaselineRuns]:
     """Open the configured database; if there is none, create that of the data directory, as `serve` does.
 
     Raises:
-        StoreError: it is away, or has another schema.
+        StoreError: it is away, has another schema, or its role may not publish.
     """
     if not has_database(settings):
         settings.service.data_directory().mkdir(parents=True, exist_ok=True)
@@ -46,4 +46,5 @@ def open_run_store(settings: Settings) -> Iterator[StoredBaselineRuns]:
         finally:
             database.close()
     with open_at_head(settings) as engine:
+        running_role.require_running(engine)
         yield StoredBaselineRuns(engine)

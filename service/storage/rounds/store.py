@@ -20,7 +20,7 @@ from service.runtime.clock import utc_now
 from service.storage.alerting import alerts as alerting
 from service.storage.alerting import pending_requests
 from service.storage.alerting.pending_requests import NO_PENDING_REQUESTS, PendingRequests
-from service.storage.database import schema
+from service.storage.database import running_role, schema
 from service.storage.database.engine import Database
 from service.storage.database.translate import translate_errors
 from service.storage.findings import findings
@@ -102,7 +102,9 @@ class PostgresStore:
             self._refuse_if_closed()
             database = self._open()
             try:
+                running_role.require_upgradable(database.engine)
                 schema.upgrade(database.engine)
+                running_role.require_running(database.engine)
                 self._take(database)
             except StoreError:
                 database.close()

@@ -72,6 +72,7 @@ def test_a_database_is_made_upgraded_and_checked(typed: Typed) -> None:
     assert typed("db upgrade --dry-run") == f"nothing to do: the schema is {head}\n"
     assert typed.document("db check") == {
         "revision": head, "head": head, "state": "at_head", "drift": [],
+        "role": "postgres", "may_upgrade": True, "missing_privileges": [],
     }  # fmt: skip
     assert running_url(typed.directory) is None, "no server is left behind"
 
@@ -93,6 +94,31 @@ def test_views_are_granted_to_a_role_that_is_there(typed: Typed, service: Databa
         assert (
             connection.execute(text("SELECT count(*) FROM tidemark_views.findings")).scalar() == 0
         )
+
+
+def test_the_service_is_granted_to_a_role_that_is_no_owner(
+    typed: Typed, service: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with service.engine.begin() as connection:
+        password = service.engine.url.password
+        connection.execute(text(f"CREATE ROLE runner LOGIN PASSWORD '{password}'"))
+    url = service.engine.url.set(username="runner").render_as_string(hide_password=False)
+    monkeypatch.setenv("TIDEMARK_DATABASE__URL", url)
+    typed("db check", ExitCode.STORE)
+    assert "role runner lacks SELECT on acknowledgement, " in typed.err
+    assert "more: run `tidemark db grant runner --service`" in typed.err
+    typed("token list", ExitCode.STORE)
+    assert "role runner lacks SELECT on acknowledgement, " in typed.err
+    monkeypatch.delenv("TIDEMARK_DATABASE__URL")
+    statements = typed("db grant runner --service --dry-run").splitlines()
+    assert statements[0] == 'GRANT USAGE ON SCHEMA "public" TO "runner";'
+    assert 'GRANT SELECT, INSERT ON audit TO "runner";' in statements
+    assert typed("db grant runner --service").startswith("runner may run the service")
+    monkeypatch.setenv("TIDEMARK_DATABASE__URL", url)
+    assert "role      runner\nupgrades  no\nlacks     none\n" in typed("db check")
+    with service.engine.begin() as connection:
+        connection.execute(text("REVOKE INSERT ON outbox FROM runner"))
+    assert "lacks     INSERT on outbox\n" in typed("db check", ExitCode.STORE)
 
 
 def test_a_schema_that_is_behind_is_told_and_left_alone(typed: Typed, service: Database) -> None:

@@ -9,9 +9,11 @@ import pytest
 from collectors.wire import api as all_apis
 from collectors.wire import codec
 from collectors.wire.api import API_VERSIONS, LIST_OFFSETS, SASL_HANDSHAKE, Api
+from tests.fuzz.newer import encode_tags, everywhere
 from tests.unit.collectors.wire.messages import list_offsets_answer, sasl_handshake_answer
 
 FLEXIBLE_TAGS = 1
+UNKNOWN_SERVER_ERROR = -1
 APIS = [value for value in vars(all_apis).values() if isinstance(value, Api)]
 BODY = list_offsets_answer({"orders": [(0, 0, 5, 1), (1, 6, -1, -1)]})
 
@@ -29,13 +31,26 @@ def test_a_frame_counts_everything_behind_its_length(api: Api, version: int, tag
 
 
 @pytest.mark.parametrize(
-    ("api", "version", "length"),
-    [(LIST_OFFSETS, 6, 5), (SASL_HANDSHAKE, 1, 4), (API_VERSIONS, 3, 4), (API_VERSIONS, 0, 4)],
+    ("api", "version", "tags", "length"),
+    [
+        (LIST_OFFSETS, 6, b"\0", 5),
+        (LIST_OFFSETS, 6, encode_tags(everywhere()), 4 + len(encode_tags(everywhere()))),
+        (SASL_HANDSHAKE, 1, b"", 4),
+        (API_VERSIONS, 3, b"", 4),
+        (API_VERSIONS, 0, b"", 4),
+    ],
 )
 def test_an_answers_header_has_tags_when_flexible_but_never_for_api_versions(
-    api: Api, version: int, length: int
+    api: Api, version: int, tags: bytes, length: int
 ) -> None:
-    assert codec.response_header_length(api, version) == length
+    answer = b"\0\0\0\x4d" + tags + b"body"
+    assert codec.body_position(api, version, answer) == length
+
+
+@pytest.mark.parametrize("tags", [b"", b"\1\7", b"\1\7\2x", b"\xff\xff\xff\xff\xff\1"])
+def test_a_header_that_does_not_end_is_unreadable(tags: bytes) -> None:
+    with pytest.raises(codec.UnreadableError):
+        codec.body_position(LIST_OFFSETS, 6, b"\0\0\0\x4d" + tags)
 
 
 @pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
@@ -55,9 +70,15 @@ def test_part_of_an_answer_is_unreadable(length: int) -> None:
         codec.decode(LIST_OFFSETS, 10, BODY[:length])
 
 
-def test_a_tagged_field_that_the_codec_does_not_know_is_unreadable_not_a_crash() -> None:
-    with pytest.raises(codec.UnreadableError):
-        codec.decode(LIST_OFFSETS, 10, BODY[:-1] + b"\x01\x63\x01\x2a")
+def test_a_tagged_field_that_the_codec_does_not_know_costs_nothing_else_of_the_answer() -> None:
+    whole = codec.decode(LIST_OFFSETS, 10, BODY)
+    assert codec.decode(LIST_OFFSETS, 10, BODY[:-1] + b"\x01\x63\x01\x2a") == whole
+
+
+def test_an_error_that_newer_brokers_have_added_is_that_of_its_partition_only() -> None:
+    body = BODY.replace(b"\0\0\0\1\0\6", b"\0\0\0\1\x03\xe8")
+    [topic] = codec.decode(LIST_OFFSETS, 10, body).topics
+    assert [int(entry.error_code) for entry in topic.partitions] == [0, UNKNOWN_SERVER_ERROR]
 
 
 def test_an_error_code_is_told_by_kafkas_name() -> None:

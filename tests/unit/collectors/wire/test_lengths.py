@@ -18,6 +18,7 @@ from collectors.wire.api import (
 from collectors.wire.lengths import LengthError
 from tests.fuzz.answers import answer_versions, encoded, entity
 from tests.fuzz.mutations import mutated
+from tests.fuzz.newer import at_random, encode_with, everywhere, newer
 from tests.unit.collectors.wire.messages import part
 
 VERSIONS: Final = tuple(answer_versions())
@@ -40,18 +41,29 @@ def test_what_is_skipped_at_once_would_be_skipped_one_by_one(
 ) -> None:
     draw = random.Random(version)
     bodies = [encoded(draw, api, version) for _ in range(DRAWN)]
+    bodies += [newer(draw, api, version) for _ in range(DRAWN)]
     bodies += [mutated(draw, bodies) for _ in range(DRAWN)]
-    at_once = [rejection(api, version, body) for body in bodies]
+    at_once = [prepared(api, version, body) for body in bodies]
     monkeypatch.setattr(lengths, "_MANY", 1 << 40)
-    assert [rejection(api, version, body) for body in bodies] == at_once
+    assert [prepared(api, version, body) for body in bodies] == at_once
 
 
-def rejection(api: Api, version: int, body: bytes) -> str | None:
+def prepared(api: Api, version: int, body: bytes) -> bytes | str:
     try:
-        lengths.check(part(api, version, f"{api.name}Response"), body)
+        return lengths.prepare(part(api, version, f"{api.name}Response"), body)
     except LengthError as exc:
         return str(exc)
-    return None
+
+
+@pytest.mark.parametrize(("api", "version"), VERSIONS, ids=IDS)
+def test_what_newer_brokers_add_costs_nothing_else_wherever_it_is(api: Api, version: int) -> None:
+    draw = random.Random(version)
+    for _ in range(DRAWN):
+        written = entity(draw, api, version)
+        for tags in (everywhere, at_random(draw)):
+            body = encode_with(written, tags)
+            assert codec.without_newer(api, version, body) == codec.encode(written)
+            assert codec.decode(api, version, body) == written
 
 
 @pytest.mark.parametrize(
@@ -64,7 +76,8 @@ def rejection(api: Api, version: int, body: bytes) -> str | None:
         (SASL_HANDSHAKE, 1, b"\0\0\0\0\0\1\xff\xfe", "announces a length of -2"),
         (LIST_GROUPS, 4, b"\0\0\0\0\0\0\0\0", "null that must not be"),
         (LIST_GROUPS, 4, b"\0\0\0\0\0\0" + b"\xff" * 9, "more than 32 bits"),
-        (LIST_GROUPS, 4, b"\0\0\0\0\0\0\1\1\7\1x", "tagged field 7, which is not known"),
+        (LIST_GROUPS, 4, b"\0\0\0\0\0\0\1\1\7\2x", "it ends early"),
+        (LIST_GROUPS, 4, b"\0\0\0\0\0\0\1\2\7\1x", "it ends early"),
         (API_VERSIONS, 3, b"\0\0\1\0\0\0\0\1\1\7" + b"\0" * 8, "another length than it says"),
         (METADATA, 12, b"\0\0\0\0\x05" + b"\0" * 40, "announces 4 elements where 40 bytes"),
     ],

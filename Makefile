@@ -189,9 +189,9 @@ format: $(READY) ## format and fix what ruff can fix
 
 lock: $(READY) ## pin requirements.txt again from pyproject.toml, its part for the image, and what draws pictures
 	@$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-	  --no-emit-index-url --no-emit-find-links --extra dev --upgrade --quiet pyproject.toml -o requirements.txt
+	  --no-emit-index-url --no-emit-find-links --extra nightly --extra dev --upgrade --quiet pyproject.toml -o requirements.txt
 	@$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-	  --no-emit-index-url --no-emit-find-links --constraint requirements.txt --upgrade --quiet pyproject.toml -o requirements-run.txt
+	  --no-emit-index-url --no-emit-find-links --extra nightly --constraint requirements.txt --upgrade --quiet pyproject.toml -o requirements-run.txt
 	@$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links --constraint requirements.txt --upgrade --quiet \
 	  --group pictures -o tests/pictures/requirements.txt

@@ -67,7 +67,7 @@ class LazyGroup(click.Group):
         "config": ("service.cli.config", "Show the settings that are in effect."),
         "dashboards": (
             "service.cli.dashboards.command",
-            "Export dashboards of Grafana, or push them.",
+            "Export dashboards and rules, or push dashboards.",
         ),
         "db": ("service.cli.database", "Upgrade or check the database; grant its views."),
         "deliveries": ("service.cli.deliveries", "Show sent notifications; send one again."),

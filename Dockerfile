@@ -26,7 +26,7 @@ COPY dashboards/ dashboards/
 COPY spark/ spark/
 COPY migrations/ migrations/
 
-# Editable, as everywhere: names like `rules` stay out of site-packages, and migrations keep all of their files.
+# Editable: the folders stay as they are, and names like `rules` out of site-packages.
 # The sources are compiled here, since the file system of a running container is read-only.
 RUN pip --python .venv/bin/python install --no-deps --no-index --no-build-isolation --editable . \
     && pip --python .venv/bin/python uninstall --yes setuptools \

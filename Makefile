@@ -31,7 +31,7 @@ setup: $(READY) ## make the virtual environment (done by every other target)
 # the index that pip was told of: where it finds none, pip installs them. Python compiles what is
 # imported, when it is: the packages have thousands of modules that never are.
 PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-compile
-$(READY): requirements.txt pyproject.toml
+$(READY): requirements.txt pyproject.toml setup.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo 'Tidemark needs Python 3.11 or newer: apt-get install python3 python3-venv, or make PYTHON=/path/to/python3.11'; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { echo 'The venv module is missing: apt-get install python3-venv'; exit 1; }
@@ -189,9 +189,9 @@ format: $(READY) ## format and fix what ruff can fix
 
 lock: $(READY) ## pin requirements.txt again from pyproject.toml, its part for the image, and what draws pictures
 	@$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-	  --no-emit-index-url --no-emit-find-links --extra dev --upgrade --quiet pyproject.toml -o requirements.txt
+	  --no-emit-index-url --no-emit-find-links --extra nightly --extra dev --upgrade --quiet pyproject.toml -o requirements.txt
 	@$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-	  --no-emit-index-url --no-emit-find-links --constraint requirements.txt --upgrade --quiet pyproject.toml -o requirements-run.txt
+	  --no-emit-index-url --no-emit-find-links --extra nightly --constraint requirements.txt --upgrade --quiet pyproject.toml -o requirements-run.txt
 	@$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links --constraint requirements.txt --upgrade --quiet \
 	  --group pictures -o tests/pictures/requirements.txt

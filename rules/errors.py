@@ -9,6 +9,7 @@
     ├── StoreError         the database rejected a statement or is unavailable
     ├── NotifyError        a receiver rejected a notification or is unavailable
     ├── BaselineRunError   a baseline run failed; the previous baselines stay in force
+    ├── NotInstalledError  an extra is not installed; the text says how to install it
     └── RequestError       a running Tidemark rejects the request of a command
         ├── NotThereError      it has nothing of that name
         └── ConflictError      the present state does not allow it, or somebody else changed it
@@ -59,6 +60,10 @@ class StoreError(TidemarkError):
 
 class BaselineRunError(TidemarkError):
     """A baseline run failed in Spark; the text says why, and the next run tries again."""
+
+
+class NotInstalledError(TidemarkError):
+    """What was requested needs a package that is not installed; the text says how to install it."""
 
 
 class RequestError(TidemarkError):

@@ -12,7 +12,7 @@ from dashboards.prometheus.watching import WATCHING
 from dashboards.prometheus.yaml_text import render
 
 FILES: Final = (RECORDING, ALERTING, WATCHING)
-# In the committed files; `python -m dashboards.prometheus --docs-url` writes files with yours.
+# In the committed files; `tidemark dashboards rules --docs-url` writes files with yours.
 DOCS_URL: Final = "https://wiki.example/tidemark"
 
 STACK: Final = Path(__file__).parents[1] / "stack"

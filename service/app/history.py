@@ -26,6 +26,7 @@ from service.runtime.log import Log
 from service.scheduling.job import Call, CatchUp, Command, Job, RunContext, Stats
 from service.scheduling.triggers import Cron, Every
 from service.settings import Settings, absolute_files
+from spark.home import spark_error
 
 AHEAD: Final = "history-ahead"  # in the data directory
 FOLD_LOCK: Final = "fold.lock"
@@ -150,14 +151,22 @@ def _remove_old(settings: Settings, runs: RunsBefore, context: RunContext, log: 
     return {"days": remove_old(opener(settings)(), first, context.is_over)}
 
 
+def nightly_error(settings: Settings) -> str | None:
+    """Return why no scheduled baseline run can be made; None: it can, or is turned off."""
+    if not (settings.nightly.enabled and settings.history.enabled):
+        return None
+    error = spark_error()
+    return None if error is None else f"baseline runs are not made: {error}"
+
+
 def nightly_jobs(settings: Settings, config_file: Path | None) -> Sequence[Job]:
-    """Return the job, unless the baseline run or history is turned off.
+    """Return the job, unless the baseline run or history is turned off, or Spark is not installed.
 
     Args:
         settings: of the service; those that its flags changed are passed on.
         config_file: of the service; secrets reach the job by it or by the environment.
     """
-    if not (settings.nightly.enabled and settings.history.enabled):
+    if not (settings.nightly.enabled and settings.history.enabled) or spark_error() is not None:
         return []
     hour, minute = settings.nightly.hour_and_minute
     return [

@@ -32,7 +32,7 @@ from service.app.alerting import (
 from service.app.baseline_bands import baseline_band_watch
 from service.app.cluster import cluster_reader
 from service.app.feeds import log_files, scrape_watch
-from service.app.history import history_jobs, make_history, nightly_jobs
+from service.app.history import history_jobs, make_history, nightly_error, nightly_jobs
 from service.app.jobs import JobParts, make_jobs
 from service.app.log import library_messages, service_log
 from service.app.serve import Parts, Service
@@ -122,6 +122,8 @@ def open_service(
         parts = _parts(base, listener)
         for advice in warnings(settings):
             base.log.warning(Event.SETTINGS_ADVICE, advice=advice)
+        if base.latest.state.nightly_error is not None:
+            base.log.warning(Event.BASELINE_RUNS_OFF, why=base.latest.state.nightly_error)
         yield Service(parts, drain_seconds=settings.service.drain_seconds)
 
 
@@ -226,6 +228,7 @@ def _first_state(settings: Settings) -> ServiceState:
         version=VERSION,
         started_at=utc_now(),
         interval_seconds=settings.service.interval_seconds,
+        nightly_error=nightly_error(settings),
     )
 
 

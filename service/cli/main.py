@@ -16,6 +16,7 @@ from rules.errors import (
     AuthenticationError,
     BaselineRunError,
     ConflictError,
+    NotInstalledError,
     NotThereError,
     RequestError,
     SandboxError,
@@ -47,6 +48,7 @@ Exit codes:
    12  committed records are lost, or may be
    13  no line of the text to explain is about sequences
    14  conflict: the alert has ended, somebody else changed it meanwhile, or it runs already
+   15  not installed: the extra `nightly`, with Spark
   130  interrupted
 """
 
@@ -65,7 +67,7 @@ class LazyGroup(click.Group):
         "config": ("service.cli.config", "Show the settings that are in effect."),
         "dashboards": (
             "service.cli.dashboards.command",
-            "Export dashboards of Grafana, or push them.",
+            "Export dashboards and rules, or push dashboards.",
         ),
         "db": ("service.cli.database", "Upgrade or check the database; grant its views."),
         "deliveries": ("service.cli.deliveries", "Show sent notifications; send one again."),
@@ -145,6 +147,7 @@ CODES: Final = (
     (UnreachableError, ExitCode.UNREACHABLE),
     (StoreError, ExitCode.STORE),
     (BaselineRunError, ExitCode.FAILED),
+    (NotInstalledError, ExitCode.NOT_INSTALLED),
     (NotThereError, ExitCode.NOTHING_MATCHED),
     (ConflictError, ExitCode.CONFLICT),
     (RequestError, ExitCode.USAGE),

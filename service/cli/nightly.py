@@ -69,7 +69,7 @@ def run(**options: Any) -> None:
     Reads the folder of history, leaves out what was measured while an alert was open, learns with
     Spark, and writes the new baselines to the database in one transaction. Running it again changes nothing. If `serve` is
     running, use the same --config. Exits with 10 if Spark failed, with 9 if the history or the
-    database is unavailable, with 14 if another run is in progress.
+    database is unavailable, with 14 if another run is in progress, with 15 if Spark is not installed.
 
     \b
     Examples:
@@ -83,6 +83,7 @@ def run(**options: Any) -> None:
     from service.runtime.clock import utc_now  # noqa: PLC0415 - same
     from service.settings import read_settings  # noqa: PLC0415 - same
     from service.storage.baselines.run_store import open_run_store  # noqa: PLC0415 - same
+    from spark.home import find_spark_home  # noqa: PLC0415 - same
 
     flags = {
         "kafka": {"name": options["cluster"]},
@@ -97,6 +98,7 @@ def run(**options: Any) -> None:
     if options["dry_run"]:
         _print_plan(order.history, plan, as_json=as_json)
         return
+    find_spark_home()
     # A scheduler stops it by SIGTERM; an embedded PostgreSQL must be stopped then too.
     with ended_in_order(), open_run_store(settings) as store:
         report = (lambda row: click.echo(json.dumps(row))) if as_json else _print_line

@@ -24,7 +24,7 @@ class NightlySettings(Group):
 
     enabled: bool = True
     """Whether `tidemark serve` makes baseline runs. Default: true; turn it off where something else runs
-    `tidemark nightly run`, or where there is no Java."""
+    `tidemark nightly run`, or where Spark or Java is not installed."""
 
     at: Annotated[str, in_form(r"([01]\d|2[0-3]):[0-5]\d", 'write a time of day like "02:30"')] = (
         "02:30"

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from service.app.history import nightly_jobs
-from service.runtime.children import PYTHON, child_environment, module_command
+from service.runtime.children import PYTHON, TREE, child_environment, module_command
 from service.runtime.clock import wait_until
 from service.sandbox.cluster import processes
 from service.sandbox.cluster.processes import Liveness, liveness
@@ -75,6 +75,6 @@ def test_what_a_sandbox_leaves_running_is_ours_and_works_in_the_root_folder(trap
 
 def test_the_environment_means_the_same_in_another_folder(trap: Path) -> None:
     assert child_environment({"PYTHONPATH": f":lib{os.pathsep}/opt:"}) == {
-        "PYTHONPATH": f"{trap.with_name('lib')}{os.pathsep}/opt",
+        "PYTHONPATH": f"{TREE}{os.pathsep}{trap.with_name('lib')}{os.pathsep}/opt",
         "PYTHONSAFEPATH": "1",
     }

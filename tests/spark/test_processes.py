@@ -16,7 +16,8 @@ import psutil
 import pytest
 
 from rules.errors import BaselineRunError
-from service.jobs.baseline_run.spark_process import ROOT, run_job
+from service.jobs.baseline_run.spark_process import run_job
+from service.runtime.children import TREE
 from service.runtime.clock import monotonic, pause, wait_until
 from spark.places import UNFINISHED
 from tests.spark.processes import (
@@ -143,7 +144,7 @@ def test_spark_ends_with_whoever_started_it(
     )
     starter = subprocess.Popen(
         [sys.executable, "-c", program, str(fresh), str(tmp_path / "scratch")],
-        cwd=ROOT,
+        cwd=TREE,
         stderr=subprocess.DEVNULL,
     )
     assert wait_until(

@@ -13,7 +13,8 @@ from typing import Final
 import psutil
 import pytest
 
-from service.jobs.baseline_run.spark_process import ROOT, SparkOrder, job_environment
+from service.jobs.baseline_run.spark_process import SparkOrder, job_environment
+from service.runtime.children import TREE
 from service.runtime.clock import wait_until
 from tests.spark.processes import WAIT_SECONDS, family
 from tests.spark.weeks import make_weeks
@@ -54,7 +55,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     make_weeks(data / "history", days=1)
     command = [sys.executable, "-P", "-c", PROGRAM, str(data / "history"), str(data / "scratch")]
     is_root = os.geteuid() == 0
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "HOME": "/", "SECRET": SECRET}
+    environment = {**os.environ, "PYTHONPATH": str(TREE), "HOME": "/", "SECRET": SECRET}
     environment.pop("SPARK_USER", None)
     with (
         (surroundings / "out").open("wb") as out,

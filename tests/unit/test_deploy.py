@@ -135,7 +135,10 @@ def test_the_unit_runs_what_is_there_with_settings_that_are_accepted(tmp_path: P
     [folder] = keys["StateDirectory"]
     assert str(settings.service.data_directory()) == f"/var/lib/{folder}"
     assert settings.service.drain_seconds < int(keys["TimeoutStopSec"][0])
-    assert keys["ExecStart"][0].split()[:2] == ["/opt/tidemark/.venv/bin/tidemark", "serve"]
+    program, command = keys["ExecStart"][0].split()[:2]
+    assert command == "serve"
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    assert f"{Path(program).parent}/pip install 'tidemark[nightly] @ git+URL'" in page
     assert keys["RestartPreventExitStatus"] == [f"{ExitCode.USAGE:d} {ExitCode.SETTINGS:d}"]
 
 

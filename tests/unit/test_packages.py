@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import tomllib
 from pathlib import Path
 from typing import Any, Final
@@ -28,8 +30,15 @@ def test_every_package_is_watched_by_the_import_linter() -> None:
 
 
 def test_every_package_is_installed() -> None:
-    included = project()["tool"]["setuptools"]["packages"]["find"]["include"]
-    assert set(included) == {f"{name}*" for name in packages()}
+    [folders] = re.findall(r"(?m)^FOLDERS = (\(.*\))$", (ROOT / "setup.py").read_text("utf-8"))
+    assert set(ast.literal_eval(folders)) == packages()
+
+
+def test_the_build_and_the_image_take_the_same_setuptools() -> None:
+    """The image's comes by hash from the lock; an isolated build fetches the one that is required."""
+    [required] = project()["build-system"]["requires"]
+    lock = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    assert required in re.findall(r"(?m)^(setuptools==\S+)", lock)
 
 
 def test_every_package_is_type_checked_and_sorted_as_ours() -> None:

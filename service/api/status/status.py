@@ -124,6 +124,8 @@ class Status(Stamped):
     """More lines waited than the last round could read; null before it"""
     scrapes: list[EndpointStatus]
     """Endpoints of metrics of brokers and clients"""
+    nightly_error: str | None
+    """Why no scheduled baseline runs are made; null where they are, or are turned off"""
     restarts: Annotated[dict[str, int], Field(description="Restarts by task")]
 
 
@@ -159,6 +161,7 @@ def status_of(service_state: ServiceState, now: datetime) -> Status:
         ],
         broker_logs_behind=None if seen is None else seen.broker_log.is_behind,
         scrapes=[_endpoint(endpoint) for endpoint in service_state.endpoints],
+        nightly_error=service_state.nightly_error,
         restarts=dict(service_state.restarts),
     )
 

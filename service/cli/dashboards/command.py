@@ -1,4 +1,4 @@
-"""`tidemark dashboards`: write Grafana's dashboards to a folder, or put them into a Grafana."""
+"""`tidemark dashboards`: write Grafana's dashboards to a folder, or put them into a Grafana; Prometheus' rules."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def dashboard_options(function: Command) -> Command:
 
 @click.group("dashboards")
 def command() -> None:
-    """Write the dashboards for Grafana to a folder, or put them into a Grafana.
+    """Write the dashboards for Grafana, and rules for Prometheus, or put dashboards into a Grafana.
 
     They read Prometheus, and PostgreSQL with a role that sees views only (`tidemark db grant`).
     Without --prometheus-uid and --postgres-uid, Grafana takes its default data source of each type.
@@ -60,6 +60,7 @@ def command() -> None:
     Examples:
       tidemark dashboards export /var/lib/grafana/dashboards/tidemark
       tidemark dashboards push --url https://grafana.example --token-file grafana_token
+      tidemark dashboards rules /etc/prometheus/tidemark
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
 
 
@@ -129,6 +130,35 @@ def push(folder: str, *, dry_run: bool, **options: Any) -> None:
         f"{'would put' if dry_run else 'put'} {len(rows)} dashboards into {place}{suffix}",
         options,
     )
+
+
+@command.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
+@click.option(
+    "--docs-url", metavar="URL", callback=address,
+    help="Address at which Tidemark's folder docs/ is served; each alert's runbook_url is below it.",
+)  # fmt: skip
+def rules(folder: Path, docs_url: str | None) -> None:
+    """Write the rule files of Prometheus to DIR, and print their paths.
+
+    They hold recorded series, alerts on Tidemark itself, and alerts on Kafka, which are for a Prometheus that
+    alerts instead of Tidemark: docs/prometheus-rules.md.
+
+    \b
+    Examples:
+      tidemark dashboards rules /etc/prometheus/tidemark --docs-url https://wiki.example/tidemark
+    """  # noqa: D301 - see above
+    from dashboards.prometheus.files import (  # noqa: PLC0415 - keeps `--help` fast
+        DOCS_URL,
+        FILES,
+        write_rule_file,
+    )
+
+    try:
+        for file in FILES:
+            click.echo(write_rule_file(file, folder, (docs_url or DOCS_URL).rstrip("/")))
+    except OSError as exc:
+        raise OutputError(str(exc)) from exc
 
 
 def _save(

@@ -23,4 +23,5 @@ class ExitCode(IntEnum):
     LOST = 12  # committed records are lost, or may be
     NO_SEQUENCES = 13  # no line of the text to explain is about sequences
     CONFLICT = 14  # the current state does not allow the change
+    NOT_INSTALLED = 15  # what it needs is an extra that is not installed
     INTERRUPTED = 130  # Ctrl-C

@@ -6,7 +6,6 @@ end with the job: at its timeout, at an interrupt, and when this process is kill
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import selectors
@@ -19,11 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import spark
 from rules.errors import BaselineRunError
 from service.jobs.baseline_run.reporting import JsonObject
 from service.runtime.children import (
     PYTHON,
+    TREE,
     child_environment,
     module_command,
     script_command,
@@ -31,9 +30,9 @@ from service.runtime.children import (
 from service.runtime.clock import monotonic
 from service.scheduling import guard
 from spark.causes import with_word_of_java
+from spark.home import find_spark_home
 from spark.user import is_named, named_environment
 
-ROOT: Final = Path(spark.__file__).parent.parent  # of the sources
 SHIPPED: Final = ("rules", "spark")  # what tasks import of ours
 PATIENCE_SECONDS: Final = 10.0  # for Spark to end after SIGTERM
 GUARD_SECONDS: Final = 60.0  # for the guard, to end everything
@@ -133,10 +132,9 @@ def job_environment(
     }
     java = [own.get("JAVA_TOOL_OPTIONS"), _java_option("java.io.tmpdir", order.scratch)]
     ours = {
-        "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), own["PYTHONPATH"]))),
         "PYSPARK_PYTHON": order.conf.get("spark.pyspark.python", PYTHON),
         "PYSPARK_DRIVER_PYTHON": PYTHON,
-        "SPARK_HOME": str(_spark_home()),
+        "SPARK_HOME": str(find_spark_home()),  # Spark's own search looks at where we are
         # Files of a killed Spark lie where the next run removes them. Spark reads a list, in which the name
         # of the folder that it works in might be several.
         "SPARK_LOCAL_DIRS": ".",
@@ -145,7 +143,7 @@ def job_environment(
     }
     if order.is_local or "//127.0.0.1" in order.master:
         ours["SPARK_LOCAL_IP"] = "127.0.0.1"
-    quiet = {"SPARK_CONF_DIR": str(ROOT / "spark" / "conf")}  # an operator's own folder wins
+    quiet = {"SPARK_CONF_DIR": str(TREE / "spark" / "conf")}  # an operator's own folder wins
     if not is_named(os.geteuid() if uid is None else uid):
         java.append(_java_option("user.home", order.scratch))
         quiet |= named_environment()
@@ -158,20 +156,12 @@ def _java_option(name: str, path: Path) -> str:
     return f"-D{name}=" + '"{}"'.format(str(path).replace('"', '"\'"\'"'))
 
 
-def _spark_home() -> Path:
-    """Return the folder of PySpark, without importing it; Spark's own search looks at where we are."""
-    spec = importlib.util.find_spec("pyspark")
-    if spec is None or spec.origin is None:
-        raise BaselineRunError("PySpark is not installed")
-    return Path(spec.origin).parent
-
-
 def _ship(archive: Path) -> None:
     """Zip our modules that tasks import, for executors on other machines."""
     with zipfile.ZipFile(archive, "w") as shipped:
         for package in SHIPPED:
-            for path in sorted((ROOT / package).rglob("*.py")):
-                shipped.write(path, path.relative_to(ROOT))
+            for path in sorted((TREE / package).rglob("*.py")):
+                shipped.write(path, path.relative_to(TREE))
 
 
 def _words(order: SparkOrder) -> list[str]:

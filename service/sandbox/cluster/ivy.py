@@ -6,7 +6,6 @@ PySpark is only located, never imported.
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shutil
 import subprocess
@@ -14,9 +13,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from rules.errors import SandboxError
+from rules.errors import NotInstalledError, SandboxError
 from service.runtime.children import FOLDER
 from service.runtime.clock import wait_until
+from spark.home import find_spark_home
 
 SETTINGS = """<ivysettings>
   <settings defaultResolver="central"/>
@@ -49,12 +49,13 @@ def render_modules(coordinates: Sequence[Coordinate]) -> str:
 
 def find_ivy() -> Path:
     """Return the Ivy jar in PySpark's folder."""
-    spec = importlib.util.find_spec("pyspark")
-    if spec is None or spec.origin is None:
-        raise SandboxError("PySpark is not installed, and with it Ivy is missing: run `make setup`")
-    jars = sorted((Path(spec.origin).parent / "jars").glob("ivy-*.jar"))
+    try:
+        folder = find_spark_home() / "jars"
+    except NotInstalledError as exc:
+        raise SandboxError(f"Kafka's jars are downloaded by the Ivy of Spark: {exc}") from exc
+    jars = sorted(folder.glob("ivy-*.jar"))
     if not jars:
-        raise SandboxError("PySpark's jars folder holds no Ivy: run `make clean setup`")
+        raise SandboxError(f"there is no Ivy in {folder}: install PySpark again")
     return jars[-1]
 
 

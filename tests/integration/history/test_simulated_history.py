@@ -19,7 +19,7 @@ from service.history.days import DayReader, days_of
 from service.history.dictionary import Dictionary
 from service.history.folder import Described, open_folder
 from service.jobs.baseline_run.lock import alone
-from service.jobs.baseline_run.spark_process import ROOT
+from service.runtime.children import TREE
 from service.runtime.clock import wait_until
 from service.sandbox.simulator.defaults import CLUSTER
 from service.sandbox.simulator.simulation import Simulation, SimulationRequest
@@ -151,7 +151,7 @@ def _broken_off(command: list[str], folder: Path, number: signal.Signals) -> Non
     """Run a command of many weeks, and end it when it has written some days."""
     process = subprocess.Popen(
         [sys.executable, "-m", "service", *command],
-        cwd=ROOT,
+        cwd=TREE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

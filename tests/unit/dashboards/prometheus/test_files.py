@@ -9,11 +9,12 @@ from typing import Any, Final
 import pytest
 from ruamel.yaml import YAML
 
-from dashboards.prometheus.__main__ import main
 from dashboards.prometheus.files import DOCS_URL, FILES, STACK_FOLDERS
 from dashboards.prometheus.page import alerts_page
 from dashboards.prometheus.rule import AlertingRule, Rule, RuleFile, RuleGroup
 from dashboards.prometheus.yaml_text import duration, render
+from service.cli.main import run
+from service.cli.terminal.exit_codes import ExitCode
 
 PAGE: Final = Path(__file__).parents[4] / "docs" / "prometheus-alerts.md"
 each_file = pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
@@ -64,7 +65,14 @@ def test_files_with_an_address_of_ones_own_are_written_to_any_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "rules"
-    main([str(folder), "--docs-url", "https://docs.acme.example/tidemark/"])
+    words = [
+        "dashboards",
+        "rules",
+        str(folder),
+        "--docs-url",
+        "https://docs.acme.example/tidemark/",
+    ]
+    assert run(words) == ExitCode.OK
     assert capsys.readouterr().out.splitlines() == [str(folder / file.name) for file in FILES]
     alerting = (folder / "tidemark_alerting.yml").read_text(encoding="utf-8")
     assert '"https://docs.acme.example/tidemark/rules/partition_offline.md"' in alerting

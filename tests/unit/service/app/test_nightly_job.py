@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
 import click
 import pytest
 
-from service.app.history import nightly_jobs
+from service.app.history import nightly_error, nightly_jobs
+from service.cli.main import run
 from service.cli.nightly import command
+from service.cli.terminal.exit_codes import ExitCode
 from service.scheduling.job import Command
 from service.settings import read_settings
 
@@ -43,3 +46,14 @@ def test_files_of_values_are_named_so_that_a_job_finds_them(
     assert isinstance(job.work, Command)
     given = {name: value for name, value in job.work.environment.items() if "secrets" in value}
     assert given == {"TIDEMARK_DATABASE__URL_FILE": str(tmp_path / "secrets/url")}
+
+
+def test_without_spark_the_service_has_no_such_job_and_says_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
+    settings = read_settings({})
+    assert nightly_jobs(settings, None) == []
+    assert "pip install 'pyspark==" in (nightly_error(settings) or "")
+    assert nightly_error(read_settings({"TIDEMARK_NIGHTLY__ENABLED": "false"})) is None
+    assert run(["nightly", "run", "--history", "/nowhere"]) == ExitCode.STORE, "before Spark"

@@ -15,6 +15,7 @@ from rules.errors import (
     AuthenticationError,
     CollectError,
     ConflictError,
+    NotInstalledError,
     NotThereError,
     RequestError,
     SandboxError,
@@ -62,6 +63,7 @@ print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
         (RequestError("x"), ExitCode.USAGE),
         (NotThereError("x"), ExitCode.NOTHING_MATCHED),
         (ConflictError("x"), ExitCode.CONFLICT),
+        (NotInstalledError("x"), ExitCode.NOT_INSTALLED),
     ],
 )
 def test_each_family_of_errors_has_its_exit_code(error: TidemarkError, code: ExitCode) -> None:
@@ -85,6 +87,7 @@ def test_exit_codes_are_a_contract_with_scripts() -> None:
         "LOST": 12,
         "NO_SEQUENCES": 13,
         "CONFLICT": 14,
+        "NOT_INSTALLED": 15,
         "INTERRUPTED": 130,
     }
 

@@ -2,8 +2,8 @@
 
 A client that sends slowly, reads slowly or opens hundreds of connections must not affect the others:
 when there are too many connections, the idle one is dropped that has been waited for longest, however
-much it has sent of a request or of a body that is not read any more. A request that is
-not HTTP is answered in the form of every other error, and the connection stays open briefly: closed
+much it has sent of a request or of a body that is not read any more. Those without the right to what they
+last requested go first, so that whoever has none cannot push out whoever has one. A request that is not HTTP is answered in the form of every other error, and the connection stays open briefly: closed
 at once with bytes unread, it would be reset, and the answer lost.
 """
 
@@ -17,6 +17,7 @@ from typing import Final
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
+from service.api.core.access import GRANT
 from service.api.core.problems import MEDIA_TYPE, ProblemError, body_of
 
 # From the start of a connection, or the first byte of a further request, to the end of its headers.
@@ -92,16 +93,26 @@ class GuardedProtocol(H11Protocol):
     def is_idle(self) -> bool:
         """Whether no answer is owed: it has begun, and answers are sent in one piece.
 
-        A dropped connection does not count.
+        Nor is one owed to a client that has not sent all of a body, unless it has the right to what it
+        requests. A dropped connection does not count.
         """
-        return not self._is_dropped and _is_begun(self.cycle)
+        if self._is_dropped:
+            return False
+        return _is_begun(self.cycle) or (not self._is_granted and self.cycle.more_body)
 
-    def worth(self) -> tuple[bool, float]:
+    def worth(self) -> tuple[bool, bool, bool, float]:
         """Return the order in which idle connections are dropped: the longest awaited one first.
 
-        A connection with unsent bytes of an answer comes last.
+        Before it come all whose last request was denied or is not complete, and among them last those
+        whose right is being checked; after it those with unsent bytes of an answer.
         """
-        return self.transport.get_write_buffer_size() > 0, self._waiting_since
+        is_unsent = self.transport.get_write_buffer_size() > 0
+        return self._is_granted, not _is_begun(self.cycle), is_unsent, self._waiting_since
+
+    @property
+    def _is_granted(self) -> bool:
+        """Whether the client has the right to what it last requested."""
+        return self.scope is not None and GRANT in self.scope
 
     def drop(self) -> None:
         """Abort the connection; what its client has not read is lost."""

@@ -16,6 +16,9 @@ from rules.errors import SettingsError
 from service.api.core.protocol import GuardedProtocol
 
 BACKLOG: Final = 1024  # connections that wait to be accepted; beyond it a client waits a second
+# Accepted before others are served and what those have sent is read. Of hundreds at once the first would be
+# dropped, as those that are silent longest, before anybody has read what they sent.
+ACCEPTED_AT_ONCE: Final = 16
 GRACE_SECONDS: Final = 5  # for answers under way when the server stops
 MAX_HEADER_BYTES: Final = 64 * 1024  # request line and headers; a group's name may have 32 KiB
 CONNECTIONS_PER_REQUEST: Final = 4  # most connections are idle
@@ -111,6 +114,12 @@ class HttpServer:
 class _Server(Server):
     """Uvicorn without its signal handlers; the process handles signals itself."""
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept a few connections at a time; asyncio lets no more than these wait, either."""
+        await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(BACKLOG)
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Leave signals alone."""
@@ -130,7 +139,7 @@ def _config(app: ASGIApp, protocol: type[GuardedProtocol], connections: int) -> 
         server_header=False,
         proxy_headers=False,
         limit_concurrency=connections,
-        backlog=BACKLOG,
+        backlog=ACCEPTED_AT_ONCE,
         timeout_graceful_shutdown=GRACE_SECONDS,
         h11_max_incomplete_event_size=MAX_HEADER_BYTES,
     )

@@ -117,7 +117,7 @@ def test_slow_bodies_without_a_token_keep_neither_probe_nor_scrape_out(path: byt
 
 def test_who_has_a_token_gets_an_answer_however_many_have_none() -> None:
     """Log lines that are rejected are still being sent when the answer is there."""
-    secret = "tidemark_x"
+    secret = "tidemark_x"  # noqa: S105 - of nothing
     world = World(tokens=FakeTokens(known={secret: frozenset({Right.INGEST})}))
     with serving(world.app(is_loopback=False), connections=16) as served, served.peer() as shipper:
         line = b"POST %b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" % INGEST

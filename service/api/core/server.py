@@ -18,12 +18,13 @@ from service.api.core.protocol import GuardedProtocol
 BACKLOG: Final = 1024  # connections that wait to be accepted; beyond it a client waits a second
 # Accepted before others are served and what those have sent is read. Of hundreds at once the first would be
 # dropped, as those that are silent longest, before anybody has read what they sent.
-ACCEPTED_AT_ONCE: Final = 16
+ACCEPTED_AT_ONCE: Final = 64
 GRACE_SECONDS: Final = 5  # for answers under way when the server stops
 MAX_HEADER_BYTES: Final = 64 * 1024  # request line and headers; a group's name may have 32 KiB
 CONNECTIONS_PER_REQUEST: Final = 4  # most connections are idle
-# Of scrapes, log lines and tokens under verification, which have places apart from other requests.
-MORE_CONNECTIONS: Final = 192
+# For scrapes, log lines and tokens under verification, which have places apart from other requests, and for
+# hundreds that are silent or slow: each that is dropped instead comes again at once and costs far more.
+MORE_CONNECTIONS: Final = 768
 
 
 def bind(host: str, port: int) -> socket.socket:

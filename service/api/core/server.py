@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 from uvicorn import Config, Server
 
 from rules.errors import SettingsError
-from service.api.core.protocol import GuardedProtocol
+from service.api.core.protocol import Connections, GuardedProtocol
 
 BACKLOG: Final = 1024  # connections that wait to be accepted; beyond it a client waits a second
 # Accepted before others are served and what those have sent is read. Of hundreds at once the first would be
@@ -114,6 +114,10 @@ class HttpServer:
 
 class _Server(Server):
     """Uvicorn without its signal handlers; the process handles signals itself."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.server_state = Connections()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to accept a few connections at a time; asyncio lets no more than these wait, either."""

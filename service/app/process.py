@@ -58,8 +58,9 @@ from service.runtime.clock import monotonic, utc_now
 from service.runtime.data_directory import DataDirectory
 from service.runtime.events import Event
 from service.runtime.log import LineWriter, Log, QueuedWriter
+from service.runtime.open_files import allow_files
 from service.runtime.supervisor import Supervisor, Task
-from service.runtime.threads import OneAtATime, in_thread
+from service.runtime.threads import OneAtATime, in_thread, take_short_turns
 from service.settings import HttpSettings, Settings
 from service.settings.advice import warnings
 from service.storage.database.engine import OWN_SECONDS, open_database
@@ -109,6 +110,8 @@ def open_service(
     """
     with ExitStack() as undo:
         undo.enter_context(seldom_collected())
+        allow_files()
+        take_short_turns()
         base = _base(settings, stream, config_file)
         undo.callback(base.writer.close)
         undo.callback(base.reader.close)

@@ -7,12 +7,22 @@ daemons: one that is stuck does not keep the process from ending. Only the one o
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 T = TypeVar("T")
+
+# How long a thread computes while another waits for its turn; Python's own is 5 ms. An answer of the event
+# loop takes some ten turns, each of which waits for a round, a list and log lines that are being parsed.
+TURN_SECONDS: Final = 0.001
+
+
+def take_short_turns() -> None:
+    """Let the event loop wait for threads that compute no longer than it has to."""
+    sys.setswitchinterval(TURN_SECONDS)
 
 
 async def in_thread(function: Callable[[], T], *, name: str = "blocking") -> T:

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import secrets
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
@@ -22,6 +22,7 @@ AGAIN_SECONDS: Final = 0.05
 ANSWER_SECONDS: Final = 30.0
 PROBE_SECONDS: Final = 0.1
 SCRAPE_SECONDS: Final = 1.0
+NONE: Final[Mapping[str, str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +63,13 @@ async def guess(address: Address, clients: int) -> None:
 
 
 async def load(
-    address: Address, requests: Sequence[bytes], clients: int, timed: dict[str, Timed]
+    address: Address, requests: Iterator[bytes], clients: int, timed: dict[str, Timed]
 ) -> None:
     """Send requests in turn with so many clients, each the next one when it is answered."""
-    turn = itertools.cycle(requests)
 
     async def client() -> None:
         while True:
-            await ask(address, next(turn), timed)
+            await ask(address, next(requests), timed)
 
     async with asyncio.TaskGroup() as group:
         for _ in range(clients):
@@ -92,10 +92,14 @@ async def probe(address: Address, secret: str, timed: dict[str, Timed], seconds:
         group.create_task(repeat("/metrics", SCRAPE_SECONDS))
 
 
-def request(method: str, target: str, secret: str, body: bytes = b"") -> bytes:
+def request(
+    method: str, target: str, secret: str, body: bytes = b"", headers: Mapping[str, str] = NONE
+) -> bytes:
     """Return a request after which the connection closes."""
-    length = f"Content-Length: {len(body)}\r\nContent-Type: text/plain\r\n" if body else ""
-    return _head(method, target, secret, f"Accept-Encoding: gzip\r\n{length}") + body
+    length = {"Content-Length": str(len(body))} if body else {}
+    more = {"Accept-Encoding": "gzip", **length, **headers}
+    lines = (f"{name}: {value}\r\n" for name, value in more.items())
+    return _head(method, target, secret, "".join(lines)) + body
 
 
 async def ask(address: Address, sent: bytes, timed: dict[str, Timed]) -> None:

@@ -29,8 +29,9 @@ from service.rounds.pipeline import HistoryPort, Pipeline, RoundResult
 from service.runtime.allocator import keep_memory_small
 from service.runtime.clock import monotonic, utc_now
 from service.runtime.log import LineWriter, make_log
-from service.runtime.threads import without_limit
-from service.settings import HttpSettings
+from service.runtime.open_files import allow_files
+from service.runtime.threads import take_short_turns, without_limit
+from service.settings import BrokerLogSettings, HttpSettings
 from service.storage.database.engine import open_database
 from service.storage.rounds.inbox import StoredInbox
 from service.storage.rounds.store import PostgresStore
@@ -104,8 +105,10 @@ def build(
     source: Source | None = None,
     settings: HttpSettings | None = None,
 ) -> Parts:
-    """Build the service as the wiring does, and what answers HTTP too."""
+    """Build the service as the wiring does, and what answers HTTP and takes log lines too."""
     keep_memory_small()
+    allow_files()
+    take_short_turns()
     source, exposition = source or Source(), Exposition()
     listener = bind("127.0.0.1", 0)
     store = PostgresStore(lambda: open_database(None, folder))
@@ -113,23 +116,30 @@ def build(
         cluster=NAME, version="bench", started_at=utc_now(), interval_seconds=INTERVAL_SECONDS
     )
     latest = Latest(first)
+    inbox = LogInbox(
+        StoredInbox(lambda: store.engine, NAME),
+        max_waiting=BrokerLogSettings().max_waiting_events,
+        utc_now=utc_now,
+        in_time=without_limit,
+    )
     http = make_http_server(
         settings or HttpSettings(),
         listener,
         latest=latest,
         exposition=exposition,
         store=store,
-        inbox=LogInbox(
-            StoredInbox(lambda: store.engine, NAME),
-            max_waiting=1,
-            utc_now=utc_now,
-            in_time=without_limit,
-        ),
+        inbox=inbox,
         admin=make_admin_services(lambda: store.engine, NAME, jobs=NoJobs()),
         log=make_log(LineWriter(sys.stderr), as_json=True, level="info"),
     )
     watcher = Watcher(
-        NAME, source, Scope(), utc_now=utc_now, monotonic=monotonic, remembered=remembered
+        NAME,
+        source,
+        Scope(),
+        utc_now=utc_now,
+        monotonic=monotonic,
+        remembered=remembered,
+        feeds=[inbox],
     )
     round_writer = RoundWriter(store, NAME, monotonic=monotonic, waiting_rounds=240)
     pipeline = Pipeline(

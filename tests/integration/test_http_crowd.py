@@ -17,6 +17,7 @@ from service.runtime.clock import wait_until
 from service.runtime.threads import in_thread
 from service.storage.findings.history import FindingFilter, PastFinding
 from service.storage.tokens.tokens import ApiToken
+from service.storage.tokens.tokens import Scope as Right
 from tests.factories import snapshot
 from tests.integration.serving import Served, asking, serving
 from tests.unit.service.api.given import (
@@ -35,10 +36,18 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 
 MEGABYTE = 1024 * 1024
+INGEST = b"/api/v1/ingest/broker-log"
 
 
 def assert_well(served: Served) -> None:
     assert served.get("/livez").body == b"ok"
+
+
+def posted(served: Served) -> int:
+    """Return how many connections have sent a request."""
+    connections = served.server._server.server_state.connections  # noqa: SLF001
+    guarded = (one for one in connections if isinstance(one, GuardedProtocol))
+    return sum(one.scope is not None for one in guarded)
 
 
 class Gate:
@@ -91,24 +100,35 @@ def test_connections_that_say_nothing_do_not_keep_a_probe_out() -> None:
             peer.socket.close()
 
 
-def test_slow_bodies_without_a_token_keep_neither_probe_nor_scrape_out() -> None:
+@pytest.mark.parametrize("path", [INGEST, b"/livez", b"/api/v1/silences"])
+def test_slow_bodies_without_a_token_keep_neither_probe_nor_scrape_out(path: bytes) -> None:
     world = World()
     world.exposition.update(snapshot(), SelfMetrics(version="1.2.3"))
-    post = b"POST /api/v1/ingest/broker-log HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx"
+    post = b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx" % path
     with serving(world.app(is_loopback=False), connections=16) as served:
         slow = [served.peer().send(post) for _ in range(16)]
-        connections = served.server._server.server_state.connections  # noqa: SLF001
-
-        def posted() -> int:
-            guarded = (one for one in connections if isinstance(one, GuardedProtocol))
-            return sum(one.scope is not None for one in guarded)
-
-        assert wait_until(lambda: posted() == 16, timeout_seconds=60)
+        assert wait_until(lambda: posted(served) == 16, timeout_seconds=60)
         for _ in range(16):
             assert_well(served)
             assert served.get("/metrics", f"Authorization: Bearer {STATIC}").status == 200
         for peer in slow:
             peer.socket.close()
+
+
+def test_who_has_a_token_gets_an_answer_however_many_have_none() -> None:
+    """Log lines that are rejected are still being sent when the answer is there."""
+    secret = "tidemark_x"  # noqa: S105 - of nothing
+    world = World(tokens=FakeTokens(known={secret: frozenset({Right.INGEST})}))
+    with serving(world.app(is_loopback=False), connections=16) as served, served.peer() as shipper:
+        line = b"POST %b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" % INGEST
+        token = f"Authorization: Bearer {secret}\r\n".encode()
+        shipper.send(line + token + b"Content-Length: %d\r\n\r\n" % (5 * MEGABYTE))
+        assert wait_until(lambda: posted(served) == 1, timeout_seconds=60)
+        strangers = [served.peer() for _ in range(40)]
+        assert_well(served)
+        assert shipper.send(b"x" * (5 * MEGABYTE)).answer().status == 413
+        for stranger in strangers:
+            stranger.socket.close()
 
 
 async def endless(_scope: Scope, _receive: Receive, send: Send) -> None:

@@ -27,6 +27,8 @@ INGESTS_AT_ONCE: Final = 8  # each holds its body while it waits for its turn
 INGEST_AGAIN_SECONDS: Final = 1
 MAX_DRAINED: Final = 32 * 1024 * 1024  # bytes; a shipper's defaults send up to 10 MB at once
 DRAIN_SECONDS: Final = 5.0
+# Between two parts of it, of about 64 KiB: so much in a second is read of what nobody needs, and no more.
+DRAIN_PAUSE_SECONDS: Final = 0.01
 ALWAYS: Final[Mapping[str, str]] = {
     "Cache-Control": "no-store",  # an old answer about a cluster is a wrong one
     "X-Content-Type-Options": "nosniff",
@@ -88,6 +90,7 @@ class DrainBody:
                 async with asyncio.timeout(self._seconds):
                     while not is_over and size <= self._limit:
                         size += len((await receive_noted()).get("body", b""))
+                        await asyncio.sleep(DRAIN_PAUSE_SECONDS)
 
         async def answer(message: Message) -> None:
             if message["type"] != "http.response.body" or message.get("more_body", False):

@@ -2,27 +2,36 @@
 
 A client that sends slowly, reads slowly or opens hundreds of connections must not affect the others:
 when there are too many connections, the idle one is dropped that has been waited for longest, however
-much it has sent of a request or of a body that is not read any more. A request that is
-not HTTP is answered in the form of every other error, and the connection stays open briefly: closed
+much it has sent of a request or of a body that is not read any more. Those without the right to what they
+last requested go first, so that whoever has none cannot push out whoever has one. A request that is not HTTP is answered in the form of every other error, and the connection stays open briefly: closed
 at once with bytes unread, it would be reset, and the answer lost.
 """
 
 from __future__ import annotations
 
 import asyncio
+import heapq
 from contextlib import suppress
 from http import HTTPStatus
+from operator import itemgetter
 from typing import Final
 
 import h11
+from uvicorn._types import HTTPScope
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+from uvicorn.server import ServerState
 
+from service.api.core.access import GRANT
 from service.api.core.problems import MEDIA_TYPE, ProblemError, body_of
 
 # From the start of a connection, or the first byte of a further request, to the end of its headers.
 HEADER_SECONDS: Final = 10.0
 WRITE_SECONDS: Final = 60.0  # until a client has read what is written
 LINGER_SECONDS: Final = 1.0
+LOOKED_UP: Final = 64  # connections that are dropped next
+# Whether the last request was granted, whether its right is being checked, whether bytes of an answer are unsent,
+# and since when the client is awaited.
+Worth = tuple[bool, bool, bool, float]
 
 
 class GuardedProtocol(H11Protocol):
@@ -82,26 +91,34 @@ class GuardedProtocol(H11Protocol):
         self._refuse(ProblemError(HTTPStatus.BAD_REQUEST, msg))
 
     def _drop_one(self) -> None:
-        others = (
-            connection for connection in self.connections if isinstance(connection, GuardedProtocol)
-        )
-        idle = (other for other in others if other.is_idle and other is not self)
-        min(idle, key=GuardedProtocol.worth, default=self).drop()
+        kept = self.server_state
+        idlest = kept.idlest(self) if isinstance(kept, Connections) else None
+        (idlest or self).drop()
 
     @property
     def is_idle(self) -> bool:
         """Whether no answer is owed: it has begun, and answers are sent in one piece.
 
-        A dropped connection does not count.
+        Nor is one owed to a client that has not sent all of a body, unless it has the right to what it
+        requests. A dropped connection does not count.
         """
-        return not self._is_dropped and _is_begun(self.cycle)
+        if self._is_dropped:
+            return False
+        return _is_begun(self.cycle) or (not self._is_granted and self.cycle.more_body)
 
-    def worth(self) -> tuple[bool, float]:
+    def worth(self) -> Worth:
         """Return the order in which idle connections are dropped: the longest awaited one first.
 
-        A connection with unsent bytes of an answer comes last.
+        Before it come all whose last request was denied or is not complete, and among them last those
+        whose right is being checked; after it those with unsent bytes of an answer.
         """
-        return self.transport.get_write_buffer_size() > 0, self._waiting_since
+        is_unsent = self.transport.get_write_buffer_size() > 0
+        return self._is_granted, not _is_begun(self.cycle), is_unsent, self._waiting_since
+
+    @property
+    def _is_granted(self) -> bool:
+        """Whether the client has the right to what it last requested."""
+        return _has_grant(self.scope)
 
     def drop(self) -> None:
         """Abort the connection; what its client has not read is lost."""
@@ -138,6 +155,48 @@ class GuardedProtocol(H11Protocol):
         with suppress(OSError):  # the client is gone
             self.transport.write_eof()
         self.loop.call_later(LINGER_SECONDS, self.transport.close)
+
+
+class Connections(ServerState):
+    """The connections of a server, and which of them are dropped next."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._next: list[tuple[Worth, GuardedProtocol]] = []  # the first at the end
+
+    def idlest(self, newcomer: GuardedProtocol) -> GuardedProtocol | None:
+        """Return the idle connection that is dropped first, None if none is idle.
+
+        Some are looked up at once: to go through a thousand for each that comes would take longer than
+        to serve it.
+        """
+        return self._take() or self._take_of_all(newcomer)
+
+    def _take(self) -> GuardedProtocol | None:
+        while self._next:
+            worth, connection = self._next.pop()
+            is_open = connection in self.connections
+            if is_open and connection.is_idle and connection.worth() == worth:
+                return connection
+        return None
+
+    def _take_of_all(self, newcomer: GuardedProtocol) -> GuardedProtocol | None:
+        idle = (
+            (connection.worth(), connection)
+            for connection in self.connections
+            if isinstance(connection, GuardedProtocol)
+            and connection.is_idle
+            and connection is not newcomer
+        )
+        first = heapq.nsmallest(LOOKED_UP, idle, key=itemgetter(0))
+        # What is worth more waits: meanwhile another may come to be worth less.
+        self._next = [entry for entry in reversed(first) if entry[0][:-1] == first[0][0][:-1]]
+        return self._take()
+
+
+def _has_grant(scope: HTTPScope | None) -> bool:
+    """Return whether a request was granted; uvicorn has no scope before the first one."""
+    return scope is not None and GRANT in scope
 
 
 def _is_begun(cycle: RequestResponseCycle | None) -> bool:

@@ -13,14 +13,18 @@ from starlette.types import ASGIApp
 from uvicorn import Config, Server
 
 from rules.errors import SettingsError
-from service.api.core.protocol import GuardedProtocol
+from service.api.core.protocol import Connections, GuardedProtocol
 
 BACKLOG: Final = 1024  # connections that wait to be accepted; beyond it a client waits a second
+# Accepted before others are served and what those have sent is read. Of hundreds at once the first would be
+# dropped, as those that are silent longest, before anybody has read what they sent.
+ACCEPTED_AT_ONCE: Final = 64
 GRACE_SECONDS: Final = 5  # for answers under way when the server stops
 MAX_HEADER_BYTES: Final = 64 * 1024  # request line and headers; a group's name may have 32 KiB
 CONNECTIONS_PER_REQUEST: Final = 4  # most connections are idle
-# Of scrapes, log lines and tokens under verification, which have places apart from other requests.
-MORE_CONNECTIONS: Final = 192
+# For scrapes, log lines and tokens under verification, which have places apart from other requests, and for
+# hundreds that are silent or slow: each that is dropped instead comes again at once and costs far more.
+MORE_CONNECTIONS: Final = 768
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -111,6 +115,16 @@ class HttpServer:
 class _Server(Server):
     """Uvicorn without its signal handlers; the process handles signals itself."""
 
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.server_state = Connections()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept a few connections at a time; asyncio lets no more than these wait, either."""
+        await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(BACKLOG)
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Leave signals alone."""
@@ -130,7 +144,7 @@ def _config(app: ASGIApp, protocol: type[GuardedProtocol], connections: int) -> 
         server_header=False,
         proxy_headers=False,
         limit_concurrency=connections,
-        backlog=BACKLOG,
+        backlog=ACCEPTED_AT_ONCE,
         timeout_graceful_shutdown=GRACE_SECONDS,
         h11_max_incomplete_event_size=MAX_HEADER_BYTES,
     )

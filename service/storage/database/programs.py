@@ -147,6 +147,24 @@ def require_passage(user: int | None, directory: Path) -> None:
     )
 
 
+def require_name(user: int | None) -> None:
+    """Check that the user who has to make PostgreSQL's files has a name, as `initdb` demands; None: this process's.
+
+    Raises:
+        StoreError: it has none; the message says what to do.
+    """
+    number = os.geteuid() if user is None else user
+    try:
+        pwd.getpwuid(number)
+    except KeyError as exc:
+        raise StoreError(
+            f"user id {number} has no entry in /etc/passwd, without which PostgreSQL cannot make its files: "
+            f"add one (echo tidemark:x:{number}:{os.getegid()}::/:/bin/false >>/etc/passwd), run Tidemark as a user "
+            "who has one, or give a database URL (TIDEMARK_DATABASE__URL_FILE)",
+            retryable=False,
+        ) from exc
+
+
 def _unprivileged_user(data: Path) -> int | None:
     """Return the user id to run as: the owner of existing files, None for the current user."""
     if os.geteuid() != 0:

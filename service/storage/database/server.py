@@ -26,7 +26,12 @@ from sqlalchemy import URL
 from rules.errors import StoreError
 from service.runtime.clock import wait_until
 from service.runtime.data_directory import make_folder
-from service.storage.database.programs import find_programs, may_pass, require_passage
+from service.storage.database.programs import (
+    find_programs,
+    may_pass,
+    require_name,
+    require_passage,
+)
 from service.storage.database.superuser import SUPERUSER, read_password, require_password
 
 START_SECONDS: Final = 60  # recovery after a crash included
@@ -149,6 +154,7 @@ class EmbeddedServer:
 
     def _initialise(self) -> None:
         """Create the files aside and rename the directory: an incomplete one is never used."""
+        require_name(self._programs.user)
         new_data = self._data.with_name("postgres.new")
         shutil.rmtree(new_data, ignore_errors=True)
         new_data.mkdir(mode=0o700)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -111,6 +112,25 @@ def test_programs_that_are_closed_to_the_user_of_the_server_are_copied(
     assert closed.stat().st_mode & 0o777 == 0o700
     is_copied = (folder / "copies").exists()
     assert is_copied == (os.geteuid() == 0)
+
+
+def test_a_user_id_without_a_name_is_told_what_makes_the_files(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Containers may run as any user id; only making the files needs its name."""
+    is_named = pwd.getpwuid
+
+    def unnamed(number: int) -> pwd.struct_passwd:
+        raise KeyError(number)
+
+    monkeypatch.setattr(pwd, "getpwuid", unnamed)
+    error = rejected(None, folder / "data")
+    assert not error.retryable
+    assert "has no entry in /etc/passwd" in str(error)
+    assert "or give a database URL" in str(error)
+    assert not any(path.is_dir() for path in (folder / "data").iterdir())
+    monkeypatch.setattr(pwd, "getpwuid", is_named)
+    open_database(None, folder / "data").close()
 
 
 def test_files_of_a_version_that_trusted_everybody_are_closed(folder: Path) -> None:

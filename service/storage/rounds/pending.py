@@ -15,14 +15,15 @@ from typing import Final
 
 from rules.open_findings import Change, Identity, Step
 from service.alerting.alerts.delta import AlertDelta
+from service.storage.rounds.pieces import split
 from service.storage.rounds.rounds import Round
 
 WAITING_ROUNDS: Final = 1000  # four hours of a round every 15 seconds
 # About 200 MB; a broker that flaps changes thousands in each round.
 WAITING_CHANGES: Final = 200_000
-# Limits of one transaction: a second or two, well below the timeouts.
+# Limits of one transaction: half a second, so that it ends before the timeouts on a machine that is busy.
 PART_ROUNDS: Final = 50
-PART_CHANGES: Final = 20_000
+PART_CHANGES: Final = 5000  # of findings, and rows of alerts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,19 +47,22 @@ class Pending:
         useful = (round_ for round_ in older if _is_of_use(round_))
         return _drop_excess(replace(self, rounds=(*useful, _with_alerts_of(self.rounds, new))))
 
-    def first_part(self) -> tuple[Round, ...]:
-        """Return the oldest rounds, as many as one transaction stores; empty only if none waits."""
+    def first_part(self, most: int = PART_CHANGES) -> tuple[tuple[Round, ...], Pending]:
+        """Return the oldest rounds, as many as one transaction stores, and the buffer without them.
+
+        It has about `most` changes. A round with more is stored piece by piece: the piece is a round too.
+        """
         count = changes = 0
         for round_ in self.rounds[:PART_ROUNDS]:
-            changes += len(round_.changes)
-            if count and changes > PART_CHANGES:
+            changes += round_.size
+            if count and changes > most:
                 break
             count += 1
-        return self.rounds[:count]
-
-    def without(self, part: Sequence[Round]) -> Pending:
-        """Return the buffer without its oldest rounds, after they were stored."""
-        return replace(self, rounds=self.rounds[len(part) :])
+        first, others = self.rounds[:count], self.rounds[count:]
+        if count == 1 and first[0].size > most:
+            piece, rest = split(first[0], most)
+            return (piece,), replace(self, rounds=(*rest, *others))
+        return first, replace(self, rounds=others)
 
 
 def _is_of_use(round_: Round) -> bool:

@@ -41,6 +41,11 @@ class Round:
     alerts: AlertDelta | None = None  # None: merged into a later round, or unchanged
     transitions: int = field(init=False)  # how many changes are transitions
 
+    @property
+    def size(self) -> int:
+        """Return about how many rows it writes."""
+        return len(self.changes) + (0 if self.alerts is None else self.alerts.size)
+
     def __post_init__(self) -> None:
         """Count once: waiting rounds are scanned in every round."""
         count = sum(change.is_transition for change in self.changes)

@@ -118,6 +118,8 @@ class Alerting:
             delta = self.observe(cluster_id, seen, at, may_flush=False)
             if delta is not None:
                 self._owed[cluster_id] = delta
+        # What opened in a round that was lost is in none of these: the next round evaluates all.
+        self._states[cluster_id] = replace(self.state(cluster_id), due=None)
 
     def note_stored(self, pending: PendingRequests | None) -> None:
         """Replace the pending requests of operators; None leaves them as they are."""

@@ -13,7 +13,8 @@ from datetime import datetime, timedelta
 
 from rules.completeness import Completeness
 from rules.finding_table import FindingTable
-from rules.open_findings import Change, all_gone, apply_changes
+from rules.judgement import Judgement
+from rules.open_findings import Change, Identity, all_gone, apply_changes, opening_of
 from service.alerting.alerts.delta import AlertDelta
 from service.alerting.alerts.lifecycle import Seen
 from service.metrics.alerting import AlertStats
@@ -48,6 +49,7 @@ class FindingState:
         self._on_stored = on_stored
         # By cluster id; old ids end with the next round.
         self._open: dict[str, FindingTable] = {}
+        self._unstored: set[Identity] = set()  # opened in rounds that were lost
         self._refresh = Refresh()
         self._last_round: tuple[datetime, float] | None = None  # by both clocks
 
@@ -80,8 +82,10 @@ class FindingState:
         alerts = self._observe(
             Seen(open_findings=table, changes=changes, before=before), watched.at
         )
-        moved_on = self._refresh.take(table, changes, watched.at)
-        self._pass_on([*changes, *moved_on], watched.at, alerts, checkpoint)
+        self._unstored |= self._round_writer.take_lost_openings(self.cluster_id)
+        opened = self._open_unstored(changes, watched.judged.judgements)
+        moved_on = self._refresh.take(table, [*changes, *opened], watched.at)
+        self._pass_on([*changes, *opened, *moved_on], watched.at, alerts, checkpoint)
         return [*closed, *changes]
 
     def has_reports_due(self) -> bool:
@@ -195,6 +199,26 @@ class FindingState:
             more_comes=True,
         )
         return closings.changes
+
+    def _open_unstored(
+        self, changes: Sequence[Change], judgements: Sequence[Judgement]
+    ) -> list[Change]:
+        """Return openings to store for open findings whose own ones were lost.
+
+        A finding that this round changes has to wait for the next one: a round changes each at most once.
+        """
+        if not self._unstored:
+            return []
+        table, rules = self.open_findings, {entry.rule.rule_id: entry.rule for entry in judgements}
+        self._unstored = {identity for identity in self._unstored if identity in table}
+        changed = {change.identity for change in changes}
+        ready = {
+            identity
+            for identity in self._unstored
+            if identity not in changed and identity[0] in rules
+        }
+        self._unstored -= ready
+        return [opening_of(table[identity], rules[identity[0]]) for identity in sorted(ready)]
 
     @property
     def _ready(self) -> Alerting | None:

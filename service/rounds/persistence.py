@@ -195,6 +195,15 @@ class RoundWriter:
         taken, self._stored = self._stored, []
         return taken
 
+    def take_lost_openings(self, cluster_id: str) -> set[Identity]:
+        """Return the findings of a cluster that opened in rounds which were lost since the last call."""
+        key = ClusterKey(self._name, cluster_id)
+        lost = {entry for entry in self._pending.lost_openings if entry[0] == key}
+        if lost:
+            left = self._pending.lost_openings - lost
+            self._pending = replace(self._pending, lost_openings=left)
+        return {identity for _, identity in lost}
+
     def take_rejected(self) -> list[RejectedRow]:
         """Return the rows that the database rejected for good since the last call."""
         taken, self._rejected_rows = self._rejected_rows, []

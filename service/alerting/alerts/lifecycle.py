@@ -135,7 +135,7 @@ class _Existing:
         alert, change = self.alerts[key], self._by_finding.get(key[0])
         entry = self.seen.open_findings.get(alert.finding)
         if change is not None:
-            alert = with_latest(alert, self.seen.before.get(alert.finding))
+            alert = _lasting(with_latest(alert, self.seen.before.get(alert.finding)))
         said = list(_list_changes(alert, entry, change, self._timing, self.now))
         self._changes += said
         last = said[-1] if said else None
@@ -212,6 +212,13 @@ def with_latest(alert: Alert, entry: OpenFinding | None) -> Alert:
     return replace(alert, reason=entry.reason, evidence=entry.evidence)
 
 
+def _lasting(alert: Alert) -> Alert:
+    """Return an alert with evidence of its own: a finding's may keep the snapshot of its round alive."""
+    if isinstance(alert.evidence, dict):
+        return alert
+    return replace(alert, evidence=dict(alert.evidence))
+
+
 def after_outage(alerts: Alerts, observed_at: datetime | None, now: datetime) -> Alerts:
     """Let pending alerts begin to wait anew after an outage."""
     if observed_at is None or now - observed_at <= OUTAGE_TOLERANCE:
@@ -243,7 +250,7 @@ def _list_changes(
     elif not _is_breach(entry, now):
         return
     elif entry.severity is not alert.severity:
-        said = replace(alert, reason=entry.reason, evidence=entry.evidence)
+        said = _lasting(replace(alert, reason=entry.reason, evidence=entry.evidence))
         yield _end_alert(said, AlertEnd.SEVERITY_CHANGED, now)
     else:
         yield from _carry_on(alert, entry, change, timing, now)
@@ -303,7 +310,7 @@ def _update_alert(
     updated = replace(
         alert,
         reason=entry.reason,
-        evidence=entry.evidence,
+        evidence=dict(entry.evidence),
         keep_firing_since=None,
         end=None,
         news=news,
@@ -327,7 +334,7 @@ def _start_alert(
     alert = Alert.begin(
         (entry.identity, entry.severity),
         reason=entry.reason,
-        evidence=entry.evidence,
+        evidence=dict(entry.evidence),
         active_at=active_at,
         fired_at=now if fires else None,
     )

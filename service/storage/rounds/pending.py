@@ -15,6 +15,7 @@ from typing import Final
 
 from rules.open_findings import Change, Identity, Step
 from service.alerting.alerts.delta import AlertDelta
+from service.storage.rounds.clusters import ClusterKey
 from service.storage.rounds.pieces import split
 from service.storage.rounds.rounds import Round
 
@@ -35,6 +36,7 @@ class Pending:
     rounds: tuple[Round, ...] = ()
     lost_rounds: int = 0
     lost_transitions: int = 0
+    lost_openings: frozenset[tuple[ClusterKey, Identity]] = frozenset()  # not stored since
 
     def __post_init__(self) -> None:
         if self.limit < 1:
@@ -124,9 +126,13 @@ def _without_one(pending: Pending, places: Sequence[int]) -> Pending:
     """Drop the oldest round without a transition, else the oldest, among some positions."""
     quiet = (place for place in places if not pending.rounds[place].transitions)
     place = next(quiet, places[0])
+    lost = pending.rounds[place]
     return replace(
         pending,
         rounds=pending.rounds[:place] + pending.rounds[place + 1 :],
         lost_rounds=pending.lost_rounds + 1,
-        lost_transitions=pending.lost_transitions + pending.rounds[place].transitions,
+        lost_transitions=pending.lost_transitions + lost.transitions,
+        lost_openings=pending.lost_openings.union(
+            (lost.cluster, change.identity) for change in lost.changes if change.step is Step.OPENED
+        ),
     )

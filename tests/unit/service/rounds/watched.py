@@ -33,6 +33,7 @@ class Watched:
         telling: NotificationContext = TELLING,
         process: int = 1,
         part_changes: int = PART_CHANGES,
+        waiting_rounds: int = 100,
     ) -> None:
         self.settings = settings or config()
         self.seconds = 0.0
@@ -41,7 +42,7 @@ class Watched:
             store,
             "default",
             monotonic=lambda: self.seconds,
-            waiting_rounds=100,
+            waiting_rounds=waiting_rounds,
             part_changes=part_changes,
         )
         ids = count(1)

@@ -12,7 +12,7 @@ from uuid import UUID
 from rules.errors import StoreError, UnreachableError
 from rules.facts.broker_log import LogSource
 from rules.facts.snapshot import Snapshot
-from rules.open_findings import Change, Step, apply_changes
+from rules.open_findings import apply_changes
 from service.alerting.alerts.alert import RESOLVED_KEPT, Alert, AlertState
 from service.alerting.alerts.delta import AlertDelta, Closing
 from service.alerting.alerts.grouping import AlertingState
@@ -32,12 +32,6 @@ from service.storage.rounds.inbox import (
 from service.storage.rounds.rounds import Round, Stored
 from service.storage.rounds.store import Loaded, OpenFindings
 from tests.factories import at, snapshot
-
-
-def _inserting(change: Change, before: OpenFindings) -> Change:
-    """Return a change as the database takes it: a state that has no row gets one."""
-    is_new = change.step is Step.STILL and change.identity not in before
-    return replace(change, step=Step.OPENED) if is_new else change
 
 
 def is_remembered(alert: Alert, observed_at: datetime | None) -> bool:
@@ -101,8 +95,7 @@ class MemoryStore:
             self.rounds.append(one)
             self._last[one.cluster] = one.round_id
             before = self._open.get(one.cluster, {})
-            changes = [_inserting(change, before) for change in one.changes]
-            self._open[one.cluster] = apply_changes(before, changes, one.at)
+            self._open[one.cluster] = apply_changes(before, one.changes, one.at)
             if one.checkpoint is not None:
                 self._newest[one.cluster.name] = one
             if one.alerts is not None:

@@ -84,7 +84,9 @@ class FindingState:
         )
         self._unstored |= self._round_writer.take_lost_openings(self.cluster_id)
         opened = self._open_unstored(changes, watched.judged.judgements)
-        moved_on = self._refresh.take(table, [*changes, *opened], watched.at)
+        moved_on: Sequence[Change] = ()
+        if self._round_writer.is_storing:  # else it would only wait
+            moved_on = self._refresh.take(table, [*changes, *opened], watched.at)
         self._pass_on([*changes, *opened, *moved_on], watched.at, alerts, checkpoint)
         return [*closed, *changes]
 

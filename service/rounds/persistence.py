@@ -260,6 +260,7 @@ class RoundWriter:
     def _store_part(self, seconds: float) -> None:
         begin = self._monotonic()
         part, rest = self._pending.first_part(self._most)
+        self._pending = rest.tried(part)
         stored = self._call_store(lambda: self._store.store(part), seconds)
         self._stored.append(stored)
         self._pending = rest

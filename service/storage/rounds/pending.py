@@ -16,7 +16,7 @@ from typing import Final
 from rules.open_findings import Change, Identity, Step
 from service.alerting.alerts.delta import AlertDelta
 from service.storage.rounds.clusters import ClusterKey
-from service.storage.rounds.pieces import split
+from service.storage.rounds.pieces import split, with_alerts_of_events
 from service.storage.rounds.rounds import Round
 
 WAITING_ROUNDS: Final = 1000  # four hours of a round every 15 seconds
@@ -63,8 +63,16 @@ class Pending:
         first, others = self.rounds[:count], self.rounds[count:]
         if count == 1 and first[0].size > most:
             piece, rest = split(first[0], most)
-            return (piece,), replace(self, rounds=(*rest, *others))
+            first, others = (piece,), (*rest, *others)
+        first, others = with_alerts_of_events(first, others)
         return first, replace(self, rounds=others)
+
+    def tried(self, part: Sequence[Round]) -> Pending:
+        """Return the buffer with a part before it that was taken out and may or may not be stored.
+
+        It is tried again as it is, or in smaller pieces of its own, so that what is stored is recognised.
+        """
+        return replace(self, rounds=(*part, *self.rounds))
 
 
 def _is_of_use(round_: Round) -> bool:
@@ -77,6 +85,8 @@ def _drop_superseded(old: Round, new: Round, said: Mapping[Identity, Change]) ->
     has_only_transitions = old.transitions == len(old.changes)
     if old.cluster != new.cluster:
         return old
+    if old.is_piece:
+        return replace(old, checkpoint=checkpoint) if old.checkpoint is not checkpoint else old
     if old.alerts is not None:
         old = replace(old, alerts=None)  # merged into the new one
     if has_only_transitions and checkpoint is old.checkpoint:
@@ -93,7 +103,7 @@ def _with_alerts_of(rounds: Sequence[Round], new: Round) -> Round:
     """Return a round with the alerting deltas of the same cluster's earlier rounds merged into its own."""
     left: AlertDelta | None = None
     for round_ in (*rounds, new):
-        if round_.cluster == new.cluster and round_.alerts is not None:
+        if round_.cluster == new.cluster and round_.alerts is not None and not round_.is_piece:
             left = round_.alerts if left is None else left.then(round_.alerts)
     return new if left is new.alerts else replace(new, alerts=left)
 
@@ -113,7 +123,7 @@ def _drop_excess(pending: Pending) -> Pending:
 
 def _too_many(pending: Pending) -> Sequence[int]:
     """Return the positions of rounds one of which has to be dropped; never the newest."""
-    every = range(len(pending.rounds) - 1)
+    every = [place for place, round_ in enumerate(pending.rounds[:-1]) if not round_.is_piece]
     older = [place for place in every if pending.rounds[place].alerts is None] or every
     if len(pending.rounds) > pending.limit:
         return older

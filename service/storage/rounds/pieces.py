@@ -4,16 +4,22 @@ Findings come first, then alerts that go on, then groups with what was notified,
 and the checkpoint is last. If the process is killed between two pieces, its successor judges anew from the
 checkpoint before: findings and alerts that are stored go on, the others begin, and an alert that was still
 stored as firing ends once more in its group, which sends no end twice.
+
+What became known of an event is different: a successor that reads it learns nothing more, and would notify
+nobody. So its alert, which says how often there was something to notify, is stored with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
+from rules.open_findings import Identity, Step
 from service.alerting.alerts.alert import Alert, AlertState
 from service.alerting.alerts.delta import AlertDelta
-from service.storage.rounds.clusters import RoundId
+from service.storage.findings.findings import storable
+from service.storage.rounds.clusters import ClusterKey, RoundId
 from service.storage.rounds.rounds import Round
 
 
@@ -24,8 +30,11 @@ def split(round_: Round, most: int) -> tuple[Round, tuple[Round, ...]]:
     pieces of the same rows, is recognised.
     """
     if len(round_.changes) > most or (round_.changes and _rows(round_.alerts) > most):
-        piece = replace(round_, changes=round_.changes[:most], checkpoint=None, alerts=None)
-        return _numbered(piece, replace(round_, changes=round_.changes[most:]))
+        first = round_.changes[:most]
+        if any(change.step is Step.AGAIN for change in first):
+            first = first[: max(most // 2, 1)]  # their alerts are stored with them
+        piece = replace(round_, changes=first, checkpoint=None, alerts=None)
+        return _numbered(piece, replace(round_, changes=round_.changes[len(first) :]))
     first, others = _split_alerts(round_.alerts, most)
     if others is None:
         return round_, ()
@@ -35,7 +44,52 @@ def split(round_: Round, most: int) -> tuple[Round, tuple[Round, ...]]:
 
 def _numbered(piece: Round, rest: Round) -> tuple[Round, tuple[Round, ...]]:
     writer, number = rest.round_id.writer, rest.round_id.number
-    return replace(piece, round_id=RoundId(writer, number - rest.size)), (rest,)
+    round_id = RoundId(writer, number - rest.size)
+    return replace(piece, round_id=round_id, is_piece=True), (rest,)
+
+
+def with_alerts_of_events(
+    part: Sequence[Round], rest: Sequence[Round]
+) -> tuple[tuple[Round, ...], tuple[Round, ...]]:
+    """Move the alerts of events that happened again into the part that stores these; return part and rest.
+
+    A delta that is whole keeps them too: it says which alerts there are.
+    """
+    again: dict[ClusterKey, set[Identity]] = {}
+    for round_ in part:
+        events = (change.identity for change in round_.changes if change.step is Step.AGAIN)
+        again.setdefault(round_.cluster, set()).update(map(_stored_identity, events))
+    taken, left = list(part), list(rest)
+    for key, events in again.items():
+        last = max(place for place, round_ in enumerate(part) if round_.cluster == key)
+        for place, round_ in enumerate(left if events and taken[last].alerts is None else ()):
+            if round_.cluster == key and round_.alerts is not None:
+                first, others = _take_events(round_.alerts, events)
+                left[place] = replace(round_, alerts=others)
+                taken[last] = replace(taken[last], alerts=first, is_piece=True)
+                break
+    return tuple(taken), tuple(left)
+
+
+def _take_events(
+    delta: AlertDelta, events: AbstractSet[Identity]
+) -> tuple[AlertDelta | None, AlertDelta]:
+    """Return the alerts of events that go on, and the delta without them."""
+    mine = [
+        alert
+        for alert in delta.alerts.values()
+        if alert.finding in events and alert.state is not AlertState.RESOLVED
+    ]
+    if not mine:
+        return None, delta
+    first, others = _take(delta, mine)
+    return first, replace(others, alerts=delta.alerts) if delta.is_whole else others
+
+
+def _stored_identity(identity: Identity) -> Identity:
+    """Return a finding's identity as alerts have it."""
+    rule_id, labels = identity
+    return rule_id, tuple(sorted(storable(dict(labels)).items()))
 
 
 def _rows(delta: AlertDelta | None) -> int:

@@ -39,6 +39,7 @@ class Round:
     changes: Sequence[Change]
     checkpoint: Checkpoint | None  # None: a later round has a newer one
     alerts: AlertDelta | None = None  # None: merged into a later round, or unchanged
+    is_piece: bool = False  # of a larger round: if it is tried again, then as it is
     transitions: int = field(init=False)  # how many changes are transitions
 
     @property

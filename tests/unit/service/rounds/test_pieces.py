@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 import pytest
 
 from rules.errors import StoreError
+from rules.verdict import Kind
 from service.alerting.alerts.alert import AlertState
 from service.rounds.persistence import LEAST_CHANGES, PersistenceState
 from service.storage.rounds.pending import PART_CHANGES
 from service.storage.rounds.rounds import Round, Stored
-from tests.alerting import BREACH, OK, Said
+from tests.alerting import BREACH, OK, Said, Why, config, rule
 from tests.factories import CLUSTER_ID
 from tests.fakes import MemoryStore
 from tests.unit.service.rounds.watched import Watched
@@ -85,6 +87,84 @@ def test_a_kill_between_two_pieces_is_not_noticed(dies_after: int) -> None:
     counts = notified(store)
     assert counts.keys() == notified(whole).keys()
     assert {counts[str(number), "resolved"] for number in range(len(NAMES))} == {1}
+
+
+EVENTS = config(rule(kind=Kind.EVENT, names_events=True))
+ONCE: Said = (BREACH, Why.SAID, {"seen_by": "billing"})
+MORE: Said = (BREACH, Why.SAID, {"seen_by": "billing", "restored": True})
+HAPPENS: list[tuple[float, Said]] = [
+    (0, ONCE),
+    (30, ONCE),
+    (60, OK),
+    (400, MORE),
+    (410, MORE),
+    (415, OK),
+]
+
+
+def happened(store: CountingStore, part_changes: int, *, sets_clock_by: float = 0) -> Watched:
+    """Report events, and more of each later; the process may be killed meanwhile."""
+    watched = Watched(store, EVENTS, part_changes=part_changes)
+    for number, (seconds, said) in enumerate(HAPPENS):
+        step = sets_clock_by if seconds == 400 else 0
+        try:
+            watched.round(seconds, dict.fromkeys(NAMES, said), clock_set_by=step)
+        except Killed:
+            ahead, process = watched.ahead, number + 2
+            watched = Watched(store, EVENTS, process=process, part_changes=part_changes)
+            watched.ahead, watched.seconds = ahead, seconds
+    watched.round(1000, dict.fromkeys(NAMES, OK))
+    return watched
+
+
+@pytest.mark.parametrize("sets_clock_by", [0, 3600], ids=["", "the clock is set"])
+@pytest.mark.parametrize("dies_after", range(1, 16))
+def test_more_of_an_event_is_notified_after_a_kill_between_two_pieces(
+    dies_after: int, sets_clock_by: float
+) -> None:
+    """The event is stored with what is known now, so that the next process learns nothing more of it."""
+    store = CountingStore(dies_after)
+    happened(store, PIECE, sets_clock_by=sets_clock_by)
+    [alerting] = store.kept("default").alerting.values()
+    [group] = alerting.groups.values()
+    assert group.notified is not None
+    assert [news.revisions for news in group.notified.firing.values()] == [1] * len(NAMES)
+
+
+@pytest.mark.parametrize("silent_at", range(1, 16))
+def test_nothing_is_stored_twice_if_the_answer_to_the_commit_of_a_piece_is_lost(
+    silent_at: int,
+) -> None:
+    """The next pieces are smaller, and none may begin within a piece that was stored."""
+
+    class Silent(CountingStore):
+        def store(self, rounds: Sequence[Round]) -> Stored:
+            stored = super().store(rounds)
+            if len(self.sizes) == silent_at:
+                raise AWAY
+            return stored
+
+    store = Silent()
+    watched = Watched(store, part_changes=PIECE + 1)
+    for seconds, said in LIFE:
+        watched.round(seconds, dict.fromkeys(NAMES, said))
+    watched.round(1000, dict.fromkeys(NAMES, OK))
+    transitions = Counter(
+        (change.identity, one.at) for one in store.rounds for change in one.changes
+    )
+    assert set(transitions.values()) == {1}
+    assert set(Counter(stored_steps(store.rounds)).values()) == {1}
+    assert store.kept("default").open_findings[CLUSTER_ID] == {}
+
+
+def stored_steps(rounds: Sequence[Round]) -> Iterator[tuple[str, datetime, str]]:
+    """Yield the steps of alerts that the database takes: no older ones than it has observed."""
+    observed_at: datetime | None = None
+    for delta in (one.alerts for one in rounds if one.alerts is not None):
+        for step in delta.steps:
+            if observed_at is None or step.at > observed_at:
+                yield step.fingerprint, step.at, step.step
+        observed_at = delta.observed_at or observed_at
 
 
 def test_pieces_become_smaller_while_the_database_is_too_slow_for_them() -> None:

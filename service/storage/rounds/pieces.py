@@ -30,11 +30,11 @@ def split(round_: Round, most: int) -> tuple[Round, tuple[Round, ...]]:
     pieces of the same rows, is recognised.
     """
     if len(round_.changes) > most or (round_.changes and _rows(round_.alerts) > most):
-        first = round_.changes[:most]
-        if any(change.step is Step.AGAIN for change in first):
-            first = first[: max(most // 2, 1)]  # their alerts are stored with them
-        piece = replace(round_, changes=first, checkpoint=None, alerts=None)
-        return _numbered(piece, replace(round_, changes=round_.changes[len(first) :]))
+        changes = round_.changes[:most]
+        if any(change.step is Step.AGAIN for change in changes):
+            changes = changes[: max(most // 2, 1)]  # their alerts are stored with them
+        piece = replace(round_, changes=changes, checkpoint=None, alerts=None)
+        return _numbered(piece, replace(round_, changes=round_.changes[len(changes) :]))
     first, others = _split_alerts(round_.alerts, most)
     if others is None:
         return round_, ()
@@ -57,14 +57,17 @@ def with_alerts_of_events(
     """
     again: dict[ClusterKey, set[Identity]] = {}
     for round_ in part:
-        events = (change.identity for change in round_.changes if change.step is Step.AGAIN)
-        again.setdefault(round_.cluster, set()).update(map(_stored_identity, events))
+        names = (change.identity for change in round_.changes if change.step is Step.AGAIN)
+        again.setdefault(round_.cluster, set()).update(map(_stored_identity, names))
     taken, left = list(part), list(rest)
     for key, events in again.items():
         last = max(place for place, round_ in enumerate(part) if round_.cluster == key)
-        for place, round_ in enumerate(left if events and taken[last].alerts is None else ()):
-            if round_.cluster == key and round_.alerts is not None:
-                first, others = _take_events(round_.alerts, events)
+        if not events or taken[last].alerts is not None:
+            continue
+        mine = ((place, round_) for place, round_ in enumerate(left) if round_.cluster == key)
+        for place, round_ in mine:
+            first, others = _take_events(round_.alerts, events)
+            if first is not None:
                 left[place] = replace(round_, alerts=others)
                 taken[last] = replace(taken[last], alerts=first, is_piece=True)
                 break
@@ -72,9 +75,11 @@ def with_alerts_of_events(
 
 
 def _take_events(
-    delta: AlertDelta, events: AbstractSet[Identity]
-) -> tuple[AlertDelta | None, AlertDelta]:
-    """Return the alerts of events that go on, and the delta without them."""
+    delta: AlertDelta | None, events: AbstractSet[Identity]
+) -> tuple[AlertDelta | None, AlertDelta | None]:
+    """Return the alerts of events that go on, None if there are none, and the delta without them."""
+    if delta is None:
+        return None, None
     mine = [
         alert
         for alert in delta.alerts.values()

@@ -214,25 +214,6 @@ def _carry(entry: OpenFinding, change: Change, now: datetime) -> OpenFinding:
     )
 
 
-def opening_of(entry: OpenFinding, rule: RuleMeta) -> Change:
-    """Return the change that opens a finding as it is now."""
-    finding = Finding(
-        rule=rule,
-        labels=dict(entry.identity[1]),
-        verdict=Verdict.BREACH,
-        reason=entry.reason,
-        evidence=dict(entry.evidence),
-    )
-    return Change(
-        step=Step.OPENED,
-        identity=entry.identity,
-        before=None,
-        after=Verdict.BREACH,
-        finding=finding,
-        last_severity=entry.severity,
-    )
-
-
 def all_gone(open_findings: Mapping[Identity, OpenFinding]) -> list[Change]:
     """End everything: the cluster's name belongs to another cluster id now."""
     return [

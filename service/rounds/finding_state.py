@@ -13,13 +13,13 @@ from datetime import datetime, timedelta
 
 from rules.completeness import Completeness
 from rules.finding_table import FindingTable
-from rules.judgement import Judgement
-from rules.open_findings import Change, Identity, all_gone, apply_changes, opening_of
+from rules.open_findings import Change, all_gone, apply_changes
 from service.alerting.alerts.delta import AlertDelta
 from service.alerting.alerts.lifecycle import Seen
 from service.metrics.alerting import AlertStats
 from service.observe.watch import WatchedRound
 from service.rounds.alerting_step import Alerting
+from service.rounds.lost_openings import LostOpenings
 from service.rounds.persistence import RoundWriter
 from service.rounds.refresh import Refresh
 from service.storage.formats.checkpoint import Checkpoint
@@ -49,7 +49,7 @@ class FindingState:
         self._on_stored = on_stored
         # By cluster id; old ids end with the next round.
         self._open: dict[str, FindingTable] = {}
-        self._unstored: set[Identity] = set()  # opened in rounds that were lost
+        self._lost_openings = LostOpenings()
         self._refresh = Refresh()
         self._last_round: tuple[datetime, float] | None = None  # by both clocks
 
@@ -82,8 +82,8 @@ class FindingState:
         alerts = self._observe(
             Seen(open_findings=table, changes=changes, before=before), watched.at
         )
-        self._unstored |= self._round_writer.take_lost_openings(self.cluster_id)
-        opened = self._open_unstored(changes, watched.judged.judgements)
+        self._lost_openings.add(self._round_writer.take_lost_openings(self.cluster_id))
+        opened = self._lost_openings.take(table, changes, watched.judged.judgements)
         moved_on: Sequence[Change] = ()
         if self._round_writer.is_storing:  # else it would only wait
             moved_on = self._refresh.take(table, [*changes, *opened], watched.at)
@@ -201,26 +201,6 @@ class FindingState:
             more_comes=True,
         )
         return closings.changes
-
-    def _open_unstored(
-        self, changes: Sequence[Change], judgements: Sequence[Judgement]
-    ) -> list[Change]:
-        """Return openings to store for open findings whose own ones were lost.
-
-        A finding that this round changes has to wait for the next one: a round changes each at most once.
-        """
-        if not self._unstored:
-            return []
-        table, rules = self.open_findings, {entry.rule.rule_id: entry.rule for entry in judgements}
-        self._unstored = {identity for identity in self._unstored if identity in table}
-        changed = {change.identity for change in changes}
-        ready = {
-            identity
-            for identity in self._unstored
-            if identity not in changed and identity[0] in rules
-        }
-        self._unstored -= ready
-        return [opening_of(table[identity], rules[identity[0]]) for identity in sorted(ready)]
 
     @property
     def _ready(self) -> Alerting | None:

@@ -9,23 +9,20 @@ out by the broker or answered with -1: both are "no commit".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-import numpy as np
-
+from collectors.commit_rows import AnswersKey, CommitRows, LastAnswers
 from collectors.groups import by_coordinator
-from collectors.naming import chunks, counted, listed, summarize
-from collectors.session import Build, Request, Response, Session, body_of
+from collectors.naming import chunks, summarize
+from collectors.session import Build, EncodedRequests, Request, Response, Session, body_of
 from collectors.translate import failure_of
 from collectors.wire import blocks, codec
 from collectors.wire.api import DESCRIBE_SHARE_GROUP_OFFSETS, OFFSET_FETCH, Api
-from collectors.wire.blocks import GroupBlock, TopicBlock
+from collectors.wire.blocks import GroupBlock, Layout, TopicBlock
 from collectors.wire.failure import Failure
-from rules.facts.column import Column, Int64s
-from rules.facts.gap import GapCause, GapScope
+from rules.facts.gap import GapScope
 from rules.facts.groups import Commits, Group, GroupType
-from rules.facts.identity import Broker
 from rules.facts.partitions import Partitions
 
 GROUPS_PER_REQUEST: Final = 500
@@ -40,40 +37,71 @@ class CollectedCommits:
     duplicates: int
 
 
-def collect(
-    session: Session, groups: Sequence[Group], partitions: Partitions, *, all_topics: bool
-) -> CollectedCommits:
-    """Read the commits of all groups for the partitions of `partitions`.
+@dataclass(slots=True)
+class CommitReader:
+    """Reads commits; keeps the encoded requests, and what the answers of the last round were made into."""
 
-    `all_topics` says that `partitions` holds every visible topic: a commit elsewhere is then a gap (a
-    deleted topic, or one without permission); otherwise it is only outside the filter.
-    """
-    rows = CommitRows(groups, partitions)
-    requests = [*_offset_fetches(session, groups), *_share_offsets(session, groups)]
-    responses = session.exchange([request for request, _ in requests])
-    for (_, members), response in zip(requests, responses, strict=True):
-        answer = _read(response)
-        if isinstance(answer, Failure):
-            what = f"commits of {summarize(members, 'group')}"
-            session.add_gap(
-                GapScope.COMMITS, what, answer, broker_id=response.request.broker.broker_id
-            )
+    _requests: EncodedRequests = field(default_factory=EncodedRequests)
+    _last: LastAnswers | None = None
+
+    def collect(
+        self,
+        session: Session,
+        groups: Sequence[Group],
+        partitions: Partitions,
+        *,
+        all_topics: bool,
+    ) -> CollectedCommits:
+        """Read the commits of all groups for the partitions of `partitions`.
+
+        `all_topics` says that `partitions` holds every visible topic: a commit elsewhere is then a gap (a
+        deleted topic, or one without permission); otherwise it is only outside the filter.
+        """
+        requests = [*_offset_fetches(session, groups), *_share_offsets(session, groups)]
+        responses = self._requests.exchange(
+            session, [request for request, _ in requests], [tuple(names) for _, names in requests]
+        )
+        key = AnswersKey(
+            partitions=partitions,
+            group_ids=tuple(group.group_id for group in groups),
+            requests=tuple((request.broker.broker_id, *names) for request, names in requests),
+        )
+        commits = None if self._last is None else self._last.read(key, responses)
+        if self._last is None or commits is None:
+            rows = CommitRows(groups, partitions)
+            layouts = [
+                _take(session, rows, names, response)
+                for (_, names), response in zip(requests, responses, strict=True)
+            ]
+            commits = rows.done()
+            self._last = LastAnswers.of(key, layouts, rows, commits)
+        else:
+            rows = self._last.rows
+        rows.report(session, all_topics=all_topics)
+        return CollectedCommits(commits, rows.duplicates)
+
+
+def _take(
+    session: Session, rows: CommitRows, names: Sequence[str], response: Response
+) -> Layout | None:
+    """Add an answer, or the gap in its place; return its layout if nothing else is in it."""
+    answer = _read(response)
+    coordinator = response.request.broker
+    if isinstance(answer, Failure):
+        what = f"commits of {summarize(names, 'group')}"
+        session.add_gap(GapScope.COMMITS, what, answer, broker_id=coordinator.broker_id)
+        return None
+    layout, groups = answer
+    for block in groups:
+        if block.error == codec.NO_ERROR:
+            rows.put(block)
             continue
-        for block in answer:
-            _take(session, rows, block, response.request.broker)
-    rows.report(session, all_topics=all_topics)
-    commits, duplicates = rows.done()
-    return CollectedCommits(commits, duplicates)
-
-
-def _take(session: Session, rows: CommitRows, block: GroupBlock, coordinator: Broker) -> None:
-    if block.error == codec.NO_ERROR:
-        rows.put(block)
-        return
-    needs = f"DESCRIBE on Group {block.group_id}"
-    failure = failure_of(block.error, coordinator, needs=needs)
-    what = f"commits of group {block.group_id}"
-    session.add_gap(GapScope.COMMITS, what, failure, group=block.group_id)
+        needs = f"DESCRIBE on Group {block.group_id}"
+        failure = failure_of(block.error, coordinator, needs=needs)
+        what = f"commits of group {block.group_id}"
+        session.add_gap(GapScope.COMMITS, what, failure, group=block.group_id)
+        layout = None
+    return layout
 
 
 # ------------------------------------------------------------------ requests
@@ -104,18 +132,18 @@ def _body(api: Api, names: Sequence[str]) -> Build:
 
 
 # ------------------------------------------------------------------ answers
-def _read(response: Response) -> Sequence[GroupBlock] | Failure:
+def _read(response: Response) -> tuple[Layout | None, Sequence[GroupBlock]] | Failure:
     if response.failure is not None:
         return response.failure
     if response.request.api is OFFSET_FETCH:
         try:
-            return blocks.read_offset_fetch(response.body)
+            return blocks.offset_fetch_layout(response.body)
         except blocks.IrregularError:
             pass  # commits with metadata text: read them with the codec
     answer = response.read()
     if isinstance(answer, Failure):
         return answer
-    return [
+    return None, [
         GroupBlock(
             group.group_id,
             tuple(_topic_block(topic, response) for topic in group.topics),
@@ -135,106 +163,3 @@ def _topic_block(topic: Any, response: Response) -> TopicBlock:
         offset="committed_offset",
         leader_epoch="committed_leader_epoch",
     )
-
-
-# ------------------------------------------------------------------ from answers to columns
-class CommitRows:
-    """Commits under construction: blocks in, columns without duplicates out."""
-
-    def __init__(self, groups: Sequence[Group], partitions: Partitions) -> None:
-        self._partitions = partitions
-        self._position = {group.group_id: place for place, group in enumerate(groups)}
-        self._group: list[int] = []  # one entry per block, as are the next three
-        self._first_row: list[int] = []
-        self._end_row: list[int] = []  # exclusive: a partition behind it is not in the index
-        self._blocks: list[TopicBlock] = []
-        self._elsewhere: dict[str, list[str]] = {}
-        self._behind: dict[str, list[str]] = {}  # topics with commits behind their last partition
-        self._rejected: dict[tuple[str, str, int], int] = {}
-
-    def put(self, block: GroupBlock) -> None:
-        """Add the commits of one group."""
-        index = self._partitions.index
-        place = self._position.get(block.group_id)
-        if place is None:
-            return  # the request did not name this group
-        for topic in block.topics:
-            position = index.position_of_topic.get(topic.topic)
-            if position is None:
-                self._elsewhere.setdefault(topic.topic, []).append(block.group_id)
-                continue
-            if topic.error.any():
-                self._note_errors(block.group_id, topic)
-            first, end = int(index.starts[position]), int(index.starts[position + 1])
-            if len(topic.partition) and int(topic.partition.max()) >= end - first:
-                self._behind.setdefault(topic.topic, []).append(block.group_id)
-            self._group.append(place)
-            self._first_row.append(first)
-            self._end_row.append(end)
-            self._blocks.append(topic)
-
-    def _note_errors(self, group_id: str, topic: TopicBlock) -> None:
-        codes, counts = np.unique(topic.error[topic.error != 0], return_counts=True)
-        for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
-            self._rejected[group_id, topic.topic, code] = count
-
-    def report(self, session: Session, *, all_topics: bool) -> None:
-        """Add the gaps: partitions with an error, and commits for topics that are not visible."""
-        for (group, topic, code), count in self._rejected.items():
-            what = f"commits of group {group} for {counted(count, 'partition')} of {topic}"
-            failure = failure_of(code, "OffsetFetch")
-            session.add_gap(GapScope.COMMITS, what, failure, group=group, topic=topic)
-        for topic, groups in self._behind.items():
-            what = f"commits of {listed(groups)} for new partitions of {topic}"
-            why = "the topic has grown since placement was read"
-            session.add_gap(GapScope.COMMITS, what, Failure(GapCause.GONE, why), topic=topic)
-        if not all_topics:
-            return
-        for topic, groups in self._elsewhere.items():
-            what = f"offsets of topic {topic}, for which {listed(groups)} committed"
-            why = "the topic is not in the cluster's list: deleted, or no DESCRIBE on it"
-            session.add_gap(GapScope.OFFSETS, what, Failure(GapCause.GONE, why), topic=topic)
-
-    def done(self) -> tuple[Commits, int]:
-        """Return the commits, ordered by group and row, and the number of dropped duplicates."""
-        if not self._blocks:
-            return Commits.none(), 0
-        lengths = [len(block.partition) for block in self._blocks]
-        group = np.repeat(np.array(self._group, np.int64), lengths)
-        first_row = np.repeat(np.array(self._first_row, np.int64), lengths)
-        end_row = np.repeat(np.array(self._end_row, np.int64), lengths)
-        row = first_row + np.concatenate([block.partition for block in self._blocks])
-        offset = np.concatenate([block.offset for block in self._blocks])
-        epoch = np.concatenate([block.leader_epoch for block in self._blocks])
-        error = np.concatenate([block.error for block in self._blocks])
-        usable = np.flatnonzero((error == 0) & (offset >= 0) & (row >= first_row) & (row < end_row))
-        first = usable[_first_of_each((group * max(len(self._partitions), 1) + row)[usable])]
-        lags = [_lags_of(block) for block in self._blocks]
-        commits = Commits(
-            group=group[first],
-            row=row[first],
-            committed_offset=offset[first],
-            committed_leader_epoch=_known_from_zero(epoch[first]),
-            nothing_to_read=Column.absent(len(first)),
-            scan_failed=np.zeros(len(first), np.bool_),
-            reported_lag=_known_from_zero(np.concatenate(lags)[first]),
-            has_reported_lag=np.repeat([block.lag is not None for block in self._blocks], lengths)[
-                first
-            ],
-        )
-        return commits, len(usable) - len(first)
-
-
-def _lags_of(block: TopicBlock) -> Int64s:
-    return np.full(len(block.partition), -1, np.int64) if block.lag is None else block.lag
-
-
-def _known_from_zero(values: Int64s) -> Column:
-    """Return a column in which what is negative on the wire is absent."""
-    return Column(np.maximum(values, 0), values >= 0)
-
-
-def _first_of_each(key: Int64s) -> Int64s:
-    """Return the positions of the first occurrence of each key, in ascending order of the key."""
-    _, first = np.unique(key, return_index=True)
-    return first.astype(np.int64)

@@ -8,15 +8,15 @@ with "Dead" and an error, which must not be taken for a dead group.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from collectors.coordinators import choose, is_dead
 from collectors.naming import chunks, grouped, summarize
 from collectors.placement import Pattern
-from collectors.session import Request, Session, body_of
-from collectors.state_topic import PlacementOf
+from collectors.session import EncodedRequests, Request, Response, Session, body_of
+from collectors.state_topic import OFFSETS_TOPIC, THROTTLE_BYTES, PlacementOf
 from collectors.translate import failure_of
 from collectors.wire import codec
 from collectors.wire.api import (
@@ -28,9 +28,10 @@ from collectors.wire.api import (
     Api,
 )
 from collectors.wire.failure import Failure
+from rules.facts.column import replace_fields
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.groups import Group, GroupType
-from rules.facts.identity import Broker
+from rules.facts.identity import Broker, BrokerId
 
 DESCRIBED_BY: Final = {
     GroupType.CLASSIC: DESCRIBE_GROUPS,
@@ -38,6 +39,7 @@ DESCRIBED_BY: Final = {
     GroupType.SHARE: SHARE_GROUP_DESCRIBE,
     GroupType.STREAMS: STREAMS_GROUP_DESCRIBE,
 }
+_TYPES: Final = {str(group_type): group_type for group_type in GroupType}
 AT_ONCE: Final = 2000  # groups in one request: an answer carries the assignment of every member
 
 
@@ -57,46 +59,106 @@ class _Batch:
         return Request(self.coordinator, self.api, body_of(self.api, **fields))
 
 
-def collect(
-    session: Session, name_pattern: Pattern | None, offsets_topic: PlacementOf
-) -> tuple[Group, ...]:
-    """List and describe the groups whose whole name matches `name_pattern`, ordered by name.
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """What the brokers listed, and what follows from it."""
 
-    A group that cannot be described keeps the fields of its listing and is a gap.
-    """
-    groups = _list(session, name_pattern, offsets_topic)
-    batches = _batches(session, list(groups.values()))
-    responses = session.exchange([batch.request for batch in batches])
-    for batch, response in zip(batches, responses, strict=True):
-        answer = response.read()
-        if isinstance(answer, Failure):
-            broker_id, what = batch.coordinator.broker_id, _members(batch.groups)
-            session.add_gap(GapScope.MEMBERS, what, answer, broker_id=broker_id)
-            continue
-        for described in answer.groups:
-            _take(session, groups, described, batch.coordinator)
-    return tuple(groups[name] for name in sorted(groups))
+    said: tuple[object, ...]  # the answers, and what else it depends on
+    groups: Mapping[str, Group]  # by name
+    batches: tuple[_Batch, ...]
 
 
-def _list(
-    session: Session, name_pattern: Pattern | None, offsets_topic: PlacementOf
-) -> dict[str, Group]:
-    """Return the groups, each with the broker that coordinates it."""
-    requests = [Request(broker, LIST_GROUPS, body_of(LIST_GROUPS)) for broker in session.brokers]
-    # After the listings, so that a broker that has lost a group meanwhile is not its coordinator.
-    responses = session.exchange([*requests, *offsets_topic.requests(session)])
-    listings: dict[str, list[Group]] = {}
-    for response in responses[: len(requests)]:
-        broker = response.request.broker
+@dataclass(slots=True)
+class GroupReader:
+    """Lists and describes groups; what the brokers answer as in the last round is not read anew."""
+
+    _offsets_topic: PlacementOf = field(default_factory=lambda: PlacementOf(OFFSETS_TOPIC))
+    _by_broker: dict[BrokerId, tuple[bytes, tuple[Group, ...]]] = field(default_factory=dict)
+    _listing: _Listing | None = None  # None: it had gaps
+    _answers: tuple[bytes, ...] | None = None  # to its batches, likewise
+    _groups: tuple[Group, ...] = ()
+    _requests: EncodedRequests = field(default_factory=EncodedRequests)
+
+    def collect(self, session: Session, name_pattern: Pattern | None) -> tuple[Group, ...]:
+        """List and describe the groups whose whole name matches `name_pattern`, ordered by name.
+
+        A group that cannot be described keeps the fields of its listing and is a gap.
+        """
+        last = self._listing
+        listing = self._list(session, name_pattern)
+        names = [tuple(group.group_id for group in batch.groups) for batch in listing.batches]
+        responses = self._requests.exchange(
+            session, [batch.request for batch in listing.batches], names
+        )
+        answers = _contents(responses)
+        if listing is last and answers is not None and answers == self._answers:
+            return self._groups
+        groups, gaps = dict(listing.groups), len(session.gaps)
+        for batch, response in zip(listing.batches, responses, strict=True):
+            _take_reply(session, groups, batch, response)
+        self._groups = tuple(groups[name] for name in sorted(groups))
+        self._answers = answers if len(session.gaps) == gaps else None
+        return self._groups
+
+    def _list(self, session: Session, name_pattern: Pattern | None) -> _Listing:
+        """Return the groups, each with the broker that coordinates it."""
+        requests = [
+            Request(broker, LIST_GROUPS, body_of(LIST_GROUPS)) for broker in session.brokers
+        ]
+        # After the listings, so that a broker that has lost a group meanwhile is not its coordinator.
+        responses = session.exchange([*requests, *self._offsets_topic.requests(session)])
+        placement = self._offsets_topic.take(responses[len(requests) :])
+        responses = responses[: len(requests)]
+        said = session.brokers, name_pattern, placement, _contents(responses)
+        if self._listing is not None and self._listing.said == said:
+            return self._listing
+        gaps = len(session.gaps)
+        listings = self._read_listings(session, responses, name_pattern)
+        groups = choose(session, listings, placement)
+        listing = _Listing(said, groups, tuple(_batches(session, list(groups.values()))))
+        self._listing = listing if len(session.gaps) == gaps else None
+        return listing
+
+    def _read_listings(
+        self, session: Session, responses: Sequence[Response], name_pattern: Pattern | None
+    ) -> dict[str, list[Group]]:
+        """Return by name how each broker lists a group."""
+        by_broker: dict[BrokerId, tuple[bytes, tuple[Group, ...]]] = {}
+        listings: dict[str, list[Group]] = {}
+        for response in responses:
+            broker = response.request.broker
+            groups = self._read_listing(response)
+            if isinstance(groups, Failure):
+                what = f"groups coordinated by broker {broker.broker_id}"
+                session.add_gap(GapScope.GROUPS, what, groups, broker_id=broker.broker_id)
+                continue
+            by_broker[broker.broker_id] = _content(response), groups
+            for group in groups:
+                if name_pattern is None or name_pattern.fullmatch(group.group_id):
+                    listings.setdefault(group.group_id, []).append(group)
+        self._by_broker = by_broker
+        return listings
+
+    def _read_listing(self, response: Response) -> tuple[Group, ...] | Failure:
+        content, groups = self._by_broker.get(response.request.broker.broker_id, (b"", ()))
+        if groups and response.failure is None and content == _content(response):
+            return groups
         answer = response.read_without_error()
         if isinstance(answer, Failure):
-            what = f"groups coordinated by broker {broker.broker_id}"
-            session.add_gap(GapScope.GROUPS, what, answer, broker_id=broker.broker_id)
-            continue
-        for entry in answer.groups:
-            if name_pattern is None or name_pattern.fullmatch(entry.group_id):
-                listings.setdefault(entry.group_id, []).append(_decode_listing(entry, broker))
-    return choose(session, listings, offsets_topic.take(responses[len(requests) :]))
+            return answer
+        return tuple(_decode_listing(entry, response.request.broker) for entry in answer.groups)
+
+
+def _content(response: Response) -> bytes:
+    """Return an answer without the one part that changes although nothing has changed."""
+    return bytes(memoryview(response.body)[THROTTLE_BYTES:])
+
+
+def _contents(responses: Sequence[Response]) -> tuple[bytes, ...] | None:
+    """Return the contents of answers; None if one is missing."""
+    if any(response.failure is not None for response in responses):
+        return None
+    return tuple(map(_content, responses))
 
 
 def _decode_listing(entry: Any, coordinator: Broker) -> Group:
@@ -104,7 +166,7 @@ def _decode_listing(entry: Any, coordinator: Broker) -> Group:
     named = getattr(entry, "group_type", GroupType.CLASSIC).lower()
     return Group(
         group_id=entry.group_id,
-        group_type=GroupType(named) if named in set(GroupType) else GroupType.UNKNOWN,
+        group_type=_TYPES.get(named, GroupType.UNKNOWN),
         state=getattr(entry, "group_state", None) or None,
         member_count=None,
         coordinator=coordinator.broker_id,
@@ -132,6 +194,18 @@ def _members(groups: Sequence[Group]) -> str:
     return f"members of {summarize([group.group_id for group in groups], 'group')}"
 
 
+def _take_reply(
+    session: Session, groups: dict[str, Group], batch: _Batch, response: Response
+) -> None:
+    answer = response.read()
+    if isinstance(answer, Failure):
+        broker_id, what = batch.coordinator.broker_id, _members(batch.groups)
+        session.add_gap(GapScope.MEMBERS, what, answer, broker_id=broker_id)
+        return
+    for described in answer.groups:
+        _take(session, groups, described, batch.coordinator)
+
+
 def _take(session: Session, groups: dict[str, Group], described: Any, coordinator: Broker) -> None:
     name: str = described.group_id
     if name not in groups:
@@ -151,7 +225,7 @@ def _take(session: Session, groups: dict[str, Group], described: Any, coordinato
         )
         session.add_gap(GapScope.MEMBERS, f"members of group {name}", failure, group=name)
         return
-    groups[name] = replace(
+    groups[name] = replace_fields(
         groups[name],
         state=described.group_state or None,
         member_count=len(described.members),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from collectors.session import Response
 from collectors.wire import blocks
-from collectors.wire.blocks import TopicBlock
+from collectors.wire.blocks import Layout, TopicBlock
 from collectors.wire.failure import Failure
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.partitions import PartitionIndex
@@ -31,18 +31,37 @@ class AnsweredRows:
         )
 
 
+@dataclass(slots=True, eq=False)
+class AnswerReader:
+    """Reads the answers to one request, round after round, for one partition index."""
+
+    _layout: Layout | None = None  # of an answer whose records all are rows
+    _rows: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def read(self, response: Response, index: PartitionIndex) -> AnsweredRows | Failure:
+        """Read an answer; partitions that are not in the index are left out."""
+        if response.failure is not None:
+            return response.failure
+        records = None if self._layout is None else self._layout.read(response.body)
+        if records is not None:
+            return AnsweredRows(self._rows, records.error, records.offset, records.leader_epoch)
+        self._layout = None
+        try:
+            layout = blocks.list_offsets_layout(response.body)
+        except blocks.IrregularError:
+            answer = response.read()
+            if isinstance(answer, Failure):
+                return answer
+            return _rows([TopicBlock.of(t.name, t.partitions) for t in answer.topics], index)
+        answered = _rows(layout.blocks(), index)
+        if len(answered.rows) == len(layout):
+            self._layout, self._rows = layout, answered.rows
+        return answered
+
+
 def read_answer(response: Response, index: PartitionIndex) -> AnsweredRows | Failure:
-    """Read an answer; partitions that are not in the index are left out."""
-    if response.failure is not None:
-        return response.failure
-    try:
-        topics: Sequence[TopicBlock] = blocks.read_list_offsets(response.body)
-    except blocks.IrregularError:
-        answer = response.read()
-        if isinstance(answer, Failure):
-            return answer
-        topics = [TopicBlock.of(topic.name, topic.partitions) for topic in answer.topics]
-    return _rows(topics, index)
+    """Read one answer; partitions that are not in the index are left out."""
+    return AnswerReader().read(response, index)
 
 
 def _rows(topics: Sequence[TopicBlock], index: PartitionIndex) -> AnsweredRows:

@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from collectors.offset_answers import AnswerReader
 from collectors.wire import blocks
 from collectors.wire.blocks import LOG_END_OFFSET, OffsetKind, TopicRequest
 from rules.facts.column import Bools, Column, Int64s
@@ -35,10 +36,15 @@ class BrokerPlan:
     ]  # led partitions and observed followers, for the log end offset
     replica_of_row: Int64s  # row -> position in `Partitions.replicas.values`, -1 for none
     _bodies: dict[tuple[str, int], bytes] = field(default_factory=dict)
+    _readers: dict[str, AnswerReader] = field(default_factory=dict)
 
     def has_work(self, kind: OffsetKind) -> bool:
         """Whether there is a request for this kind of offset to this broker."""
         return bool(self.hosted if kind is LOG_END_OFFSET else self.led)
+
+    def reader(self, kind: OffsetKind) -> AnswerReader:
+        """Return the reader of the answers to the request for this kind of offset."""
+        return self._readers.setdefault(kind.name, AnswerReader())
 
     def body(self, kind: OffsetKind) -> Callable[[int], bytes]:
         """Return the builder of the request body; each version is encoded once."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collectors.offset_answers import AnsweredRows, Filling, read_answer
+from collectors.offset_answers import AnsweredRows, Filling
 from collectors.offset_gaps import Ends, OffsetGaps, trusted_rows
 from collectors.offset_plan import BrokerPlan, make_plan, rows_to_follow, stood_still
 from collectors.session import Request, Session
@@ -147,7 +147,7 @@ class OffsetRound:
         ]
         responses = self._session.exchange([request for _, _, request in requests])
         for (plan, kind, _), response in zip(requests, responses, strict=True):
-            answered = read_answer(response, self._partitions.index)
+            answered = plan.reader(kind).read(response, self._partitions.index)
             if isinstance(answered, Failure):
                 self._gaps.note_silent(plan.broker, plan.led_rows, answered)
                 continue

@@ -5,8 +5,8 @@ use offsets too. A bounded scan of batch headers from the committed offset on di
 every small lag, and for larger ones if a rule requests it. It needs READ on the topic; without it the
 answer stays unknown, and the commit says that the scan failed. Within one leader epoch nothing changes
 between two offsets below the last stable offset, so that an answer is kept as long as epoch, commit and
-end are the same and it is needed. After an unclean election the log may grow to the same end again,
-with other records.
+end are the same and it is needed; a restart takes over those of the process before. After an unclean
+election the log may grow to the same end again, with other records.
 """
 
 from __future__ import annotations
@@ -18,31 +18,35 @@ from typing import Final
 import numpy as np
 
 from collectors.range_fetch import Range, fetch
+from collectors.readable_lags import Lags, remembered_lags
 from collectors.session import Session
 from collectors.wire.failure import Failure
-from rules.facts.column import Bools, Column, Int64s
+from rules.facts.column import Bools, Column, Int64s, left_out, marked
+from rules.facts.commit_keys import CommitKeys
+from rules.facts.commit_memory import CommitMemory
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.groups import Commits, Group, GroupType
+from rules.facts.matching import matching_rows
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
 from rules.question import SMALL_LAG, ReadableQuestion
 
 MAX_SCANS: Final = 4  # at one partition in one round
+# Partitions with small lags in one round: a twentieth of a second, and in a minute every one of 10,000.
+MAX_SMALL: Final = 2000
 # Partitions with larger lags in one round: two requests and some megabytes.
 MAX_QUERIED: Final = 500
-
-_Place = tuple[str, int]  # topic id, or its name if brokers have no ids; partition
-_Start = tuple[_Place, int]  # committed offset
-_End = tuple[int, int]  # leader epoch, last stable offset
-_Key = tuple[_Start, _End]
+READABLE: Final = "whether there is anything to read on"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReadableRequest:
     """Which commits to inspect, by position in the commits of the round."""
 
+    group_ids: tuple[str, ...]  # of the round
     small: Bools  # while the lag is small
     queried: Bools  # however large the lag is
+    remembered: CommitMemory | None = None  # of an earlier process, with its answers
 
 
 def readable_request(
@@ -50,6 +54,7 @@ def readable_request(
     groups: Sequence[Group],
     commits: Commits,
     questions: Sequence[ReadableQuestion],
+    remembered: CommitMemory | None = None,
 ) -> ReadableRequest:
     """Mark the commits to inspect: those of all groups but share groups, and those that rules query.
 
@@ -60,23 +65,8 @@ def readable_request(
     is_queried = np.zeros(len(commits), np.bool_)
     for question in questions:
         is_queried |= question.commits.find(partitions, groups, commits) >= 0
-    return ReadableRequest(small, is_queried & small)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Lags:
-    """The commits of one round that may be inspected."""
-
-    partitions: Partitions
-    offsets: Offsets
-    row: Int64s  # of every commit
-    keys: Mapping[int, _Key]  # by position of the commit
-
-    def row_of(self, place: int) -> int:
-        return int(self.row[place])
-
-    def committed(self, place: int) -> int:
-        return self.keys[place][0][1]
+    group_ids = tuple(group.group_id for group in groups)
+    return ReadableRequest(group_ids, small, is_queried & small, remembered)
 
 
 def _mark_expired(commits: Commits, offsets: Offsets) -> Bools:
@@ -90,14 +80,11 @@ def _mark_expired(commits: Commits, offsets: Offsets) -> Bools:
 class ReadableReader:
     """Fills in `nothing_to_read`, and remembers the answers."""
 
-    _results: dict[_Key, bool] = field(default_factory=dict)
-    # The small lags of the last round, whatever the epoch was; None before the first round.
-    _seen: set[tuple[_Start, int]] | None = None
-    # A long stretch takes some rounds: nothing to read before this offset, in this leader epoch.
-    _clear: dict[_Start, tuple[int, int]] = field(default_factory=dict)
-    _had_turn: set[_Start] = field(default_factory=set)
-    _failed: set[_Place] = field(default_factory=set)  # where the last scan had no answer
-    _last_keys: set[_Key] = field(default_factory=set)  # in the last round
+    _number: int = 0  # of the round
+    _lags: Lags = field(default_factory=Lags.none)
+    _partitions: Partitions = field(default_factory=Partitions.none)
+    # By row: the last scan had no answer.
+    _has_failed: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
 
     def collect(
         self,
@@ -109,161 +96,157 @@ class ReadableReader:
     ) -> Commits:
         """Return the commits with `nothing_to_read` filled in where it can be determined.
 
-        A lag of zero needs no scan. Queried commits beyond `MAX_QUERIED` have their turn in a later
-        round: until then a rule takes a larger lag for records to read, so that nothing is hidden.
+        A lag of zero needs no scan. What is beyond the limits of a round has its turn in a later one: of a
+        small lag that is a gap until then, while a rule takes a larger one for records to read, so that
+        nothing is hidden.
         """
+        self._number += 1
+        if self._number == 1 and request.remembered is not None:
+            self._lags = remembered_lags(request.remembered)
         lag = commits.read_committed_lag(offsets)
+        is_small: Bools = lag.values <= SMALL_LAG
         waits = lag.valid & (lag.values > 0) & ~_mark_expired(commits, offsets)
-        small = np.flatnonzero(waits & request.small & (lag.values <= SMALL_LAG)).tolist()
-        large = np.flatnonzero(waits & request.queried & (lag.values > SMALL_LAG)).tolist()
-        places = np.array([*small, *large], np.int64)
-        keys = _keys(partitions, offsets, commits, places)
-        lags = _Lags(partitions=partitions, offsets=offsets, row=commits.row, keys=keys)
-        self._forget_unused(keys.values())
-        due = [place for place in small if self._is_due(keys[place])]
-        self._seen = {_drop_epoch(keys[place]) for place in small}
-        waiting = [place for place in large if keys[place] not in self._results]
-        chosen = [*due, *self._whose_turn(waiting, due, lags)]
-        ranges = self._ranges(session, lags, chosen)
-        _scan(session, list(ranges.values()))
-        self._learn(ranges, lags, chosen)
-        self._conclude([keys[place] for place in waiting])
-        hidden = {lags.row_of(place) for place in due if keys[place] not in self._results}
-        _add_gaps(session, ranges, hidden)
-        return replace(
-            commits, nothing_to_read=self._answers(lag, keys), scan_failed=self._failures(lag, keys)
+        waits &= np.where(is_small, request.small, request.queried)
+        places = np.flatnonzero(waits).astype(np.int64)
+        keys = CommitKeys(
+            partitions=partitions,
+            group_ids=request.group_ids,
+            group=commits.group[places],
+            row=commits.row[places],
         )
+        committed = commits.committed_offset[places]
+        fresh = Lags.of(keys, offsets, committed, is_small=is_small[places], number=self._number)
+        at = self._lags.find_keys(fresh)
+        lags = fresh.recalled(self._lags, at)
+        self._move_to(partitions, lags.row)
+        lags = self._scan(session, lags)
+        self._lags = lags.with_unseen(self._lags, at, self._number)
+        return _answered(commits, lag, places, lags, self._has_failed)
 
-    def _is_due(self, key: _Key) -> bool:
-        """Whether to scan: in the first round always, later if the lag has not moved since the last one."""
-        return key not in self._results and (self._seen is None or _drop_epoch(key) in self._seen)
+    def _move_to(self, partitions: Partitions, rows: Int64s) -> None:
+        """Keep what failed on the partitions that have a lag to scan."""
+        if partitions is not self._partitions:
+            old = matching_rows(partitions, self._partitions, needs_id=False)
+            self._has_failed = Column.known(self._has_failed.astype(np.int64)).take(old).values == 1
+            self._partitions = partitions
+        self._has_failed &= ~left_out(len(partitions), rows)
 
-    def _forget_unused(self, keys: Collection[_Key]) -> None:
-        """Keep the answers of this round's and the last round's keys: a commit may be unseen for a round."""
-        in_use = self._last_keys.union(keys)
-        self._last_keys = set(keys)
-        starts = {start for start, _ in in_use}
-        self._results = {key: value for key, value in self._results.items() if key in in_use}
-        self._clear = {start: value for start, value in self._clear.items() if start in starts}
-        self._had_turn &= starts
-        self._failed &= {place for place, _ in starts}
+    def _scan(self, session: Session, lags: Lags) -> Lags:
+        """Scan for the lags whose turn it is; return all of them with their answers."""
+        is_unknown = ~lags.answer.valid
+        due = np.flatnonzero(is_unknown & lags.is_small & (lags.is_unmoved | (self._number == 1)))
+        larger = np.flatnonzero(is_unknown & ~lags.is_small)
+        small = _whose_turn(lags, due, MAX_SMALL)
+        # A partition with a small lag to scan for waits with its larger ones, so that scans stay short.
+        others = larger[~np.isin(lags.row[larger], lags.row[small])]
+        chosen = np.concatenate([small, _whose_turn(lags, _highest(lags, others), MAX_QUERIED)])
+        ranges = _ranges(session, lags, chosen)
+        _fetch_all(session, list(ranges.values()))
+        lags = _conclude(self._learn(lags, ranges, chosen), larger)
+        hidden = due[~lags.answer.valid[due]]
+        is_late = ~np.isin(hidden, small)
+        _add_gaps(session, ranges, set(lags.row[hidden[~is_late]].tolist()))
+        _add_late(session, lags, hidden[is_late])
+        return lags
 
-    def _whose_turn(self, waiting: Sequence[int], due: Sequence[int], lags: _Lags) -> list[int]:
-        """Return the larger lags to inspect: one per partition, those first that had no turn.
-
-        It is the partition's highest commit, because a record after it is there for the lower ones too.
-        A partition with a small lag to inspect has to wait, so that scans stay short.
-        """
-        highest = {lags.row_of(place): place for place in sorted(waiting, key=lags.committed)}
-        for place in due:
-            highest.pop(lags.row_of(place), None)
-
-        def had_turn(place: int) -> bool:
-            return lags.keys[place][0] in self._had_turn
-
-        if all(had_turn(place) for place in highest.values()):
-            self._had_turn.clear()
-        turn = sorted(highest.values(), key=had_turn)[:MAX_QUERIED]
-        self._had_turn.update(lags.keys[place][0] for place in turn)
-        return turn
-
-    def _ranges(self, session: Session, lags: _Lags, places: Sequence[int]) -> dict[int, Range]:
-        """Return one range per partition: from the lowest of its commits to the LSO."""
-        ranges: dict[int, Range] = {}
-        for place in places:
-            row = lags.row_of(place)
-            leader = session.broker(lags.partitions.leader[row])
-            epoch = lags.offsets.leader_epoch[row]
-            if leader is None or epoch is None:
-                continue  # the offsets of this partition are a gap already
-            start, (_, end) = lags.keys[place]
-            begin = self._begin(start, epoch)
-            name = lags.partitions.index.topic_partition(row)
-            fresh = Range(name=name, leader=leader, leader_epoch=epoch, position=begin, end=end)
-            ranges.setdefault(row, fresh).include(begin)
-        return ranges
-
-    def _begin(self, start: _Start, epoch: int) -> int:
-        """Return where to resume the scan; a new leader epoch may have truncated what was scanned."""
-        committed = start[1]
-        in_epoch, until = self._clear.get(start, (epoch, committed))
-        return until if in_epoch == epoch else committed
-
-    def _learn(self, ranges: Mapping[int, Range], lags: _Lags, places: Sequence[int]) -> None:
-        for place in places:
-            piece = ranges.get(lags.row_of(place))
+    def _learn(self, lags: Lags, ranges: Mapping[int, Range], chosen: Int64s) -> Lags:
+        answers, clear = _copy(lags.answer), _copy(lags.clear_until)
+        clear_epoch, turn = lags.clear_epoch.copy(), lags.turn.copy()
+        turn[chosen] = self._number
+        for place, row in zip(chosen.tolist(), lags.row[chosen].tolist(), strict=True):
+            piece = ranges.get(row)
             if piece is None:
                 continue
-            start, _ = key = lags.keys[place]
+            self._has_failed[row] = piece.failure is not None
             if piece.failure is not None:
-                self._failed.add(start[0])
                 continue
-            self._failed.discard(start[0])
-            begin = self._begin(start, piece.leader_epoch)
+            begin = _begin(lags, place, piece.leader_epoch)
             has_records = piece.holds_records(begin)
             if has_records is not None:
-                self._results[key] = not has_records
-            self._clear[start] = piece.leader_epoch, piece.clear_until(begin)
-
-    def _conclude(self, keys: Sequence[_Key]) -> None:
-        """Answer the lower commits of a partition if records follow a higher one."""
-        highest = {
-            (place, end): committed
-            for (place, committed), end in keys
-            if self._results.get(((place, committed), end)) is False
-        }
-        for (place, committed), end in keys:
-            if committed < highest.get((place, end), committed):
-                self._results[(place, committed), end] = False
-
-    def _answers(self, lag: Column, keys: Mapping[int, _Key]) -> Column:
-        is_zero = lag.valid & (lag.values == 0)
-        answers = Column(is_zero.astype(np.int64), is_zero)
-        for place, key in keys.items():
-            is_drained = self._results.get(key)
-            if is_drained is not None:
-                answers.values[place], answers.valid[place] = int(is_drained), True
-        return answers
-
-    def _failures(self, lag: Column, keys: Mapping[int, _Key]) -> Bools:
-        """Mark the commits without an answer on partitions whose last scan failed."""
-        failed = np.zeros(len(lag), np.bool_)
-        for place, key in keys.items():
-            failed[place] = key not in self._results and key[0][0] in self._failed
-        return failed
+                answers.values[place], answers.valid[place] = int(not has_records), True
+            clear.values[place], clear.valid[place] = piece.clear_until(begin), True
+            clear_epoch[place] = piece.leader_epoch
+        return replace(lags, answer=answers, clear_until=clear, clear_epoch=clear_epoch, turn=turn)
 
 
-def _drop_epoch(key: _Key) -> tuple[_Start, int]:
-    """Return a key without its epoch: a new leader alone is no movement."""
-    start, (_, end) = key
-    return start, end
+def _copy(column: Column) -> Column:
+    return Column(column.values.copy(), column.valid.copy())
 
 
-def _keys(
-    partitions: Partitions, offsets: Offsets, commits: Commits, places: Int64s
-) -> dict[int, _Key]:
-    """Return the key of each commit's answer, computed with whole columns at a time."""
-    index, row = partitions.index, commits.row[places]
-    topic = np.searchsorted(index.starts, row, side="right") - 1
-    columns = (
-        places,
-        topic,
-        row - index.starts[topic],
-        commits.committed_offset[places],
-        offsets.leader_epoch.values[row],
-        offsets.last_stable_offset.values[row],
-    )
-    names = [
-        topic_id or name for topic_id, name in zip(partitions.topic_ids, index.topics, strict=True)
-    ]
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    return {
-        place: (((names[topic], number), start), (epoch, end))
-        for place, topic, number, start, epoch, end in rows
-    }
+def _whose_turn(lags: Lags, places: Int64s, most: int) -> Int64s:
+    """Return the lags on so many partitions, on those first whose turn was the longest ago."""
+    rows, inverse = np.unique(lags.row[places], return_inverse=True)
+    if len(rows) <= most:
+        return places
+    last = np.zeros(len(rows), np.int64)
+    np.maximum.at(last, inverse, lags.turn[places])
+    is_chosen = marked(len(rows), np.argsort(last, kind="stable")[:most].tolist())
+    chosen: Int64s = places[is_chosen[inverse]]
+    return chosen
 
 
-def _scan(session: Session, ranges: Sequence[Range]) -> None:
+def _highest(lags: Lags, places: Int64s) -> Int64s:
+    """Return of each partition the highest commit: a record after it is there for the lower ones too."""
+    order = places[np.lexsort((lags.committed[places], lags.row[places]))]
+    is_last = np.diff(lags.row[order], append=-1) != 0
+    highest: Int64s = order[is_last]
+    return highest
+
+
+def _ranges(session: Session, lags: Lags, places: Int64s) -> dict[int, Range]:
+    """Return one range per partition, by its row: from the lowest of its commits to the LSO."""
+    partitions, ranges = lags.partitions, dict[int, Range]()
+    for place, row in zip(places.tolist(), lags.row[places].tolist(), strict=True):
+        leader, epoch = session.broker(partitions.leader[row]), lags.epoch[place]
+        if leader is None or not lags.has_epoch[place]:
+            continue  # the offsets of this partition are a gap already
+        begin = _begin(lags, place, int(epoch))
+        piece = ranges.get(row)
+        if piece is None:
+            piece = ranges[row] = Range(
+                name=partitions.index.topic_partition(row),
+                leader=leader,
+                leader_epoch=int(epoch),
+                position=begin,
+                end=int(lags.end[place]),
+            )
+        piece.include(begin)
+    return ranges
+
+
+def _begin(lags: Lags, place: int, epoch: int) -> int:
+    """Return where to resume the scan; a new leader epoch may have truncated what was scanned."""
+    until = lags.clear_until[place]
+    resumes = until is not None and lags.clear_epoch[place] == epoch
+    return int(lags.committed[place]) if until is None or not resumes else until
+
+
+def _conclude(lags: Lags, larger: Int64s) -> Lags:
+    """Answer the lower of the larger lags of a partition if records follow a higher one."""
+    has_records = larger[lags.answer.valid[larger] & (lags.answer.values[larger] == 0)]
+    if not len(has_records):
+        return lags
+    highest = np.full(len(lags.partitions), -1, np.int64)
+    np.maximum.at(highest, lags.row[has_records], lags.committed[has_records])
+    lower = larger[lags.committed[larger] < highest[lags.row[larger]]]
+    answer = _copy(lags.answer)
+    answer.values[lower], answer.valid[lower] = 0, True
+    return replace(lags, answer=answer)
+
+
+def _answered(
+    commits: Commits, lag: Column, places: Int64s, lags: Lags, has_failed: Bools
+) -> Commits:
+    """Return the commits with the answers, and a mark where there is none because a scan failed."""
+    is_zero = lag.valid & (lag.values == 0)
+    answers = Column(is_zero.astype(np.int64), is_zero)
+    answers.values[places], answers.valid[places] = lags.answer.values, lags.answer.valid
+    failed = np.zeros(len(lag), np.bool_)
+    failed[places] = ~lags.answer.valid & has_failed[lags.row]
+    return replace(commits, nothing_to_read=answers, scan_failed=failed)
+
+
+def _fetch_all(session: Session, ranges: Sequence[Range]) -> None:
     """Fetch until every range is settled, has failed, or was scanned `MAX_SCANS` times."""
     for _ in range(MAX_SCANS):
         unsettled = [piece for piece in ranges if not piece.is_settled]
@@ -283,4 +266,12 @@ def _add_gaps(session: Session, ranges: Mapping[int, Range], hidden: Collection[
         for row, piece in ranges.items()
         if piece.failure is not None or row in hidden
     ]
-    session.add_gaps(GapScope.READABLE, "whether there is anything to read on", failed)
+    session.add_gaps(GapScope.READABLE, READABLE, failed)
+
+
+def _add_late(session: Session, lags: Lags, places: Int64s) -> None:
+    """Add a gap of the small lags that wait for a later round."""
+    limit = Failure(GapCause.LIMIT, f"one round scans {MAX_SMALL:,} partitions at most")
+    name = lags.partitions.index.topic_partition
+    late = [(limit, str(name(row))) for row in np.unique(lags.row[places]).tolist()]
+    session.add_gaps(GapScope.READABLE, READABLE, late)

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
 from collectors.naming import grouped, summarize
@@ -216,6 +216,37 @@ class Session:
         """Add a gap for each failure: `what`, and the names that it concerns."""
         for failure, names in grouped(failed).items():
             self.add_gap(scope, f"{what} {summarize(names, noun)}", failure, **subject)
+
+
+@dataclass(slots=True)
+class EncodedRequests:
+    """The requests of the last round by the names in them, which seldom change: encoding takes long."""
+
+    _bodies: dict[tuple[str, int, tuple[str, ...]], bytes] = field(default_factory=dict)
+
+    def exchange(
+        self, session: Session, requests: Sequence[Request], names: Sequence[tuple[str, ...]]
+    ) -> list[Response]:
+        """Send all requests, each with the names that its body depends on."""
+        bodies: dict[tuple[str, int, tuple[str, ...]], bytes] = {}
+
+        def remembered(request: Request, names: tuple[str, ...]) -> Build:
+            def build(version: int) -> bytes:
+                key = request.api.name, version, names
+                body = self._bodies.get(key)
+                bodies[key] = request.build(version) if body is None else body
+                return bodies[key]
+
+            return build
+
+        responses = session.exchange(
+            [
+                replace(request, build=remembered(request, own))
+                for request, own in zip(requests, names, strict=True)
+            ]
+        )
+        self._bodies = bodies
+        return responses
 
 
 def address_of(broker: Broker) -> Address:

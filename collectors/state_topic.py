@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, Final, TypeAlias
 
@@ -27,6 +28,7 @@ from rules.facts.identity import BrokerId, TopicId
 STATE_TOPIC: Final = "__transaction_state"
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 THROTTLE_BYTES: Final = 4  # the one part of an answer that changes without anything having changed
+_REMEMBERED: Final = 32_768  # names: groups come with every round
 _UNKNOWN_TOPIC: Final = 3  # UNKNOWN_TOPIC_OR_PARTITION; a hidden topic answers another code
 
 
@@ -43,6 +45,7 @@ class StateTopic:
         return self.leaders[partition_of(name, len(self.leaders))] if self.leaders else None
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def partition_of(name: str, partitions: int) -> int:
     """Return the partition of the coordinators' topic that a name belongs to, by Java's hash of it.
 

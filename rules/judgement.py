@@ -45,6 +45,9 @@ class Subjects(Protocol):
     def find(self, all_labels: Sequence[Labels]) -> list[int | None]:
         """Return the positions of the subjects with these labels; None for those that are gone."""
 
+    def is_same(self, other: Subjects) -> bool:
+        """Whether these subjects have the labels of the other ones, each at the same position."""
+
 
 def find_by_labels(subjects: Subjects, all_labels: Sequence[Labels]) -> list[int | None]:
     """Return the positions of the subjects with these labels, for a few subjects."""
@@ -178,6 +181,12 @@ class PartitionSubjects:
         """Return the rows of these partitions."""
         return [find_row(self.snapshot, labels) for labels in all_labels]
 
+    def is_same(self, other: Subjects) -> bool:
+        """Whether the partitions are those of the other ones."""
+        if not isinstance(other, PartitionSubjects):
+            return False
+        return are_same_partitions(self.snapshot, other.snapshot)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CommitSubjects:
@@ -231,6 +240,15 @@ class CommitSubjects:
             for place, is_hit in zip(positions.tolist(), hits.tolist(), strict=True)
         ]
 
+    def is_same(self, other: Subjects) -> bool:
+        """Whether the commits are those of the other ones."""
+        return (
+            isinstance(other, CommitSubjects)
+            and are_same_partitions(self.snapshot, other.snapshot)
+            and _names(self.snapshot) == _names(other.snapshot)
+            and np.array_equal(_pairs(self), _pairs(other))
+        )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupSubjects:
@@ -252,6 +270,15 @@ class GroupSubjects:
         """Return the positions of these groups."""
         return find_by_labels(self, all_labels)
 
+    def is_same(self, other: Subjects) -> bool:
+        """Whether the groups are those of the other ones."""
+        return (
+            isinstance(other, GroupSubjects)
+            and self.snapshot.cluster == other.snapshot.cluster
+            and _names(self.snapshot) == _names(other.snapshot)
+            and np.array_equal(self.places, other.places)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class NamedSubjects:
@@ -270,6 +297,31 @@ class NamedSubjects:
     def find(self, all_labels: Sequence[Labels]) -> list[int | None]:
         """Return the positions of these subjects."""
         return find_by_labels(self, all_labels)
+
+    def is_same(self, other: Subjects) -> bool:
+        """Whether the labels are those of the other ones."""
+        return isinstance(other, NamedSubjects) and self.all_labels == other.all_labels
+
+
+def are_same_partitions(snapshot: Snapshot, other: Snapshot) -> bool:
+    """Whether two snapshots have the same partitions of the same topics in the same rows."""
+    mine, theirs = snapshot.partitions, other.partitions
+    if snapshot.cluster != other.cluster:
+        return False
+    return mine is theirs or (
+        mine.index.topics == theirs.index.topics
+        and mine.topic_ids == theirs.topic_ids
+        and np.array_equal(mine.index.starts, theirs.index.starts)
+    )
+
+
+def _pairs(subjects: CommitSubjects) -> Int64s:
+    commits, places = subjects.snapshot.commits, subjects.places
+    return np.stack([commits.group[places], commits.row[places]])
+
+
+def _names(snapshot: Snapshot) -> tuple[str, ...]:
+    return tuple(group.group_id for group in snapshot.groups)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -26,6 +27,7 @@ import numpy as np
 from rules.completeness import Completeness
 from rules.event_updates import update_event
 from rules.evidence import Evidence
+from rules.facts.column import Int64s
 from rules.judgement import (
     Finding,
     Judgement,
@@ -37,6 +39,7 @@ EVENT_LASTS: Final = timedelta(hours=24)
 ABSENT_ROUNDS: Final = 2  # one answer may have been cut short without saying so
 
 Identity = tuple[str, tuple[tuple[str, str], ...]]  # rule id, sorted labels
+NO_OTHERS: Final[Mapping[str, Int64s]] = MappingProxyType({})
 
 
 class EndReason(StrEnum):
@@ -118,6 +121,15 @@ class Change:
         return self.before is not self.after
 
 
+@dataclass(frozen=True, slots=True)
+class PlacedChange:
+    """A change, and the judgement that makes it; None: the subject was not judged."""
+
+    change: Change
+    judgement: Judgement | None
+    position: int | None  # of the subject there; None: the judgement is about the whole cluster
+
+
 def next_changes(
     open_findings: Mapping[Identity, OpenFinding],
     judgements: Sequence[Judgement],
@@ -126,24 +138,39 @@ def next_changes(
     now: datetime,
 ) -> list[Change]:
     """Return what a round changes: judgements in order, then the findings without a subject."""
+    placed = placed_changes(open_findings, judgements, completeness=completeness, now=now)
+    return [entry.change for entry in placed]
+
+
+def placed_changes(
+    open_findings: Mapping[Identity, OpenFinding],
+    judgements: Sequence[Judgement],
+    *,
+    completeness: Completeness,
+    now: datetime,
+    others: Mapping[str, Int64s] = NO_OTHERS,
+) -> list[PlacedChange]:
+    """Return the changes with their places; `others` are positions by rule that have open findings besides."""
     by_rule: dict[str, list[Identity]] = {}
     for identity in open_findings:
         by_rule.setdefault(identity[0], []).append(identity)
-    changes: list[Change] = []
+    changes: list[PlacedChange] = []
     for judgement in judgements:
-        identities = by_rule.get(judgement.rule.rule_id, [])
-        for finding in _findings_of(judgement, identities, open_findings):
+        rule_id = judgement.rule.rule_id
+        identities = by_rule.get(rule_id, [])
+        skipped = others.get(rule_id)
+        for position, finding in _findings_of(judgement, identities, open_findings, skipped):
             identity = finding.identity
             change = _judge_subject(identity, open_findings.get(identity), finding, now)
             if change is not None:
-                changes.append(change)
-    seen = {change.identity for change in changes}
+                changes.append(PlacedChange(change, judgement, position))
+    seen = {entry.change.identity for entry in changes}
     absent = [entry for identity, entry in open_findings.items() if identity not in seen]
     rules = {judgement.rule.rule_id: judgement.rule for judgement in judgements}
-    return [
-        *changes,
-        *(_mark_absent(entry, rules.get(entry.identity[0]), completeness, now) for entry in absent),
-    ]
+    gone = (
+        _mark_absent(entry, rules.get(entry.identity[0]), completeness, now) for entry in absent
+    )
+    return [*changes, *(PlacedChange(change, None, None) for change in gone)]
 
 
 def apply_changes(
@@ -309,39 +336,55 @@ def _findings_of(
     judgement: Judgement,
     identities: Sequence[Identity],
     open_findings: Mapping[Identity, OpenFinding],
-) -> list[Finding]:
-    """Return the findings of a judgement: its breaches, and the subjects of open findings.
+    others: Int64s | None,
+) -> list[tuple[int | None, Finding]]:
+    """Return the findings of a judgement with their positions: its breaches, and subjects of open findings.
 
     A rule that could not judge at all has one verdict for the whole cluster. It counts for every open
     subject, so that none is taken to be gone; their last evidence is kept.
     """
-    if judgement.subjects.kind is judgement.rule.subject:
-        return _rows(judgement, identities)
+    if is_of_subjects(judgement):
+        return _rows(judgement, identities, others)
     said = judgement.finding(0)
     return [
-        replace(said, labels=dict(identity[1]), evidence=open_findings[identity].evidence)
+        (None, replace(said, labels=dict(identity[1]), evidence=open_findings[identity].evidence))
         for identity in identities
     ]
 
 
-def _rows(judgement: Judgement, identities: Sequence[Identity]) -> list[Finding]:
+def is_of_subjects(judgement: Judgement) -> bool:
+    """Whether a rule judged its subjects, and not the whole cluster because it could not."""
+    return judgement.subjects.kind is judgement.rule.subject
+
+
+def _rows(
+    judgement: Judgement, identities: Sequence[Identity], others: Int64s | None
+) -> list[tuple[int | None, Finding]]:
     """Return the row view of every breach and of the subject of every open finding, in order."""
     if judgement.events is not None:
         return _event_rows(judgement, identities)
-    positions = set(np.flatnonzero(judgement.verdicts == Verdict.BREACH).tolist())
+    is_breach = judgement.verdicts == Verdict.BREACH
+    if others is not None:
+        is_breach[others] = False
+    positions = set(np.flatnonzero(is_breach).tolist())
     positions.update(
-        place for place in _places(judgement.subjects, identities) if place is not None
+        place for place in find_places(judgement.subjects, identities) if place is not None
     )
-    return [judgement.finding(position) for position in sorted(positions)]
+    return [(position, judgement.finding(position)) for position in sorted(positions)]
 
 
-def _event_rows(judgement: Judgement, identities: Sequence[Identity]) -> list[Finding]:
+def _event_rows(
+    judgement: Judgement, identities: Sequence[Identity]
+) -> list[tuple[int | None, Finding]]:
     """Return every event of this round, and every open event whose subject exists."""
-    said = [judgement.event_finding(event) for event in judgement.events or ()]
-    new = {finding.identity for finding in said}
+    said = [(event.position, judgement.event_finding(event)) for event in judgement.events or ()]
+    new = {finding.identity for _, finding in said}
     old = [identity for identity in identities if identity not in new]
-    held = zip(old, _places(judgement.subjects, old), strict=True)
-    return [*said, *(_held_finding(judgement, key[1], at) for key, at in held if at is not None)]
+    held = zip(old, find_places(judgement.subjects, old), strict=True)
+    return [
+        *said,
+        *((at, _held_finding(judgement, key[1], at)) for key, at in held if at is not None),
+    ]
 
 
 def _held_finding(
@@ -358,6 +401,6 @@ def _held_finding(
     )
 
 
-def _places(subjects: Subjects, identities: Sequence[Identity]) -> list[int | None]:
+def find_places(subjects: Subjects, identities: Sequence[Identity]) -> list[int | None]:
     """Return the positions of the subjects of these findings; None for those that are gone."""
     return subjects.find([dict(identity[1]) for identity in identities]) if identities else []

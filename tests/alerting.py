@@ -11,8 +11,9 @@ import numpy as np
 
 from rules.completeness import Completeness
 from rules.evidence import Evidence
+from rules.finding_table import FindingTable
 from rules.judgement import Judgement, NamedSubjects, Reason
-from rules.open_findings import Identity, OpenFinding, apply_changes, next_changes
+from rules.open_findings import Identity
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from service.alerting.alerts.alert import Alert, AlertState
 from service.alerting.alerts.codec import (
@@ -23,7 +24,7 @@ from service.alerting.alerts.codec import (
 )
 from service.alerting.alerts.evaluate import AlertingConfig, OperatorRequests, Stepped, step
 from service.alerting.alerts.grouping import AlertingState
-from service.alerting.alerts.lifecycle import AlertTransition, Seen
+from service.alerting.alerts.lifecycle import AlertTransition, Seen, with_latest
 from service.alerting.alerts.matchers import parse_matchers
 from service.alerting.alerts.routes import Route, Routing
 from service.alerting.alerts.silences import Silence
@@ -130,7 +131,7 @@ class Life:
 
     def __init__(self, settings: AlertingConfig | None = None) -> None:
         self.config = settings or config()
-        self.open: dict[Identity, OpenFinding] = {}
+        self.open = FindingTable()
         self.state = AlertingState()
         self.steps: list[Stepped] = []
         self.queries = OperatorRequests()
@@ -143,19 +144,39 @@ class Life:
         """Make a round in which these rules judged."""
         now = at(seconds)
         judgements = [judged(self.config.rules[rule_id], one) for rule_id, one in said.items()]
-        changes = next_changes(self.open, judgements, completeness=COMPLETE, now=now)
-        self.open = apply_changes(self.open, changes, now)
-        return self._keep(Seen(open_findings=self.open, changes=changes), seconds)
+        before = self.open
+        changes, self.open = before.advance(judgements, completeness=COMPLETE, now=now)
+        return self._keep(Seen(open_findings=self.open, changes=changes, before=before), seconds)
 
     def wait(self, seconds: float) -> Stepped:
         """Make a step without a round."""
         return self._keep(None, seconds)
 
     def _keep(self, seen: Seen | None, seconds: float) -> Stepped:
-        done = step(self.state, seen, at(seconds), self.config, self.queries)
+        more = at(seconds), self.config, self.queries
+        done = step(self.state, seen, *more, findings=self.open)
+        whole = step(replace(self.state, due=None), seen, *more, findings=self.open)
+        assert self._plain(done) == self._plain(whole), "only what may have changed is evaluated"
         self.state = done.state
         self.steps.append(done)
         return done
+
+    def restart(self) -> None:
+        """Have the next round evaluate every alert, as that after a restart does."""
+        self.state = replace(self.state, due=None)
+
+    def _plain(self, done: Stepped) -> tuple[object, ...]:
+        """Return all that a step did, with the latest evidence."""
+        alerts = {
+            key: with_latest(alert, self.open.get(alert.finding))
+            for key, alert in done.state.alerts.items()
+        }
+        others = [
+            (change.step, change.alert.key)
+            for change in done.changes
+            if change.step is not AlertTransition.UPDATED
+        ]
+        return alerts, done.state.groups, sorted(others), done.notifications
 
     def alert(self, name: str = "orders-0", rule_id: str = RULE) -> Alert | None:
         """Return the alert of a partition that is not over, or else the one that is."""

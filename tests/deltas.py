@@ -47,7 +47,7 @@ class KeptLife(Life):
         """Set the clock, at a time by its old setting."""
         step = timedelta(seconds=by)
         self.state = self.state.shifted(step)
-        self.open = {key: entry.shifted(step) for key, entry in self.open.items()}
+        self.open = self.open.shifted(step)
         self.deltas.append(whole_delta(self.state, at(seconds + by), step))
 
     def rounds_of(self, said: Mapping[float, Mapping[str, Said]]) -> None:

@@ -16,9 +16,10 @@ from itertools import islice
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from collectors.wire.cursor import Cursor, encode_uvarint
-from rules.facts.column import Int64s
+from rules.facts.column import Bools, Int64s
 
 TIMEOUT_FIELD_SINCE: Final = 10
 
@@ -145,11 +146,16 @@ def read_list_offsets(body: bytes | bytearray) -> list[TopicBlock]:
     Raises:
         IrregularError: it has tagged fields, ends early, or has a name that is not UTF-8.
     """
+    return list_offsets_layout(body).blocks()
+
+
+def list_offsets_layout(body: bytes | bytearray) -> Layout:
+    """Return the layout of a ListOffsets answer; errors are those of `read_list_offsets`."""
     reader = _Reader(body, _OFFSET)
     for _ in range(reader.length()):
         reader.topic()
     reader.no_tags()
-    return reader.blocks()
+    return reader.layout()
 
 
 def read_offset_fetch(body: bytes | bytearray) -> list[GroupBlock]:
@@ -159,6 +165,11 @@ def read_offset_fetch(body: bytes | bytearray) -> list[GroupBlock]:
         IrregularError: a commit carries metadata text or tagged fields, the body ends early, or
             has a name that is not UTF-8.
     """
+    return offset_fetch_layout(body)[1]
+
+
+def offset_fetch_layout(body: bytes | bytearray) -> tuple[Layout, list[GroupBlock]]:
+    """Return the layout of an OffsetFetch answer too; errors are those of `read_offset_fetch`."""
     reader = _Reader(body, _COMMIT)
     groups: list[tuple[str, int, int]] = []
     for _ in range(reader.length()):
@@ -168,8 +179,9 @@ def read_offset_fetch(body: bytes | bytearray) -> list[GroupBlock]:
         groups.append((group_id, topics, reader.int16()))
         reader.no_tags()
     reader.no_tags()
-    blocks = iter(reader.blocks())
-    return [
+    layout = reader.layout()
+    blocks = iter(layout.blocks())
+    return layout, [
         GroupBlock(group_id, tuple(islice(blocks, topics)), error)
         for group_id, topics, error in groups
     ]
@@ -180,16 +192,16 @@ class _Reader(Cursor):
 
     The records of all topics are gathered and turned into columns at once. Whether they are of
     fixed size is known only then, so that what was read behind an irregular one may be nonsense:
-    it ends early, or `blocks` finds the irregular record, which itself was read where it is.
+    it ends early, or `layout` finds the irregular record, which itself was read where it is.
     """
 
-    __slots__ = ("_chunks", "_layout", "_topics")
+    __slots__ = ("_record", "_topics", "_whole")
 
-    def __init__(self, body: bytes | bytearray, layout: np.dtype[np.void]) -> None:
+    def __init__(self, body: bytes | bytearray, record: np.dtype[np.void]) -> None:
         super().__init__(body, _THROTTLE_BYTES, IrregularError)
-        self._layout = layout
-        self._chunks: list[memoryview] = []
-        self._topics: list[tuple[str, int]] = []
+        self._record = record
+        self._whole = body
+        self._topics: list[tuple[str, int, int]] = []  # name, first byte, records
 
     def no_tags(self) -> None:
         if self.uvarint():
@@ -197,22 +209,94 @@ class _Reader(Cursor):
 
     def topic(self) -> None:
         name, count = self.text(), self.length()
-        self._chunks.append(self.take(count * self._layout.itemsize))
-        self._topics.append((name, count))
+        self._topics.append((name, self.position, count))
+        self.take(count * self._record.itemsize)
         self.no_tags()
 
-    def blocks(self) -> list[TopicBlock]:
-        """Return the topics read so far, in their order."""
-        records = np.frombuffer(b"".join(self._chunks), self._layout)
-        if records["tags"].any():
+    def layout(self) -> Layout:
+        """Return the layout of what was read."""
+        layout = Layout(self._whole, self._record, self._topics)
+        raw = layout.raw(self._whole)
+        if raw["tags"].any():
             raise IrregularError("has tagged fields")
-        if self._layout is _COMMIT and (records["metadata"] > _EMPTY_OR_NONE).any():
+        if self._record is _COMMIT and (raw["metadata"] > _EMPTY_OR_NONE).any():
             raise IrregularError("has metadata text")
-        columns: list[Int64s] = [records[name].astype(np.int64) for name in _BLOCK_COLUMNS]
+        return layout
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Records:
+    """All records of an answer, in its order, as columns of equal length."""
+
+    partition: Int64s
+    error: Int64s
+    offset: Int64s
+    leader_epoch: Int64s
+
+    @classmethod
+    def of(cls, raw: NDArray[np.void]) -> Records:
+        """Return the columns of the records."""
+        return cls(*(raw[name].astype(np.int64) for name in _BLOCK_COLUMNS))
+
+
+class Layout:
+    """An answer, and where its records are: a later one that has them there too is read at once.
+
+    Groups, topics and partitions of two rounds are nearly always the same; offsets are not.
+    """
+
+    def __init__(
+        self,
+        body: bytes | bytearray,
+        record: np.dtype[np.void],
+        topics: Sequence[tuple[str, int, int]],
+    ) -> None:
+        """`topics` are names, each with the first byte and the number of its records."""
+        self.body = np.frombuffer(body, np.uint8)
+        self._record = record
+        self._topics = topics
+        self._may_differ: Bools | None = None  # by byte
+
+    def __len__(self) -> int:
+        """Return the number of records."""
+        return sum(count for _, _, count in self._topics)
+
+    def blocks(self) -> list[TopicBlock]:
+        """Return the topics of the answer, in its order."""
+        records = Records.of(self.raw(self.body.data))
+        columns = records.partition, records.error, records.offset, records.leader_epoch
         blocks: list[TopicBlock] = []
         start = 0
-        for name, count in self._topics:
+        for name, _, count in self._topics:
             stop = start + count
             blocks.append(TopicBlock(name, *(column[start:stop] for column in columns)))
             start = stop
         return blocks
+
+    def read(self, body: bytes | bytearray) -> Records | None:
+        """Read an answer that has other offsets and leader epochs; None if it differs in anything else."""
+        if len(body) != len(self.body):
+            return None
+        if self._may_differ is None:
+            self._may_differ = self._mark_changing()
+        differs = np.flatnonzero(np.frombuffer(body, np.uint8) != self.body)
+        return Records.of(self.raw(body)) if self._may_differ[differs].all() else None
+
+    def raw(self, body: bytes | bytearray | memoryview) -> NDArray[np.void]:
+        """Return the records of an answer that has this layout."""
+        size, view = self._record.itemsize, memoryview(body)
+        pieces = [view[first : first + count * size] for _, first, count in self._topics]
+        return np.frombuffer(b"".join(pieces), self._record)
+
+    def _mark_changing(self) -> Bools:
+        """Mark the bytes of offsets and leader epochs, and what is before the first array."""
+        mask = np.zeros(len(self.body), np.bool_)
+        mask[:_THROTTLE_BYTES] = True
+        size, nothing = self._record.itemsize, [np.zeros(0, np.int64)]
+        first = np.concatenate(
+            nothing + [start + size * np.arange(count) for _, start, count in self._topics]
+        )
+        for name in ("offset", "leader_epoch"):
+            kind, at = self._record.fields[name][:2]  # type: ignore[index]
+            mask[first[:, None] + at + np.arange(kind.itemsize)] = True
+        return mask

@@ -41,25 +41,20 @@ def encode_uvarint(value: int) -> bytes:
 class Cursor:
     """Every method reads one thing and moves on, or raises the error that the cursor was given."""
 
-    __slots__ = ("_body", "_position", "error")
+    __slots__ = ("_body", "error", "position")
 
     def __init__(self, body: bytes | bytearray, position: int, error: type[Exception]) -> None:
         self._body = memoryview(body)
-        self._position = position
+        self.position = position  # of the next byte
         self.error = error
-
-    @property
-    def position(self) -> int:
-        """How many bytes are behind."""
-        return self._position
 
     def take(self, count: int) -> memoryview:
         """Read so many bytes."""
-        end = self._position + count
+        end = self.position + count
         if end > len(self._body):
             raise self.error("the answer ends early")
-        taken = self._body[self._position : end]
-        self._position = end
+        taken = self._body[self.position : end]
+        self.position = end
         return taken
 
     def int16(self) -> int:
@@ -73,7 +68,7 @@ class Cursor:
     def uvarint(self) -> int:
         """Read an unsigned number of variable length."""
         try:
-            value, self._position = uvarint(self._body, self._position)
+            value, self.position = uvarint(self._body, self.position)
         except IndexError as exc:
             raise self.error("the answer ends early") from exc
         except OverflowError as exc:

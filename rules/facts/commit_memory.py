@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from rules.facts.column import Bools, Column, Int64s, left_out
+from rules.facts.column import Bools, Column, Int64s, Table, left_out
 from rules.facts.commit_keys import CommitKeys
 from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
@@ -24,6 +24,38 @@ FORGOTTEN_AFTER: Final = timedelta(hours=24)  # as long as an event lasts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReadableAnswers(Table):
+    """Whether there was anything to read behind each commit, up to an end in a leader epoch.
+
+    Within one epoch nothing changes below the end, so that a restart need not scan the logs again.
+    """
+
+    answer: Column  # as `Commits.nothing_to_read`; absent also where the lag is zero
+    end: Int64s  # last stable offset
+    epoch: Int64s  # of the leader
+
+    @classmethod
+    def none(cls, rows: int) -> ReadableAnswers:
+        """Return that nothing is known."""
+        nothing = np.zeros(rows, np.int64)
+        return cls(answer=Column.absent(rows), end=nothing, epoch=nothing)
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> ReadableAnswers:
+        """Return the answers of a round."""
+        commits, offsets = snapshot.commits, snapshot.offsets
+        end = offsets.last_stable_offset.take(commits.row)
+        epoch = offsets.leader_epoch.take(commits.row)
+        is_behind = end.valid & epoch.valid & (end.values > commits.committed_offset)
+        answer = commits.nothing_to_read.where(is_behind)
+        return cls(
+            answer=answer,
+            end=np.where(answer.valid, end.values, 0),
+            epoch=np.where(answer.valid, epoch.values, 0),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CommitMemory(CommitKeys):
     """The last commit of every (group, partition); one row per pair, ordered by group and row."""
 
@@ -31,6 +63,22 @@ class CommitMemory(CommitKeys):
     seen_us: Int64s  # when each was last seen, microseconds since 1970-01-01 UTC
     # The log start offset, where the commit was below it when both were last seen; absent: not below.
     expired_below: Column
+    readable: ReadableAnswers
+
+    @classmethod
+    def none(cls) -> CommitMemory:
+        """Return the memory of a cluster without commits."""
+        nothing = np.zeros(0, np.int64)
+        return cls(
+            partitions=Partitions.none(),
+            group_ids=(),
+            group=nothing,
+            row=nothing,
+            unchanged=UnchangedSince.absent(0),
+            seen_us=nothing,
+            expired_below=Column.absent(0),
+            readable=ReadableAnswers.none(0),
+        )
 
     @property
     def keys(self) -> CommitKeys:
@@ -67,6 +115,7 @@ def advance_commits(
         ),
         seen_us=np.full(len(commits), now_us, np.int64),
         expired_below=_expired_below(snapshot, places, old),
+        readable=ReadableAnswers.of(snapshot),
     )
     if old is None:
         return fresh
@@ -95,7 +144,11 @@ def merge_commits(stored: CommitMemory, seen: CommitMemory) -> CommitMemory:
         & (seen.unchanged.values.values < stored_below.values)
     )
     merged_seen = replace(
-        seen, unchanged=unchanged, expired_below=either(is_below, stored_below, seen.expired_below)
+        seen,
+        unchanged=unchanged,
+        expired_below=either(is_below, stored_below, seen.expired_below),
+        # The answer is about the commit that is lower now.
+        readable=replace(seen.readable, answer=seen.readable.answer.where(~was_higher)),
     )
     return _with_unseen(merged_seen, stored, left_out(len(stored), places))
 

@@ -43,6 +43,7 @@ AUDIT: Final = listing.Resource(
     "--target", metavar="NAME", help="Only about this alert, silence, receiver, job or run."
 )
 @click.option("--since", type=Timestamp(), help="Only then or later, as 2026-01-31T03:00:00Z.")
+@listing.limit_option
 @output_option
 @server_options_for("admin")
 def command(**options: Any) -> None:

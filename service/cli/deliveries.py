@@ -79,6 +79,7 @@ def command() -> None:
 @command.command("ls")
 @click.option("--receiver", metavar="NAME", help="Only to this receiver.")
 @click.option("--state", type=click.Choice(STATES), help="Only in this state.")
+@listing.limit_option
 @server_options
 def ls(**options: Any) -> None:
     """List deliveries, newest first.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from rules.names import Metric, Unit
@@ -14,15 +14,19 @@ GZIP_WINDOW_BITS: Final = 16 + zlib.MAX_WBITS  # 16: with the header and trailer
 
 
 class Page:
-    """The samples of one round, and the bodies made from them so far, each once for all scrapers."""
+    """The bodies of one round, each written when it is first scraped, once for all scrapers.
 
-    def __init__(self, samples: Mapping[Metric, bytes]) -> None:
-        self._samples = {metric: lines for metric, lines in samples.items() if lines}
+    Only whole bodies are kept: sample lines are written metric by metric, and compressed at once.
+    """
+
+    def __init__(self, write: Callable[[], Iterable[tuple[Metric, bytes]]]) -> None:
+        """`write` returns the sample lines of each metric, anew with each call."""
+        self._write = write
         self._bodies: dict[tuple[Syntax, bool], bytes] = {}
         self._making = threading.Lock()  # several scrapers may be the first of a round
 
     def body(self, syntax: Syntax, *, gzip: bool) -> bytes:
-        """Return the text in one syntax; the first call with `gzip` compresses."""
+        """Return the text in one syntax; the first call writes it."""
         content = self._bodies.get((syntax, gzip))
         return self._make(syntax, gzip=gzip) if content is None else content
 
@@ -42,7 +46,9 @@ class Page:
         return b"".join([*zipped, zipper.flush()])
 
     def _pieces(self, syntax: Syntax) -> Iterator[bytes]:
-        for metric, lines in self._samples.items():
+        for metric, lines in self._write():
+            if not lines:
+                continue
             yield _header(metric, syntax)
             yield lines
             yield b"\n"

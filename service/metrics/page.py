@@ -14,7 +14,7 @@ INTRODUCTION: Final = """\
 Generated from `rules/names/` by `make golden`; a test compares.
 
 `tidemark_kafka_...` is what was observed in Kafka, `tidemark_...` is Tidemark itself. All of them
-are written once per round and only sent when scraped, without timestamps. A value that is not
+are written when a round is first scraped, once for all scrapers, without timestamps. A value that is not
 known has no sample: never 0, -1 or NaN. Offsets count transaction markers too, so that a lag or
 span in offsets is not a number of records. While the cluster cannot be queried, only metrics of
 Tidemark itself and counters are shown: no older value is repeated as if it were current.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 import numpy as np
@@ -39,6 +39,10 @@ from service.metrics.table import SeriesTable
 from service.metrics.totals import SelfMetrics
 
 MS_PER_SECOND: Final = 1000
+
+
+_PARTITION_METRICS: Final = frozenset(names.PARTITION_METRICS)
+_COMMIT_METRICS: Final = frozenset(names.COMMIT_METRICS)
 
 
 def _lengths(lists: Ragged) -> Column:
@@ -78,15 +82,17 @@ TIME_LAGS: Final[Mapping[Metric, Callable[[TimeLags], TimeLag]]] = {
 }
 
 
-def samples_of(
+def write_samples(
     snapshot: Snapshot,
     totals: SelfMetrics,
     table: SeriesTable,
     transactions: OpenTransactions,
     lags: TimeLags | None = None,
-) -> Samples:
-    """Return the sample lines of every metric, in the order of `names.METRICS`; some are empty."""
-    observed = _column_samples(snapshot, table, transactions, lags)
+) -> Iterator[tuple[Metric, bytes]]:
+    """Yield the sample lines of every metric, in the order of `names.METRICS`; some are empty.
+
+    The lines of one metric may be some megabytes, so that they are written when they are taken.
+    """
     values = _cluster_values(snapshot, transactions)
     values |= _event_values(totals.ended, totals.sequences)
     changing = changing_series(snapshot, table)
@@ -94,8 +100,16 @@ def samples_of(
     dropped.update(changing.dropped)
     dropped[DropReason.LIMIT] += totals.baseline.dropped_series
     own = own_samples(snapshot.cluster, totals, snapshot, dropped)
-    samples = observed | changing.samples | samples_of_values(values, snapshot.cluster) | own
-    return {metric: samples.get(metric, b"") for metric in names.METRICS}
+    groups = _group_samples(snapshot, table)
+    samples = changing.samples | groups | samples_of_values(values, snapshot.cluster) | own
+    shared = shared_label("cluster", snapshot.cluster)
+    for metric in names.METRICS:
+        if metric in _PARTITION_METRICS:
+            yield metric, _partition_lines(metric, shared, snapshot, table, transactions)
+        elif metric in _COMMIT_METRICS:
+            yield metric, _commit_lines(metric, shared, snapshot, table, lags)
+        else:
+            yield metric, samples.get(metric, b"")
 
 
 def blind_samples(cluster: str, totals: SelfMetrics) -> Samples:
@@ -108,22 +122,29 @@ def blind_samples(cluster: str, totals: SelfMetrics) -> Samples:
 
 
 # ------------------------------------------------------------------ columns
-def _column_samples(
-    snapshot: Snapshot, table: SeriesTable, open_: OpenTransactions, lags: TimeLags | None
-) -> Samples:
-    shared, chosen = shared_label("cluster", snapshot.cluster), table.selection
-    samples: Samples = {}
-    for metric in names.PARTITION_METRICS:
-        is_age = metric is names.LAST_STABLE_OFFSET_AGE
-        column = open_.held_ms if is_age else PARTITION_COLUMNS[metric](snapshot)
-        steps = MS_PER_SECOND if is_age else 1
-        shown = column.take(chosen.rows)
-        samples[metric] = column_lines(metric, shared, table.row_labels, shown, steps)
-    for metric in names.COMMIT_METRICS:
-        column, steps = _of_commits(metric, snapshot, lags)
-        shown = column.take(chosen.commits)
-        samples[metric] = column_lines(metric, shared, table.commit_labels, shown, steps)
-    return samples | _group_samples(snapshot, table)
+def _partition_lines(
+    metric: Metric,
+    shared: bytes,
+    snapshot: Snapshot,
+    table: SeriesTable,
+    open_: OpenTransactions,
+) -> bytes:
+    is_age = metric is names.LAST_STABLE_OFFSET_AGE
+    column = open_.held_ms if is_age else PARTITION_COLUMNS[metric](snapshot)
+    shown = column.take(table.selection.rows)
+    return column_lines(metric, shared, table.row_labels, shown, MS_PER_SECOND if is_age else 1)
+
+
+def _commit_lines(
+    metric: Metric,
+    shared: bytes,
+    snapshot: Snapshot,
+    table: SeriesTable,
+    lags: TimeLags | None,
+) -> bytes:
+    column, steps = _of_commits(metric, snapshot, lags)
+    shown = column.take(table.selection.commits)
+    return column_lines(metric, shared, table.commit_labels, shown, steps)
 
 
 def _of_commits(metric: Metric, snapshot: Snapshot, lags: TimeLags | None) -> tuple[Column, int]:

@@ -15,18 +15,18 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from collectors import cluster as cluster_collector
-from collectors import commits as commit_collector
-from collectors import groups as group_collector
 from collectors.batches import BatchReader
 from collectors.commit_deletions import CommitDeletionReader
+from collectors.commits import CommitReader
 from collectors.epoch_ends import EpochEndReader
+from collectors.groups import GroupReader
 from collectors.offset_gaps import gaps_of_lags
 from collectors.offsets import OffsetReader
 from collectors.placement import PlacementReader
 from collectors.producers import ProducersReader
 from collectors.readable import ReadableReader, readable_request
 from collectors.session import Limits, Session, address_of
-from collectors.state_topic import OFFSETS_TOPIC, STATE_TOPIC, PlacementOf, StateTopic
+from collectors.state_topic import STATE_TOPIC, PlacementOf, StateTopic
 from collectors.topic_configs import TopicConfigReader
 from collectors.transaction_log import TransactionLogReader
 from collectors.transactions import TransactionReader, look_up
@@ -34,6 +34,7 @@ from collectors.visibility import VisibilityReader
 from collectors.wire.connection import Address
 from collectors.wire.failure import Failure
 from collectors.wire.pool import Pool
+from rules.facts.commit_memory import CommitMemory
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
 from rules.facts.producers import Producers
@@ -52,6 +53,7 @@ class Scope:
     all_replicas: bool = False  # ask every replica for its log end, not only those at risk
     transaction_log: bool = False  # read how transactions ended since the last round
     questions: tuple[Question, ...] = ()  # what the rules want to know since the last round
+    remembered_commits: CommitMemory | None = None  # of an earlier process, for the first round
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +70,8 @@ class _Readers:
     """The collectors that remember something of one cluster id."""
 
     placement: PlacementReader = field(default_factory=PlacementReader)
+    groups: GroupReader = field(default_factory=GroupReader)
+    commits: CommitReader = field(default_factory=CommitReader)
     configs: TopicConfigReader = field(default_factory=TopicConfigReader)
     offsets: OffsetReader = field(default_factory=OffsetReader)
     epoch_ends: EpochEndReader = field(default_factory=EpochEndReader)
@@ -76,7 +80,6 @@ class _Readers:
     producers: ProducersReader = field(default_factory=ProducersReader)
     batches: BatchReader = field(default_factory=BatchReader)
     deletions: CommitDeletionReader = field(default_factory=CommitDeletionReader)
-    offsets_topic: PlacementOf = field(default_factory=lambda: PlacementOf(OFFSETS_TOPIC))
     state_topic: PlacementOf = field(default_factory=lambda: PlacementOf(STATE_TOPIC))
     transaction_log: TransactionLogReader = field(default_factory=TransactionLogReader)
 
@@ -116,10 +119,9 @@ class ClusterReader:
         with session.phase("log_start"):
             round_.read_log_start()
         with session.phase("groups"):
-            topic = self._readers.offsets_topic
-            groups = group_collector.collect(session, scope.groups, topic)
+            groups = self._readers.groups.collect(session, scope.groups)
         with session.phase("commits"):
-            collected = commit_collector.collect(
+            collected = self._readers.commits.collect(
                 session, groups, partitions, all_topics=scope.topics is None
             )
         with session.phase("offsets"):
@@ -147,7 +149,9 @@ class ClusterReader:
             with session.phase("transaction_log"):
                 log = self._readers.transaction_log.collect(session, placed)
         with session.phase("readable"):
-            request = readable_request(partitions, groups, collected.commits, questions.readable)
+            request = readable_request(
+                partitions, groups, collected.commits, questions.readable, scope.remembered_commits
+            )
             commits = self._readers.readable.collect(
                 session, partitions, offsets, collected.commits, request
             )

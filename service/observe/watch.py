@@ -164,13 +164,19 @@ class Watcher:
 
     def _make_round(self, began: datetime, *, knows_positions: bool) -> WatchedRound:
         try:
-            snapshot = self._source.read(replace(self._scope, questions=self._questions))
+            snapshot = self._source.read(self._next_scope())
         except CollectError as exc:
             judged = judge_blind(self._cluster, self.remembered.unknown_since, began)
             self.remembered = replace(self.remembered, unknown_since=judged.unknown_since)
             return WatchedRound(at=began, snapshot=None, judged=judged, error=str(exc))
         seen = self._with_scrapes(snapshot)
         return self._judge(self._with_log(seen, knows_positions=knows_positions))
+
+    def _next_scope(self) -> Scope:
+        """Return what the next round observes: for the first one, with the commits of an earlier process."""
+        memory = self.remembered.memory if self._last is None else None
+        commits = None if memory is None else memory.commits
+        return replace(self._scope, questions=self._questions, remembered_commits=commits)
 
     def _with_log(self, snapshot: Snapshot, *, knows_positions: bool) -> Snapshot:
         """Add the feeds' log lines; only a round that is judged to its end advances their positions."""

@@ -26,11 +26,11 @@ from service.alerting.alerts.delta import (
 from service.alerting.alerts.evaluate import AlertingConfig, step
 from service.alerting.alerts.flush import GroupNotification
 from service.alerting.alerts.grouping import AlertingState, Group, merge_groups
-from service.alerting.alerts.lifecycle import Seen
+from service.alerting.alerts.lifecycle import Alerts, Seen
 from service.alerting.alerts.outbox_row import Outgoing
 from service.alerting.alerts.routes import GroupId
 from service.alerting.notifications.channels import NotificationContext
-from service.metrics.alerting import AlertStats
+from service.metrics.alerting import AlertCounts, AlertStats
 from service.storage.alerting.pending_requests import NO_PENDING_REQUESTS, PendingRequests
 from service.storage.findings.findings import labels_hash, storable
 from service.storage.rounds.store import OpenFindings
@@ -78,6 +78,9 @@ class Alerting:
         self._states: dict[str, AlertingState] = {}  # by cluster id
         self._owed: dict[str, AlertDelta] = {}  # deltas that no round has taken along yet
         self._pending = NO_PENDING_REQUESTS
+        self._findings: dict[str, OpenFindings] = {}  # open after the last round, by cluster id
+        self._has_odd_names = False
+        self._counted: tuple[Alerts, AlertCounts] | None = None
         self._done: frozenset[int] = frozenset()  # closings that may not be stored as done yet
         self._failures = 0
 
@@ -95,12 +98,12 @@ class Alerting:
 
     def stats(self, cluster_id: str) -> AlertStats:
         """Return the counts; a delta that the database rejected counts as a failure."""
-        alerts = self.state(cluster_id).alerts.values()
-        going_on = (alert for alert in alerts if alert.state is not AlertState.RESOLVED)
-        return AlertStats(
-            alerts=Counter((shown.rule_id, shown.severity, shown.state) for shown in going_on),
-            failures=self._failures,
-        )
+        alerts = self.state(cluster_id).alerts
+        if self._counted is None or self._counted[0] is not alerts:
+            going_on = (one for one in alerts.values() if one.state is not AlertState.RESOLVED)
+            counts = Counter((shown.rule_id, shown.severity, shown.state) for shown in going_on)
+            self._counted = alerts, counts
+        return AlertStats(alerts=self._counted[1], failures=self._failures)
 
     # -------------------------------------------------------------- stored state
     def load(self, states: Mapping[str, AlertingState], *, damaged: Iterable[str] = ()) -> None:
@@ -115,6 +118,8 @@ class Alerting:
             delta = self.observe(cluster_id, seen, at, may_flush=False)
             if delta is not None:
                 self._owed[cluster_id] = delta
+        # What opened in a round that was lost is in none of these: the next round evaluates all.
+        self._states[cluster_id] = replace(self.state(cluster_id), due=None)
 
     def note_stored(self, pending: PendingRequests | None) -> None:
         """Replace the pending requests of operators; None leaves them as they are."""
@@ -173,15 +178,29 @@ class Alerting:
         before = self.state(cluster_id)
 
         def make_step() -> tuple[AlertingState, AlertDelta]:
-            stored = None if seen is None else _storable(seen)
-            after = step(before, stored, at, self._config, self._pending, may_flush=may_flush)
+            stored = None if seen is None else self._storable(seen)
+            after = step(
+                before,
+                stored,
+                at,
+                self._config,
+                self._pending,
+                may_flush=may_flush,
+                findings=self._findings.get(cluster_id),
+            )
             outgoing = tuple(self._outgoing(after.notifications))
             return after.state, delta_of(before, after, stored, at, outgoing)
 
+        if seen is not None:
+            self._findings[cluster_id] = seen.open_findings
         made_step = self._attempt(PART, make_step)
         if made_step is None:
             self._failures += 1
-            made_step = before, AlertDelta(observed_at=before.observed_at, at=at)
+            # The changes of this round are lost: the next one evaluates all alerts.
+            made_step = (
+                replace(before, due=None),
+                AlertDelta(observed_at=before.observed_at, at=at),
+            )
         self._states[cluster_id], delta = made_step
         delta = replace(delta, closed=closed)
         owed = self._owed.pop(cluster_id, None)
@@ -194,6 +213,7 @@ class Alerting:
         Receivers know the name alone: for them an alert that ends here and fires there goes on.
         """
         ending = self.state(cluster_id)
+        self._findings.pop(cluster_id, None)
         goes_on = any(alert.state is not AlertState.RESOLVED for alert in ending.alerts.values())
         if not (goes_on or ending.groups or cluster_id in self._owed):
             self._states.pop(cluster_id, None)
@@ -215,6 +235,11 @@ class Alerting:
         )
         left = AlertDelta(observed_at=gone.observed_at, at=at, groups=dict.fromkeys(gone.groups))
         return left if delta is None else delta.then(left)
+
+    def _storable(self, seen: Seen) -> Seen:
+        """Return a round with names as the database stores them; nearly all are stored as they are."""
+        self._has_odd_names |= any(_is_odd(change.identity) for change in seen.changes)
+        return _storable(seen) if self._has_odd_names else seen
 
     def _outgoing(self, notifications: Sequence[GroupNotification]) -> Iterator[Outgoing]:
         """Yield outbox entries; a defect in one notification does not hold back the others."""
@@ -292,6 +317,10 @@ def _storable(seen: Seen) -> Seen:
         open_findings={
             **plain,
             **{key: replace(entry, identity=key) for key, entry in odd_open.items()},
+        },
+        before={
+            (key[0], _spell(key)): replace(entry, identity=(key[0], _spell(key)))
+            for key, entry in seen.before.items()
         },
         changes=[
             *(change for change in seen.changes if change.identity not in named),

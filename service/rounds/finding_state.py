@@ -8,28 +8,22 @@ and the rounds apart, so that everything below has one caller at a time.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from rules.completeness import Completeness
-from rules.open_findings import (
-    Change,
-    Identity,
-    OpenFinding,
-    all_gone,
-    apply_changes,
-    next_changes,
-)
+from rules.finding_table import FindingTable
+from rules.open_findings import Change, all_gone, apply_changes
 from service.alerting.alerts.delta import AlertDelta
 from service.alerting.alerts.lifecycle import Seen
 from service.metrics.alerting import AlertStats
 from service.observe.watch import WatchedRound
 from service.rounds.alerting_step import Alerting
+from service.rounds.lost_openings import LostOpenings
 from service.rounds.persistence import RoundWriter
+from service.rounds.refresh import Refresh
 from service.storage.formats.checkpoint import Checkpoint
 from service.storage.rounds.store import Loaded
-
-OpenFindings = dict[Identity, OpenFinding]
 
 
 class FindingState:
@@ -53,13 +47,16 @@ class FindingState:
         self._alerting = alerting
         self._monotonic = monotonic
         self._on_stored = on_stored
-        self._open: dict[str, OpenFindings] = {}  # by cluster id; old ids end with the next round
+        # By cluster id; old ids end with the next round.
+        self._open: dict[str, FindingTable] = {}
+        self._lost_openings = LostOpenings()
+        self._refresh = Refresh()
         self._last_round: tuple[datetime, float] | None = None  # by both clocks
 
     @property
-    def open_findings(self) -> Mapping[Identity, OpenFinding]:
+    def open_findings(self) -> FindingTable:
         """Return the open findings of the current cluster."""
-        return self._open.get(self.cluster_id, {})
+        return self._open.get(self.cluster_id, FindingTable())
 
     @property
     def alert_stats(self) -> AlertStats | None:
@@ -75,9 +72,22 @@ class FindingState:
             self.cluster_id = watched.snapshot.cluster_id
             self._end_other_clusters(watched.at)
         closed = self._close_requested(watched.at)
-        changes = self._next_changes(watched)
-        alerts = self._observe(changes, watched.at)
-        self._pass_on(changes, watched.at, alerts, checkpoint)
+        before = self.open_findings
+        changes, table = before.advance(
+            watched.judged.judgements,
+            completeness=Completeness.of(watched.snapshot),
+            now=watched.at,
+        )
+        self._open[self.cluster_id] = table
+        alerts = self._observe(
+            Seen(open_findings=table, changes=changes, before=before), watched.at
+        )
+        self._lost_openings.add(self._round_writer.take_lost_openings(self.cluster_id))
+        opened = self._lost_openings.take(table, changes, watched.judged.judgements)
+        moved_on: Sequence[Change] = ()
+        if self._round_writer.is_storing:  # else it would only wait
+            moved_on = self._refresh.take(table, [*changes, *opened], watched.at)
+        self._pass_on([*changes, *opened, *moved_on], watched.at, alerts, checkpoint)
         return [*closed, *changes]
 
     def has_reports_due(self) -> bool:
@@ -104,10 +114,12 @@ class FindingState:
         """Merge the stored state under what this process has found since its start."""
         if not self.cluster_id:  # findings without a cluster id belong to the stored one
             self.cluster_id = loaded.cluster_id
-            self._open = {self.cluster_id: self._open.get("", {})}
+            self._open = {self.cluster_id: self._open.get("", FindingTable())}
         self._open = {
-            cluster_id: dict(
-                self._round_writer.under(cluster_id, self._open.get(cluster_id, {}), loaded)
+            cluster_id: FindingTable(
+                self._round_writer.under(
+                    cluster_id, self._open.get(cluster_id, FindingTable()).lasting(), loaded
+                )
             )
             for cluster_id in {*loaded.open_findings, *self._open}
         }
@@ -149,30 +161,18 @@ class FindingState:
         if self._alerting is not None:
             self._alerting.shift(step, at)
         self._open = {
-            cluster_id: {key: entry.shifted(step) for key, entry in findings.items()}
-            for cluster_id, findings in self._open.items()
+            cluster_id: findings.shifted(step) for cluster_id, findings in self._open.items()
         }
-
-    def _next_changes(self, watched: WatchedRound) -> list[Change]:
-        before = self.open_findings
-        changes = next_changes(
-            before,
-            watched.judged.judgements,
-            completeness=Completeness.of(watched.snapshot),
-            now=watched.at,
-        )
-        self._open[self.cluster_id] = apply_changes(before, changes, watched.at)
-        return changes
 
     def _end_other_clusters(self, at: datetime) -> None:
         """End the findings of other cluster ids: the name belongs to one at a time."""
         alerting = self._ready
         others = [] if alerting is None else alerting.others(self.cluster_id)
         for other in sorted({*self._open, *others} - {self.cluster_id}):
-            gone = all_gone(self._open.pop(other, {}))
-            left = None
+            before = self._open.pop(other, FindingTable())
+            gone, left = all_gone(before), None
             if alerting is not None:
-                seen = Seen(open_findings={}, changes=gone)
+                seen = Seen(open_findings={}, changes=gone, before=before)
                 left = alerting.end(other, self.cluster_id, seen, at)
             if gone or left is not None:
                 # In one transaction with this round: what receivers are owed goes over to it.
@@ -185,12 +185,13 @@ class FindingState:
         alerting = self._ready
         if alerting is None:
             return ()
-        closings = alerting.closings(self.open_findings, at)
+        before = self.open_findings
+        closings = alerting.closings(before, at)
         if not closings.done:
             return ()
-        after = apply_changes(self.open_findings, closings.changes, at)
+        after = before.applied(closings.changes, at)
         self._open[self.cluster_id] = after
-        seen = Seen(open_findings=after, changes=closings.changes)
+        seen = Seen(open_findings=after, changes=closings.changes, before=before)
         left = alerting.observe(self.cluster_id, seen, at, may_flush=False, closed=closings.done)
         self._round_writer.keep(
             cluster_id=self.cluster_id,
@@ -206,10 +207,9 @@ class FindingState:
         """Return alerting once its stored state is loaded; None before."""
         return self._alerting if self._round_writer.is_loaded else None
 
-    def _observe(self, changes: Sequence[Change], at: datetime) -> AlertDelta | None:
+    def _observe(self, seen: Seen, at: datetime) -> AlertDelta | None:
         if self._ready is None:
             return None
-        seen = Seen(open_findings=self.open_findings, changes=changes)
         return self._ready.observe(
             self.cluster_id, seen, at, may_flush=self._round_writer.is_storing
         )
@@ -218,10 +218,12 @@ class FindingState:
         """Load the stored alerts, and step them with the rounds that wait to be stored."""
         alerting.load(loaded.alerting, damaged=loaded.damaged)
         alerting.note_stored(loaded.requests)
-        open_: OpenFindings = dict(loaded.open_findings.get(self.cluster_id, {}))
+        before = dict(loaded.open_findings.get(self.cluster_id, {}))
         past = []
         for round_ in self._round_writer.waiting(self.cluster_id):
-            changes = [c for c in round_.changes if c.identity in open_ or c.before is None]
-            open_ = apply_changes(open_, changes, round_.at)
-            past.append((round_.at, Seen(open_findings=open_, changes=round_.changes)))
+            changes = [c for c in round_.changes if c.identity in before or c.before is None]
+            after = apply_changes(before, changes, round_.at)
+            seen = Seen(open_findings=after, changes=round_.changes, before=before)
+            past.append((round_.at, seen))
+            before = after
         alerting.replay(self.cluster_id, past)

@@ -22,7 +22,7 @@ from service.runtime.threads import InTime, without_limit
 from service.storage.database.rejections import RejectedRow, RowKind
 from service.storage.formats.checkpoint import Checkpoint
 from service.storage.rounds.clusters import ClusterKey, RoundId
-from service.storage.rounds.pending import Pending
+from service.storage.rounds.pending import PART_CHANGES, Pending
 from service.storage.rounds.rounds import Round, Stored
 from service.storage.rounds.store import Loaded, OpenFindings
 
@@ -30,7 +30,13 @@ FIRST_RETRY_SECONDS: Final = 1.0
 LAST_RETRY_SECONDS: Final = 30.0
 # Above the server's own limits, which a frozen or paused server does not enforce.
 STORE_SECONDS: Final = 10.0
+LAST_SECONDS: Final = 5.0  # at the end of the service, which has a limit of its own
 LOAD_SECONDS: Final = 120.0  # an embedded server may have to recover first
+
+# A round may be stored in pieces, which are numbered by their rows.
+NUMBERS: Final = 1_000_000
+LEAST_CHANGES: Final = 250  # in one piece, however slow the database is
+QUICK_SECONDS: Final = 2.0  # a piece that took no longer may be followed by a larger one
 
 T = TypeVar("T")
 
@@ -92,8 +98,12 @@ class RoundWriter:
         waiting_rounds: int,
         writer: UUID | None = None,
         in_time: InTime = without_limit,
+        part_changes: int = PART_CHANGES,
     ) -> None:
-        """`in_time` calls the store, and raises TimeoutError when that takes too long."""
+        """`in_time` calls the store, and raises TimeoutError when that takes too long.
+
+        `part_changes` are stored in one transaction, and fewer while the database is slow.
+        """
         self._store = store
         self._in_time = in_time
         self._name = name
@@ -101,6 +111,7 @@ class RoundWriter:
         self._writer = writer or uuid4()
         self._number = 0
         self._pending = Pending(limit=waiting_rounds)
+        self._part_changes = self._most = part_changes  # in one transaction
         self._retry_at = float("-inf")
         self._retry_seconds = FIRST_RETRY_SECONDS
         self._status = PersistenceStatus()
@@ -184,6 +195,15 @@ class RoundWriter:
         taken, self._stored = self._stored, []
         return taken
 
+    def take_lost_openings(self, cluster_id: str) -> set[Identity]:
+        """Return the findings of a cluster that opened in rounds which were lost since the last call."""
+        key = ClusterKey(self._name, cluster_id)
+        lost = {entry for entry in self._pending.lost_openings if entry[0] == key}
+        if lost:
+            left = self._pending.lost_openings - lost
+            self._pending = replace(self._pending, lost_openings=left)
+        return {identity for _, identity in lost}
+
     def take_rejected(self) -> list[RejectedRow]:
         """Return the rows that the database rejected for good since the last call."""
         taken, self._rejected_rows = self._rejected_rows, []
@@ -203,7 +223,7 @@ class RoundWriter:
 
         With `more_comes` it belongs into one transaction with the next one.
         """
-        self._number += 1
+        self._number += NUMBERS
         self._pending = self._pending.add(
             Round(
                 cluster=ClusterKey(self._name, cluster_id),
@@ -217,10 +237,10 @@ class RoundWriter:
         if self.is_loaded and not more_comes:
             self.flush()
 
-    def flush(self, *, at_once: bool = False) -> None:
+    def flush(self, *, at_once: bool = False, seconds: float = STORE_SECONDS) -> None:
         """Store what waits, part by part and oldest first, if the next attempt is due or `at_once`.
 
-        No part is begun after STORE_SECONDS: a long queue holds up no round.
+        No part is begun after so many seconds: a long queue holds up no round.
         """
         begin = self._monotonic()
         if not self._pending.rounds or not self.is_loaded:
@@ -228,19 +248,25 @@ class RoundWriter:
         if begin < self._retry_at and not at_once:
             return
         try:
-            while part := self._pending.first_part():
-                self._store_part(part)
-                if self._monotonic() - begin > STORE_SECONDS:
+            while self._pending.rounds:
+                self._store_part(seconds)
+                if self._monotonic() - begin > seconds:
                     break
         except StoreError as exc:
             is_away = exc.retryable
+            self._most = max(self._most // 2, min(LEAST_CHANGES, self._most))
             self._put_off(PersistenceState.WAITING if is_away else PersistenceState.REJECTED, exc)
 
-    def _store_part(self, part: Sequence[Round]) -> None:
+    def _store_part(self, seconds: float) -> None:
         begin = self._monotonic()
-        stored = self._call_store(lambda: self._store.store(part), STORE_SECONDS)
+        part, rest = self._pending.first_part(self._most)
+        self._pending = rest.tried(part)
+        stored = self._call_store(lambda: self._store.store(part), seconds)
         self._stored.append(stored)
-        self._pending = self._pending.without(part)
+        self._pending = rest
+        took = self._monotonic() - begin
+        if took < QUICK_SECONDS:
+            self._most = min(2 * self._most, self._part_changes)
         self._lost_steps += _count_lost_steps(part)
         self._note_rejected(stored.rejected_rows)
         self._retry_at, self._retry_seconds = float("-inf"), FIRST_RETRY_SECONDS
@@ -249,7 +275,7 @@ class RoundWriter:
             error="more waited than could be stored at once" if self._pending.rounds else None,
             alerts_error=stored.error,
             stored_at=part[-1].at,
-            took_seconds=self._monotonic() - begin,
+            took_seconds=took,
         )
 
     def _note_rejected(self, rows: Sequence[RejectedRow]) -> None:

@@ -32,7 +32,12 @@ from service.observe.watch import WatchedRound, Watcher
 from service.rounds.alerting_step import Alerting
 from service.rounds.finding_state import FindingState
 from service.rounds.latest import Latest, RoundOutcome, ServiceState
-from service.rounds.persistence import PersistenceState, PersistenceStatus, RoundWriter
+from service.rounds.persistence import (
+    LAST_SECONDS,
+    PersistenceState,
+    PersistenceStatus,
+    RoundWriter,
+)
 from service.storage.database.rejections import RejectedRow, RowKind
 from service.storage.formats.checkpoint import Checkpoint
 from service.storage.rounds.store import Loaded
@@ -196,10 +201,10 @@ class Pipeline:
         )
 
     def close(self) -> PersistenceStatus:
-        """Store what still waits, once; return the status."""
+        """Store what still waits, as far as there is time; return the status."""
         with self._finding_state.turn:
             self.load(at_once=True)  # a database that came back just now
-            self._round_writer.flush(at_once=True)
+            self._round_writer.flush(at_once=True, seconds=LAST_SECONDS)
         return self._round_writer.status
 
     # -------------------------------------------------------------- steps
@@ -275,19 +280,19 @@ class Pipeline:
         """Count the open findings by rule; a rule without one shows zero once the stored ones are loaded."""
         rules = [judgement.rule for judgement in watched.judged.judgements]
         is_loaded = self._round_writer.is_loaded
-        counts = Counter({(rule.rule_id, rule.severity): 0 for rule in rules if is_loaded})
-        for (rule_id, _), entry in self._finding_state.open_findings.items():
-            counts[rule_id, entry.severity] += 1
-        return counts
+        counts = {(rule.rule_id, rule.severity): 0 for rule in rules if is_loaded}
+        return counts | self._finding_state.open_findings.counts
 
     def _loss_counts(self) -> dict[Outcome, int]:
         """Count partitions by what open findings say of their records; zeros as of `_open_counts`."""
+        findings = self._finding_state.open_findings
         counts = Counter(dict.fromkeys(Outcome, 0) if self._round_writer.is_loaded else {})
         counts.update(
             count_outcomes(
                 LossFact(rule_id, dict(labels), entry.reason, evidence, entry.since)
-                for (rule_id, labels), entry in self._finding_state.open_findings.items()
+                for rule_id, labels in findings
                 if rule_id in LOSS_RULES
+                for entry in [findings[rule_id, labels]]
                 for evidence in [read_evidence(entry.evidence, SummaryEvidence)]
             )
         )

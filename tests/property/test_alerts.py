@@ -236,7 +236,7 @@ def test_the_order_of_what_is_open_is_irrelevant(settings: AlertingConfig, round
         groups=dict(reversed(list(life.state.groups.items()))),
     )
     seen = Seen(open_findings=life.open, changes=())
-    back = Seen(open_findings=dict(reversed(life.open.items())), changes=())
+    back = Seen(open_findings=dict(reversed(list(life.open.items()))), changes=())
     one = step(life.state, seen, now, settings)
     other = step(turned, back, now, settings)
     assert (one.state, one.notifications) == (other.state, other.notifications)

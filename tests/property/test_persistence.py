@@ -136,6 +136,24 @@ class Play:
         return {cluster_id: entries for cluster_id, entries in found.items() if entries}
 
 
+def lasting(
+    open_: Mapping[str, Mapping[Identity, OpenFinding]],
+) -> dict[str, dict[Identity, OpenFinding]]:
+    """Leave out what moves on without a change, which is stored now and then."""
+    return {
+        cluster_id: {
+            identity: replace(
+                row,
+                last_judged_at=row.since,
+                last_breach_at=row.since if row.kind is Kind.STATE else row.last_breach_at,
+                evidence={},
+            )
+            for identity, row in rows.items()
+        }
+        for cluster_id, rows in open_.items()
+    }
+
+
 said = st.sampled_from((Verdict.BREACH, Verdict.BREACH, Verdict.OK, Verdict.UNKNOWN, None))
 verdicts = st.tuples(*[said] * len(SUBJECTS)).map(
     lambda drawn: {
@@ -206,7 +224,7 @@ def test_no_finding_is_open_twice_at_any_time(script: list[Turn], kind: Kind) ->
 def test_an_outage_or_a_kill_alone_changes_nothing(script: list[Turn], kind: Kind) -> None:
     broken, whole = played(without_losses(script), kind), unbroken(script, kind)
     assert broken.stories == whole.stories
-    assert broken.open == whole.open
+    assert lasting(broken.open) == lasting(whole.open)
 
 
 @given(scripts)

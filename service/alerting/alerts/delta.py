@@ -88,6 +88,11 @@ class AlertDelta:
             or self.is_whole
         )
 
+    @property
+    def size(self) -> int:
+        """Return how many rows of alerts it writes."""
+        return len(self.alerts) + len(self.groups) + len(self.outgoing) + len(self.closed)
+
     def then(self, later: AlertDelta) -> AlertDelta:
         """Return this delta merged with a later one."""
         over = self._left_over_by(later) if later.is_whole else self

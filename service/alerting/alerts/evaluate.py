@@ -12,16 +12,19 @@ later, as it is by then, and nothing that ended meanwhile is left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from rules.open_findings import Identity, OpenFinding
 from service.alerting.alerts.acknowledgements import Acknowledgement
 from service.alerting.alerts.alert import Alert, AlertState
 from service.alerting.alerts.flush import FlushContext, Flushed, GroupNotification, flush_group
 from service.alerting.alerts.grouping import AlertingState, Group, Members, members_of, update_group
 from service.alerting.alerts.inhibition import DEFAULT_INHIBITIONS, Inhibition
 from service.alerting.alerts.lifecycle import (
+    GONE,
+    Advanced,
     AlertChange,
     Alerts,
     AlertTransition,
@@ -29,6 +32,7 @@ from service.alerting.alerts.lifecycle import (
     Timing,
     advance,
     after_outage,
+    with_latest,
 )
 from service.alerting.alerts.muting import Muting
 from service.alerting.alerts.routes import GroupId, Routing
@@ -71,29 +75,28 @@ def step(  # noqa: PLR0913 - the whole world of a pure function
     requests: OperatorRequests = NO_REQUESTS,
     *,
     may_flush: bool = True,
+    findings: Mapping[Identity, OpenFinding] | None = None,
 ) -> Stepped:
     """Return the state after a round, or, without one, after the flushes that are due.
 
-    Without `may_flush` the groups that are due have to wait.
+    Without `may_flush` the groups that are due have to wait. Without a round, `findings` are the open ones:
+    they have the latest evidence.
     """
-    alerts, changes = _advance_alerts(state, seen, now, config)
-    firing = [alert for alert in alerts.values() if alert.state is AlertState.FIRING]
-    members = members_of(firing, config.routing)
-    over = [change.alert for change in changes if change.step is AlertTransition.RESOLVED]
-    groups = dict(_update_groups(state.groups, members, members_of(over, config.routing)))
+    advanced = _advance_alerts(state, seen, now, config)
+    groups = _next_groups(state, advanced, config.routing)
     due = [group for group in groups.values() if may_flush and group.flush_at <= now]
-    flushes: dict[GroupId, Flushed] = {}
-    if due:  # muting is evaluated only if a group is flushed
-        context = _context(config, requests, firing, now)
-        flushes = {group.group_id: _flush(group, members, config.routing, context) for group in due}
+    # Muting is evaluated, and alerts are sorted into groups, only if a group is flushed.
+    flushes = _flush_all(due, advanced.alerts, config, requests, now) if due else {}
+    latest = (findings or {}) if seen is None else seen.open_findings
     return Stepped(
         state=AlertingState(
-            alerts=alerts,
+            alerts=advanced.alerts,
             groups=_groups_after(groups, flushes),
             observed_at=state.observed_at if seen is None else now,
+            due=advanced.due,
         ),
-        changes=changes,
-        notifications=_notifications_of(flushes.values()),
+        changes=advanced.changes,
+        notifications=_notifications_of(flushes.values(), latest),
     )
 
 
@@ -105,18 +108,65 @@ def _groups_after(
     return left | {key: flush.group for key, flush in flushes.items() if flush.group is not None}
 
 
-def _notifications_of(flushes: Iterable[Flushed]) -> tuple[GroupNotification, ...]:
-    notifications = [flush.notification for flush in flushes if flush.notification is not None]
+def _notifications_of(
+    flushes: Iterable[Flushed], findings: Mapping[Identity, OpenFinding]
+) -> tuple[GroupNotification, ...]:
+    notifications = [
+        _with_latest(flush.notification, findings)
+        for flush in flushes
+        if flush.notification is not None
+    ]
     notifications.sort(key=lambda notification: (notification.receiver, notification.group_key))
     return tuple(notifications)
 
 
 def _advance_alerts(
     state: AlertingState, seen: Seen | None, now: datetime, config: AlertingConfig
-) -> tuple[Alerts, list[AlertChange]]:
+) -> Advanced:
     if seen is None:
-        return state.alerts, []
-    return advance(after_outage(state.alerts, state.observed_at, now), seen, config, now)
+        return Advanced(alerts=state.alerts, changes=[], due=state.due)
+    alerts = after_outage(state.alerts, state.observed_at, now)
+    return advance(alerts, seen, config, now, state.due if alerts is state.alerts else None)
+
+
+def _next_groups(
+    state: AlertingState, advanced: Advanced, routing: Routing
+) -> dict[GroupId, Group]:
+    """Return every group with its new and its ended alerts, new groups last.
+
+    Once all alerts were evaluated, only those that changed begin a group or come back to one.
+    """
+    changes = advanced.changes
+    changed = (change.alert for change in changes if change.step not in GONE)
+    firing = _firing(advanced.alerts.values() if state.due is None else changed)
+    over = [change.alert for change in changes if change.step is AlertTransition.RESOLVED]
+    ended = members_of(over, routing)
+    return dict(_update_groups(state.groups, members_of(firing, routing), ended))
+
+
+def _firing(alerts: Iterable[Alert]) -> list[Alert]:
+    return [alert for alert in alerts if alert.state is AlertState.FIRING]
+
+
+def _flush_all(
+    due: Sequence[Group],
+    alerts: Alerts,
+    config: AlertingConfig,
+    requests: OperatorRequests,
+    now: datetime,
+) -> dict[GroupId, Flushed]:
+    firing = _firing(alerts.values())
+    members = members_of(firing, config.routing)
+    context = _context(config, requests, firing, now)
+    return {group.group_id: _flush(group, members, config.routing, context) for group in due}
+
+
+def _with_latest(
+    notification: GroupNotification, findings: Mapping[Identity, OpenFinding]
+) -> GroupNotification:
+    """Return a notification whose alerts have the latest evidence of their findings."""
+    firing = [with_latest(alert, findings.get(alert.finding)) for alert in notification.firing]
+    return replace(notification, firing=tuple(firing))
 
 
 def _update_groups(

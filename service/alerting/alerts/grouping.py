@@ -53,6 +53,8 @@ class AlertingState:
     alerts: Mapping[AlertKey, Alert] = field(default_factory=dict)
     groups: Mapping[GroupId, Group] = field(default_factory=dict)
     observed_at: datetime | None = None  # aware, UTC; None: never
+    # See `lifecycle.advance`; None: not known, as after a restart.
+    due: Mapping[AlertKey, datetime] | None = field(default=None, compare=False)
 
     def shifted(self, step: timedelta) -> AlertingState:
         """Return it with all timestamps moved by a step of the clock."""

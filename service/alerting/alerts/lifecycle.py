@@ -14,23 +14,23 @@ Source: prometheus/prometheus, rules/alerting.go and rules/group.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
 from rules.open_findings import Change, Identity, OpenFinding, Step
-from rules.verdict import Kind, RuleMeta
+from rules.verdict import SEVERITIES, Kind, RuleMeta, Verdict
 from service.alerting.alerts.alert import RESOLVED_KEPT, Alert, AlertEnd, AlertState, News
 from service.alerting.alerts.identity import AlertKey
 
 OUTAGE_TOLERANCE: Final = timedelta(hours=1)
 _NONE: Final = timedelta(0)
-_BREACHES: Final = frozenset((Step.OPENED, Step.STILL, Step.AGAIN))
 _MAY_COME_BACK: Final = frozenset((AlertEnd.OK, AlertEnd.NOT_SEEN))
 
 Alerts = Mapping[AlertKey, Alert]
+Due = Mapping[AlertKey, datetime]  # alerts that time alone changes next, and when
 
 
 class AlertTransition(StrEnum):
@@ -46,6 +46,9 @@ class AlertTransition(StrEnum):
     FORGOTTEN = "forgotten"  # it ended long enough ago
 
 
+GONE: Final = (AlertTransition.DROPPED, AlertTransition.FORGOTTEN)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertChange:
     """One alert's transition in one round, with the alert after it, or before it if it is forgotten."""
@@ -59,7 +62,8 @@ class Seen:
     """The result of a round: the findings that are open after it, and the changes that it made."""
 
     open_findings: Mapping[Identity, OpenFinding]
-    changes: Sequence[Change]
+    changes: Sequence[Change]  # of more than the evidence of a state
+    before: Mapping[Identity, OpenFinding] = field(default_factory=dict)  # open before the round
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,35 +79,144 @@ class Timing:
         return _NONE if meta is None else meta.for_
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advanced:
+    """The alerts after a round, and the changes in order: of existing alerts first."""
+
+    alerts: Alerts
+    changes: Sequence[AlertChange]
+    due: Due | None  # None: not known, because no round was made yet
+
+
 def advance(
-    alerts: Alerts, seen: Seen, timing: Timing, now: datetime
-) -> tuple[Alerts, list[AlertChange]]:
-    """Return the alerts one round later, existing alerts first, and the changes in order."""
+    alerts: Alerts, seen: Seen, timing: Timing, now: datetime, due: Due | None = None
+) -> Advanced:
+    """Return the alerts one round later.
+
+    With the `due` ones of the round before, only these and those whose findings changed are evaluated: all
+    others stay as they are. Their evidence is that of their last change; the finding has the latest.
+    """
     by_finding = {change.identity: change for change in seen.changes}
-    after: dict[AlertKey, Alert] = {}
-    changes: list[AlertChange] = []
-    present: set[Identity] = set()
-    handed_over: dict[Identity, datetime] = {}  # start of breaches whose severity changed
-    for key, alert in alerts.items():
-        entry, change = seen.open_findings.get(alert.finding), by_finding.get(alert.finding)
-        said = list(_list_changes(alert, entry, change, timing, now))
-        changes += said
+    keys: Iterable[AlertKey] = alerts
+    names: Iterable[Identity] = seen.open_findings
+    if due is not None:
+        changed = ((name, severity) for name in by_finding for severity in SEVERITIES)
+        timed = (key for key, timestamp in due.items() if timestamp <= now)
+        keys = dict.fromkeys([*(key for key in changed if key in alerts), *timed])
+        names = by_finding
+    existing = _Existing(alerts, seen, by_finding, timing, now)
+    for key in keys:
+        existing.advance(key)
+    begun = list(_list_begun(existing, names, timing))
+    return existing.done(begun, due)
+
+
+class _Existing:
+    """Advances existing alerts one by one."""
+
+    def __init__(
+        self,
+        alerts: Alerts,
+        seen: Seen,
+        by_finding: Mapping[Identity, Change],
+        timing: Timing,
+        now: datetime,
+    ) -> None:
+        self.alerts = alerts
+        self.seen = seen
+        self.now = now
+        self.handed_over: dict[Identity, datetime] = {}  # start of breaches whose severity changed
+        self._by_finding = by_finding
+        self._timing = timing
+        self._changes: list[AlertChange] = []
+        self._evaluated: dict[AlertKey, Alert | None] = {}  # None: forgotten
+
+    def advance(self, key: AlertKey) -> None:
+        alert, change = self.alerts[key], self._by_finding.get(key[0])
+        entry = self.seen.open_findings.get(alert.finding)
+        if change is not None:
+            alert = _lasting(with_latest(alert, self.seen.before.get(alert.finding)))
+        said = list(_list_changes(alert, entry, change, self._timing, self.now))
+        self._changes += said
         last = said[-1] if said else None
-        if last is None or last.step not in (AlertTransition.DROPPED, AlertTransition.FORGOTTEN):
-            after[key] = alert if last is None else last.alert
-        if alert.state is AlertState.RESOLVED:
+        is_gone = last is not None and last.step in GONE
+        self._evaluated[key] = None if is_gone else alert if last is None else last.alert
+        if alert.state is not AlertState.RESOLVED and entry is not None:
+            is_other = entry.severity is not alert.severity
+            if is_other and _is_breach(entry, self.now):
+                self.handed_over[alert.finding] = alert.active_at
+
+    def done(self, begun: Sequence[AlertChange], due: Due | None) -> Advanced:
+        evaluated = {**self._evaluated, **{change.alert.key: change.alert for change in begun}}
+        changed = {
+            key: alert for key, alert in evaluated.items() if alert is not self.alerts.get(key)
+        }
+        after = self.alerts
+        if changed:
+            after = {
+                key: alert for key, alert in {**self.alerts, **changed}.items() if alert is not None
+            }
+        return Advanced(
+            alerts=after,
+            changes=[*self._changes, *begun],
+            due=self._due(evaluated, {} if due is None else due),
+        )
+
+    def _due(self, evaluated: Mapping[AlertKey, Alert | None], before: Due) -> Due:
+        if not evaluated:
+            return before
+        due = {key: at for key, at in before.items() if key not in evaluated}
+        for key, alert in evaluated.items():
+            at = None if alert is None else _due_at(alert, self.seen, self._timing)
+            if at is not None:
+                due[key] = at
+        return due
+
+
+def _due_at(alert: Alert, seen: Seen, timing: Timing) -> datetime | None:
+    """Return when time alone changes an alert; None: only a change of its finding does."""
+    if alert.state is AlertState.RESOLVED:
+        return None if alert.resolved_at is None else alert.resolved_at + RESOLVED_KEPT
+    if alert.keep_firing_since is not None:
+        return alert.keep_firing_since + timing.keep_firing_for.get(alert.rule_id, _NONE)
+    if alert.state is AlertState.FIRING:
+        return None
+    entry = seen.open_findings.get(alert.finding)
+    is_unknown = entry is not None and entry.verdict is Verdict.UNKNOWN
+    return None if is_unknown else alert.active_at + timing.for_(alert.rule_id)
+
+
+def _list_begun(
+    existing: _Existing, names: Iterable[Identity], timing: Timing
+) -> Iterator[AlertChange]:
+    """Yield the new alerts: of findings in breach that have none of their severity."""
+    for name in names:
+        entry = existing.seen.open_findings.get(name)
+        if entry is None or not _is_breach(entry, existing.now):
             continue
-        if entry is None or entry.severity is alert.severity:
-            present.add(alert.finding)
-        elif _is_breach(entry, change):
-            handed_over[alert.finding] = alert.active_at
-    for identity, entry in seen.open_findings.items():
-        change = by_finding.get(identity)
-        if identity not in present and _is_breach(entry, change):
-            begun = _start_alert(entry, handed_over.get(identity, entry.since), timing, now)
-            changes.append(begun)
-            after[begun.alert.key] = begun.alert
-    return after, changes
+        before = existing.alerts.get((name, entry.severity))
+        if before is None or before.state is AlertState.RESOLVED:
+            active_at = existing.handed_over.get(name, entry.since)
+            yield _start_alert(entry, active_at, timing, existing.now)
+
+
+def with_latest(alert: Alert, entry: OpenFinding | None) -> Alert:
+    """Return an alert with the reason and evidence that its finding has in breach.
+
+    A change of evidence alone does not change an alert, so that it may have older evidence.
+    """
+    if entry is None or entry.verdict is not Verdict.BREACH or entry.severity is not alert.severity:
+        return alert
+    if alert.state is AlertState.RESOLVED:
+        return alert
+    return replace(alert, reason=entry.reason, evidence=entry.evidence)
+
+
+def _lasting(alert: Alert) -> Alert:
+    """Return an alert with evidence of its own: a finding's may keep the snapshot of its round alive."""
+    if isinstance(alert.evidence, dict):
+        return alert
+    return replace(alert, evidence=dict(alert.evidence))
 
 
 def after_outage(alerts: Alerts, observed_at: datetime | None, now: datetime) -> Alerts:
@@ -116,9 +229,9 @@ def after_outage(alerts: Alerts, observed_at: datetime | None, now: datetime) ->
     }
 
 
-def _is_breach(entry: OpenFinding, change: Change | None) -> bool:
+def _is_breach(entry: OpenFinding, now: datetime) -> bool:
     """Whether a finding was a breach in this round."""
-    return entry.kind is Kind.EVENT or (change is not None and change.step in _BREACHES)
+    return entry.kind is Kind.EVENT or entry.last_breach_at == now
 
 
 def _list_changes(
@@ -134,10 +247,10 @@ def _list_changes(
             yield AlertChange(step=AlertTransition.FORGOTTEN, alert=alert)
     elif entry is None:
         yield from _list_missed_changes(alert, change, timing, now)
-    elif not _is_breach(entry, change):
+    elif not _is_breach(entry, now):
         return
     elif entry.severity is not alert.severity:
-        said = replace(alert, reason=entry.reason, evidence=entry.evidence)
+        said = _lasting(replace(alert, reason=entry.reason, evidence=entry.evidence))
         yield _end_alert(said, AlertEnd.SEVERITY_CHANGED, now)
     else:
         yield from _carry_on(alert, entry, change, timing, now)
@@ -197,7 +310,7 @@ def _update_alert(
     updated = replace(
         alert,
         reason=entry.reason,
-        evidence=entry.evidence,
+        evidence=dict(entry.evidence),
         keep_firing_since=None,
         end=None,
         news=news,
@@ -221,7 +334,7 @@ def _start_alert(
     alert = Alert.begin(
         (entry.identity, entry.severity),
         reason=entry.reason,
-        evidence=entry.evidence,
+        evidence=dict(entry.evidence),
         active_at=active_at,
         fired_at=now if fires else None,
     )

@@ -89,6 +89,8 @@ class AlertPage(AlertStamped):
 
     items: list[Alert]
     next: NextCursor
+    counts: dict[AlertState, int] | None
+    """Of all pages, by state; null if they are selected by receiver"""
 
 
 class AlertTransition(Model):

@@ -108,6 +108,8 @@ def _page(
         page = _select_alerts(reading, sources, query, after)
         held = now_of(reading, page.items, admin.sending, now)
         stamped = alert_stamp(sources.state, reading.observed_at(), now)
+        has_counts = query.receiver is None
+        stamped["counts"] = reading.counts(_filter_of(query, None)) if has_counts else None
     return stamped, Page([alert_view(stored, held) for stored in page.items], page.last)
 
 

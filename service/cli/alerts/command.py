@@ -104,6 +104,7 @@ MANY: Final = click.argument(
 @click.option("--severity", type=click.Choice(SEVERITIES), help="Only of this severity.")
 @click.option("--rule", metavar="ID", help="Only of this rule, by its id in `docs/rules/`.")
 @click.option("--receiver", metavar="NAME", help="Only alerts that this receiver gets.")
+@listing.limit_option
 @server_options
 def ls(**options: Any) -> int:
     """List alerts, the newest first.
@@ -203,8 +204,8 @@ def close(names: Sequence[str], *, why: str, **options: Any) -> None:
 
 def render_list(alerts: listing.Listed) -> Iterator[Part]:
     """Yield the time of a list and the number of alerts by state, the alerts, and the next command."""
-    counts = Counter(str(row.get("state")) for row in alerts.rows)
-    summary = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
+    counts = alerts.page.get("counts") or Counter(str(row.get("state")) for row in alerts.rows)
+    summary = ", ".join(f"{counts[state]:,} {state}" for state in STATES if counts.get(state))
     age = alerts.page.get("age_seconds")
     ago = f" ({age:.0f} s ago)" if isinstance(age, (int, float)) else ""
     is_current = alerts.page["is_current"]
@@ -215,6 +216,7 @@ def render_list(alerts: listing.Listed) -> Iterator[Part]:
     ))  # fmt: skip
     if alerts.rows:
         yield ALERTS.table(alerts.rows)
+        yield from listing.more_rows(alerts)
         yield Line("Details and next steps: tidemark alerts show FINGERPRINT")
 
 

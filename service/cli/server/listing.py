@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+import click
+
 from rules.errors import NotThereError, RequestError
 from service.cli.server.server_options import client_of
 from service.cli.terminal.answer import print_answer
@@ -22,6 +24,12 @@ if TYPE_CHECKING:
 
 FIRST: Final = ("group", "transactional_id", "client", "topic", "partition")  # labels
 LAST: Final = ("cluster",)
+SHOWN: Final = 100  # rows of a table
+
+limit_option: Final = click.option(
+    "--limit", type=click.IntRange(min=0), metavar="ROWS",
+    help=f"Rows at most; 0 for all. Default: {SHOWN} in a table, all with -o json.",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +48,12 @@ class Resource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """All pages of a list."""
+    """The pages of a list that were fetched."""
 
     server: str
     page: Row  # the last one, for its fields besides the rows
     rows: Sequence[Row]
+    has_more: bool = False  # rows that were not fetched
 
     @property
     def exit_code(self) -> ExitCode:
@@ -66,11 +75,28 @@ def query_of(options: Mapping[str, Any], filters: Iterable[str]) -> dict[str, st
     }
 
 
-def fetch_list(api: ApiClient, path: str, query: Mapping[str, str | int]) -> Listed:
-    """Return all pages of a list."""
-    pages = list(api.pages(path, **query))
-    rows = [row for page in pages for row in page["items"]]
-    return Listed(server=api.server, page=pages[-1], rows=rows)
+def fetch_list(
+    api: ApiClient, path: str, query: Mapping[str, str | int], most: int | None = None
+) -> Listed:
+    """Return a list, or its first rows: no page is fetched of which nothing is shown."""
+    from service.cli.server.api_client import LIMIT  # noqa: PLC0415 - keeps `--help` fast
+
+    page: Row = {}
+    rows: list[Row] = []
+    for page in api.pages(path, **query, **({} if most is None else {"limit": min(most, LIMIT)})):
+        rows += page["items"]
+        if most is not None and len(rows) >= most:
+            break
+    has_more = most is not None and (len(rows) > most or bool(page.get("next")))
+    return Listed(server=api.server, page=page, rows=rows[:most], has_more=has_more)
+
+
+def most_rows(options: Mapping[str, Any]) -> int | None:
+    """Return how many rows a command shows at most; None for all, as for programs by default."""
+    limit: int | None = options.get("limit")
+    if limit is None and "limit" in options and options["output"] != "json":
+        return SHOWN
+    return limit or None
 
 
 def print_list(
@@ -83,7 +109,14 @@ def print_list(
     """Print the list that a command's options choose; `empty` is printed in place of an empty one."""
     listed = query_list(resource, options, *filters, scope=scope)
     parts: list[Part] = [resource.table(listed.rows) if listed.rows else Line(empty)]
+    parts += more_rows(listed)
     print_answer(listed.document(resource.name), parts, options)
+
+
+def more_rows(listed: Listed) -> Iterator[Line]:
+    """Yield how to see the rows that are not shown."""
+    if listed.has_more:
+        yield Line(f"The first {len(listed.rows)}; --limit 0 shows all, filters show fewer.")
 
 
 def query_list(
@@ -99,7 +132,7 @@ def query_list(
     query = query_of(options, filters)
     receiver = query.get("receiver")
     with client_of(options, scope=scope) as api:
-        listed = fetch_list(api, resource.path, query)
+        listed = fetch_list(api, resource.path, query, most_rows(options))
         if receiver is not None and not listed.rows:
             names = {row.get("name") for row in fetch_list(api, "receivers", {}).rows}
             if receiver not in names:

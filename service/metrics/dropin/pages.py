@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock
 
 from rules.facts.snapshot import Snapshot
@@ -14,7 +15,6 @@ from service.metrics.dropin.exporter import Exporter, ObservedRound, Single
 from service.metrics.dropin.labels import LabelTable
 from service.metrics.dropin.subjects import Subjects
 from service.metrics.lines import (
-    Samples,
     Values,
     column_lines,
     samples_of_values,
@@ -30,7 +30,6 @@ class _Round:
 
     totals: SelfMetrics | None = None  # None: before the first round
     snapshot: Snapshot | None = None  # None: the cluster could not be queried
-    table: SeriesTable | None = None
     lags: TimeLags | None = None
     pages: dict[tuple[str, bool], Page] = field(default_factory=dict)  # (exporter, is blind)
 
@@ -42,17 +41,16 @@ class DropInPages:
     page.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, table_of: Callable[[Snapshot], SeriesTable]) -> None:
+        self._table_of = table_of
         self._round = _Round()
         self._lock = Lock()
         self._subjects: Subjects | None = None
         self._labels: dict[str, LabelTable] = {}  # by exporter
 
-    def update(
-        self, snapshot: Snapshot, totals: SelfMetrics, table: SeriesTable, lags: TimeLags | None
-    ) -> None:
+    def update(self, snapshot: Snapshot, totals: SelfMetrics, lags: TimeLags | None) -> None:
         """Take a round, of which nothing is written yet."""
-        self._round = _Round(totals=totals, snapshot=snapshot, table=table, lags=lags)
+        self._round = _Round(totals=totals, snapshot=snapshot, lags=lags)
 
     def update_blind(self, totals: SelfMetrics) -> None:
         """Take a round without a snapshot."""
@@ -67,15 +65,17 @@ class DropInPages:
             latest = self._round
             key = (exporter.name, is_stale)
             if key not in latest.pages:
-                latest.pages[key] = Page(self._samples(exporter, latest, is_stale=is_stale))
+                latest.pages[key] = self._page(exporter, latest, is_stale=is_stale)
             return latest.pages[key]
 
-    def _samples(self, exporter: Exporter, latest: _Round, *, is_stale: bool) -> Samples:
-        snapshot, totals, table = latest.snapshot, latest.totals, latest.table
+    def _page(self, exporter: Exporter, latest: _Round, *, is_stale: bool) -> Page:
+        snapshot, totals = latest.snapshot, latest.totals
         if totals is None:
-            return {}
-        if snapshot is None or table is None or is_stale:
-            return samples_of_values(dict(_blind_values(exporter.singles, totals)), None)
+            return Page(list)
+        if snapshot is None or is_stale:
+            blind = samples_of_values(dict(_blind_values(exporter.singles, totals)), None)
+            return Page(blind.items)
+        table = self._table_of(snapshot)
         subjects = self._subjects
         if subjects is None or not subjects.fits(snapshot, table):
             subjects = self._subjects = Subjects.of(snapshot, table)
@@ -84,24 +84,28 @@ class DropInPages:
             labels = LabelTable.of(snapshot, subjects, exporter.labels)
             self._labels[exporter.name] = labels
         seen = ObservedRound(snapshot=snapshot, totals=totals, lags=latest.lags, subjects=subjects)
-        return samples_of(exporter, seen, labels)
+        return Page(partial(write_samples, exporter, seen, labels))
 
 
-def samples_of(exporter: Exporter, seen: ObservedRound, labels: LabelTable) -> Samples:
-    """Return the sample lines of every metric of an exporter; some are empty."""
+def write_samples(
+    exporter: Exporter, seen: ObservedRound, labels: LabelTable
+) -> Iterator[tuple[Metric, bytes]]:
+    """Yield the sample lines of every metric of an exporter; some are empty."""
     cluster = exporter.labels.cluster
     shared = b"" if cluster is None else shared_label(cluster, seen.snapshot.cluster)
     singles = {single.metric: single.values(seen) for single in exporter.singles}
-    return samples_of_values(singles, None) | {
-        family.metric: column_lines(
+    yield from samples_of_values(singles, None).items()
+    for family in exporter.families:
+        yield (
             family.metric,
-            shared,
-            labels.texts[family.subject],
-            family.column(seen).take(labels.places[family.subject]),
-            family.steps,
+            column_lines(
+                family.metric,
+                shared,
+                labels.texts[family.subject],
+                family.column(seen).take(labels.places[family.subject]),
+                family.steps,
+            ),
         )
-        for family in exporter.families
-    }
 
 
 def _blind_values(

@@ -11,7 +11,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Connection, Engine, RowMapping, Select, bindparam, func, select, tuple_
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Engine,
+    RowMapping,
+    Select,
+    bindparam,
+    func,
+    select,
+    tuple_,
+)
 
 from rules.evidence import Evidence
 from rules.verdict import Severity
@@ -35,6 +45,7 @@ from service.storage.tables.core import CLUSTER, FINDING
 
 LAST_STEPS: Final = 1000  # of one alert
 BREACH: Final = "breach"
+_OF_CLUSTER: Final = ALERT.join(CLUSTER, CLUSTER.c.id == ALERT.c.cluster)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,11 +116,7 @@ class AlertReading:
 
     def page(self, filters: AlertFilter, limit: int) -> list[StoredAlert]:
         """Return alerts, the latest first."""
-        query = self._select().where(ALERT.c.state.in_(sorted(filters.states)))
-        if filters.severity is not None:
-            query = query.where(ALERT.c.severity == filters.severity.value)
-        if filters.rule_id is not None:
-            query = query.where(ALERT.c.rule_id == filters.rule_id)
+        query = self._select().where(*_conditions(filters))
         if filters.after is not None:
             active_at, row = filters.after
             timestamp = bindparam("timestamp", active_at, ALERT.c.active_at.type)
@@ -117,6 +124,13 @@ class AlertReading:
             query = query.where(tuple_(ALERT.c.active_at, ALERT.c.id) < last)
         query = query.order_by(ALERT.c.active_at.desc(), ALERT.c.id.desc()).limit(limit)
         return [_alert_of(row) for row in self.connection.execute(query).mappings()]
+
+    def counts(self, filters: AlertFilter) -> dict[AlertState, int]:
+        """Return how many alerts there are on all pages, by state; a state without any is left out."""
+        query = select(ALERT.c.state, func.count()).select_from(_OF_CLUSTER)
+        chosen = query.where(CLUSTER.c.name == self._name, *_conditions(filters))
+        rows = self.connection.execute(chosen.group_by(ALERT.c.state))
+        return {AlertState(state): count for state, count in rows}
 
     def one(self, fingerprint: str) -> StoredAlert | None:
         """Return the alert of a fingerprint; among clusters an active one first, then the last updated."""
@@ -195,9 +209,16 @@ class AlertReading:
         return {rows[tuple(row[: len(names)])]: row.evidence for row in findings}
 
     def _select(self) -> Select[tuple[object, ...]]:
-        joined = ALERT.join(CLUSTER, CLUSTER.c.id == ALERT.c.cluster)
         columns = (ALERT, CLUSTER.c.cluster_id.label("of_cluster_id"))
-        return select(*columns).select_from(joined).where(CLUSTER.c.name == self._name)
+        return select(*columns).select_from(_OF_CLUSTER).where(CLUSTER.c.name == self._name)
+
+
+def _conditions(filters: AlertFilter) -> Iterator[ColumnElement[bool]]:
+    yield ALERT.c.state.in_(sorted(filters.states))
+    if filters.severity is not None:
+        yield ALERT.c.severity == filters.severity.value
+    if filters.rule_id is not None:
+        yield ALERT.c.rule_id == filters.rule_id
 
 
 def _content(row: RowMapping) -> tuple[Mapping[str, str], Evidence, News]:

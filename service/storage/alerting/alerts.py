@@ -15,11 +15,11 @@ from typing import Final, TypeVar
 from sqlalchemy import ColumnElement, Connection, Engine, and_, or_, select, text
 
 from rules.open_findings import Identity, OpenFinding
-from rules.verdict import Verdict
 from service.alerting.alerts.alert import RESOLVED_KEPT, Alert, AlertEnd, AlertState
 from service.alerting.alerts.codec import decode_alert, decode_group
 from service.alerting.alerts.delta import AlertDelta, HistoryStep
 from service.alerting.alerts.grouping import AlertingState, Group
+from service.alerting.alerts.lifecycle import with_latest
 from service.storage.alerting.alert_rows import AlertRows, RowWriter
 from service.storage.database.rejections import RejectedRow
 from service.storage.database.translate import translate_errors
@@ -151,21 +151,12 @@ def _remembered_rows(observed_at: datetime | None) -> ColumnElement[bool]:
 def with_evidence(
     state: AlertingState, open_findings: Mapping[Identity, OpenFinding]
 ) -> AlertingState:
-    """Return a state in which every alert has the latest reason and evidence of its finding.
-
-    A change of evidence alone does not rewrite an alert, so that its row may have older evidence.
-    """
-    alerts = {key: _with_evidence(alert, open_findings) for key, alert in state.alerts.items()}
+    """Return a state in which every alert has the latest reason and evidence of its finding."""
+    alerts = {
+        key: with_latest(alert, open_findings.get(alert.finding))
+        for key, alert in state.alerts.items()
+    }
     return replace(state, alerts=alerts)
-
-
-def _with_evidence(alert: Alert, open_findings: Mapping[Identity, OpenFinding]) -> Alert:
-    entry = open_findings.get(alert.finding)
-    if alert.state is AlertState.RESOLVED or entry is None or entry.verdict is not Verdict.BREACH:
-        return alert
-    if entry.severity is not alert.severity:
-        return alert
-    return replace(alert, reason=entry.reason, evidence=entry.evidence)
 
 
 def _try(read: Callable[[], T]) -> T | str:

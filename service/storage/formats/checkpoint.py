@@ -17,8 +17,8 @@ from typing import Final
 import numpy as np
 
 from rules.errors import StoreError
-from rules.facts.column import Column
-from rules.facts.commit_memory import CommitMemory
+from rules.facts.column import Column, Int64s
+from rules.facts.commit_memory import CommitMemory, ReadableAnswers
 from rules.facts.episodes import SequenceMemory
 from rules.facts.group_memory import GroupMemory
 from rules.facts.identity import TopicId
@@ -59,6 +59,7 @@ CONTEXT: Final = "observation.context"  # absent in older checkpoints
 # Absent in older checkpoints.
 UNCLEAN: Final = "unclean_election_enabled"
 EXPIRED: Final = "expired_below"
+READABLE_ANSWER: Final = "commit.readable.answer"
 GROUPS: Final = "group.names"
 LOSSES: Final = "losses"
 ELECTIONS: Final = "losses.elections"
@@ -274,6 +275,10 @@ def _put_commits(into: Arrays, commits: CommitMemory) -> None:
     into["commit.seen"] = commits.seen_us
     put_columns(into, "commit", commits)
     put_unchanged(into, "commit", commits.unchanged)
+    readable, committed = commits.readable, commits.unchanged.values.values
+    put_columns(into, "commit.readable", readable)
+    into["commit.readable.epoch"] = readable.epoch
+    into["commit.readable.lag"] = np.where(readable.answer.valid, readable.end - committed, 0)
 
 
 def _commits(arrays: Arrays, partitions: Partitions) -> CommitMemory:
@@ -283,14 +288,30 @@ def _commits(arrays: Arrays, partitions: Partitions) -> CommitMemory:
     for places, size in ((row, len(partitions)), (group, len(names))):
         if len(places) and not 0 <= places.min() <= places.max() < size:
             raise ValueError("a commit refers to a missing partition or group")
+    unchanged = read_unchanged(arrays, "commit", len(row))
     return CommitMemory(
         partitions=partitions,
         group_ids=names,
         group=group,
         row=row,
-        unchanged=read_unchanged(arrays, "commit", len(row)),
+        unchanged=unchanged,
+        readable=_readable(arrays, unchanged.values.values),
         seen_us=ints_of(arrays["commit.seen"], len(row)),
         **read_columns(arrays, "commit", CommitMemory, len(row), optional=(EXPIRED,)),
+    )
+
+
+def _readable(arrays: Arrays, committed: Int64s) -> ReadableAnswers:
+    """Return whether there was anything to read; nothing is known in older checkpoints."""
+    rows = len(committed)
+    if READABLE_ANSWER not in arrays:
+        return ReadableAnswers.none(rows)
+    answer = read_column(arrays, READABLE_ANSWER, rows)
+    lag = ints_of(arrays["commit.readable.lag"], rows)
+    return ReadableAnswers(
+        answer=answer,
+        end=np.where(answer.valid, committed + lag, 0),
+        epoch=ints_of(arrays["commit.readable.epoch"], rows),
     )
 
 

@@ -38,7 +38,7 @@ class RoundId:
     """Identity of a round, which makes storing it twice harmless."""
 
     writer: UUID  # drawn once per process: a service that starts again is another one
-    number: int  # rises by one per round
+    number: int  # rises with each round, and with each piece of a large one
 
 
 def register(engine: Engine, key: ClusterKey, now: datetime) -> int:

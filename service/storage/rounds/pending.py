@@ -15,14 +15,16 @@ from typing import Final
 
 from rules.open_findings import Change, Identity, Step
 from service.alerting.alerts.delta import AlertDelta
+from service.storage.rounds.clusters import ClusterKey
+from service.storage.rounds.pieces import split, with_alerts_of_events
 from service.storage.rounds.rounds import Round
 
 WAITING_ROUNDS: Final = 1000  # four hours of a round every 15 seconds
 # About 200 MB; a broker that flaps changes thousands in each round.
 WAITING_CHANGES: Final = 200_000
-# Limits of one transaction: a second or two, well below the timeouts.
+# Limits of one transaction: half a second, so that it ends before the timeouts on a machine that is busy.
 PART_ROUNDS: Final = 50
-PART_CHANGES: Final = 20_000
+PART_CHANGES: Final = 5000  # of findings, and rows of alerts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +36,7 @@ class Pending:
     rounds: tuple[Round, ...] = ()
     lost_rounds: int = 0
     lost_transitions: int = 0
+    lost_openings: frozenset[tuple[ClusterKey, Identity]] = frozenset()  # not stored since
 
     def __post_init__(self) -> None:
         if self.limit < 1:
@@ -46,19 +49,30 @@ class Pending:
         useful = (round_ for round_ in older if _is_of_use(round_))
         return _drop_excess(replace(self, rounds=(*useful, _with_alerts_of(self.rounds, new))))
 
-    def first_part(self) -> tuple[Round, ...]:
-        """Return the oldest rounds, as many as one transaction stores; empty only if none waits."""
+    def first_part(self, most: int = PART_CHANGES) -> tuple[tuple[Round, ...], Pending]:
+        """Return the oldest rounds, as many as one transaction stores, and the buffer without them.
+
+        It has about `most` changes. A round with more is stored piece by piece: the piece is a round too.
+        """
         count = changes = 0
         for round_ in self.rounds[:PART_ROUNDS]:
-            changes += len(round_.changes)
-            if count and changes > PART_CHANGES:
+            changes += round_.size
+            if count and changes > most:
                 break
             count += 1
-        return self.rounds[:count]
+        first, others = self.rounds[:count], self.rounds[count:]
+        if count == 1 and first[0].size > most:
+            piece, rest = split(first[0], most)
+            first, others = (piece,), (*rest, *others)
+        first, others = with_alerts_of_events(first, others)
+        return first, replace(self, rounds=others)
 
-    def without(self, part: Sequence[Round]) -> Pending:
-        """Return the buffer without its oldest rounds, after they were stored."""
-        return replace(self, rounds=self.rounds[len(part) :])
+    def tried(self, part: Sequence[Round]) -> Pending:
+        """Return the buffer with a part before it that was taken out and may or may not be stored.
+
+        It is tried again as it is, or in smaller pieces of its own, so that what is stored is recognised.
+        """
+        return replace(self, rounds=(*part, *self.rounds))
 
 
 def _is_of_use(round_: Round) -> bool:
@@ -71,6 +85,8 @@ def _drop_superseded(old: Round, new: Round, said: Mapping[Identity, Change]) ->
     has_only_transitions = old.transitions == len(old.changes)
     if old.cluster != new.cluster:
         return old
+    if old.is_piece:
+        return replace(old, checkpoint=checkpoint) if old.checkpoint is not checkpoint else old
     if old.alerts is not None:
         old = replace(old, alerts=None)  # merged into the new one
     if has_only_transitions and checkpoint is old.checkpoint:
@@ -87,7 +103,7 @@ def _with_alerts_of(rounds: Sequence[Round], new: Round) -> Round:
     """Return a round with the alerting deltas of the same cluster's earlier rounds merged into its own."""
     left: AlertDelta | None = None
     for round_ in (*rounds, new):
-        if round_.cluster == new.cluster and round_.alerts is not None:
+        if round_.cluster == new.cluster and round_.alerts is not None and not round_.is_piece:
             left = round_.alerts if left is None else left.then(round_.alerts)
     return new if left is new.alerts else replace(new, alerts=left)
 
@@ -107,7 +123,7 @@ def _drop_excess(pending: Pending) -> Pending:
 
 def _too_many(pending: Pending) -> Sequence[int]:
     """Return the positions of rounds one of which has to be dropped; never the newest."""
-    every = range(len(pending.rounds) - 1)
+    every = [place for place, round_ in enumerate(pending.rounds[:-1]) if not round_.is_piece]
     older = [place for place in every if pending.rounds[place].alerts is None] or every
     if len(pending.rounds) > pending.limit:
         return older
@@ -120,9 +136,13 @@ def _without_one(pending: Pending, places: Sequence[int]) -> Pending:
     """Drop the oldest round without a transition, else the oldest, among some positions."""
     quiet = (place for place in places if not pending.rounds[place].transitions)
     place = next(quiet, places[0])
+    lost = pending.rounds[place]
     return replace(
         pending,
         rounds=pending.rounds[:place] + pending.rounds[place + 1 :],
         lost_rounds=pending.lost_rounds + 1,
-        lost_transitions=pending.lost_transitions + pending.rounds[place].transitions,
+        lost_transitions=pending.lost_transitions + lost.transitions,
+        lost_openings=pending.lost_openings.union(
+            (lost.cluster, change.identity) for change in lost.changes if change.step is Step.OPENED
+        ),
     )

@@ -39,7 +39,13 @@ class Round:
     changes: Sequence[Change]
     checkpoint: Checkpoint | None  # None: a later round has a newer one
     alerts: AlertDelta | None = None  # None: merged into a later round, or unchanged
+    is_piece: bool = False  # of a larger round: if it is tried again, then as it is
     transitions: int = field(init=False)  # how many changes are transitions
+
+    @property
+    def size(self) -> int:
+        """Return about how many rows it writes."""
+        return len(self.changes) + (0 if self.alerts is None else self.alerts.size)
 
     def __post_init__(self) -> None:
         """Count once: waiting rounds are scanned in every round."""

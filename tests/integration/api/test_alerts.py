@@ -28,6 +28,7 @@ def test_before_a_round_was_stored_there_is_nothing_and_it_is_not_current(api: A
         "is_current": False,
         "age_seconds": None,
         "items": [],
+        "counts": {},
         "next": None,
     }
 

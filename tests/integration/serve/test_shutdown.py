@@ -9,6 +9,7 @@ from datetime import datetime
 import pytest
 from sqlalchemy import text
 
+from service.rounds.persistence import NUMBERS
 from service.runtime.clock import monotonic
 from service.sandbox.cluster.cluster import Sandbox
 from service.storage.database.engine import open_database
@@ -62,7 +63,8 @@ def stored_round(served: Served) -> tuple[int, datetime]:
         database.close()
     assert checkpoint is not None
     assert checkpoint.memory is not None
-    return number, at
+    assert number % NUMBERS == 0, "it was stored to its end"
+    return number // NUMBERS, at
 
 
 def ended(event: Document) -> datetime:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from collectors.commits import CommitRows
+from collectors.commit_rows import CommitRows
 from collectors.session import Session
 from collectors.wire.blocks import GroupBlock, TopicBlock
 from rules.facts.gap import GapCause, GapScope
@@ -38,7 +38,7 @@ def put(rows: CommitRows, group_id: str, *topics: TopicBlock) -> None:
 
 
 def committed(rows: CommitRows) -> list[tuple[int, int, int]]:
-    commits, _ = rows.done()
+    commits = rows.done()
     columns = (commits.group, commits.row, commits.committed_offset)
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
@@ -53,7 +53,7 @@ def test_a_reported_lag_is_unknown_where_the_broker_does_not_know_it(rows: Commi
     starts = topic("orders", (0, 0, 4, 0), (1, 0, 4, 0), (2, 0, -1, 0))
     put(rows, "billing", replace(starts, lag=ints(3, -1, -1)))
     put(rows, "shipping", topic("orders", (0, 0, 10, 5)))
-    commits, _ = rows.done()
+    commits = rows.done()
     assert commits.reported_lag.to_list() == [3, None, None]
     assert commits.has_reported_lag.tolist() == [True, True, False]
 
@@ -62,14 +62,14 @@ def test_a_commit_that_came_twice_is_kept_once_and_counted(rows: CommitRows) -> 
     put(rows, "billing", topic("orders", (1, 0, 11, 5), (1, 0, 11, 5), (2, 0, 12, 5)))
     put(rows, "billing", topic("orders", (1, 0, 11, 5)))
     assert committed(rows) == [(0, 2, 11), (0, 3, 12)]
-    assert rows.done()[1] == 2
+    assert rows.duplicates == 2
 
 
 def test_the_same_partition_of_two_groups_is_no_duplicate(rows: CommitRows) -> None:
     put(rows, "billing", topic("orders", (1, 0, 11, 5)))
     put(rows, "shipping", topic("orders", (1, 0, 22, 5)))
     assert committed(rows) == [(0, 2, 11), (1, 2, 22)]
-    assert rows.done()[1] == 0
+    assert rows.duplicates == 0
 
 
 def test_minus_one_is_no_commit_and_zero_is_one(rows: CommitRows) -> None:
@@ -79,7 +79,7 @@ def test_minus_one_is_no_commit_and_zero_is_one(rows: CommitRows) -> None:
 
 def test_a_commit_without_an_epoch_has_none(rows: CommitRows) -> None:
     put(rows, "billing", topic("orders", (0, 0, 5, -1), (1, 0, 6, 0), (2, 0, 7, 9)))
-    commits, _ = rows.done()
+    commits = rows.done()
     assert commits.committed_leader_epoch.to_list() == [None, 0, 9]
     assert commits.committed_leader_epoch.values.tolist() == [0, 0, 9]
     assert commits.nothing_to_read.to_list() == [None, None, None]
@@ -91,12 +91,12 @@ def test_a_commit_behind_the_end_of_its_topic_is_not_taken_for_the_next_topics(
 ) -> None:
     put(rows, "billing", topic("orders", (partition, 0, 5, 1), (0, 0, 6, 1)))
     assert committed(rows) == [(0, 1, 6)]
-    assert rows.done()[1] == 0
+    assert rows.duplicates == 0
 
 
 def test_without_blocks_there_are_no_commits(rows: CommitRows) -> None:
     assert committed(rows) == []
-    assert rows.done()[1] == 0
+    assert rows.duplicates == 0
 
 
 def test_a_partition_with_an_error_is_a_gap_not_a_commit(

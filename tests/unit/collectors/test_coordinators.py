@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from collectors import groups as group_collector
+from collectors.groups import GroupReader
 from collectors.session import Session
 from collectors.state_topic import OFFSETS_TOPIC, PlacementOf, StateTopic, newest
 from collectors.translate import topic_id_of
@@ -43,7 +43,7 @@ def observe(
         (one, LIST_GROUPS): listing() for one in (AWAKE, LEADER, OTHER)
     }
     session = session_of(AWAKE, LEADER, OTHER, answers=prepared | answers)
-    return group_collector.collect(session, None, topic or PlacementOf(OFFSETS_TOPIC)), session
+    return GroupReader(topic or PlacementOf(OFFSETS_TOPIC)).collect(session, None), session
 
 
 def told(session: Session) -> list[tuple[GapScope, int | None, str | None]]:

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from collectors import groups as group_collector
+from collectors.groups import GroupReader
 from collectors.session import Session
-from collectors.state_topic import OFFSETS_TOPIC, PlacementOf
 from collectors.wire.api import CONSUMER_GROUP_DESCRIBE, DESCRIBE_GROUPS, LIST_GROUPS, Api
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.groups import Group, GroupType
@@ -65,7 +64,7 @@ def collect(
 ) -> tuple[tuple[Group, ...], Session]:
     session = session_of(FIRST, SECOND, answers={(FIRST, LIST_GROUPS): listing()} | answers)
     pattern = re.compile(wanted) if wanted is not None else None
-    return group_collector.collect(session, pattern, PlacementOf(OFFSETS_TOPIC)), session
+    return GroupReader().collect(session, pattern), session
 
 
 def test_a_described_group_has_members_and_its_newest_state() -> None:
@@ -177,3 +176,43 @@ def test_a_description_that_never_came_is_one_gap_for_all_its_groups() -> None:
     (gap,) = session.gaps
     assert (gap.what, gap.scope) == ("members of 2 groups (a, b)", GapScope.MEMBERS)
     assert session.requests[CONSUMER_GROUP_DESCRIBE.name] == 1
+
+
+def test_later_rounds_read_what_the_brokers_answer_otherwise_and_nothing_else() -> None:
+    reader = GroupReader()
+
+    def round_of(state: str, members: int, *, is_silent: bool = False) -> tuple[Group, ...]:
+        answers: dict[tuple[Any, Api], Prepared] = {
+            (FIRST, LIST_GROUPS): listing(("billing", "Stable", "classic")),
+            (FIRST, DESCRIBE_GROUPS): classic_groups(("billing", state, members, 0)),
+        }
+        if not is_silent:
+            answers[SECOND, LIST_GROUPS] = listing(("shipping", "Stable", "quantum"))
+        session = session_of(FIRST, SECOND, answers=answers)
+        groups = reader.collect(session, None)
+        assert [gap.scope for gap in session.gaps] == [
+            GapScope.GROUPS if is_silent else GapScope.MEMBERS
+        ]
+        return groups
+
+    assert [one.member_count for one in round_of("Stable", 3)] == [3, None]
+    assert [one.member_count for one in round_of("Stable", 3)] == [3, None]
+    assert [one.state for one in round_of("PreparingRebalance", 4)] == [
+        "PreparingRebalance",
+        "Stable",
+    ]
+    assert [one.group_id for one in round_of("Stable", 3, is_silent=True)] == ["billing"]
+    assert [one.member_count for one in round_of("Stable", 5)] == [5, None]
+
+
+def test_answers_as_in_the_last_round_give_the_same_groups() -> None:
+    reader = GroupReader()
+    rounds = []
+    for members in (3, 3, 4):
+        answers: dict[tuple[Any, Api], Prepared] = {
+            (FIRST, LIST_GROUPS): listing(("billing", "Stable", "classic")),
+            (FIRST, DESCRIBE_GROUPS): classic_groups(("billing", "Stable", members, 0)),
+        }
+        rounds.append(reader.collect(session_of(FIRST, answers=answers), None))
+    assert rounds[0] is rounds[1]
+    assert [one.member_count for one in rounds[2]] == [4]

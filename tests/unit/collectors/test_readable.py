@@ -8,15 +8,22 @@ import numpy as np
 import pytest
 from kio.schema.errors import ErrorCode
 
-from collectors.readable import MAX_QUERIED, ReadableReader, ReadableRequest, readable_request
+from collectors.readable import (
+    MAX_QUERIED,
+    MAX_SMALL,
+    ReadableReader,
+    ReadableRequest,
+    readable_request,
+)
 from collectors.session import Session
 from collectors.wire.api import FETCH
 from rules.facts.commit_keys import CommitKeys
+from rules.facts.commit_memory import CommitMemory, advance_commits
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.groups import Commits, GroupType
 from rules.facts.offsets import Offsets
 from rules.question import ReadableQuestion
-from tests.factories import broker, commits, group, ints, offsets, partitions
+from tests.factories import broker, commits, group, ints, offsets, partitions, snapshot
 from tests.unit.collectors.fake_pool import FakePool, session_of
 from tests.unit.collectors.wire.messages import NO_THROTTLE, answer, part
 from tests.unit.collectors.wire.records import CONTROL, Batch
@@ -63,15 +70,17 @@ def scanned(
     reader: ReadableReader | None = None,
     asked: bool = False,
     ends: Offsets | None = None,
+    remembered: CommitMemory | None = None,
 ) -> Commits:
     """Return the commits with what was found out about them."""
     every = np.ones(len(placed), np.bool_)
+    names = tuple(f"group-{place}" for place in range(len(placed)))
     return (reader or ReadableReader()).collect(
         session,
         partitions({"orders": 3} if ends is None else {"orders": len(ends.high_watermark)}),
         ends or offsets(),
-        commits(*((0, row, committed) for row, committed in placed)),
-        ReadableRequest(every, every & asked),
+        commits(*((place, row, committed) for place, (row, committed) in enumerate(placed))),
+        ReadableRequest(names, every, every & asked, remembered),
     )
 
 
@@ -286,3 +295,43 @@ def test_a_commit_that_retention_overtook_is_not_scanned_into() -> None:
     assert scan(session, (0, 95), ends=ends) == [None]
     assert session.requests == {}
     assert session.gaps == []
+
+
+def test_small_lags_beyond_the_limit_of_a_round_are_a_gap_until_their_turn() -> None:
+    """30,000 of them in one round took a second, and ten times as many would have ended it."""
+    rows, reader, ends = MAX_SMALL + 100, ReadableReader(), offsets(MAX_SMALL + 100)
+    placed = [(row, 98) for row in range(rows)]
+    body = fetched({row: batch(98, 2) for row in range(rows)})
+    first = session_with(body)
+    assert scan(first, *placed, reader=reader, ends=ends).count(0) == MAX_SMALL
+    [gap] = first.gaps
+    assert (gap.cause, gap.scope) == (GapCause.LIMIT, GapScope.READABLE)
+    assert "100 partitions" in gap.what
+    second = session_with(body)
+    assert scan(second, *placed, reader=reader, ends=ends) == [0] * rows
+    assert (second.requests["Fetch"], second.gaps) == (1, [])
+    third = session_with(body)
+    assert scan(third, *placed, reader=reader, ends=ends) == [0] * rows
+    assert third.requests == {}
+
+
+@pytest.mark.parametrize(("committed", "asked"), [(98, False), (50, True)], ids=["small", "large"])
+def test_a_restart_takes_over_the_answers_while_epoch_and_end_are_the_same(
+    committed: int, *, asked: bool
+) -> None:
+    ends = offsets()
+    body = fetched({0: markers(*range(committed, 100))})
+    known = scanned(session_with(body), (0, committed), asked=asked, ends=ends)
+    seen = snapshot(groups=(group("group-0"),), commits=known, offsets=ends)
+    memory = advance_commits(seen, seen.partitions, 1, None)
+    silent, reader = session_of(ME), ReadableReader()
+    # A rule asks for a larger lag from the second round on.
+    scan(silent, (0, committed), reader=reader, remembered=memory)
+    assert scan(silent, (0, committed), reader=reader, asked=asked) == [1]
+    assert silent.requests == {}
+    after = session_with(fetched({0: batch(committed, 100 - committed)}))
+    elected = offsets(leader_epoch=[6] * 3)
+    begun = ReadableReader()
+    assert scan(
+        after, (0, committed), reader=begun, ends=elected, asked=asked, remembered=memory
+    ) == [0]

@@ -223,9 +223,19 @@ def test_the_content_type_says_what_the_body_is() -> None:
 def test_new_numbers_keep_the_table() -> None:
     exposition = Exposition()
     exposition.update(busy_snapshot(), TOTALS)
+    exposition.body(None, gzip=False)
     kept = exposition.table
     exposition.update(busy_snapshot(), TOTALS_OF_A_DAY)
-    assert exposition.table is kept
+    exposition.body(None, gzip=False)
+    assert exposition.table is kept is not None
+
+
+def test_a_round_that_nobody_scrapes_is_not_written() -> None:
+    exposition = Exposition()
+    exposition.update(busy_snapshot(), TOTALS)
+    assert exposition.table is None
+    first, _ = exposition.body(None, gzip=False)
+    assert exposition.body(None, gzip=False)[0] is first, "once for all scrapers"
 
 
 @pytest.mark.parametrize(
@@ -245,8 +255,10 @@ def test_new_numbers_keep_the_table() -> None:
 def test_other_subjects_make_another_table_and_the_right_text(later: Snapshot) -> None:
     exposition = Exposition()
     exposition.update(snapshot(groups=(group(),), commits=commits((0, 0, 1))), TOTALS)
+    exposition.body(None, gzip=False)
     kept = exposition.table
     exposition.update(later, TOTALS)
+    exposition.body(None, gzip=False)
     assert exposition.table is not kept
     fresh = Exposition()
     fresh.update(later, TOTALS)

@@ -15,6 +15,7 @@ from service.rounds.alerting_step import Alerting, Attempt, unguarded
 from service.rounds.finding_state import FindingState
 from service.rounds.persistence import RoundWriter, Store
 from service.storage.formats.checkpoint import Checkpoint
+from service.storage.rounds.pending import PART_CHANGES
 from tests.alerting import RULE, Said, config, judged
 from tests.deltas import TELLING
 from tests.factories import CLUSTER_ID, at, snapshot
@@ -31,12 +32,18 @@ class Watched:
         attempt: Attempt = unguarded,
         telling: NotificationContext = TELLING,
         process: int = 1,
+        part_changes: int = PART_CHANGES,
+        waiting_rounds: int = 100,
     ) -> None:
         self.settings = settings or config()
         self.seconds = 0.0
         self.ahead = 0.0  # of the wall clock
         self.round_writer = RoundWriter(
-            store, "default", monotonic=lambda: self.seconds, waiting_rounds=100
+            store,
+            "default",
+            monotonic=lambda: self.seconds,
+            waiting_rounds=waiting_rounds,
+            part_changes=part_changes,
         )
         ids = count(1)
         self.alerting = Alerting(

@@ -112,13 +112,33 @@ def fired(settings: AlertingConfig | None = None) -> Life:
     return life
 
 
-def test_reason_and_evidence_are_the_newest() -> None:
+def test_another_reason_changes_the_alert() -> None:
     life = fired()
-    done = life.round(30, {"orders-0": (BREACH, Why.SAID, {"lag": 7})})
+    done = life.round(30, {"orders-0": (BREACH, Why.SHARP, {"lag": 7})})
     assert steps_of(done) == [AlertTransition.UPDATED]
     alert = life.alert()
     assert alert is not None
-    assert (alert.evidence, alert.starts_at) == ({"lag": 7}, at(0))
+    assert (alert.reason, alert.evidence, alert.starts_at) == ("sharp", {"lag": 7}, at(0))
+
+
+def test_evidence_alone_changes_no_alert_and_is_the_newest_in_what_is_told() -> None:
+    """30,000 alerts whose lag grows would otherwise be made anew in every round."""
+    life = Life()
+    life.round(0, {"orders-0": (BREACH, Why.SAID, {"lag": 1})})
+    before = life.state.alerts
+    done = life.round(15, {"orders-0": (BREACH, Why.SAID, {"lag": 7})})
+    assert done.changes == []
+    assert life.state.alerts is before
+    (told,) = life.wait(30).notifications
+    assert [dict(alert.evidence) for alert in told.firing] == [{"lag": 7}]
+
+
+def test_the_evidence_of_an_ended_breach_is_that_of_its_last_round() -> None:
+    life = Life()
+    for seconds, lag in ((0, 1), (15, 7)):
+        life.round(seconds, {"orders-0": (BREACH, Why.SAID, {"lag": lag})})
+    (change,) = life.round(30, {"orders-0": (OK, Why.SAID, {"lag": 0})}).changes
+    assert change.alert.evidence == {"lag": 7}
 
 
 def test_what_stays_the_same_changes_nothing() -> None:
@@ -135,6 +155,7 @@ def test_evidence_of_a_round_that_cannot_judge_is_not_taken() -> None:
 
 def raised(life: Life, seconds: float) -> Life:
     life.config = replace(life.config, rules={RULE: rule(for_=timedelta(seconds=seconds))})
+    life.restart()  # settings are read at the start alone
     return life
 
 
@@ -244,6 +265,7 @@ def test_what_a_person_closes_is_over_at_once() -> None:
 
 def test_a_finding_whose_end_never_came_here_is_over_for_no_known_reason() -> None:
     life = fired()
+    life.restart()
     done = step(life.state, Seen(open_findings={}, changes=[]), at(30), life.config)
     assert [one.alert.end for one in done.changes] == [AlertEnd.NOT_SEEN]
 

@@ -56,6 +56,7 @@ def test_an_end_is_told_with_its_time_and_reason() -> None:
 def test_an_alert_that_has_to_wait_again_is_told_to_be_over() -> None:
     life = begun()
     life.config = replace(life.config, rules={"some_rule": rule(for_=HOUR)})
+    life.restart()
     life.round(60, {A: BREACH})
     (told,) = life.round(330, {A: BREACH}).notifications
     assert [one.end for one in told.resolved] == [AlertEnd.FOR_RAISED]
@@ -139,6 +140,7 @@ def test_an_alert_that_fires_anew_is_not_taken_up_yet() -> None:
 def test_other_routes_tell_it_to_their_receivers_at_once() -> None:
     life = begun()
     life.config = replace(life.config, routing=Routing(default=route("team")))
+    life.restart()
     life.round(60, {A: BREACH})
     assert life.reported() == [
         "30 pager: first notification +orders-0 -",
@@ -153,6 +155,7 @@ def test_a_group_that_begins_late_waits_from_its_first_alert_on() -> None:
     life.round(0, {A: BREACH})
     life.round(20, {A: BREACH, C: BREACH})
     life.config = replace(life.config, routing=Routing(default=route("team")))
+    life.restart()
     life.round(25, {A: BREACH, C: BREACH})
     life.round(30, {A: BREACH, C: BREACH})
     assert life.reported() == ["30 team: first notification +orders-0,orders-1 -"]

@@ -62,7 +62,7 @@ def full_memory() -> Memory:
             log_start_offset=[7, None, 6, 0],
         ),
         groups=(group("billing", epoch=3, protocol_type="consumer"), group("nul\0")),
-        commits=commits((0, 0, 5), (0, 2, 6), (1, 3, 2**61)),
+        commits=commits((0, 0, 5), (0, 2, 6), (1, 3, 2**61), nothing_to_read=(None, None, 0)),
         transactions=transactions(transaction()),
         transaction_log=TransactionLog(
             is_read=True,
@@ -137,6 +137,16 @@ def test_a_checkpoint_that_does_not_tell_what_expired_is_read() -> None:
     assert older is not None
     assert full.commits.expired_below.to_list() == [7, None, None]
     assert older.commits.expired_below.to_list() == [None] * 3
+
+
+def test_a_checkpoint_without_what_was_read_of_the_logs_is_read() -> None:
+    full = decode(CONTENT, FORMAT).memory
+    older = decode(without("commit.readable.answer", CONTENT), FORMAT).memory
+    assert full is not None
+    assert older is not None
+    assert full.commits.readable.answer.to_list() == [None, None, 0]
+    assert full.commits.readable.end.tolist() == [0, 0, 2**62]
+    assert older.commits.readable.answer.to_list() == [None] * 3
 
 
 def test_a_checkpoint_that_keeps_nothing_with_its_observations_is_read() -> None:

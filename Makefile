@@ -71,8 +71,8 @@ property: $(READY) ## laws, by Hypothesis, and damaged answers
 property-long: $(READY) ## the same laws with a thousand new examples each
 	@PROPERTY_PROFILE=long $(BIN)/python -m pytest tests/property -q --timeout 1800
 
-fuzz: $(READY) ## a hundred times as many damaged answers, others each time (FUZZ_SEED=...)
-	@FUZZ_ANSWERS=100000 FUZZ_SEED="$${FUZZ_SEED:-$$RANDOM}" $(BIN)/python -m pytest tests/fuzz -q --timeout 7200
+fuzz: $(READY) ## a hundred times as many damaged answers, others each time (FUZZ_SEED=..., FUZZ_PART=1/8)
+	@FUZZ_ANSWERS=100000 FUZZ_PROCESSES=2 FUZZ_SEED="$${FUZZ_SEED:-$$RANDOM}" $(BIN)/python -m pytest tests/fuzz -q -s --timeout 7200
 
 integration: $(READY) ## real parts: the sandbox's brokers, PostgreSQL, Prometheus, sockets
 	@$(PYTEST) tests/contract tests/integration

@@ -23,6 +23,7 @@ from collectors.wire.blocks import IrregularError
 from collectors.wire.codec import UnreadableError
 from collectors.wire.records import Record, read_records
 from tests.fuzz.answers import answer_versions, batches, encoded
+from tests.fuzz.newer import at_random, encode_tags, newer
 from tests.unit.collectors.transaction_records import render_batch, render_key, render_value, value
 
 BODIES: Final = 16  # that are damaged
@@ -34,12 +35,15 @@ class Reader:
 
     name: str
     read: Callable[[bytes], object]
-    make: Callable[[random.Random], bytes]  # what it reads
+    make: Callable[..., bytes]  # what it reads, by `random.Random`
     rejection: type[Exception] | tuple[()] = ()  # the only exception that it may raise
 
+    newer: Callable[..., bytes] | None = None  # the same of a newer broker
+
     def bodies(self, draw: random.Random) -> list[bytes]:
-        """Return what it reads."""
-        return [self.make(draw) for _ in range(BODIES)]
+        """Return what it reads, half of it of a newer broker."""
+        makes = (self.make, self.newer or self.make)
+        return [makes[number % 2](draw) for number in range(BODIES)]
 
 
 def readers() -> Iterator[Reader]:
@@ -50,12 +54,27 @@ def readers() -> Iterator[Reader]:
             partial(codec.decode, api, version),
             partial(encoded, api=api, version=version),
             UnreadableError,
+            partial(newer, api=api, version=version),
         )
     yield from OWN
 
 
-def _answer(api: Api) -> Callable[[random.Random], bytes]:
-    return partial(encoded, api=api, version=api.newest)
+def _columns(
+    name: str, read: Callable[[bytes], object], api: Api, rejection: type[Exception]
+) -> Reader:
+    """Return a reader of one answer's own."""
+    version = api.newest
+    return Reader(
+        name,
+        read,
+        partial(encoded, api=api, version=version),
+        rejection,
+        partial(newer, api=api, version=version),
+    )
+
+
+def _header(draw: random.Random) -> bytes:
+    return draw.randbytes(4) + encode_tags(at_random(draw)()) + b"body"
 
 
 def _log(draw: random.Random) -> bytes:
@@ -81,18 +100,19 @@ def _commit_key(draw: random.Random) -> bytes:
 
 
 OWN: Final = (
-    Reader("offsets", blocks.read_list_offsets, _answer(LIST_OFFSETS), IrregularError),
-    Reader("commits", blocks.read_offset_fetch, _answer(OFFSET_FETCH), IrregularError),
-    Reader(
+    _columns("offsets", blocks.read_list_offsets, LIST_OFFSETS, IrregularError),
+    _columns("commits", blocks.read_offset_fetch, OFFSET_FETCH, IrregularError),
+    _columns(
         "transactions",
         transaction_answers.read_transactions,
-        _answer(DESCRIBE_TRANSACTIONS),
+        DESCRIBE_TRANSACTIONS,
         UnreadableError,
     ),
+    _columns("producers", transaction_answers.read_producers, DESCRIBE_PRODUCERS, UnreadableError),
     Reader(
-        "producers",
-        transaction_answers.read_producers,
-        _answer(DESCRIBE_PRODUCERS),
+        "headers of answers",
+        partial(codec.body_position, LIST_OFFSETS, LIST_OFFSETS.newest),
+        _header,
         UnreadableError,
     ),
     Reader("records", read_records, _log),

@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from rules.errors import StoreError
 from service.settings import Settings
-from service.storage.database import schema
+from service.storage.database import running_role, schema
 from service.storage.database.engine import Database, open_database
 from service.storage.database.server import has_files
 
@@ -55,8 +55,9 @@ def open_at_head(settings: Settings) -> Iterator[Engine]:
     """Open a database whose schema is the one of this version.
 
     Raises:
-        StoreError: there is none, or it has another schema.
+        StoreError: there is none, it has another schema, or our role may not even read which one.
     """
     with open_existing(settings) as engine:
+        running_role.read_privileges(engine)
         schema.require_head(engine)
         yield engine

@@ -107,6 +107,8 @@ def test_the_service_is_granted_to_a_role_that_is_no_owner(
     typed("db check", ExitCode.STORE)
     assert "role runner lacks SELECT on acknowledgement, " in typed.err
     assert "more: run `tidemark db grant runner --service`" in typed.err
+    typed("token list", ExitCode.STORE)
+    assert "role runner lacks SELECT on acknowledgement, " in typed.err
     monkeypatch.delenv("TIDEMARK_DATABASE__URL")
     statements = typed("db grant runner --service --dry-run").splitlines()
     assert statements[0] == 'GRANT USAGE ON SCHEMA "public" TO "runner";'

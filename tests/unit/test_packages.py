@@ -41,6 +41,11 @@ def test_the_build_and_the_image_take_the_same_setuptools() -> None:
     assert required in re.findall(r"(?m)^(setuptools==\S+)", lock)
 
 
+def test_the_page_names_what_the_extra_needs() -> None:
+    [spark] = project()["project"]["optional-dependencies"]["nightly"]
+    assert f"`pip install '{spark}'`" in (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+
+
 def test_every_package_is_type_checked_and_sorted_as_ours() -> None:
     tools = project()["tool"]
     assert set(tools["mypy"]["files"]) == packages() | OUTSIDE

@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 RERUNS := $(if $(filter true,$(CI)),--reruns 1 --rerun-show-tracebacks -r aR)
 PYTEST := $(BIN)/python -m pytest -q --durations 10 --durations-min 5 $(RERUNS)
 
-.PHONY: help setup demo test quick check $(AREAS) coverage bench baseline-quality applications variations versions quiet quiet-long ordinary-trouble loss-long returned-long tail-long jobs-long nightly-kills property-long fuzz pictures golden lock kafka-lock format clean
+.PHONY: help setup demo test quick check $(AREAS) coverage bench baseline-quality applications variations versions quiet quiet-long ordinary-trouble loss-long returned-long tail-long jobs-long nightly-kills property-long fuzz attacks pictures golden lock kafka-lock format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -67,6 +67,12 @@ unit: $(READY) ## pure tests
 
 property: $(READY) ## laws, by Hypothesis, and damaged answers
 	@$(PYTEST) tests/property tests/fuzz
+
+ATTACKED_ELSEWHERE := tests/integration/test_hostile_broker.py tests/integration/history/test_failing_store.py \
+  tests/integration/storage/test_rejected_rows.py tests/integration/scheduling/test_two_services.py tests/spark/test_surroundings.py
+
+attacks: $(READY) ## attack a running service from outside: it answers, judges and delivers as before
+	@$(BIN)/python -m pytest tests/attacks $(ATTACKED_ELSEWHERE) -q --timeout 600
 
 property-long: $(READY) ## the same laws with a thousand new examples each
 	@PROPERTY_PROFILE=long $(BIN)/python -m pytest tests/property -q --timeout 1800

@@ -41,15 +41,14 @@ LISTS: Final = (
 async def crowd(address: Address, secret: str, *, strangers: bool, work: bool) -> dict[str, Timed]:
     """Hinder, work, or both, until the input is closed; return the answers to those that work."""
     timed: dict[str, Timed] = {}
-    lists = itertools.cycle([request("GET", target, secret) for target in LISTS])
-    lines = Submissions(secret)
-    print("ready", flush=True)
     kinds = [hinder(address, SLOW), guess(address, GUESSERS)] if strangers else []
     if work:
+        lists = itertools.cycle([request("GET", target, secret) for target in LISTS])
         kinds += [
             load(address, lists, LISTS_AT_ONCE, timed),
-            load(address, lines, INGESTERS, timed),
+            load(address, Submissions(secret), INGESTERS, timed),
         ]
+    print("ready", flush=True)
     clients = [asyncio.create_task(kind) for kind in kinds]
     await in_thread(sys.stdin.read)
     for task in clients:

@@ -105,7 +105,6 @@ class BatchScan:
         if self._range is not None:
             self._range = self._new(self._range.position, self._range.end)
 
-    # -------------------------------------------------------------- what to fetch
     def next_range(self) -> Range | None:
         """Return the range to scan next, None if nothing is left or the leader sends no batches."""
         if not self.is_ready or self._empty >= MAX_EMPTY or self.batch_count >= MAX_KEPT:
@@ -158,7 +157,6 @@ class BatchScan:
             end=end,
         )
 
-    # -------------------------------------------------------------- answers
     def take(self) -> None:
         """Add the answer for the range that `next_range` returned last."""
         piece = self._range
@@ -187,7 +185,6 @@ class BatchScan:
             if header.producer_id in {request.producer_id for request in self.requests}:
                 self._batches.setdefault(header.producer_id or 0, {})[header.base_offset] = header
 
-    # -------------------------------------------------------------- results
     def result(self, producer_id: int) -> BatchesOf:
         """Return the batches and markers of one producer that were found so far."""
         headers = [header for _, header in sorted(self._batches.get(producer_id, {}).items())]

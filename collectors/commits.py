@@ -104,7 +104,6 @@ def _take(
     return layout
 
 
-# ------------------------------------------------------------------ requests
 def _offset_fetches(
     session: Session, groups: Sequence[Group]
 ) -> list[tuple[Request, Sequence[str]]]:
@@ -131,7 +130,6 @@ def _body(api: Api, names: Sequence[str]) -> Build:
     return body_of(api, groups=[{"group_id": name, "topics": None} for name in names])
 
 
-# ------------------------------------------------------------------ answers
 def _read(response: Response) -> tuple[Layout | None, Sequence[GroupBlock]] | Failure:
     if response.failure is not None:
         return response.failure

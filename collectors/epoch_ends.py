@@ -149,7 +149,6 @@ class EpochEndReader:
         self._remembered = _sort_pairs(np.concatenate([answers, self._remembered]))
 
 
-# ------------------------------------------------------------------ what to query
 def _collect_questions(
     partitions: Partitions, questions: Sequence[EpochEndQuestion]
 ) -> tuple[Int64s, Int64s]:
@@ -191,7 +190,6 @@ def _pairs(present: Column, reasons: Sequence[tuple[int, Int64s, Int64s]]) -> _P
     return first
 
 
-# ------------------------------------------------------------------ requests
 _Names = Mapping[int, TopicPartition]  # by place among the pairs
 _Outcomes = dict[int, "tuple[int, int] | Failure"]  # by place: found epoch and end offset
 
@@ -318,7 +316,6 @@ def _rank(group: NDArray[Any], *order: NDArray[Any]) -> Int64s:
     return rank
 
 
-# ------------------------------------------------------------------ answers
 def _outcomes(batch: _Batch, response: Response) -> _Outcomes:
     answer = response.read()
     if isinstance(answer, Failure):
@@ -360,7 +357,6 @@ def _add_gaps(session: Session, names: _Names, failed: Mapping[int, Failure]) ->
         session.add_gap(GapScope.EPOCHS, f"{what} ({listed(partitions)})", failure)
 
 
-# ------------------------------------------------------------------ pairs and rows
 def _key(pairs: _Pairs) -> Int64s:
     key: Int64s = pairs["row"] * EPOCHS + pairs["epoch"]
     return key

@@ -131,7 +131,6 @@ def _request(api: Api, cursor: Any) -> Build:
     return body_of(api, topics=(), response_partition_limit=PAGE_PARTITIONS, cursor=start)
 
 
-# ------------------------------------------------------------------ from answers to columns
 @dataclass(slots=True)
 class _Topic:
     topic_id: Any
@@ -181,7 +180,6 @@ def _lists(rows: Sequence[Any], name: str, *, null_is_empty: bool = False) -> Ra
     return Ragged.of([of(row) for row in rows])
 
 
-# ------------------------------------------------------------------ what an answer lacks
 def _report_unreadable(session: Session, pages: Iterable[_Page]) -> bool:
     """Add a gap for each topic that the broker could not describe; return whether there is one."""
     has_unreadable = False
@@ -211,7 +209,6 @@ def _report_lost_coordinators(session: Session, pages: Iterable[_Page]) -> None:
         session.add_gap(GapScope.GROUPS, what, failure, topic=OFFSETS_TOPIC)
 
 
-# ------------------------------------------------------------------ a name that matched nothing
 def _explain_absence(session: Session, name_pattern: Pattern) -> None:
     """Query a topic by its name, because only then a broker answers that it is not authorized."""
     name = name_pattern.pattern.replace("\\", "")

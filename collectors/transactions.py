@@ -146,7 +146,6 @@ class TransactionReader:
         return turn
 
 
-# ------------------------------------------------------------------ listings
 def _list(session: Session, resolved: frozenset[int]) -> tuple[list[Transaction], bool]:
     """Return every listing, and whether all brokers gave theirs."""
     bodies = [_OPEN_ONES]
@@ -257,7 +256,6 @@ def _report_lost(
         )
 
 
-# ------------------------------------------------------------------ descriptions
 @dataclass(frozen=True, slots=True)
 class _Batch:
     """Some ids of one coordinator: one request."""
@@ -323,7 +321,6 @@ def _report_not_described(session: Session, failed: Iterable[tuple[Failure, str]
     session.add_gaps(GapScope.TRANSACTIONS, "details of", failed, noun="transactional id")
 
 
-# ------------------------------------------------------------------ one id, whatever its state
 def look_up(session: Session, transactional_id: str) -> Transaction | Failure | None:
     """Return the transaction as its coordinator answers it, None if no such id exists, or a failure.
 

@@ -116,7 +116,6 @@ def _annotation(annotation: panels.Annotation) -> build.AnnotationQuery:
     )
 
 
-# ------------------------------------------------------------------ panels
 def to_panel(panel: Panel) -> Builder[dashboard.Panel]:
     """Return the SDK's builder of a panel.
 
@@ -273,7 +272,6 @@ def _link(link: Link) -> build.DashboardLink:
     return build.DashboardLink(link.title).url(link.url)
 
 
-# ------------------------------------------------------------------ queries
 def _source(panel: Panel) -> common.DataSourceRef:
     is_sql = {isinstance(query, panels.SqlRows | panels.SqlSeries) for query in panel.queries}
     if len(is_sql) > 1:

@@ -248,7 +248,6 @@ class FindingTable(Mapping[Identity, OpenFinding]):
             counts.update({(rule_id, severity): n for severity, n in repeated.counts.items()})
         return counts
 
-    # -------------------------------------------------------------- from round to round
     def advance(
         self, judgements: Sequence[Judgement], *, completeness: Completeness, now: datetime
     ) -> tuple[list[Change], FindingTable]:
@@ -301,7 +300,6 @@ class FindingTable(Mapping[Identity, OpenFinding]):
             rows |= repeated.lasting(np.ones(len(repeated), np.bool_))
         return rows
 
-    # -------------------------------------------------------------- what moves on without a change
     def moving(self) -> Iterator[Identity]:
         """Yield the states whose evidence and times move on with every judgement."""
         for repeated in self._repeated.values():

@@ -331,7 +331,6 @@ def _is_over(entry: OpenFinding, now: datetime) -> bool:
     return now - entry.last_breach_at >= EVENT_LASTS
 
 
-# ------------------------------------------------------------------ from columns to rows
 def _findings_of(
     judgement: Judgement,
     identities: Sequence[Identity],

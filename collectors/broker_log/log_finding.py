@@ -73,7 +73,6 @@ class LogFinder:
         others = _others(real, beside, source)
         return self._find_among(self._log_folder(real, folder, others), stored, source)
 
-    # -------------------------------------------------------------- as usual
     def _is_as_before(self, stored: LogMark, live: FileStat) -> bool:
         """Whether no rotation has happened, as far as the file itself shows."""
         if not stored.files or stored.begins_at_end or stored.path != live.path:
@@ -93,7 +92,6 @@ class LogFinder:
         why = f"{live.path} is {kind}: only plain lines are read"
         return None if kind is None else ReadFailure(why=why, cause=GapCause.UNREADABLE)
 
-    # -------------------------------------------------------------- with its folder
     def _folder(self, path: str, stored: LogMark | None) -> Sequence[FileStat] | ReadFailure:
         """Return the files beside a log, once two scans in a row agree on those that may be its own.
 

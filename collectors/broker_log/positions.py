@@ -113,7 +113,6 @@ def digest(head: bytes) -> str:
     return blake2b(head, digest_size=8).hexdigest()
 
 
-# ------------------------------------------------------------------ as text
 def encode(position: Position) -> str:
     """Return a position as text of format `FORMAT`."""
     sources = {

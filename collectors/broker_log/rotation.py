@@ -128,7 +128,6 @@ def begins_like_any(head: bytes | None, marks: Iterable[FileMark]) -> bool:
     return any(mark.head_length and mark.begins_like(head or b"") for mark in marks)
 
 
-# ------------------------------------------------------------------ known files
 def _find_files(marks: Sequence[FileMark], log_folder: LogFolder) -> list[Step | None]:
     """Find the files of marks: by id, then those that are only held open, then copies.
 
@@ -204,7 +203,6 @@ def _loss_of(mark: FileMark, log_folder: LogFolder) -> ReadFailure:
     )
 
 
-# ------------------------------------------------------------------ new files
 def _is_live_last(steps: Sequence[Step], log_folder: LogFolder) -> bool:
     """Whether the log was not rotated; files beside it are then not its own.
 

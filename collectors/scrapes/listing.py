@@ -132,7 +132,6 @@ def _named_apart(endpoints: Sequence[Endpoint]) -> Iterator[Endpoint]:
         yield endpoint if number == 1 else replace(endpoint, name=f"{endpoint.name} ({number})")
 
 
-# ------------------------------------------------------------------ one file
 def _read(path: str) -> tuple[tuple[Endpoint, ...], tuple[ScrapeFailure, ...]]:
     """Return the targets of a file, and a failure for each bad one.
 

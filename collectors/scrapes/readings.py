@@ -141,7 +141,6 @@ def _rises(series: list[SeriesHistory], ahead_us: int) -> tuple[Rise, ...]:
     return tuple(largest[key].at(ahead_us) for key in sorted(largest))
 
 
-# ------------------------------------------------------------------ a wall clock that was set
 def _move_client(reading: ClientReading, by: timedelta) -> ClientReading:
     return replace(
         reading,

@@ -97,7 +97,6 @@ class Tracker:
         answered = self._answered
         return answered is not None and now_us - answered.ended_us <= seconds * SECOND_US
 
-    # -------------------------------------------------------------- one series
     def _take(self, series: Series, value: float, now: ScrapeTime) -> None:
         history = self._histories.get(series)
         if history is None:

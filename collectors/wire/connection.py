@@ -129,7 +129,6 @@ class Connection:
             sock.close()
         raise self._failure(GapCause.UNREACHABLE, why)
 
-    # -------------------------------------------------------------- for the pool
     @property
     def interest(self) -> int:
         """Selector events that this connection waits for."""
@@ -195,7 +194,6 @@ class Connection:
         self.stage = Stage.CLOSED
         self.socket.close()
 
-    # -------------------------------------------------------------- stages
     def _advance(self, events: int) -> None:
         if self.stage is Stage.CONNECTING:
             code = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
@@ -253,7 +251,6 @@ class Connection:
                 replace(exc.failure, why=f"{self.address}: {exc.failure.why}")
             ) from exc
 
-    # -------------------------------------------------------------- bytes
     def _queue(self, token: int | None, api: Api, version: int, body: bytes) -> None:
         self._correlation_id += 1
         self._outgoing += codec.frame(api, version, self._correlation_id, body)
@@ -316,7 +313,6 @@ class Connection:
         if not awaited.is_abandoned:
             self._answers.append((awaited.token, answer))
 
-    # -------------------------------------------------------------- failures
     def _failure(self, cause: GapCause, why: str) -> ConnectionFailedError:
         return ConnectionFailedError(Failure(cause, f"{self.address}: {why}"))
 

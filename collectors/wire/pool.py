@@ -55,7 +55,6 @@ class Pool:
         self._unresolvable: dict[Address, tuple[float, Failure]] = {}
         self._setup_requests: Counter[str] = Counter()
 
-    # -------------------------------------------------------------- for the collectors
     def connect(
         self, addresses: Iterable[Address], *, timeout_seconds: float
     ) -> dict[Address, Failure]:
@@ -150,7 +149,6 @@ class Pool:
             self._forget(connection)
         self._selector.close()
 
-    # -------------------------------------------------------------- the loop
     def _drive(self, unfinished: Callable[[], bool], timeout_seconds: float) -> None:
         deadline = time.monotonic() + timeout_seconds
         for connection in self._connections.values():

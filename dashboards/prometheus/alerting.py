@@ -45,7 +45,6 @@ def _alert(rule: RuleMeta, *, expr: str, summary: str, severity: str = "") -> Al
     )
 
 
-# ------------------------------------------------------------------ on a metric of its own
 _TOPIC: Final = "topic {{ $labels.topic }} of cluster {{ $labels.cluster }}"
 
 _PARTITION_OFFLINE: Final = _alert(
@@ -94,7 +93,6 @@ ON_METRICS: Final = (
 )
 
 
-# ------------------------------------------------------------------ on the open findings of a rule
 def _on_findings(rule: RuleMeta) -> AlertingRule:
     findings = select(names.OPEN_FINDINGS, f'rule="{rule.rule_id}"', f'severity!="{Severity.INFO}"')
     return _alert(

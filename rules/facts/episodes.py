@@ -271,7 +271,6 @@ def _merge_change(first: LeaderChange, second: LeaderChange) -> LeaderChange:
     )
 
 
-# ------------------------------------------------------------------ the clock was set
 def sequences_with_times(
     memory: SequenceMemory, change: Callable[[int], int], change_all: Callable[[Int64s], Int64s]
 ) -> SequenceMemory:

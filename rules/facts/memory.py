@@ -204,7 +204,6 @@ def merge_stored(stored: Memory, seen: Memory) -> Memory:
     )
 
 
-# ------------------------------------------------------------------ the clock was set
 def shift_times(memory: Memory, by_us: int) -> Memory:
     """Return the memory with all its times shifted, so that durations survive a step of the clock."""
     return _with_times(memory, lambda times: times + by_us, lambda timestamp: timestamp + by_us)

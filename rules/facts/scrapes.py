@@ -155,7 +155,6 @@ def _gap(what: str, failure: ScrapeFailure) -> Gap:
     return Gap(what=what, why=failure.why, cause=failure.cause, scope=GapScope.SCRAPES)
 
 
-# ------------------------------------------------------------------ who reports, and who failed
 @dataclass(frozen=True, slots=True, order=True)
 class ProducerName:
     """A producer as its metrics name it; two endpoints may expose the same one."""

@@ -191,7 +191,6 @@ def latest_time(memory: TransactionMemory) -> int:
     return max(times, default=0)
 
 
-# ------------------------------------------------------------------ what coordinators list
 def _advance_open(
     snapshot: Snapshot, now_us: int, old: Mapping[str, SeenTransaction]
 ) -> dict[str, SeenTransaction]:
@@ -244,7 +243,6 @@ def _identity(entry: Transaction) -> tuple[int, datetime | None]:
     return entry.producer_id, entry.started_at
 
 
-# ------------------------------------------------------------------ what partitions show
 def _advance_sightings(
     snapshot: Snapshot, now_us: int, old: Mapping[TransactionKey, ObservedTransaction]
 ) -> dict[TransactionKey, ObservedTransaction]:
@@ -305,7 +303,6 @@ def _may_be_open(snapshot: Snapshot, row: int, key: TransactionKey) -> bool:
     return span != 0 and (stable is None or stable <= start_offset)
 
 
-# ------------------------------------------------------------------ how transactions ended
 _SLICE_US: Final = SLICE // MICROSECOND
 
 
@@ -338,7 +335,6 @@ def _advance_outcomes(
     return {name: slices for name, slices in recent.items() if slices}
 
 
-# ------------------------------------------------------------------ what may be lost whole
 def _advance_committed(
     snapshot: Snapshot, now_us: int, before: TransactionMemory, changed: Bools
 ) -> tuple[Committed, Committed]:

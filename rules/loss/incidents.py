@@ -124,7 +124,6 @@ def _limit(open_: Sequence[_Open]) -> tuple[Incident, ...]:
     return tuple(reversed(incidents))
 
 
-# ------------------------------------------------------------------ changes of one round
 def _changes_of(view: View, losses: LossMemory) -> Iterator[tuple[EventName, int | None]]:
     """Yield the changes that this round may report, with their former leaders."""
     partitions = view.snapshot.partitions

@@ -98,7 +98,6 @@ def election_evidence(view: View, election: UnseenElection) -> LossEvidence:
     }
 
 
-# ------------------------------------------------------------------ from log lines to elections
 def _may_lack_records(event: UncleanChange) -> bool:
     """Whether the elected replica may lack records."""
     is_reported = None not in (event.leader, event.leader_epoch)

@@ -6,7 +6,6 @@ from typing import Final
 
 from rules.names.metric import CLUSTER_LABELS, Metric, Unit
 
-# ------------------------------------------------------------------ rounds
 ROUND_DURATION: Final = Metric(
     name="tidemark_round_duration_seconds",
     help="How long the latest round took, from the first request to the last byte stored.",
@@ -157,7 +156,6 @@ WATCHING_METRICS: Final = (
     AT_RISK_OBSERVATION_DURATION,
 )
 
-# ------------------------------------------------------------------ reading the brokers' logs, per source
 _SOURCE_LABELS: Final = (*CLUSTER_LABELS, "source")
 
 BROKER_LOG_LINES: Final = Metric(
@@ -193,7 +191,6 @@ BROKER_LOG_METRICS: Final = (
     BROKER_LOG_LAST_LINE,
 )
 
-# ------------------------------------------------------------------ reading metrics of brokers and clients, per endpoint
 _ENDPOINT_LABELS: Final = (*CLUSTER_LABELS, "endpoint")
 
 SCRAPE_UP: Final = Metric(
@@ -217,7 +214,6 @@ SCRAPE_SAMPLES: Final = Metric(
 
 SCRAPE_METRICS: Final = (SCRAPE_UP, SCRAPE_DURATION, SCRAPE_SAMPLES)
 
-# ------------------------------------------------------------------ the stored history
 HISTORY_UP: Final = Metric(
     name="tidemark_history_up",
     help="Whether the latest round is written to history, on the local disk.",
@@ -278,7 +274,6 @@ HISTORY_METRICS: Final = (
     HISTORY_LAST_SUCCESS,
 )
 
-# ------------------------------------------------------------------ what is usual, of chosen series
 BASELINE_BAND: Final = Metric(
     name="tidemark_baseline_band",
     help="What is usual now of a series that metrics.baseline_metrics chooses, by the baseline run in "

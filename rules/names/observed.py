@@ -15,7 +15,6 @@ from rules.names.metric import (
 )
 
 
-# ------------------------------------------------------------------ partitions
 def _partition(name: str, unit: Unit, text: str) -> Metric:
     return Metric(
         name=f"tidemark_kafka_partition_{name}", help=text, unit=unit, labels=PARTITION_LABELS
@@ -93,7 +92,6 @@ REPLICA_LOG_END_OFFSET: Final = Metric(
 REPLICA_METRICS: Final = (REPLICA_LOG_END_OFFSET,)
 
 
-# ------------------------------------------------------------------ groups, and each of their commits
 def _commit(name: str, unit: Unit, text: str) -> Metric:
     return Metric(name=f"tidemark_kafka_group_{name}", help=text, unit=unit, labels=COMMIT_LABELS)
 
@@ -157,7 +155,6 @@ GROUP_INFO: Final = Metric(
 
 GROUP_METRICS: Final = (GROUP_MEMBERS, GROUP_INFO)
 
-# ------------------------------------------------------------------ the cluster as a whole
 BROKERS: Final = Metric(
     name="tidemark_kafka_brokers",
     help="Brokers that are registered.",
@@ -172,7 +169,6 @@ CONTROLLER_INFO: Final = Metric(
 
 CLUSTER_METRICS: Final = (BROKERS, CONTROLLER_INFO)
 
-# ------------------------------------------------------------------ transactions: those that are open, and how others ended
 # Seconds. A commit writes and replicates three records at least: 5 ms is quick. Kafka Streams
 # commits every 100 ms, Flink with its checkpoints, every 10 s to 10 min. 60 s is the default of a
 # producer's transaction.timeout.ms, and up to 10 s later the coordinator aborts, so that timeouts
@@ -265,7 +261,6 @@ ENDED_METRICS: Final = (
     TRANSACTION_FENCINGS,
 )
 
-# ------------------------------------------------------------------ what brokers rejected because of its sequence, and what that was
 SEQUENCE_REJECTIONS: Final = Metric(
     name="tidemark_kafka_sequence_rejections_total",
     help="Batches that brokers logged as rejected because of their sequence; absent where no log "
@@ -281,7 +276,6 @@ SEQUENCE_EPISODES: Final = Metric(
 
 SEQUENCE_METRICS: Final = (SEQUENCE_REJECTIONS, SEQUENCE_EPISODES)
 
-# ------------------------------------------------------------------ what clients, brokers and controllers count themselves
 _AS_SCRAPED: Final = (
     "As its process exposes it, so that it starts again at 0 with the process; absent while its "
     "endpoint does not answer."

@@ -6,7 +6,6 @@ from typing import Final
 
 from rules.names.metric import Metric, Unit
 
-# ------------------------------------------------------------------ jobs: scheduled work beside the rounds
 _JOB_LABELS: Final = ("job_name",)  # `job` is Prometheus' own
 
 JOB_RUNS: Final = Metric(
@@ -42,7 +41,6 @@ JOB_LAST_SUCCESS: Final = Metric(
 
 JOB_METRICS: Final = (JOB_RUNS, JOB_LATE_RUNS, JOB_RUNNING, JOB_DURATION, JOB_LAST_SUCCESS)
 
-# ------------------------------------------------------------------ the process
 TASK_RESTARTS: Final = Metric(
     name="tidemark_task_restarts_total",
     help="Times that a task of the service died and was started again; the log says why.",

@@ -140,7 +140,6 @@ def _led_at_last_observation(view: View, event: UncleanChange, leader_epoch: int
     )
 
 
-# ------------------------------------------------------------------ since when it is watched
 def _watch_leaderships(view: View, before: Leaderships, changes: Changes | None) -> Leaderships:
     """Return the leaderships one round later; those that this round did not see are kept."""
     partitions = view.memory.partitions

@@ -124,7 +124,6 @@ def _judge(episode: Episode, suspicion: Suspicion, context: EpisodeContext) -> D
     return Decision(rejection=rejection, verdict=verdict)
 
 
-# ------------------------------------------------------------------ proven: nothing is missing
 def _judge_proven(
     episode: Episode, rejection: Rejection, context: EpisodeContext
 ) -> SequenceVerdict:
@@ -194,7 +193,6 @@ def _has_failed(episode: Episode, only_failed: OnlyFailed) -> bool:
     return only_failed(episode.name.topic, since, until) is not None
 
 
-# ------------------------------------------------------------------ the leader changed in between
 def _judge_by_changes(
     episode: Episode, rejection: Rejection, context: EpisodeContext
 ) -> SequenceVerdict | None:
@@ -268,7 +266,6 @@ def _was_rejected_in(leader_epoch: int, rejection: Rejection, episode: Episode) 
     return observation.leader_epoch <= leader_epoch
 
 
-# ------------------------------------------------------------------ not proven
 def _judge_by_state(
     episode: Episode, suspicion: Suspicion, context: EpisodeContext
 ) -> SequenceVerdict | None:

@@ -209,7 +209,6 @@ def list_restarted_epochs(rejections: Iterable[Rejection]) -> set[int | None]:
     return {current for current, epochs in begun.items() if len(epochs) > 1}
 
 
-# ------------------------------------------------------------------ arithmetic
 def expected_sequence(rejection: Rejection) -> int:
     """Return the sequence that the broker expected."""
     if rejection.form is SequenceForm.EARLIEST_SEEN:

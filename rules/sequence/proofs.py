@@ -80,7 +80,6 @@ def _knows_of_state(rejection: Rejection, episode: Episode) -> bool:
     return episode.last_state is not None and episode.last_state.state is not None
 
 
-# ------------------------------------------------------------------ healing
 def is_filled(rejection: Rejection, episode: Episode) -> bool:
     """Whether the missing batches arrived later."""
     if rejection.after is None and episode.last_state is None:

@@ -254,7 +254,6 @@ def _labels(view: View, name: TopicPartition) -> dict[str, str]:
     }
 
 
-# ------------------------------------------------------------------ evidence
 def _details(view: View, episodes: Sequence[Episode], new: Collection[str]) -> SequenceEvidence:
     return {
         "topic_id": episodes[0].topic_id,

@@ -140,7 +140,6 @@ def _begin(
     )
 
 
-# ------------------------------------------------------------------ steps of one observation
 def _renumber(history: EndHistory, partitions: Partitions) -> EndHistory:
     """Return the history with the present numbering of partitions."""
     rows = matching_rows(partitions, history.partitions, needs_id=False)

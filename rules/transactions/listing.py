@@ -241,7 +241,6 @@ def _count_unqueried(view: View, entries: Iterable[ListedTransaction]) -> int:
     return int(np.count_nonzero(is_held))
 
 
-# ------------------------------------------------------------------ entries
 def _listed_entry(
     view: View, seen: SeenTransaction, held: Sequence[LsoBlocker]
 ) -> ListedTransaction:

@@ -174,7 +174,6 @@ class Deliverer:
         finally:
             await self._abandon()
 
-    # -------------------------------------------------------------- turns
     async def _turn(self, *, claims: bool = True) -> None:
         """Store pending results, and begin what is due; nothing is lost if the database is away."""
         self._note_clock()
@@ -254,7 +253,6 @@ class Deliverer:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
 
-    # -------------------------------------------------------------- attempts
     def _begin(self, claimed: OutboxRow, now: datetime) -> None:
         self._receiver_states.by_name[claimed.receiver].under_way += 1
         task = asyncio.create_task(self._take_turn(claimed, now))
@@ -307,7 +305,6 @@ class Deliverer:
             lambda: post_of(receiver, claimed.body, webhook_id=claimed.webhook_id, at=now),
         )
 
-    # -------------------------------------------------------------- log
     def _log_result(self, claimed: OutboxRow, done: Done) -> None:
         fields = {
             "receiver": claimed.receiver,

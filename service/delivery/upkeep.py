@@ -123,7 +123,6 @@ class Upkeep:
         posted = self._post_watchdog(now) + self._post_fallbacks(now)
         return posted > 0
 
-    # -------------------------------------------------------------- late notifications
     def _post_fallbacks(self, now: datetime) -> int:
         fallback, after = self._duties.fallback, self._duties.fallback_after
         if fallback is None:
@@ -152,7 +151,6 @@ class Upkeep:
         outgoing = _outgoing(fallback, notification, "fallback", now)
         return replace(outgoing, cluster=late.cluster, fallback_of=late.id)
 
-    # -------------------------------------------------------------- Watchdog
     def _post_watchdog(self, now: datetime) -> int:
         watchdog, last = self._duties.watchdog, self._watchdog_at
         if watchdog is None or not self._is_watching():

@@ -76,7 +76,6 @@ def checksum_of(kind: int, payload: bytes) -> int:
     return zlib.crc32(payload, zlib.crc32(struct.pack("<BI", kind, len(payload))))
 
 
-# ------------------------------------------------------------------ making records
 def head(step_ms: int) -> Record:
     """Return the first record of a segment."""
     content = {
@@ -116,7 +115,6 @@ def decompress(data: bytes) -> Any:
     return _ZSTD.decompress(memoryview(data)[SIZE.size :], decompressed_size=size)
 
 
-# ------------------------------------------------------------------ writing
 class SegmentWriter:
     """Appends to one new segment."""
 

@@ -95,7 +95,6 @@ class Block:
         return replace(self, start_ms=start, values=self.values[:, first:last])
 
 
-# ------------------------------------------------------------------ to files
 def write_blocks(stream: Any, parts: Iterable[Sequence[Block]]) -> None:
     """Write the rows of blocks as one Parquet file, in order of (series, start).
 
@@ -182,7 +181,6 @@ def _pack_rows(values: NDArray[np.float32], row: Int64s) -> Any:
     return packed
 
 
-# ------------------------------------------------------------------ from files
 def blocks_of(table: Any) -> list[Block]:
     """Return the rows of a table as blocks, one per grid; metrics of a newer version are left out.
 
@@ -260,7 +258,6 @@ def _matrix(flat: NDArray[np.float32], places: Int64s, count: int) -> NDArray[np
     return flat.take(places[:, None] + np.arange(count))
 
 
-# ------------------------------------------------------------------ joining
 def joined(blocks: Iterable[Block], span_ms: tuple[int, int] | None = None) -> list[Block]:
     """Join the samples of each series on one grid per step; a later block's samples win.
 

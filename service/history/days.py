@@ -22,7 +22,6 @@ MILLISECOND: Final = timedelta(milliseconds=1)
 T = TypeVar("T")
 
 
-# ------------------------------------------------------------------ civil days
 def day_bounds(day: date, time_zone: str) -> tuple[int, int]:
     """Return begin and end (excluded) of a civil day, in ms since 1970-01-01 UTC."""
     zone = ZoneInfo(time_zone)
@@ -38,7 +37,6 @@ def day_of(timestamp_ms: int, time_zone: str) -> date:
     return (EPOCH + timestamp_ms * MILLISECOND).astimezone(ZoneInfo(time_zone)).date()
 
 
-# ------------------------------------------------------------------ writing
 def write_day(folder: Folder, day: date, blocks: Sequence[Block]) -> int:
     """Write a civil day as a whole, in place of its earlier files; return the bytes written.
 
@@ -99,7 +97,6 @@ def remove_old(folder: Folder, first: date, is_over: Callable[[], bool]) -> int:
     return removed
 
 
-# ------------------------------------------------------------------ reading
 class DayReader:
     """Reads a day, a row group at a time, without the rows of damaged files.
 

@@ -113,7 +113,6 @@ class Extraction:
         """Return the texts of series that no earlier call has returned, by id."""
         return self.ids.take_new()
 
-    # -------------------------------------------------------------- parts
     def _begin(self, judged: JudgedRound) -> None:
         if judged.snapshot.cluster_id != self._cluster_id:  # another cluster, and an empty memory
             self._cluster_id = judged.snapshot.cluster_id

@@ -61,7 +61,6 @@ class Folder:
         """Return into how many files a day is divided."""
         return self.described.buckets
 
-    # -------------------------------------------------------------- reading
     def names(self, folder: str) -> list[str]:
         """Return the names in a folder in order, without files that are being written.
 
@@ -95,7 +94,6 @@ class Folder:
         with store_errors(self.url):
             return read_proven(self.files, path, read)
 
-    # -------------------------------------------------------------- changing
     def describe(self, described: Described) -> Folder:
         """Write the folder's description, and make the folder if it does not exist; return it with that.
 

@@ -108,7 +108,6 @@ class SeriesIds:
         """Forget all ids, so that all labels are returned once more."""
         self._series = None
 
-    # -------------------------------------------------------------- ids
     def _make(self, subjects: Subjects, before: _RoundSeries | None) -> _RoundSeries:
         of_commits = self._of_commits(subjects.commits, before)
         of_partitions = self._of_partitions(subjects.partitions, before)

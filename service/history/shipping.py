@@ -110,7 +110,6 @@ class Shipper:
             self._dictionary = Dictionary(self._folder)
         return self._folder, self._dictionary
 
-    # -------------------------------------------------------------- errors
     def _set_unreadable_aside(self, path: Path, size: int, segment: Segment) -> None:
         """Set aside a segment without any readable round; one that was only begun is just removed."""
         if not segment.lost_bytes and not segment.lost_rounds:

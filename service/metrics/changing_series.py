@@ -56,7 +56,6 @@ def _is_topic_shown(table: SeriesTable, topic: str | None) -> bool:
     return topic is None or table.limits.topics.shows(topic)
 
 
-# ------------------------------------------------------------------ replicas
 def _shown_replicas(snapshot: Snapshot, table: SeriesTable) -> tuple[Int64s, Counter[DropReason]]:
     """Return the places of the replicas that are shown, and how many are left out."""
     row_of_value = snapshot.partitions.replicas.row_of_value
@@ -90,7 +89,6 @@ def _replica_lines(snapshot: Snapshot, table: SeriesTable, places: Int64s) -> Sa
     return {metric: column_lines(metric, shared_label("cluster", snapshot.cluster), subjects, ends)}
 
 
-# ------------------------------------------------------------------ counters of other processes
 def _subjects(metric: Metric, series: Sequence[Labels]) -> list[bytes]:
     """Return the closed labels of each series."""
     own = metric.labels[1:]  # behind the cluster

@@ -68,7 +68,6 @@ def _held_ms(view: View) -> Column:
     return unchanged.where(span.valid & (span.values > 0))
 
 
-# ------------------------------------------------------------------ completeness
 def _list_known_classes(view: View) -> tuple[TransactionClass, ...]:
     transactions = view.snapshot.transactions
     if not transactions.is_complete or transactions.visibility is IdVisibility.UNPROVEN:
@@ -99,7 +98,6 @@ def _have_all_leaders_answered(view: View) -> bool:
     return not (is_held & unchanged).any()
 
 
-# ------------------------------------------------------------------ open transactions
 def _list_open(view: View) -> Iterator[tuple[TransactionClass, float]]:
     """Yield the class and the age in seconds of all open transactions.
 

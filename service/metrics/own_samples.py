@@ -48,7 +48,6 @@ def own_samples(
     return {metric: samples.get(metric, b"") for metric in names.SELF_METRICS}
 
 
-# ------------------------------------------------------------------ rounds
 def _round_values(totals: SelfMetrics, snapshot: Snapshot | None) -> dict[Metric, Values]:
     """Return the values of the latest round; the totals' own come before those of the snapshot."""
     took, last_success, phases = totals.took_seconds, totals.last_success, totals.phase_seconds
@@ -121,7 +120,6 @@ def _at_risk_values(risk: RiskStats | None) -> dict[Metric, Values]:
     }
 
 
-# ------------------------------------------------------------------ sources, history
 def _scrape_values(endpoints: Iterable[EndpointState]) -> dict[Metric, Values]:
     """Return the stats of every endpoint that was scraped."""
     scraped = [({"endpoint": e.name}, e) for e in endpoints if e.took_seconds is not None]
@@ -163,7 +161,6 @@ def _history_values(stats: HistoryStats | None) -> dict[Metric, Values]:
     }
 
 
-# ------------------------------------------------------------------ the process and its jobs
 def _process_values(process: ProcessStats) -> dict[Metric, Values]:
     return {
         names.TASK_RESTARTS: by_label("task", process.restarts),

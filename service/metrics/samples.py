@@ -121,7 +121,6 @@ def blind_samples(cluster: str, totals: SelfMetrics) -> Samples:
     return samples_of_values(happened, cluster) | own_samples(cluster, totals)
 
 
-# ------------------------------------------------------------------ columns
 def _partition_lines(
     metric: Metric,
     shared: bytes,
@@ -175,7 +174,6 @@ def _info(name: bytes, group: Group) -> bytes:
     return b",".join(pieces) + CLOSE
 
 
-# ------------------------------------------------------------------ single values
 def _cluster_values(snapshot: Snapshot, open_: OpenTransactions) -> dict[Metric, Values]:
     """Return the values of the cluster; a class of transactions that cannot be known has none."""
     controller = snapshot.controller

@@ -87,7 +87,6 @@ class RiskWatch:
         self._took_seconds: float | None = None
         self._requests: Counter[str] = Counter()
 
-    # -------------------------------------------------------------- for the round
     def note(self, snapshot: Snapshot) -> None:
         """Take from a round which partitions are at risk."""
         with self._lock:
@@ -125,7 +124,6 @@ class RiskWatch:
                 requests=dict(self._requests),
             )
 
-    # -------------------------------------------------------------- between rounds
     async def run(self) -> None:
         """Observe again and again until the service stops."""
         due = self._monotonic()

@@ -144,7 +144,6 @@ class ScrapeWatch:
         self._lately_places = asyncio.Semaphore(FAILED_AT_ONCE)
         self._dead_places = asyncio.Semaphore(FAILED_AT_ONCE)
 
-    # -------------------------------------------------------------- for the round
     def scrapes(self) -> Scrapes:
         """Return the facts of all endpoints, each as of its latest answer."""
         with self._lock:
@@ -189,7 +188,6 @@ class ScrapeWatch:
             self._ahead_us = ahead
         return self._ahead_us
 
-    # -------------------------------------------------------------- between rounds
     async def run(self) -> None:
         """Scrape again and again until the service stops."""
         for watched in self._watched.values():  # an earlier run may have died
@@ -296,7 +294,6 @@ class ScrapeWatch:
         with self._lock:
             watched.facts = _Facts(readings, ahead_us)
 
-    # -------------------------------------------------------------- log
     def _log_change(self, endpoint: Endpoint, watched: _Watched, *, had_failed: bool) -> None:
         if watched.tracker.failed and not had_failed:
             why = watched.tracker.failures[0].why
@@ -308,7 +305,6 @@ class ScrapeWatch:
         for failure in set(listed.failures) - set(self._listed.failures):
             self._log.warning(Event.ENDPOINT_LIST, why=failure.why)
 
-    # -------------------------------------------------------------- time
     def _uptime_us(self) -> int:
         return round(self._monotonic() * SECOND_US)
 

@@ -105,7 +105,6 @@ class Alerting:
             self._counted = alerts, counts
         return AlertStats(alerts=self._counted[1], failures=self._failures)
 
-    # -------------------------------------------------------------- stored state
     def load(self, states: Mapping[str, AlertingState], *, damaged: Iterable[str] = ()) -> None:
         """Load the stored states; a damaged cluster is stored anew as a whole."""
         self._states = dict(states)
@@ -133,7 +132,6 @@ class Alerting:
         self._failures += 1
         self._owe_whole(cluster_id)
 
-    # -------------------------------------------------------------- steps
     def shift(self, by: timedelta, at: datetime) -> None:
         """Move all times along with a clock that was set; `at` is the time by its new setting."""
         self._pending = self._pending.shifted(by)

@@ -126,7 +126,6 @@ class FindingState:
         if self._alerting is not None:
             self._adopt_alerts(self._alerting, loaded)
 
-    # -------------------------------------------------------------- steps
     def _now(self) -> datetime | None:
         """Return the time by the wall clock of the last round, even if it was set since; None without one."""
         if self._last_round is None:

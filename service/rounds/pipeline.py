@@ -207,7 +207,6 @@ class Pipeline:
             self._round_writer.flush(at_once=True, seconds=LAST_SECONDS)
         return self._round_writer.status
 
-    # -------------------------------------------------------------- steps
     def _checkpoint(self) -> Checkpoint:
         remembered = self._watcher.remembered
         return Checkpoint(
@@ -235,7 +234,6 @@ class Pipeline:
         self._watcher.remembered = remembered
         self._finding_state.adopt(loaded)
 
-    # -------------------------------------------------------------- published state
     def _next_totals(
         self, watched: WatchedRound, took: float, phases: Mapping[str, float]
     ) -> SelfMetrics:

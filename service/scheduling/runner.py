@@ -79,7 +79,6 @@ class Runner:
         self._is_away = False  # the database, and that is logged
         self._stats = {name: JobStats(name=name) for name in self.jobs}
 
-    # -------------------------------------------------------------- published state
     def stats(self) -> tuple[JobStats, ...]:
         """Return the stats of all jobs."""
         return tuple(
@@ -106,7 +105,6 @@ class Runner:
             return AWAY
         return None if self._is_begun else YOUNG
 
-    # -------------------------------------------------------------- due times
     async def begin(self) -> bool:
         """Load the earlier runs, and make up for missed ones; False while they cannot be read."""
         if self._is_begun:
@@ -170,7 +168,6 @@ class Runner:
                     return
                 self._unkept.popleft()
 
-    # -------------------------------------------------------------- steps
     def _take(self, job: Job, decision: Decision, now: datetime) -> None:
         self._settled[job.name] = decision.settled_to
         if decision.missed is not None:
@@ -266,7 +263,6 @@ class Runner:
     def _change(self, name: str, **changes: Any) -> None:
         self._stats[name] = replace(self._stats[name], **changes)
 
-    # -------------------------------------------------------------- the database
     def _keep(self, persistence: Callable[[], None]) -> None:
         if len(self._unkept) == MOST_UNKEPT:
             self._unkept.popleft()  # its row, if it has one, is taken for interrupted by a restart

@@ -60,7 +60,6 @@ class Run:
         self._assert_true(fed, plan)
         return rows
 
-    # -------------------------------------------------------------- its parts
     def _start_watchers(self) -> list[Watcher]:
         made: list[Watcher] = []
         for number, cluster in enumerate(self._ground.clusters):

@@ -148,7 +148,6 @@ def test_judging_groups_that_nobody_uses_any_more() -> None:
     assert len(process.open) == GROUPS
 
 
-# ------------------------------------------------------------------ rounds
 def last_broker(number: int) -> Snapshot:
     """Return a round in which one broker of three is left: it leads every third partition."""
     is_led = np.arange(ROWS) % 3 == 0

@@ -135,7 +135,6 @@ def test_an_open_file_outlives_its_name_and_shows_what_is_appended(
     file.close()
 
 
-# ------------------------------------------------------------------ only a real disk
 def _folder(path: Path) -> None:
     path.mkdir()
 

@@ -89,7 +89,6 @@ def test_the_cluster_that_was_stored_last_is_the_one(store: Store) -> None:
     assert (cluster_id, verdicts[CLUSTER_ID]) == ("another", {})
 
 
-# ------------------------------------------------------------------ two services
 def stories(store: Store) -> tuple[Story, Story]:
     """Return an older service that has stored a round, and a newer one that has read it."""
     older, newer = Story(None, writer=OLDER), Story(None, writer=NEWER)

@@ -107,7 +107,6 @@ class Matrix:
         )
         assert is_said, self.served.reported()
 
-    # -------------------------------------------------------------- what it says
     def episodes(self, topic: str) -> list[Document]:
         """Return the events of sequences of a topic."""
         path = f"/api/v1/sequences?state=all&limit=1000&topic={topic}"

@@ -35,7 +35,6 @@ def finding_of(rule: str) -> Claim[object]:
     return Claim(FINDINGS_BY_RULE, IS_THERE, labelled(rule=rule))
 
 
-# ---------------------------------------------------------------------- transactions
 def _held(truth: Truth) -> Bounds:
     return exactly(truth.high_watermark - truth.last_stable_offset)
 
@@ -140,7 +139,6 @@ TRANSACTIONS: Final[Mapping[str, tuple[Claim[Truth], ...]]] = {
 }
 
 
-# ---------------------------------------------------------------------- lost records
 def _partitions(truth: LossTruth) -> Bounds:
     return exactly(len(truth.partitions))
 
@@ -184,7 +182,6 @@ LOSSES: Final[Mapping[str, tuple[Claim[LossTruth], ...]]] = {
 }
 
 
-# ---------------------------------------------------------------------- sequences
 def _episodes(class_: SequenceClass) -> Callable[[SequenceTruth], Bounds]:
     def bounds(truth: SequenceTruth) -> Bounds:
         return at_least(sum(episode.sequence_class is class_ for episode in truth.episodes))
@@ -223,7 +220,6 @@ SEQUENCES: Final[Mapping[str, tuple[Claim[SequenceTruth], ...]]] = {
 }
 
 
-# ---------------------------------------------------------------------- faults without values
 _SAME: Final = "its rules' findings are on the panels of committed-loss, under their own names"
 _SILENT: Final = "nothing is found, and nothing is to be shown"
 WITHOUT_VALUES: Final[Mapping[str, str]] = {

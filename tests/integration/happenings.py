@@ -108,7 +108,6 @@ class Happenings:
             Happening(50, f"broker {node} comes back", partial(self._cluster.start, node)),
         ]
 
-    # -------------------------------------------------------------- what is done
     def _elect_preferred(self) -> None:
         election = ("--election-type", "preferred", "--all-topic-partitions")
         self._wait_whole()

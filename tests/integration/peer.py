@@ -182,7 +182,6 @@ def has_ipv6() -> bool:
         return False
 
 
-# ------------------------------------------------------------------ TLS
 # Made with `openssl req -x509 -nodes -days 36500` for localhost and 127.0.0.1; guards nothing.
 DATA: Final = Path(__file__).parent.parent / "data"
 CERTIFICATE: Final = DATA / "localhost.pem"

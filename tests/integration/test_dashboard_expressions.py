@@ -115,7 +115,6 @@ def series(name: str, labels: Sequence[tuple[str, str]], values: str) -> dict[st
     return {"series": f"{name}{{{text}}}", "values": values}
 
 
-# ------------------------------------------------------------------ recorded series
 SAMPLES: Final = 81  # every 15 s, 20 minutes
 MISSING: Final = 0.1  # of the samples: what could not be read is absent
 TARGETS: Final = (("a", "east"), ("b", "east"), ("c", "west"))  # two services observe one cluster

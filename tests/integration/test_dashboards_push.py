@@ -116,7 +116,6 @@ def states(output: str) -> set[str]:
     return {row["state"] for row in json.loads(output)["dashboards"]}
 
 
-# ------------------------------------------------------------------ push
 def test_dashboards_are_put_into_a_folder_that_is_made(grafana: Any, typed: Push) -> None:
     code, out, err = typed("-o", "json")
     assert (code, err) == (ExitCode.OK, "")
@@ -218,7 +217,6 @@ def test_what_does_not_answer_or_is_no_grafana_ends_with_4(grafana: Any, typed: 
     assert "is not a Grafana" in err
 
 
-# ------------------------------------------------------------------ export
 def test_files_are_written_compared_and_written_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

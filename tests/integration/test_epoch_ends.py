@@ -110,7 +110,6 @@ def first_round_of_another_leader(reader: ClusterReader, scope: Scope) -> Snapsh
     return rounds[-1]
 
 
-# ------------------------------------------------------------------ changes of leaders
 @pytest.mark.smoke
 def test_after_a_clean_failover_the_epoch_ended_where_the_log_did(
     faults: Sandbox, admin: SandboxAdmin, make_reader: MakeReader, new_name: NewName
@@ -196,7 +195,6 @@ def delete_records(cluster: Sandbox, topic: str, *, until: int) -> None:
     assert [one.result().low_watermark for one in answers.values()] == [until]
 
 
-# ------------------------------------------------------------------ questions
 @pytest.fixture
 def topic(cluster: Sandbox, admin: SandboxAdmin, new_name: NewName) -> str:
     """Make a topic with three records, all of leader epoch 0."""
@@ -238,7 +236,6 @@ def test_a_topic_created_again_is_asked_anew_and_not_about_what_was_before(
     assert requests(reader.read(asking(topic, new, NOBODY))) == 1
 
 
-# ------------------------------------------------------------------ what is not told
 @contextmanager
 def session_as(bootstrap: str, security: Security) -> Iterator[Session]:
     pool = Pool(security)

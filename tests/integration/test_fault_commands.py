@@ -37,7 +37,6 @@ from tests.integration.observing import ends
 pytestmark = pytest.mark.integration
 
 
-# ---------------------------------------------------------------------- as commands
 def tidemark(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "service", "sandbox", *arguments]
 

@@ -55,7 +55,6 @@ def rejected(answer: Answer, status: int) -> None:
     assert answer.json["status"] == status
 
 
-# ------------------------------------------------------------------ ordinary clients
 def test_an_answer_has_our_headers_and_no_advertisement(served: Served) -> None:
     answer = served.get("/api/v1/status")
     assert (answer.status, answer.json["cluster"]) == (200, "default")
@@ -119,7 +118,6 @@ def test_the_settings_may_require_a_token_on_the_loopback_interface(
     assert served.ends()
 
 
-# ------------------------------------------------------------------ odd clients
 @pytest.mark.parametrize(
     "sent",
     [
@@ -185,7 +183,6 @@ def test_an_odd_host_or_target_is_no_error_of_ours(served: Served, world: World)
     assert world.log.events == []
 
 
-# ------------------------------------------------------------------ bodies
 def posted(*lines: bytes) -> bytes:
     return b"\r\n".join([b"POST /api/v1/rules HTTP/1.1", b"Host: localhost", *lines, b"", b""])
 
@@ -219,7 +216,6 @@ def test_a_broken_chunk_is_told_so(served: Served, world: World) -> None:
     assert world.log.events == []
 
 
-# ------------------------------------------------------------------ life of the server
 def test_it_ends_in_time_with_idle_connections_and_frees_its_port(world: World) -> None:
     with serving(world.app()) as served:
         idle = served.peer()
@@ -277,7 +273,6 @@ def test_a_cancelled_server_frees_its_port(world: World) -> None:
     bind("127.0.0.1", port).close()
 
 
-# ------------------------------------------------------------------ addresses
 def test_ipv6_works(world: World) -> None:
     with serving(world.app(), host="::1") as served:
         assert_well(served)

@@ -48,7 +48,6 @@ def dumped(cluster: Sandbox, broker: int, topic: str) -> list[int]:
     return [int(at) for at in re.findall(r"^\| offset: (\d+)", told, re.MULTILINE)]
 
 
-# ---------------------------------------------------------------------- acknowledged records
 def test_the_command_leaves_the_only_copy_on_the_old_leader_that_is_down(
     faults: Sandbox, new_name: Named
 ) -> None:
@@ -83,7 +82,6 @@ def test_a_fault_that_never_injected_leaves_nothing_behind(
     assert_healed(faults, reader, prepared.topic)
 
 
-# ---------------------------------------------------------------------- nothing is lost
 def test_an_unclean_election_may_lose_nothing(faults: Sandbox, reader: ClusterReader) -> None:
     with make_fault("double-failover", faults, records=0) as truth:
         assert (truth.fault, truth.was_unclean) == ("double-failover", True)

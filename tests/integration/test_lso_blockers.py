@@ -88,7 +88,6 @@ def assert_named(finding: Finding, truth: Truth) -> None:
     ]
 
 
-# ------------------------------------------------------------------ open, overdue
 def test_a_transaction_within_its_timeout_is_no_breach(cluster: Sandbox, watch: Watch) -> None:
     with make_fault("open-transaction", cluster) as truth:
         watch.until(lambda _: class_seen(watch, truth) is TransactionClass.OPEN)
@@ -118,7 +117,6 @@ def test_an_overdue_transaction_is_told_until_its_coordinator_aborts_it(
     watch.until(lambda made: breach(made, "producer_fenced", truth) or any(fenced))
 
 
-# ------------------------------------------------------------------ hanging
 @pytest.mark.parametrize(
     "options",
     [
@@ -213,7 +211,6 @@ def reason_of(made: WatchedRound, truth: Truth) -> str | None:
     return None if found is None else found.reason
 
 
-# ------------------------------------------------------------------ markers, fencing
 def watch_end(watch: Watch, truth: Truth) -> list[EndedTransaction]:
     """Return what the log of the coordinators shows of the end of the truth's transaction."""
 

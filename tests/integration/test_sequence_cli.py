@@ -66,7 +66,6 @@ def rows(done: Done) -> list[dict[str, Any]]:
     return found
 
 
-# ------------------------------------------------------------------ with no cluster at all
 def test_a_log_that_is_piped_is_explained() -> None:
     done = sequence("explain", "-o", "json", given=ORDINARY + TEXTBOOK)
     assert (done.returncode, done.stderr) == (ExitCode.OK, "")
@@ -159,7 +158,6 @@ def test_a_long_log_shows_how_far_it_is_on_a_terminal(tmp_path: Path) -> None:
     assert remarks.endswith(b"\r\x1b[K")
 
 
-# ------------------------------------------------------------------ with a service
 def test_a_service_s_proof_unchanged_before_the_numbers(server: str) -> None:
     done = sequence("explain", "-o", "json", "--server", server, given=TEXTBOOK)
     assert (done.returncode, done.stderr) == (ExitCode.OK, "")
@@ -211,7 +209,6 @@ def test_what_is_not_there_has_a_code(
     assert told in done.stderr
 
 
-# ------------------------------------------------------------------ with the brokers
 def asking_brokers(cluster: Sandbox, topic: str, logs: str) -> tuple[Done, dict[str, Any]]:
     """Explain what logs tell of one topic, with the brokers' word."""
     told = "\n".join(line for line in logs.splitlines() if topic in line)

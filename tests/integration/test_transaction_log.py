@@ -72,7 +72,6 @@ def wait_until_open(follower: Follower, transactional_id: str) -> None:
     assert wait_until(is_open, timeout_seconds=SOON), transactional_id
 
 
-# ------------------------------------------------------------------ every record
 def send_offsets(servers: str, topic: str, transactional_id: str) -> None:
     """Commit records to several partitions, and offsets of a group, in one transaction."""
     producer = transactional_producer(servers, transactional_id)
@@ -173,7 +172,6 @@ def test_every_record_agrees_with_kafkas_own_formatter(
     assert follower.read().is_whole
 
 
-# ------------------------------------------------------------------ ways of ending
 def test_the_owner_ends_it_and_a_restart_is_no_cut(
     cluster: Sandbox, topic: str, new_name: NewName, follower: Follower
 ) -> None:
@@ -234,7 +232,6 @@ def test_with_transactions_v2_a_timeout_is_told_and_a_second_instance_is_not(
     assert (timed_out.producer_epoch, cut.producer_epoch) == (0, 0)
 
 
-# ------------------------------------------------------------------ what is missing
 def test_permissions_are_told_apart_from_nothing_there(
     cluster: Sandbox, admin: SandboxAdmin, new_name: NewName, follower: Follower
 ) -> None:

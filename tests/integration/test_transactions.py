@@ -84,7 +84,6 @@ def read_held(reader: ClusterReader, scope: Scope) -> Snapshot:
     return rounds[-1]
 
 
-# ------------------------------------------------------------------ what is there
 @pytest.mark.smoke
 def test_an_open_transaction_is_listed_with_all_its_partitions(
     cluster: Sandbox, reader: ClusterReader, topic: str, new_name: NewName
@@ -147,7 +146,6 @@ def test_a_healthy_cluster_costs_one_listing_per_broker(
     assert not requests.keys() & {"DescribeTransactions", "DescribeProducers", "DescribeAcls"}
 
 
-# ------------------------------------------------------------------ who holds a partition
 def test_a_held_partition_is_asked_about_with_one_request_per_leader(
     reader: ClusterReader, opened: OpenTransaction
 ) -> None:
@@ -219,7 +217,6 @@ def test_an_offset_that_moves_causes_no_question(
         producer.abort_transaction(30)
 
 
-# ------------------------------------------------------------------ what we cannot see
 def test_a_frozen_coordinator_leaves_it_incomplete_until_another_one_lists_its_transactions(
     faults: Sandbox, make_reader: MakeReader, opened: OpenTransaction
 ) -> None:

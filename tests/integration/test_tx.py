@@ -95,7 +95,6 @@ def committing(cluster: Sandbox, topic: str) -> Iterator[None]:
         thread.join()
 
 
-# ------------------------------------------------------------------ what is open
 def test_an_open_transaction_is_listed_with_the_group_that_waits_for_it(
     cluster: Sandbox, topic: str
 ) -> None:
@@ -175,7 +174,6 @@ def test_a_filter_that_names_no_topic_says_so(cluster: Sandbox, topic: str) -> N
     assert "no topic matches" in done.stderr
 
 
-# ------------------------------------------------------------------ what hangs
 @pytest.mark.smoke
 def test_what_hangs_is_proven_and_the_printed_command_ends_it(cluster: Sandbox, topic: str) -> None:
     with make_fault("hanging-transaction", cluster) as truth, committing(cluster, topic):

@@ -91,7 +91,6 @@ def exchange(pool: Pool, *addresses: Address, timeout: float = ENOUGH) -> list[A
     return pool.exchange([ask(address) for address in addresses], timeout_seconds=timeout)
 
 
-# ------------------------------------------------------------------ answers
 def test_pipelined_requests_get_their_answers_in_order(listen: Listen, pool: Pool) -> None:
     address = listen(counting)
     answers = exchange(pool, address, address, address)
@@ -160,7 +159,6 @@ def test_a_broker_may_be_named_by_address_or_name(host: str, listen: Listen, poo
     assert offset_of(exchange(pool, address)[0]) == 0
 
 
-# ------------------------------------------------------------------ closed connections
 def test_a_broker_that_closes_during_the_set_up_is_told(listen: Listen, pool: Pool) -> None:
     failure = connect_failure(pool, listen(Peer.request))
     assert failure.cause is GapCause.UNREACHABLE
@@ -243,7 +241,6 @@ def test_a_request_to_an_address_without_a_connection_fails_at_once(pool: Pool) 
     assert "not connected" in failure_of(answer).why
 
 
-# ------------------------------------------------------------------ silence
 def test_a_silent_broker_costs_only_its_own_answer(listen: Listen, pool: Pool) -> None:
     silent, talking = listen(only_versions), listen(counting)
     answers = exchange(pool, silent, talking, timeout=SHORT)
@@ -290,7 +287,6 @@ def test_an_answer_that_comes_too_late_is_not_taken_for_the_next(
     assert offset_of(exchange(pool, address)[0]) == 2
 
 
-# ------------------------------------------------------------------ what is not Kafka
 @pytest.mark.parametrize("text", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-OpenSSH_9.2\r\n"])
 def test_another_protocol_is_recognised(text: bytes, listen: Listen, pool: Pool) -> None:
     def talking(peer: Peer) -> None:
@@ -351,9 +347,6 @@ def test_versions_that_cannot_be_read_end_the_connection(listen: Listen, pool: P
         pool, listen(lambda peer: peer.answer(peer.request(), b"\0\0\x7f\x01"))
     )
     assert failure.cause is GapCause.UNREADABLE
-
-
-# ------------------------------------------------------------------ TLS
 
 
 def test_every_address_of_a_name_is_tried(

@@ -34,7 +34,6 @@ class Column:
     cells: tuple[Cell, ...]
 
 
-# ------------------------------------------------------------------ series
 def lines_of(panel: Panel, answers: Mapping[str, Answer]) -> list[Line]:
     """Return the series of a panel in the order of its queries."""
     lines = []
@@ -88,7 +87,6 @@ def options_of(panel: Panel, name: str) -> Options:
     return options
 
 
-# ------------------------------------------------------------------ one number
 def values_of(panel: Panel, answers: Mapping[str, Answer]) -> list[tuple[str, Cell]]:
     """Return a stat's values with their names: the last of each series, or of each column of numbers."""
     values: list[tuple[str, Cell]] = []
@@ -107,7 +105,6 @@ def last_of(points: Sequence[Point]) -> float | None:
     return next((value for _, value in reversed(points) if value == value), None)  # noqa: PLR0124
 
 
-# ------------------------------------------------------------------ tables
 def columns_of(panel: Panel, answers: Mapping[str, Answer]) -> list[Column]:
     """Return the columns of a table: merged, in order, named, and sorted."""
     rows = next((a.rows for a in answers.values() if a.rows is not None), None)

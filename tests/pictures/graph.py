@@ -67,7 +67,6 @@ def _is_stacked(panel: Panel) -> bool:
     return bool(custom.get("stacking", {}).get("mode") == "normal")
 
 
-# ------------------------------------------------------------------ axes
 def time_axes(canvas: Canvas, box: Box, answers: Answers) -> Any:
     """Return axes over the time range, in UTC, with the marks of annotations."""
     axes = canvas.axes(box)
@@ -113,7 +112,6 @@ def _annotate(axes: Any, mark: Mark) -> None:
             axes.axvspan(start, end, color=hue, alpha=0.03, linewidth=0)
 
 
-# ------------------------------------------------------------------ lines
 def _lines(
     axes: Any, lines: Sequence[Line], hues: Sequence[str], shown: tuple[float, float]
 ) -> tuple[float, float]:
@@ -156,7 +154,6 @@ def _stack(axes: Any, lines: Sequence[Line], hues: Sequence[str]) -> tuple[float
     return 0.0, float(base.max())
 
 
-# ------------------------------------------------------------------ legend
 def draw_legend(canvas: Canvas, box: Box, entries: Sequence[Entry]) -> float:
     """Write the legend at the bottom of a box; return its height."""
     rows = rows_of([entry.name for entry in entries], box.width - 16)

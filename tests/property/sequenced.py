@@ -86,7 +86,6 @@ class World:
     second: float = 0.0
     reported: list[Truth] = field(default_factory=list)
 
-    # -------------------------------------------------------------- the client
     def act(self, act: Act, size: int) -> None:  # noqa: C901, PLR0912 - one line per act
         """Let something happen."""
         self.second += STEP_SECONDS
@@ -159,7 +158,6 @@ class World:
         if len(mine) > 1:
             self.send(mine[0].base_sequence, mine[0].record_count)
 
-    # -------------------------------------------------------------- the broker
     def send(self, sequence: int, size: int) -> bool:
         """Append a batch, or write a line; whether it was appended."""
         state = self._state()
@@ -243,7 +241,6 @@ class World:
         self.alone_from, self.was_at_risk = None, False
         self.acknowledged = set()
 
-    # -------------------------------------------------------------- what a round sees
     def observe(self, lines: Sequence[SequenceRejected], *, asked: bool) -> Observation:
         """Return what a round sees now; `asked` for batches and states by the round before."""
         isr = (self.leader,) if self.alone_from is not None else (1, 2, 3)

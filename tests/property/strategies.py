@@ -132,7 +132,6 @@ commit_keys = st.dictionaries(
     max_size=12,
 )
 
-# ------------------------------------------------------------------ messages
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
 int32s = st.integers(-1, MAX_INT32)
 int64s = st.integers(-1, MAX_INT64)

@@ -114,7 +114,6 @@ def is_altering(
     return lasting(before[change.identity]) != lasting(after[change.identity])
 
 
-# ------------------------------------------------------------------ every rule, over partial rounds
 @given(
     course=courses,
     unseen=st.lists(hidden, min_size=8, max_size=8),
@@ -141,7 +140,6 @@ def test_every_rule_over_rounds_that_see_less(
         both.see(judged.judgements, Completeness.of(seen), now)
 
 
-# ------------------------------------------------------------------ whatever a rule may say
 @dataclass(frozen=True, slots=True)
 class Said:
     """What the three rules say in a round; None: the rule could not judge at all."""

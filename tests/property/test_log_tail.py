@@ -31,7 +31,6 @@ class Story:
         self.disk.append(b"before\n")
         self.observe()
 
-    # -------------------------------------------------------------- steps
     def write(self) -> None:
         """Write a line, or the end of one."""
         text = f"line-{len(self.written)}"
@@ -95,7 +94,6 @@ class Story:
         self.has_ties |= len(set(times)) < len(times)
         return True
 
-    # -------------------------------------------------------------- steps that may lose lines
     def remove_oldest(self) -> None:
         rotated = sorted(
             (inode.modified_ns, path) for path, inode in self.disk.files.items() if path != LOG
@@ -125,7 +123,6 @@ class Story:
     def set_clock_back(self) -> None:
         self.disk.tick(-3600)
 
-    # -------------------------------------------------------------- the end
     def end(self) -> None:
         """Observation until nothing waits."""
         if self.is_begun:

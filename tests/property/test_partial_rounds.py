@@ -99,7 +99,6 @@ def test_a_state_that_nobody_saw_end_is_open_when_all_is_seen_again(
     assert all(play.open[name].verdict is Verdict.BREACH for name in before)
 
 
-# ------------------------------------------------------------------ what is kept
 names = st.sampled_from(("a", "b", "c", "d", "e"))
 existing = st.lists(
     st.tuples(

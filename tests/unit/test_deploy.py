@@ -61,7 +61,6 @@ def settings_of(environment: dict[str, str], tmp_path: Path, path: Path | None) 
     return read_settings(given, path=path)
 
 
-# ------------------------------------------------------------------ Kubernetes
 def test_every_resource_is_listed_and_every_file_is_there() -> None:
     kustomization = manifest("kustomization.yaml")
     [settings] = kustomization["configMapGenerator"]
@@ -125,7 +124,6 @@ def test_what_selects_pods_selects_this_one() -> None:
         assert (spec.get("podSelector") or spec["selector"])["matchLabels"] == LABEL
 
 
-# ------------------------------------------------------------------ systemd
 def test_the_unit_runs_what_is_there_with_settings_that_are_accepted(tmp_path: Path) -> None:
     keys = unit()
     pairs = [pair.split("=", 1) for line in keys["Environment"] for pair in line.split()]

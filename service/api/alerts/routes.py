@@ -99,7 +99,6 @@ def _add_closing(router: APIRouter, sources: Sources) -> None:
         )
 
 
-# ------------------------------------------------------------------ reading
 def _page(
     sources: Sources, query: AlertQuery, after: tuple[datetime, int] | None
 ) -> tuple[dict[str, Any], Page[models.Alert]]:
@@ -171,7 +170,6 @@ def _runbook(base: str, rule_id: str) -> str | None:
     return f"{base.rstrip('/')}/{rule_id}.md" if base else None
 
 
-# ------------------------------------------------------------------ changing
 def _ack(change: Change, fingerprint: str, body: models.AckBody) -> Done:
     stored = existing(change.alert(fingerprint), NO_ALERT)
     if stored.alert.state is not AlertState.FIRING:

@@ -138,7 +138,6 @@ def _add_changes(router: APIRouter, sources: Sources) -> None:
         return await apply_change(request, sources, expire)
 
 
-# ------------------------------------------------------------------ reading
 def _after(query: SilenceQuery, name: str) -> tuple[datetime, UUID] | None:
     key = decode_cursor(query.cursor, name, int, str)
     if key is None:
@@ -157,7 +156,6 @@ def _detail(stored: StoredSilence, now: datetime) -> models.SilenceDetail:
     return models.SilenceDetail(**stamp_of(now), silence=_view(stored, now))
 
 
-# ------------------------------------------------------------------ changing
 def _matchers(body: models.SilenceBody) -> Matchers:
     """Parse the matchers of a body as they will be stored, so that the next round finds them parsed.
 

@@ -98,7 +98,6 @@ def find_bad_change(
     )
 
 
-# ------------------------------------------------------------------ the controller's lines
 def _of_controller(event: UncleanChange, now_us: int) -> LeaderChange | None:
     """Return the leader change of one line; None if the line has no leader epoch."""
     if event.leader_epoch is None:
@@ -143,7 +142,6 @@ def _merge_lines(line: LeaderChange, other: LeaderChange) -> LeaderChange:
     )
 
 
-# ------------------------------------------------------------------ those of a leader that came back
 def _apply_cut(change: LeaderChange | None, cut: _Cut, now_us: int) -> LeaderChange | None:
     """Return a change with the facts of the cut; None: the cut belongs to a clean change.
 

@@ -128,7 +128,6 @@ def _written_before(now: datetime, events: Iterable[LogEvent]) -> Iterable[LogEv
         yield replace(event, origin=replace(event.origin, at=None)) if is_ahead else event
 
 
-# ------------------------------------------------------------------ where older epochs ended
 def _of_epochs(view: View, ends: Ends) -> Iterable[EpochEndQuestion]:
     """Yield the question where the epochs ended in which the last accepted batches were appended."""
     appended = (_appended(view, episode) for episode in view.memory.sequences.open.values())
@@ -164,7 +163,6 @@ def _ends(view: View) -> Ends:
     }
 
 
-# ------------------------------------------------------------------ what other lines show
 class _PastedEvents:
     """The pasted events, by partition and producer, and whether their time zone is known."""
 
@@ -215,7 +213,6 @@ def _changes(events: Iterable[ReadEvent]) -> tuple[LeaderChange, ...]:
     return tuple(by_epoch[epoch] for epoch in sorted(by_epoch))
 
 
-# ------------------------------------------------------------------ the answer
 def _row(view: View, episode: Episode, rounds: _Rounds) -> Row:
     """Return an event as the API of a service shows it, with the current state of the brokers."""
     ended, read_events = rounds.ends, rounds.given.of(episode)

@@ -23,7 +23,6 @@ def native(metric: Metric) -> ColumnOf:
     return lambda seen: of_snapshot(seen.snapshot)
 
 
-# ------------------------------------------------------------------ partitions
 def leader(seen: ObservedRound) -> Column:
     """Return the broker id of each leader; absent where there is none."""
     return seen.snapshot.partitions.leader
@@ -51,7 +50,6 @@ def first_items(lists: Ragged) -> Column:
     return Column.known(lists.values).take(places)
 
 
-# ------------------------------------------------------------------ topics
 def partition_counts(seen: ObservedRound) -> Column:
     """Return the number of partitions of each topic."""
     return Column.known(np.diff(seen.snapshot.partitions.index.starts))
@@ -74,7 +72,6 @@ def topic_sum(metric: Metric) -> ColumnOf:
     return of_round
 
 
-# ------------------------------------------------------------------ groups
 def members(seen: ObservedRound) -> Column:
     """Return the number of members of each group."""
     return Column.of(group.member_count for group in seen.snapshot.groups)
@@ -120,7 +117,6 @@ def _whole(snapshot: Snapshot) -> Bools:
     return np.array([group.group_id not in lacking for group in snapshot.groups], np.bool_)
 
 
-# ------------------------------------------------------------------ joins
 def total(parts: Column, owner: Int64s, owners: int) -> Column:
     """Return the sum of the parts of each owner; absent without parts, or if one is not known."""
     values = np.zeros(owners, np.int64)

@@ -109,7 +109,6 @@ def _groups() -> tuple[Family, ...]:
     )
 
 
-# ------------------------------------------------------------------ few series with labels of their own
 def _up(seen: ObservedRound) -> Values:
     is_whole = all(gap.scope not in ITS_SCOPES for gap in seen.snapshot.gaps)
     return [({"version": seen.totals.version}, int(is_whole))]

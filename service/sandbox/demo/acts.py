@@ -30,7 +30,6 @@ from service.sandbox.demo.usual_act import USUAL
 ROUNDS: Final = 3  # in a row, for whatever one round could show by chance
 
 
-# ------------------------------------------------------------------ 1
 def _healthy(observed: Observation) -> str | None:
     last = observed.rounds[-ROUNDS:]
     quiet = [status for status in last if status.is_complete and not status.findings]
@@ -43,7 +42,6 @@ def _healthy(observed: Observation) -> str | None:
     )
 
 
-# ------------------------------------------------------------------ 2
 def _falls_behind(observed: Observation) -> str | None:
     rounds = observed.rounds
     lags = [lag for status in rounds if (lag := status.lag(SLOW_GROUP)) is not None][-ROUNDS:]
@@ -53,7 +51,6 @@ def _falls_behind(observed: Observation) -> str | None:
     return f"{SLOW_GROUP} lags {values} offsets, round by round; {FAST_GROUP} {observed.last.lag(FAST_GROUP)}"
 
 
-# ------------------------------------------------------------------ 3
 def _blocks(observed: Observation) -> str | None:
     last = [status.partition(PAYMENTS) for status in observed.rounds[-ROUNDS:]]
     stable = {row.get("last_stable_offset") for row in last}
@@ -89,7 +86,6 @@ def _flows_again(observed: Observation) -> str | None:
     )
 
 
-# ------------------------------------------------------------------ 4
 def _hangs(observed: Observation) -> str | None:
     finding = observed.last.finding("transaction_hanging", PAYMENTS)
     if finding is None or finding["verdict"] != "breach":
@@ -112,7 +108,6 @@ def _repaired(observed: Observation) -> str | None:
     return _flows_again(observed)
 
 
-# ------------------------------------------------------------------ 5
 def _runs_ahead(observed: Observation) -> str | None:
     row = observed.last.partition(AUDIT)
     if not row.get("unreplicated_span"):
@@ -149,7 +144,6 @@ def _is_over(*rules: str, topic: str) -> Seen:
     return seen
 
 
-# ------------------------------------------------------------------ 6
 def _moved_from(broker: int) -> Seen:
     def seen(observed: Observation) -> str | None:
         rows = [row for row in observed.last.partitions if broker in (row["replicas"] or ())]
@@ -178,7 +172,6 @@ def _back(broker: int) -> Seen:
     return seen
 
 
-# ------------------------------------------------------------------ 7
 def _is_truly_lost(observed: Observation) -> str | None:
     """Compare the reported loss with what reading the log before and after has shown."""
     evidence = observed.evidence("committed_records_lost", INVOICES, LossEvidence)

@@ -95,7 +95,6 @@ class Stage:
         """Return the cluster's admin client."""
         return SandboxAdmin(self.servers)
 
-    # -------------------------------------------------------------- what steps do
     def start_orders(self) -> None:
         """Start producers, a transactional pipeline and a fast group."""
         self.loads.enter_context(standard_workload(self.sandbox, ORDERS))
@@ -206,7 +205,6 @@ class Stage:
         """Let baseline runs learn from them, and publish the last one where Tidemark reads."""
         self.baseline_runs.start(self._settings_file, _without_own_settings())
 
-    # -------------------------------------------------------------- Tidemark
     def start_tidemark(self) -> None:
         """Start `tidemark serve` in a process of its own, and wait until it listens."""
         log = self._log

@@ -90,7 +90,6 @@ class FaultContext:
         """Whether a replica that is not in sync may lead."""
         return self.settings[UNCLEAN_ALLOWED] == "true"
 
-    # -------------------------------------------------------------- before
     def write(self, count: int, *, acks: int = ALL_IN_SYNC) -> None:
         """Append so many records to each partition, in batches; all are acknowledged."""
         for where in self.partitions:
@@ -127,7 +126,6 @@ class FaultContext:
             raise SandboxError(f"topic {self.topic} is gone")
         return topic_id
 
-    # -------------------------------------------------------------- afterwards
     def truth(self, before: Before, verdict: Verdict) -> LossTruth:
         """Observe, read and compare; return what is certain, or raise when it does not agree."""
         self._await_replicated()

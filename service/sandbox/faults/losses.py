@@ -81,7 +81,6 @@ class LossFault:
         return partial(self.inject, context)
 
 
-# ---------------------------------------------------------------------- how leaders change
 def leave_alone(context: FaultContext) -> None:
     """Pause the follower, and wait until nobody but the leader is in sync.
 
@@ -125,7 +124,6 @@ def return_leader(context: FaultContext) -> str:
     return "never: the old leader has come back and truncated its log"
 
 
-# ---------------------------------------------------------------------- records are gone
 def _lose_committed(context: FaultContext) -> LossTruth:
     """Let a stale replica become leader: acknowledged records are gone."""
     before = elect_stale(context)
@@ -183,7 +181,6 @@ def _change_twice(context: FaultContext) -> LossTruth:
     return context.truth(before, Verdict(silent=(COMMITTED_LOST, *silent), ends=ends))
 
 
-# ---------------------------------------------------------------------- nothing is gone
 def _bring_last_leader_back(context: FaultContext) -> LossTruth:
     """Elect the last known leader, which counts as unclean and loses nothing.
 
@@ -257,7 +254,6 @@ TOPIC_RECREATED = LossFault(inject=_recreate)
 RECORDS_DELETED = LossFault(inject=_delete_half)
 
 
-# ---------------------------------------------------------------------- under load
 def prepare_clean_failover(run: FaultRun) -> Injection:
     """Begin a load, and wait until the brokers have acknowledged some of it."""
     context = make_context(run, min_isr=2, has_bystander=True)
@@ -298,7 +294,6 @@ def _require_all(context: FaultContext, load: IdempotentProducer) -> None:
         raise SandboxError(f"{context.topic} does not hold what was acknowledged, each record once")
 
 
-# ---------------------------------------------------------------------- whole transactions
 def _lose_transactions(context: FaultContext) -> None:
     """Commit one transaction per batch, of which the leader alone has anything."""
     if context.run.protocol is Protocol.V2:

@@ -43,7 +43,6 @@ SequenceInjection = Callable[[], SequenceTruth]
 TRIES: Final = 3  # an old client sends a rejected batch again and again
 
 
-# ---------------------------------------------------------------------- who writes
 def open_client(
     context: FaultContext,
     *,
@@ -96,7 +95,6 @@ def only_producer(context: FaultContext) -> tuple[int, int]:
     return producers[0].producer_id, producers[0].producer_epoch
 
 
-# ---------------------------------------------------------------------- what became of it
 def await_rejection(context: FaultContext, producer_id: int) -> None:
     """Wait until a broker has written that it rejected a batch."""
     await_condition(

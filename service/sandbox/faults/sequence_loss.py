@@ -166,7 +166,6 @@ def _require_gap(episode: SequenceEpisode, loss: LossTruth, *, unread: int = 0) 
         raise SandboxError(f"{loss.fault} came otherwise: {loss.lost_offsets} are gone, {episode}")
 
 
-# ---------------------------------------------------------------------- one of two
 def prepare_two_producers(run: FaultRun) -> SequenceInjection:
     """Let only the leader hold the last acknowledged records of the first of two producers.
 

@@ -71,7 +71,6 @@ REJECTED: Final = Verdict(
 )
 
 
-# ---------------------------------------------------------------------- the same batch again
 def prepare_duplicate(run: FaultRun) -> SequenceInjection:
     """Write as many batches as a leader remembers."""
     return partial(_inject_duplicate, *_written(run, REMEMBERED))
@@ -112,7 +111,6 @@ def _inject_stale_retry(
     return sequence_truth(context, STALE, [episode])
 
 
-# ---------------------------------------------------------------------- a client's mistake
 def prepare_restart(run: FaultRun) -> SequenceInjection:
     """Write the batch whose sequences the client will not forget."""
     return partial(_inject_restart, *_written(run, 1))
@@ -145,7 +143,6 @@ def _written(run: FaultRun, batches: int) -> tuple[FaultContext, SequencedProduc
     return context, producer
 
 
-# ---------------------------------------------------------------------- forgotten producers
 def prepare_state_expired(run: FaultRun) -> SequenceInjection:
     """Let a producer write, and its leader forget it."""
     context = make_context(run)

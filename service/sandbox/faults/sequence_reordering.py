@@ -76,7 +76,6 @@ def prepare_reordering(run: FaultRun) -> SequenceInjection:
     return partial(_inject, context, producer)
 
 
-# ---------------------------------------------------------------------- by single requests
 def _inject(context: FaultContext, producer: SequencedProducer) -> SequenceTruth:
     """Swap batches within an epoch, or at the beginning of a new one."""
     form, batch = context.run.options.form, context.run.options.batch
@@ -181,7 +180,6 @@ def _send_both(context: FaultContext, early: SequencedProducer, late: SequencedP
         taken.result()
 
 
-# ---------------------------------------------------------------------- by client libraries
 def _prepare_live(run: FaultRun) -> SequenceInjection:
     context = make_context(run)
     ports = {node.id: node.port for node in run.sandbox.state.brokers}

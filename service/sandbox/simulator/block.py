@@ -244,7 +244,6 @@ def _first(grid: DayGrid, meant: Floats) -> _Now:
     )
 
 
-# ---------------------------------------------------------------------- a queue per row
 def waiting(arrivals: Floats, capacity: Floats, before: Floats) -> Floats:
     """Return what waits after each step: what came and could not be read yet, never less than 0.
 

@@ -124,7 +124,6 @@ class BrokerProxy:
     def __exit__(self, *_error: object) -> None:
         self.close()
 
-    # -------------------------------------------------------------- for subclasses, in the thread
     def _take(self, link: Link, request: bytes) -> None:
         """Decide what becomes of a request."""
         link.broker.sendall(request)
@@ -136,7 +135,6 @@ class BrokerProxy:
         """Close a connection's own side to its broker: the client has gone, or the broker has."""
         link.broker.close()
 
-    # -------------------------------------------------------------- in the thread
     def _run(self) -> None:
         while not self._is_ending.is_set():
             for key, _ in self._selector.select(POLL_SECONDS):

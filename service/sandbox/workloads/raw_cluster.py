@@ -150,7 +150,6 @@ class RawCluster:
             raise SandboxError("no broker runs: tidemark sandbox status")
         return running[0]
 
-    # -------------------------------------------------------------- what there is
     def topic(self, name: str, *, broker: BrokerId | None = None) -> list[Placed]:
         """Return the partitions of a topic in their order; empty when there is no such topic.
 
@@ -219,7 +218,6 @@ class RawCluster:
         require(f"producers of {where}", result.error_code)
         return [_producer_on(producer) for producer in result.active_producers]
 
-    # -------------------------------------------------------------- coordinators
     def coordinator(self, key: str, kind: int = OF_TRANSACTION) -> BrokerId:
         """Return the coordinator of a transactional id or a group, once there is one."""
 

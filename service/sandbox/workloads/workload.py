@@ -39,8 +39,6 @@ class Workload(ABC):
         self._future: Future[None] | None = None
         self._deadline: float | None = None
 
-    # ------------------------------------------------------------ for callers
-
     @property
     def counts(self) -> Counts:
         """The totals of this time."""
@@ -87,8 +85,6 @@ class Workload(ABC):
             if error is None:
                 raise
             error.add_note(f"and {self.label}: {own}")  # the error of the block comes first
-
-    # ------------------------------------------------------------ for subclasses
 
     @property
     @abstractmethod

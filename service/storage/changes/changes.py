@@ -53,7 +53,6 @@ class Change:
         self._alerts = AlertReading(connection, name)
         self._name = name
 
-    # ------------------------------------------------------------------ sent again
     def find_answer(self, keyed: Keyed) -> Answer | KeyConflict | None:
         """Return the stored answer to a request with a key; None: it is new."""
         return idempotency.find_answer(self.connection, self._name, keyed, self.now)
@@ -66,7 +65,6 @@ class Change:
         """Add an event to the audit trail."""
         audit.note(self.connection, audit_event, cluster=self._name, who=self.who, at=self.now)
 
-    # ------------------------------------------------------------------ alerts
     def alert(self, fingerprint: str) -> StoredAlert | None:
         """Return an alert, None if there is none."""
         return self._alerts.one(fingerprint)
@@ -92,7 +90,6 @@ class Change:
             self.connection, alert.cluster, alert.finding, by=self.who, at=self.now, why=why
         )
 
-    # ------------------------------------------------------------------ baselines
     def roll_back(self, to: str | None) -> RolledBack:
         """Make another run of baselines the current one; None: the one before it.
 

@@ -146,7 +146,6 @@ def _add_commits_seen(arrays: Arrays) -> None:
     arrays["commit.seen"] = np.full(len(arrays["commit.row"]), latest, np.int64)
 
 
-# ------------------------------------------------------------------ memory
 def _put_memory(into: Arrays, memory: Memory) -> None:
     places: list[Partitions] = []
     leaderships = memory.sequences.leaderships
@@ -327,7 +326,6 @@ def _groups(arrays: Arrays) -> GroupMemory:
     )
 
 
-# ------------------------------------------------------------------ partitions
 def _put_partitions(into: Arrays, name: str, partitions: Partitions) -> None:
     counts = np.diff(partitions.index.starts).tolist()
     topics = zip(

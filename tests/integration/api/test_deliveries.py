@@ -72,7 +72,6 @@ def ids(page: dict[str, Any]) -> list[int]:
     return [one["id"] for one in page["items"]]
 
 
-# ------------------------------------------------------------------ looking
 def test_what_another_service_sends_is_its_own(api: Api) -> None:
     """Two services of one database, whose receivers have one name."""
     other = Api.fresh(api.engine)
@@ -179,7 +178,6 @@ def test_receivers_tell_how_sending_goes_and_never_a_path(api: Api) -> None:
     }
 
 
-# ------------------------------------------------------------------ by hand
 def test_a_test_message_goes_the_way_of_all_others(api: Api) -> None:
     chief = api.token("tester", Scope.ADMIN)
     answer = api.ask("POST", "/receivers/pager/test", Authorization=chief)

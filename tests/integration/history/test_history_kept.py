@@ -122,7 +122,6 @@ def test_rounds_around_midnight_are_of_their_civil_days(tmp_path: Path) -> None:
     ]
 
 
-# ------------------------------------------------------------------ error
 def test_hours_wait_while_the_folder_is_away(tmp_path: Path) -> None:
     away = StoreError("history at s3://bucket: no route", retryable=True)
 

@@ -69,7 +69,6 @@ class LongTransactions(Workload):
     def label(self) -> str:
         return f"transactions of {self.transactional_id}"
 
-    # -------------------------------------------------------------- for each kind of client
     @abstractmethod
     def _new_client(self) -> Any:
         """Return one that owns the transactional id."""
@@ -86,7 +85,6 @@ class LongTransactions(Workload):
     def _close(self, client: Any) -> None:
         """Give it up, whatever is open."""
 
-    # -------------------------------------------------------------- what they share
     def _run(self) -> None:
         client: Any = None
         self._pause(self.first_after)

@@ -91,7 +91,6 @@ class Troubles:
         yield
         self.actions.append(Action(what=what, begin=begin, end=utc_now()))
 
-    # -------------------------------------------------------------- transactions
     def _transactions(self, count: int) -> None:
         """Let nothing else happen until so many have ended."""
         self.pool.want(self.plan.transactions_at_once)
@@ -102,7 +101,6 @@ class Troubles:
         self.pool.want(self.plan.transactions_beside)
         assert wait_until(lambda: self.pool.is_as_wanted, timeout_seconds=60.0, poll_seconds=1.0)
 
-    # -------------------------------------------------------------- freezes
     def _freezes(self, count: int) -> None:
         for number, seconds in enumerate(self._lengths(count)):
             topic = self.topics.busy[number % len(self.topics.busy)]
@@ -122,7 +120,6 @@ class Troubles:
         self.chance.shuffle(lengths)
         return lengths
 
-    # -------------------------------------------------------------- reassignments
     def _reassignments(self, count: int) -> None:
         self._spread_leaders()
         for number in range(count):
@@ -144,7 +141,6 @@ class Troubles:
             if after != before and after[0] != leader:
                 return after
 
-    # -------------------------------------------------------------- restarts
     def _rolling_restarts(self, count: int) -> None:
         for _ in range(count):
             self._spread_leaders()
@@ -154,7 +150,6 @@ class Troubles:
                     self.operator.restart(broker)
             self._settle(1, 6)
 
-    # -------------------------------------------------------------- coordinators
     def _coordinator_moves(self, count: int) -> None:
         ways = (self._freeze_coordinator, self._kill_coordinator, *2 * (self._move_coordinators,))
         for number in range(count):
@@ -195,7 +190,6 @@ class Troubles:
             part = self.chance.choice(self.pool.parts)
             return int(raw.coordinator(part.transactional_id, OF_TRANSACTION))
 
-    # -------------------------------------------------------------- between two
     def _spread_leaders(self) -> None:
         """Let leaders go home: whoever was away leads nothing, and nothing could happen to it."""
         self.operator.wait_whole()

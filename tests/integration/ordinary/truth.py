@@ -65,7 +65,6 @@ class Truth:
         """Return what brokers' metadata showed of a partition that was not well."""
         return [problem for problem in self.problems if problem.place == place]
 
-    # -------------------------------------------------------------- groups
     def is_in_use(self, group: str) -> bool:
         """Whether a group committed more than once."""
         return any(len(made) > 1 for commit, made in self.commits.items() if commit[0] == group)
@@ -94,7 +93,6 @@ class Truth:
         records = self.readable.get((topic, partition), ())
         return any(time <= at and offset >= max(committed, default=0) for time, offset in records)
 
-    # -------------------------------------------------------------- transactions
     def waited_for_markers(
         self, place: Place, begin: datetime, end: datetime, seconds: float
     ) -> bool:

@@ -85,7 +85,6 @@ class Served:
             start_new_session=True,  # a signal for the tests is none for the service
         )
 
-    # -------------------------------------------------------------- its log
     def events(self, name: str | None = None) -> list[Document]:
         """Return the events logged so far; a line that is being written is left out."""
         whole = self.log.read_text("utf-8").split("\n")[:-1]
@@ -115,7 +114,6 @@ class Served:
         wait_until(is_over, timeout_seconds=START_SECONDS)
         assert condition(), f"no {what}:\n{self.reported()}"
 
-    # -------------------------------------------------------------- its HTTP
     @property
     def address(self) -> str:
         """Return where it listens on this machine's loopback interface."""
@@ -181,7 +179,6 @@ class Served:
         intervals = self.start.interval + 1.0
         self.wait_status(lambda seen: seen["round"]["age_seconds"] > intervals, "no slow round")
 
-    # -------------------------------------------------------------- its end
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 

@@ -186,7 +186,6 @@ def test_shippers_at_once_lose_nothing_and_keep_their_order(alone: Serve, folder
         assert mine == [1000 * number + place + 3 for place in range(20)]
 
 
-# ------------------------------------------------------------------ who may
 def token(directory: Path, name: str, scope: str) -> str:
     command = [sys.executable, "-m", "service", "token", "create", name, "--scope", scope]
     made = subprocess.run(
@@ -218,7 +217,6 @@ def test_elsewhere_than_on_loopback_scope_ingest_is_needed(alone: Serve, folder:
     assert len(stored(folder / "data")) == 1
 
 
-# ------------------------------------------------------------------ bad input
 def noise(size: int) -> bytes:
     return random.Random(size).randbytes(size)
 
@@ -283,7 +281,6 @@ def test_who_sends_much_before_looking_finds_the_answer(alone: Serve, secret: st
     link.close()
 
 
-# ------------------------------------------------------------------ rounds
 def inbox_of(served: Served) -> tuple[str | None, int]:
     """Return up to where the last stored round has read, and how many deliveries are after it."""
     database = open_database(None, served.start.directory, attach=True)

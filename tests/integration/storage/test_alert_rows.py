@@ -221,7 +221,6 @@ def test_a_row_that_cannot_be_read_silences_no_other(database: Engine, cluster_i
     assert found.error.startswith("1 rows of alerts")
 
 
-# ------------------------------------------------------------------ with rounds
 class Unwritable(str):
     """Text that cannot be put into a row: what a defect may leave."""
 

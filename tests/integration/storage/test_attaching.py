@@ -69,7 +69,6 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-# ------------------------------------------------------------------ attach
 def test_a_second_one_attaches_and_leaves_the_server_running(owner: Database) -> None:
     directory, begin = directory_of(owner), started_at(owner.engine)
     attached = open_database(None, directory, attach=True)
@@ -153,7 +152,6 @@ def test_a_holder_whose_server_was_killed_is_told(owner: Database) -> None:
     assert caught.value.retryable
 
 
-# ------------------------------------------------------------------ mend
 def test_a_killed_server_is_started_again(owner: Database) -> None:
     with owner.engine.begin() as connection:
         connection.execute(text("CREATE TABLE kept AS SELECT 7 AS answer"))

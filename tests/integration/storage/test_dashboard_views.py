@@ -67,7 +67,6 @@ def rows(engine: Engine, sql: str) -> list[dict[str, Any]]:
         return [dict(row) for row in answer.mappings()]
 
 
-# ------------------------------------------------------------------ every query
 @pytest.mark.parametrize(("name", "sql"), QUERIES, ids=[name for name, _ in QUERIES])
 def test_the_role_runs_the_query_of_a_panel(reader: Engine, name: str, sql: str) -> None:
     rows(reader, expand(sql))
@@ -157,7 +156,6 @@ def test_evidence_that_is_no_number_is_absent_and_breaks_no_query(
     assert (row["partition"], row["certain_from"], row["certain_to"]) == (None, None, 7)
 
 
-# ------------------------------------------------------------------ and nothing else
 def test_the_role_reads_no_table_and_no_other_view(reader: Engine) -> None:
     own = {*inspect(reader).get_table_names(), *inspect(reader).get_view_names()}
     assert {*EVERY_TABLE.tables, "current_baselines", "alembic_version"} <= own
@@ -184,7 +182,6 @@ def test_the_schema_holds_nothing_but_views(former: Engine) -> None:
     assert reading_role.SCHEMA == SCHEMA_OF_DASHBOARDS == "tidemark_views"
 
 
-# ------------------------------------------------------------------ granting
 def test_views_of_a_later_version_are_granted_as_well(new_database: MakeDatabase) -> None:
     engine = new_database()
     with role_on(engine, "reader-later") as reader:

@@ -127,7 +127,6 @@ def test_what_goes_on_for_days_is_no_incident_any_more(engine: Engine) -> None:
     assert windows(engine) == {("long", 0, 12)}
 
 
-# ---------------------------------------------------------------- files
 def series(topic: str, partition: int | None, group: str | None) -> Series:
     metric = Metric.PRODUCE_RATE if group is None else Metric.READ_COMMITTED_LAG
     return Series(cluster="main", metric=metric, topic=topic, partition=partition, group=group)

@@ -86,7 +86,6 @@ def _row(engine: Engine, series: Series) -> RowMapping:
         return connection.execute(wanted, {"id": series.series_id}).mappings().one()
 
 
-# ---------------------------------------------------------------- what is read
 def test_a_run_is_read_as_it_was_written(engine: Engine, history: Path) -> None:
     changed = Usual(series=LAGS[0], changed_at_ms=1_772_409_600_500, slope=-1.5)
     place = write_run(history, [changed, *MIXED[1:]])
@@ -135,7 +134,6 @@ def test_a_run_without_series_is_one(engine: Engine, history: Path) -> None:
     assert _levels(engine) == []
 
 
-# ---------------------------------------------------------------- which run is current
 def test_publishing_again_changes_nothing(engine: Engine, history: Path) -> None:
     place = _night(history, 1)
     _published(engine, place)
@@ -180,7 +178,6 @@ def test_two_clusters_have_runs_of_their_own(engine: Engine, history: Path) -> N
     assert len(_levels(engine)) == 2 * (len(MIXED) - 1)
 
 
-# ---------------------------------------------------------------- in the middle
 @dataclass(frozen=True)
 class Watched:
     """A file system that tells when a run's file is opened."""
@@ -271,7 +268,6 @@ def test_a_run_that_comes_into_force_meanwhile_is_not_dropped(
     assert {*_levels(engine)} == {0.0}
 
 
-# ---------------------------------------------------------------- torn files
 def _bucket_with_rows(place: RunPlace) -> Path:
     ids = np.array([LAGS[0].series_id])
     return Path(place.folder) / bucket_file(int(bucket_of(ids, BUCKETS)[0]))
@@ -342,7 +338,6 @@ def test_a_run_of_the_same_id_and_other_content_is_rejected(engine: Engine, hist
         _published(engine, place)
 
 
-# ---------------------------------------------------------------- as the page shows it
 def test_the_query_for_grafana_gives_a_band(engine: Engine, history: Path) -> None:
     """Half hours are those of the wall clock of the run's zone: 14:00 in Berlin is 13:00 UTC."""
     page = (Path(__file__).parents[3] / "docs/baselines.md").read_text()

@@ -157,7 +157,6 @@ def test_thousands_of_bad_rows_end_in_time_and_each_is_reported(
     assert count(engine, "cluster") == 1
 
 
-# ------------------------------------------------------------------ alerts and notifications
 def test_an_alert_that_cannot_be_stored_costs_nothing_else(database: Engine) -> None:
     story, life = Story(database), KeptLife()
     said = dict.fromkeys(("a-0", "b-0", "c-0"), BREACH)

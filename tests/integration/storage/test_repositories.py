@@ -240,7 +240,6 @@ def test_a_checkpoint_of_another_format_is_rejected(database: Engine) -> None:
         clusters.load_checkpoint(database, rounds.cluster)
 
 
-# ------------------------------------------------------------------ tokens
 def test_a_token_works_until_it_is_revoked(database: Engine) -> None:
     secret = tokens.create(database, "grafana", {Scope.READ, Scope.ACK}, NOON)
     assert secret.startswith("tidemark_")

@@ -36,7 +36,6 @@ LSO, HWM, LEO = 90, 100, 120
 AHEAD = offsets(high_watermark=[100] * 3, log_end_offset=[100, 120, 100])
 
 
-# ------------------------------------------------------------------ what is at risk
 def shrunk(*isr: tuple[int, ...], **placed: Any) -> Partitions:
     return partitions(isr=Ragged.of(isr), **placed)
 
@@ -101,7 +100,6 @@ def test_what_light_observations_saw_unchanged_is_at_risk() -> None:
     assert next_targets(snapshot(), None, stuck, limit=9).rows.tolist() == [0]
 
 
-# ------------------------------------------------------------------ an observation
 class Brokers(ScriptedPool):
     """Brokers that say where the partitions end; `silent` ones are late, `away` refuse to connect."""
 

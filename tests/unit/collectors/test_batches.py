@@ -125,7 +125,6 @@ def test_markers_are_told_apart_and_are_no_batches() -> None:
     assert found.largest_batch == 10, "a marker is no batch of anybody"
 
 
-# ---------------------------------------------------------------------- all from a time on
 def since(time: datetime = NOON, **more: Any) -> BatchRequest:
     return wanted(at=None, last=None, last_record_at=time, **more)
 
@@ -156,7 +155,6 @@ def test_a_leader_that_does_not_tell_where_a_time_is_leaves_a_gap() -> None:
     ]
 
 
-# ---------------------------------------------------------------------- bounded, and over rounds
 def test_a_long_log_is_scanned_through_over_some_rounds() -> None:
     log = [data(at, sequence=at) for at in range(60)]
     logs = Logs({0: log}, answer_bytes=10 * len(log[0].encode()))

@@ -21,7 +21,6 @@ from tests.unit.collectors.batch_logs import (
 )
 
 
-# ---------------------------------------------------------------------- no answer
 @pytest.mark.parametrize(
     ("code", "cause"),
     [

@@ -34,7 +34,6 @@ NOT_LEADER, DESCRIBE_DENIED, FENCED, NEWER = 6, 29, 74, 75
 SILENT = Failure(GapCause.TIMEOUT, "127.0.0.1:9091: no answer within 5.0 s")
 
 
-# ------------------------------------------------------------------ who wants to know
 def test_a_healthy_round_asks_nothing() -> None:
     rounds = Rounds()
     for _ in range(3):
@@ -136,7 +135,6 @@ def test_each_leader_is_asked_once_for_all_its_partitions() -> None:
     assert [end for *_, end in rounds.reported] == [5, 1005, 2005, 5, 1005]
 
 
-# ------------------------------------------------------------------ how long an answer holds
 def test_an_answer_is_asked_for_again_in_another_leader_epoch() -> None:
     rounds, older = Rounds(), committed_in(3, None, None)
     rounds.read(committed=older)
@@ -230,7 +228,6 @@ def test_a_change_behind_a_silence_is_seen() -> None:
     assert rounds.read((6, 5, 5)) == [(1, [("orders", 0, 5)])]
 
 
-# ------------------------------------------------------------------ what is not told
 @pytest.mark.parametrize(
     ("respond", "cause"),
     [
@@ -321,7 +318,6 @@ def test_topics_without_an_id_are_a_gap_where_something_is_wanted() -> None:
     assert [gap.cause for gap in rounds.gaps] == [GapCause.UNSUPPORTED]
 
 
-# ------------------------------------------------------------------ bounds
 def test_memory_is_bounded_by_what_two_rounds_wanted() -> None:
     rounds = Rounds()
     for number in range(20):

@@ -200,7 +200,6 @@ def test_without_a_description_the_listing_stays(details: Callable[..., bytes | 
     assert (kind_of(gap), "payments" in gap.what) == ("details", True)
 
 
-# ------------------------------------------------------------------ a coordinator that moves
 NOW_AT_FIRST = placed(1)
 
 
@@ -238,7 +237,6 @@ def test_the_partition_of_an_id_is_the_one_that_java_computes(
     assert partition == (0 if java_hash == -(1 << 31) else abs(java_hash) % 50)
 
 
-# ------------------------------------------------------------------ what nobody listing proves
 @pytest.mark.parametrize(
     ("failing", "cause"),
     [
@@ -348,7 +346,6 @@ class CountingVisibility(VisibilityReader):
         return super().collect(session, is_needed=is_needed)
 
 
-# ------------------------------------------------------------------ very many
 def test_very_many_ids_are_described_in_turn_and_in_bounded_requests(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

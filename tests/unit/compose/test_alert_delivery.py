@@ -12,7 +12,6 @@ from tests.unit.compose.stack import SERVICES, STACK, mounts, read_yaml, tidemar
 from tests.unit.dashboards.prometheus.cases import ALERTS
 
 
-# ------------------------------------------------------------------ who watches Tidemark
 def test_prometheus_reaches_services_of_the_stack_with_the_token_that_is_mounted() -> None:
     config = read_yaml(STACK / "prometheus.yml")
     (job,) = [job for job in config["scrape_configs"] if job["job_name"] == "tidemark"]
@@ -22,7 +21,6 @@ def test_prometheus_reaches_services_of_the_stack_with_the_token_that_is_mounted
     assert job["static_configs"] == [{"targets": [f"tidemark:{port}"]}]
 
 
-# ------------------------------------------------------------------ who delivers alerts
 def alert_files(alerts_by: str) -> set[str]:
     return {path.name for path in (STACK / "alerts_by" / alerts_by).glob("*.yml")}
 

@@ -29,7 +29,6 @@ BUILT_HERE: Final = "tidemark:local"
 each_service = pytest.mark.parametrize("name", SERVICES)
 
 
-# ------------------------------------------------------------------ the file
 def test_the_file_is_valid_against_the_compose_specification() -> None:
     done = subprocess.run(
         [
@@ -96,7 +95,6 @@ def test_no_port_of_the_host_is_published_twice() -> None:
     assert len(ports) == len(set(ports))
 
 
-# ------------------------------------------------------------------ what it refers to
 @each_service
 def test_what_is_mounted_exists(name: str) -> None:
     for volume in map(by_default, SERVICES[name].get("volumes", [])):
@@ -138,7 +136,6 @@ def test_a_dependency_is_a_service(name: str) -> None:
     assert set(SERVICES[name].get("depends_on", {})) <= set(SERVICES)
 
 
-# ------------------------------------------------------------------ Kafka
 @pytest.mark.parametrize("name", ["controller", *BROKERS])
 def test_kafka_is_the_version_of_the_sandbox(name: str) -> None:
     assert SERVICES[name]["image"] == f"apache/kafka:{DEFAULT_VERSION}"

@@ -141,7 +141,6 @@ def overrides(panel: Any) -> list[Any]:
     return properties
 
 
-# ------------------------------------------------------------------ reading them
 def test_files_are_read_with_the_values_that_are_given() -> None:
     values = {"prometheus_datasource": "P1", "rule_pages": "https://wiki.example/rules"}
     (fleet,) = [file for file in read_files(values) if file.uid == Uid.FLEET]

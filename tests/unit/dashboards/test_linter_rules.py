@@ -44,7 +44,6 @@ def test_exceptions_have_reasons() -> None:
     assert all(EXCEPTIONS.values())
 
 
-# ------------------------------------------------------------------ templates
 def test_the_data_sources_are_variables_named_after_what_they_are() -> None:
     for dashboard in DASHBOARDS:
         variables = variables_of(dashboard.document)
@@ -75,7 +74,6 @@ def test_a_dashboard_is_not_editable() -> None:
     assert not any(dashboard.document["editable"] for dashboard in DASHBOARDS)
 
 
-# ------------------------------------------------------------------ panels
 def test_a_panel_has_a_title_a_description_and_a_query() -> None:
     for shown in every_panel():
         assert shown.panel["title"], shown.name
@@ -113,7 +111,6 @@ def test_thresholds_rise_from_the_first_color_on() -> None:
             assert values[1:] == sorted(values[1:]), shown.name
 
 
-# ------------------------------------------------------------------ queries
 def test_counters_are_only_rated_and_rates_take_grafana_s_interval() -> None:
     for name, expression in every_expression():
         for function, range_ in re.findall(

@@ -32,7 +32,6 @@ def named(name: str, *properties: tuple[str, Any]) -> dict[str, Any]:
     }
 
 
-# ------------------------------------------------------------------ series
 def test_a_legend_is_filled_in_with_labels() -> None:
     assert legend("{{cluster}} {{ topic }}", {"cluster": "a", "topic": "b"}) == "a b"
     assert legend("{{gone}}", {}) == "{{gone}}"
@@ -56,7 +55,6 @@ def test_options_of_a_name_win() -> None:
     assert line.options["unit"] == "s"
 
 
-# ------------------------------------------------------------------ one number
 def test_the_last_value_is_the_last_number() -> None:
     assert last_of(((1, 3.0), (2, 4.0), (3, math.nan))) == 4.0
     assert last_of(((1, math.nan),)) is None
@@ -72,7 +70,6 @@ def test_a_stat_has_a_value_per_series_and_none_without_an_answer() -> None:
     assert values_of(shown, {"A": Answer(rows=null)}) == [("day", None)]
 
 
-# ------------------------------------------------------------------ tables
 def test_series_with_the_same_labels_are_a_row_and_the_largest_is_first() -> None:
     shown = panel(
         {"refId": "A"},

@@ -266,7 +266,6 @@ def test_a_rule_that_was_withdrawn_leaves_nothing_open() -> None:
     assert change.end_reason is EndReason.SUBJECT_GONE
 
 
-# ------------------------------------------------------------------ what was stored is read late
 def breached(partition: int = 1) -> Judgement:
     """Say BREACH of one partition of the default snapshot and OK of the others."""
     verdicts = [BREACH if row == partition else OK for row in range(3)]
@@ -317,7 +316,6 @@ def test_an_open_finding_carries_what_was_last_said_and_an_event_its_last_breach
         assert (after.reason, after.last_judged_at) == (reason, NOW)
 
 
-# ------------------------------------------------------------------ a rule that could not judge
 @pytest.mark.parametrize("completeness", [Completeness(), ALL], ids=["blind", "complete"])
 @pytest.mark.parametrize(
     ("kind", "step", "verdict"),

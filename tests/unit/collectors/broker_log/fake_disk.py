@@ -42,7 +42,6 @@ class FakeDisk:
         self.most_open = 0  # at a time, so far
         self._used: dict[int, Inode] = {}
 
-    # -------------------------------------------------------------- what brokers and people do
     def tick(self, seconds: float = 1.0) -> None:
         """Let time pass; back, if somebody sets the clock."""
         self.now_ns += int(seconds * 1e9)
@@ -94,7 +93,6 @@ class FakeDisk:
         if not inode.names and not inode.opened:
             del self._used[inode.number]
 
-    # -------------------------------------------------------------- the port
     def matching(self, pattern: str) -> Sequence[str] | ReadFailure:
         if self.hidden is not None:
             return self.hidden

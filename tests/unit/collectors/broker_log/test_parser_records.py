@@ -303,7 +303,6 @@ def test_parsers_share_nothing() -> None:
     assert (one.lines, other.lines) == (1, 1)
 
 
-# ------------------------------------------------------------------ several records on one line
 LATER = append_failed("10MutW2kQReRXczn4GtumQ:orders-a-0", time="2026-11-21 11:56:41,000")
 AFTER = replace(REJECTED, origin=origin(datetime(2026, 11, 21, 11, 56, 41, tzinfo=UTC)))
 

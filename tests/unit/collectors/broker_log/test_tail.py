@@ -20,7 +20,6 @@ from tests.unit.collectors.broker_log.tailing import (
 OTHER = "/logs/controller.log"
 
 
-# ------------------------------------------------------------------ the first pass
 def test_what_was_written_before_the_first_pass_is_not_news() -> None:
     disk = FakeDisk()
     disk.append(b"old\n")
@@ -90,7 +89,6 @@ def test_a_source_that_is_added_begins_with_its_own_first_pass() -> None:
     assert tailing.lines() == ["new"]
 
 
-# ------------------------------------------------------------------ growing
 def test_a_line_is_read_when_its_end_is_there() -> None:
     disk = FakeDisk()
     tailing = begun(disk)
@@ -138,7 +136,6 @@ def test_a_line_of_more_than_a_megabyte_is_cut_and_counted_also_over_passes_and_
     assert lost + (found.sources[0].lost_bytes or 0) == 8
 
 
-# ------------------------------------------------------------------ limits
 def test_a_pass_stops_at_its_limit_and_says_that_more_waits() -> None:
     disk = FakeDisk()
     tailing = begun(disk, limits=PassLimits(bytes=2 * MAX_LINE, seconds=3600))
@@ -217,7 +214,6 @@ def test_the_logs_of_a_source_come_in_the_order_of_their_names() -> None:
     assert tailing.lines() == [OTHER, LOG, LOG]
 
 
-# ------------------------------------------------------------------ what it costs
 def test_a_folder_is_not_listed_while_nothing_is_rotated() -> None:
     disk = FakeDisk()
     tailing = begun(disk)

@@ -217,7 +217,6 @@ def test_logs_that_never_come_back_are_forgotten_in_the_end() -> None:
     assert tailing.lines() == ["still read"]
 
 
-# ------------------------------------------------------------------ compressed files
 @pytest.mark.parametrize(
     ("content", "kind"),
     [
@@ -278,7 +277,6 @@ def test_one_that_was_compressed_before_it_was_ever_seen_is_told_once() -> None:
     assert error_of(tailing.read_once()) is None
 
 
-# ------------------------------------------------------------------ settings that go wrong
 def test_a_log_of_two_sources_is_read_for_the_first() -> None:
     disk = FakeDisk()
     tailing = begun(disk, SOURCE, replace(SOURCE, name="again", pattern=LOG))
@@ -331,7 +329,6 @@ def test_a_position_that_cannot_be_read_begins_anew_and_is_told(position: str) -
     assert tailing.lines() == ["new"]
 
 
-# ------------------------------------------------------------------ a disk that fails
 class FailingDisk(FakeDisk):
     """A disk whose files cannot be read while `fails` is set."""
 

@@ -18,7 +18,6 @@ from tests.unit.collectors.broker_log.tailing import (
 )
 
 
-# ------------------------------------------------------------------ rotations
 def test_a_renamed_file_is_read_to_its_end_before_the_new_one() -> None:
     disk = FakeDisk()
     tailing = begun(disk)
@@ -237,7 +236,6 @@ def test_a_copy_that_passes_like_a_rotated_file_is_not_read(*, is_empty_at_first
     assert tailing.lines() == ["two", "three"]
 
 
-# ------------------------------------------------------------------ copies that are cut short
 def test_a_log_that_was_copied_and_cut_goes_on_in_its_copy() -> None:
     disk = FakeDisk()
     tailing = begun(disk)

@@ -17,7 +17,6 @@ from tests.unit.collectors.scrapes.observed_rounds import (
 )
 
 
-# ------------------------------------------------------------------ clients that come and go
 def test_a_counter_that_is_new_on_a_page_has_counted_since_the_observation_before() -> None:
     seen = ObservedRounds().answer().says(5)
     # Its exporter may have found it a minute late.
@@ -103,7 +102,6 @@ def test_what_twenty_answers_lack_is_gone_though_none_was_whole() -> None:
     assert [one.count for one in back.rises] == [2, 1], "it goes on from where it was"
 
 
-# ------------------------------------------------------------------ a Prometheus server
 def test_a_process_that_a_server_has_just_found_counted_for_nobody_knows_how_long() -> None:
     seen = ObservedRounds(SERVER).answer((labelled(client_id="x", instance="b"), 0))
     seen.answer((labelled(client_id="x", instance="b"), 0), (labelled(instance="a"), 500))

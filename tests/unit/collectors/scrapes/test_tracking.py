@@ -24,7 +24,6 @@ from tests.unit.collectors.scrapes.observed_rounds import (
 )
 
 
-# ------------------------------------------------------------------ one counter
 def test_the_first_observation_knows_no_increase() -> None:
     assert ObservedRounds().says(500).errors == Counted(
         total=500, increase=None, since=None, rate=None
@@ -81,7 +80,6 @@ def test_fractions_do_not_add_up_to_records() -> None:
     assert sum(one.count or 0 for one in seen.errors.rises) == 1
 
 
-# ------------------------------------------------------------------ rates, and several series
 def test_a_rate_alone_tells_that_and_not_how_much() -> None:
     seen = ObservedRounds().answer((labelled(RATE), 0)).answer((labelled(RATE), 0.162))
     assert seen.errors == Counted(
@@ -166,7 +164,6 @@ def test_facts_that_are_moved_are_those_of_a_clock_that_was_set() -> None:
     assert seen.readings.moved(hour) == seen.tracker.readings(ahead_us, now_us)
 
 
-# ------------------------------------------------------------------ the endpoint
 def test_an_endpoint_that_was_never_asked_has_no_answer() -> None:
     state = ObservedRounds().state()
     assert (state.answered_at, state.answered_since, state.is_fresh) == (None, None, False)

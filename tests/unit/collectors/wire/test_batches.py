@@ -97,7 +97,6 @@ def test_no_records_have_no_headers() -> None:
     assert read_headers(b"") == []
 
 
-# ------------------------------------------------------------------ holds_records
 def data(base: int, last: int | None = None, *, count: int | None = None) -> Batch:
     """Return a batch without a transaction."""
     return Batch(base_offset=base, last_delta=(last or base) - base, count=count)

@@ -92,7 +92,6 @@ def test_only_the_four_kinds_that_kafka_tells_apart_are_asked_for() -> None:
     }
 
 
-# ------------------------------------------------------------------ ListOffsets answers
 def offset_topics(seed: int) -> dict[str, list[OffsetEntry]]:
     draw = random.Random(seed)
     return {
@@ -142,7 +141,6 @@ def test_the_throttle_time_is_not_taken_for_an_answer() -> None:
     assert entries_of(blocks.read_list_offsets(body)[0]) == [(0, 0, 5, 1)]
 
 
-# ------------------------------------------------------------------ OffsetFetch answers
 Groups = dict[str, tuple[int, dict[str, list[CommitEntry]]]]
 
 
@@ -222,7 +220,6 @@ def test_metadata_text_is_reported_wherever_it_unchanged(position: int, metadata
         blocks.read_offset_fetch(body)
 
 
-# ------------------------------------------------------------------ what does not have that shape
 SMALL_OFFSETS = list_offsets_answer({"a": [(0, 0, 5, 1), (1, 6, -1, -1)], "b": [(0, 0, 9, 2)]})
 SMALL_COMMITS = offset_fetch_answer(
     {"g": (0, {"a": [(0, 0, 5, 1, "")]}), "h": (0, {"b": [(0, 0, 6, -1, None)]})}

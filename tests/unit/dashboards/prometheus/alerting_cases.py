@@ -91,7 +91,6 @@ FINDINGS: Final = (
 )
 
 
-# ------------------------------------------------------------------ on metrics of their own
 def partition(
     *,
     leader: str,

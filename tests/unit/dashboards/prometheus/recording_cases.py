@@ -21,7 +21,6 @@ PARTITION: Final = "tidemark_kafka_partition_"
 GROUP: Final = "tidemark_kafka_group_"
 
 
-# ------------------------------------------------------------------ partitions
 def of_partitions(metric: str, *values: str) -> Series:
     """Return a metric of the two partitions of orders and of the one of bills; an empty value is absent."""
     return {
@@ -71,7 +70,6 @@ PARTITIONS: Final = RecordCase(
 )
 
 
-# ------------------------------------------------------------------ groups
 def of_commits(metric: str, *values: str) -> Series:
     """Return a metric of group a on all three partitions, and of group b on that of bills."""
     commits = (*(("a", *place) for place in PLACES), ("b", *PLACES[2]))
@@ -119,7 +117,6 @@ GROUPS: Final = RecordCase(
     | by_group("committed_offset:deriv2m", (0, 3, -1), (3, -1), 2),
 )
 
-# ------------------------------------------------------------------ the cluster
 RATIO: Final = "cluster:tidemark_kafka_transaction_aborts_per_transactions:ratio_rate5m"
 CLUSTERS: Final = RecordCase(
     reason="transactions end by the second, and findings are added up by severity",

@@ -42,7 +42,6 @@ each_expression = pytest.mark.parametrize("name", EXPRESSIONS)
 each_alert = pytest.mark.parametrize("rule", ALERTS.values(), ids=ALERTS)
 
 
-# ------------------------------------------------------------------ expressions
 @each_expression
 def test_an_expression_uses_metrics_and_labels_that_exist(name: str) -> None:
     expr = EXPRESSIONS[name]
@@ -81,7 +80,6 @@ def test_a_recorded_series_is_named_by_level_metric_and_operations() -> None:
         assert re.fullmatch(r"sum|max|deriv2m|rate5m|ratio_rate5m", operations)
 
 
-# ------------------------------------------------------------------ alerts
 @each_alert
 def test_an_alert_says_how_severe_it_is_and_what_to_do(rule: AlertingRule) -> None:
     annotations = rule.annotations(DOCS_URL)
@@ -124,7 +122,6 @@ def test_no_alert_and_no_recorded_series_is_declared_twice() -> None:
     assert len(rules) == len(ALERTS) + len(RECORDS)
 
 
-# ------------------------------------------------------------------ proof
 def test_every_alert_is_proven_to_fire_and_to_stay_silent() -> None:
     cases = [case for case in (*ALERTING_CASES, *WATCHING_CASES) if isinstance(case, AlertCase)]
     assert {case.alert for case in cases if case.fires} == set(ALERTS)

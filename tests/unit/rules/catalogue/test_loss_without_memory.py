@@ -38,7 +38,6 @@ from tests.unit.rules.catalogue.loss_observations import (
 from tests.unit.rules.loss.replica_lines import elected, written
 
 
-# ------------------------------------------------------------------ without any memory
 def read_in_epoch_5(committed: int, *, epoch_end: int | None = 73, **more: Any) -> dict[str, Any]:
     """Return a round of epoch 7 with a commit of epoch 5."""
     told = () if epoch_end is None else ((0, 5, epoch_end),)
@@ -144,7 +143,6 @@ def test_committed_beyond_the_log_end(
     assert (found.verdict, found.reason) == (verdict, reason)
 
 
-# ------------------------------------------------------------------ what may hide a loss, or feign one
 IN_SYNC: Final = led_by_1(end=105, unclean_election_enabled=UNCLEAN_ALLOWED)
 
 

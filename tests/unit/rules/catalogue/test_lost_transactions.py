@@ -42,7 +42,6 @@ from tests.unit.rules.catalogue.loss_observations import (
 )
 
 
-# ------------------------------------------------------------------ transactions that are lost whole
 def committed(epoch: int = 4, *, second: float = 10, **more: Any) -> TransactionLog:
     """Return the end of a transaction of producer 7, whose markers have this epoch."""
     one = ended(

@@ -57,7 +57,6 @@ def unread(numbers: Iterable[int], *, every: int) -> list[Observation]:
     return observations
 
 
-# ------------------------------------------------------------------ told once
 def test_a_confirmed_loss_stays_one_when_its_producer_is_rejected_again() -> None:
     """After an unclean change a later rejection starts the waiting anew, for itself alone."""
     observations = (
@@ -121,7 +120,6 @@ def test_a_client_failure_stays_one_when_its_metrics_are_forgotten() -> None:
     assert {said[1:] for said in breaches(views)} == {("reordering", "client_failure")}
 
 
-# ------------------------------------------------------------------ what is asked
 def test_an_open_episode_asks_for_batches_and_for_the_producer() -> None:
     states, batches = sequence_gap_loss.judge(play(TEXTBOOK[:2])[-1]).questions
     assert isinstance(states, ProducersQuestion)
@@ -147,7 +145,6 @@ def test_it_is_asked_at_once_and_again_when_a_client_has_given_up() -> None:
     assert asked == [False] + [True] * 3 + [False] * 4 + [True] * 3 + [False] * 3
 
 
-# ------------------------------------------------------------------ nobody reads the logs
 @pytest.mark.parametrize("judge", RULES.values(), ids=list(RULES))
 @pytest.mark.parametrize(
     ("log", "gaps", "verdict", "reason"),
@@ -183,7 +180,6 @@ def test_where_nothing_was_rejected(
     assert not judgement.rule.is_critical
 
 
-# ------------------------------------------------------------------ from round to round
 def carried(observations: Iterable[Observation]) -> dict[Identity, OpenFinding]:
     """Return the open findings about lost records after these rounds."""
     entries: dict[Identity, OpenFinding] = {}
@@ -281,7 +277,6 @@ def test_a_log_that_cannot_be_read_is_unknown_beside_remembered_episodes(name: s
     assert (finding.verdict, finding.reason) == (Verdict.UNKNOWN, "log_not_read")
 
 
-# ------------------------------------------------------------------ too many
 def storm(count: int, second: float, **overrides: Any) -> list[SequenceRejected]:
     return [
         rejected(600, 2, second=second, producer_id=1000 + number, **overrides)

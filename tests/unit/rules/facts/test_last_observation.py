@@ -188,7 +188,6 @@ def test_what_is_known_but_not_listed_keeps_its_observation() -> None:
     assert observe(now, 1).isr == (2,)
 
 
-# ------------------------------------------------------------------ until an epoch's end is answered
 def moved_on(*, epoch: int = 6, answered: tuple[int, ...] = (), watermark: int = 100) -> Snapshot:
     """Return a round after the first partition's leader changed; `answered` are epochs with a known end."""
     return snapshot(

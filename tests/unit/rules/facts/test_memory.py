@@ -95,7 +95,6 @@ def test_a_round_that_saw_nothing_keeps_no_time_of_the_future() -> None:
     assert times(memory)[0] == [0, 0, 0]
 
 
-# ------------------------------------------------------------------ a list that leaves topics out
 BOTH = partitions({"orders": 1, "audit": 2})
 
 
@@ -185,7 +184,6 @@ def test_a_stored_memory_keeps_the_topics_that_were_left_out_since() -> None:
     assert listed.partitions.index.topics == ("orders",)
 
 
-# ------------------------------------------------------------------ half an answer
 @pytest.mark.parametrize(
     "hidden", ["log_end_offset", "high_watermark", "last_stable_offset"], ids=str
 )
@@ -206,7 +204,6 @@ def test_a_value_that_moved_half_seen_unchanged_since_the_next_whole_observation
     assert times(advance(observe(30, 110, 120), memory))[1] == [30] * 3
 
 
-# ------------------------------------------------------------------ commits that are not there
 def waiting(seconds: float, *names: str, **overrides: Any) -> Snapshot:
     """Return an observation of groups that have all committed on the same partition."""
     entries = [(place, 0, 50) for place in range(len(names))]

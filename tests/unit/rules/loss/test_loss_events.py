@@ -165,7 +165,6 @@ def test_a_finding_of_an_older_version_is_read_and_ends_as_it_would_have() -> No
     assert [(one.identity, one.end_reason) for one in changes] == [(older.identity, "expired")]
 
 
-# ------------------------------------------------------------------ incidents
 def incidents(entries: Open) -> dict[str, set[str]]:
     """Return the partitions of each incident."""
     found: dict[str, set[str]] = {}
@@ -227,7 +226,6 @@ def test_an_incident_outlives_a_restart() -> None:
     assert incidents(entries) == {"broker-1-20250602T120015Z": {"1"}}
 
 
-# ------------------------------------------------------------------ topics that are deleted
 GONE: Final[dict[str, Any]] = {"partitions": partitions({}), "offsets": offsets(0)}
 
 

@@ -31,7 +31,6 @@ PROVEN: Final = (POSSIBLY, "proven", "info")
 BEYOND: Final = (POSSIBLY, "read_beyond_epoch_end", "critical")
 
 
-# ------------------------------------------------------------------ proven by another rule
 def read_to(offset: int, *, epoch: int = 5) -> dict[str, Any]:
     """Return a group that has read so far, in an epoch whose end is told."""
     return {"groups": (group(),), "commits": commits((0, 0, offset), epochs=[epoch])}
@@ -80,7 +79,6 @@ def test_a_range_that_grows_after_the_proof_is_told_by_the_proof_alone() -> None
     assert all(one[1] == COMMITTED for one in why(*observations) if one[0] == 3)
 
 
-# ------------------------------------------------------------------ brought back
 def led_again(
     *told: tuple[int, int, int], leader: int = 1, epoch: int = 7, end: int = 100, **more: Any
 ) -> dict[str, Any]:

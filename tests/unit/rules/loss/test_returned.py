@@ -260,9 +260,6 @@ def test_lines_that_come_one_by_one_settle_the_same(case: Case) -> None:
     assert {one.rule: exact(one)[:2] for one in found} == ranges
 
 
-# ------------------------------------------------------------------ when lines and proof come
-
-
 def test_lines_of_the_round_that_proves_the_loss_are_told_with_it() -> None:
     [said] = play(led_by_1(), led_by_2() | written(*LINES))
     assert (said.number, said.rule, said.finding.reason) == (1, COMMITTED, RETURNED)
@@ -379,6 +376,3 @@ def test_each_of_two_losses_is_settled_by_its_own_lines() -> None:
     )
     found = settled(*observations, third | written(started(), cut()), third | written(*second))
     assert [(one.number, exact(one)[:2]) for one in found] == [(3, (73, 100)), (4, (90, 120))]
-
-
-# ------------------------------------------------------------------ memory

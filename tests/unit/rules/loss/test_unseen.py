@@ -191,7 +191,6 @@ def test_case(case: Case) -> None:
     assert found == case.said, case.because
 
 
-# ------------------------------------------------------------------ the old leader comes back
 def returned(*lines: LogEvent, line: LogEvent = LINE) -> list[tuple[Any, ...]]:
     """Return what is said when these lines come in the round after the election's."""
     observations = (ELSEWHERE, FIRST | written(line), LATER | written(*lines))
@@ -288,7 +287,6 @@ def test_a_leader_in_between_that_comes_back_tells_what_only_it_had() -> None:
     assert (told["exact_from"], told["exact_to"]) == (73, 100)
 
 
-# ------------------------------------------------------------------ evidence, memory
 def test_what_is_told_says_what_to_save_and_that_nothing_was_seen() -> None:
     [one] = play(*ON_TIME)
     advice = one.finding.evidence["advice"]

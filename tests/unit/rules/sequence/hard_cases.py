@@ -55,7 +55,6 @@ def of_2_in_1(second: float, **more: Any) -> Observation:
 
 
 CASES: Final = {
-    # ---------------------------------------------------------------- the topic is another one
     "line-of-a-topic-that-is-gone": Case(
         because="that the new topic never had another leader says nothing of the old one",
         observations=(
@@ -78,7 +77,6 @@ CASES: Final = {
         ),
         says=("loss", CONFIRMED, "loss_proven"),
     ),
-    # ---------------------------------------------------------------- another producer epoch
     "the-state-of-another-epoch": Case(
         because="Java goes on under epoch 1, and comes to the same numbers",
         observations=(
@@ -140,7 +138,6 @@ CASES: Final = {
         ),
         says=("undetermined", SUSPECTED, "changed_since"),
     ),
-    # ---------------------------------------------------------------- nothing came, where it was observed
     "observed-up-to-the-rejected-batch-alone": Case(
         because="what is missing may have come in the part that was not scanned",
         observations=(
@@ -187,7 +184,6 @@ CASES: Final = {
         ),
         says=("reordering", CONFIRMED, "filled"),
     ),
-    # ---------------------------------------------------------------- a loss that is none of this producer
     "overtaken-behind-a-loss-of-others": Case(
         because="what is gone is other producers': the client sends its own batches within its time",
         observations=OVERTAKEN,
@@ -202,7 +198,6 @@ CASES: Final = {
         ),
         says=("reordering", CONFIRMED, "filled"),
     ),
-    # ---------------------------------------------------------------- behind
     "stale-retry-and-the-next-batch": Case(
         because="a client that goes on does not hide that it sent a batch again",
         observations=(
@@ -212,7 +207,6 @@ CASES: Final = {
         ),
         says=("stale_retry", CONFIRMED, "persisted"),
     ),
-    # ---------------------------------------------------------------- the leader knows nothing
     "no-state-of-a-leader-that-may-have-lost-all": Case(
         because="elections may be unclean, and the new leader may lack all that it wrote",
         observations=(
@@ -282,7 +276,6 @@ CASES: Final = {
         ),
         says=("producer_state_lost", CONFIRMED, "no_state"),
     ),
-    # ---------------------------------------------------------------- markers
     "marker-of-a-new-leader": Case(
         because="broker 2 ends a transaction of which it lost all batches: its marker proves nothing",
         observations=(

@@ -31,7 +31,6 @@ from tests.unit.rules.sequence.stage import (
 )
 
 HARMLESS: Final = {
-    # ---------------------------------------------------------------- reordering
     "just-seen": Case(
         because="nobody has observed yet: the numbers suspect",
         observations=(Observation(second=0), REORDERED),
@@ -206,7 +205,6 @@ HARMLESS: Final = {
         ),
         says=("reordering", CONFIRMED, "filled"),
     ),
-    # ---------------------------------------------------------------- behind
     "stale-retry": Case(
         because="the rejected batch is in the log",
         observations=(
@@ -234,7 +232,6 @@ HARMLESS: Final = {
         ),
         says=("stale_retry", CONFIRMED, "persisted"),
     ),
-    # ---------------------------------------------------------------- starting above 0
     "epochs-above-zero": Case(
         because="two new epochs began above 0 and nothing was lost: the client does not begin anew",
         observations=(

@@ -37,7 +37,6 @@ from tests.unit.rules.sequence.stage import (
 )
 
 AFTER_CHANGES: Final = {
-    # ---------------------------------------------------------------- loss
     "textbook-just-seen": Case(
         because="what the new leader lacks is proven, and nobody has observed whether it came since",
         observations=(ALONE, line_of_2()),
@@ -200,7 +199,6 @@ AFTER_CHANGES: Final = {
         ),
         says=("loss", CONFIRMED, "unclean_and_unhealed"),
     ),
-    # ---------------------------------------------------------------- the client's own
     "clean-changes": Case(
         because="what was acknowledged is there: the client gave up a batch of its own",
         observations=(

@@ -112,7 +112,6 @@ def verdict(*observations: Observation) -> tuple[str, str, str]:
     return str(said.class_), str(said.phase), str(said.reason)
 
 
-# ------------------------------------------------------------------ what the log shows
 def batch(
     offset: int, sequence: int, count: int = 1, *, leader_epoch: int = 5, epoch: int = 0
 ) -> BatchSeen:

@@ -243,7 +243,6 @@ def test_a_producer_that_was_not_queried_is_not_forgotten() -> None:
     assert by_id[8].last_state.state is None
 
 
-# ------------------------------------------------------------------ changes of leader
 def test_a_bad_change_is_kept_for_rejections_that_come_after_it() -> None:
     views = play([ALONE, replace(line_of_2(), lines=())])
     [change] = views[-1].memory.sequences.changes[NAME]
@@ -290,7 +289,6 @@ def test_the_watch_goes_on_while_a_leader_is_silent() -> None:
     assert leaderships.since_us[0] == microseconds(at(0))
 
 
-# ------------------------------------------------------------------ the clock, and late memories
 def test_a_clock_that_was_set_makes_nobody_wait_longer() -> None:
     step = timedelta(hours=3) // timedelta(microseconds=1)
     observations = CASES["unclean-and-waiting"].observations

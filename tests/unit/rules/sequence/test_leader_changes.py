@@ -140,7 +140,6 @@ def test_a_controller_s_line_is_taken_for_what_it_says(case: Case) -> None:
     assert verdict(*case.observations) == case.says, case.because
 
 
-# ------------------------------------------------------------------ since when it is watched
 def unstable(end: int) -> dict[str, Any]:
     """Return offsets of which the last stable one is missing: no observation to compare with."""
     return {
@@ -212,7 +211,6 @@ def test_only_a_change_that_was_compared_is_clean(case: Case) -> None:
     assert verdict(*case.observations) == case.says, case.because
 
 
-# ------------------------------------------------------------------ too many at once
 OTHERS: Final = tuple(replace(elected(2, 7), topic=f"other-{n}", topic_id=None) for n in range(4))
 CROWDED: Final = {
     "rejected-in-the-same-round": (

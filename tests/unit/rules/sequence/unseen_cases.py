@@ -36,7 +36,6 @@ WROTE_IN_0: Final = found(
 )
 
 UNSEEN: Final = {
-    # ---------------------------------------------------------------- the state is gone
     "no-state": Case(
         because="it may still come in order",
         observations=(
@@ -87,7 +86,6 @@ UNSEEN: Final = {
         ),
         says=("undetermined", SUSPECTED, "batch_not_found"),
     ),
-    # ---------------------------------------------------------------- what is missing
     "no-offsets": Case(
         because="there is only the line: that nothing is seen is no ground to suspect a loss",
         observations=tuple(

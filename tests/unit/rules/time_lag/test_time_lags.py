@@ -177,7 +177,6 @@ def test_a_replay_is_as_far_behind_as_the_record_that_is_read_again() -> None:
     assert lags == [0, 50, 199]
 
 
-# ------------------------------------------------------------------ topics that do not stay
 def test_offsets_that_an_election_lost_are_readable_anew() -> None:
     # 100 to 110 came at 10 s, were lost down to 103, and came again at 30 s.
     again = (30.0, seen(112, 105))
@@ -218,7 +217,6 @@ def test_partitions_keep_their_ends_when_topics_come_and_go() -> None:
     assert told(uncommitted(history, observation)) == 95
 
 
-# ------------------------------------------------------------------ bounds and clocks
 def test_ends_beyond_four_billion_between_two_observations_are_kept() -> None:
     far = 10**12
     history = remembered(seen(0), (10.0, seen(far)), (20.0, seen(far + 10)), (30.0, seen(far + 10)))

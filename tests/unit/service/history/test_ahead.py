@@ -123,7 +123,6 @@ def test_the_order_of_metrics_in_another_version_does_not_matter() -> None:
     ]
 
 
-# ------------------------------------------------------------------ packing
 def test_an_hour_has_a_place_for_every_step_and_no_row_without_a_sample() -> None:
     found = read(written(*FULL[:2], a_round(10, [1, NAN, 3]), a_round(12, [NAN, NAN, 5])))
     (block,) = packed(found)

@@ -180,7 +180,6 @@ def test_another_cluster_of_the_same_name_shares_no_rate() -> None:
     assert np.isnan(rounds.value(found, Metric.CONSUME_RATE, "orders", 0, "billing"))
 
 
-# ------------------------------------------------------------------ rejections, errors, aborts
 def rejected(partition: int = 0) -> SequenceRejected:
     return SequenceRejected(
         origin=Origin(source="a"),
@@ -265,7 +264,6 @@ def test_the_ratio_of_aborts(transactions: TransactionLog, ratio: float | None) 
     assert value == pytest.approx(float("nan") if ratio is None else ratio, nan_ok=True)
 
 
-# ------------------------------------------------------------------ series
 def test_the_same_series_have_the_same_columns_and_are_told_once() -> None:
     rounds = Rounds()
     first = rounds.make(0, **read_to(60))

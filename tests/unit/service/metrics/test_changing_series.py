@@ -42,7 +42,6 @@ def errors_of(found: Scrapes, limits: SeriesLimits | None = None) -> dict[tuple[
     return labelled(page, ERRORS, "client", "address", "topic")
 
 
-# ------------------------------------------------------------------ clients
 def test_a_client_is_shown_by_its_topics_and_not_by_their_sum_too() -> None:
     found = scrapes(
         client_reading(topic=None, errors=counted(total=5)),
@@ -95,7 +94,6 @@ def test_what_is_unknown_gone_or_outdated_has_no_sample() -> None:
     assert not {REQUESTS.removesuffix("_total"), ELECTIONS.removesuffix("_total")} & page.keys()
 
 
-# ------------------------------------------------------------------ brokers, controllers
 def test_brokers_and_controllers_are_named_by_their_addresses() -> None:
     found = scrapes(request_errors=(request_errors(),), unclean_elections=(unclean_elections(),))
     page = rendered(observed(found))
@@ -105,7 +103,6 @@ def test_brokers_and_controllers_are_named_by_their_addresses() -> None:
     assert labelled(page, ELECTIONS, "controller") == {("controller-1:7071",): 1}
 
 
-# ------------------------------------------------------------------ replicas
 def shrunk() -> Snapshot:
     """Two topics; one partition of each has a follower that is behind."""
     return snapshot(
@@ -124,7 +121,6 @@ def test_replicas_are_shown_where_all_of_a_partition_were_queried() -> None:
     }
 
 
-# ------------------------------------------------------------------ limits
 def dropped(seen: Snapshot, limits: SeriesLimits) -> dict[tuple[str, ...], float]:
     found = labelled(rendered(seen, limits=limits), "tidemark_series_dropped", "reason")
     return {key: value for key, value in found.items() if value}

@@ -139,7 +139,6 @@ def test_a_large_offset_is_written_in_full(accept: str) -> None:
     assert b'partition="0"} 9223372036854775807\n' in body
 
 
-# ------------------------------------------------------------------ what is absent
 def test_an_offset_that_is_not_known_has_no_sample() -> None:
     seen = snapshot(offsets=offsets(3, last_stable_offset=[None, 100, 90]))
     found = rendered(seen)
@@ -178,7 +177,6 @@ def test_a_cause_without_gaps_is_a_zero_because_that_is_known() -> None:
     assert found == {(str(cause),): float(cause is GapCause.TIMEOUT) for cause in GapCause}
 
 
-# ------------------------------------------------------------------ bytes
 @formats
 def test_before_the_first_round_there_are_no_samples(accept: str) -> None:
     body, _ = Exposition().body(accept, gzip=False)
@@ -219,7 +217,6 @@ def test_the_content_type_says_what_the_body_is() -> None:
     assert opened.endswith(b"\n# EOF\n")
 
 
-# ------------------------------------------------------------------ the table is kept
 def test_new_numbers_keep_the_table() -> None:
     exposition = Exposition()
     exposition.update(busy_snapshot(), TOTALS)
@@ -281,7 +278,6 @@ def test_columns_of_a_snapshot_are_left_as_they_were() -> None:
     assert np.array_equal(seen.offsets.high_watermark.values, before)
 
 
-# ------------------------------------------------------------------ several scrapers
 @pytest.mark.parametrize("zipped", [False, True], ids=["plain", "gzip"])
 def test_scrapers_that_come_at_once_share_one_body(*, zipped: bool) -> None:
     exposition, together = Exposition(), threading.Barrier(4)
@@ -296,7 +292,6 @@ def test_scrapers_that_come_at_once_share_one_body(*, zipped: bool) -> None:
     assert all(body is first for body in others)
 
 
-# ------------------------------------------------------------------ rounds that failed
 def blind(exposition: Exposition, totals: SelfMetrics) -> Mapping[str, Family]:
     exposition.update_blind("default", totals)
     body, _ = exposition.body(TEXT, gzip=False)

@@ -161,7 +161,6 @@ CASES = [
         because="it ended between two requests: there is no transaction to count",
         observations=(observe(producers=producers(rows=2, observed=[0])),),
     ),
-    # -------------------------------------------------------------- what was not seen
     Case(
         id="a-coordinator-is-away",
         because="those that it knows are missing",
@@ -256,7 +255,6 @@ def test_open_transactions_by_class(case: Case) -> None:
     assert found.age_seconds.keys() == case.counts.keys(), case.because
 
 
-# ------------------------------------------------------------------ ages
 def test_the_oldest_counts_by_its_coordinators_clock() -> None:
     old = transaction("b", producer_id=8, started_at=at(-40.5))
     assert opened(observe(transaction(), old)).age_seconds == {TransactionClass.OPEN: 40.5}
@@ -285,7 +283,6 @@ def test_a_marker_is_as_old_as_it_was_seen_to_wait() -> None:
     assert seen.age_seconds == {TransactionClass.MARKER_NOT_REPLICATED: 15.0}
 
 
-# ------------------------------------------------------------------ partitions that are held
 def test_a_partition_is_held_since_its_last_stable_offset_unchanged() -> None:
     assert opened(observe(), observe(), observe()).held_ms.to_list() == [30_000, None]
 

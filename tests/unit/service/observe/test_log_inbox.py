@@ -78,7 +78,6 @@ def sequences(made: LogInbox, position: str | None = None) -> list[int]:
     return [one.incoming_sequence for one in events if isinstance(one, SequenceRejected)]
 
 
-# ------------------------------------------------------------------ taking
 def test_what_lines_tell_is_stored_and_counted() -> None:
     store = MemoryInbox()
     lines = [ORDINARY, *record(), b"", ORDINARY, *record(7, 41)]
@@ -155,7 +154,6 @@ def test_when_the_database_is_away_nothing_is_taken() -> None:
     assert inbox(store).read(None).events == ()
 
 
-# ------------------------------------------------------------------ repetitions
 def test_a_key_that_comes_again_is_answered_as_before_and_stored_once() -> None:
     made = inbox(MemoryInbox())
     answers = accepted(made, *[delivery(record(), key="k")] * 3)
@@ -208,7 +206,6 @@ def test_what_two_sources_tell_of_one_timestamp_is_given_once() -> None:
     assert event.origin.source == "broker-1", "the one that came first"
 
 
-# ------------------------------------------------------------------ limits
 def test_when_too_much_waits_no_more_is_taken_until_a_round_has_read() -> None:
     made = inbox(MemoryInbox(), max_waiting=5)
     full = [delivery(record(n)) for n in range(4)]
@@ -237,7 +234,6 @@ def test_names_that_change_with_every_request_do_not_fill_the_database(
     assert accepted(made, delivery([ORDINARY], streams[0]))[0] == answers[0], "known ones go on"
 
 
-# ------------------------------------------------------------------ reading
 def test_where_nobody_sends_anything_nothing_is_known_and_nothing_missing() -> None:
     store = MemoryInbox()
     made = inbox(store)

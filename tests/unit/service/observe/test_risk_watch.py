@@ -292,7 +292,6 @@ def test_closing_waits_for_the_observation_that_goes_on() -> None:
     assert closed_within == [0]
 
 
-# ------------------------------------------------------------------ the task
 class Driven:
     """The task under a supervisor, on a clock of its own, until its n-th observation."""
 

@@ -16,7 +16,6 @@ from tests.scraped import client_reading, endpoint_state, scrapes
 from tests.unit.service.observe.watchers import Script, watcher_of
 
 
-# ------------------------------------------------------------------ feeds
 def _ok_and_unknown(made: WatchedRound, rule_id: str) -> tuple[int, int]:
     (said,) = (one for one in made.judged.judgements if one.rule.rule_id == rule_id)
     return said.count(Verdict.OK), said.count(Verdict.UNKNOWN)

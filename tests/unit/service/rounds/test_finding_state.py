@@ -177,7 +177,6 @@ def test_another_cluster_of_the_name_ends_the_alerts_of_the_old_one() -> None:
     assert not kept[CLUSTER_ID].groups
 
 
-# ------------------------------------------------------------------ between the rounds
 def test_a_group_that_is_due_does_not_wait_for_a_slow_cluster() -> None:
     store = MemoryStore()
     watched = Watched(store)
@@ -205,7 +204,6 @@ def test_nothing_is_told_between_rounds_while_a_round_is_stored_or_nothing_can_b
     assert (store.calls, store.outbox) == (calls, [])
 
 
-# ------------------------------------------------------------------ what persons want
 def closing(name: str = A, number: int = 1) -> Closing:
     return Closing(
         closing_id=number,
@@ -271,7 +269,6 @@ def test_silences_hold_from_the_round_after_they_were_read() -> None:
     assert told(store) == []
 
 
-# ------------------------------------------------------------------ defects
 class Guard:
     """Attempts as the supervisor does, and notes what failed."""
 

@@ -56,7 +56,6 @@ class Risk:
         )
 
 
-# ------------------------------------------------------------------ rounds that die or hang
 def test_a_round_that_died_is_told_and_nothing_old_is_shown_as_news() -> None:
     service = started(MemoryStore(), STUCK, STUCK, STUCK)
     service.rounds()

@@ -212,7 +212,6 @@ def test_only_changes_of_how_storing_goes_are_told() -> None:
     ]
 
 
-# ------------------------------------------------------------------ log lines
 def test_a_round_counts_log_lines_where_any_are_read() -> None:
     rejected = SequenceRejected(
         origin=Origin(source="a"),

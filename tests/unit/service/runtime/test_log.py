@@ -152,7 +152,6 @@ def test_a_locale_without_a_name_s_letters_loses_no_line(encoding: str) -> None:
     assert writer.lost == 0
 
 
-# ------------------------------------------------------------------ libraries
 def library(stream: io.StringIO) -> logging.Logger:
     made = logging.Logger("some.library", level=1)  # noqa: LOG001 - not in the tree of all
     made.addHandler(LibraryHandler(log_to(stream, as_json=True)))
@@ -208,7 +207,6 @@ def test_a_message_whose_placeholders_do_not_fit_is_told_as_it_is() -> None:
     assert parse_body(stream)[0]["message"] == "%d of %s"
 
 
-# ------------------------------------------------------------------ a reader that stalls
 class Stalled(io.StringIO):
     """A stream that takes nothing until it is let go."""
 

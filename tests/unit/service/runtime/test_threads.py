@@ -104,7 +104,6 @@ def test_a_thread_that_outlives_the_loop_ends_quietly(fails: bool) -> None:  # n
     assert not threads[0].is_alive(), "and pytest turns an exception in a thread into a failure"
 
 
-# ------------------------------------------------------------------ one at a time, within a limit
 def test_a_call_in_time_returns_or_raises() -> None:
     calls = OneAtATime("test")
     assert calls.call(lambda: 7, LONG) == 7

@@ -38,7 +38,6 @@ def test_defaults_of_a_service() -> None:
     assert settings.metrics.limits() == SeriesLimits()
 
 
-# ------------------------------------------------------------------ the data directory
 def test_the_data_directory_is_in_the_state_folder_of_the_user() -> None:
     assert read_settings({}).service.data_directory() == Path.home() / ".local/state/tidemark"
     of_xdg = read_settings({"XDG_STATE_HOME": "/var/state"}).service
@@ -54,7 +53,6 @@ def test_a_given_data_directory_beats_the_state_folder() -> None:
     assert read_settings(environment).service.data_directory() == Path.home() / "kept"
 
 
-# ------------------------------------------------------------------ what is rejected
 @pytest.mark.parametrize(
     ("variable", "value"),
     [
@@ -115,7 +113,6 @@ def test_a_url_of_another_database_is_rejected_unseen(url: str) -> None:
     assert told == "database.url: write postgresql://user:password@host/name"
 
 
-# ------------------------------------------------------------------ what is made of them
 def test_secrets_are_in_nothing_that_is_shown() -> None:
     url = "postgresql://me:s3cret@db/x"
     settings = read_settings({"TIDEMARK_HTTP__TOKEN": TOKEN, "TIDEMARK_DATABASE__URL": url})

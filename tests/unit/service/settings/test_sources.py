@@ -34,7 +34,6 @@ def rejection(environment: dict[str, str], path: Path | None = None) -> str:
     return str(caught.value)
 
 
-# ------------------------------------------------------------------ precedence
 def test_nothing_given_means_defaults() -> None:
     kafka = read_settings({}).kafka
     assert kafka == KafkaSettings()
@@ -93,7 +92,6 @@ def test_settings_are_frozen() -> None:
         read_settings({}).kafka.name = "other"
 
 
-# ------------------------------------------------------------------ what is rejected
 @pytest.mark.parametrize(
     ("variable", "named"),
     [
@@ -229,7 +227,6 @@ def test_a_value_in_the_place_of_a_table_is_not_hidden_by_a_later_source(
     assert str(caught.value) == told
 
 
-# ------------------------------------------------------------------ secrets
 def sasl_environment() -> dict[str, str]:
     return {
         "TIDEMARK_KAFKA__SECURITY_PROTOCOL": "SASL_SSL",

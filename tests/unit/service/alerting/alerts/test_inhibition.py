@@ -84,7 +84,6 @@ def test_which_source_is_named_does_not_depend_on_their_order() -> None:
     assert len(names) == 1
 
 
-# ------------------------------------------------------------------ our own rules
 RULE_OF = {one.meta.rule_id: one.meta for one in RULES}
 PLACE = {"cluster": "default", "topic": "orders", "partition": "0"}
 

@@ -182,7 +182,6 @@ def test_before_the_first_round_no_finding_is_not_an_answer() -> None:
     assert answer.status_code == 503
 
 
-# ------------------------------------------------------------------ one finding
 def step(seconds: float, before: Verdict | None, after: Verdict | None) -> StoredTransition:
     return StoredTransition(
         finding=1,

@@ -36,7 +36,6 @@ def told(answer: Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["detail"]
 
 
-# ------------------------------------------------------------------ what is taken
 def test_lines_are_taken_and_counted() -> None:
     world = World()
     world.inbox.outcome = Counts(lines=2, events=1, unparsed=1)
@@ -83,7 +82,6 @@ def test_nothing_is_taken_without_asking_the_database(
     assert answer.json() == {"lines": 0, "events": 0, "unparsed": 0}
 
 
-# ------------------------------------------------------------------ rejections
 @pytest.mark.parametrize(
     ("rejection", "status", "detail"),
     [
@@ -233,7 +231,6 @@ def test_other_methods_are_told() -> None:
     assert told(World().client().get(PATH))[0] == 405
 
 
-# ------------------------------------------------------------------ who may
 def status(client: TestClient, secret: str | None = None, **headers: str) -> int:
     bearer = {} if secret is None else {"Authorization": f"Bearer {secret}"}
     return post(client, headers={**bearer, **headers}).status_code

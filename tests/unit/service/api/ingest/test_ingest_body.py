@@ -48,7 +48,6 @@ def rejection(body: str | bytes, kind: str = JSON, **query: Any) -> ProblemError
     return told.value
 
 
-# ------------------------------------------------------------------ text
 @pytest.mark.parametrize("body", ["a\nb\n", "a\nb"])
 def test_text_is_cut_into_lines(body: str) -> None:
     assert lines(body, TEXT) == {Stream("http"): [b"a", b"b"]}
@@ -84,7 +83,6 @@ def test_text_in_a_charset_that_holds_ascii_is_taken(kind: str) -> None:
     assert lines("a", kind) == {Stream("http"): [b"a"]}
 
 
-# ------------------------------------------------------------------ what shippers send
 def test_fluent_bit_names_the_line_log_and_sends_an_array_or_lines() -> None:
     records = [{"date": 1795262200.159, "log": FIRST}, {"date": 1795262200.16, "log": SECOND}]
     expected = {Stream("http"): [FIRST.encode(), SECOND.encode()]}
@@ -182,7 +180,6 @@ def test_the_line_is_the_first_text_of_three_names(record: dict[str, Any], line:
     assert lines(record) == {Stream("http"): [line]}
 
 
-# ------------------------------------------------------------------ bad input
 @pytest.mark.parametrize(
     ("record", "why"),
     [
@@ -262,7 +259,6 @@ def test_too_many_sources_in_one_request_are_rejected() -> None:
     assert told.detail == f"line {MAX_STREAMS + 1} of the body: a request may name 100 sources"
 
 
-# ------------------------------------------------------------------ what makes a repetition
 def digest(body: str, kind: str = TEXT, **given: Any) -> str:
     return delivery_of(sent(body, kind, **given)).digest
 

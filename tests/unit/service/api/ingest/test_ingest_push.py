@@ -63,7 +63,6 @@ def lines(body: bytes, *, encoding: str = "") -> dict[Stream, list[bytes]]:
     return {stream: list(held) for stream, held in delivery_of(sent).lines.items()}
 
 
-# ------------------------------------------------------------------ as a whole
 @pytest.mark.parametrize("encoding", ["", "snappy"])
 def test_a_push_is_its_lines_stream_by_stream(encoding: str) -> None:
     found = lines(REAL, encoding=encoding)
@@ -104,7 +103,6 @@ def test_a_push_that_is_packed_otherwise_is_rejected() -> None:
     assert rejected.value.status == 415
 
 
-# ------------------------------------------------------------------ Snappy
 @pytest.mark.parametrize(
     ("block", "data"),
     [
@@ -163,7 +161,6 @@ def test_what_was_packed_is_unpacked(data: bytes) -> None:
     assert unsnap(literal(data), 1000) == data
 
 
-# ------------------------------------------------------------------ Protocol Buffers
 @pytest.mark.parametrize(
     ("labels", "expected"),
     [

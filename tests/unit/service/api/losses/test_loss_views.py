@@ -77,7 +77,6 @@ def test_a_transaction_that_is_lost_whole_is_named() -> None:
     assert (found.lost_transactions[0].producer_id, found.lost_transaction_count) == (4, 1)
 
 
-# ------------------------------------------------------------------ what to do
 def test_first_the_only_copy_is_saved_then_groups_are_moved() -> None:
     beginnings = (
         "Keep broker 1 down: its disk holds the only copy",

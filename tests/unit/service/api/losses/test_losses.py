@@ -208,7 +208,6 @@ def test_a_name_with_nul_is_found_under_the_name_that_is_stored() -> None:
         assert item["topic"] == "nul␀"
 
 
-# ------------------------------------------------------------------ one loss
 def step(seconds: float, reason: str, evidence: dict[str, Any], **more: Any) -> StoredTransition:
     return StoredTransition(
         **{

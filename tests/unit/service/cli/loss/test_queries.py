@@ -192,7 +192,6 @@ def test_a_filter_that_names_nothing_is_found_out() -> None:
     assert find_missing(made, topic=None, group="nobody") == "no group matches 'nobody'"
 
 
-# ------------------------------------------------------------------ one loss
 def test_a_loss_is_found_by_its_id_and_by_its_partition() -> None:
     made = api(open_loss(), open_loss("orders-0"))
     (item, _) = (line for one in made.get("losses")["items"] for line in one["partitions"])

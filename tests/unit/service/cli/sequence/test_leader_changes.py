@@ -74,7 +74,6 @@ def test_lines_of_one_election_are_one_change_of_the_earliest_time() -> None:
     assert change == first
 
 
-# ------------------------------------------------------------------ with no cluster at all
 def test_lines_of_several_logs_are_held_together() -> None:
     found = reading_all(REJECTED | CONTROLLER | OLD_LEADER)
     (event,) = found.events

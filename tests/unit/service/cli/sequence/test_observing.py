@@ -104,7 +104,6 @@ def test_a_leader_that_changed_unseen_proves_nothing() -> None:
     assert row["next_command"] == "grep 'UNCLEAN partition change for orders-0 ' CONTROLLER_LOG"
 
 
-# ------------------------------------------------------------------ other logs were given
 BY_BROKER_2 = Observation(second=0, leader=2, epoch=6)
 AFTERWARDS = replace(BY_BROKER_2, found=[OLD])
 LATE = rejected(27, 2, broker=2, second=-1000)

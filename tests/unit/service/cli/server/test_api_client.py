@@ -153,7 +153,6 @@ def test_nobody_there_is_told_with_the_address(error: Exception, told: str) -> N
     assert SECRET not in str(found.value)
 
 
-# ------------------------------------------------------------------ changes
 def test_what_can_be_edited_is_changed_as_it_was_seen() -> None:
     seen: list[httpx2.Request] = []
 
@@ -215,7 +214,6 @@ def test_a_rejected_change_names_the_scope_that_it_needs() -> None:
         api.change("POST", "alerts/x/close")
 
 
-# ------------------------------------------------------------------ options
 @click.command()
 @server_options
 def asks(**options: Any) -> str:

@@ -43,7 +43,6 @@ SEEN: Final = {"whole": whole_snapshot(), "busy": busy_snapshot()}
 rounds = pytest.mark.parametrize("seen", SEEN.values(), ids=SEEN)
 
 
-# ------------------------------------------------------------------ what collect shows
 def of_partitions(document: Document, value: Callable[[Document], float | None]) -> Values:
     rows = ((row["topic"], str(row["partition"]), value(row)) for row in document["partitions"])
     return {(topic, number): known for topic, number, known in rows if known is not None}
@@ -96,7 +95,6 @@ def is_short(row: Document) -> float | None:
     return float(len(row["isr"]) < len(row["replicas"]))
 
 
-# ------------------------------------------------------------------ each exporter
 @rounds
 def test_kafka_exporter_shows_what_collect_shows(seen: Snapshot) -> None:
     document, page = snapshot_document(seen), rendered(KAFKA_EXPORTER, seen)
@@ -214,7 +212,6 @@ def test_time_lags_are_those_of_the_api() -> None:
     assert largest == {("billing",): 12.5, ("search",): 1e-06}
 
 
-# ------------------------------------------------------------------ what is absent
 def test_an_unknown_time_lag_leaves_no_maximum() -> None:
     page = rendered(KAFKA_LAG_EXPORTER, whole_snapshot(), lags=LAGS)
     assert labelled(page, "kafka_consumergroup_group_max_lag_seconds", "group") == {

@@ -59,7 +59,6 @@ RECORDS = {offset: b"%d" % offset for offset in range(18)}  # those that readers
 FIRST_TEN = {offset: RECORDS[offset] for offset in range(10)}
 
 
-# ---------------------------------------------------------------------- counting
 def test_what_is_lost_is_parted_by_what_readers_could_see() -> None:
     assert (LOST.lost_offsets, LOST.committed_to, LOST.visible_to) == (10, 18, 16)
     assert (KEPT.lost_offsets, KEPT.committed_to, KEPT.visible_to) == (0, None, None)
@@ -96,7 +95,6 @@ def test_the_truth_is_plain_values() -> None:
     assert row["before"]["isr"] == [1]
 
 
-# ---------------------------------------------------------------------- against the log
 def test_a_claim_that_the_log_bears_out_is_taken() -> None:
     require_agreement(LOST, RECORDS, FIRST_TEN)
     require_agreement(KEPT, RECORDS, RECORDS)
@@ -128,7 +126,6 @@ def test_what_was_deleted_on_purpose_is_not_missed() -> None:
     require_agreement(deleted, RECORDS, {at: RECORDS[at] for at in range(8, 18)})
 
 
-# ---------------------------------------------------------------------- against the plan
 @pytest.mark.parametrize(
     "changes",
     [

@@ -50,7 +50,6 @@ def seen(*batches: BatchSeen, rejections: tuple[Rejection, ...] = (REJECTION,)) 
     return Seen(rejections=rejections, batches=batches, leader_epoch=5)
 
 
-# ---------------------------------------------------------------------- the gap
 @pytest.mark.parametrize(
     ("incoming", "current", "gap"),
     [
@@ -74,7 +73,6 @@ def test_without_a_sequence_before_the_gap_is_counted_from_zero() -> None:
     assert gap_of(NEW_EPOCH) == 27
 
 
-# ---------------------------------------------------------------------- what became of it
 def test_a_gap_that_never_healed_tells_where_the_batch_before_lies() -> None:
     expected = replace(EXPECTED, rejected=(27, 27))
     outcome = episode(WHERE, expected, seen(batch(0, 3, 10), rejections=(REJECTION, REJECTION)))
@@ -108,7 +106,6 @@ def test_of_a_lost_epoch_nothing_is_left() -> None:
     assert nothing.last_epoch is None
 
 
-# ---------------------------------------------------------------------- against the plan
 @pytest.mark.parametrize(
     ("expected", "error"),
     [

@@ -115,7 +115,6 @@ def test_a_change_of_the_verdict_is_a_transition() -> None:
     assert waiting(1).transitions == 0
 
 
-# ------------------------------------------------------------------ many changes in a round
 def flapping(number: int, changes: int, *, tells: bool = True, cluster: str = "one") -> Round:
     """Return a round with changes of which none is like another round's."""
     step, before = (Step.OPENED, None) if tells else (Step.STILL, BREACH)

@@ -26,6 +26,7 @@ SECONDS: Final = 10.0
 PATIENCE_SECONDS: Final = 90.0  # on a busy machine
 LISTS: Final = 64
 MOST_PLACES: Final = 2 * INGESTS_AT_ONCE
+TEXT: Final = {"Content-Type": "text/plain"}
 LINES: Final = b"[2026-11-21 11:56:40,159] INFO nothing of note (kafka.server)\n" * 60_000
 
 
@@ -70,7 +71,7 @@ def test_strangers_do_not_push_out_who_submits_log_lines(attacked: Attacked) -> 
     """Three processes hold more connections than are kept, and make each again that is dropped."""
     timed: dict[str, Timed] = {}
     host, port = attacked.address
-    submission = request("POST", INGEST, attacked.secrets[Scope.INGEST], LINES)
+    submission = request("POST", INGEST, attacked.secrets[Scope.INGEST], LINES, TEXT)
     with ExitStack() as stack:
         for _ in range(3):
             stack.enter_context(strangers(host, str(port), "", "strangers"))
@@ -135,7 +136,7 @@ def test_bodies_that_expand_or_nest(attacked: Attacked) -> None:
     bomb = gzip.compress(b"\0" * (64 * MEGABYTE))
     nested = b'{"message":' * 100_000
     for body, kind in (
-        (bomb, {"Content-Type": "text/plain", "Content-Encoding": "gzip"}),
+        (bomb, {**TEXT, "Content-Encoding": "gzip"}),
         (nested, {"Content-Type": "application/x-ndjson"}),
         (b"\xff" * MEGABYTE, {"Content-Type": "application/x-protobuf"}),
     ):

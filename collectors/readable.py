@@ -32,8 +32,12 @@ from rules.facts.partitions import Partitions
 from rules.question import SMALL_LAG, ReadableQuestion
 
 MAX_SCANS: Final = 4  # at one partition in one round
-# Partitions with small lags in one round: a twentieth of a second, and in a minute every one of 10,000.
+# Partitions with small lags in one round: a twentieth of a second, and in a minute every one of 10,000. Fewer
+# as long as that takes more than a quarter of the rest of the round, and a tenth of a second.
 MAX_SMALL: Final = 2000
+LEAST_SMALL: Final = 250
+SMALL_SECONDS: Final = 0.1
+SMALL_SHARE: Final = 0.25
 # Partitions with larger lags in one round: two requests and some megabytes.
 MAX_QUERIED: Final = 500
 READABLE: Final = "whether there is anything to read on"
@@ -81,6 +85,7 @@ class ReadableReader:
     """Fills in `nothing_to_read`, and remembers the answers."""
 
     _number: int = 0  # of the round
+    _most: int = MAX_SMALL  # partitions with small lags in the next round
     _lags: Lags = field(default_factory=Lags.none)
     _partitions: Partitions = field(default_factory=Partitions.none)
     # By row: the last scan had no answer.
@@ -119,9 +124,19 @@ class ReadableReader:
         at = self._lags.find_keys(fresh)
         lags = fresh.recalled(self._lags, at)
         self._move_to(partitions, lags.row)
+        begin = session.took_seconds
         lags = self._scan(session, lags)
+        self._set_pace(session.took_seconds - begin, others=begin)
         self._lags = lags.with_unseen(self._lags, at, self._number)
         return _answered(commits, lag, places, lags, self._has_failed)
+
+    def _set_pace(self, spent: float, *, others: float) -> None:
+        """Scan less in the next round if this one spent long, beside so many seconds for all others."""
+        limit = max(SMALL_SECONDS, SMALL_SHARE * others)
+        if spent > limit:
+            self._most = max(self._most // 2, LEAST_SMALL)
+        elif spent < limit / 2:
+            self._most = min(self._most * 2, MAX_SMALL)
 
     def _move_to(self, partitions: Partitions, rows: Int64s) -> None:
         """Keep what failed on the partitions that have a lag to scan."""
@@ -136,7 +151,7 @@ class ReadableReader:
         is_unknown = ~lags.answer.valid
         due = np.flatnonzero(is_unknown & lags.is_small & (lags.is_unmoved | (self._number == 1)))
         larger = np.flatnonzero(is_unknown & ~lags.is_small)
-        small = _whose_turn(lags, due, MAX_SMALL)
+        small = _whose_turn(lags, due, self._most)
         # A partition with a small lag to scan for waits with its larger ones, so that scans stay short.
         others = larger[~np.isin(lags.row[larger], lags.row[small])]
         chosen = np.concatenate([small, _whose_turn(lags, _highest(lags, others), MAX_QUERIED)])
@@ -146,7 +161,7 @@ class ReadableReader:
         hidden = due[~lags.answer.valid[due]]
         is_late = ~np.isin(hidden, small)
         _add_gaps(session, ranges, set(lags.row[hidden[~is_late]].tolist()))
-        _add_late(session, lags, hidden[is_late])
+        _add_late(session, lags, hidden[is_late], self._most)
         return lags
 
     def _learn(self, lags: Lags, ranges: Mapping[int, Range], chosen: Int64s) -> Lags:
@@ -269,9 +284,9 @@ def _add_gaps(session: Session, ranges: Mapping[int, Range], hidden: Collection[
     session.add_gaps(GapScope.READABLE, READABLE, failed)
 
 
-def _add_late(session: Session, lags: Lags, places: Int64s) -> None:
+def _add_late(session: Session, lags: Lags, places: Int64s, most: int) -> None:
     """Add a gap of the small lags that wait for a later round."""
-    limit = Failure(GapCause.LIMIT, f"one round scans {MAX_SMALL:,} partitions at most")
+    limit = Failure(GapCause.LIMIT, f"this round scans {most:,} partitions at most")
     name = lags.partitions.index.topic_partition
     late = [(limit, str(name(row))) for row in np.unique(lags.row[places]).tolist()]
     session.add_gaps(GapScope.READABLE, READABLE, late)

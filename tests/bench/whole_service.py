@@ -23,6 +23,7 @@ from service.metrics.exposition import Exposition
 from service.observe.cluster_reader import Scope
 from service.observe.log_inbox import LogInbox
 from service.observe.watch import Remembered, Watcher
+from service.rounds.alerting_step import Alerting
 from service.rounds.latest import Latest, ServiceState
 from service.rounds.persistence import PersistenceState, RoundWriter
 from service.rounds.pipeline import HistoryPort, Pipeline, RoundResult
@@ -104,6 +105,7 @@ def build(
     remembered: Remembered | None = None,
     source: Source | None = None,
     settings: HttpSettings | None = None,
+    alerting: Alerting | None = None,
 ) -> Parts:
     """Build the service as the wiring does, and what answers HTTP and takes log lines too."""
     keep_memory_small()
@@ -149,6 +151,7 @@ def build(
         latest=latest,
         monotonic=monotonic,
         history=history,
+        alerting=alerting,
     )
     return Parts(
         source=source,

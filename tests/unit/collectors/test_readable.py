@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from collectors.readable import (
 )
 from collectors.session import Session
 from collectors.wire.api import FETCH
+from collectors.wire.pool import Answer, Call
 from rules.facts.commit_keys import CommitKeys
 from rules.facts.commit_memory import CommitMemory, advance_commits
 from rules.facts.gap import GapCause, GapScope
@@ -313,6 +315,27 @@ def test_small_lags_beyond_the_limit_of_a_round_are_a_gap_until_their_turn() -> 
     third = session_with(body)
     assert scan(third, *placed, reader=reader, ends=ends) == [0] * rows
     assert third.requests == {}
+
+
+def test_small_lags_are_scanned_more_slowly_where_that_takes_long() -> None:
+    """Brokers that are busy already took seconds for them, in every round for minutes."""
+    rows = 2 * MAX_SMALL
+    reader, ends = ReadableReader(), offsets(rows)
+    placed = [(row, 98) for row in range(rows)]
+    body = fetched({row: batch(98, 2) for row in range(rows)})
+
+    class Slow(FakePool):
+        def exchange(self, calls: Sequence[Call], **limits: Any) -> list[Answer]:
+            session.began -= 1.0  # it took a second
+            return super().exchange(calls, **limits)
+
+    answered = []
+    for _ in range(4):
+        session = session_with(body)
+        session.pool = Slow({(ME.port, FETCH.name): body})
+        answered.append(scan(session, *placed, reader=reader, ends=ends).count(0))
+    steps = [MAX_SMALL, MAX_SMALL // 2, MAX_SMALL // 4, MAX_SMALL // 8]
+    assert answered == [sum(steps[: number + 1]) for number in range(4)]
 
 
 @pytest.mark.parametrize(("committed", "asked"), [(98, False), (50, True)], ids=["small", "large"])

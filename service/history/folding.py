@@ -23,6 +23,7 @@ from service.history.days import MILLISECOND, RowGroups, day_bounds, day_of
 from service.history.folder import Folder, store_errors
 from service.history.hours import HOUR
 from service.history.merging import BucketRows, in_parts
+from service.history.overlaps import without_overlaps
 
 PREFIX: Final = "hour="
 SUFFIX: Final = ".parquet"
@@ -70,7 +71,7 @@ def fold_due(
     Raises:
         StoreError: the folder is away; no sample is lost.
     """
-    with _alone(lock):
+    with alone_folding(lock):
         hours = _hours(folder)
         due = sorted({day for hour in hours for day in hour.days if day < before})
         folded = Folded()
@@ -165,7 +166,7 @@ def _fold_bucket(
     path = f"{day_folder(day)}/{bucket_file(bucket)}"
     there = [RowGroups(folder, path)] if folder.size(path) is not None else []
     rows = [*(BucketRows(file, bucket, folder.buckets, span) for file in there), *new]
-    parts = _join_parts(rows, span)
+    parts = join_parts(rows, span)
     begun = list(islice(parts, 1))
 
     def fill(stream: Any) -> None:
@@ -181,10 +182,10 @@ def _fold_bucket(
         folded.bytes += folder.size(path) or 0
 
 
-def _join_parts(rows: Sequence[BucketRows], span: tuple[int, int]) -> Iterator[list[Block]]:
+def join_parts(rows: Sequence[BucketRows], span: tuple[int, int]) -> Iterator[list[Block]]:
     """Yield the rows of a bucket part by part; a part is not held while the next one is made."""
     for part in in_parts(rows):
-        whole = joined(part, span)
+        whole = joined(without_overlaps(part), span)
         part.clear()
         yield whole
         del whole
@@ -204,7 +205,7 @@ def _remove_empty(folder: Folder, hours: Sequence[_Hour]) -> None:
 
 
 @contextmanager
-def _alone(lock: Path) -> Iterator[None]:
+def alone_folding(lock: Path) -> Iterator[None]:
     """Hold a lock that ends with the process.
 
     Raises:

@@ -10,7 +10,8 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from spark.history_import.order import CSV, ImportOrder, InputFile
-from spark.history_import.schemas import CHECKED, LABEL, LONG, SERIES, TIME, VALUE, Reason
+from spark.history_import.reasons import Reason
+from spark.history_import.schemas import CHECKED, LABEL, LONG, SERIES, TIME, VALUE
 
 # A number is a time since 1970-01-01 UTC; its size shows the unit, as all of them are of this century.
 UNITS: Final = ((1e11, 1000.0), (1e14, 1.0), (1e17, 1e-3), (1e20, 1e-6))  # below, ms in one

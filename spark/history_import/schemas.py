@@ -6,7 +6,6 @@ that is imported; `PLACED`, one row per sample.
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Final
 
 import pyarrow as pa
@@ -15,19 +14,6 @@ from pyspark.sql import types as t
 SERIES, TIME, VALUE, LABEL = "series", "time", "value", "label"
 NEEDED: Final = (SERIES, TIME, VALUE)
 LONG: Final = (*NEEDED, LABEL)
-
-
-class Reason(StrEnum):
-    """Why a row is left out, beside what `rules.baseline.naming.Unnamed` says of its series."""
-
-    TIME = "bad_time"
-    ZONE = "time_without_zone"
-    OLD = "too_old"  # older than what is kept
-    FUTURE = "in_the_future"
-    NO_VALUE = "no_value"  # empty, NaN or infinite: a gap, not a zero
-    VALUE = "bad_value"
-    NEGATIVE = "negative_value"  # no metric has one; exporters show -1 for "not known"
-
 
 CHECKED: Final = t.StructType(
     [

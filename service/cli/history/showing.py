@@ -29,6 +29,7 @@ def document(imported: Imported, request: ImportRequest) -> dict[str, Any]:
         "already_there": None if merged is None else merged.kept,
         "incidents": None if merged is None else merged.incidents,
         "days": [] if merged is None else [day.isoformat() for day in merged.days],
+        "learn_from": None if imported.learn_from is None else imported.learn_from.isoformat(),
         "problems": imported.problems,
         "notes": imported.notes,
     }
@@ -63,4 +64,5 @@ def _merged(imported: Imported) -> Iterator[str]:
     if merged.incidents:
         yield f"{counted(merged.incidents, 'labelled incident')} added, from which baselines do not learn"
     if merged.days:
-        yield f"Next: tidemark nightly run --date {merged.days[0]}"
+        again = "" if imported.learn_from is None else f" --date {imported.learn_from}"
+        yield f"Next: tidemark nightly run{again}"

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from rules.baseline.naming import Unnamed
 from rules.facts.times import EPOCH
-from spark.history_import.schemas import Reason
+from spark.history_import.reasons import Reason
 
 JsonObject: TypeAlias = Mapping[str, Any]
 Reporter: TypeAlias = Callable[[JsonObject], None]

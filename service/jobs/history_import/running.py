@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
-from rules.baseline.layout import IMPORTS
+from rules.baseline.layout import IMPORTS, RUNS, day_of_folder
 from rules.errors import StoreError
 from rules.facts.times import EPOCH
 from service.history.folder import (
@@ -75,6 +75,7 @@ class Imported:
     packed: int | None = None  # samples; None: it was a dry run, or there was none
     repeated: int = 0
     merged: Merged | None = None
+    learn_from: date | None = None  # the first day that a baseline run has learnt from without these samples
     problems: list[str] = field(default_factory=list)  # what was left out as a whole
     notes: list[str] = field(default_factory=list)
 
@@ -241,6 +242,9 @@ def _merge(folder: Folder, staging: str, imported: Imported, here: Surroundings)
 
     with here.folding(folder):
         imported.merged = merge(folder, staging, progress)
+    days, runs = imported.merged.days, folder.names(RUNS)
+    if days and any((day_of_folder(run) or date.min) >= days[0] for run in runs):
+        imported.learn_from = days[0]
     if imported.merged.collided:
         imported.problems.append(
             f"{imported.merged.collided} series are left out: others in {shown_url(folder.url)} have their ids"

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -26,9 +26,12 @@ from service.cli.terminal.exit_codes import ExitCode
 from service.history.blocks import CODE_OF, Block
 from service.history.days import DayReader, day_bounds, write_day
 from service.history.folder import Described, Folder, open_folder
+from service.history.folding import alone_folding
 from service.history.importing import Merged, merge
 from service.history.labels import read_windows
 from service.jobs.history_import.input_files import inspect
+from service.jobs.history_import.reporting import JsonObject
+from service.jobs.history_import.running import ImportRequest, Surroundings, import_history
 from service.runtime import clock
 from service.settings import read_settings
 from service.storage.database.opening import open_at_head
@@ -74,7 +77,18 @@ def import_files(
 ) -> tuple[Folder, Mapping[str, Any], Merged]:
     """Import as the command does, on this session; return the folder, the survey and what was merged."""
     folder = open_folder(str(path), Described(cluster="c", time_zone=ZONE, buckets=2))
-    order = ImportOrder(
+    order = order_of(path, files, times_zone=times_zone)
+    history_import.run(session, order)
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    merged = merge(folder, order.staging, lambda *_: None)
+    folder.remove_folder("imports")
+    return folder, next(event for event in events if event["event"] == "survey"), merged
+
+
+def order_of(
+    path: Path, files: Sequence[Path], *, times_zone: str | None = None, dry_run: bool = False
+) -> ImportOrder:
+    return ImportOrder(
         files=inspect(files, has_zone=times_zone is not None).files,
         history=str(path),
         staging="imports/import=1",
@@ -84,12 +98,8 @@ def import_files(
         not_before_ms=day_bounds(DAY - timedelta(days=30), ZONE)[0],
         not_after_ms=day_bounds(DAY + timedelta(days=5), ZONE)[0],
         times_zone=times_zone,
+        dry_run=dry_run,
     )
-    history_import.run(session, order)
-    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    merged = merge(folder, order.staging, lambda *_: None)
-    folder.remove_folder("imports")
-    return folder, next(event for event in events if event["event"] == "survey"), merged
 
 
 def samples(folder: Folder, day: date, series: Series = LAG) -> dict[int, float]:
@@ -206,6 +216,54 @@ def test_own_samples_win_and_a_second_import_changes_nothing(
 
 def contents(path: Path) -> dict[str, bytes]:
     return {str(file): file.read_bytes() for file in path.rglob("*") if file.is_file()}
+
+
+def test_a_dry_run_counts_and_writes_nothing(
+    configured: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, path = tmp_path / "lag.csv", tmp_path / "h"
+    file.write_text(f"series,time,value\n{NAME},2026-11-20T10:00:00Z,1\n", encoding="utf-8")
+    history_import.run(configured, order_of(path, [file], dry_run=True))
+    (event,) = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert (event["event"], event["series"]) == ("survey", 1)
+    assert not path.exists()
+
+
+def test_an_interrupted_import_leaves_nothing(tmp_path: Path) -> None:
+    file, path = tmp_path / "lag.csv", tmp_path / "h"
+    at = clock.utc_now() - timedelta(days=1)
+    file.write_text(f"series,time,value\n{NAME},{at.isoformat()},1\n", encoding="utf-8")
+    request = ImportRequest(
+        files=[file],
+        queries=[],
+        span=None,
+        history=str(path),
+        described=Described(cluster="c"),
+        data_directory=tmp_path / "data",
+        times_zone=None,
+        kept=timedelta(days=90),
+        master="local[1]",
+        conf={},
+        timeout_seconds=240,
+        environment=os.environ,
+        dry_run=False,
+    )
+
+    def report(event: JsonObject) -> None:
+        if event["event"] == "packed":
+            assert list(path.glob("imports/*/days/*/*.parquet"))
+            raise KeyboardInterrupt
+
+    here = Surroundings(
+        now=clock.utc_now(),
+        report=report,
+        pause=clock.pause,
+        folding=lambda folder: alone_folding(path / folder.described.cluster),
+    )
+    with pytest.raises(KeyboardInterrupt):
+        import_history(request, None, here)
+    assert {file.name for file in path.rglob("*")} == {"history.json", "nightly.lock"}
+    assert not (tmp_path / "data" / "nightly-scratch").exists()
 
 
 DAYS = 9

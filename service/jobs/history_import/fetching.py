@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import IO, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -58,7 +58,6 @@ class Span:
 class Fetched:
     """What a server answered."""
 
-    path: Path
     samples: int = 0
     backward_steps: int = 0  # offsets that went down: a gap each
     problems: list[str] = field(default_factory=list)
@@ -69,20 +68,20 @@ def fetch(  # noqa: PLR0913 - each by its name
     source: RangeSource,
     queries: Sequence[Query],
     span: Span,
-    path: Path,
+    out: Path | IO[bytes],
     *,
     cluster: str,
     report: Reporter,
     pause: Callable[[float], None],
 ) -> Fetched:
-    """Write the series of all queries into a Parquet file.
+    """Write the series of all queries as Parquet.
 
     Raises:
         AuthenticationError: the token is missing or rejected.
         CollectError: what answers is no Prometheus.
     """
-    fetched = Fetched(path=path)
-    with pq.ParquetWriter(path, SCHEMA, compression="zstd") as writer:
+    fetched = Fetched()
+    with pq.ParquetWriter(out, SCHEMA, compression="zstd") as writer:
         for query in queries:
             fetcher = _QueryFetcher(source, query, span, cluster, fetched, pause)
             before = fetched.samples

@@ -75,7 +75,9 @@ class Imported:
     packed: int | None = None  # samples; None: it was a dry run, or there was none
     repeated: int = 0
     merged: Merged | None = None
-    learn_from: date | None = None  # the first day that a baseline run has learnt from without these samples
+    learn_from: date | None = (
+        None  # the first day that a baseline run has learnt from without these samples
+    )
     problems: list[str] = field(default_factory=list)  # what was left out as a whole
     notes: list[str] = field(default_factory=list)
 

@@ -44,7 +44,9 @@ class Server:
         if error is not None:
             raise error
         times = np.arange(int(start_s), int(end_s) + 1, int(step_s), dtype=np.int64)
-        return Answer([Answered(one, times * 1000, times * 2.0) for one in self.labels])
+        return Answer(
+            [Answered(one, times * 1000, times.astype(np.float64) * 2) for one in self.labels]
+        )
 
     def query(self, query: str, at_s: float) -> Answer:
         assert query

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rules.baseline.naming import GROUP, PARTITION, TOPIC, name_of
 from rules.baseline.series import Series
-from rules.errors import RequestError
+from rules.errors import RequestError, UnreachableError
 from service.jobs.history_import.exporters import Query
 from service.jobs.history_import.prometheus import Answer, Answered, NotAnsweredError, TooMuchError
 from service.jobs.history_import.reporting import Reporter
@@ -58,6 +58,7 @@ class Span:
 class Fetched:
     """What a server answered."""
 
+    answers: int = 0
     samples: int = 0
     backward_steps: int = 0  # offsets that went down: a gap each
     problems: list[str] = field(default_factory=list)
@@ -78,6 +79,7 @@ def fetch(  # noqa: PLR0913 - each by its name
 
     Raises:
         AuthenticationError: the token is missing or rejected.
+        UnreachableError: the server has not answered at all.
         CollectError: what answers is no Prometheus.
     """
     fetched = Fetched()
@@ -86,8 +88,8 @@ def fetch(  # noqa: PLR0913 - each by its name
             fetcher = _QueryFetcher(source, query, span, cluster, fetched, pause)
             before = fetched.samples
             try:
-                for at_s, table in fetcher.tables():
-                    writer.write_table(table)
+                for at_s, rows in fetcher.pieces_of_rows():
+                    writer.write_table(rows)
                     done = (at_s - span.start_s) / max(span.end_s - span.start_s, 1)
                     report(
                         {"event": "fetching", "query": query.text, "done": round(min(done, 1), 3)}
@@ -108,7 +110,7 @@ class _QueryFetcher:
     fetched: Fetched
     pause: Callable[[float], None]
 
-    def tables(self) -> Iterator[tuple[int, pa.Table]]:
+    def pieces_of_rows(self) -> Iterator[tuple[int, pa.Table]]:
         """Yield the rows of each piece, with the time up to which it goes."""
         self._note_doubles()
         for at_s, answer in self._pieces():
@@ -116,18 +118,18 @@ class _QueryFetcher:
                 note = f"{self.query.text}: the server warns: {warning}"
                 self.fetched.notes += [note] if note not in self.fetched.notes else []
             self._check_clusters(answer)
-            for series in answer.series:
-                table = self._rows(series, at_s)
-                if len(table):
-                    self.fetched.samples += len(table)
-                    yield at_s, table
+            tables = [self._rows(series, at_s) for series in answer.series]
+            rows = pa.concat_tables([SCHEMA.empty_table(), *tables])
+            self.fetched.samples += len(rows)
+            yield at_s, rows
 
     def _pieces(self) -> Iterator[tuple[int, Answer]]:
         """Yield answers in order; a piece that is too much is halved, and so are those after it."""
         step = self.span.step_s
         points = min(MOST_POINTS, max(PIECE_SECONDS // step, LEAST_POINTS))
         at, unanswered = self.span.start_s, 0
-        while at <= self.span.end_s:
+        error: Exception | None = None
+        while at <= self.span.end_s and unanswered < MOST_UNANSWERED:
             last = min(at + (points - 1) * step, self.span.end_s)
             lead = step if self.query.is_offset and at > self.span.start_s else 0
             try:
@@ -136,17 +138,18 @@ class _QueryFetcher:
                 if isinstance(exc, TooMuchError) and points > LEAST_POINTS:
                     points = max(points // 2, LEAST_POINTS)
                     continue
-                unanswered += 1
-                if unanswered >= MOST_UNANSWERED:
-                    self.fetched.problems.append(f"{self.query.text} is given up: {exc}")
-                    return
-                self.fetched.problems.append(
-                    f"{self.query.text}: no answer for {last - at + step} s from {at} on: {exc}"
-                )
+                unanswered, error = unanswered + 1, exc
+                lacks = f"no answer for {last - at + step} s from {at} on: {exc}"
+                self.fetched.problems.append(f"{self.query.text}: {lacks}")
             else:
                 unanswered = 0
+                self.fetched.answers += 1
                 yield last, answer
             at = last + step
+        if not self.fetched.answers and isinstance(error, NotAnsweredError):
+            raise UnreachableError(f"the Prometheus server does not answer: {error}") from error
+        if unanswered >= MOST_UNANSWERED:
+            self.fetched.problems.append(f"{self.query.text} is given up: {error}")
 
     def _answer(self, start_s: int, end_s: int) -> Answer:
         for left in reversed(range(TRIES)):

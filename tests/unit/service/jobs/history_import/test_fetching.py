@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rules.baseline.series import Metric
+from rules.errors import UnreachableError
 from service.jobs.history_import import fetching
 from service.jobs.history_import.exporters import Query, custom_query
 from service.jobs.history_import.fetching import Fetched, Span, fetch, rates_of
@@ -102,11 +103,16 @@ def test_one_piece_that_never_answers_costs_only_itself() -> None:
 
 @pytest.mark.parametrize("error", [NotAnsweredError("503"), TooMuchError("slow")])
 def test_a_query_is_given_up_after_five_pieces_without_an_answer(error: Exception) -> None:
-    server = Server(lambda *_: error)
+    server = Server(lambda start, _: error if start >= DAY else None)
     fetched, rows, _ = run(server, days=30)
-    assert rows == []
+    assert len(rows) == DAY // 60
     assert fetched.problems[-1] == f"lag is given up: {error}"
-    assert len(fetched.problems) == fetching.MOST_UNANSWERED
+    assert len(fetched.problems) == fetching.MOST_UNANSWERED + 1
+
+
+def test_a_server_that_never_answers_is_unreachable() -> None:
+    with pytest.raises(UnreachableError, match="503"):
+        run(Server(lambda *_: NotAnsweredError("503")))
 
 
 def test_clusters_are_not_mixed() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -165,8 +165,8 @@ def _fold_bucket(
         return
     path = f"{day_folder(day)}/{bucket_file(bucket)}"
     there = [RowGroups(folder, path)] if folder.size(path) is not None else []
-    rows = [*(BucketRows(file, bucket, folder.buckets, span) for file in there), *new]
-    parts = join_parts(rows, span)
+    before = [BucketRows(file, bucket, folder.buckets, span) for file in there]
+    parts = join_parts(before, new, span)
     begun = list(islice(parts, 1))
 
     def fill(stream: Any) -> None:
@@ -182,11 +182,21 @@ def _fold_bucket(
         folded.bytes += folder.size(path) or 0
 
 
-def join_parts(rows: Sequence[BucketRows], span: tuple[int, int]) -> Iterator[list[Block]]:
-    """Yield the rows of a bucket part by part; a part is not held while the next one is made."""
-    for part in in_parts(rows):
-        whole = joined(without_overlaps(part), span)
+def join_parts(
+    before: Sequence[BucketRows], new: Sequence[BucketRows], span: tuple[int, int]
+) -> Iterator[list[Block]]:
+    """Yield the rows of a bucket part by part; a part is not held while the next one is made.
+
+    The samples of before give way to new ones of the same time, on whatever grid.
+    """
+    for part in in_parts([*before, *new]):
+        early, late = (
+            list(chain.from_iterable(files)) for files in (part[: len(before)], part[len(before) :])
+        )
         part.clear()
+        whole = joined([*without_overlaps(early, late), *late], span)
+        early.clear()
+        late.clear()
         yield whole
         del whole
 

@@ -108,7 +108,8 @@ class _Merging:
         files = [RowGroups(folder, name) for name in names]
         try:
             rows = [BucketRows(each, bucket, folder.buckets, span) for each in files]
-            parts = [self._without_left_out(part) for part in join_parts(rows, span)]
+            # What is imported gives way to what is there.
+            parts = [self._without_left_out(part) for part in join_parts(rows[:1], rows[1:], span)]
             before = _samples(files[1]) if len(files) > 1 else 0
             offered = _samples(files[0])
             self._check(files)

@@ -1,26 +1,24 @@
-"""Samples of one series on several grids: where two were taken at the same time, the later block's one stays."""
+"""Samples of one series on several grids: where one was taken at the time of another one, it gives way."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 
 from service.history.blocks import Block, Bools, Int64s
 
 
-def without_overlaps(blocks: Sequence[Block]) -> list[Block]:
-    """Return the blocks with a gap wherever a later block of another grid has a sample of the series."""
-    cleared = list(blocks)
-    for place, block in enumerate(cleared):
-        for later in cleared[place + 1 :]:
-            if later.step_ms != block.step_ms:
-                cleared[place] = _clear(cleared[place], later)
-    return cleared
+def without_overlaps(blocks: Sequence[Block], later: Sequence[Block]) -> list[Block]:
+    """Return the blocks with a gap wherever one of the later blocks, of another grid, has a sample of the series."""
+    return [reduce(_clear, later, block) for block in blocks]
 
 
 def _clear(block: Block, later: Block) -> Block:
+    if later.step_ms == block.step_ms:
+        return block
     if later.start_ms >= block.end_ms or block.start_ms >= later.end_ms:
         return block
     _, mine, theirs = np.intersect1d(block.series_id, later.series_id, return_indices=True)

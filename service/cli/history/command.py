@@ -47,7 +47,7 @@ def command() -> None:
     "times_zone",
     metavar="ZONE",
     callback=read_zone,
-    help="IANA zone of times in files that name none; without it such rows are rejected.",
+    help="IANA zone of times that name none; without it such rows of files are rejected.",
 )
 @click.option(
     "--prometheus", "url", metavar="URL", callback=address, help="A Prometheus server to query."

@@ -37,7 +37,6 @@ from service.settings import read_settings
 from service.storage.database.opening import open_at_head
 from spark.history_import.order import ImportOrder
 from spark.jobs import history_import
-from tests.database_files import give_files
 from tests.folders import new_folder
 from tests.integration.api.given import Api
 from tests.integration.api.shell import Shell
@@ -266,7 +265,7 @@ def test_an_interrupted_import_leaves_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "data" / "nightly-scratch").exists()
 
 
-DAYS = 9
+DAYS = 7
 STEP = 300
 REWIND_AT = 4 * 86_400  # seconds after the begin: a reset of the group's offsets
 
@@ -295,9 +294,9 @@ def days_of_prometheus(folder: Path, begin: int) -> Iterator[str]:
 
 @pytest.fixture
 def data() -> Iterator[Path]:
-    """Give a data directory with PostgreSQL's files."""
+    """Give a data directory in which PostgreSQL can work."""
     folder = new_folder()
-    yield give_files(folder)
+    yield folder
     shutil.rmtree(folder)
 
 

@@ -1,6 +1,6 @@
-"""Events of the job: one JSON object per line on stdout, for the process that started it.
+"""Events of a job: one JSON object per line on stdout, for the process that started it.
 
-`{"event": "progress", ...}` during a baseline run, `{"event": "baseline_run", ...}` for each complete one,
+`{"event": "progress", ...}` while Spark works, `{"event": "survey", ...}` and `{"event": "packed", ...}` of an import, `{"event": "baseline_run", ...}` for each complete one,
 `{"event": "failed", "why": ...}` at most once, as the last.
 """
 
@@ -25,8 +25,8 @@ def report(event: str, **stats: object) -> None:
 
 
 @contextmanager
-def progress(context: SparkContext, day: str) -> Iterator[None]:
-    """Report how many tasks are done, whenever that has changed."""
+def progress(context: SparkContext, **subject: str) -> Iterator[None]:
+    """Report how many tasks are done, whenever that has changed; `subject` says of what."""
     is_over = threading.Event()
 
     def watch() -> None:
@@ -35,7 +35,7 @@ def progress(context: SparkContext, day: str) -> Iterator[None]:
             done, tasks = _tasks(context)
             if tasks and done != reported:
                 reported = done
-                report("progress", day=day, done=done, of=tasks)
+                report("progress", **subject, done=done, of=tasks)
 
     watcher = threading.Thread(target=watch, name="progress", daemon=True)
     watcher.start()

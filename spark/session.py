@@ -1,4 +1,4 @@
-"""The Spark session of a baseline run: small, quiet, in UTC, on this machine unless a master is given."""
+"""The Spark session of a job: small, quiet, in UTC, on this machine unless a master is given."""
 
 from __future__ import annotations
 
@@ -49,24 +49,27 @@ LOCAL_DEFAULTS: Final = {
 SUBMIT_ARGUMENTS: Final = "PYSPARK_SUBMIT_ARGS"
 
 
-def open_session(master: str, conf: Mapping[str, str], py_files: str | None) -> SparkSession:
+def open_session(
+    master: str, conf: Mapping[str, str], py_files: str | None, name: str = "tidemark-nightly"
+) -> SparkSession:
     """Start Spark; a setting that is given wins over ours.
 
     Args:
         master: as Spark takes it: local[*], spark://host:7077, ...
         conf: Spark's own settings.
         py_files: a zip of `rules` and `spark` for executors elsewhere; None: they find them here.
+        name: of the application, as Spark shows it.
 
     Raises:
         PySparkException: the master does not answer, or Java is missing.
     """
-    chosen = {"spark.app.name": "tidemark-nightly", "spark.master": master, **DEFAULTS}
+    chosen = {"spark.app.name": name, "spark.master": master, **DEFAULTS}
     chosen |= LOCAL_DEFAULTS if is_local(master) else {}
     chosen |= conf
     _start_java(chosen)
     builder = SparkSession.builder
-    for name, value in chosen.items():
-        builder = builder.config(name, value)
+    for setting, value in chosen.items():
+        builder = builder.config(setting, value)
     session = builder.getOrCreate()
     if py_files is not None:
         session.sparkContext.addPyFile(py_files)

@@ -6,6 +6,8 @@ hours/hour=2026-03-29T05/part-<...>.parquet       packed samples of one hour (UT
 days/day=2026-03-29/bucket=007.parquet            packed samples of one civil day
 series/...parquet                                 the dictionary of series, every file a part of it
 masks/day=2026-03-29/bucket=007.parquet           windows not to learn from; absent: none
+labels/day=2026-03-29/windows.parquet             of these, what imported labels name as incidents
+imports/import=<id>/...                           days of an import that is not finished
 runs/day=2026-03-29/run=<id>/bucket=007.parquet   state and baseline of every series after that day
 runs/day=2026-03-29/run=<id>/run.json             written last: without it there is no run
 ```
@@ -23,6 +25,8 @@ SERIES: Final = "series"
 HOURS: Final = "hours"
 DAYS: Final = "days"
 MASKS: Final = "masks"
+LABELS: Final = "labels"
+IMPORTS: Final = "imports"
 RUNS: Final = "runs"
 DAY: Final = "day="  # begins the name of a day's folder in any of these
 RUN: Final = "run="  # likewise of a run
@@ -41,6 +45,11 @@ def day_folder(day: date) -> str:
 def masks_folder(day: date) -> str:
     """Return the folder of a day's windows."""
     return f"{MASKS}/{DAY}{day.isoformat()}"
+
+
+def labels_file(day: date) -> str:
+    """Return the file of a day's windows that imported labels name."""
+    return f"{LABELS}/{DAY}{day.isoformat()}/windows.parquet"
 
 
 def runs_folder(day: date) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -13,7 +14,7 @@ from zoneinfo import ZoneInfo
 from service.history.days import remove_old
 from service.history.extraction import Extraction
 from service.history.folder import Described, Folder, open_folder
-from service.history.folding import Folded, fold_due
+from service.history.folding import Folded, alone_folding, fold_due
 from service.history.recorder import Recorder
 from service.history.shipping import Shipper
 from service.jobs.retention import RunsBefore, clock_error
@@ -114,14 +115,27 @@ def fold_folder(
     Raises:
         StoreError: the folder is away.
     """
-    here = folder.local or ahead_folder(settings.service.data_directory())
     zone = ZoneInfo(folder.described.time_zone)
     return fold_due(
         folder,
         before=(now - SETTLED).astimezone(zone).date(),
-        lock=here / FOLD_LOCK,  # in the folder, if it can: whoever folds it may have other settings
+        lock=_fold_lock(folder, settings),
         is_over=is_over,
     )
+
+
+def alone_with_days(folder: Folder, settings: Settings) -> AbstractContextManager[None]:
+    """Hold the lock under which days are written, so that nothing folds meanwhile.
+
+    Raises:
+        StoreError: it cannot be taken.
+    """
+    return alone_folding(_fold_lock(folder, settings))
+
+
+def _fold_lock(folder: Folder, settings: Settings) -> Path:
+    """Return the lock: in the folder, if it can be, as whoever folds it may have other settings."""
+    return (folder.local or ahead_folder(settings.service.data_directory())) / FOLD_LOCK
 
 
 def _fold(settings: Settings, context: RunContext, log: Log) -> Stats:

@@ -71,6 +71,7 @@ class LazyGroup(click.Group):
         ),
         "db": ("service.cli.database", "Upgrade or check the database; grant its views."),
         "deliveries": ("service.cli.deliveries", "Show sent notifications; send one again."),
+        "history": ("service.cli.history.command", "Import history from files or from Prometheus."),
         "jobs": ("service.cli.jobs", "Show scheduled jobs; run one now."),
         "loss": ("service.cli.loss.command", "Show lost records and what to do about them."),
         "nightly": ("service.cli.nightly", "Learn baselines from past days."),

@@ -261,7 +261,8 @@ def _matrix(flat: NDArray[np.float32], places: Int64s, count: int) -> NDArray[np
 def joined(blocks: Iterable[Block], span_ms: tuple[int, int] | None = None) -> list[Block]:
     """Join the samples of each series on one grid per step; a later block's samples win.
 
-    A gap of a later block leaves the earlier sample. The grid of a step reaches from the first
+    A gap of a later block leaves the earlier sample. The caller takes care of blocks of different steps
+    (`overlaps.without_overlaps`). The grid of a step reaches from the first
     sample of any series to the last one, or over all of `span_ms` (start, end) if it divides that.
     """
     by_step: dict[int, list[Block]] = {}

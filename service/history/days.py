@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pyarrow.parquet as pq
 
-from rules.baseline.layout import DAYS, MASKS, bucket_file, day_folder, day_of_folder
+from rules.baseline.layout import DAYS, LABELS, MASKS, bucket_file, day_folder, day_of_folder
 from rules.baseline.packed import bucket_of
 from rules.facts.times import EPOCH
 from service.history.blocks import Block, blocks_of, write_blocks
@@ -80,7 +80,7 @@ def days_of(folder: Folder) -> list[date]:
 
 
 def remove_old(folder: Folder, first: date, is_over: Callable[[], bool]) -> int:
-    """Remove the days before `first` with their masks; return how many had samples.
+    """Remove the days before `first` with their masks and labels; return how many had samples.
 
     Baseline runs are not removed here: the next one continues the last one.
 
@@ -88,7 +88,7 @@ def remove_old(folder: Folder, first: date, is_over: Callable[[], bool]) -> int:
         StoreError: the folder is away.
     """
     removed = 0
-    for kind in (MASKS, DAYS):
+    for kind in (MASKS, LABELS, DAYS):
         for name in folder.names(kind):
             day = day_of_folder(name)
             if day is not None and day < first and not is_over():

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from service.history.days import MILLISECOND, RowGroups, day_bounds, day_of
 from service.history.folder import Folder, store_errors
 from service.history.hours import HOUR
 from service.history.merging import BucketRows, in_parts
+from service.history.overlaps import without_overlaps
 
 PREFIX: Final = "hour="
 SUFFIX: Final = ".parquet"
@@ -70,7 +71,7 @@ def fold_due(
     Raises:
         StoreError: the folder is away; no sample is lost.
     """
-    with _alone(lock):
+    with alone_folding(lock):
         hours = _hours(folder)
         due = sorted({day for hour in hours for day in hour.days if day < before})
         folded = Folded()
@@ -164,8 +165,8 @@ def _fold_bucket(
         return
     path = f"{day_folder(day)}/{bucket_file(bucket)}"
     there = [RowGroups(folder, path)] if folder.size(path) is not None else []
-    rows = [*(BucketRows(file, bucket, folder.buckets, span) for file in there), *new]
-    parts = _join_parts(rows, span)
+    before = [BucketRows(file, bucket, folder.buckets, span) for file in there]
+    parts = join_parts(before, new, span)
     begun = list(islice(parts, 1))
 
     def fill(stream: Any) -> None:
@@ -181,11 +182,21 @@ def _fold_bucket(
         folded.bytes += folder.size(path) or 0
 
 
-def _join_parts(rows: Sequence[BucketRows], span: tuple[int, int]) -> Iterator[list[Block]]:
-    """Yield the rows of a bucket part by part; a part is not held while the next one is made."""
-    for part in in_parts(rows):
-        whole = joined(part, span)
+def join_parts(
+    before: Sequence[BucketRows], new: Sequence[BucketRows], span: tuple[int, int]
+) -> Iterator[list[Block]]:
+    """Yield the rows of a bucket part by part; a part is not held while the next one is made.
+
+    The samples of before give way to new ones of the same time, on whatever grid.
+    """
+    for part in in_parts([*before, *new]):
+        early, late = (
+            list(chain.from_iterable(files)) for files in (part[: len(before)], part[len(before) :])
+        )
         part.clear()
+        whole = joined([*without_overlaps(early, late), *late], span)
+        early.clear()
+        late.clear()
         yield whole
         del whole
 
@@ -204,7 +215,7 @@ def _remove_empty(folder: Folder, hours: Sequence[_Hour]) -> None:
 
 
 @contextmanager
-def _alone(lock: Path) -> Iterator[None]:
+def alone_folding(lock: Path) -> Iterator[None]:
     """Hold a lock that ends with the process.
 
     Raises:

@@ -73,8 +73,8 @@ class BucketRows:
                 yield cut
 
 
-def in_parts(files: Sequence[BucketRows]) -> Iterator[list[Block]]:
-    """Yield the rows of all files, series by series in order, those of later files last.
+def in_parts(files: Sequence[BucketRows]) -> Iterator[list[list[Block]]]:
+    """Yield the rows of all files, series by series in order: in each part those of each file.
 
     All rows of a series are in one part. Parts are as large as the row groups of the file that has the
     most row groups.
@@ -83,6 +83,6 @@ def in_parts(files: Sequence[BucketRows]) -> Iterator[list[Block]]:
     known_edges = [bounds for bounds in edges if bounds is not None]
     inner = max(known_edges, key=len)[:-1] if known_edges and len(known_edges) == len(edges) else []
     for edge in [*dict.fromkeys(inner), None]:
-        part = [block for file in files for block in file.take(edge)]
-        if part:
+        part = [file.take(edge) for file in files]
+        if any(part):
             yield part

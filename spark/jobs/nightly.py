@@ -8,87 +8,36 @@ files that it leaves unfinished do not count as a run.
 from __future__ import annotations
 
 import argparse
-import json
-import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date
-from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from rules.baseline.baseline_run import BaselineRun
 from rules.baseline.civil import civil_day
 from rules.baseline.layout import RUN_FILE, RUNS, run_folder
 from spark.bucket import BucketOutcome
-from spark.causes import why
 from spark.inputs import RunInputs, buckets_of, inputs_of
+from spark.job import RunFailedError, Spark, add_spark_options, run_job, spark_errors
 from spark.places import Place
 from spark.reporting import progress, report
 from spark.runs import days_of, is_whole, keep_only, last_run, read_run, remove_older
-from spark.session import open_session
 from spark.transforms import buckets, make_buckets
 
 TASK_BYTES: Final = 8 << 20  # of input: less is not worth a task of its own
 
 
-class RunFailedError(Exception):
-    """A baseline run failed; the text is one line for a person."""
-
-
-@dataclass
-class Spark:
-    """The session, started when it is first needed."""
-
-    master: str
-    conf: dict[str, str]
-    py_files: str | None
-    _session: SparkSession | None = None
-    started_in: float = 0.0  # seconds
-
-    def session(self) -> SparkSession:
-        """Return the session.
-
-        Raises:
-            RunFailedError: it does not start.
-        """
-        if self._session is None:
-            begun = time.perf_counter()
-            try:
-                self._session = open_session(self.master, self.conf, self.py_files)
-            except Exception as exc:  # Spark, Py4J, Java and the system each fail in their own way
-                message = f"Spark does not start on {self.master}: {why(exc)}"
-                raise RunFailedError(message) from exc
-            self.started_in = time.perf_counter() - begun
-        return self._session
-
-    def stop(self) -> None:
-        """Stop the session, if it was started and still can be stopped."""
-        if self._session is not None:
-            with suppress(Exception):  # it may be gone, which is as good
-                self._session.stop()
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make the baseline runs of the days in the arguments."""
     options = _options().parse_args(arguments)
-    signal.signal(signal.SIGTERM, _terminate)
-    spark = Spark(master=options.master, conf={}, py_files=options.py_files)
-    try:
-        if options.conf_file is not None:
-            spark.conf = json.loads(options.conf_file.read_text(encoding="utf-8"))
+
+    def work(spark: Spark) -> None:
         make_runs(spark, options.history, options.zone, sorted(options.days), options.keep)
-    except (RunFailedError, OSError) as exc:
-        report("failed", why=str(exc))
-        return 1
-    finally:
-        spark.stop()
-    return 0
+
+    return run_job("tidemark-nightly", options, work)
 
 
 def make_runs(spark: Spark, history: str, zone: str, days: Sequence[date], keep: int) -> None:
@@ -166,15 +115,11 @@ def _run_tasks(session: SparkSession, place: Place, inputs: RunInputs) -> list[B
         size += sum(file.size for file in place.listed(folder))
     tasks = max(context.defaultParallelism, size // TASK_BYTES)
     every = buckets(session, inputs.buckets, tasks)
-    try:
-        with progress(context, inputs.day.isoformat()):
-            rows = make_buckets(every, inputs).collect()
-    except PySparkException as exc:
-        raise RunFailedError(f"the baseline run of {inputs.day} failed: {why(exc)}") from exc
-    except Exception as exc:  # the JVM is gone: Py4J has a family of its own for each way to go
-        raise RunFailedError(
-            f"Spark broke off the baseline run of {inputs.day}: {why(exc)}"
-        ) from exc
+    with (
+        spark_errors(f"the baseline run of {inputs.day}"),
+        progress(context, day=inputs.day.isoformat()),
+    ):
+        rows = make_buckets(every, inputs).collect()
     outcomes = [
         BucketOutcome.from_json(row["outcome"])
         for row in sorted(rows, key=lambda row: row["bucket"])
@@ -216,21 +161,12 @@ def _report_run(run: BaselineRun, *, is_new: bool, seconds: Mapping[str, float])
     )
 
 
-def _terminate(*_: object) -> NoReturn:
-    sys.exit(128 + signal.SIGTERM)
-
-
 def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="spark.jobs.nightly", description=__doc__)
     parser.add_argument("days", nargs="+", type=date.fromisoformat, metavar="DAY")
     parser.add_argument("--history", required=True, metavar="URL")
     parser.add_argument("--zone", default="UTC", metavar="ZONE", help="IANA time zone of the days")
-    parser.add_argument("--master", default="local[*]")
-    # A file, because values may be secrets, and every user can read a command line.
-    parser.add_argument("--conf-file", type=Path, metavar="JSON", help="Spark's own settings")
-    parser.add_argument(
-        "--py-files", metavar="ZIP", help="rules and spark, for executors elsewhere"
-    )
+    add_spark_options(parser)
     parser.add_argument(
         "--keep", type=int, default=3, metavar="DAYS", help="days with runs to keep"
     )

@@ -10,7 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from service.jobs.baseline_run.spark_process import SparkOrder, job_environment
-from spark.jobs.nightly import Spark, make_runs
+from spark.job import Spark
+from spark.jobs.nightly import make_runs
 from spark.session import open_session
 from tests.spark.weeks import DAYS, ZONE, day_at, make_weeks
 

@@ -15,7 +15,8 @@ from rules.baseline.packed import RunColumn
 from spark.bucket import BucketOutcome
 from spark.digests import RowDigest
 from spark.inputs import RunInputs, inputs_of
-from spark.jobs.nightly import Spark, make_runs
+from spark.job import Spark
+from spark.jobs.nightly import make_runs
 from spark.places import Place
 from spark.runs import last_run, run_of
 from spark.schemas import PUBLISHED, REMEMBERED, RUN

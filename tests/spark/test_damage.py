@@ -14,7 +14,8 @@ from rules.baseline.baseline_run import BaselineRun, BucketRun
 from rules.baseline.layout import bucket_file, masks_folder, run_folder
 from spark.bucket import make_bucket
 from spark.inputs import RunInputs, inputs_of
-from spark.jobs.nightly import RunFailedError, Spark, main, make_runs
+from spark.job import RunFailedError, Spark
+from spark.jobs.nightly import main, make_runs
 from spark.places import UNFINISHED, Place
 from spark.runs import is_whole, last_run, run_of
 from tests.flaky_files import fail_once

@@ -88,15 +88,15 @@ def client_of(options: Mapping[str, Any], *, scope: str = "read") -> ApiClient:
     return ApiClient(options["server"], token=token, scope=scope)
 
 
-def token_from(path: Path) -> str:
-    """Return the token that the file of --token-file holds.
+def token_from(path: Path, option: str = "--token-file") -> str:
+    """Return the token that the file of an option holds.
 
     Raises:
         SettingsError: the file cannot be read, or holds no token.
     """
     from service.settings import secret_from  # noqa: PLC0415 - keeps `--help` fast
 
-    secret = secret_from("--token-file", path).strip()
+    secret = secret_from(option, path).strip()
     if not secret or not secret.isascii() or not secret.isprintable() or " " in secret:
-        raise SettingsError(f"the file of --token-file holds no token: {path}")
+        raise SettingsError(f"the file of {option} holds no token: {path}")
     return secret

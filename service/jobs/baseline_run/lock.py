@@ -1,6 +1,6 @@
 """One `tidemark nightly run` at a time on a history: two at once would remove each other's files.
 
-`tidemark sandbox history` removes and writes whole days, so it takes the lock too.
+`tidemark sandbox history` and `tidemark history import` write whole days, so they take the lock too.
 
 The lock ends with the process, however that ends. A history in an object store has none: nothing keeps
 two machines from working on it at once.
@@ -38,7 +38,7 @@ def alone(folder: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as exc:
             message = (
-                f"another `tidemark nightly run` or `sandbox history` works in {folder}: "
+                f"another `tidemark nightly run`, `history import` or `sandbox history` works in {folder}: "
                 "wait for its end"
             )
             raise ConflictError(message) from exc

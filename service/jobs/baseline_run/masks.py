@@ -25,6 +25,7 @@ from service.storage.baselines.series_labels import NONE, SeriesLabels, read_lab
 
 MILLISECOND: Final = timedelta(milliseconds=1)
 SCHEMA: Final = pa.schema([pa.field(name.value, pa.int64(), nullable=False) for name in MaskColumn])
+NO_ROWS: Final = np.empty((0, 3), np.int64)
 PART: Final = ".part"  # a file that is not whole yet
 
 Place = tuple[str | None, str | None, str | None]  # topic, partition, group
@@ -39,13 +40,14 @@ class MasksWritten:
     rows: int
 
 
-def write_masks(
+def write_masks(  # noqa: PLR0913 - each by its name
     windows: Sequence[AlertWindow],
     *,
     files: FileSystem,
     history: str,
     day: date,
     buckets: int,
+    labelled: NDArray[np.int64] = NO_ROWS,
 ) -> MasksWritten:
     """Write the masks of a day anew, one file per bucket that has any; equal input, equal bytes.
 
@@ -60,11 +62,12 @@ def write_masks(
         history: its folder.
         day: civil.
         buckets: of this history.
+        labelled: windows that imported labels name: series, begin, end, as in files.
 
     Raises:
         OSError: the folder cannot be read or written.
     """
-    rows = _rows(windows, files, history)
+    rows = _merge(np.concatenate([labelled, _rows(windows, files, history)]))
     folder = f"{history.rstrip('/')}/{masks_folder(day)}"
     if files.get_file_info(folder).type is not FileType.NotFound:
         files.delete_dir_contents(folder)
@@ -76,17 +79,17 @@ def write_masks(
 
 
 def _rows(windows: Sequence[AlertWindow], files: FileSystem, history: str) -> NDArray[np.int64]:
-    """Return series, begin and end, sorted, no two of a series touching."""
+    """Return series, begin and end of what the windows cover."""
     by_place: dict[Place, list[tuple[int, int]]] = {}
     for window in windows:
         place = _place(window.labels)
         if place[0] is not None or place[2] is not None:
             by_place.setdefault(place, []).append(_milliseconds(window))
     if not by_place:
-        return np.empty((0, 3), np.int64)
+        return NO_ROWS
     labels = read_labels(files, history)
     parts = [_cover(labels, place, spans) for place, spans in by_place.items()]
-    return _merge(np.concatenate(parts))
+    return np.concatenate(parts)
 
 
 def _place(labels: Mapping[str, str]) -> Place:

@@ -24,6 +24,7 @@ from rules.errors import ConflictError, StoreError
 from rules.facts.times import EPOCH
 from service.history.folder import Described, open_folder, shown_url
 from service.history.folding import Folded, days_of_hours
+from service.history.labels import read_windows
 from service.jobs.baseline_run.lock import alone
 from service.jobs.baseline_run.masks import write_masks
 from service.jobs.baseline_run.plan import Past, Plan, again, missing
@@ -163,7 +164,7 @@ def run_missing(
         ConflictError: another call is at work, or the day cannot be made.
     """
     place = _place(order)
-    with _lock_out_others(order, place):
+    with lock_out_others(order.data_directory, place):
         plan = planned(order, now())
         if plan is None:
             report(
@@ -227,7 +228,7 @@ def _make_runs(
     for day in days_plan.days:
         _write_masks(place, plan, day, store)
     runs = []
-    with _scratch(order.data_directory) as scratch:
+    with scratch_folder(order.data_directory) as scratch:
         for event in run_job(_spark_order(order, plan, place, scratch), order.environment):
             report(event)
             runs += [event] if event["event"] == "baseline_run" else []
@@ -238,8 +239,16 @@ def _write_masks(place: Place, plan: NightlyPlan, day: date, store: BaselineRunS
     calendar = civil_day(day, plan.zone)
     begin, end = (EPOCH + MILLISECOND * ms for ms in (calendar.start_ms, calendar.end_ms))
     windows = store.windows(plan.cluster, begin, end)
+    labelled = read_windows(open_folder(place.url), day)
     with _store_errors(place):
-        write_masks(windows, files=place.files, history=place.root, day=day, buckets=plan.buckets)
+        write_masks(
+            windows,
+            files=place.files,
+            history=place.root,
+            day=day,
+            buckets=plan.buckets,
+            labelled=labelled,
+        )
 
 
 def _spark_order(order: NightlyOrder, plan: NightlyPlan, place: Place, scratch: Path) -> SparkOrder:
@@ -299,10 +308,10 @@ def _store_errors(place: Place) -> Iterator[None]:
 
 
 @contextmanager
-def _lock_out_others(order: NightlyOrder, place: Place) -> Iterator[None]:
+def lock_out_others(data_directory: Path, place: Place) -> Iterator[None]:
     """Lock this history, if it is on this machine, and this data directory."""
     with ExitStack() as held:
-        held.enter_context(alone(order.data_directory))
+        held.enter_context(alone(data_directory))
         here = Path(place.root)
         if isinstance(place.files, LocalFileSystem) and here.is_dir():
             held.enter_context(alone(here))
@@ -310,7 +319,7 @@ def _lock_out_others(order: NightlyOrder, place: Place) -> Iterator[None]:
 
 
 @contextmanager
-def _scratch(data_directory: Path) -> Iterator[Path]:
+def scratch_folder(data_directory: Path) -> Iterator[Path]:
     """Give a folder for Spark's own files; those of killed runs are removed first."""
     every = data_directory / SCRATCH
     shutil.rmtree(every, ignore_errors=True)

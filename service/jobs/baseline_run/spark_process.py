@@ -1,4 +1,4 @@
-"""Starts the Spark job as a process of its own, reads its events, and ends it in time.
+"""Starts a Spark job as a process of its own, reads its events, and ends it in time.
 
 Between this process and the job is the guard of the scheduler, so that Spark's JVM and its Python workers
 end with the job: at its timeout, at an interrupt, and when this process is killed.
@@ -53,9 +53,10 @@ class SparkOrder:
 
     master: str
     conf: Mapping[str, str]
-    arguments: Sequence[str]  # of `spark.jobs.nightly`, beside the two above
+    arguments: Sequence[str]  # of the job, beside the two above
     scratch: Path  # absolute: a folder of this run alone, where it works
     timeout_seconds: float
+    module: str = "spark.jobs.nightly"
 
     @property
     def is_local(self) -> bool:
@@ -167,7 +168,7 @@ def _ship(archive: Path) -> None:
 def _words(order: SparkOrder) -> list[str]:
     # By name alone: Spark takes commas and other characters of a path for its own.
     shipped = () if order.is_local else ("--py-files", SHIPMENT)
-    job = module_command("spark.jobs.nightly", "--master", order.master, "--conf-file", CONF)
+    job = module_command(order.module, "--master", order.master, "--conf-file", CONF)
     return [
         *script_command(Path(guard.__file__), str(PATIENCE_SECONDS)),
         *(*job, *shipped, *order.arguments),

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
-from rules.baseline.layout import DAYS, HOURS, MASKS, RUNS, SERIES
+from rules.baseline.layout import DAYS, HOURS, LABELS, MASKS, RUNS, SERIES
 from rules.errors import SandboxError
 from service.history.blocks import Block
 from service.history.days import write_day
@@ -30,7 +30,15 @@ from service.sandbox.simulator.simulation import Samples, Simulation
 
 LABELS_FILE: Final = "simulation/labels.json"  # below the folder of history
 FORMAT: Final = 1
-PARTS: Final = (DAYS, HOURS, SERIES, MASKS, RUNS, ASIDE)  # removed where they are of a simulation
+PARTS: Final = (
+    DAYS,
+    HOURS,
+    SERIES,
+    MASKS,
+    LABELS,
+    RUNS,
+    ASIDE,
+)  # removed where they are of a simulation
 MANY_SERIES: Final = 5000
 FEW_BUCKETS: Final = 8  # enough for fewer series
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,21 @@ def test_series_that_differ_from_hour_to_hour_are_all_folded(tmp_path: Path) -> 
         assert samples_of(there) == samples_of(written)
 
 
+def test_an_hour_replaces_what_its_day_has_at_that_time_on_another_grid(tmp_path: Path) -> None:
+    folder = history_folder(tmp_path / "history")
+    before = [hour_of(range(9), FIRST_HOUR + hour) for hour in range(2)]
+    late = hour_of(range(3, 6), FIRST_HOUR, HOUR_MS // 2)
+    for one in (*before, late):
+        write_hour(folder, one)
+        fold_due(folder, before=date(1970, 1, 3), lock=tmp_path / "lock")
+    there = samples_of([one for one in read(folder) if one.step_ms == STEP_MS])
+    expected = samples_of(before)
+    for series in range(3, 6):
+        expected[series] = samples_of([before[1]])[series]
+    assert there == expected
+    assert samples_of([one for one in read(folder) if one.step_ms != STEP_MS]) == samples_of([late])
+
+
 def test_rows_of_a_day_are_in_order_and_row_groups_are_full(tmp_path: Path) -> None:
     folder = history_folder(tmp_path / "history", buckets=1)
     for hour in range(3):
@@ -79,7 +95,7 @@ def test_no_part_holds_more_than_the_row_groups_that_begin_with_it(tmp_path: Pat
     folder = history_folder(tmp_path / "history", buckets=1)
     for hour in range(3):
         write_hour(folder, hour_of(range(SERIES), FIRST_HOUR + hour))
-    parts = [[len(one) for one in part] for part in in_parts(rows_of(folder))]
+    parts = [[len(one) for one in chain(*part)] for part in in_parts(rows_of(folder))]
     assert parts == [[ROW_GROUP_ROWS] * 3] * 8 + [[SERIES - 8 * ROW_GROUP_ROWS] * 3]
 
 
@@ -91,7 +107,7 @@ def test_a_file_that_is_not_in_order_is_read_whole(tmp_path: Path) -> None:
         f"hours/hour={DAY.isoformat()}T01/part-1.parquet",
         lambda stream: write_blocks(stream, parts),
     )
-    assert [sum(map(len, part)) for part in in_parts(rows_of(folder))] == [SERIES + 2_000]
+    assert [sum(map(len, chain(*part))) for part in in_parts(rows_of(folder))] == [SERIES + 2_000]
 
 
 def rows_of(folder: Folder) -> list[BucketRows]:

@@ -1,0 +1,48 @@
+"""The columns of an import, declared once: of what is read, in between, and of what tasks return.
+
+Grains: `LONG`, one row per series and time, as it came; `CHECKED`, the same row, read; `CATALOGUE`, one row per series
+that is imported; `PLACED`, one row per sample.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import types as t
+
+SERIES, TIME, VALUE, LABEL = "series", "time", "value", "label"
+NEEDED: Final = (SERIES, TIME, VALUE)
+LONG: Final = (*NEEDED, LABEL)
+
+CHECKED: Final = t.StructType(
+    [
+        t.StructField(SERIES, t.StringType()),
+        t.StructField("at_ms", t.LongType()),
+        t.StructField(VALUE, t.DoubleType()),
+        t.StructField("is_incident", t.BooleanType()),
+        t.StructField("reason", t.StringType()),  # null: it can be imported
+        t.StructField("example", t.StringType()),  # of a row with a reason
+    ]
+)
+CATALOGUE: Final = t.StructType(
+    [
+        t.StructField(SERIES, t.StringType(), nullable=False),
+        t.StructField("series_id", t.LongType(), nullable=False),
+        t.StructField("metric", t.ByteType(), nullable=False),  # a place in `blocks.METRICS`
+        t.StructField("bucket", t.IntegerType(), nullable=False),
+    ]
+)
+PLACED: Final = pa.schema(
+    [
+        ("bucket", pa.int32()),
+        ("series_id", pa.int64()),
+        ("metric", pa.int8()),
+        ("at_ms", pa.int64()),
+        (VALUE, pa.float64()),
+        ("is_incident", pa.bool_()),
+    ]
+)
+# One row per bucket: a packing.Packed as JSON.
+OUTCOME: Final = "bucket int, outcome string"
+OUTCOME_ARROW: Final = pa.schema([("bucket", pa.int32()), ("outcome", pa.string())])

@@ -1,13 +1,14 @@
 """Fetches batch headers of short offset ranges, many partitions in one request.
 
 A broker exceeds the requested size only for the first non-empty partition of a Fetch; others whose
-next batch is larger come back empty. Such ranges are fetched again, each in a request of its own.
+next batch is larger come back empty. Such ranges are fetched again, fewer together with more space for each,
+and those that come back empty once more each in a request of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Final
 
@@ -21,6 +22,10 @@ from collectors.wire.failure import Failure
 from rules.facts.identity import Broker, TopicPartition
 
 ALONE_PER_LEADER: Final = 10  # an answer for one range alone may hold a batch of a megabyte
+WIDER: Final = (
+    8  # times as much space for each range: more than the batches that clients send by default
+)
+WIDE_PER_LEADER: Final = 4  # requests
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +54,7 @@ class Range:
     headers: list[BatchHeader] = field(default_factory=list)
     aborted: list[AbortedTransaction] = field(default_factory=list)
     failure: Failure | None = None
-    came_empty: bool = False  # the last answer held nothing: fetch in a request of its own
+    empty_answers: int = 0  # in a row: fetch with more space, then in a request of its own
 
     def include(self, committed: int) -> None:
         """Add a committed offset to decide on."""
@@ -81,9 +86,9 @@ class Range:
 
 def fetch(session: Session, ranges: Sequence[Range], reach: Reach = SHORT) -> None:
     """Fetch once from each range, all leaders in parallel; a partition has one range."""
-    batches = _batches(ranges, reach.ranges_per_request)
-    requests = [Request(batch[0].leader, FETCH, _body(batch, reach)) for batch in batches]
-    for batch, response in zip(batches, session.exchange(requests), strict=True):
+    batches = _batches(ranges, reach)
+    requests = [Request(batch[0].leader, FETCH, _body(batch, size)) for batch, size in batches]
+    for (batch, _), response in zip(batches, session.exchange(requests), strict=True):
         answer = response.read_without_error()
         if isinstance(answer, Failure):
             for piece in batch:
@@ -92,12 +97,22 @@ def fetch(session: Session, ranges: Sequence[Range], reach: Reach = SHORT) -> No
             _take_answer(batch, answer)
 
 
-def _batches(ranges: Sequence[Range], most: int) -> list[Sequence[Range]]:
-    together = grouped((piece.leader.broker_id, piece) for piece in ranges if not piece.came_empty)
-    alone = grouped((piece.leader.broker_id, piece) for piece in ranges if piece.came_empty)
-    batches = [part for members in together.values() for part in chunks(members, most)]
-    single = [[piece] for members in alone.values() for piece in members[:ALONE_PER_LEADER]]
-    return batches + single
+def _batches(ranges: Sequence[Range], reach: Reach) -> list[tuple[Sequence[Range], Reach]]:
+    """Return what one request fetches each, with its size."""
+    few = max(reach.ranges_per_request // WIDER, 1)
+    wide = replace(reach, partition_bytes=WIDER * reach.partition_bytes, ranges_per_request=few)
+    sizes = (
+        (reach, reach.ranges_per_request, len(ranges)),
+        (wide, few, few * WIDE_PER_LEADER),
+        (reach, 1, ALONE_PER_LEADER),
+    )
+    batches: list[tuple[Sequence[Range], Reach]] = []
+    for empty_answers, (size, together, most) in enumerate(sizes):
+        due = (piece for piece in ranges if min(piece.empty_answers, 2) == empty_answers)
+        by_leader = grouped((piece.leader.broker_id, piece) for piece in due)
+        for members in by_leader.values():
+            batches += [(part, size) for part in chunks(members[:most], together)]
+    return batches
 
 
 def _take_answer(batch: Sequence[Range], answer: Any) -> None:
@@ -117,7 +132,7 @@ def _take(piece: Range, partition: Any) -> None:
         piece.failure = failure_of(code, piece.leader, needs=needs)
         return
     headers = read_headers(bytes(partition.records or b""))
-    piece.came_empty = not headers
+    piece.empty_answers = 0 if headers else piece.empty_answers + 1
     piece.headers += headers
     piece.aborted += [
         AbortedTransaction(int(entry.producer_id), int(entry.first_offset))

@@ -76,7 +76,9 @@ def check_rows(frame: DataFrame, order: ImportOrder) -> DataFrame:
 
 def _reason(order: ImportOrder) -> Column:
     number, at_ms = f.col("number"), f.col("at_ms")
-    is_gap = f.coalesce(f.col("text").rlike(NO_NUMBER), f.lit(col=True))
+    # Most rows have a number: only for others the text is searched.
+    has_none = number.isNull() & f.coalesce(f.col("text").rlike(NO_NUMBER), f.lit(col=True))
+    is_gap = has_none | f.isnan(number) | (f.abs(number) == float("inf"))
     return (
         f.when(at_ms.isNull() & f.col("has_zone"), Reason.TIME.value)
         .when(at_ms.isNull(), Reason.ZONE.value)
@@ -98,7 +100,7 @@ def _times(kind: t.DataType, zone: str | None) -> tuple[Column, Column]:
     if isinstance(kind, t.NumericType):
         return _of_number(column.cast("double")), always
     text = column.cast("string")
-    number = f.when(text.rlike(NUMBER), _of_number(f.expr(f"try_cast({TIME} AS double)")))
+    number = _of_number(f.expr(f"try_cast({TIME} AS double)"))
     is_time, has_zone = text.rlike(ISO), text.rlike(ZONED)
     with_zone = _ms(f.expr(f"try_cast({TIME} AS timestamp)"))
     without = _in_zone(f.expr(f"try_cast({TIME} AS timestamp_ntz)"), zone)

@@ -324,7 +324,7 @@ def test_days_of_a_prometheus_become_a_band_that_is_shown(
     )
     capsys.readouterr()
     with open_at_head(settings) as engine:
-        api = Api.fresh(engine, now=clock.utc_now())
+        api = Api(engine, "c", now=clock.utc_now())
         with serving(api.app) as running:
             shell = Shell(api, "http://{}:{}".format(*running.address), capsys)
             shown = shell(

@@ -95,6 +95,9 @@ def advance(
 
     With the `due` ones of the round before, only these and those whose findings changed are evaluated: all
     others stay as they are. Their evidence is that of their last change; the finding has the latest.
+
+    Without them everything is evaluated, and again until a round has judged all that is open in breach: what
+    it did not judge changes nothing later, and would never be evaluated.
     """
     by_finding = {change.identity: change for change in seen.changes}
     keys: Iterable[AlertKey] = alerts
@@ -108,7 +111,10 @@ def advance(
     for key in keys:
         existing.advance(key)
     begun = list(_list_begun(existing, names, timing))
-    return existing.done(begun, due)
+    advanced = existing.done(begun, due)
+    if due is None and any(_is_not_judged(entry, now) for entry in seen.open_findings.values()):
+        return replace(advanced, due=None)
+    return advanced
 
 
 class _Existing:
@@ -232,6 +238,11 @@ def after_outage(alerts: Alerts, observed_at: datetime | None, now: datetime) ->
 def _is_breach(entry: OpenFinding, now: datetime) -> bool:
     """Whether a finding was a breach in this round."""
     return entry.kind is Kind.EVENT or entry.last_breach_at == now
+
+
+def _is_not_judged(entry: OpenFinding, now: datetime) -> bool:
+    """Whether a finding is open in breach by an earlier round, and this one did not judge it."""
+    return entry.verdict is Verdict.BREACH and not _is_breach(entry, now)
 
 
 def _list_changes(

@@ -105,6 +105,8 @@ class Change:
     absent_rounds: int = 0
     end_reason: EndReason | None = None
     last_severity: Severity | None = None  # of the last breach, where this round says none
+    since: datetime | None = None  # when it opened, if that was an earlier round's; else None
+    last_breach_at: datetime | None = None  # likewise
 
     @property
     def severity(self) -> Severity | None:
@@ -185,12 +187,12 @@ def apply_changes(
             after[change.identity] = OpenFinding(
                 identity=change.identity,
                 kind=change.finding.rule.kind,
-                verdict=Verdict.BREACH,
-                severity=change.finding.severity,
+                verdict=change.after or Verdict.BREACH,
+                severity=change.severity or change.finding.severity,
                 reason=change.finding.reason,
                 evidence=change.finding.evidence,
-                since=now,
-                last_breach_at=now,
+                since=change.since or now,
+                last_breach_at=change.last_breach_at or now,
                 last_judged_at=now,
             )
         else:

@@ -12,7 +12,7 @@ from uuid import UUID
 from rules.errors import StoreError, UnreachableError
 from rules.facts.broker_log import LogSource
 from rules.facts.snapshot import Snapshot
-from rules.open_findings import apply_changes
+from rules.open_findings import Change, Identity, Step, apply_changes
 from service.alerting.alerts.alert import RESOLVED_KEPT, Alert, AlertState
 from service.alerting.alerts.delta import AlertDelta, Closing
 from service.alerting.alerts.grouping import AlertingState
@@ -21,6 +21,7 @@ from service.observe.cluster_reader import Scope
 from service.observe.feeds import Fed
 from service.storage.alerting.alerts import with_evidence
 from service.storage.alerting.pending_requests import NO_PENDING_REQUESTS
+from service.storage.findings.findings import OPEN_STEPS
 from service.storage.rounds.clusters import ClusterKey, RoundId
 from service.storage.rounds.inbox import (
     KnownDelivery,
@@ -41,6 +42,15 @@ def is_remembered(alert: Alert, observed_at: datetime | None) -> bool:
     if observed_at is None or alert.fired_at is None or alert.resolved_at is None:
         return False
     return alert.resolved_at >= observed_at - RESOLVED_KEPT
+
+
+def stored(before: Collection[Identity], changes: Sequence[Change]) -> Iterator[Change]:
+    """Yield what a database makes of changes: one of a finding whose opening was lost opens it."""
+    for change in changes:
+        if change.identity in before or change.step in (Step.OPENED, Step.ENDED):
+            yield change
+        elif change.step in OPEN_STEPS:
+            yield replace(change, step=Step.OPENED)
 
 
 class MemoryStore:
@@ -95,7 +105,7 @@ class MemoryStore:
             self.rounds.append(one)
             self._last[one.cluster] = one.round_id
             before = self._open.get(one.cluster, {})
-            self._open[one.cluster] = apply_changes(before, one.changes, one.at)
+            self._open[one.cluster] = apply_changes(before, stored(before, one.changes), one.at)
             if one.checkpoint is not None:
                 self._newest[one.cluster.name] = one
             if one.alerts is not None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rules.judgement import Finding, Judgement
 from rules.open_findings import Change, Identity, OpenFinding, Step
-from rules.verdict import RuleMeta, Verdict
+from rules.verdict import RuleMeta
 
 
 class LostOpenings:
@@ -37,17 +37,17 @@ class LostOpenings:
         rules = {judgement.rule.rule_id: judgement.rule for judgement in judgements}
         changed = {change.identity for change in changes}
         self._identities = {name for name in self._identities if name in open_findings}
-        ready = {name for name in self._identities if name not in changed and name[0] in rules}
+        ready = {name for name in self._identities - changed if name[0] in rules}
         self._identities -= ready
         return [_opening_of(open_findings[name], rules[name[0]]) for name in sorted(ready)]
 
 
 def _opening_of(entry: OpenFinding, rule: RuleMeta) -> Change:
-    """Return the change that opens a finding as it is now."""
+    """Return the change that opens a finding as it is now, maybe UNKNOWN, at the time when it opened."""
     finding = Finding(
         rule=rule,
         labels=dict(entry.identity[1]),
-        verdict=Verdict.BREACH,
+        verdict=entry.verdict,
         reason=entry.reason,
         evidence=dict(entry.evidence),
     )
@@ -55,7 +55,9 @@ def _opening_of(entry: OpenFinding, rule: RuleMeta) -> Change:
         step=Step.OPENED,
         identity=entry.identity,
         before=None,
-        after=Verdict.BREACH,
+        after=entry.verdict,
         finding=finding,
         last_severity=entry.severity,
+        since=entry.since,
+        last_breach_at=entry.last_breach_at,
     )

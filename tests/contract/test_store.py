@@ -8,6 +8,7 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
+from sqlalchemy import text
 
 from rules.errors import StoreError
 from rules.open_findings import all_gone
@@ -74,6 +75,24 @@ def test_storing_again_changes_nothing(store: Store) -> None:
     store.store(rounds)
     store.store(rounds)
     assert store.load("default", WRITER).open_findings[CLUSTER_ID] == story.open
+
+
+def test_an_opening_that_counts_as_lost_is_stored_with_its_time_and_once(store: Store) -> None:
+    """It may have been stored: only the answer to the COMMIT was lost. Or a later change of it was."""
+    story = Story(None)
+    first = story.round({"a": BREACH, "b": BREACH})
+    store.store([story.round({"a": BREACH, "b": UNKNOWN})])
+    if isinstance(store, PostgresStore):
+        store.store([replace(first, changes=first.changes[:1])])
+    late = [replace(one, since=first.at, last_breach_at=first.at) for one in first.changes]
+    store.store([made_round(HERE, 5, late, at(600))])
+    stored = store.load("default", WRITER).open_findings[CLUSTER_ID]
+    assert {entry.since for entry in stored.values()} == {first.at}
+    assert {entry.last_breach_at for entry in stored.values()} == {first.at}
+    if isinstance(store, PostgresStore):
+        with store.engine.connect() as connection:
+            query = text("SELECT at FROM transition WHERE from_verdict IS NULL")
+            assert connection.execute(query).scalars().all() == [first.at] * 2
 
 
 def test_the_cluster_that_was_stored_last_is_the_one(store: Store) -> None:

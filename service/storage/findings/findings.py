@@ -44,22 +44,25 @@ _COLUMNS: Final = {
     "judged": "boolean",
     "absent_rounds": "smallint",
     "end_reason": "text",
+    "since": "timestamptz",
+    "last_breach_at": "timestamptz",
 }
 _ROWS: Final = rows_from("rows", _COLUMNS)
+_IS_LATE: Final = "(excluded.since < excluded.last_judged_at)"  # it opened in a round that was lost
 _UPSERT: Final = text(f"""
 INSERT INTO finding AS f (cluster, rule_id, labels, labels_hash, verdict, reason, evidence,
                           severity, kind, since, last_breach_at, last_judged_at)
 SELECT :cluster, r.rule_id, r.labels, r.labels_hash, r.after, r.reason, r.evidence,
-       r.severity, r.kind, :at, :at, :at
+       r.severity, r.kind, coalesce(r.since, :at), coalesce(r.last_breach_at, :at), :at
 FROM {_ROWS}
 ON CONFLICT (cluster, rule_id, labels_hash) DO UPDATE SET
     verdict = excluded.verdict, reason = excluded.reason, evidence = excluded.evidence,
     severity = excluded.severity, kind = excluded.kind, last_judged_at = excluded.last_judged_at,
-    since = CASE WHEN f.ended_at IS NULL THEN f.since ELSE excluded.since END,
-    last_breach_at = CASE WHEN excluded.verdict = 'breach' OR f.ended_at IS NOT NULL
+    since = CASE WHEN f.ended_at IS NULL AND NOT {_IS_LATE} THEN f.since ELSE excluded.since END,
+    last_breach_at = CASE WHEN excluded.verdict = 'breach' OR f.ended_at IS NOT NULL OR {_IS_LATE}
                           THEN excluded.last_breach_at ELSE f.last_breach_at END,
     absent_rounds = 0, ended_at = NULL, end_reason = NULL
-WHERE f.ended_at IS NULL OR excluded.verdict = 'breach'
+WHERE f.ended_at IS NULL OR excluded.verdict = 'breach' OR {_IS_LATE}
 """)  # noqa: S608 - our own names alone, here and below
 _UPDATE: Final = text(f"""
 UPDATE finding AS f SET
@@ -76,10 +79,13 @@ WHERE f.cluster = :cluster AND f.rule_id = r.rule_id AND f.labels_hash = r.label
 """)  # noqa: S608
 _TRANSITIONS: Final = text(f"""
 INSERT INTO transition (finding, at, from_verdict, to_verdict, reason, evidence)
-SELECT f.id, :at, r.before, r.after, r.reason, r.evidence
+SELECT f.id, coalesce(r.since, :at), r.before, r.after, r.reason, r.evidence
 FROM {_ROWS}
 JOIN finding AS f ON f.cluster = :cluster AND f.rule_id = r.rule_id AND f.labels_hash = r.labels_hash
-WHERE f.ended_at IS NULL OR f.ended_at = :at
+WHERE (f.ended_at IS NULL OR f.ended_at = :at) AND NOT EXISTS (
+    -- an opening that counts as lost may have been stored: only the answer was lost
+    SELECT 1 FROM transition AS t
+    WHERE t.finding = f.id AND t.at = r.since AND t.from_verdict IS NULL)
 ORDER BY r.place
 """)  # noqa: S608
 
@@ -199,7 +205,13 @@ def _row(change: Change) -> Sequence[str | None]:
         "false" if finding is None else "true",
         str(change.absent_rounds),
         change.end_reason,
+        _time(change.since),
+        _time(change.last_breach_at),
     )
+
+
+def _time(value: datetime | None) -> str | None:
+    return None if value is None else value.isoformat()
 
 
 def _reason(change: Change, finding: Finding | None) -> str:

@@ -68,15 +68,19 @@ class Watched:
         *,
         cluster_id: str = CLUSTER_ID,
         clock_set_by: float = 0.0,
+        is_whole: bool = True,
     ) -> list[Change]:
-        """Make a round; its time is the wall clock's, and the clock may have been set before."""
+        """Make a round; its time is the wall clock's, and the clock may have been set before.
+
+        One that is not whole has gaps: what it says nothing of was not judged.
+        """
         self.seconds = seconds
         self.ahead += clock_set_by
         self.load()
         now = at(seconds + self.ahead)
         watched = WatchedRound(
             at=now,
-            snapshot=snapshot(taken_at=now, cluster_id=cluster_id),
+            snapshot=snapshot(taken_at=now, cluster_id=cluster_id, placement_complete=is_whole),
             judged=Judged(judgements=(judged(self.settings.rules[RULE], said),)),
             clock_step=timedelta(seconds=clock_set_by) if clock_set_by else None,
         )

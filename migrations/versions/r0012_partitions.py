@@ -15,9 +15,12 @@ down_revision = "0011"
 branch_labels = None
 depends_on = None
 
-# Only a number comes from the caller; COPY FREEZE needs a table that its own transaction made.
+# Of the caller come a number and a role of its own; COPY FREEZE needs a table that its own transaction made.
 PARTITIONS = {
     "create_baselines_partition(run bigint, reader name)": """
+        IF NOT pg_has_role(session_user, reader, 'MEMBER') THEN
+            RAISE insufficient_privilege USING MESSAGE = 'only for a role of the session';
+        END IF;
         EXECUTE format('CREATE TABLE %I (LIKE baselines INCLUDING STORAGE)', part);
         EXECUTE format('GRANT SELECT, INSERT ON %I TO %I', part, reader);
     """,
@@ -30,6 +33,9 @@ PARTITIONS = {
         EXECUTE format('ANALYZE %I', part);
     """,
     "drop_baselines_partition(run bigint)": """
+        IF EXISTS (SELECT FROM baseline_current AS c WHERE c.run = drop_baselines_partition.run) THEN
+            RAISE insufficient_privilege USING MESSAGE = 'the run is in force';
+        END IF;
         EXECUTE format('DROP TABLE IF EXISTS %I', part);
     """,
 }

@@ -212,3 +212,26 @@ def test_what_the_caller_has_in_the_way_does_not_run_as_the_owner(granted: Roles
         assert connection.scalar(columns) == 0
     with granted.runner.begin() as connection:
         connection.execute(text("SELECT drop_baselines_partition(7)"))
+
+
+RUN_IN_FORCE = """
+WITH made AS (INSERT INTO baseline_runs (cluster, day, run_id, digest, time_zone, series, stats, loaded_at)
+VALUES ('c', '2026-11-20', 'in force', 'digest', 'UTC', 0, '{}', now()) RETURNING id)
+INSERT INTO baseline_current SELECT 'c', id, now() FROM made
+"""
+
+
+def test_the_functions_give_their_caller_no_more_than_its_own_partitions(granted: Roles) -> None:
+    owner = granted.owner.url.username
+    granted.execute(RUN_IN_FORCE)
+    try:
+        for call, why in (
+            (f"create_baselines_partition(8, '{owner}')", "only for a role of the session"),
+            ("create_baselines_partition(8, 'public')", 'role "public" does not exist'),
+            ("drop_baselines_partition((SELECT max(run) FROM baseline_current))", "in force"),
+        ):
+            with pytest.raises(DBAPIError, match=why), granted.runner.begin() as session:
+                session.execute(text(f"SELECT {call}"))
+    finally:
+        granted.execute("DELETE FROM baseline_current")
+        granted.execute("DELETE FROM baseline_runs")

@@ -35,6 +35,7 @@ from collectors.wire.connection import Address
 from collectors.wire.failure import Failure
 from collectors.wire.pool import Pool
 from rules.facts.commit_memory import CommitMemory
+from rules.facts.memory import Memory
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
 from rules.facts.producers import Producers
@@ -53,7 +54,12 @@ class Scope:
     all_replicas: bool = False  # ask every replica for its log end, not only those at risk
     transaction_log: bool = False  # read how transactions ended since the last round
     questions: tuple[Question, ...] = ()  # what the rules want to know since the last round
-    remembered_commits: CommitMemory | None = None  # of an earlier process, for the first round
+    remembered: Memory | None = None  # of an earlier process, for the first round
+
+    def commits_of(self, cluster_id: str) -> CommitMemory | None:
+        """Return what an earlier process remembered of the commits of this cluster, and of no other."""
+        memory = self.remembered
+        return memory.commits if memory is not None and memory.cluster_id == cluster_id else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,8 +155,9 @@ class ClusterReader:
             with session.phase("transaction_log"):
                 log = self._readers.transaction_log.collect(session, placed)
         with session.phase("readable"):
+            remembered = scope.commits_of(cluster.cluster_id)
             request = readable_request(
-                partitions, groups, collected.commits, questions.readable, scope.remembered_commits
+                partitions, groups, collected.commits, questions.readable, remembered
             )
             commits = self._readers.readable.collect(
                 session, partitions, offsets, collected.commits, request

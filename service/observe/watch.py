@@ -175,8 +175,7 @@ class Watcher:
     def _next_scope(self) -> Scope:
         """Return what the next round observes: for the first one, with the commits of an earlier process."""
         memory = self.remembered.memory if self._last is None else None
-        commits = None if memory is None else memory.commits
-        return replace(self._scope, questions=self._questions, remembered_commits=commits)
+        return replace(self._scope, questions=self._questions, remembered=memory)
 
     def _with_log(self, snapshot: Snapshot, *, knows_positions: bool) -> Snapshot:
         """Add the feeds' log lines; only a round that is judged to its end advances their positions."""

@@ -14,6 +14,7 @@ from rules.facts.memory import advance
 from rules.facts.times import MICROSECOND
 from rules.question import ReadableQuestion
 from rules.verdict import Verdict
+from service.observe.cluster_reader import Scope
 from service.observe.watch import Remembered, WatchedRound, Watcher, leaders_moved, next_due
 from tests.factories import (
     NOON,
@@ -250,3 +251,12 @@ def test_an_observation_before_anything_is_remembered_is_none() -> None:
     watcher = watcher_of(Script({}), light_observations=light.take)
     watcher.make_round()
     assert observations_of(watcher).high_watermark.to_list() == [100, 100, 100]
+
+
+def test_what_was_remembered_of_commits_is_for_their_own_cluster_alone() -> None:
+    """The name may be another cluster's by now, with the same topics and groups."""
+    memory = advance(snapshot(cluster_id="here"))
+    scope = Scope(remembered=memory)
+    assert scope.commits_of("here") is memory.commits
+    assert scope.commits_of("another") is None
+    assert Scope().commits_of("here") is None

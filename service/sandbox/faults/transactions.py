@@ -26,7 +26,7 @@ from service.sandbox.faults.fault_run import (
 )
 from service.sandbox.faults.replicas import choose_pair
 from service.sandbox.faults.truth import Truth
-from service.sandbox.workloads.raw_cluster import TRANSACTION_LOG, RejectedError
+from service.sandbox.workloads.raw_cluster import TRANSACTION_LOG, RejectedError, patiently
 from service.sandbox.workloads.raw_producer import RawProducer, append_plain
 
 HELD: Final = ("last_stable_offset_stuck", "read_committed_consumers_blocked")
@@ -341,8 +341,9 @@ def make_stuck_marker(run: FaultRun) -> Truth:
     )
     _decide(producer)
     decided = TransactionState.PREPARE_COMMIT
-    settle(
-        lambda: getattr(run.cluster.listed(producer.transactional_id), "state", None) == decided,
+    listed = partial(run.cluster.listed, producer.transactional_id)
+    settle(  # a coordinator that has just been elected still loads
+        lambda: getattr(patiently(listed), "state", None) == decided,
         f"{producer.transactional_id} did not become {decided}",
     )
     return transaction_truth(

@@ -106,7 +106,7 @@ def test_heavy_lists_and_hostile_cursors(attacked: Attacked) -> None:
         for _ in range(10):
             attacked.probe()
     statuses = {status for answers in timed.values() for status in answers.statuses}
-    assert statuses <= {200, 400, 503}, statuses
+    assert {200, 400} <= statuses <= {200, 400, 503}, statuses
 
 
 @pytest.mark.parametrize(

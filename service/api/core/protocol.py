@@ -3,8 +3,10 @@
 A client that sends slowly, reads slowly or opens hundreds of connections must not affect the others:
 when there are too many connections, the idle one is dropped that has been waited for longest, however
 much it has sent of a request or of a body that is not read any more. Those without the right to what they
-last requested go first, so that whoever has none cannot push out whoever has one. A request that is not HTTP is answered in the form of every other error, and the connection stays open briefly: closed
-at once with bytes unread, it would be reset, and the answer lost.
+last requested go first, so that whoever has none cannot push out whoever has one.
+
+A request that is not HTTP is answered in the form of every other error, and the connection stays open
+briefly: closed at once with bytes unread, it would be reset, and the answer lost.
 """
 
 from __future__ import annotations

@@ -38,7 +38,6 @@ from spark.places import Place
 
 MODULE: Final = "spark.jobs.history_import"
 ORDER: Final = "import.json"  # in the folder of the run
-FETCHED: Final = "prometheus.parquet"  # likewise
 AHEAD: Final = timedelta(minutes=5)  # of our clock, as others may be
 MILLISECOND: Final = timedelta(milliseconds=1)
 
@@ -115,7 +114,7 @@ def import_history(
         scratch.mkdir(parents=True, exist_ok=True)
         files = _inputs(request, imported, here.report)
         if source is not None:
-            files += _fetch(request, source, scratch / FETCHED, imported, here)
+            files += _fetch(request, source, scratch, imported, here)
         if not files:
             return imported
         with _staging(folder, request) as staging:
@@ -157,7 +156,7 @@ def _inputs(request: ImportRequest, imported: Imported, report: Reporter) -> lis
 def _fetch(
     request: ImportRequest,
     source: RangeSource,
-    path: Path,
+    scratch: Path,
     imported: Imported,
     here: Surroundings,
 ) -> list[InputFile]:
@@ -167,7 +166,7 @@ def _fetch(
         source,
         request.queries,
         request.span,
-        path,
+        scratch,
         cluster=request.described.cluster,
         report=here.report,
         pause=here.pause,
@@ -178,7 +177,7 @@ def _fetch(
     imported.notes += fetched.notes
     for why in (*fetched.problems, *fetched.notes):
         here.report({"event": "server", "why": why})
-    return [InputFile(path=str(path), format=PARQUET)] if fetched.samples else []
+    return [InputFile(path=str(path), format=PARQUET) for path in fetched.files]
 
 
 @contextmanager

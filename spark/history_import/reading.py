@@ -11,7 +11,15 @@ from pyspark.sql import types as t
 
 from spark.history_import.order import CSV, ImportOrder, InputFile
 from spark.history_import.reasons import Reason
-from spark.history_import.schemas import CHECKED, LABEL, LONG, SERIES, TIME, VALUE
+from spark.history_import.schemas import (
+    CHECKED,
+    EXAMPLE_CHARACTERS,
+    LABEL,
+    LONG,
+    SERIES,
+    TIME,
+    VALUE,
+)
 
 # A number is a time since 1970-01-01 UTC; its size shows the unit, as all of them are of this century.
 UNITS: Final = ((1e11, 1000.0), (1e14, 1.0), (1e17, 1e-3), (1e20, 1e-6))  # below, ms in one
@@ -22,7 +30,6 @@ ZONED: Final = r"([zZ]|UTC|[+-]\d{2}:?\d{2}|[+-]\d{2})\s*$"
 NO_NUMBER: Final = r"(?i)^\s*([+-]?(nan|inf|infinity)|null|none|na|n/a|-)?\s*$"
 NO_INCIDENT: Final = ("", "0", "0.0", "false", "no", "none", "normal", "null", "nan")
 MOST_VALUE: Final = 3.4028234e38  # that history can hold
-EXAMPLE_CHARACTERS: Final = 160
 
 
 def read_files(session: SparkSession, order: ImportOrder) -> DataFrame:

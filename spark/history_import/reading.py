@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import reduce
 from typing import Final
 
@@ -38,15 +39,21 @@ def read_files(session: SparkSession, order: ImportOrder) -> DataFrame:
     return reduce(DataFrame.unionByName, frames)
 
 
+def literal_path(path: str) -> str:
+    """Return a path as Spark has to get it, which takes it for a pattern."""
+    return re.sub(r"[][{}*?\\]", r"\\\g<0>", path)
+
+
 def _read(session: SparkSession, file: InputFile) -> DataFrame:
     """Return the long form of a file; a column that it does not have is null."""
+    path = literal_path(file.path)
     if file.format == CSV:
         schema = t.StructType([t.StructField(name, t.StringType()) for name in file.columns])
         frame = session.read.csv(
-            file.path, schema, header=True, enforceSchema=True, escape='"', mode="PERMISSIVE"
+            path, schema, header=True, enforceSchema=True, escape='"', mode="PERMISSIVE"
         )
     else:
-        frame = session.read.parquet(file.path)
+        frame = session.read.parquet(path)
     columns = [
         f.col(f"`{name}`") if name in frame.columns else f.lit(None).cast("string").alias(name)
         for name in LONG

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +20,7 @@ KNOWN: Final = (*NEEDED, LABEL)
 PARQUET_MAGIC: Final = b"PAR1"
 GZIP_MAGIC: Final = b"\x1f\x8b"
 HEADER_CHARACTERS: Final = 1 << 20
+PASSED_OVER: Final = ("_", ".")  # begin names of files that Spark takes for its own
 SUFFIXES: Final = (".parquet", ".csv", ".csv.gz")
 
 
@@ -53,6 +54,26 @@ def inspect(paths: Sequence[Path], *, has_zone: bool) -> Inspected:
         if unknown:
             notes.append(f"{path}: unknown columns are ignored: {', '.join(unknown)}")
     return Inspected(files=tuple(files), problems=tuple(problems), notes=tuple(notes))
+
+
+def with_plain_names(files: Sequence[InputFile], folder: Path) -> list[InputFile]:
+    """Return the files with names that Spark does not pass over; those that it would get a link in a folder.
+
+    Raises:
+        OSError: a link cannot be made.
+    """
+    return [
+        replace(file, path=str(_link(Path(file.path), folder, place)))
+        if Path(file.path).name.startswith(PASSED_OVER)
+        else file
+        for place, file in enumerate(files)
+    ]
+
+
+def _link(path: Path, folder: Path, place: int) -> Path:
+    link = folder / f"input-{place}{''.join(path.suffixes[-1:])}"  # the ending shows what is packed
+    link.symlink_to(path)
+    return link
 
 
 def _expand(paths: Sequence[Path]) -> Iterator[Path]:

@@ -31,7 +31,7 @@ from service.jobs.baseline_run.running import lock_out_others, scratch_folder
 from service.jobs.baseline_run.spark_process import SparkOrder, run_job
 from service.jobs.history_import.exporters import Query
 from service.jobs.history_import.fetching import RangeSource, Span, fetch
-from service.jobs.history_import.input_files import inspect
+from service.jobs.history_import.input_files import inspect, with_plain_names
 from service.jobs.history_import.reporting import Reporter
 from spark.history_import.order import PARQUET, ImportOrder, InputFile
 from spark.places import Place
@@ -112,7 +112,7 @@ def import_history(
     imported = Imported()
     with _open(request) as folder, scratch_folder(request.data_directory) as scratch:
         scratch.mkdir(parents=True, exist_ok=True)
-        files = _inputs(request, imported, here.report)
+        files = _inputs(request, scratch, imported, here.report)
         if source is not None:
             files += _fetch(request, source, scratch, imported, here)
         if not files:
@@ -144,13 +144,15 @@ def _open(request: ImportRequest) -> Iterator[Folder]:
         yield folder
 
 
-def _inputs(request: ImportRequest, imported: Imported, report: Reporter) -> list[InputFile]:
+def _inputs(
+    request: ImportRequest, scratch: Path, imported: Imported, report: Reporter
+) -> list[InputFile]:
     inspected = inspect(request.files, has_zone=request.times_zone is not None)
     imported.problems += inspected.problems
     imported.notes += inspected.notes
     for why in (*inspected.problems, *inspected.notes):
         report({"event": "file", "why": why})
-    return list(inspected.files)
+    return with_plain_names(inspected.files, scratch)
 
 
 def _fetch(

@@ -222,13 +222,22 @@ def test_files_that_are_named_are_read_and_no_others(
 ) -> None:
     folder = tmp_path / "_weeks[1]"
     folder.mkdir()
-    names = ["lag[1].csv", "w*.csv", "_x.csv", ".y.csv", "{a}?\\.csv", "week.csv", "lag1.csv"]
+    names = [
+        "lag[1].csv",
+        "w*.csv",
+        "_x.csv",
+        ".y.csv",
+        "{a}?\\.csv",
+        "1:00.csv",
+        "week.csv",
+        "lag1.csv",
+    ]
     for partition, name in enumerate(names):
         row = f"open_span/a/{partition},2026-11-20T10:00:00Z,1"
         (folder / name).write_text(f"series,time,value\n{row}\n", encoding="utf-8")
-    files = [folder / name for name in names[:5]]
+    files = [folder / name for name in names[:6]]
     _, survey, merged = import_files(configured, tmp_path / "h", *files, capsys=capsys)
-    assert survey["metrics"]["open_span"]["rows"] == survey["series"] == merged.samples == 5
+    assert survey["metrics"]["open_span"]["rows"] == survey["series"] == merged.samples == 6
 
 
 def test_a_survey_is_small_however_many_names_are_wrong(

@@ -74,9 +74,7 @@ def samples(folder: Folder) -> dict[int, list[float]]:
 
 def test_a_collided_series_is_left_out_and_what_is_recorded_stays(tmp_path: Path) -> None:
     folder = open_folder(str(tmp_path), Described(cluster="c", time_zone="UTC", buckets=BUCKETS))
-    own = Series(
-        cluster="c", metric=Metric.OPEN_SPAN, topic="recorded", partition=0, group=None
-    )
+    own = Series(cluster="c", metric=Metric.OPEN_SPAN, topic="recorded", partition=0, group=None)
     Dictionary(folder).add({COLLIDES: own}, BEGIN)
     write_day(folder, DAY, [block({COLLIDES: [1, 2, 3]})])
     stage(

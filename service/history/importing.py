@@ -103,22 +103,27 @@ class _Merging:
         new = f"{self._staging}/{path}"
         if folder.size(new) is None:
             return 0
-        names = [new, path] if folder.size(path) is not None else [new]
         span = day_bounds(day, folder.described.time_zone)
-        files = [RowGroups(folder, name) for name in names]
+        there = [path] if folder.size(path) is not None else []
+        files = [RowGroups(folder, name) for name in [new, *there]]
+
+        def rows(place: int, *, without: Sequence[int] = ()) -> BucketRows:
+            return BucketRows(files[place], bucket, folder.buckets, span, without=without)
+
         try:
-            rows = [BucketRows(each, bucket, folder.buckets, span) for each in files]
-            # What is imported gives way to what is there.
-            parts = [self._without_left_out(part) for part in join_parts(rows[:1], rows[1:], span)]
-            before = _samples(files[1]) if len(files) > 1 else 0
-            offered = _samples(files[0])
+            # What is imported gives way to what is there; of that nothing is ever left out.
+            recorded = [rows(1)] if there else []
+            joining = join_parts([rows(0, without=self._left_out)], recorded, span)
+            parts = [[block.reported() for block in part] for part in joining]
+            before = rows(1).count_samples() if there else 0
+            offered = rows(0, without=self._left_out).count_samples()
             self._check(files)
         finally:
             for each in files:
                 each.close()
         added = sum(_known(block) for part in parts for block in part) - before
         self.merged.kept += offered - added
-        if added:
+        if added > 0:
             folder.write(path, lambda stream: write_blocks(stream, parts))
         return added
 
@@ -126,13 +131,8 @@ class _Merging:
         """Return the labelled windows of a day."""
         path = f"{self._staging}/{LABELS}/{DAY}{day.isoformat()}"
         names = [f"{path}/{name}" for name in self._folder.names(path)]
-        return np.concatenate([self._read(name, windows_of) for name in names])
-
-    def _without_left_out(self, part: Sequence[Block]) -> list[Block]:
-        """Return the rows that have a sample, without the series that are left out."""
-        ids = self._left_out
-        kept = [block.take(~np.isin(block.series_id, ids)) if ids else block for block in part]
-        return [block.reported() for block in kept]
+        windows = np.concatenate([self._read(name, windows_of) for name in names])
+        return windows[~np.isin(windows[:, 0], self._left_out)]
 
     def _check(self, files: Sequence[RowGroups]) -> None:
         """Leave a damaged file as it is: to save what of it can be read is folding's."""
@@ -148,10 +148,6 @@ class _Merging:
         except DamagedError as exc:
             message = f"history at {self._folder.url}: {path} is damaged: {exc}"
             raise StoreError(message, retryable=False) from exc
-
-
-def _samples(file: RowGroups) -> int:
-    return sum(_known(block) for group in range(len(file)) for block in file.blocks(group))
 
 
 def _known(block: Block) -> int:

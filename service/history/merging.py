@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+import numpy as np
+
 from rules.baseline.packed import bucket_of
 from service.history.blocks import Block
 from service.history.days import RowGroups
@@ -18,11 +20,18 @@ class BucketRows:
     """The rows of one bucket in one file, cut to a time span."""
 
     def __init__(
-        self, file: RowGroups, bucket: int, buckets: int, span_ms: tuple[int, int]
+        self,
+        file: RowGroups,
+        bucket: int,
+        buckets: int,
+        span_ms: tuple[int, int],
+        *,
+        without: Sequence[int] = (),
     ) -> None:
-        """`span_ms`: begin and end (excluded)."""
+        """`span_ms`: begin and end (excluded); `without`: ids of series that are left out."""
         self._file = file
         self._bucket = (bucket, buckets)
+        self._without = np.array(without, np.int64)
         self._span_ms = span_ms
         self._groups = file.groups_of(bucket, buckets)
         self._bounds = [file.bounds(group) for group in self._groups]
@@ -41,6 +50,11 @@ class BucketRows:
         if len(bounds) < len(self) or any(earlier[1] > later[0] for earlier, later in pairs):
             return None
         return [last for _, last in bounds]
+
+    def count_samples(self) -> int:
+        """Return how many samples there are; one row group is held at a time."""
+        blocks = (block for group in self._groups for block in self._read(group))
+        return sum(int(np.count_nonzero(~np.isnan(block.values))) for block in blocks)
 
     def take(self, last: int | None) -> list[Block]:
         """Return the rows up to a series that were not taken before; None: all of them."""
@@ -68,6 +82,8 @@ class BucketRows:
         bucket, buckets = self._bucket
         for block in self._file.blocks(group):
             is_mine = bucket_of(block.series_id, buckets) == bucket
+            if len(self._without):
+                is_mine &= ~np.isin(block.series_id, self._without)
             cut = (block if is_mine.all() else block.take(is_mine)).between(*self._span_ms)
             if len(cut) and cut.samples:
                 yield cut

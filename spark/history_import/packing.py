@@ -32,7 +32,8 @@ LONE_STEP_MS: Final = 60_000  # of a day's only sample
 STEPS: Final = np.array(
     [SECOND_MS * s for s in range(1, 901) if QUARTER_MS % (SECOND_MS * s) == 0], np.int64
 )
-LATE: Final = 0.98  # clocks of what measures are a little fast
+EARLY: Final = 1.02  # clocks of what measures are a little fast
+MOST_CELLS: Final = 1.5  # per sample: a day with half of its cells empty is not learnt from
 HELD_BYTES: Final = 32 << 20
 
 Int64s = NDArray[np.int64]
@@ -59,13 +60,41 @@ class Packed:
 
 
 def step_of(times: Int64s) -> int:
-    """Return the step of a grid for times in order, in ms: the least one that is hardly below the usual distance."""
+    """Return the step of a grid for times in order, in ms: the greatest one that is hardly above the usual distance.
+
+    With a greater one, samples share a cell, and one of them is lost. That is taken only where the lesser one would
+    leave many cells empty.
+    """
     distances = np.diff(times)
     distances = distances[distances > 0]
     if not len(distances):
         return LONE_STEP_MS
     usual = np.partition(distances, (len(distances) - 1) // 2)[(len(distances) - 1) // 2]
-    return int(STEPS[min(np.searchsorted(STEPS, usual * LATE), len(STEPS) - 1)])
+    place = int(np.searchsorted(STEPS, usual * EARLY, side="right")) - 1
+    place += bool(usual > MOST_CELLS * STEPS[place])
+    return int(STEPS[min(max(place, 0), len(STEPS) - 1)])
+
+
+def cells_of(times: Int64s, step: int, day: date, zone: str) -> Int64s:
+    """Return the cells of times in order.
+
+    A time is in the cell that it is in, unless times that scatter around the edges of cells share some and leave
+    others empty: then the usual time is the middle of its cell.
+    """
+    cells = times // step
+    lost = _shared(cells)
+    if not lost:
+        return cells
+    angles = np.exp(2j * np.pi * (times % step) / step)
+    usual = int(np.angle(angles.mean()) / (2 * np.pi) * step) % step
+    civil = civil_day(day, zone)  # begins and ends with a cell
+    centred = (times - usual + step // 2) // step
+    centred = centred.clip(civil.start_ms // step, civil.end_ms // step - 1)
+    return centred if _shared(centred) < lost else cells
+
+
+def _shared(cells: Int64s) -> int:
+    return int(np.count_nonzero(np.diff(cells) == 0))
 
 
 def pack_bucket_rows(
@@ -164,7 +193,7 @@ class _BucketWriter:
     def __init__(self, order: ImportOrder, bucket: int) -> None:
         self.packed = Packed(bucket=bucket)
         self._place = Place(order.history)
-        self._staging = order.staging
+        self._staging, self._zone = order.staging, order.zone
         self._held: dict[date, list[dict[str, object]]] = {}
         self._held_bytes = 0
         self._windows: dict[date, list[dict[str, int]]] = {}
@@ -173,7 +202,7 @@ class _BucketWriter:
     def add(self, part: _SeriesDay) -> None:
         """Take the next series, or the next day of the same one."""
         step = step_of(part.times)
-        cells = part.times // step
+        cells = cells_of(part.times, step, part.day, self._zone)
         first = int(cells[0])
         values = np.full(int(cells[-1]) - first + 1, np.nan, np.float32)
         values[cells - first] = part.values  # of several in one cell the last one counts

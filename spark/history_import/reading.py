@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import reduce
 from typing import Final
 
@@ -11,7 +12,15 @@ from pyspark.sql import types as t
 
 from spark.history_import.order import CSV, ImportOrder, InputFile
 from spark.history_import.reasons import Reason
-from spark.history_import.schemas import CHECKED, LABEL, LONG, SERIES, TIME, VALUE
+from spark.history_import.schemas import (
+    CHECKED,
+    EXAMPLE_CHARACTERS,
+    LABEL,
+    LONG,
+    SERIES,
+    TIME,
+    VALUE,
+)
 
 # A number is a time since 1970-01-01 UTC; its size shows the unit, as all of them are of this century.
 UNITS: Final = ((1e11, 1000.0), (1e14, 1.0), (1e17, 1e-3), (1e20, 1e-6))  # below, ms in one
@@ -22,7 +31,6 @@ ZONED: Final = r"([zZ]|UTC|[+-]\d{2}:?\d{2}|[+-]\d{2})\s*$"
 NO_NUMBER: Final = r"(?i)^\s*([+-]?(nan|inf|infinity)|null|none|na|n/a|-)?\s*$"
 NO_INCIDENT: Final = ("", "0", "0.0", "false", "no", "none", "normal", "null", "nan")
 MOST_VALUE: Final = 3.4028234e38  # that history can hold
-EXAMPLE_CHARACTERS: Final = 160
 
 
 def read_files(session: SparkSession, order: ImportOrder) -> DataFrame:
@@ -31,15 +39,21 @@ def read_files(session: SparkSession, order: ImportOrder) -> DataFrame:
     return reduce(DataFrame.unionByName, frames)
 
 
+def literal_path(path: str) -> str:
+    """Return a path as Spark has to get it, which takes it for a pattern."""
+    return re.sub(r"[][{}*?\\]", r"\\\g<0>", path)
+
+
 def _read(session: SparkSession, file: InputFile) -> DataFrame:
     """Return the long form of a file; a column that it does not have is null."""
+    path = literal_path(file.path)
     if file.format == CSV:
         schema = t.StructType([t.StructField(name, t.StringType()) for name in file.columns])
         frame = session.read.csv(
-            file.path, schema, header=True, enforceSchema=True, escape='"', mode="PERMISSIVE"
+            path, schema, header=True, enforceSchema=True, escape='"', mode="PERMISSIVE"
         )
     else:
-        frame = session.read.parquet(file.path)
+        frame = session.read.parquet(path)
     columns = [
         f.col(f"`{name}`") if name in frame.columns else f.lit(None).cast("string").alias(name)
         for name in LONG

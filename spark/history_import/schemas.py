@@ -1,7 +1,7 @@
 """The columns of an import, declared once: of what is read, in between, and of what tasks return.
 
-Grains: `LONG`, one row per series and time, as it came; `CHECKED`, the same row, read; `CATALOGUE`, one row per series
-that is imported; `PLACED`, one row per sample.
+Grains: `LONG`, one row per series and time, as it came; `CHECKED`, the same row, read; `SURVEY`, one row per series,
+or reason without a series; `CATALOGUE`, one row per series that is imported; `PLACED`, one row per sample.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pyspark.sql import types as t
 SERIES, TIME, VALUE, LABEL = "series", "time", "value", "label"
 NEEDED: Final = (SERIES, TIME, VALUE)
 LONG: Final = (*NEEDED, LABEL)
+EXAMPLE_CHARACTERS: Final = 160
 
 CHECKED: Final = t.StructType(
     [
@@ -23,6 +24,19 @@ CHECKED: Final = t.StructType(
         t.StructField("is_incident", t.BooleanType()),
         t.StructField("reason", t.StringType()),  # null: it can be imported
         t.StructField("example", t.StringType()),  # of a row with a reason
+    ]
+)
+SURVEY: Final = (
+    "series string, reason string, rows bigint, first_ms bigint, last_ms bigint, example string"
+)
+SURVEY_ARROW: Final = pa.schema(
+    [
+        (SERIES, pa.string()),
+        ("reason", pa.string()),
+        ("rows", pa.int64()),
+        ("first_ms", pa.int64()),
+        ("last_ms", pa.int64()),
+        ("example", pa.string()),
     ]
 )
 CATALOGUE: Final = t.StructType(

@@ -8,18 +8,36 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from spark.history_import.names import check_names
 from spark.history_import.order import ImportOrder
 from spark.history_import.packing import pack_bucket_rows
-from spark.history_import.schemas import OUTCOME, PLACED, SERIES
+from spark.history_import.schemas import OUTCOME, PLACED, SERIES, SURVEY
 from spark.transforms import map_in_arrow
 
 
 def survey(checked: DataFrame) -> DataFrame:
-    """Return one row per series and reason: `rows`, `first_ms`, `last_ms`, and the least `example`."""
-    return checked.groupBy(SERIES, "reason").agg(
-        f.count("*").alias("rows"),
-        f.min("at_ms").alias("first_ms"),
-        f.max("at_ms").alias("last_ms"),
+    """Return one row per series and one per reason: `rows`, `first_ms`, `last_ms`, and the least `example`.
+
+    A reason has no series: a file in which all names are wrong has as many names as rows, and what a survey
+    returns has to fit into the driver.
+    """
+    each = checked.select(
+        SERIES,
+        "reason",
+        f.lit(1).cast("long").alias("rows"),
+        f.col("at_ms").alias("first_ms"),
+        f.col("at_ms").alias("last_ms"),
+        "example",
+    )
+    return _counted(map_in_arrow(_counted(each), check_names, SURVEY))
+
+
+def _counted(rows: DataFrame) -> DataFrame:
+    series = f.when(f.col("reason").isNull(), f.col(SERIES)).alias(SERIES)
+    return rows.groupBy(series, "reason").agg(
+        f.sum("rows").alias("rows"),
+        f.min("first_ms").alias("first_ms"),
+        f.max("last_ms").alias("last_ms"),
         f.min("example").alias("example"),
     )
 

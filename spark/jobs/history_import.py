@@ -22,18 +22,21 @@ from pyspark.sql import SparkSession
 
 from rules.baseline.blocks import METRIC_CODES
 from rules.baseline.layout import SERIES
-from rules.baseline.naming import SeriesNameError, parse_name
+from rules.baseline.naming import Unnamed, parse_name
 from rules.baseline.packed import SeriesColumn, bucket_of
 from rules.baseline.series import Series
 from spark.history_import.order import ImportOrder
 from spark.history_import.packing import Packed
 from spark.history_import.reading import read_files
+from spark.history_import.reasons import Reason
 from spark.history_import.schemas import CATALOGUE
 from spark.history_import.transforms import pack_buckets, place_samples, survey
-from spark.job import add_spark_options, run_job, spark_errors
+from spark.job import RunFailedError, add_spark_options, run_job, spark_errors
 from spark.places import Place
 from spark.reporting import progress, report
 
+# Each is held by the driver; a cluster of 10,000 partitions and 31,590 commits has 188,000.
+MOST_SERIES: Final = 500_000
 # Millions of rows go through the JVM here, where a baseline run hands out a few.
 CONF: Final = {
     "spark.sql.codegen.wholeStage": "true",
@@ -59,10 +62,14 @@ class Survey:
     def reject(self, reason: str, rows: int, example: str) -> None:
         """Count rows that are left out."""
         self.rejected[reason] += rows
-        self.examples[reason] = min(example, self.examples.get(reason, example))
+        self.examples[reason] = example
 
     def accept(self, name: str, series: Series, row: Mapping[str, Any]) -> None:
-        """Count rows of a series."""
+        """Count rows of a series.
+
+        Raises:
+            RunFailedError: there are too many.
+        """
         metric = self.metrics.setdefault(
             series.metric.value,
             {"series": 0, "rows": 0, "first_ms": row["first_ms"], "last_ms": row["last_ms"]},
@@ -72,22 +79,24 @@ class Survey:
         metric["first_ms"] = min(metric["first_ms"], row["first_ms"])
         metric["last_ms"] = max(metric["last_ms"], row["last_ms"])
         self.series[name] = series
+        if len(self.series) > MOST_SERIES:
+            raise RunFailedError(
+                f"the files name more than {MOST_SERIES:,} series: import them in parts, if their names are right"
+            )
 
 
 def survey_of(rows: Iterable[Mapping[str, Any]], cluster: str) -> Survey:
-    """Return the survey of the rows of `transforms.survey`."""
+    """Return the survey of the rows of `transforms.survey`.
+
+    Raises:
+        RunFailedError: there are too many series.
+    """
     found = Survey()
     for row in rows:
-        name = row["series"]
         if row["reason"] is not None:
             found.reject(row["reason"], row["rows"], row["example"] or "")
-            continue
-        try:
-            series = parse_name(name or "", cluster)
-        except SeriesNameError as exc:
-            found.reject(exc.reason.value, row["rows"], name or "a row without a series")
         else:
-            found.accept(name, series, row)
+            found.accept(row["series"], parse_name(row["series"], cluster), row)
     return found
 
 
@@ -107,7 +116,7 @@ def run(session: SparkSession, order: ImportOrder) -> None:
     """Do it.
 
     Raises:
-        RunFailedError: Spark failed.
+        RunFailedError: Spark failed, or there are too many series.
         OSError: the folder of history cannot be written.
     """
     context = session.sparkContext
@@ -115,7 +124,9 @@ def run(session: SparkSession, order: ImportOrder) -> None:
     if not order.dry_run:
         checked = checked.persist(StorageLevel.DISK_ONLY)  # text is parsed once
     with spark_errors("reading the files"), progress(context, stage="read"):
-        rows = [row.asDict() for row in survey(checked).collect()]
+        # Not more than decides that there are too many.
+        most = MOST_SERIES + len(Reason) + len(Unnamed) + 1
+        rows = [row.asDict() for row in survey(checked).limit(most).collect()]
     found = survey_of(rows, order.cluster)
     report(
         "survey",

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -29,13 +30,16 @@ from service.history.folder import Described, Folder, open_folder
 from service.history.folding import alone_folding
 from service.history.importing import Merged, merge
 from service.history.labels import read_windows
-from service.jobs.history_import.input_files import inspect
+from service.jobs.history_import.input_files import inspect, with_plain_names
 from service.jobs.history_import.reporting import JsonObject
 from service.jobs.history_import.running import ImportRequest, Surroundings, import_history
 from service.runtime import clock
 from service.settings import read_settings
 from service.storage.database.opening import open_at_head
+from spark.history_import import transforms
 from spark.history_import.order import ImportOrder
+from spark.history_import.reading import read_files
+from spark.job import RunFailedError
 from spark.jobs import history_import
 from tests.folders import new_folder
 from tests.integration.api.given import Api
@@ -77,7 +81,7 @@ def import_files(
     """Import as the command does, on this session; return the folder, the survey and what was merged."""
     folder = open_folder(str(path), Described(cluster="c", time_zone=ZONE, buckets=2))
     order = order_of(path, files, times_zone=times_zone)
-    history_import.run(session, order)
+    history_import.run(session, replace(order, files=tuple(with_plain_names(order.files, path))))
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     merged = merge(folder, order.staging, lambda *_: None)
     folder.remove_folder("imports")
@@ -211,6 +215,48 @@ def test_own_samples_win_and_a_second_import_changes_nothing(
     _, _, again = import_files(configured, path, file, capsys=capsys)
     assert (again.samples, again.kept, again.days) == (0, 4, [])
     assert contents(path) == before
+
+
+def test_files_that_are_named_are_read_and_no_others(
+    configured: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "_weeks[1]"
+    folder.mkdir()
+    names = [
+        "lag[1].csv",
+        "w*.csv",
+        "_x.csv",
+        ".y.csv",
+        "{a}?\\.csv",
+        "1:00.csv",
+        "week.csv",
+        "lag1.csv",
+    ]
+    for partition, name in enumerate(names):
+        row = f"open_span/a/{partition},2026-11-20T10:00:00Z,1"
+        (folder / name).write_text(f"series,time,value\n{row}\n", encoding="utf-8")
+    files = [folder / name for name in names[:6]]
+    _, survey, merged = import_files(configured, tmp_path / "h", *files, capsys=capsys)
+    assert survey["metrics"]["open_span"]["rows"] == survey["series"] == merged.samples == 6
+
+
+def test_a_survey_is_small_however_many_names_are_wrong(
+    configured: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "many.csv"
+    at = "2026-11-20T10:00:00Z,1"
+    wrong = [f"{'x' * 200}{place}/a,{at}" for place in range(1000)]
+    right = [f"open_span/a/{place},{at}" for place in range(3)]
+    file.write_text("\n".join(["series,time,value", *wrong, *right]), encoding="utf-8")
+    order = order_of(tmp_path / "h", [file], dry_run=True)
+    rows = [row.asDict() for row in transforms.survey(read_files(configured, order)).collect()]
+    assert len(rows) == 4
+    found = history_import.survey_of(rows, "c")
+    assert found.rejected == {"unknown_metric": 1000}
+    assert found.examples == {"unknown_metric": "x" * 160}
+    monkeypatch.setattr(history_import, "MOST_SERIES", 2)
+    with pytest.raises(RunFailedError, match="more than 2 series: import them in parts"):
+        history_import.run(configured, order)
 
 
 def contents(path: Path) -> dict[str, bytes]:

@@ -1,11 +1,11 @@
-"""Fetches series from a Prometheus server piece by piece, and writes them as a file that the import job reads."""
+"""Fetches series from a Prometheus server piece by piece, and writes them as files that the import job reads."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Final, Protocol
+from typing import Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -59,6 +59,7 @@ class Fetched:
     """What a server answered."""
 
     answers: int = 0
+    files: list[Path] = field(default_factory=list)  # one per query that has samples
     samples: int = 0
     backward_steps: int = 0  # offsets that went down: a gap each
     problems: list[str] = field(default_factory=list)
@@ -69,13 +70,15 @@ def fetch(  # noqa: PLR0913 - each by its name
     source: RangeSource,
     queries: Sequence[Query],
     span: Span,
-    out: Path | IO[bytes],
+    folder: Path,
     *,
     cluster: str,
     report: Reporter,
     pause: Callable[[float], None],
 ) -> Fetched:
-    """Write the series of all queries as Parquet.
+    """Write the series of each query as a file of Parquet in a folder that is there.
+
+    Of a query that is rejected there is none, however late that comes.
 
     Raises:
         AuthenticationError: the token is missing or rejected.
@@ -83,22 +86,36 @@ def fetch(  # noqa: PLR0913 - each by its name
         CollectError: what answers is no Prometheus.
     """
     fetched = Fetched()
-    with pq.ParquetWriter(out, SCHEMA, compression="zstd") as writer:
-        for query in queries:
-            fetcher = _QueryFetcher(source, query, span, cluster, fetched, pause)
-            before = fetched.samples
-            try:
-                for at_s, rows in fetcher.pieces_of_rows():
-                    writer.write_table(rows)
-                    done = (at_s - span.start_s) / max(span.end_s - span.start_s, 1)
-                    report(
-                        {"event": "fetching", "query": query.text, "done": round(min(done, 1), 3)}
-                    )
-            except RequestError as exc:
-                fetched.problems.append(str(exc))
-            if fetched.samples == before:
-                fetched.notes.append(f"{query.text} has no series")
+    theirs: frozenset[str] = frozenset()  # the cluster of the queries before
+    for place, query in enumerate(queries):
+        fetcher = _QueryFetcher(source, query, span, cluster, fetched, pause, theirs)
+        path = folder / f"prometheus-{place}.parquet"
+        try:
+            samples = _write(fetcher, path, report)
+        except RequestError as exc:
+            path.unlink()
+            fetched.problems.append(str(exc))
+            continue
+        theirs = fetcher.clusters
+        fetched.samples += samples
+        fetched.backward_steps += fetcher.backward_steps
+        if samples:
+            fetched.files.append(path)
+        else:
+            fetched.notes.append(f"{query.text} has no series")
     return fetched
+
+
+def _write(fetcher: _QueryFetcher, path: Path, report: Reporter) -> int:
+    """Write the rows of a query, and return how many they are."""
+    span, samples = fetcher.span, 0
+    with pq.ParquetWriter(path, SCHEMA, compression="zstd") as writer:
+        for at_s, rows in fetcher.pieces_of_rows():
+            writer.write_table(rows)
+            samples += len(rows)
+            done = round(min((at_s - span.start_s) / max(span.end_s - span.start_s, 1), 1), 3)
+            report({"event": "fetching", "query": fetcher.query.text, "done": done})
+    return samples
 
 
 @dataclass
@@ -109,6 +126,8 @@ class _QueryFetcher:
     cluster: str
     fetched: Fetched
     pause: Callable[[float], None]
+    clusters: frozenset[str]  # values of their label in all answers so far
+    backward_steps: int = 0
 
     def pieces_of_rows(self) -> Iterator[tuple[int, pa.Table]]:
         """Yield the rows of each piece, with the time up to which it goes."""
@@ -119,9 +138,7 @@ class _QueryFetcher:
                 self.fetched.notes += [note] if note not in self.fetched.notes else []
             self._check_clusters(answer)
             tables = [self._rows(series, at_s) for series in answer.series]
-            rows = pa.concat_tables([SCHEMA.empty_table(), *tables])
-            self.fetched.samples += len(rows)
-            yield at_s, rows
+            yield at_s, pa.concat_tables([SCHEMA.empty_table(), *tables])
 
     def _pieces(self) -> Iterator[tuple[int, Answer]]:
         """Yield answers in order; a piece that is too much is halved, and so are those after it."""
@@ -175,12 +192,13 @@ class _QueryFetcher:
             )
 
     def _check_clusters(self, answer: Answer) -> None:
-        """Reject an answer that mixes clusters: their topics and groups may have the same names."""
+        """Reject a query if clusters mix, in one answer or over time: their topics and groups may have the same names."""
         label = self.query.cluster
         if label is None:
             return
-        clusters = sorted({series.labels.get(label, "") for series in answer.series})
-        if len(clusters) > 1:
+        self.clusters |= {series.labels.get(label, "") for series in answer.series}
+        if len(self.clusters) > 1:
+            clusters = sorted(self.clusters)
             raise RequestError(
                 f"{self.query.text} has series of {len(clusters)} clusters ({', '.join(clusters[:5])}): choose one "
                 f"with --match '{label}=\"{clusters[0]}\"'"
@@ -190,7 +208,7 @@ class _QueryFetcher:
         at_ms, values = series.at_ms, series.values
         if self.query.is_offset:
             at_ms, values, back = rates_of(at_ms, values, self.span.step_s * 1000)
-            self.fetched.backward_steps += back
+            self.backward_steps += back
         is_known = ~np.isnan(values) & (at_ms <= last_s * 1000)
         count = int(np.count_nonzero(is_known))
         name = pa.DictionaryArray.from_arrays(np.zeros(count, np.int8), [self._name(series)])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import gzip
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,8 @@ KNOWN: Final = (*NEEDED, LABEL)
 PARQUET_MAGIC: Final = b"PAR1"
 GZIP_MAGIC: Final = b"\x1f\x8b"
 HEADER_CHARACTERS: Final = 1 << 20
+# Names that Spark takes for those of its own files and passes over; a colon, which Hadoop takes for an address.
+NOT_READ: Final = re.compile(r"/[_.][^/]*$|\._COPYING_$|:")
 SUFFIXES: Final = (".parquet", ".csv", ".csv.gz")
 
 
@@ -53,6 +56,26 @@ def inspect(paths: Sequence[Path], *, has_zone: bool) -> Inspected:
         if unknown:
             notes.append(f"{path}: unknown columns are ignored: {', '.join(unknown)}")
     return Inspected(files=tuple(files), problems=tuple(problems), notes=tuple(notes))
+
+
+def with_plain_names(files: Sequence[InputFile], folder: Path) -> list[InputFile]:
+    """Return the files with names that Spark reads; those that it would not get a link in a folder.
+
+    Raises:
+        OSError: a link cannot be made.
+    """
+    return [
+        replace(file, path=str(_link(Path(file.path), folder, place)))
+        if NOT_READ.search(file.path)
+        else file
+        for place, file in enumerate(files)
+    ]
+
+
+def _link(path: Path, folder: Path, place: int) -> Path:
+    link = folder / (f"input-{place}.gz" if path.name.endswith(".gz") else f"input-{place}")
+    link.symlink_to(path)
+    return link
 
 
 def _expand(paths: Sequence[Path]) -> Iterator[Path]:

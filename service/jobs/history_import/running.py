@@ -31,14 +31,13 @@ from service.jobs.baseline_run.running import lock_out_others, scratch_folder
 from service.jobs.baseline_run.spark_process import SparkOrder, run_job
 from service.jobs.history_import.exporters import Query
 from service.jobs.history_import.fetching import RangeSource, Span, fetch
-from service.jobs.history_import.input_files import inspect
+from service.jobs.history_import.input_files import inspect, with_plain_names
 from service.jobs.history_import.reporting import Reporter
 from spark.history_import.order import PARQUET, ImportOrder, InputFile
 from spark.places import Place
 
 MODULE: Final = "spark.jobs.history_import"
 ORDER: Final = "import.json"  # in the folder of the run
-FETCHED: Final = "prometheus.parquet"  # likewise
 AHEAD: Final = timedelta(minutes=5)  # of our clock, as others may be
 MILLISECOND: Final = timedelta(milliseconds=1)
 
@@ -113,9 +112,9 @@ def import_history(
     imported = Imported()
     with _open(request) as folder, scratch_folder(request.data_directory) as scratch:
         scratch.mkdir(parents=True, exist_ok=True)
-        files = _inputs(request, imported, here.report)
+        files = _inputs(request, scratch, imported, here.report)
         if source is not None:
-            files += _fetch(request, source, scratch / FETCHED, imported, here)
+            files += _fetch(request, source, scratch, imported, here)
         if not files:
             return imported
         with _staging(folder, request) as staging:
@@ -145,19 +144,21 @@ def _open(request: ImportRequest) -> Iterator[Folder]:
         yield folder
 
 
-def _inputs(request: ImportRequest, imported: Imported, report: Reporter) -> list[InputFile]:
+def _inputs(
+    request: ImportRequest, scratch: Path, imported: Imported, report: Reporter
+) -> list[InputFile]:
     inspected = inspect(request.files, has_zone=request.times_zone is not None)
     imported.problems += inspected.problems
     imported.notes += inspected.notes
     for why in (*inspected.problems, *inspected.notes):
         report({"event": "file", "why": why})
-    return list(inspected.files)
+    return with_plain_names(inspected.files, scratch)
 
 
 def _fetch(
     request: ImportRequest,
     source: RangeSource,
-    path: Path,
+    scratch: Path,
     imported: Imported,
     here: Surroundings,
 ) -> list[InputFile]:
@@ -167,7 +168,7 @@ def _fetch(
         source,
         request.queries,
         request.span,
-        path,
+        scratch,
         cluster=request.described.cluster,
         report=here.report,
         pause=here.pause,
@@ -178,7 +179,7 @@ def _fetch(
     imported.notes += fetched.notes
     for why in (*fetched.problems, *fetched.notes):
         here.report({"event": "server", "why": why})
-    return [InputFile(path=str(path), format=PARQUET)] if fetched.samples else []
+    return [InputFile(path=str(path), format=PARQUET) for path in fetched.files]
 
 
 @contextmanager

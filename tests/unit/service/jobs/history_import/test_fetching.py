@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rules.baseline.series import Metric
-from rules.errors import UnreachableError
+from rules.errors import RequestError, UnreachableError
 from service.jobs.history_import import fetching
 from service.jobs.history_import.exporters import Query, custom_query
 from service.jobs.history_import.fetching import Fetched, Span, fetch, rates_of
@@ -36,6 +37,7 @@ class Server:
 
     refuse: Callable[[float, float], Exception | None] = lambda *_: None
     labels: list[dict[str, str]] = field(default_factory=lambda: [LABELS])
+    cluster: Callable[[float], str] | None = None  # of all series, by the time
     ranges: list[tuple[float, float]] = field(default_factory=list)
 
     def query_range(self, query: str, start_s: float, end_s: float, step_s: float) -> Answer:
@@ -45,9 +47,9 @@ class Server:
         if error is not None:
             raise error
         times = np.arange(int(start_s), int(end_s) + 1, int(step_s), dtype=np.int64)
-        return Answer(
-            [Answered(one, times * 1000, times.astype(np.float64) * 2) for one in self.labels]
-        )
+        values = times.astype(np.float64) * 2
+        named = {} if self.cluster is None else {"cluster": self.cluster(end_s)}
+        return Answer([Answered(labels | named, times * 1000, values) for labels in self.labels])
 
     def query(self, query: str, at_s: float) -> Answer:
         assert query
@@ -55,14 +57,23 @@ class Server:
 
 
 def run(
-    server: Server, query: Query = LAG, days: int = 3
+    server: Server, *queries: Query, days: int = 3
 ) -> tuple[Fetched, list[dict[str, Any]], list[float]]:
-    out, pauses = BytesIO(), list[float]()
+    pauses = list[float]()
     span = Span(start_s=0, end_s=days * DAY - 60, step_s=60)
-    fetched = fetch(
-        server, [query], span, out, cluster="c", report=lambda _: None, pause=pauses.append
-    )
-    return fetched, pq.read_table(BytesIO(out.getvalue())).to_pylist(), pauses
+    with TemporaryDirectory() as folder:
+        fetched = fetch(
+            server,
+            queries or [LAG],
+            span,
+            Path(folder),
+            cluster="c",
+            report=lambda _: None,
+            pause=pauses.append,
+        )
+        assert sorted(Path(folder).iterdir()) == fetched.files
+        rows = [row for file in fetched.files for row in pq.read_table(file).to_pylist()]
+    return fetched, rows, pauses
 
 
 def test_pieces_of_a_day_hold_each_point_once() -> None:
@@ -80,7 +91,7 @@ def test_pieces_of_a_day_hold_each_point_once() -> None:
 def test_a_rate_is_made_across_pieces() -> None:
     fetched, rows, _ = run(Server(), OFFSET)
     assert [row["value"] for row in rows] == [2.0] * (3 * DAY // 60 - 1)
-    assert fetched.backward_steps == 0
+    assert (fetched.samples, fetched.backward_steps) == (len(rows), 0)
 
 
 def test_what_is_too_much_is_halved_at_once_and_stays_so() -> None:
@@ -120,6 +131,29 @@ def test_clusters_are_not_mixed() -> None:
     fetched, rows, _ = run(server, OFFSET)
     assert rows == []
     assert "2 clusters (a, b): choose one with --match 'cluster=\"a\"'" in fetched.problems[0]
+
+
+def test_clusters_that_come_one_after_the_other_are_not_mixed() -> None:
+    server = Server(cluster=lambda end_s: "a" if end_s < 2 * DAY else "b")
+    fetched, rows, _ = run(server, OFFSET, LAG)
+    assert {row["series"].partition("{")[0] for row in rows} == {"read_committed_lag"}
+    assert len(rows) == fetched.samples == 3 * DAY // 60
+    assert "offset has series of 2 clusters (a, b): choose one" in fetched.problems[0]
+
+
+def test_a_query_of_another_cluster_than_the_one_before_is_rejected() -> None:
+    server = Server()
+    server.cluster = lambda _: "a" if len(server.ranges) <= 3 else "b"
+    fetched, rows, _ = run(server, OFFSET, OFFSET)
+    assert len(rows) == 3 * DAY // 60 - 1
+    assert "2 clusters (a, b)" in fetched.problems[0]
+
+
+def test_nothing_is_taken_of_a_query_that_is_rejected_late() -> None:
+    server = Server(lambda start, _: RequestError("lag: many-to-many") if start >= DAY else None)
+    fetched, rows, _ = run(server)
+    assert (rows, fetched.samples) == ([], 0)
+    assert fetched.problems == ["lag: many-to-many"]
 
 
 def test_a_rate_over_a_step_back_or_a_gap_is_not_known() -> None:

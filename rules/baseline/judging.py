@@ -6,7 +6,9 @@ whether an episode is open. So a replayed day gives the same result as the live 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -31,10 +33,12 @@ CLOSE_SHARE: Final = 0.6  # of the threshold: below it is calm
 _JUDGED: Final = tuple(OUTCOMES.index(outcome) for outcome in (Outcome.BANDED, Outcome.NO_DATA))
 _FIRST_WEEKS: Final = REASONS.index(Reason.FIRST_WEEKS)
 
-_SCORED, _UNUSUAL, _KNOWN, _FAR, _LOUD = 1, 2, 4, 8, 16  # marks of a sample
+SCORED, UNUSUAL, KNOWN, FAR, LOUD = (np.uint8(1 << bit) for bit in range(5))  # marks of a sample
 
 Marks = NDArray[np.uint8]
 Bools = NDArray[np.bool_]
+# How many samples of windows carry a mark: (mark, width of each series' window) -> counts.
+Count = Callable[[np.uint8, NDArray[np.int64]], NDArray[np.int32]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,7 +66,8 @@ class Judge:
 
     threshold: Float32s  # (n,) infinite where nothing may open
     drift_threshold: Float32s  # (n,) the same; infinite in the first weeks as well
-    expected: Expected
+    slots: Faces  # what is expected that day, slots first: (FACE, n) each
+    calendar: CivilDay
     policies: Policies
     step_ms: int
     novelty_from: float
@@ -78,38 +83,61 @@ class Judge:
         return cls(
             threshold=threshold,
             drift_threshold=np.where(knows_weeks, threshold, np.float32(np.inf)),
-            expected=Expected.on(Faces.of(baselines, calendar), calendar, step_ms),
+            slots=Faces.of(baselines, calendar).transpose(),
+            calendar=calendar,
             policies=Policies.of(baselines.metric, settings),
             step_ms=step_ms,
             novelty_from=novelty_from(settings),
         )
 
-    def live(self, memory: Memory, sample: int, values: Float32s) -> tuple[Memory, Verdict]:
-        """Judge the sample of that number, one value per series; NaN: not measured."""
-        now = slice(sample, sample + 1)
-        here = self.expected
-        expected = Expected(here.mid[:, now], here.upper[:, now], here.lower[:, now])
-        scores = self._scores(values[:, None] - expected.mid, expected, memory)
-        marks = np.concatenate([memory.marks[:, 1:], self._marks(scores)], axis=1)
-        opens, closes = (mask[:, 0] for mask in self._changes(marks, 1))
-        is_open = np.where(memory.is_open, ~closes, opens)
-        after = Memory(
-            residual=np.concatenate([memory.residual[:, 1:], scores.residual], axis=1),
-            marks=marks,
-            is_open=is_open,
+    @classmethod
+    def join(cls, parts: Sequence[Judge]) -> Judge:
+        """Return one judge of all parts' series: baselines are read some thousands at a time."""
+        first = parts[0]
+        faces = (
+            np.concatenate([getattr(part.slots, name) for part in parts], axis=1)
+            for name in ("mid", "upper", "lower")
         )
-        return after, Verdict(
-            scores=scores,
-            opened=is_open & ~memory.is_open,
-            closed=memory.is_open & ~is_open,
+        return replace(
+            first,
+            threshold=np.concatenate([part.threshold for part in parts]),
+            drift_threshold=np.concatenate([part.drift_threshold for part in parts]),
+            slots=Faces(*faces),
+            policies=Policies.join([part.policies for part in parts]),
         )
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes are held."""
+        columns = [getattr(self.slots, name) for name in ("mid", "upper", "lower")]
+        columns += [self.threshold, self.drift_threshold]
+        columns += [getattr(self.policies, name) for name in self.policies.__slots__]
+        return sum(column.nbytes for column in columns)
+
+    @property
+    def expected(self) -> Expected:
+        """What is expected of every sample of the day, drawn anew: many times as large as the judge."""
+        here = self.slots
+        faces = Faces(here.mid.T, here.upper.T, here.lower.T)
+        return Expected.on(faces, self.calendar, self.step_ms)
+
+    def expected_at(self, sample: int) -> Expected:
+        """Return what is expected of one sample, bit for bit the same: (n, 1) each."""
+        return Expected.at(self.slots, self.calendar, self.step_ms, sample)
 
     def replay(self, memory: Memory, day: DayBlock) -> tuple[Memory, list[Opening], Scores]:
         """Judge a whole day at once, with the same result as `live` sample by sample."""
-        scores = self._scores(day.values - self.expected.mid, self.expected, memory)
-        marks = np.concatenate([memory.marks, self._marks(scores)], axis=1)
+        expected = self.expected
+        scores = score_residuals(
+            day.values - expected.mid,
+            expected,
+            self.policies,
+            earlier=memory.residual,
+            novelty_from=self.novelty_from,
+        )
+        marks = np.concatenate([memory.marks, self.mark(scores)], axis=1)
         hour, samples = memory.marks.shape[1], day.values.shape[1]
-        opens, closes = self._changes(marks, samples)
+        opens, closes = self.changes(marks[:, -samples:], partial(_counts, marks, samples))
         openings: list[Opening] = []
         is_open = memory.is_open.copy()
         for row in np.flatnonzero(opens.any(axis=1) | memory.is_open).tolist():
@@ -122,51 +150,42 @@ class Judge:
 
     def take(self, rows: NDArray[np.int64]) -> Judge:
         """Return a judge of some of the series."""
-        here = self.expected
+        here = self.slots
         return replace(
             self,
             threshold=self.threshold[rows],
             drift_threshold=self.drift_threshold[rows],
-            expected=Expected(here.mid[rows], here.upper[rows], here.lower[rows]),
+            slots=Faces(here.mid[:, rows], here.upper[:, rows], here.lower[:, rows]),
             policies=self.policies.take(rows),
         )
 
-    def _scores(self, residual: Float32s, expected: Expected, memory: Memory) -> Scores:
-        return score_residuals(
-            residual,
-            expected,
-            self.policies,
-            earlier=memory.residual,
-            novelty_from=self.novelty_from,
-        )
-
-    def _marks(self, scores: Scores) -> Marks:
+    def mark(self, scores: Scores) -> Marks:
+        """Return the marks of samples by their scores."""
         threshold = self.threshold[:, None]
-        marks = np.where(np.isnan(scores.score), 0, _SCORED)
-        marks += np.where(scores.score > threshold, _UNUSUAL, 0)
-        marks += np.where(np.isnan(scores.seasonal), 0, _KNOWN)
-        marks += np.where(scores.seasonal > self.drift_threshold[:, None], _FAR, 0)
-        marks += np.where(scores.seasonal >= threshold * np.float32(CLOSE_SHARE), _LOUD, 0)
-        return marks.astype(np.uint8)
+        marks = ~np.isnan(scores.score) * SCORED
+        marks |= (scores.score > threshold) * UNUSUAL
+        marks |= ~np.isnan(scores.seasonal) * KNOWN
+        marks |= (scores.seasonal > self.drift_threshold[:, None]) * FAR
+        marks |= (scores.seasonal >= threshold * np.float32(CLOSE_SHARE)) * LOUD
+        return marks
 
-    def _changes(self, marks: Marks, samples: int) -> tuple[Bools, Bools]:
-        """Return where the last samples would open and where they would close: (n, samples) each."""
-        opening = _cells(self.policies.open_seconds, self.step_ms)
-        drifting = _cells(self.policies.drift_seconds, self.step_ms)
+    def changes(
+        self, now: Marks, count: Count, rows: slice | NDArray[np.int64] = slice(None)
+    ) -> tuple[Bools, Bools]:
+        """Return at which samples series would open and at which they would close: as `now`.
+
+        Args:
+            now: the marks of these samples, (n, samples).
+            count: counts marks in the windows that end with each of them.
+            rows: which of the judge's series they are of.
+        """
+        opening = _cells(self.policies.open_seconds[rows], self.step_ms)
+        drifting = _cells(self.policies.drift_seconds[rows], self.step_ms)
         closing = np.full_like(opening, _cells(np.array(CLOSE_SECONDS), self.step_ms))
-        opens = _all_of(marks, _SCORED, _UNUSUAL, opening, samples)
-        opens |= _all_of(marks, _KNOWN, _FAR, drifting, samples)
-        present, loud = (_counts(marks, mark, closing, samples) for mark in (_KNOWN, _LOUD))
+        opens = _all_of(now, count, (SCORED, UNUSUAL), opening)
+        opens |= _all_of(now, count, (KNOWN, FAR), drifting)
+        present, loud = (count(mark, closing) for mark in (KNOWN, LOUD))
         return opens, (loud == 0) & (2 * present >= closing[:, None])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Verdict:
-    """The judgement of one sample of n series: (n,), of the scores (n, 1)."""
-
-    scores: Scores
-    opened: Bools
-    closed: Bools
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,16 +207,20 @@ def _cells(seconds: NDArray[np.int64], step_ms: int) -> NDArray[np.int64]:
 
 
 def _all_of(
-    marks: Marks, present_mark: int, event_mark: int, width: NDArray[np.int64], samples: int
+    now: Marks, count: Count, of: tuple[np.uint8, np.uint8], width: NDArray[np.int64]
 ) -> Bools:
-    """Mark where this sample and all known ones of a window carry a mark, and half are known."""
-    there, so = (_counts(marks, mark, width, samples) for mark in (present_mark, event_mark))
-    is_so_now = (marks[:, -samples:] & event_mark) > 0
-    mask: Bools = is_so_now & (so == there) & (2 * there >= width[:, None])
+    """Mark where this sample and all known ones of a window carry a mark, and half are known.
+
+    `of` are the mark of known samples and the mark that they are to carry.
+    """
+    there, so = (count(mark, width) for mark in of)
+    mask: Bools = ((now & of[1]) > 0) & (so == there) & (2 * there >= width[:, None])
     return mask
 
 
-def _counts(marks: Marks, mark: int, width: NDArray[np.int64], samples: int) -> NDArray[np.int32]:
+def _counts(
+    marks: Marks, samples: int, mark: np.uint8, width: NDArray[np.int64]
+) -> NDArray[np.int32]:
     """Return how many of the last `width` samples carry a mark, for each of the last samples."""
     carried = np.cumsum((marks & mark) > 0, axis=1, dtype=np.int32)
     total = np.concatenate([np.zeros((len(marks), 1), np.int32), carried], axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -68,6 +69,12 @@ class Policies:
     def take(self, rows: NDArray[np.int64]) -> Policies:
         """Return the policies of some series."""
         return Policies(*(getattr(self, name)[rows] for name in self.__slots__))
+
+    @classmethod
+    def join(cls, parts: Sequence[Policies]) -> Policies:
+        """Return the policies of all parts, one after another."""
+        columns = ([getattr(part, name) for part in parts] for name in cls.__slots__)
+        return cls(*(np.concatenate(column) for column in columns))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

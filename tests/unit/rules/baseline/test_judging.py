@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from rules.baseline.blocks import (
-    METRIC_CODES,
     OUTCOMES,
     REASONS,
     BaselineBlock,
@@ -17,7 +16,7 @@ from rules.baseline.blocks import (
     Outcome,
     Reason,
 )
-from rules.baseline.judging import Judge, Memory, Opening, Verdict
+from rules.baseline.judging import Judge, Memory
 from rules.baseline.policy import Direction, Policy
 from rules.baseline.series import Metric
 from tests.unit.rules.baseline.days import SETTINGS, after, block, daily, day_of, hours
@@ -131,52 +130,6 @@ def test_openings(
 def test_nothing_opens_without_a_learnt_band(outcome: Outcome) -> None:
     made = block(with_stretch(600, 700, 900), step_ms=STEP_MS)
     assert judge(outcome=outcome).replay(Memory.empty(1, STEP_MS), made)[1] == []
-
-
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_replayed_day_tells_what_was_told_live(seed: int) -> None:
-    draw, step_ms, series = np.random.default_rng(seed), 180_000, len(METRIC_CODES)
-    metric = np.arange(series, dtype=np.uint8)
-    baselines = flat().take(np.zeros(series, np.int64))
-    baselines = replace(baselines, metric=metric, threshold=baselines.threshold + metric % 3)
-    judged = Judge.of(baselines, DAY, step_ms, SETTINGS)
-    level = draw.choice([100, 100, 100, 40, 135, 150, 900], (series, 48))
-    values = np.repeat(level, 10, axis=1) + draw.normal(0, 8, (series, 480))
-    values[draw.random(values.shape) < 0.05] = np.nan
-    values[:, 300:330] = np.nan
-    day = replace(block(values.astype(np.float32), step_ms=step_ms), metric=metric)
-    memory = replace(Memory.empty(series, step_ms), is_open=draw.random(series) < 0.3)
-    for _ in range(2):  # the second day goes on from the memory of the first
-        after_day, found, scores = judged.replay(memory, day)
-        live, told_live = memory, NotificationContext(memory)
-        for sample in range(480):
-            live, verdict = judged.live(live, sample, day.values[:, sample])
-            np.testing.assert_array_equal(verdict.scores.score[:, 0], scores.score[:, sample])
-            told_live.hear(sample, verdict)
-        assert told_live.openings() == set(found)
-        assert any(one.opened for one in found)
-        for name in ("residual", "marks", "is_open"):
-            np.testing.assert_array_equal(getattr(live, name), getattr(after_day, name))
-        memory = live
-
-
-class NotificationContext:
-    """What was told live, as stretches."""
-
-    def __init__(self, memory: Memory) -> None:
-        self.open: dict[int, int | None] = {
-            int(row): None for row in np.flatnonzero(memory.is_open)
-        }
-        self.ended: set[Opening] = set()
-
-    def hear(self, sample: int, verdict: Verdict) -> None:
-        for row in np.flatnonzero(verdict.opened).tolist():
-            self.open[row] = sample
-        for row in np.flatnonzero(verdict.closed).tolist():
-            self.ended.add(Opening(row, self.open.pop(row), sample))
-
-    def openings(self) -> set[Opening]:
-        return self.ended | {Opening(row, opened, None) for row, opened in self.open.items()}
 
 
 def test_around_a_change_of_the_clocks_an_hour_off_is_usual() -> None:

@@ -137,11 +137,15 @@ class Judge:
         )
         marks = np.concatenate([memory.marks, self.mark(scores)], axis=1)
         hour, samples = memory.marks.shape[1], day.values.shape[1]
-        opens, closes = self.changes(marks[:, -samples:], partial(_counts, marks, samples))
         openings: list[Opening] = []
         is_open = memory.is_open.copy()
-        for row in np.flatnonzero(opens.any(axis=1) | memory.is_open).tolist():
-            episodes = _episodes(opens[row], closes[row], is_open=bool(memory.is_open[row]))
+        may_open = (marks[:, -samples:] & (UNUSUAL | FAR)).any(axis=1)
+        rows = np.flatnonzero(may_open | is_open)  # few: windows are dear
+        theirs = marks[rows]
+        count = partial(_counts, theirs, samples)
+        opens, closes = self.changes(theirs[:, -samples:], count, rows)
+        for place, row in enumerate(rows.tolist()):
+            episodes = _episodes(opens[place], closes[place], is_open=bool(is_open[row]))
             openings.extend(Opening(row, opened, closed) for opened, closed in episodes)
             is_open[row] = bool(episodes) and episodes[-1][1] is None
         longer = np.concatenate([memory.residual, scores.residual], axis=1)

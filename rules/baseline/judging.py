@@ -6,9 +6,8 @@ whether an episode is open. So a replayed day gives the same result as the live 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -24,21 +23,21 @@ from rules.baseline.blocks import (
     Reason,
 )
 from rules.baseline.civil import CivilDay
+from rules.baseline.clockface import draw_sample
 from rules.baseline.policy import BaselineSettings
 from rules.baseline.scales import Policies
 from rules.baseline.scores import HOUR_MS, Expected, Faces, Scores, score_residuals
+from rules.baseline.windows import Bools, DayWindows, Marks, Windows
 
 CLOSE_SECONDS: Final = 600  # so long it must be calm
 CLOSE_SHARE: Final = 0.6  # of the threshold: below it is calm
+STILL_SHARE: Final = 0.9  # of the greatest since it began: a backlog below it is being worked off
 _JUDGED: Final = tuple(OUTCOMES.index(outcome) for outcome in (Outcome.BANDED, Outcome.NO_DATA))
 _FIRST_WEEKS: Final = REASONS.index(Reason.FIRST_WEEKS)
 
-SCORED, UNUSUAL, KNOWN, FAR, LOUD = (np.uint8(1 << bit) for bit in range(5))  # marks of a sample
-
-Marks = NDArray[np.uint8]
-Bools = NDArray[np.bool_]
-# How many samples of windows carry a mark: (mark, width of each series' window) -> counts.
-Count = Callable[[np.uint8, NDArray[np.int64]], NDArray[np.int32]]
+# Marks of a sample.
+SCORED, UNUSUAL, KNOWN, FAR, LOUD, FALLEN = (np.uint8(1 << bit) for bit in range(6))
+OPENING: Final = UNUSUAL | FAR | FALLEN  # without one of them it opens nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -48,6 +47,7 @@ class Memory:
     residual: Float32s  # (n, samples of an hour); NaN: not known
     marks: Marks  # the same shape
     is_open: Bools  # (n,)
+    expected: Float32s  # (n,) of the next sample, by what the residuals are distances from
 
     @classmethod
     def empty(cls, series: int, step_ms: int) -> Memory:
@@ -57,6 +57,7 @@ class Memory:
             residual=np.full(shape, np.nan, np.float32),
             marks=np.zeros(shape, np.uint8),
             is_open=np.zeros(series, np.bool_),
+            expected=np.full(series, np.nan, np.float32),
         )
 
 
@@ -64,13 +65,16 @@ class Memory:
 class Judge:
     """Judges the samples of one day; holds everything that is known before the first sample."""
 
-    threshold: Float32s  # (n,) infinite where nothing may open
-    drift_threshold: Float32s  # (n,) the same; infinite in the first weeks as well
+    above: Float32s  # (n,) the threshold of values above; infinite where nothing may open
+    below: Float32s  # (n,) the same of values below
+    drift: Float32s  # (n,) the same of slow changes; infinite in the first weeks as well
+    fall_share: Float32s  # (n,) what is less than this share of the expected has fallen; 0: nothing
     slots: Faces  # what is expected that day, slots first: (FACE, n) each
     calendar: CivilDay
     policies: Policies
     step_ms: int
     novelty_from: float
+    k_min: float
 
     @classmethod
     def of(
@@ -78,16 +82,21 @@ class Judge:
     ) -> Judge:
         """Prepare to judge a day by the baselines in force."""
         may_open = np.isin(baselines.outcome, _JUDGED)
-        threshold = np.where(may_open, baselines.threshold, np.float32(np.inf))
+        never = np.float32(np.inf)
         knows_weeks = baselines.reason != _FIRST_WEEKS  # before, a Monday drifts off the week-end
+        policies = Policies.of(baselines.metric, settings)
+        drifts = may_open & knows_weeks & (policies.drift_seconds > 0)
         return cls(
-            threshold=threshold,
-            drift_threshold=np.where(knows_weeks, threshold, np.float32(np.inf)),
+            above=np.where(may_open, baselines.threshold, never),
+            below=np.where(may_open, baselines.threshold_below, never),
+            drift=np.where(drifts, baselines.drift_threshold, never),
+            fall_share=np.where(may_open, baselines.fall_share, np.float32(0)),
             slots=Faces.of(baselines, calendar).transpose(),
             calendar=calendar,
-            policies=Policies.of(baselines.metric, settings),
+            policies=policies,
             step_ms=step_ms,
             novelty_from=novelty_from(settings),
+            k_min=settings.k_min,
         )
 
     @classmethod
@@ -100,8 +109,10 @@ class Judge:
         )
         return replace(
             first,
-            threshold=np.concatenate([part.threshold for part in parts]),
-            drift_threshold=np.concatenate([part.drift_threshold for part in parts]),
+            above=np.concatenate([part.above for part in parts]),
+            below=np.concatenate([part.below for part in parts]),
+            drift=np.concatenate([part.drift for part in parts]),
+            fall_share=np.concatenate([part.fall_share for part in parts]),
             slots=Faces(*faces),
             policies=Policies.join([part.policies for part in parts]),
         )
@@ -110,7 +121,7 @@ class Judge:
     def nbytes(self) -> int:
         """How many bytes are held."""
         columns = [getattr(self.slots, name) for name in ("mid", "upper", "lower")]
-        columns += [self.threshold, self.drift_threshold]
+        columns += [self.above, self.below, self.drift, self.fall_share]
         columns += [getattr(self.policies, name) for name in self.policies.__slots__]
         return sum(column.nbytes for column in columns)
 
@@ -125,31 +136,50 @@ class Judge:
         """Return what is expected of one sample, bit for bit the same: (n, 1) each."""
         return Expected.at(self.slots, self.calendar, self.step_ms, sample)
 
+    def mid_at(self, sample: int) -> Float32s:
+        """Return the expected value of one sample, (n,); that behind the day's last one too."""
+        per_quarter = self.calendar.samples(self.step_ms) // len(self.calendar.quarters)
+        place, cell = divmod(sample, per_quarter)
+        quarters = self.calendar.quarters
+        quarter = int(quarters[place]) if place < len(quarters) else int(quarters[-1]) + 1
+        return draw_sample(self.slots.mid, quarter, cell, per_quarter)
+
+    def rebase(self, memory: Memory, sample: int) -> Float32s:
+        """Return by how much what the memory's residuals are distances from lies above this judge's.
+
+        At midnight a band may move. The hour before it must not look like a change of the series.
+        """
+        return memory.expected - self.mid_at(sample)
+
     def replay(self, memory: Memory, day: DayBlock) -> tuple[Memory, list[Opening], Scores]:
         """Judge a whole day at once, with the same result as `live` sample by sample."""
         expected = self.expected
+        earlier = memory.residual + self.rebase(memory, 0)[:, None]
         scores = score_residuals(
             day.values - expected.mid,
             expected,
             self.policies,
-            earlier=memory.residual,
+            earlier=earlier,
             novelty_from=self.novelty_from,
         )
-        marks = np.concatenate([memory.marks, self.mark(scores)], axis=1)
+        marks = np.concatenate([memory.marks, self.mark(scores, expected.mid)], axis=1)
+        longer = np.concatenate([earlier, scores.residual], axis=1)
         hour, samples = memory.marks.shape[1], day.values.shape[1]
         openings: list[Opening] = []
         is_open = memory.is_open.copy()
-        may_open = (marks[:, -samples:] & (UNUSUAL | FAR)).any(axis=1)
+        may_open = (marks[:, -samples:] & OPENING).any(axis=1)
         rows = np.flatnonzero(may_open | is_open)  # few: windows are dear
-        theirs = marks[rows]
-        count = partial(_counts, theirs, samples)
-        opens, closes = self.changes(theirs[:, -samples:], count, rows)
+        opens, closes = self.changes(DayWindows(marks[rows], longer[rows], samples), rows)
         for place, row in enumerate(rows.tolist()):
             episodes = _episodes(opens[place], closes[place], is_open=bool(is_open[row]))
             openings.extend(Opening(row, opened, closed) for opened, closed in episodes)
             is_open[row] = bool(episodes) and episodes[-1][1] is None
-        longer = np.concatenate([memory.residual, scores.residual], axis=1)
-        after = Memory(residual=longer[:, -hour:], marks=marks[:, -hour:], is_open=is_open)
+        after = Memory(
+            residual=longer[:, -hour:],
+            marks=marks[:, -hour:],
+            is_open=is_open,
+            expected=self.mid_at(samples),
+        )
         return after, openings, scores
 
     def take(self, rows: NDArray[np.int64]) -> Judge:
@@ -157,38 +187,48 @@ class Judge:
         here = self.slots
         return replace(
             self,
-            threshold=self.threshold[rows],
-            drift_threshold=self.drift_threshold[rows],
+            above=self.above[rows],
+            below=self.below[rows],
+            drift=self.drift[rows],
+            fall_share=self.fall_share[rows],
             slots=Faces(here.mid[:, rows], here.upper[:, rows], here.lower[:, rows]),
             policies=self.policies.take(rows),
         )
 
-    def mark(self, scores: Scores) -> Marks:
-        """Return the marks of samples by their scores."""
-        threshold = self.threshold[:, None]
+    def mark(self, scores: Scores, mid: Float32s) -> Marks:
+        """Return the marks of samples by their scores and by what was expected of them."""
+        is_below = scores.residual < 0
+        threshold = np.where(is_below, self.below[:, None], self.above[:, None])
+        least = (self.policies.least * np.float32(self.k_min))[:, None]
+        fallen = np.maximum(mid * (1 - self.fall_share)[:, None], least)
         marks = ~np.isnan(scores.score) * SCORED
         marks |= (scores.score > threshold) * UNUSUAL
         marks |= ~np.isnan(scores.seasonal) * KNOWN
-        marks |= (scores.seasonal > self.drift_threshold[:, None]) * FAR
+        marks |= (scores.seasonal > self.drift[:, None]) * FAR
         marks |= (scores.seasonal >= threshold * np.float32(CLOSE_SHARE)) * LOUD
+        has_fallen = (-scores.residual > fallen) & (scores.seasonal >= 1)
+        has_fallen &= (self.fall_share > 0)[:, None]
+        marks |= has_fallen * (FALLEN | LOUD)
         return marks
 
-    def changes(
-        self, now: Marks, count: Count, rows: slice | NDArray[np.int64] = slice(None)
-    ) -> tuple[Bools, Bools]:
-        """Return at which samples series would open and at which they would close: as `now`.
+    def changes(self, windows: Windows, rows: NDArray[np.int64]) -> tuple[Bools, Bools]:
+        """Return at which samples series would open and at which they would close: (n, samples).
 
-        Args:
-            now: the marks of these samples, (n, samples).
-            count: counts marks in the windows that end with each of them.
-            rows: which of the judge's series they are of.
+        `rows` are those of the judge's series that the windows are of.
         """
-        opening = _cells(self.policies.open_seconds[rows], self.step_ms)
-        drifting = _cells(self.policies.drift_seconds[rows], self.step_ms)
+        policies = self.policies.take(rows)
+        opening, drifting = (
+            _cells(seconds, self.step_ms)
+            for seconds in (policies.open_seconds, policies.drift_seconds)
+        )
         closing = np.full_like(opening, _cells(np.array(CLOSE_SECONDS), self.step_ms))
-        opens = _all_of(now, count, (SCORED, UNUSUAL), opening)
-        opens |= _all_of(now, count, (KNOWN, FAR), drifting)
-        present, loud = (count(mark, closing) for mark in (KNOWN, LOUD))
+        opens = _all_of(windows, (SCORED, UNUSUAL), opening)
+        opens |= _all_of(windows, (KNOWN, FAR), drifting)
+        opens |= _all_of(windows, (KNOWN, FALLEN), opening)
+        peak = windows.greatest(opening)
+        is_falling = windows.residual < peak * np.float32(STILL_SHARE)
+        opens &= ~(is_falling & policies.is_backlog[:, None])
+        present, loud = (windows.count(mark, closing) for mark in (KNOWN, LOUD))
         return opens, (loud == 0) & (2 * present >= closing[:, None])
 
 
@@ -210,28 +250,14 @@ def _cells(seconds: NDArray[np.int64], step_ms: int) -> NDArray[np.int64]:
     return np.maximum(1, seconds * 1000 // step_ms)
 
 
-def _all_of(
-    now: Marks, count: Count, of: tuple[np.uint8, np.uint8], width: NDArray[np.int64]
-) -> Bools:
+def _all_of(windows: Windows, of: tuple[np.uint8, np.uint8], width: NDArray[np.int64]) -> Bools:
     """Mark where this sample and all known ones of a window carry a mark, and half are known.
 
     `of` are the mark of known samples and the mark that they are to carry.
     """
-    there, so = (count(mark, width) for mark in of)
-    mask: Bools = ((now & of[1]) > 0) & (so == there) & (2 * there >= width[:, None])
+    there, so = (windows.count(mark, width) for mark in of)
+    mask: Bools = ((windows.marks & of[1]) > 0) & (so == there) & (2 * there >= width[:, None])
     return mask
-
-
-def _counts(
-    marks: Marks, samples: int, mark: np.uint8, width: NDArray[np.int64]
-) -> NDArray[np.int32]:
-    """Return how many of the last `width` samples carry a mark, for each of the last samples."""
-    carried = np.cumsum((marks & mark) > 0, axis=1, dtype=np.int32)
-    total = np.concatenate([np.zeros((len(marks), 1), np.int32), carried], axis=1)
-    ends = np.arange(marks.shape[1] - samples, marks.shape[1]) + 1
-    begins = np.maximum(0, ends[None, :] - width[:, None])
-    counts: NDArray[np.int32] = total[:, ends] - np.take_along_axis(total, begins, axis=1)
-    return counts
 
 
 def _episodes(opens: Bools, closes: Bools, *, is_open: bool) -> list[tuple[int | None, int | None]]:

@@ -7,14 +7,13 @@ now or have something open: they are few.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rules.baseline.blocks import Float32s
-from rules.baseline.judging import FAR, UNUSUAL, Bools, Judge, Marks, Memory
+from rules.baseline.judging import OPENING, Judge, Memory
 from rules.baseline.scores import Scores, score_sample
+from rules.baseline.windows import Bools, HourWindows, Marks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -36,6 +35,8 @@ class LiveEvaluation:
         self._marks = np.ascontiguousarray(memory.marks.T)
         self._is_open = memory.is_open.copy()
         self._next = 0  # the place of the oldest sample, which the next one replaces
+        self._expected = memory.expected  # of the next sample, until it is judged
+        self._last: int | None = None  # the last sample that was judged by this judge
 
     @property
     def nbytes(self) -> int:
@@ -50,18 +51,26 @@ class LiveEvaluation:
             residual=np.ascontiguousarray(np.roll(self._residual, -self._next, axis=0).T),
             marks=np.ascontiguousarray(np.roll(self._marks, -self._next, axis=0).T),
             is_open=self._is_open.copy(),
+            expected=self._expected_next(),
         )
 
     def follow(self, judge: Judge) -> None:
         """Judge the same series by another judge from the next sample on: a new day, or a new run."""
-        if len(judge.threshold) != len(self._is_open) or judge.step_ms != self._judge.step_ms:
+        if len(judge.above) != len(self._is_open) or judge.step_ms != self._judge.step_ms:
             raise ValueError("the judge is of other series, or of another step")
-        self._judge = judge
+        self._expected = self._expected_next()
+        self._judge, self._last = judge, None
+
+    def _expected_next(self) -> Float32s:
+        return self._expected if self._last is None else self._judge.mid_at(self._last + 1)
 
     def judge(self, sample: int, values: Float32s) -> Verdict:
         """Judge the sample of that number of the judge's day, one value per series; NaN: not measured."""
         judge = self._judge
         expected = judge.expected_at(sample)
+        if self._last is None:
+            self._residual += (self._expected - expected.mid[:, 0])[None]
+        self._last = sample
         scores = score_sample(
             values[:, None] - expected.mid,
             expected,
@@ -70,7 +79,7 @@ class LiveEvaluation:
             novelty_from=judge.novelty_from,
         )
         self._residual[self._next] = scores.residual[:, 0]
-        self._marks[self._next] = judge.mark(scores)[:, 0]
+        self._marks[self._next] = judge.mark(scores, expected.mid)[:, 0]
         opened, closed = self._changes(self._marks[self._next])
         self._next = (self._next + 1) % len(self._residual)
         self._is_open ^= opened | closed
@@ -79,21 +88,13 @@ class LiveEvaluation:
     def _changes(self, now: Marks) -> tuple[Bools, Bools]:
         """Return which series open and which close, by the marks of now and of the hour."""
         opened, closed = np.zeros_like(self._is_open), np.zeros_like(self._is_open)
-        rows = np.flatnonzero(self._is_open | ((now & (UNUSUAL | FAR)) > 0))
+        rows = np.flatnonzero(self._is_open | ((now & OPENING) > 0))
         if len(rows):
-            hour = np.roll(self._marks[:, rows], -1 - self._next, axis=0)  # the newest last
-            changes = self._judge.changes(hour[-1][:, None], partial(_count_last, hour), rows)
+            newest_last = -1 - self._next
+            hour = np.roll(self._marks[:, rows], newest_last, axis=0)
+            residual = np.roll(self._residual[:, rows], newest_last, axis=0)
+            changes = self._judge.changes(HourWindows(hour, residual), rows)
             opens, closes = (mask[:, 0] for mask in changes)
             was_open = self._is_open[rows]
             opened[rows], closed[rows] = opens & ~was_open, closes & was_open
         return opened, closed
-
-
-def _count_last(hour: Marks, mark: np.uint8, width: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return how many of the last `width` samples carry a mark: (n, 1), of (samples, n)."""
-    carried = (hour & mark) > 0
-    counts = np.empty((len(width), 1), np.int32)
-    for cells in np.unique(width).tolist():  # as many as there are policies, at most
-        has_width = width == cells
-        counts[has_width, 0] = carried[-cells:, has_width].sum(axis=0, dtype=np.int32)
-    return counts

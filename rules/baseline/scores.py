@@ -78,7 +78,7 @@ class Scores:
     """How unusual samples are, in usual deviations on the side on which they are; NaN: not known.
 
     `residual` is the value less what is expected, `seasonal` its size, and `score` the lesser of that and of
-    the distance from the median residual of the hour before.
+    the distance from the median residual of the hour before, on the same side.
     """
 
     residual: Float32s
@@ -121,7 +121,7 @@ def score_residuals(
         row, column = np.divmod(places[first : first + _AT_ONCE], residual.shape[1])
         usual = medians(windows[row, column], (hour + 1) // 2)
         sides = above[row, column], below[row, column]
-        new = _score_sides(residual[row, column] - usual, *sides, policies.take(row))
+        new = _novelty(residual[row, column], usual, sides, policies.take(row))
         score[row, column] = np.minimum(score[row, column], new)
     return Scores(residual, seasonal, score)
 
@@ -145,9 +145,23 @@ def score_sample(
         row = rows[first : first + _AT_ONCE]
         usual = medians(np.ascontiguousarray(ring[:, row].T), (len(ring) + 1) // 2)
         sides = above[row, 0], below[row, 0]
-        new = _score_sides(residual[row, 0] - usual, *sides, policies.take(row))
+        new = _novelty(residual[row, 0], usual, sides, policies.take(row))
         score[row, 0] = np.minimum(score[row, 0], new)
     return Scores(residual, seasonal, score)
+
+
+def _novelty(
+    residual: Float32s, usual: Float32s, sides: tuple[Float32s, Float32s], policies: Policies
+) -> Float32s:
+    """Return how far each residual has moved away from what was usual in the hour before it.
+
+    A move back is less than zero: what returns from a new level is not unusual because it is quick.
+    """
+    moved = residual - usual
+    above, below = sides
+    high = moved / above * policies.above
+    low = moved / below * -policies.below
+    return np.where(residual < 0, low, high)
 
 
 def _score_sides(

@@ -138,6 +138,9 @@ class Verdicts:
         pipelines = {one.index: one for one in simulation.pipelines}
         # The last pipeline may be cut off: its topic's own series is the last of each.
         whole = {one.topic for one in simulation.series if one.metric is Metric.RECORD_ERROR_RATE}
+        self._zones = {one.topic: one.zone for one in simulation.pipelines}
+        self._changes = simulation.clock_changes()
+        self.false = {one: self._why(one) for one in self.reported if not self._is_true(one)}
         self.found = [
             self._found(one, pipelines[one.pipeline].topic)
             for one in simulation.occasions
@@ -145,9 +148,6 @@ class Verdicts:
             and one.start_ms >= from_ms
             and pipelines[one.pipeline].topic in whole
         ]
-        self._zones = {one.topic: one.zone for one in simulation.pipelines}
-        self._changes = simulation.clock_changes()
-        self.false = {one: self._why(one) for one in self.reported if not self._is_true(one)}
 
     def of(self, kind: Kind) -> list[Found]:
         return [one for one in self.found if one.occasion.kind is kind]
@@ -189,7 +189,11 @@ class Verdicts:
     def _found(self, occasion: Occasion, topic: str) -> Found:
         first, last = self._window(occasion)
         metrics = SHOWS_IN[occasion.kind]
-        shows = [one for one in self._by_topic[topic] if one.series.metric in metrics]
+        shows = [
+            one
+            for one in self._by_topic[topic]
+            if one.series.metric in metrics and (occasion.is_incident or one in self.false)
+        ]
         told = [one for one in shows if first <= one.at_ms < last]
         was_open = not told and any(one.at_ms < first and one.until_ms > first for one in shows)
         return Found(occasion, told, was_open)

@@ -58,6 +58,8 @@ def baselines(first: int) -> BaselineBlock:
         "upper": mid * np.float32(1.3),
         "lower": mid * np.float32(0.7),
         "threshold": np.full(AT_ONCE, 3, np.float32),
+        "threshold_below": np.full(AT_ONCE, 3, np.float32),
+        "drift_threshold": np.full(AT_ONCE, 3, np.float32),
     }
     return BaselineBlock(**columns)  # type: ignore[arg-type]
 

@@ -31,9 +31,9 @@ ZONE: Final = "Europe/Berlin"
 TRANSITIONS: Final = (83, 293)  # days of 23 and of 25 hours
 
 
-def baselines(seed: int) -> BaselineBlock:
-    """Return bands of all metrics, by the day and by the week, some of them without one."""
-    draw = np.random.default_rng([seed, 1])
+def baselines(seed: int, number: int) -> BaselineBlock:
+    """Return bands of all metrics for a day, by the day and by the week, some of them without one."""
+    draw = np.random.default_rng([seed, number])
     day = day_of(0, ZONE)
     metric = (np.arange(SERIES) % len(METRICS)).astype(np.uint8)
     made = DayBlock(
@@ -55,6 +55,9 @@ def baselines(seed: int) -> BaselineBlock:
         upper=mid + 8,
         lower=mid - 8,
         threshold=np.full(SERIES, 3, np.float32),
+        threshold_below=np.full(SERIES, 2.5, np.float32),
+        drift_threshold=np.full(SERIES, 2, np.float32),
+        fall_share=draw.choice([0, 0.1], SERIES).astype(np.float32),
     )
 
 
@@ -95,13 +98,13 @@ class Episodes:
 @settings(max_examples=3)
 @given(seed=st.integers(0, 2**32 - 1), transition=st.sampled_from(TRANSITIONS))
 def test_live_is_the_replay_to_the_sample(seed: int, transition: int) -> None:
-    bands, memory = baselines(seed), Memory.empty(SERIES, STEP_MS)
+    memory = Memory.empty(SERIES, STEP_MS)
     live: LiveEvaluation | None = None
     openings = 0
     for number in (transition - 1, transition, transition + 1):
         calendar = day_of(number, ZONE)
         day = samples(calendar, seed)
-        judge = Judge.of(bands, calendar, STEP_MS, SETTINGS)
+        judge = Judge.of(baselines(seed, number), calendar, STEP_MS, SETTINGS)
         after, replayed, scores = judge.replay(memory, day)
         live = live or LiveEvaluation(judge, memory)
         live.follow(judge)
@@ -115,7 +118,7 @@ def test_live_is_the_replay_to_the_sample(seed: int, transition: int) -> None:
         assert episodes.openings() == set(replayed)
         openings += len(replayed)
         memory = live.memory
-        for name in ("residual", "marks", "is_open"):
+        for name in ("residual", "marks", "is_open", "expected"):
             np.testing.assert_array_equal(getattr(memory, name), getattr(after, name))
         live = LiveEvaluation(judge, memory) if number % 2 else live  # a restart changes nothing
     assert openings > SERIES

@@ -40,6 +40,8 @@ def flat(metric: Metric = Metric.PRODUCE_RATE, outcome: Outcome = Outcome.BANDED
         upper=level + 10,
         lower=level - 10,
         threshold=np.array([3], np.float32),
+        threshold_below=np.array([3], np.float32),
+        drift_threshold=np.array([3], np.float32),
     )
 
 
@@ -72,7 +74,7 @@ def test_a_score_is_the_lesser_of_far_off_and_new() -> None:
             assert np.isnan(value)
         elif far > NOVEL:
             new = (float(values[place]) - 100 - statistics.median(hour)) / 10
-            assert value == pytest.approx(min(far, abs(new)), rel=1e-5)
+            assert value == pytest.approx(min(far, new), rel=1e-5, abs=1e-5)
         else:
             assert value == pytest.approx(far, abs=1e-4)
 
@@ -93,27 +95,44 @@ def test_a_score_is_the_lesser_of_far_off_and_new() -> None:
             id="five minutes of lag open; ten calm ones close",
         ),
         pytest.param(
-            Metric.RECORD_ERROR_RATE, with_stretch(600, 601, 900), [(600, 610)], id="one of errors"
+            Metric.SEQUENCE_ERRORS, with_stretch(600, 601, 900), [(600, 610)], id="one rejection"
+        ),
+        pytest.param(
+            Metric.RECORD_ERROR_RATE, with_stretch(600, 604, 900), [], id="retries for minutes"
         ),
         pytest.param(Metric.READ_COMMITTED_LAG_SECONDS, with_stretch(600, 700, 0), [], id="below"),
-        pytest.param(Metric.PRODUCE_RATE, with_stretch(600, 700, 0), [(602, 709)], id="rate to 0"),
+        pytest.param(Metric.PRODUCE_RATE, with_stretch(600, 700, 0), [(604, 709)], id="rate to 0"),
         pytest.param(
             Metric.PRODUCE_RATE, with_stretch(600, 700, 129), [], id="below the threshold of 3"
         ),
         pytest.param(
             Metric.PRODUCE_RATE,
             np.where(MINUTES > 700, 118.1, with_stretch(600, 700, 200)).astype(np.float32),
-            [(602, None)],
+            [(604, None)],
             id="0.6 of the threshold is not calm",
+        ),
+        pytest.param(
+            Metric.READ_COMMITTED_LAG_SECONDS,
+            (100 + np.clip(MINUTES - 600, 0, 100) / 2).astype(np.float32),
+            [(690, None)],
+            id="slow drift of lag: half an hour beyond the threshold",
         ),
         pytest.param(
             Metric.PRODUCE_RATE,
             (100 + np.clip(MINUTES - 600, 0, 100) / 2).astype(np.float32),
-            [(690, None)],
-            id="slow drift: half an hour beyond the threshold",
+            [],
+            id="slow drift of a rate",
         ),
         pytest.param(
-            Metric.PRODUCE_RATE,
+            Metric.READ_COMMITTED_LAG,
+            (100 + 900 * np.clip(1 - (MINUTES - 600) / 20, 0, 1) * (MINUTES >= 600)).astype(
+                np.float32
+            ),
+            [],
+            id="a backlog of 20 minutes that is worked off",
+        ),
+        pytest.param(
+            Metric.READ_COMMITTED_LAG_SECONDS,
             with_stretch(600, 650, 200, rest=np.nan),
             [(614, None)],  # half of half an hour is known
             id="no news closes nothing",
@@ -124,6 +143,41 @@ def test_openings(
     metric: Metric, values: Float32s, expected: list[tuple[int | None, int | None]]
 ) -> None:
     assert told(values, metric) == expected
+
+
+@pytest.mark.parametrize(
+    ("fall_share", "expected"), [(0.1, [(604, 709)]), (0, [])], ids=["seldom", "often"]
+)
+def test_a_fall_below_a_tenth_is_reported_whatever_the_threshold(
+    fall_share: float, expected: list[tuple[int | None, int | None]]
+) -> None:
+    noisy = replace(
+        flat(),
+        lower=flat().lower - 20,
+        threshold_below=np.array([12], np.float32),
+        fall_share=np.array([fall_share], np.float32),
+    )
+    judged = Judge.of(noisy, DAY, STEP_MS, SETTINGS)
+    made = block(with_stretch(600, 700, 9), step_ms=STEP_MS)
+    _, found, _ = judged.replay(Memory.empty(1, STEP_MS), made)
+    assert [(one.opened, one.closed) for one in found] == expected
+
+
+def test_what_returns_from_a_new_level_is_not_unusual() -> None:
+    values = np.where(MINUTES < 700, 300, 150).astype(np.float32)  # 100 is expected
+    _, _, scores = judge().replay(Memory.empty(1, STEP_MS), block(values, step_ms=STEP_MS))
+    assert np.nanmax(scores.score[0, 60:]) <= 0
+
+
+def test_a_band_that_moves_at_midnight_is_no_news() -> None:
+    values = np.full(SAMPLES, 160, np.float32)
+    memory, _, _ = judge().replay(Memory.empty(1, STEP_MS), block(values, step_ms=STEP_MS))
+    level = flat().mid + 200
+    moved = replace(flat(), mid=level, upper=level + 10, lower=level - 10)
+    judged = Judge.of(moved, day_of(1), STEP_MS, SETTINGS)
+    _, found, scores = judged.replay(memory, block(values, step_ms=STEP_MS))
+    assert found == []
+    assert scores.score.max() == pytest.approx(0, abs=1e-4)
 
 
 @pytest.mark.parametrize("outcome", [Outcome.YOUNG, Outcome.SPARSE, Outcome.VANISHED])

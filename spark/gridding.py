@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rules.baseline.blocks import METRICS, DayBlock
 from rules.baseline.civil import QUARTER_MS, CivilDay
 from rules.baseline.packed import SAMPLE_TYPE, MaskColumn, RunColumn, SampleColumn
-from rules.baseline.state import STATE_BYTES, StateBlock
+from rules.baseline.state import StateBlock, is_state_size
 from spark.damage import DamagedError
 from spark.reading import BrokenRunError, Step
 
@@ -188,7 +188,9 @@ def _states(step: Step) -> tuple[StateBlock, Int64s]:
     """Return the states, and for every series the place of its own; -1: it has none."""
     ids = step.states.column(RunColumn.SERIES_ID.value).to_numpy()
     offsets, data = _binary(step.states.column(RunColumn.STATE.value))
-    if (np.diff(offsets) != STATE_BYTES).any() or (np.diff(ids) == 0).any():
+    sizes = np.unique(np.diff(offsets)).tolist()
+    is_whole = len(sizes) <= 1 and all(is_state_size(size) for size in sizes)
+    if not is_whole or (np.diff(ids) == 0).any():
         raise BrokenRunError("states: one has another length, or a series has two")
     try:
         states = StateBlock.from_buffer(data)

@@ -10,7 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from rules.baseline.packed import MaskColumn, RunColumn, SampleColumn
+from rules.baseline.packed import ADDED_COLUMNS, MaskColumn, RunColumn, SampleColumn
 
 SAMPLES: Final = pa.schema(
     [
@@ -35,6 +35,9 @@ RUN: Final = pa.schema(
         (RunColumn.UPPER.value, pa.binary()),
         (RunColumn.LOWER.value, pa.binary()),
         (RunColumn.THRESHOLD.value, pa.float32()),
+        (RunColumn.THRESHOLD_BELOW.value, pa.float32()),
+        (RunColumn.DRIFT_THRESHOLD.value, pa.float32()),
+        (RunColumn.FALL_SHARE.value, pa.float32()),
         (RunColumn.THRESHOLD_BY.value, pa.string()),
         (RunColumn.DELTA.value, pa.float32()),
         (RunColumn.SLOPE.value, pa.float32()),
@@ -49,6 +52,8 @@ STATES: Final = pa.schema(
     [RUN.field(name.value) for name in (RunColumn.SERIES_ID, RunColumn.METRIC, RunColumn.STATE)]
 )
 PUBLISHED: Final = tuple(name for name in RUN.names if name != RunColumn.STATE)  # `digest`
+# The same of a run in the format of the version before.
+FORMERLY_PUBLISHED: Final = tuple(name for name in PUBLISHED if name not in ADDED_COLUMNS)
 REMEMBERED: Final = (RunColumn.SERIES_ID.value, RunColumn.STATE.value)  # `state_digest`
 
 # One row per bucket: a bucket.BucketOutcome as JSON.

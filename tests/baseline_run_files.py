@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyarrow.fs import LocalFileSystem
 
-from rules.baseline.baseline_run import BaselineRun, BucketRun
+from rules.baseline.baseline_run import FORMER_FORMAT, RUN_FORMAT, BaselineRun, BucketRun
 from rules.baseline.layout import RUN_FILE, SERIES, bucket_file
 from rules.baseline.packed import RunColumn, SeriesColumn, bucket_of
 from rules.baseline.series import Series
 from service.storage.baselines.run_files import RunPlace
 from spark.digests import RowDigest
-from spark.schemas import PUBLISHED, RUN
+from spark.schemas import FORMERLY_PUBLISHED, PUBLISHED, RUN
 
 DAY: Final = date(2026, 3, 2)  # a Monday
 BUCKETS: Final = 4
@@ -64,6 +64,9 @@ class Usual:
             "upper": (mid + np.float32(4)).tobytes(),
             "lower": (mid - np.float32(4)).tobytes(),
             "threshold": 3.0,
+            "threshold_below": 4.5,
+            "drift_threshold": 3.5,
+            "fall_share": 0.1,
             "threshold_by": "least",
             "delta": 0.5,
             "slope": self.slope,
@@ -115,14 +118,21 @@ def write_tables(
         _bucket(folder, number, table.take(pa.array(np.flatnonzero(buckets_of == number))))
         for number in range(buckets)
     ]
-    run = BaselineRun(id=run_id, day=day, zone="Europe/Berlin", previous=None, buckets=tuple(told))
+    run = BaselineRun(
+        id=run_id,
+        day=day,
+        zone="Europe/Berlin",
+        previous=None,
+        buckets=tuple(told),
+        format=RUN_FORMAT if table.column_names == RUN.names else FORMER_FORMAT,
+    )
     (folder / RUN_FILE).write_text(run.to_json())
     return place
 
 
 def _bucket(folder: Path, number: int, rows: pa.Table) -> BucketRun:
     pq.write_table(rows, folder / bucket_file(number), row_group_size=1024, compression="zstd")
-    digest = RowDigest(PUBLISHED)
+    digest = RowDigest(PUBLISHED if rows.column_names == RUN.names else FORMERLY_PUBLISHED)
     digest.add(rows)
     counted = rows.column(RunColumn.OUTCOME.value).value_counts().to_pylist()
     outcomes: Mapping[str, int] = {one["values"]: one["counts"] for one in counted}

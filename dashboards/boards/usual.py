@@ -45,8 +45,8 @@ BAND: Final = (
 )
 # Of rates, too little is unusual as well. greatest() would make 0 of a threshold that is not known.
 BELOW: Final = (
-    ", CASE WHEN threshold IS NOT NULL THEN nullif(greatest(0, mid[slot] + threshold * "
-    "(lower[slot] - mid[slot])), 'NaN') END AS \"unusual below\""
+    ", CASE WHEN threshold IS NOT NULL THEN nullif(greatest(0, mid[slot] + coalesce(threshold_below, "
+    "threshold) * (lower[slot] - mid[slot]), least(lower[slot], fall_share * mid[slot])), 'NaN') END AS \"unusual below\""
 )
 RATES: Final = frozenset({"consume_rate", "produce_rate"})
 CLUSTER: Final = chosen("cluster", "cluster")

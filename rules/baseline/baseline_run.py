@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Final
 
-RUN_FORMAT: Final = 1  # of the record and of a run's files
+RUN_FORMAT: Final = 2  # of the record and of a run's files
+FORMER_FORMAT: Final = 1  # read as well: without the columns `packed.ADDED_COLUMNS`
 ID_BYTES: Final = 10
 DIGEST_BYTES: Final = 16
 
@@ -41,6 +42,7 @@ class BaselineRun:
     zone: str  # IANA
     previous: str | None  # digest of the run that it continues; None: the first run
     buckets: tuple[BucketRun, ...]  # all of them, in order
+    format: int = RUN_FORMAT
 
     @property
     def series(self) -> int:
@@ -72,7 +74,7 @@ class BaselineRun:
     def to_json(self) -> str:
         """Return the record as it is stored; equal for equal runs."""
         document = {
-            "format": RUN_FORMAT,
+            "format": self.format,
             "id": self.id,
             "day": self.day.isoformat(),
             "zone": self.zone,
@@ -93,14 +95,16 @@ class BaselineRun:
         """
         read = json.loads(text)
         try:
-            if read["format"] != RUN_FORMAT:
-                raise ValueError(f"its format is {read['format']}; only {RUN_FORMAT} is supported")
+            if read["format"] not in (RUN_FORMAT, FORMER_FORMAT):
+                supported = f"{FORMER_FORMAT} and {RUN_FORMAT} are supported"
+                raise ValueError(f"its format is {read['format']}; {supported}")
             run = cls(
                 id=str(read["id"]),
                 day=date.fromisoformat(read["day"]),
                 zone=str(read["zone"]),
                 previous=None if read["previous"] is None else str(read["previous"]),
                 buckets=tuple(BucketRun(**row) for row in read["buckets"]),
+                format=int(read["format"]),
             )
         except (KeyError, TypeError) as exc:
             raise ValueError(f"it is not a record of a run: {exc}") from exc

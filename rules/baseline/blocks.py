@@ -104,7 +104,10 @@ class BaselineBlock:
     mid: Float32s  # (n, 336)
     upper: Float32s  # (n, 336)
     lower: Float32s  # (n, 336)
-    threshold: Float32s
+    threshold: Float32s  # of values above what is expected
+    threshold_below: Float32s
+    drift_threshold: Float32s  # of slow changes
+    fall_share: Float32s  # less than this share of the expected is always reported; 0: nothing is
     threshold_by: NDArray[np.uint8]  # places in `THRESHOLDS_BY`
     delta: Float32s
     slope: Float32s  # per day

@@ -38,8 +38,7 @@ def draw_samples(face: Float32s, quarters: NDArray[np.int64], per_quarter: int) 
     `quarters` are those of the wall clock, from -4 to 99: outside the day are its neighbours. A sample
     means the middle of its cell.
     """
-    within = ((np.arange(per_quarter) + 0.5) / (2 * per_quarter)).astype(np.float32)
-    halves = np.float32(0) + within, np.float32(0.5) + within
+    halves = _weights(per_quarter)
     if np.array_equal(quarters, np.arange(2 * SLOTS_PER_DAY)):
         # On a day of 24 hours one line is drawn from each middle of a slot to the next one.
         middles = face[:, PAD - 1 : PAD + SLOTS_PER_DAY + 1]
@@ -47,6 +46,25 @@ def draw_samples(face: Float32s, quarters: NDArray[np.int64], per_quarter: int) 
         return lines[:, per_quarter:-per_quarter]
     left, right = face[:, PAD + (quarters - 1) // 2], face[:, PAD + (quarters + 1) // 2]
     return _lines(left, right, np.where(quarters[:, None] % 2 == 0, halves[1], halves[0]))
+
+
+def draw_sample(slots: Float32s, quarter: int, cell: int, per_quarter: int) -> Float32s:
+    """Return the value of one sample, bit for bit as `draw_samples` has it: shape (n,).
+
+    `slots` is a face with the slots first, (FACE, n): what one sample needs lies together. `cell` is the
+    sample's number within the quarter.
+    """
+    left, right = slots[PAD + (quarter - 1) // 2], slots[PAD + (quarter + 1) // 2]
+    value: Float32s = (right - left) * _weights(per_quarter)[1 - quarter % 2][cell]
+    value += left
+    return value
+
+
+@lru_cache(maxsize=8)
+def _weights(per_quarter: int) -> tuple[Float32s, Float32s]:
+    """Return how near to the later slot's middle samples are, of odd quarters and of even ones."""
+    within = ((np.arange(per_quarter) + 0.5) / (2 * per_quarter)).astype(np.float32)
+    return np.float32(0) + within, np.float32(0.5) + within
 
 
 def _lines(left: Float32s, right: Float32s, weight: Float32s) -> Float32s:
@@ -79,6 +97,22 @@ def edges(
             below[:, samples] = np.minimum(
                 below[:, samples], draw_samples(lower, moved, per_quarter)
             )
+    return above, below
+
+
+def edges_at(
+    upper: Float32s, lower: Float32s, calendar: CivilDay, sample: int, per_quarter: int
+) -> tuple[Float32s, Float32s]:
+    """Return both edges for one sample of a day, bit for bit as `edges` has them; slots first."""
+    place, cell = divmod(sample, per_quarter)
+    quarter = int(calendar.quarters[place])
+    above = draw_sample(upper, quarter, cell, per_quarter)
+    below = draw_sample(lower, quarter, cell, per_quarter)
+    if calendar.is_near_transition[place]:
+        for aside in (-QUARTERS_PER_HOUR, QUARTERS_PER_HOUR):
+            moved = quarter + aside
+            np.maximum(above, draw_sample(upper, moved, cell, per_quarter), out=above)
+            np.minimum(below, draw_sample(lower, moved, cell, per_quarter), out=below)
     return above, below
 
 

@@ -13,11 +13,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rules.baseline import changes, masking, profiles, scales
+from rules.baseline import changes, masking, maxima, profiles, scales
 from rules.baseline.blocks import BaselineBlock, DayBlock, Float32s
 from rules.baseline.changes import Levels
 from rules.baseline.civil import CivilDay
-from rules.baseline.clockface import INNER, draw_samples, gather_slots, hourly_maxima
+from rules.baseline.clockface import INNER, draw_samples, gather_slots
+from rules.baseline.correction import Correction, agree
 from rules.baseline.judging import novelty_from
 from rules.baseline.order import count_known, medians, medians_of_days
 from rules.baseline.outcomes import FIRST_SECONDS
@@ -76,7 +77,7 @@ class _BaselineDay:
         catch_up(self.records, self.calendar.number - 1)
         before = profiles.candidates(self.records, self.calendar.number - 1)
         sides = scales.scales(self.records, self.policies)
-        faces = expected_faces(self.records, before, sides, self.calendar.weekday)
+        faces = expected_faces(self.records, before, sides, self.policies, self.calendar.weekday)
         self._keep_deviations(faces)
         was_moved = self._keep_levels(before, faces, sides)
         self._keep_counts()
@@ -110,8 +111,12 @@ class _BaselineDay:
             earlier=earlier,
             novelty_from=novelty_from(self.settings),
         )
-        place = self.calendar.number % self.records["maxima"].shape[1]
-        self.records["maxima"][:, place] = hourly_maxima(scores.score, self.calendar)
+        maxima.keep_maxima(
+            self.records,
+            maxima.JudgedDay(scores, expected.mid, self.calendar, self.day.step_ms),
+            self.policies,
+            novelty_from(self.settings),
+        )
         expected.mid[new] = level[new][:, None]
         scales.keep_residuals(
             self.records,
@@ -131,7 +136,7 @@ class _BaselineDay:
         by_ring = before.face(self.records["profile"], self.calendar.weekday)
         of_weekday = same_weekdays(self.records, "levels", self.calendar.weekday)
         usual_level = medians(np.abs(faces.mid[:, INNER]))
-        limit = np.fmax(sides.overall, sides.relative * usual_level)
+        limit = np.fmax(sides.overall, sides.new_level * usual_level)
         levels = Levels(
             seen=seen,
             expected=faces.mid[:, INNER],
@@ -173,10 +178,25 @@ class _BaselineDay:
         by_earlier = (profile == WEEKLY) & ~was_moved
         face = np.where(by_earlier[:, None], earlier, face)
         used = masking.select_for_delta(self.records, self.values, self.day)
-        delta = medians(used - self._drawn(face), self.first_samples) + np.float32(0)
-        is_reported = ~np.isnan(delta)
+        seen = self._correction(after, profile, used, self._drawn(face))
+        before_that = np.where(was_moved, np.float32(np.nan), self.records["delta_seen"])
+        is_reported = ~np.isnan(seen)
         self.records["profile"][is_reported] = profile[is_reported]
-        self.records["delta"][is_reported] = delta[is_reported]
+        self.records["delta"][is_reported] = agree(seen, before_that)[is_reported]
+        self.records["delta_seen"][is_reported] = seen[is_reported]
+        self.records["seen_least"][is_reported] = np.fmin.reduce(used, axis=1)[is_reported]
+        self.records["seen_most"][is_reported] = np.fmax.reduce(used, axis=1)[is_reported]
+
+    def _correction(
+        self, after: Candidates, profile: NDArray[np.uint8], used: Float32s, expected: Float32s
+    ) -> Float32s:
+        """Return the median distance of a day from its profile, of rates at their usual level."""
+        scatters = self.policies.is_proportional
+        correction = Correction.of(self.records, after, profile, scatters)
+        off = used - expected
+        rows = np.flatnonzero(scatters)
+        off[rows] /= correction.take(rows).weights(expected[rows])
+        return medians(off, self.first_samples) + np.float32(0)
 
     def _drawn(self, face: Float32s) -> Float32s:
         return draw_samples(face, self.calendar.quarters, self.per_quarter)

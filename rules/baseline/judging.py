@@ -6,6 +6,7 @@ whether an episode is open. So a replayed day gives the same result as the live 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -22,19 +23,21 @@ from rules.baseline.blocks import (
     Reason,
 )
 from rules.baseline.civil import CivilDay
+from rules.baseline.clockface import draw_sample
 from rules.baseline.policy import BaselineSettings
 from rules.baseline.scales import Policies
 from rules.baseline.scores import HOUR_MS, Expected, Faces, Scores, score_residuals
+from rules.baseline.windows import Bools, DayWindows, Marks, Windows
 
 CLOSE_SECONDS: Final = 600  # so long it must be calm
 CLOSE_SHARE: Final = 0.6  # of the threshold: below it is calm
+STILL_SHARE: Final = 0.9  # of the greatest since it began: a backlog below it is being worked off
 _JUDGED: Final = tuple(OUTCOMES.index(outcome) for outcome in (Outcome.BANDED, Outcome.NO_DATA))
 _FIRST_WEEKS: Final = REASONS.index(Reason.FIRST_WEEKS)
 
-_SCORED, _UNUSUAL, _KNOWN, _FAR, _LOUD = 1, 2, 4, 8, 16  # marks of a sample
-
-Marks = NDArray[np.uint8]
-Bools = NDArray[np.bool_]
+# Marks of a sample.
+SCORED, UNUSUAL, KNOWN, FAR, LOUD, FALLEN = (np.uint8(1 << bit) for bit in range(6))
+OPENING: Final = UNUSUAL | FAR | FALLEN  # without one of them it opens nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,6 +47,7 @@ class Memory:
     residual: Float32s  # (n, samples of an hour); NaN: not known
     marks: Marks  # the same shape
     is_open: Bools  # (n,)
+    expected: Float32s  # (n,) of the next sample, by what the residuals are distances from
 
     @classmethod
     def empty(cls, series: int, step_ms: int) -> Memory:
@@ -53,6 +57,7 @@ class Memory:
             residual=np.full(shape, np.nan, np.float32),
             marks=np.zeros(shape, np.uint8),
             is_open=np.zeros(series, np.bool_),
+            expected=np.full(series, np.nan, np.float32),
         )
 
 
@@ -60,12 +65,16 @@ class Memory:
 class Judge:
     """Judges the samples of one day; holds everything that is known before the first sample."""
 
-    threshold: Float32s  # (n,) infinite where nothing may open
-    drift_threshold: Float32s  # (n,) the same; infinite in the first weeks as well
-    expected: Expected
+    above: Float32s  # (n,) the threshold of values above; infinite where nothing may open
+    below: Float32s  # (n,) the same of values below
+    drift: Float32s  # (n,) the same of slow changes; infinite in the first weeks as well
+    fall_share: Float32s  # (n,) what is less than this share of the expected has fallen; 0: nothing
+    slots: Faces  # what is expected that day, slots first: (FACE, n) each
+    calendar: CivilDay
     policies: Policies
     step_ms: int
     novelty_from: float
+    k_min: float
 
     @classmethod
     def of(
@@ -73,100 +82,154 @@ class Judge:
     ) -> Judge:
         """Prepare to judge a day by the baselines in force."""
         may_open = np.isin(baselines.outcome, _JUDGED)
-        threshold = np.where(may_open, baselines.threshold, np.float32(np.inf))
+        never = np.float32(np.inf)
         knows_weeks = baselines.reason != _FIRST_WEEKS  # before, a Monday drifts off the week-end
+        policies = Policies.of(baselines.metric, settings)
+        drifts = may_open & knows_weeks & (policies.drift_seconds > 0)
         return cls(
-            threshold=threshold,
-            drift_threshold=np.where(knows_weeks, threshold, np.float32(np.inf)),
-            expected=Expected.on(Faces.of(baselines, calendar), calendar, step_ms),
-            policies=Policies.of(baselines.metric, settings),
+            above=np.where(may_open, baselines.threshold, never),
+            below=np.where(may_open, baselines.threshold_below, never),
+            drift=np.where(drifts, baselines.drift_threshold, never),
+            fall_share=np.where(may_open, baselines.fall_share, np.float32(0)),
+            slots=Faces.of(baselines, calendar).transpose(),
+            calendar=calendar,
+            policies=policies,
             step_ms=step_ms,
             novelty_from=novelty_from(settings),
+            k_min=settings.k_min,
         )
 
-    def live(self, memory: Memory, sample: int, values: Float32s) -> tuple[Memory, Verdict]:
-        """Judge the sample of that number, one value per series; NaN: not measured."""
-        now = slice(sample, sample + 1)
-        here = self.expected
-        expected = Expected(here.mid[:, now], here.upper[:, now], here.lower[:, now])
-        scores = self._scores(values[:, None] - expected.mid, expected, memory)
-        marks = np.concatenate([memory.marks[:, 1:], self._marks(scores)], axis=1)
-        opens, closes = (mask[:, 0] for mask in self._changes(marks, 1))
-        is_open = np.where(memory.is_open, ~closes, opens)
-        after = Memory(
-            residual=np.concatenate([memory.residual[:, 1:], scores.residual], axis=1),
-            marks=marks,
-            is_open=is_open,
+    @classmethod
+    def join(cls, parts: Sequence[Judge]) -> Judge:
+        """Return one judge of all parts' series: baselines are read some thousands at a time."""
+        first = parts[0]
+        faces = (
+            np.concatenate([getattr(part.slots, name) for part in parts], axis=1)
+            for name in ("mid", "upper", "lower")
         )
-        return after, Verdict(
-            scores=scores,
-            opened=is_open & ~memory.is_open,
-            closed=memory.is_open & ~is_open,
+        return replace(
+            first,
+            above=np.concatenate([part.above for part in parts]),
+            below=np.concatenate([part.below for part in parts]),
+            drift=np.concatenate([part.drift for part in parts]),
+            fall_share=np.concatenate([part.fall_share for part in parts]),
+            slots=Faces(*faces),
+            policies=Policies.join([part.policies for part in parts]),
         )
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes are held."""
+        columns = [getattr(self.slots, name) for name in ("mid", "upper", "lower")]
+        columns += [self.above, self.below, self.drift, self.fall_share]
+        columns += [getattr(self.policies, name) for name in self.policies.__slots__]
+        return sum(column.nbytes for column in columns)
+
+    @property
+    def expected(self) -> Expected:
+        """What is expected of every sample of the day, drawn anew: many times as large as the judge."""
+        here = self.slots
+        faces = Faces(here.mid.T, here.upper.T, here.lower.T)
+        return Expected.on(faces, self.calendar, self.step_ms)
+
+    def expected_at(self, sample: int) -> Expected:
+        """Return what is expected of one sample, bit for bit the same: (n, 1) each."""
+        return Expected.at(self.slots, self.calendar, self.step_ms, sample)
+
+    def mid_at(self, sample: int) -> Float32s:
+        """Return the expected value of one sample, (n,); that behind the day's last one too."""
+        per_quarter = self.calendar.samples(self.step_ms) // len(self.calendar.quarters)
+        place, cell = divmod(sample, per_quarter)
+        quarters = self.calendar.quarters
+        quarter = int(quarters[place]) if place < len(quarters) else int(quarters[-1]) + 1
+        return draw_sample(self.slots.mid, quarter, cell, per_quarter)
+
+    def rebase(self, memory: Memory, sample: int) -> Float32s:
+        """Return by how much what the memory's residuals are distances from lies above this judge's.
+
+        At midnight a band may move. The hour before it must not look like a change of the series.
+        """
+        return memory.expected - self.mid_at(sample)
 
     def replay(self, memory: Memory, day: DayBlock) -> tuple[Memory, list[Opening], Scores]:
         """Judge a whole day at once, with the same result as `live` sample by sample."""
-        scores = self._scores(day.values - self.expected.mid, self.expected, memory)
-        marks = np.concatenate([memory.marks, self._marks(scores)], axis=1)
+        expected = self.expected
+        earlier = memory.residual + self.rebase(memory, 0)[:, None]
+        scores = score_residuals(
+            day.values - expected.mid,
+            expected,
+            self.policies,
+            earlier=earlier,
+            novelty_from=self.novelty_from,
+        )
+        marks = np.concatenate([memory.marks, self.mark(scores, expected.mid)], axis=1)
+        longer = np.concatenate([earlier, scores.residual], axis=1)
         hour, samples = memory.marks.shape[1], day.values.shape[1]
-        opens, closes = self._changes(marks, samples)
         openings: list[Opening] = []
         is_open = memory.is_open.copy()
-        for row in np.flatnonzero(opens.any(axis=1) | memory.is_open).tolist():
-            episodes = _episodes(opens[row], closes[row], is_open=bool(memory.is_open[row]))
+        may_open = (marks[:, -samples:] & OPENING).any(axis=1)
+        rows = np.flatnonzero(may_open | is_open)  # few: windows are dear
+        opens, closes = self.changes(DayWindows(marks[rows], longer[rows], samples), rows)
+        for place, row in enumerate(rows.tolist()):
+            episodes = _episodes(opens[place], closes[place], is_open=bool(is_open[row]))
             openings.extend(Opening(row, opened, closed) for opened, closed in episodes)
             is_open[row] = bool(episodes) and episodes[-1][1] is None
-        longer = np.concatenate([memory.residual, scores.residual], axis=1)
-        after = Memory(residual=longer[:, -hour:], marks=marks[:, -hour:], is_open=is_open)
+        after = Memory(
+            residual=longer[:, -hour:],
+            marks=marks[:, -hour:],
+            is_open=is_open,
+            expected=self.mid_at(samples),
+        )
         return after, openings, scores
 
     def take(self, rows: NDArray[np.int64]) -> Judge:
         """Return a judge of some of the series."""
-        here = self.expected
+        here = self.slots
         return replace(
             self,
-            threshold=self.threshold[rows],
-            drift_threshold=self.drift_threshold[rows],
-            expected=Expected(here.mid[rows], here.upper[rows], here.lower[rows]),
+            above=self.above[rows],
+            below=self.below[rows],
+            drift=self.drift[rows],
+            fall_share=self.fall_share[rows],
+            slots=Faces(here.mid[:, rows], here.upper[:, rows], here.lower[:, rows]),
             policies=self.policies.take(rows),
         )
 
-    def _scores(self, residual: Float32s, expected: Expected, memory: Memory) -> Scores:
-        return score_residuals(
-            residual,
-            expected,
-            self.policies,
-            earlier=memory.residual,
-            novelty_from=self.novelty_from,
+    def mark(self, scores: Scores, mid: Float32s) -> Marks:
+        """Return the marks of samples by their scores and by what was expected of them."""
+        is_below = scores.residual < 0
+        threshold = np.where(is_below, self.below[:, None], self.above[:, None])
+        least = (self.policies.least * np.float32(self.k_min))[:, None]
+        fallen = np.maximum(mid * (1 - self.fall_share)[:, None], least)
+        marks = ~np.isnan(scores.score) * SCORED
+        marks |= (scores.score > threshold) * UNUSUAL
+        marks |= ~np.isnan(scores.seasonal) * KNOWN
+        marks |= (scores.seasonal > self.drift[:, None]) * FAR
+        marks |= (scores.seasonal >= threshold * np.float32(CLOSE_SHARE)) * LOUD
+        has_fallen = (-scores.residual > fallen) & (scores.seasonal >= 1)
+        has_fallen &= (self.fall_share > 0)[:, None]
+        marks |= has_fallen * (FALLEN | LOUD)
+        return marks
+
+    def changes(self, windows: Windows, rows: NDArray[np.int64]) -> tuple[Bools, Bools]:
+        """Return at which samples series would open and at which they would close: (n, samples).
+
+        `rows` are those of the judge's series that the windows are of.
+        """
+        policies = self.policies.take(rows)
+        opening, drifting = (
+            _cells(seconds, self.step_ms)
+            for seconds in (policies.open_seconds, policies.drift_seconds)
         )
-
-    def _marks(self, scores: Scores) -> Marks:
-        threshold = self.threshold[:, None]
-        marks = np.where(np.isnan(scores.score), 0, _SCORED)
-        marks += np.where(scores.score > threshold, _UNUSUAL, 0)
-        marks += np.where(np.isnan(scores.seasonal), 0, _KNOWN)
-        marks += np.where(scores.seasonal > self.drift_threshold[:, None], _FAR, 0)
-        marks += np.where(scores.seasonal >= threshold * np.float32(CLOSE_SHARE), _LOUD, 0)
-        return marks.astype(np.uint8)
-
-    def _changes(self, marks: Marks, samples: int) -> tuple[Bools, Bools]:
-        """Return where the last samples would open and where they would close: (n, samples) each."""
-        opening = _cells(self.policies.open_seconds, self.step_ms)
-        drifting = _cells(self.policies.drift_seconds, self.step_ms)
         closing = np.full_like(opening, _cells(np.array(CLOSE_SECONDS), self.step_ms))
-        opens = _all_of(marks, _SCORED, _UNUSUAL, opening, samples)
-        opens |= _all_of(marks, _KNOWN, _FAR, drifting, samples)
-        present, loud = (_counts(marks, mark, closing, samples) for mark in (_KNOWN, _LOUD))
+        opens = _all_of(windows, (SCORED, UNUSUAL), opening)
+        opens |= _all_of(windows, (KNOWN, FAR), drifting)
+        opens |= _all_of(windows, (KNOWN, FALLEN), opening)
+        peak = windows.greatest(opening)
+        is_falling = windows.residual < peak * np.float32(STILL_SHARE)
+        opens &= ~(is_falling & policies.is_backlog[:, None])
+        present, loud = (windows.count(mark, closing) for mark in (KNOWN, LOUD))
         return opens, (loud == 0) & (2 * present >= closing[:, None])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Verdict:
-    """The judgement of one sample of n series: (n,), of the scores (n, 1)."""
-
-    scores: Scores
-    opened: Bools
-    closed: Bools
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,24 +250,14 @@ def _cells(seconds: NDArray[np.int64], step_ms: int) -> NDArray[np.int64]:
     return np.maximum(1, seconds * 1000 // step_ms)
 
 
-def _all_of(
-    marks: Marks, present_mark: int, event_mark: int, width: NDArray[np.int64], samples: int
-) -> Bools:
-    """Mark where this sample and all known ones of a window carry a mark, and half are known."""
-    there, so = (_counts(marks, mark, width, samples) for mark in (present_mark, event_mark))
-    is_so_now = (marks[:, -samples:] & event_mark) > 0
-    mask: Bools = is_so_now & (so == there) & (2 * there >= width[:, None])
+def _all_of(windows: Windows, of: tuple[np.uint8, np.uint8], width: NDArray[np.int64]) -> Bools:
+    """Mark where this sample and all known ones of a window carry a mark, and half are known.
+
+    `of` are the mark of known samples and the mark that they are to carry.
+    """
+    there, so = (windows.count(mark, width) for mark in of)
+    mask: Bools = ((windows.marks & of[1]) > 0) & (so == there) & (2 * there >= width[:, None])
     return mask
-
-
-def _counts(marks: Marks, mark: int, width: NDArray[np.int64], samples: int) -> NDArray[np.int32]:
-    """Return how many of the last `width` samples carry a mark, for each of the last samples."""
-    carried = np.cumsum((marks & mark) > 0, axis=1, dtype=np.int32)
-    total = np.concatenate([np.zeros((len(marks), 1), np.int32), carried], axis=1)
-    ends = np.arange(marks.shape[1] - samples, marks.shape[1]) + 1
-    begins = np.maximum(0, ends[None, :] - width[:, None])
-    counts: NDArray[np.int32] = total[:, ends] - np.take_along_axis(total, begins, axis=1)
-    return counts
 
 
 def _episodes(opens: Bools, closes: Bools, *, is_open: bool) -> list[tuple[int | None, int | None]]:

@@ -57,8 +57,13 @@ class RunColumn(StrEnum):
     MID = "mid"  # binary, slots times float32: what is expected at the middle of the slot
     UPPER = "upper"  # the same: the upper edge of what is usual (score 1), not cut to the range
     LOWER = "lower"  # the same: the lower edge
-    THRESHOLD = "threshold"  # float32: the band is mid + threshold * (upper - mid), below likewise
-    THRESHOLD_BY = "threshold_by"  # string, a `blocks.ThresholdBy`
+    THRESHOLD = "threshold"  # float32: the band is mid + threshold * (upper - mid)
+    THRESHOLD_BELOW = "threshold_below"  # float32: the same of the lower side
+    DRIFT_THRESHOLD = "drift_threshold"  # float32: the same of slow changes, on the policy's side
+    FALL_SHARE = (
+        "fall_share"  # float32: less than this share of `mid` is always reported; 0: nothing
+    )
+    THRESHOLD_BY = "threshold_by"  # string, a `blocks.ThresholdBy`; of the greater of both sides
     DELTA = "delta"  # float32, the level correction, contained in mid
     SLOPE = "slope"  # float32, of the metric's unit per day
     CHANGED_AT_MS = "changed_at_ms"  # int64 or null: ms since 1970-01-01 UTC, of a new level
@@ -66,6 +71,14 @@ class RunColumn(StrEnum):
     CHANGED_AFTER = "changed_after"  # float32
     DAYS = "days"  # int32, days with data among the last 35
     STATE = "state"  # binary, `state.STATE_BYTES` long
+
+
+# Columns that runs of the former format do not have.
+ADDED_COLUMNS: Final = (
+    RunColumn.THRESHOLD_BELOW,
+    RunColumn.DRIFT_THRESHOLD,
+    RunColumn.FALL_SHARE,
+)
 
 
 class MaskColumn(StrEnum):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from rules.baseline.blocks import THRESHOLDS_BY, BaselineBlock, DayBlock, Float32s, ThresholdBy
 from rules.baseline.civil import SLOTS_PER_DAY, SLOTS_PER_WEEK, CivilDay
 from rules.baseline.clockface import INNER, wrap_day
+from rules.baseline.correction import Correction
 from rules.baseline.order import at_rank, count_known, medians
 from rules.baseline.outcomes import has_band, is_kept, outcomes
 from rules.baseline.policy import BaselineSettings
@@ -17,9 +19,10 @@ from rules.baseline.profiles import WEEKLY, Candidates, slots_of
 from rules.baseline.rings import Records, places
 from rules.baseline.scales import Policies, Scales, edges_of, scales
 from rules.baseline.scores import Faces
-from rules.baseline.state import LEVEL_DAYS, MONTH_DAYS
+from rules.baseline.state import DAY_QUARTERS, LEVEL_DAYS, MONTH_DAYS
 
-_HOURS: Final = 28 * 24
+_HOURS: Final = MONTH_DAYS * 24
+_DRIFTS: Final = MONTH_DAYS * DAY_QUARTERS
 _LEAST: Final = THRESHOLDS_BY.index(ThresholdBy.LEAST)
 _OWN: Final = THRESHOLDS_BY.index(ThresholdBy.OWN_HISTORY)
 _LIMIT: Final = THRESHOLDS_BY.index(ThresholdBy.LIMIT)
@@ -30,9 +33,13 @@ _EARLIER, _LATER = np.triu_indices(MONTH_DAYS, 1)
 _APART: Final = (_LATER - _EARLIER).astype(np.float32)
 
 
-def expected_faces(records: Records, candidates: Candidates, sides: Scales, weekday: int) -> Faces:
+def expected_faces(
+    records: Records, candidates: Candidates, sides: Scales, policies: Policies, weekday: int
+) -> Faces:
     """Return the expected faces of a day from the states: bit for bit the published baselines."""
-    mid = candidates.face(records["profile"], weekday) + records["delta"][:, None]
+    profile = records["profile"]
+    correction = Correction.of(records, candidates, profile, policies.is_proportional)
+    mid = correction.apply(candidates.face(profile, weekday), records["delta"], days=0)
     return Faces(
         mid,
         mid + edges_of(mid, wrap_day(sides.above), sides.relative),
@@ -52,8 +59,8 @@ def build_baselines(
     policies = Policies.of(day.metric, settings)
     outcome, reason = outcomes(records, policies, calendar.number, settings)
     profile = np.where(has_band(outcome, reason), records["profile"], 0).astype(np.uint8)
-    mid, upper, lower = _slots(records, candidates, scales(records, policies), profile)
-    threshold, threshold_by = thresholds(records, settings)
+    mid, upper, lower = _slots(records, candidates, policies, profile)
+    limits = thresholds(records, policies, settings)
     return BaselineBlock(
         series_id=day.series_id,
         metric=day.metric,
@@ -64,8 +71,11 @@ def build_baselines(
         mid=mid,
         upper=upper,
         lower=lower,
-        threshold=threshold,
-        threshold_by=threshold_by,
+        threshold=limits.above,
+        threshold_below=limits.below,
+        drift_threshold=limits.drift,
+        fall_share=limits.fall_share,
+        threshold_by=limits.by,
         delta=records["delta"].copy(),
         slope=slopes(records, calendar.number),
         changed_at_ms=records["changed_at_ms"].copy(),
@@ -79,19 +89,21 @@ def build_baselines(
 def _slots(
     records: Records,
     candidates: Candidates,
-    sides: Scales,
+    policies: Policies,
     profile: NDArray[np.uint8],
 ) -> list[Float32s]:
     """Return what is expected and the upper and lower edge: (n, 336) each."""
     bands = [np.full((len(records), SLOTS_PER_WEEK), np.nan, np.float32) for _ in range(3)]
     weekly, daily = profile == WEEKLY, (profile > 0) & (profile != WEEKLY)
     face = candidates.face(profile, 0)[daily, INNER]
+    sides = scales(records, policies)
+    correction = Correction.of(records, candidates, profile, policies.is_proportional)
     for rows, days, expected in (
         (weekly, 7, candidates.week[weekly].reshape(-1, SLOTS_PER_WEEK)),
         (daily, 1, face),
     ):
         width = days * SLOTS_PER_DAY
-        mid = expected + records["delta"][rows][:, None]
+        mid = correction.take(rows).apply(expected, records["delta"][rows], days)
         above, below = (np.tile(side[rows], days) for side in (sides.above, sides.below))
         bands[0][rows, :width] = mid
         bands[1][rows, :width] = mid + edges_of(mid, above, sides.relative[rows])
@@ -99,21 +111,49 @@ def _slots(
     return bands
 
 
-def thresholds(records: Records, settings: BaselineSettings) -> tuple[Float32s, NDArray[np.uint8]]:
-    """Return the threshold of each series and which term made it.
+@dataclass(frozen=True, slots=True, eq=False)
+class Thresholds:
+    """Beyond what a series is reported: (n,) each, in usual deviations."""
 
-    max(k_min, 1.1 * cap), at most 4 k_min. The cap is the 33rd largest hourly maximum of the score in 28
-    days; of a series that is known for less time the rank is smaller in proportion.
+    above: Float32s
+    below: Float32s
+    drift: Float32s
+    fall_share: Float32s  # of what is expected; 0: a fall is not always reported
+    by: NDArray[np.uint8]  # which term made the greater one: places in `THRESHOLDS_BY`
+
+
+def thresholds(records: Records, policies: Policies, settings: BaselineSettings) -> Thresholds:
+    """Return the thresholds of each series.
+
+    Each is max(k_min, 1.1 * cap), at most 4 k_min. A cap is the greatest value but so many as the policy
+    allows of the hourly maxima of 28 days (or of maxima of quarters of a day, for slow changes); of a
+    series that is known for less time the rank is smaller in proportion.
     """
-    ordered = np.sort(records["maxima"].reshape(len(records), _HOURS), axis=-1)
+    caps = [
+        _cap(records["maxima"], policies.hours_above, _HOURS),
+        _cap(records["maxima_below"], policies.hours_above, _HOURS),
+        _cap(records["drifts"], np.full(len(records), settings.drifts_above), _DRIFTS),
+    ]
+    least, limit = np.float32(settings.k_min), np.float32(settings.k_min * settings.cap_limit)
+    own = [cap * np.float32(settings.cap_margin) for cap in caps]
+    above, below, drift = (np.clip(side, least, limit).astype(np.float32) for side in own)
+    days = np.count_nonzero(~np.isnan(records["drifts"]).all(axis=2), axis=1)
+    drift = np.where(days < LEAST_DAYS, np.maximum(drift, above), drift)
+    sides = np.fmax(own[0] * policies.above, own[1] * policies.below)
+    by = np.where(sides > limit, _LIMIT, np.where(sides > least, _OWN, _LEAST))
+    falls = records["falls"].sum(axis=1, dtype=np.int64)
+    hours = count_known(records["maxima"].astype(np.float32).reshape(len(records), _HOURS))
+    often = falls > np.maximum(1, policies.hours_above * hours // _HOURS)
+    fall_share = np.where(often, np.float32(0), policies.fall_share)
+    return Thresholds(above, below, drift, fall_share, by.astype(np.uint8))
+
+
+def _cap(maxima: NDArray[np.float16], allowed: NDArray[np.int64], size: int) -> Float32s:
+    ordered = np.sort(maxima.astype(np.float32).reshape(len(maxima), size), axis=-1)
     counts = count_known(ordered)
-    above = settings.hours_above * counts // _HOURS
-    cap = np.where(counts > above, at_rank(ordered, counts - 1 - above), np.float32(0))
-    own = np.fmax(cap, np.float32(0)) * np.float32(settings.cap_margin)
-    least = np.float32(settings.k_min)
-    limit = np.float32(settings.k_min * settings.cap_limit)
-    by = np.where(own > limit, _LIMIT, np.where(own > least, _OWN, _LEAST))
-    return np.clip(own, least, limit).astype(np.float32), by.astype(np.uint8)
+    beyond = allowed * counts // size
+    cap = np.where(counts > beyond, at_rank(ordered, counts - 1 - beyond), np.float32(0))
+    return np.fmax(cap, np.float32(0))
 
 
 def slopes(records: Records, last_day: int) -> Float32s:

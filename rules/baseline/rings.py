@@ -19,6 +19,9 @@ _RINGS: Final = {
     "below": SCALE_DAYS,
     "scale": MONTH_DAYS,
     "maxima": MONTH_DAYS,
+    "maxima_below": MONTH_DAYS,
+    "drifts": MONTH_DAYS,
+    "falls": MONTH_DAYS,
     "levels": LEVEL_DAYS,
     "day_median": LEVEL_DAYS,
 }
@@ -36,7 +39,7 @@ def catch_up(records: Records, last_day: int) -> None:
     for name, length in _RINGS.items():
         at_place = last_day - (last_day - np.arange(length)) % length
         is_stale = at_place[None, :] > records["last_day"][:, None]
-        records[name][is_stale] = 0 if STATE[name].base.kind == "i" else np.nan
+        records[name][is_stale] = np.nan if STATE[name].base.kind == "f" else 0
 
 
 def same_weekdays(records: Records, name: str, weekday: int) -> NDArray[np.float32]:

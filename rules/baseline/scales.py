@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,6 +26,7 @@ from rules.baseline.rings import Records
 LOW_SHARE: Final = 0.05
 HIGH_SHARE: Final = 0.95
 TO_ZERO: Final = 0.9  # of the scale at which a fall to zero reaches just the least threshold
+NEW_LEVEL: Final = np.float32(0.2 / 3)  # of what is expected: the least that is called a new level
 
 _NONE: Final = np.float32(np.nan)  # of no effect on the greatest of several
 
@@ -35,6 +37,7 @@ class Policies:
 
     least: Float32s  # (n,) the least scale, in the metric's unit
     relative: Float32s  # (n,) the least scale, of what is expected
+    rise: Float32s  # (n,) the same above
     above: Float32s  # (n,) 1 where values above are reported, else 0
     below: Float32s  # (n,)
     min_nonzero: NDArray[np.float64]  # (n,)
@@ -43,6 +46,9 @@ class Policies:
     days_share: Float32s  # (n,)
     is_proportional: NDArray[np.bool_]  # (n,)
     to_zero: Float32s  # (n,) a scale, of what is expected, at which a fall to zero is reported
+    hours_above: NDArray[np.int64]  # (n,)
+    fall_share: Float32s  # (n,)
+    is_backlog: NDArray[np.bool_]  # (n,)
 
     @classmethod
     def of(cls, metric: NDArray[np.uint8], settings: BaselineSettings) -> Policies:
@@ -50,11 +56,16 @@ class Policies:
         table = [settings.policies[policy] for policy in METRICS]
         k_min = settings.k_min
         relative = [max(settings.relative_floor, policy.min_relative / k_min) for policy in table]
+        rise = [
+            max(settings.relative_floor, (policy.min_rise or policy.min_relative) / k_min)
+            for policy in table
+        ]
         above = [policy.direction is not Direction.BELOW for policy in table]
         below = [policy.direction is not Direction.ABOVE for policy in table]
         return cls(
             np.array([policy.min_deviation / k_min for policy in table], np.float32)[metric],
             np.array(relative, np.float32)[metric],
+            np.array(rise, np.float32)[metric],
             np.array(above, np.float32)[metric],
             np.array(below, np.float32)[metric],
             np.array([policy.min_nonzero for policy in table])[metric],
@@ -63,11 +74,20 @@ class Policies:
             np.array([policy.days_share for policy in table], np.float32)[metric],
             np.array([policy.is_proportional for policy in table])[metric],
             np.full(len(metric), TO_ZERO / k_min, np.float32),
+            np.array([policy.hours_above for policy in table])[metric],
+            np.array([policy.fall_share for policy in table], np.float32)[metric],
+            np.array([policy.is_backlog for policy in table])[metric],
         )
 
     def take(self, rows: NDArray[np.int64]) -> Policies:
         """Return the policies of some series."""
         return Policies(*(getattr(self, name)[rows] for name in self.__slots__))
+
+    @classmethod
+    def join(cls, parts: Sequence[Policies]) -> Policies:
+        """Return the policies of all parts, one after another."""
+        columns = ([getattr(part, name) for part in parts] for name in cls.__slots__)
+        return cls(*(np.concatenate(column) for column in columns))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,6 +98,7 @@ class Scales:
     below: Float32s  # (n, 48)
     relative: Float32s  # (n,) the least above, of what is expected
     relative_below: Float32s  # (n,)
+    new_level: Float32s  # (n,) a smaller share of what is expected is no new level
     overall: (
         Float32s  # (n,) the least, in the metric's unit; of proportional ones the policy's alone
     )
@@ -93,14 +114,16 @@ def scales(records: Records, policies: Policies) -> Scales:
     """
     usual = medians(records["scale"])
     overall = np.fmax(np.where(policies.is_proportional, _NONE, usual), policies.least)
-    relative = np.fmax(np.where(policies.is_proportional, usual, _NONE), policies.relative)
+    scatter = np.where(policies.is_proportional, usual, _NONE)
     sides = []
     for name in ("above", "below"):
         by_slot = shares_of_days(records[name], policies.days_share)
         half = np.where(policies.is_proportional, _NONE, medians(by_slot) * np.float32(0.5))
         sides.append(np.fmax(by_slot, np.fmax(half, overall)[:, None]))
-    relative_below = np.fmin(relative, np.fmax(policies.to_zero, policies.relative))
-    return Scales(sides[0], sides[1], relative, relative_below, overall)
+    relative_below = np.fmin(np.fmax(scatter, policies.relative), policies.to_zero)
+    relative = np.fmax(scatter, policies.rise)
+    new_level = np.fmax(scatter, np.fmin(policies.relative, NEW_LEVEL))
+    return Scales(sides[0], sides[1], relative, relative_below, new_level, overall)
 
 
 def edges_of(mid: Float32s, side: Float32s, relative: Float32s) -> Float32s:

@@ -9,7 +9,14 @@ import numpy as np
 
 from rules.baseline.blocks import BaselineBlock, Float32s
 from rules.baseline.civil import SLOTS_PER_DAY, CivilDay
-from rules.baseline.clockface import draw_samples, edges, of_week, wrap_day
+from rules.baseline.clockface import (
+    draw_sample,
+    draw_samples,
+    edges,
+    edges_at,
+    of_week,
+    wrap_day,
+)
 from rules.baseline.order import medians
 from rules.baseline.scales import Policies
 
@@ -36,6 +43,10 @@ class Faces:
 
         return cls(face(baselines.mid), face(baselines.upper), face(baselines.lower))
 
+    def transpose(self) -> Faces:
+        """Return the same with the slots first, so that those of one sample lie together."""
+        return Faces(*(np.ascontiguousarray(face.T) for face in (self.mid, self.upper, self.lower)))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expected:
@@ -52,13 +63,22 @@ class Expected:
         mid = draw_samples(faces.mid, calendar.quarters, per_quarter)
         return cls(mid, *edges(faces.upper, faces.lower, calendar, per_quarter))
 
+    @classmethod
+    def at(cls, slots: Faces, calendar: CivilDay, step_ms: int, sample: int) -> Expected:
+        """Return the same of one sample, (n, 1) each, from faces with the slots first."""
+        per_quarter = calendar.samples(step_ms) // len(calendar.quarters)
+        place, cell = divmod(sample, per_quarter)
+        mid = draw_sample(slots.mid, int(calendar.quarters[place]), cell, per_quarter)
+        above, below = edges_at(slots.upper, slots.lower, calendar, sample, per_quarter)
+        return cls(mid[:, None], above[:, None], below[:, None])
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
     """How unusual samples are, in usual deviations on the side on which they are; NaN: not known.
 
     `residual` is the value less what is expected, `seasonal` its size, and `score` the lesser of that and of
-    the distance from the median residual of the hour before.
+    the distance from the median residual of the hour before, on the same side.
     """
 
     residual: Float32s
@@ -100,10 +120,48 @@ def score_residuals(
     for first in range(0, len(places), _AT_ONCE):
         row, column = np.divmod(places[first : first + _AT_ONCE], residual.shape[1])
         usual = medians(windows[row, column], (hour + 1) // 2)
-        moved = residual[row, column] - usual
-        new = _score_sides(moved, above[row, column], below[row, column], policies.take(row))
+        sides = above[row, column], below[row, column]
+        new = _novelty(residual[row, column], usual, sides, policies.take(row))
         score[row, column] = np.minimum(score[row, column], new)
     return Scores(residual, seasonal, score)
+
+
+def score_sample(
+    residual: Float32s,
+    expected: Expected,
+    policies: Policies,
+    *,
+    ring: Float32s,
+    novelty_from: float,
+) -> Scores:
+    """Score the residuals of one sample, shape (n, 1), as `score_residuals` does.
+
+    `ring` has the residuals of the hour before in any order, (samples of an hour, n).
+    """
+    seasonal, above, below = seasonal_scores(residual, expected, policies)
+    score = seasonal.copy()
+    rows = np.flatnonzero(seasonal[:, 0] > np.float32(novelty_from))
+    for first in range(0, len(rows), _AT_ONCE):
+        row = rows[first : first + _AT_ONCE]
+        usual = medians(np.ascontiguousarray(ring[:, row].T), (len(ring) + 1) // 2)
+        sides = above[row, 0], below[row, 0]
+        new = _novelty(residual[row, 0], usual, sides, policies.take(row))
+        score[row, 0] = np.minimum(score[row, 0], new)
+    return Scores(residual, seasonal, score)
+
+
+def _novelty(
+    residual: Float32s, usual: Float32s, sides: tuple[Float32s, Float32s], policies: Policies
+) -> Float32s:
+    """Return how far each residual has moved away from what was usual in the hour before it.
+
+    A move back is less than zero: what returns from a new level is not unusual because it is quick.
+    """
+    moved = residual - usual
+    above, below = sides
+    high = moved / above * policies.above
+    low = moved / below * -policies.below
+    return np.where(residual < 0, low, high)
 
 
 def _score_sides(

@@ -93,6 +93,38 @@ def _block(samples: Sequence[Samples]) -> DayBlock:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventCounts:
+    """What was right and what was not; counts of several weeks may be added."""
+
+    incidents: int
+    found: int  # incidents with an opening
+    openings: int  # in an incident; those of one series in one incident count once
+    false: int
+    false_groups: int  # the same, of a pipeline within half an hour
+
+    def __add__(self, other: EventCounts) -> EventCounts:
+        return EventCounts(
+            **{name: getattr(self, name) + getattr(other, name) for name in self.__slots__}
+        )
+
+    @property
+    def recall(self) -> float:
+        return self.found / max(self.incidents, 1)
+
+    @property
+    def precision(self) -> float:
+        return self.openings / max(self.openings + self.false, 1)
+
+    @property
+    def grouped_precision(self) -> float:
+        return self.found / max(self.found + self.false_groups, 1)
+
+
+def f1(precision: float, recall: float) -> float:
+    return 2 * precision * recall / max(precision + recall, 1e-9)
+
+
 class Verdicts:
     """Holds what was told after the first weeks against what was drawn."""
 
@@ -106,6 +138,9 @@ class Verdicts:
         pipelines = {one.index: one for one in simulation.pipelines}
         # The last pipeline may be cut off: its topic's own series is the last of each.
         whole = {one.topic for one in simulation.series if one.metric is Metric.RECORD_ERROR_RATE}
+        self._zones = {one.topic: one.zone for one in simulation.pipelines}
+        self._changes = simulation.clock_changes()
+        self.false = {one: self._why(one) for one in self.reported if not self._is_true(one)}
         self.found = [
             self._found(one, pipelines[one.pipeline].topic)
             for one in simulation.occasions
@@ -113,12 +148,30 @@ class Verdicts:
             and one.start_ms >= from_ms
             and pipelines[one.pipeline].topic in whole
         ]
-        self._zones = {one.topic: one.zone for one in simulation.pipelines}
-        self._changes = simulation.clock_changes()
-        self.false = {one: self._why(one) for one in self.reported if not self._is_true(one)}
 
     def of(self, kind: Kind) -> list[Found]:
         return [one for one in self.found if one.occasion.kind is kind]
+
+    def counts(self) -> EventCounts:
+        """Return what precision and recall are made of, by series and by pipeline."""
+        incidents = [one for one in self.found if one.occasion.is_incident]
+        firsts = {
+            (one.series, self._incident_of(one)) for one in self.reported if one not in self.false
+        }
+        return EventCounts(
+            incidents=len(incidents),
+            found=sum(bool(one.reported) for one in incidents),
+            openings=len(firsts),
+            false=len(self.false),
+            false_groups=self.false_groups(),
+        )
+
+    def _incident_of(self, told: Told) -> Occasion:
+        return next(
+            one
+            for one in self.simulation.occasions
+            if one.is_incident and self._is_of(one, told) and self._covers(one, told)
+        )
 
     def false_groups(self) -> int:
         """Return how many notifications the false ones are, if those of a pipeline are grouped."""
@@ -136,7 +189,11 @@ class Verdicts:
     def _found(self, occasion: Occasion, topic: str) -> Found:
         first, last = self._window(occasion)
         metrics = SHOWS_IN[occasion.kind]
-        shows = [one for one in self._by_topic[topic] if one.series.metric in metrics]
+        shows = [
+            one
+            for one in self._by_topic[topic]
+            if one.series.metric in metrics and (occasion.is_incident or one in self.false)
+        ]
         told = [one for one in shows if first <= one.at_ms < last]
         was_open = not told and any(one.at_ms < first and one.until_ms > first for one in shows)
         return Found(occasion, told, was_open)

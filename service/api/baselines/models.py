@@ -84,7 +84,13 @@ class Baseline(Model):
     usual: Usual | None
     """At the requested time; null: there is no band"""
     threshold: float | None
-    """In usual deviations: beyond it a value is unusual"""
+    """In usual deviations: beyond it a value above what is expected is unusual"""
+    threshold_below: float | None
+    """The same of a value below it; null: as above"""
+    drift_threshold: float | None
+    """The same of a slow change, which lasts for half an hour; null: as above"""
+    fall_share: float | None
+    """Less than this share of what is expected is always unusual; 0: the series often falls so far"""
     threshold_by: Annotated[str, Field(examples=[member.value for member in ThresholdBy])]
     level_correction: float | None
     slope_per_day: float | None
@@ -194,6 +200,9 @@ def series_view(series: StoredBaseline, run: StoredRun, at: datetime) -> Baselin
         days=series.days,
         usual=usual,
         threshold=series.threshold,
+        threshold_below=series.threshold_below,
+        drift_threshold=series.drift_threshold,
+        fall_share=series.fall_share,
         threshold_by=series.threshold_by,
         level_correction=series.delta,
         slope_per_day=series.slope,
@@ -227,9 +236,18 @@ def _usual(series: StoredBaseline, place: int, band: Band) -> Usual:
         expected=policy.cut(band.mid),
         least=policy.cut(band.lower),
         most=policy.cut(band.upper),
-        unusual_below=policy.cut(_edge(series.threshold, band.mid, below)),
+        unusual_below=policy.cut(_unusual_below(series, band.mid, below)),
         unusual_above=policy.cut(_edge(series.threshold, band.mid, above)),
     )
+
+
+def _unusual_below(series: StoredBaseline, mid: float | None, lower: float | None) -> float | None:
+    """Return below what a value is unusual: the threshold's edge, or the share that always is."""
+    threshold = series.threshold if series.threshold_below is None else series.threshold_below
+    edge = _edge(threshold, mid, lower)
+    if edge is None or mid is None or lower is None or not series.fall_share:
+        return edge
+    return max(edge, min(lower, series.fall_share * mid))
 
 
 def _edge(threshold: float | None, mid: float | None, edge: float | None) -> float | None:

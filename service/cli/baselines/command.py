@@ -276,6 +276,8 @@ def _facts(series: Row, run: Row, at: object) -> list[tuple[str, str | None]]:
         ("expected", expected),
         ("unusual", words.beyond(usual, metric)),
         ("threshold", words.threshold(series) if usual else None),
+        ("slow change", words.slow_change(series) if usual else None),
+        ("always", words.fall(series) if usual else None),
         ("trend", words.trend(series)),
         ("new level", _change(series)),
         ("profile", text(series.get("profile")) if usual else None),

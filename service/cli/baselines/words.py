@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from rules.baseline.policy import policy_of
 from service.cli.terminal.parts import Row
 from service.cli.terminal.words import ABSENT, text
 
@@ -101,7 +102,25 @@ def threshold(series: Row) -> str | None:
     if series.get("threshold") is None:
         return None
     by = str(series.get("threshold_by"))
-    return f"{number(series['threshold'])} usual deviations ({THRESHOLD_BY.get(by, by)})"
+    above, below = number(series["threshold"]), number(series.get("threshold_below"))
+    sides = above if below in (ABSENT, above) else f"{above} above and {below} below, in"
+    return f"{sides} usual deviations ({THRESHOLD_BY.get(by, by)})"
+
+
+def slow_change(series: Row) -> str | None:
+    """Return the threshold of slow changes; None for a metric that may drift."""
+    value = series.get("drift_threshold")
+    if value is None or not policy_of(str(series.get("metric"))).drift_seconds:
+        return None
+    return f"half an hour beyond {number(value)} usual deviations"
+
+
+def fall(series: Row) -> str | None:
+    """Return when a fall is always reported; None for a metric that may fall."""
+    share, metric = series.get("fall_share"), str(series.get("metric"))
+    if share is None or not policy_of(metric).fall_share:
+        return None
+    return f"below {share:.0%} of what is expected" if share else "often that low: not reported"
 
 
 def trend(series: Row) -> str | None:

@@ -92,7 +92,9 @@ class Block:
         capacity = np.maximum(capacity, LEAST_CAPACITY) * effects.read(rows, occasions, grid)
         arrivals = np.diff(stable, axis=1, prepend=before.stable[:, None])
         queue = waiting(arrivals, capacity * grid.step_seconds, before.waiting)
-        under_way = arrivals * self._seconds_under_way(arrivals.shape, rng) / grid.step_seconds
+        seconds = self._seconds_under_way(arrivals.shape, rng)
+        seconds += effects.seconds_behind(rows, occasions, grid)
+        under_way = arrivals * seconds / grid.step_seconds
         committed = _committed(stable, queue + under_way, before, rng)
         self._retain(committed, ends, before, grid)
         self._note_ends(queue, grid)
@@ -163,7 +165,7 @@ class Block:
         grid, rows = day.grid, self._rows
         meant = np.zeros_like(rates)
         for occasion in self._today(grid):
-            if occasion.kind is Kind.ERROR_STEP:
+            if occasion.kind in (Kind.ERROR_STEP, Kind.RETRY_BLIP):
                 where, share = grid.share(occasion.start_ms, occasion.end_ms)
                 meant[rows.of(occasion), where] += (
                     rates[rows.of(occasion), where] * share * occasion.strength

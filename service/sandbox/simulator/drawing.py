@@ -10,7 +10,7 @@ import numpy as np
 
 from service.sandbox.simulator.fleet import Pipeline, Traffic
 from service.sandbox.simulator.grid import HOUR_MS, civil_ms
-from service.sandbox.simulator.occasions import INCIDENTS, Kind, Occasion
+from service.sandbox.simulator.occasions import OFTEN, Kind, Occasion
 
 MINUTE_MS: Final = 60_000
 WEEKDAYS: Final = 5
@@ -57,15 +57,16 @@ def draw_occasions(seed: int, pipeline: Pipeline, days: Sequence[date]) -> list[
     apart = [
         occasion
         for occasion in ordinary
-        if not any(_is_near(occasion, other) for other in incidents)
+        if not any(is_near(occasion, other) for other in incidents)
     ]
-    shifts = list(_level_shifts(rng, pipeline, days))
+    shifts = list(level_shifts(rng, pipeline, days))
     return sorted(
         [*incidents, *apart, *shifts], key=lambda occasion: (occasion.start_ms, occasion.kind)
     )
 
 
-def _is_near(occasion: Occasion, incident: Occasion) -> bool:
+def is_near(occasion: Occasion, incident: Occasion) -> bool:
+    """Whether something happens so near to an incident that what is seen would have two causes."""
     before, after = incident.start_ms - QUIET_BEFORE_MS, incident.end_ms + QUIET_AFTER_MS
     return before < occasion.end_ms and occasion.start_ms < after
 
@@ -73,7 +74,7 @@ def _is_near(occasion: Occasion, incident: Occasion) -> bool:
 def _incidents(
     rng: np.random.Generator, pipeline: Pipeline, days: Sequence[date]
 ) -> Iterator[Occasion]:
-    kinds = [kind for kind in INCIDENTS if _may_happen(kind, pipeline)]
+    kinds = [kind for kind in OFTEN if _may_happen(kind, pipeline)]
     is_office = pipeline.traffic is Traffic.OFFICE_HOURS
     for week in range(0, len(days), 7):
         candidates = [
@@ -163,9 +164,10 @@ def _paused(
     )
 
 
-def _level_shifts(
+def level_shifts(
     rng: np.random.Generator, pipeline: Pipeline, days: Sequence[date]
 ) -> Iterator[Occasion]:
+    """Give at most one: from then on more, or less, is written."""
     happens, at = rng.random() < LEVEL_SHIFT, rng.uniform(0.3, 0.9)
     minute = int(rng.integers(540, 1020))
     more, less = float(rng.uniform(1.3, 2.2)), float(rng.uniform(0.45, 0.75))

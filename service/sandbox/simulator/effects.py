@@ -18,6 +18,8 @@ from service.sandbox.simulator.traffic import Floats
 SLOWER_PER_MINUTE: Final = 1.05
 READER_MS: Final = 360_000  # how long a reader that comes once an hour reads
 READER_HEADROOM: Final = 15.0  # it has an hour to read in that time
+DAWN_MS: Final = 6 * HOUR_MS  # so long a holiday needs to begin
+DUSK_MS: Final = 3 * HOUR_MS  # and so long to end
 FOREVER_MS: Final = 2**62
 
 
@@ -43,11 +45,30 @@ def written(rows: Rows, occasions: Sequence[Occasion], grid: DayGrid) -> Floats:
             Kind.SURGE: occasion.strength,
             Kind.PRODUCER_DROP: 0.0,
             Kind.DEAD_PARTITION: 0.0,
+            Kind.BURST: occasion.strength,
         }
         if occasion.kind in strength:
             where, share = grid.share(occasion.start_ms, occasion.end_ms)
             factors[rows.of(occasion), where] *= 1 + (strength[occasion.kind] - 1) * share
+        elif occasion.kind is Kind.HOLIDAY:
+            times = [occasion.start_ms, occasion.start_ms + DAWN_MS, occasion.end_ms - DUSK_MS]
+            levels = [1, occasion.strength, occasion.strength, 1]
+            rests = np.interp(grid.times_ms, [*times, occasion.end_ms], levels)
+            factors[rows.of(occasion)] *= rests
     return factors
+
+
+def seconds_behind(rows: Rows, occasions: Sequence[Occasion], grid: DayGrid) -> Floats:
+    """Return how many seconds more than usual a group is behind."""
+    seconds = np.zeros((rows.count, grid.count))
+    for occasion in occasions:
+        if occasion.kind is Kind.SLOW_DEGRADATION:
+            where = grid.taken(occasion.start_ms, occasion.end_ms)
+            part = (grid.times_ms[where] - occasion.start_ms) / (
+                occasion.end_ms - occasion.start_ms
+            )
+            seconds[rows.of(occasion), where] += occasion.strength * part
+    return seconds
 
 
 def _batch_share(batch: Batch, grid: DayGrid) -> tuple[slice, Floats]:

@@ -20,15 +20,20 @@ class Kind(StrEnum):
     SURGE = "surge"  # three times as much is written
     ERROR_STEP = "error_step"  # producers give up a share of their records
     STUCK_TRANSACTION = "stuck_transaction"  # holds back the last stable offset
+    SLOW_DEGRADATION = "slow_degradation"  # the group falls behind over many hours; a hard case
     # Nothing of the cluster's: what is not seen must not look like an error.
     COLLECTOR_OUTAGE = "collector_outage"
     # Ordinary: not to be alerted on.
     DEPLOY = "deploy"  # the group's members start anew: lag for one to three minutes
     REBALANCE = "rebalance"  # a pause of the whole group
     LEVEL_SHIFT = "level_shift"  # from now on more, or less, is written
+    # The same; only with hard cases.
+    BURST = "burst"  # some minutes of much more
+    RETRY_BLIP = "retry_blip"  # producers give up records for a minute or two
+    HOLIDAY = "holiday"  # a working day on which people write less
 
 
-INCIDENTS: Final = (
+OFTEN: Final = (  # incidents of which a pipeline has one about every other week
     Kind.SLOW_CONSUMER,
     Kind.DEAD_PARTITION,
     Kind.POISON_PILL,
@@ -37,6 +42,7 @@ INCIDENTS: Final = (
     Kind.ERROR_STEP,
     Kind.STUCK_TRANSACTION,
 )
+INCIDENTS: Final = (*OFTEN, Kind.SLOW_DEGRADATION)
 _LAG: Final = (
     Metric.READ_COMMITTED_LAG,
     Metric.READ_UNCOMMITTED_LAG,
@@ -61,6 +67,10 @@ SHOWS_IN: Final = {
     Kind.DEPLOY: (*_LAG, Metric.CONSUME_RATE),
     Kind.REBALANCE: (*_LAG, Metric.CONSUME_RATE),
     Kind.LEVEL_SHIFT: _RATES,
+    Kind.SLOW_DEGRADATION: _LAG,
+    Kind.BURST: (*_RATES, *_LAG),
+    Kind.RETRY_BLIP: (Metric.RECORD_ERROR_RATE,),
+    Kind.HOLIDAY: _RATES,
 }
 
 
@@ -73,8 +83,9 @@ class Occasion:
     end_ms: int
     pipeline: int | None = None  # None: the whole cluster
     partition: int | None = None  # None: all of the pipeline's topic
-    # Of a surge and a level shift: how many times as much is written; of an error step: the share
-    # of records that is given up.
+    # Of a surge, a burst, a holiday and a level shift: how many times as much is written; of an error
+    # step and a retry blip: the share of records that is given up; of a slow degradation: how many
+    # seconds behind the group is at its end.
     strength: float = 1.0
     pauses: tuple[tuple[int, int], ...] = ()  # of a deploy and a rebalance: nothing is read
 

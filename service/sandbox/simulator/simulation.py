@@ -21,6 +21,7 @@ from service.sandbox.simulator.defaults import CLUSTER, SERIES, WEEKS, ZONES
 from service.sandbox.simulator.drawing import draw_occasions, draw_outages
 from service.sandbox.simulator.fleet import OF_RATES, Pipeline, draw_fleet
 from service.sandbox.simulator.grid import DayGrid, clock_changes, day_grid
+from service.sandbox.simulator.hard_cases import draw_hard_cases
 from service.sandbox.simulator.occasions import SHOWS_IN, Occasion
 
 BLOCK_PIPELINES: Final = 24
@@ -39,6 +40,7 @@ class SimulationRequest:
     end: date  # the last day
     step_seconds: int = 30  # one of `defaults.STEPS`
     zones: tuple[str, ...] = ZONES  # IANA; days are those of the first one, where most live
+    has_hard_cases: bool = False  # those of `hard_cases` happen as well
 
     @property
     def days(self) -> list[date]:
@@ -67,6 +69,10 @@ class Simulation:
         drawn = [
             draw_occasions(request.seed, pipeline, request.days) for pipeline in self.pipelines
         ]
+        if request.has_hard_cases:
+            for pipeline, group in zip(self.pipelines, drawn, strict=True):
+                group.extend(draw_hard_cases(request.seed, pipeline, request.days, group))
+                group.sort(key=lambda occasion: (occasion.start_ms, occasion.kind))
         self.occasions: list[Occasion] = [occasion for group in drawn for occasion in group]
         self._blocks = [
             Block(

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, Select, and_, or_, select
+from sqlalchemy import Connection, Engine, Select, and_, not_, or_, select
 
 from rules.verdict import Severity
 from service.alerting.alerts.lifecycle import AlertTransition
@@ -23,6 +23,9 @@ from service.storage.tables.core import CLUSTER
 
 LONGEST: Final = timedelta(days=3)
 SEVERITIES: Final = (Severity.WARNING.value, Severity.CRITICAL.value)
+# The rules whose alerts come of the bands themselves, whatever severity an operator gives them: what they
+# call unusual would never become usual, and opens for ever.
+OWN_OPENINGS: Final = "_unusual"
 BEGINS: Final = (AlertTransition.PENDING.value, AlertTransition.FIRED.value)
 ENDS: Final = (AlertTransition.RESOLVED.value, AlertTransition.DROPPED.value)
 
@@ -70,7 +73,10 @@ def alert_windows(
 
 def _of(cluster: str) -> Any:
     named = select(CLUSTER.c.id).where(CLUSTER.c.name == cluster)
-    return and_(ALERT.c.cluster.in_(named), ALERT.c.severity.in_(SEVERITIES))
+    is_judged_by_bands = ALERT.c.rule_id.endswith(OWN_OPENINGS, autoescape=True)
+    return and_(
+        ALERT.c.cluster.in_(named), ALERT.c.severity.in_(SEVERITIES), not_(is_judged_by_bands)
+    )
 
 
 def _last_firings(cluster: str, begin: datetime, end: datetime) -> Select[Any]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rules.baseline.packed import RunColumn
+from rules.baseline.packed import ADDED_COLUMNS, RunColumn
 from service.storage.baselines.binary_copy import Arrays, Field, Texts, encode_rows, number_field
 from service.storage.baselines.series_labels import NONE, SeriesLabels
 from service.storage.tables.core import BASELINES
@@ -57,6 +57,7 @@ class RunRows:
             _real(batch, RunColumn.CHANGED_BEFORE),
             _real(batch, RunColumn.CHANGED_AFTER),
             number_field(batch.column(RunColumn.DAYS).to_numpy(), "i4"),
+            *(_real_or_null(batch, name) for name in ADDED_COLUMNS),
         ]
         return encode_rows(fields, arrays)
 
@@ -86,6 +87,13 @@ def _text(batch: pa.RecordBatch, name: str) -> Field:
 def _real(batch: pa.RecordBatch, name: str) -> Field:
     values = batch.column(name).to_numpy(zero_copy_only=False)
     return number_field(values, "f4", ~np.isnan(values))
+
+
+def _real_or_null(batch: pa.RecordBatch, name: str) -> Field:
+    """Return a column that runs of the former format do not have: null there."""
+    if name in batch.schema.names:
+        return _real(batch, name)
+    return number_field(np.zeros(len(batch)), "f4", np.zeros(len(batch), np.bool_))
 
 
 def _time(batch: pa.RecordBatch, name: str) -> Field:

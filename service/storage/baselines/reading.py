@@ -59,6 +59,9 @@ class StoredBaseline:
     profile: str
     slots: int
     threshold: float | None
+    threshold_below: float | None  # None: of a run that was made before there was one
+    drift_threshold: float | None
+    fall_share: float | None
     threshold_by: str
     delta: float | None
     slope: float | None  # per day

@@ -6,18 +6,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow.fs import FileSystem
 
-from rules.baseline.baseline_run import BaselineRun, BucketRun
+from rules.baseline.baseline_run import RUN_FORMAT, BaselineRun, BucketRun
 from rules.baseline.layout import RUN_FILE, bucket_file, run_folder
 from rules.errors import StoreError
 from spark.damage import READ_ERRORS, DamagedError, first_line, read_proven
 from spark.digests import RowDigest
-from spark.schemas import PUBLISHED
+from spark.schemas import FORMERLY_PUBLISHED, PUBLISHED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,27 +56,31 @@ def row_groups(place: RunPlace, run: BaselineRun) -> Iterator[pa.RecordBatch]:
         StoreError: a file is missing or damaged, or its rows are not those of the record; or it cannot be
             read now, which is retryable.
     """
+    columns = PUBLISHED if run.format == RUN_FORMAT else FORMERLY_PUBLISHED
     for bucket in run.buckets:
         name = bucket_file(bucket.bucket)
         with read_errors(place, name):
             try:
-                yield from _rows_of(place, bucket)
+                yield from _rows_of(place, bucket, columns)
             except READ_ERRORS:
                 # Rows that were yielded are not taken back: whether a retry helps is all that is left to say.
-                read_proven(place.files, f"{place.folder}/{name}", _read_through)
+                read = partial(_read_through, columns=columns)
+                read_proven(place.files, f"{place.folder}/{name}", read)
                 raise
 
 
-def _rows_of(place: RunPlace, bucket: BucketRun) -> Iterator[pa.RecordBatch]:
+def _rows_of(
+    place: RunPlace, bucket: BucketRun, columns: tuple[str, ...]
+) -> Iterator[pa.RecordBatch]:
     if not bucket.rows:
         return
-    name, digest = bucket_file(bucket.bucket), RowDigest(PUBLISHED)
+    name, digest = bucket_file(bucket.bucket), RowDigest(columns)
     with (
         place.files.open_input_file(f"{place.folder}/{name}") as source,
         pq.ParquetFile(source) as opened,
     ):
         for group in range(opened.num_row_groups):
-            for batch in opened.read_row_group(group, columns=list(PUBLISHED)).to_batches():
+            for batch in opened.read_row_group(group, columns=list(columns)).to_batches():
                 digest.add(batch)
                 yield batch
     if digest.rows != bucket.rows:
@@ -90,11 +95,11 @@ def _record(source: Any) -> BaselineRun:
     return BaselineRun.from_json(source.read().decode())
 
 
-def _read_through(source: Any) -> None:
-    """Read all published rows; raises one of `READ_ERRORS` if that is not possible."""
+def _read_through(source: Any, columns: tuple[str, ...]) -> None:
+    """Read all rows of these columns; raises one of `READ_ERRORS` if that is not possible."""
     with pq.ParquetFile(source) as opened:
         for group in range(opened.num_row_groups):
-            opened.read_row_group(group, columns=list(PUBLISHED)).select(list(PUBLISHED))
+            opened.read_row_group(group, columns=list(columns)).select(list(columns))
 
 
 @contextmanager

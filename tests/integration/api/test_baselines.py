@@ -65,7 +65,7 @@ def test_what_is_usual_is_told_for_a_time_on_the_wall_clock(api: Api) -> None:
     }
     (audit,) = series(api, metric="produce_rate", at=TUESDAY)
     assert audit["usual"]["weekday"] is None
-    assert [audit["usual"][name] for name in ("expected", "unusual_below")] == [128.0, 116.0]
+    assert [audit["usual"][name] for name in ("expected", "unusual_below")] == [128.0, 110.0]
     assert audit["level_change"] == {"at": "2026-03-02T00:00:00Z", "before": 1.0, "after": 2.0}
 
 

@@ -45,13 +45,14 @@ def keep(  # noqa: PLR0917 - as a story is told
     resolved: float | None,
     steps: tuple[Step, ...] = (),
     severity: str = "warning",
+    rule_id: str = "some_rule",
 ) -> None:
     """Keep an alert of topic `name`; times are hours since the day's begin."""
     cluster = clusters.register(engine, ClusterKey("main", CLUSTER_ID), NOON)
     row = {
         "cluster": cluster,
-        "rule_id": "some_rule",
-        "labels": {"alertname": "some_rule", "topic": name},
+        "rule_id": rule_id,
+        "labels": {"alertname": rule_id, "topic": name},
         "fingerprint": name,
         "severity": severity,
         "state": "resolved" if resolved is not None else "pending" if fired is None else "firing",
@@ -77,6 +78,12 @@ def windows(engine: Engine) -> set[tuple[str, float, float]]:
         (one.labels["topic"], (one.begin - BEGIN) / hours, (one.end - BEGIN) / hours)
         for one in found
     }
+
+
+def test_what_the_bands_themselves_call_unusual_is_learnt(engine: Engine) -> None:
+    keep(engine, "new level", 9, 10, None, rule_id="produce_rate_unusual")
+    keep(engine, "lost", 9, 10, None, rule_id="records_lost")
+    assert windows(engine) == {("lost", 9, 24)}
 
 
 def test_windows_are_cut_to_the_day(engine: Engine) -> None:

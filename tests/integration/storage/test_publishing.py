@@ -9,20 +9,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from sqlalchemy import Connection, Engine, RowMapping, event, inspect, text
 from sqlalchemy.exc import OperationalError
 
 from rules.baseline.layout import RUN_FILE, SERIES, bucket_file
-from rules.baseline.packed import bucket_of
+from rules.baseline.packed import ADDED_COLUMNS, bucket_of
 from rules.baseline.series import Metric, Series
 from rules.errors import StoreError
 from service.storage.baselines.current import roll_back
 from service.storage.baselines.publishing import Published, Publishing, publish
 from service.storage.baselines.run_files import RunPlace
 from service.storage.tables.core import PARTITION_PREFIX
-from tests.baseline_run_files import BUCKETS, DAY, Usual, write_run, write_series
+from spark.schemas import RUN
+from tests.baseline_run_files import BUCKETS, DAY, Usual, write_run, write_series, write_tables
 from tests.factories import at
 
 pytestmark = pytest.mark.integration
@@ -104,10 +106,41 @@ def test_a_run_is_read_as_it_was_written(engine: Engine, history: Path) -> None:
         "profile": "daily",
     }
     assert row["changed_at"].isoformat() == "2026-03-02T00:00:00.500000+00:00"
-    numbers = ("slots", "threshold", "delta", "slope", "changed_before", "days")
-    assert [row[name] for name in numbers] == [48, 3.0, 0.5, -1.5, 1.0, 21]
+    numbers = (
+        "slots",
+        "threshold",
+        "threshold_below",
+        "drift_threshold",
+        "fall_share",
+        "delta",
+        "slope",
+        "changed_before",
+        "days",
+    )
+    assert [row[name] for name in numbers] == [
+        48,
+        3.0,
+        4.5,
+        3.5,
+        pytest.approx(0.1),
+        0.5,
+        -1.5,
+        1.0,
+        21,
+    ]
     assert row["mid"] == [7.0 + slot for slot in range(48)]
     assert (row["upper"][47], row["lower"][0]) == (58.0, 3.0)
+
+
+def test_a_run_of_the_version_before_is_published(engine: Engine, history: Path) -> None:
+    rows = sorted((one.row() for one in MIXED), key=lambda row: row["series_id"])
+    former = pa.Table.from_pylist(rows, schema=RUN).drop_columns(
+        [name.value for name in ADDED_COLUMNS]
+    )
+    assert _published(engine, write_tables(history, former)).outcome is Publishing.PUBLISHED
+    row = _row(engine, LAGS[0])
+    assert (row["threshold"], row["days"]) == (3.0, 21)
+    assert [row[name.value] for name in ADDED_COLUMNS] == [None, None, None]
 
 
 def test_what_is_not_known_is_null(engine: Engine, history: Path) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
 
-from rules.baseline.baseline_run import BaselineRun, BucketRun
+from rules.baseline.baseline_run import FORMER_FORMAT, BaselineRun, BucketRun
 
 
 def run() -> BaselineRun:
@@ -16,6 +17,13 @@ def run() -> BaselineRun:
 
 def test_a_record_is_read_as_it_was_written() -> None:
     assert BaselineRun.from_json(run().to_json()) == run()
+
+
+def test_a_record_of_the_format_before_is_read_and_stays_what_it_is() -> None:
+    former = replace(run(), format=FORMER_FORMAT)
+    assert BaselineRun.from_json(former.to_json()) == former
+    with pytest.raises(ValueError, match="1 and 2 are supported"):
+        BaselineRun.from_json(replace(run(), format=3).to_json())
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 from rules.baseline.daily_step import advance
 from rules.baseline.masking import select_for_delta
+from rules.baseline.series import Metric
 from rules.baseline.state import StateBlock
 from tests.unit.rules.baseline.days import SETTINGS, after, block, daily, day_of, hours
 
@@ -59,11 +60,11 @@ def test_nothing_is_learnt_from_masked_samples() -> None:
 
 
 def test_a_level_under_a_lasting_mask_is_followed_by_the_correction_alone() -> None:
-    states, before = after(20, daily)
+    states, before = after(20, daily, metric=Metric.OPEN_SPAN)
     night = before
-    for number in (20, 21):
+    for number in (20, 21, 22):  # the first day is too young, and two have to agree
         day = day_of(number)
-        made = block(daily(day, hours(day)) + 500)
+        made = block(daily(day, hours(day)) + 500, Metric.OPEN_SPAN)
         masked = np.ones(made.values.shape, np.bool_)
         states, night = advance(states, replace(made, masked=masked), day, SETTINGS)
     assert night.delta[0] == pytest.approx(500, abs=5)

@@ -64,8 +64,11 @@ def test_a_rate_scatters_in_proportion_to_its_level() -> None:
     records["below"], records["scale"] = records["above"], 0.5
     records["scale"][1] = 0.01
     found = scales(records, policies(Metric.PRODUCE_RATE, 2))
-    np.testing.assert_allclose(found.relative, [0.5, 0.2 / 3], rtol=1e-6)
-    np.testing.assert_allclose(found.relative_below, [0.3, 0.2 / 3], rtol=1e-6)  # 0 scores 3.33
+    np.testing.assert_allclose(found.new_level, [0.5, 0.2 / 3], rtol=1e-6)
+    np.testing.assert_allclose(
+        found.relative, [0.5, 1.2 / 3], rtol=1e-6
+    )  # 2.2 times as much scores 3
+    np.testing.assert_allclose(found.relative_below, [0.3, 0.5 / 3], rtol=1e-6)  # 0 scores 3.33
     for row in range(2):
         by_slot = [
             statistics.median(known(records["above"][row, :, slot].tolist())) for slot in range(48)
@@ -113,8 +116,8 @@ def maxima(values: list[float]) -> tuple[float, str]:
     ring = np.full(28 * 24, np.nan, np.float32)
     ring[: len(values)] = values
     records["maxima"] = np.random.default_rng(1).permutation(ring).reshape(1, 28, 24)
-    threshold, by = thresholds(records, SETTINGS)
-    return float(threshold[0]), THRESHOLDS_BY[by[0]]
+    found = thresholds(records, policies(Metric.OPEN_SPAN, 1), SETTINGS)
+    return float(found.above[0]), THRESHOLDS_BY[found.by[0]]
 
 
 @pytest.mark.parametrize(
@@ -137,6 +140,31 @@ def test_the_threshold_is_capped_by_the_own_history(
     found, found_by = maxima(values)
     assert found == pytest.approx(threshold)
     assert found_by == by
+
+
+def test_each_side_has_a_threshold_of_its_own() -> None:
+    records = empty()
+    records["maxima"], records["maxima_below"], records["drifts"] = 1, 1, 1
+    records["maxima"][0, :17, 0] = 6  # bursts do not raise the threshold of a fall
+    records["drifts"][0, :5, 0] = 4
+    found = thresholds(records, policies(Metric.PRODUCE_RATE, 1), SETTINGS)
+    np.testing.assert_allclose([found.above[0], found.below[0], found.drift[0]], [6.6, 3, 4.4])
+
+
+def test_a_fall_is_always_reported_of_series_that_seldom_fall() -> None:
+    records = empty(3)
+    records["maxima"] = 1
+    records["falls"][1, :8], records["falls"][2, :9] = 2, 2  # 16 and 18 hours in four weeks
+    shares = thresholds(records, policies(Metric.PRODUCE_RATE, 3), SETTINGS).fall_share
+    np.testing.assert_allclose(shares, [0.1, 0.1, 0], rtol=1e-6)
+
+
+def test_a_slow_change_of_a_young_series_needs_what_a_quick_one_needs() -> None:
+    records = empty()
+    records["maxima"] = 7
+    records["drifts"][0, :6] = 1
+    found = thresholds(records, policies(Metric.OPEN_SPAN, 1), SETTINGS)
+    assert found.drift[0] == found.above[0] == pytest.approx(7.7)
 
 
 def test_the_trend_is_the_median_of_all_slopes() -> None:

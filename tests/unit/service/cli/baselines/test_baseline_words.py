@@ -76,3 +76,21 @@ def test_every_word_of_the_night_is_told() -> None:
     assert {one.value for one in Reason} == told
     assert {one.value for one in ThresholdBy} == words.THRESHOLD_BY.keys()
     assert words.UNITS.keys() == {one.value for one in Metric} - {"abort_ratio"}
+
+
+def test_thresholds_are_shown_by_side_where_they_differ() -> None:
+    told = {"threshold": 3.0, "threshold_by": "least"}
+    assert words.threshold(series(**told)) == "3 usual deviations (the minimum)"
+    assert words.threshold(series(**told, threshold_below=3.0)) == words.threshold(series(**told))
+    both = words.threshold(series(**told, threshold_below=7.25))
+    assert both == "3 above and 7.25 below, in usual deviations (the minimum)"
+
+
+def test_slow_changes_and_falls_are_shown_of_metrics_that_have_them() -> None:
+    lag, rate = series(drift_threshold=4.0, fall_share=0.0), "produce_rate"
+    assert words.slow_change(lag) == "half an hour beyond 4 usual deviations"
+    assert words.slow_change(series(drift_threshold=4.0, metric=rate)) is None
+    assert words.fall(lag) is None
+    assert words.fall(series(metric=rate)) is None  # of a run that was made before
+    assert words.fall(series(metric=rate, fall_share=0.1)) == "below 10% of what is expected"
+    assert words.fall(series(metric=rate, fall_share=0.0)) == "often that low: not reported"

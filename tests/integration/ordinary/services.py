@@ -176,6 +176,16 @@ class Services:
 
         assert wait_until(are_complete, timeout_seconds=COMPLETE_SECONDS, poll_seconds=0.5), before
 
+    def wait_mostly_seen(self) -> None:
+        """Wait until more than a third of the rounds of each are complete, as they are on a fast machine."""
+
+        def are_seen() -> bool:
+            return all(
+                service.complete_rounds > len(service.served.rounds()) / 3 for service in self.all
+            )
+
+        wait_until(are_seen, timeout_seconds=COMPLETE_SECONDS, poll_seconds=0.5)
+
     def stop(self) -> None:
         """Read no more, and take all that was stored."""
         for service in self.all:

@@ -122,6 +122,7 @@ def make_trouble(cluster: Sandbox, folder: Path, stem: str, undo: ExitStack) -> 
     )
     troubles.make_all()
     services.wait_rounds(1)
+    services.wait_mostly_seen()
     services.stop()
     load.stop()
     operator.wait_whole()

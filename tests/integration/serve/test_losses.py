@@ -181,7 +181,8 @@ def incidents(served: Served, topic: str) -> list[dict[str, Any]]:
 
 def notified(record: Path) -> list[dict[str, Any]]:
     """Return the bodies about incidents that a receiver recorded."""
-    rows = [json.loads(line) for line in record.read_text("utf-8").splitlines()]
+    whole = record.read_text("utf-8").rpartition("\n")[0]  # the last line may be half written
+    rows = [json.loads(line) for line in whole.splitlines()]
     return [row["body"] for row in rows if "incident" in row["body"]["commonLabels"]]
 
 

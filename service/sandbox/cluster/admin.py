@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exports without saying so
     AclBinding,
     AclBindingFilter,
@@ -110,7 +110,18 @@ class SandboxAdmin:
 
     def delete_group(self, name: str) -> None:
         """Delete a consumer group that has no members, with all that it committed."""
-        _ask(self._client.delete_consumer_groups([name], request_timeout=ANSWER_SECONDS))
+
+        def is_deleted() -> bool:
+            try:
+                _ask(self._client.delete_consumer_groups([name], request_timeout=ANSWER_SECONDS))
+            except SandboxError as exc:
+                cause = exc.__cause__
+                if isinstance(cause, KafkaException) and cause.args[0].code() in _COORDINATOR_MOVES:
+                    return False
+                raise
+            return True
+
+        await_condition(is_deleted, f"group {name} has no coordinator", seconds=SETTLE_SECONDS)
 
     def set_topic_config(self, topic: str, configs: Mapping[str, str | None]) -> None:
         """Set a topic's settings at run time; None resets a setting to its default."""
@@ -170,6 +181,13 @@ class SandboxAdmin:
     def _led_partitions(self, topic: str) -> int:
         metadata = self._topics().get(topic)
         return 0 if metadata is None else sum(p.leader >= 0 for p in metadata.partitions.values())
+
+
+_COORDINATOR_MOVES: Final = (  # as after a broker was frozen
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.NOT_COORDINATOR,
+)
 
 
 def _ask(answers: Mapping[Any, Future[Any]]) -> None:

@@ -51,7 +51,13 @@ END_SECONDS: Final = 5.0
 DELIVERY_MS: Final = 120_000  # until a client gives a record up; Java's own default
 BATCH_BYTES: Final = 61  # of a v2 batch header (KIP-98)
 RECORD_BYTES: Final = VALUE_BYTES + 8  # with what the format adds to so short a record
-GIVEN_UP: Final = ("OutOfOrderSequenceException", "TimeoutException: Expiring")  # of a callback
+# What a tool prints of an error that its callback gets: whichever, such as NetworkException where the broken
+# connection is seen before the time-out of the delivery.
+GIVEN_UP: Final = (
+    "OutOfOrderSequenceException",
+    "TimeoutException: Expiring",
+    "Error when sending message to topic",
+)
 REQUEST_MS: Final = 4000
 RATE: Final = 5  # records per second of the load tool; it catches up on what it was held for
 FOR_EVER: Final = 2**31 - 1

@@ -5,7 +5,8 @@ They have draws of their own, so that the weeks without them stay as they are, s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final
 
@@ -16,13 +17,35 @@ from service.sandbox.simulator.fleet import Pipeline, Traffic
 from service.sandbox.simulator.grid import HOUR_MS, civil_ms
 from service.sandbox.simulator.occasions import Kind, Occasion
 
-BURST_PER_DAY: Final = 0.3
-BLIP_PER_DAY: Final = 0.15
 HOLIDAYS: Final = 2  # of the days, for each zone
 DEGRADATION: Final = 0.5  # of the pipelines, once in the later three quarters of the days
 DEGRADATION_HOURS: Final = (8, 30)
 DEGRADATION_SECONDS: Final = (60, 900)  # behind, at its end
 NOT_BY_PEOPLE: Final = (Traffic.CONSTANT, Traffic.SPARSE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Short:
+    """What is over within minutes."""
+
+    kind: Kind
+    per_day: float
+    lasts_ms: tuple[float, float]
+    strength: Callable[[np.random.Generator], float]
+
+
+BURSTS: Final = _Short(
+    kind=Kind.BURST,
+    per_day=0.3,
+    lasts_ms=(MINUTE_MS, 5 * MINUTE_MS),
+    strength=lambda rng: float(rng.uniform(1.5, 4)),
+)
+BLIPS: Final = _Short(
+    kind=Kind.RETRY_BLIP,
+    per_day=0.15,
+    lasts_ms=(30_000, 180_000),
+    strength=lambda rng: float(np.exp(rng.uniform(-5, -2))),  # a share of the records
+)
 
 
 def draw_hard_cases(
@@ -34,8 +57,8 @@ def draw_hard_cases(
     rng = np.random.default_rng([seed, 6, pipeline.index])
     drawn = [
         *_degradations(rng, pipeline, days),
-        *_bursts(rng, pipeline, days),
-        *_blips(rng, pipeline, days),
+        *_short(rng, pipeline, days, BURSTS),
+        *_short(rng, pipeline, days, BLIPS),
         *level_shifts(rng, pipeline, days),
     ]
     incidents = [occasion for occasion in occasions if occasion.is_incident]
@@ -70,37 +93,24 @@ def _degradations(
         )
 
 
-def _bursts(
-    rng: np.random.Generator, pipeline: Pipeline, days: Sequence[date]
+def _short(
+    rng: np.random.Generator,
+    pipeline: Pipeline,
+    days: Sequence[date],
+    short: _Short,
 ) -> Iterator[Occasion]:
+    """Give what is over within minutes, on some days."""
     for day in days:
-        happens, minute = rng.random() < BURST_PER_DAY, int(rng.integers(1430))
-        lasts, strength = int(rng.uniform(1, 5) * MINUTE_MS), float(rng.uniform(1.5, 4))
+        happens, minute = rng.random() < short.per_day, int(rng.integers(1430))
+        lasts, strength = int(rng.uniform(*short.lasts_ms)), short.strength(rng)
         if happens:
             start = civil_ms(day, minute, pipeline.zone)
             yield Occasion(
-                kind=Kind.BURST,
+                kind=short.kind,
                 start_ms=start,
                 end_ms=start + lasts,
                 pipeline=pipeline.index,
                 strength=strength,
-            )
-
-
-def _blips(
-    rng: np.random.Generator, pipeline: Pipeline, days: Sequence[date]
-) -> Iterator[Occasion]:
-    for day in days:
-        happens, minute = rng.random() < BLIP_PER_DAY, int(rng.integers(1430))
-        lasts, share = int(rng.uniform(30, 180) * 1000), float(np.exp(rng.uniform(-5, -2)))
-        if happens:
-            start = civil_ms(day, minute, pipeline.zone)
-            yield Occasion(
-                kind=Kind.RETRY_BLIP,
-                start_ms=start,
-                end_ms=start + lasts,
-                pipeline=pipeline.index,
-                strength=share,
             )
 
 

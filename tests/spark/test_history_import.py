@@ -30,8 +30,8 @@ from service.history.folder import Described, Folder, open_folder
 from service.history.folding import alone_folding
 from service.history.importing import Merged, merge
 from service.history.labels import read_windows
+from service.jobs.baseline_run.reporting import JsonObject
 from service.jobs.history_import.input_files import inspect, with_plain_names
-from service.jobs.history_import.reporting import JsonObject
 from service.jobs.history_import.running import ImportRequest, Surroundings, import_history
 from service.runtime import clock
 from service.settings import read_settings

@@ -18,8 +18,8 @@ from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.stopping import ended_in_order
 
 if TYPE_CHECKING:
+    from service.jobs.baseline_run.reporting import JsonObject
     from service.jobs.history_import.exporters import Query
-    from service.jobs.history_import.reporting import JsonObject
     from service.jobs.history_import.running import Imported, ImportRequest
     from service.settings import Settings
 

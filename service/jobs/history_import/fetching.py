@@ -15,21 +15,19 @@ from numpy.typing import NDArray
 from rules.baseline.naming import GROUP, PARTITION, TOPIC, name_of
 from rules.baseline.series import Series
 from rules.errors import RequestError, UnreachableError
+from service.jobs.baseline_run.reporting import Reporter
 from service.jobs.history_import.exporters import Query
 from service.jobs.history_import.prometheus import Answer, Answered, NotAnsweredError, TooMuchError
-from service.jobs.history_import.reporting import Reporter
 
-MOST_POINTS: Final = (
-    10_999  # of a series in one answer: a server's limit is 11,000, and rates need one more
-)
+# Of a series in one answer: a server's limit is 11,000, and rates need one more.
+MOST_POINTS: Final = 10_999
 PIECE_SECONDS: Final = 86_400
 LEAST_POINTS: Final = 30  # a piece is halved down to that
 MOST_UNANSWERED: Final = 5  # pieces in a row
 TRIES: Final = 3  # for a server that does not answer now
 PAUSE_SECONDS: Final = 1.0
-MOST_STEPS: Final = (
-    3  # between two offsets; a rate over a longer gap says nothing of any time in it
-)
+# Between two offsets; a rate over a longer gap says nothing of any time in it.
+MOST_STEPS: Final = 3
 SCHEMA: Final = pa.schema(
     [("series", pa.string()), ("time", pa.timestamp("ms", "UTC")), ("value", pa.float64())]
 )

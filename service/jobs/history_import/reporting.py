@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from rules.baseline.naming import Unnamed
 from rules.facts.times import EPOCH
+from service.jobs.baseline_run.reporting import JsonObject
 from spark.history_import.reasons import Reason
-
-JsonObject: TypeAlias = Mapping[str, Any]
-Reporter: TypeAlias = Callable[[JsonObject], None]
 
 REASONS: Final[Mapping[str, str]] = {
     Unnamed.SYNTAX: "the series is not written like read_committed_lag/orders/3/billing",

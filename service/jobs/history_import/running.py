@@ -27,12 +27,12 @@ from service.history.folder import (
 )
 from service.history.importing import Merged, merge
 from service.jobs.baseline_run.lock import alone
+from service.jobs.baseline_run.reporting import Reporter
 from service.jobs.baseline_run.running import lock_out_others, scratch_folder
 from service.jobs.baseline_run.spark_process import SparkOrder, run_job
 from service.jobs.history_import.exporters import Query
 from service.jobs.history_import.fetching import RangeSource, Span, fetch
 from service.jobs.history_import.input_files import inspect, with_plain_names
-from service.jobs.history_import.reporting import Reporter
 from spark.history_import.order import PARQUET, ImportOrder, InputFile
 from spark.places import Place
 
@@ -50,9 +50,8 @@ class ImportRequest:
     queries: Sequence[Query]  # of a Prometheus server
     span: Span | None  # of the queries
     history: str  # the folder of history, as a path or an address
-    described: (
-        Described  # of a new folder; one that is there has to be of the same cluster and zone
-    )
+    # Of a new folder; one that is there has to be of the same cluster and zone.
+    described: Described
     data_directory: Path
     times_zone: str | None  # of times that name none
     kept: timedelta  # for how long history is kept
@@ -74,9 +73,8 @@ class Imported:
     packed: int | None = None  # samples; None: it was a dry run, or there was none
     repeated: int = 0
     merged: Merged | None = None
-    learn_from: date | None = (
-        None  # the first day that a baseline run has learnt from without these samples
-    )
+    # The first day that a baseline run has learnt from without these samples.
+    learn_from: date | None = None
     problems: list[str] = field(default_factory=list)  # what was left out as a whole
     notes: list[str] = field(default_factory=list)
 
@@ -93,9 +91,8 @@ class Surroundings:
     now: datetime  # by the wall clock
     report: Reporter  # is called with each event as it happens; see `reporting.line_of`
     pause: Callable[[float], None]  # waits some seconds, before a server is asked again
-    folding: Callable[
-        [Folder], AbstractContextManager[None]
-    ]  # holds the lock under which days are written
+    # Holds the lock under which days are written.
+    folding: Callable[[Folder], AbstractContextManager[None]]
 
 
 def import_history(

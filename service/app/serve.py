@@ -113,7 +113,8 @@ class Service:
 
     async def _run_tasks(self, answering: asyncio.Task[None]) -> None:
         parts, keep = self._parts, self._parts.supervisor.keep
-        parts.log.info(Event.STARTED)
+        if not parts.stop.is_set():
+            parts.log.info(Event.STARTED)
         rounds = asyncio.create_task(keep(parts.rounds))
         others = [asyncio.create_task(keep(task)) for task in parts.others]
         finishing = [asyncio.create_task(keep(task)) for task in parts.finishing]

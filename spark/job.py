@@ -35,8 +35,8 @@ class Spark:
     master: str
     conf: dict[str, str]
     py_files: str | None
+    name: str  # of the application
     _session: SparkSession | None = None
-    name: str = "tidemark-nightly"  # of the application
     started_in: float = 0.0  # seconds
 
     def session(self) -> SparkSession:

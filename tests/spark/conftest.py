@@ -42,7 +42,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def spark(session: SparkSession) -> Spark:
     """Return the job's own view of the session."""
-    return Spark(master="local[2]", conf={}, py_files=None, _session=session)
+    return Spark(master="local[2]", conf={}, py_files=None, name="tests", _session=session)
 
 
 @pytest.fixture(scope="session")

@@ -22,9 +22,8 @@ from collectors.wire.failure import Failure
 from rules.facts.identity import Broker, TopicPartition
 
 ALONE_PER_LEADER: Final = 10  # an answer for one range alone may hold a batch of a megabyte
-WIDER: Final = (
-    8  # times as much space for each range: more than the batches that clients send by default
-)
+# Times as much space for each range: more than the batches that clients send by default.
+WIDER: Final = 8
 WIDE_PER_LEADER: Final = 4  # requests
 
 

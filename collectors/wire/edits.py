@@ -23,10 +23,8 @@ class Edits:
 
     def remove(self, begin: int, end: int) -> None:
         """Remove bytes, behind all that is changed so far."""
-        if self._edits and self._edits[-1][1:] == (
-            begin,
-            b"",
-        ):  # many neighbours cost as much as one
+        # Many neighbours cost as much as one.
+        if self._edits and self._edits[-1][1:] == (begin, b""):
             begin = self._edits.pop()[0]
         self._edits.append((begin, end, b""))
 

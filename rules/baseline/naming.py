@@ -41,9 +41,7 @@ class Unnamed(StrEnum):
 
     SYNTAX = "series_syntax"
     METRIC = "unknown_metric"
-    LABELS = (
-        "wrong_labels"  # another set of labels than the metric has, or a value that none can have
-    )
+    LABELS = "wrong_labels"  # others than the metric has, or a value that none can have
 
 
 class SeriesNameError(ValueError):

@@ -60,9 +60,7 @@ class RunColumn(StrEnum):
     THRESHOLD = "threshold"  # float32: the band is mid + threshold * (upper - mid)
     THRESHOLD_BELOW = "threshold_below"  # float32: the same of the lower side
     DRIFT_THRESHOLD = "drift_threshold"  # float32: the same of slow changes, on the policy's side
-    FALL_SHARE = (
-        "fall_share"  # float32: less than this share of `mid` is always reported; 0: nothing
-    )
+    FALL_SHARE = "fall_share"  # float32: less than this share of `mid` is reported; 0: nothing
     THRESHOLD_BY = "threshold_by"  # string, a `blocks.ThresholdBy`; of the greater of both sides
     DELTA = "delta"  # float32, the level correction, contained in mid
     SLOPE = "slope"  # float32, of the metric's unit per day

@@ -60,9 +60,7 @@ class Policy:
         return None if value is None else min(max(value, self.floor), self.ceiling)
 
 
-_WAIT: Final = (
-    300  # deploys and rebalances make lag jump for 1 to 3 minutes; bursts and retries too
-)
+_WAIT: Final = 300  # deploys, rebalances, bursts and retries make a series jump for 1 to 3 minutes
 _MOST: Final = 0.85  # lag of nightly jobs differs much from day to day: the third largest of 14
 _HOURS: Final = 16  # lag and rates: they inform a person, who reads no more than one in two days
 

@@ -10,9 +10,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-TREE: Final = Path(__file__).with_name(
-    "_tree"
-)  # in a wheel; an editable install has no such folder
+TREE: Final = Path(__file__).with_name("_tree")  # in a wheel alone, not in an editable install
 
 
 def main() -> None:

@@ -42,9 +42,8 @@ class ServiceState:
     version: str  # of Tidemark
     started_at: datetime  # aware, UTC
     interval_seconds: float
-    nightly_error: str | None = (
-        None  # why no baseline runs are made; None: they are, or are turned off
-    )
+    # Why no baseline runs are made; None: they are, or are turned off.
+    nightly_error: str | None = None
     rounds: int = 0  # made since the start
     at: datetime | None = None  # when the last round began; None before the first
     outcome: RoundOutcome | None = None

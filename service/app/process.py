@@ -15,13 +15,7 @@ from collectors.at_risk_observations import RiskReader
 from collectors.wire.pool import Pool
 from rules.facts.scrapes import Scrapes
 from rules.version import VERSION
-from service.api.app import create_app
-from service.api.core.admin_services import AdminServices
-from service.api.core.answers import ANSWER_SECONDS, ANSWERS_AT_ONCE, Answers
-from service.api.core.few_at_once import FewAtOnce
-from service.api.core.ports import Inbox, Sources
-from service.api.core.rights import Tokens
-from service.api.core.server import HttpServer, bind, connection_limit, is_loopback
+from service.api.core.server import HttpServer, bind
 from service.app.alerting import (
     Delivering,
     make_admin_services,
@@ -33,6 +27,7 @@ from service.app.baseline_bands import baseline_band_watch
 from service.app.cluster import cluster_reader
 from service.app.feeds import log_files, scrape_watch
 from service.app.history import history_jobs, make_history, nightly_error, nightly_jobs
+from service.app.http import address_of, make_http_server
 from service.app.jobs import JobParts, make_jobs
 from service.app.log import library_messages, service_log
 from service.app.serve import Parts, Service
@@ -60,14 +55,12 @@ from service.runtime.events import Event
 from service.runtime.log import LineWriter, Log, QueuedWriter
 from service.runtime.open_files import allow_files
 from service.runtime.supervisor import Supervisor, Task
-from service.runtime.threads import OneAtATime, in_thread, take_short_turns
-from service.settings import HttpSettings, Settings
+from service.runtime.threads import OneAtATime, take_short_turns
+from service.settings import Settings
 from service.settings.advice import warnings
 from service.storage.database.engine import OWN_SECONDS, open_database
-from service.storage.findings.history import FindingHistory
 from service.storage.rounds.inbox import StoredInbox
 from service.storage.rounds.store import PostgresStore
-from service.storage.tokens.tokens import StoredTokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -352,59 +345,3 @@ def _starting_fields(settings: Settings) -> dict[str, object]:
         "data_dir": str(settings.service.data_directory()),
         "database": "by URL" if settings.database.url else "embedded",
     }
-
-
-def make_http_server(  # noqa: PLR0913 - each by its name
-    settings: HttpSettings,
-    listener: socket.socket,
-    *,
-    latest: Latest,
-    exposition: Exposition,
-    store: PostgresStore,
-    inbox: Inbox,
-    admin: AdminServices,
-    log: Log,
-) -> HttpServer:
-    """Build the HTTP server on a socket that listens already."""
-    checker = StoredTokens(lambda: store.engine, utc_now)
-    static = None if settings.token is None else settings.token.get_secret_value()
-    app = create_app(
-        Sources(
-            latest=latest,
-            exposition=exposition,
-            history=FindingHistory(lambda: store.engine, latest.state.cluster),
-            utc_now=utc_now,
-            in_thread=in_thread,
-            answers=Answers(
-                FewAtOnce(
-                    in_thread,
-                    ANSWERS_AT_ONCE,
-                    queue=settings.max_concurrent_requests,
-                    seconds=ANSWER_SECONDS,
-                    what="the list",
-                )
-            ),
-            in_database=FewAtOnce(in_thread),
-            inbox=inbox,
-            ingesting=FewAtOnce(in_thread, 1),
-            admin=admin,
-        ),
-        tokens=Tokens(
-            checker,
-            static=static,
-            in_thread=FewAtOnce(in_thread, 1),
-            monotonic=monotonic,
-            utc_now=utc_now,
-        ),
-        trusts_local=is_loopback(listener) and not settings.require_token,
-        max_concurrent_requests=settings.max_concurrent_requests,
-        log=log,
-    )
-    connections = connection_limit(settings.max_concurrent_requests)
-    return HttpServer(app, listener, max_connections=connections)
-
-
-def address_of(listener: socket.socket) -> str:
-    """Return where a socket listens, as a URL."""
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -18,7 +18,7 @@ from rules.facts.snapshot import Snapshot
 from rules.verdict import Verdict
 from service.api.core.server import HttpServer, bind
 from service.app.alerting import make_admin_services
-from service.app.process import make_http_server
+from service.app.http import make_http_server
 from service.metrics.exposition import Exposition
 from service.observe.cluster_reader import Scope
 from service.observe.log_inbox import LogInbox

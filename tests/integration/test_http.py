@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from rules.errors import SettingsError
 from service.api.core.server import HttpServer, bind, is_loopback
-from service.app.process import make_http_server
+from service.app.http import make_http_server
 from service.metrics.totals import SelfMetrics
 from service.rounds.latest import Latest
 from service.runtime.clock import wait_until

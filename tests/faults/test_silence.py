@@ -23,7 +23,7 @@ EVERY_SEQUENCE_RULE = (
     "producer_sequence_bug",
 )
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(800)]
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from tests.integration.test_loss_returned import (
 from tests.integration.watching import Watch, told
 from tests.kafka_release import ELIGIBLE_REPLICAS
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 NODES = [1, 2, 3, CONTROLLER_ID]
 

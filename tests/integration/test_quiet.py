@@ -33,7 +33,7 @@ QUIET_SECONDS: Final = QUICK_SECONDS if IS_QUICK else float(os.environ["QUIET_SE
 ROUND_SECONDS: Final = 2.0
 MOVE_SECONDS: Final = 60.0  # a restart has just happened
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(2 * QUIET_SECONDS + 150)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(2 * QUIET_SECONDS + 400)]
 
 logger = logging.getLogger(__name__)
 

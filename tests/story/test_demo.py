@@ -23,7 +23,7 @@ from service.cli.terminal.exit_codes import ExitCode
 from service.runtime import clock
 from tests.folders import new_folder
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(480)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
 DEMO = (sys.executable, "-m", "service", "sandbox", "demo")
 ACTS = 10

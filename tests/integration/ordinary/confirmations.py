@@ -51,10 +51,15 @@ def _begin(finding: ReportedFinding, seconds: float = 0.0) -> datetime:
     return finding.since - timedelta(seconds=seconds + late)
 
 
+def _seen_until(finding: ReportedFinding) -> datetime:
+    """Return the latest time at which its last round read the metadata: its limit after its own time."""
+    return finding.last_breach + timedelta(seconds=LATE_SECONDS)
+
+
 def too_few_in_sync(finding: ReportedFinding, truth: Truth) -> str | None:
     """Brokers are out of the ISR while they are frozen: a broker's own metadata shows it."""
     for problem in truth.problems_of(place_of(finding)):
-        if problem.has_leader and _begin(finding) <= problem.at <= finding.last_breach:
+        if problem.has_leader and _begin(finding) <= problem.at <= _seen_until(finding):
             return f"metadata showed {problem.in_sync} in sync at {problem.at:%H:%M:%S}"
     return None
 
@@ -62,7 +67,7 @@ def too_few_in_sync(finding: ReportedFinding, truth: Truth) -> str | None:
 def no_leader(finding: ReportedFinding, truth: Truth) -> str | None:
     """A broker's own metadata shows it."""
     for problem in truth.problems_of(place_of(finding)):
-        if not problem.has_leader and _begin(finding) <= problem.at <= finding.last_breach:
+        if not problem.has_leader and _begin(finding) <= problem.at <= _seen_until(finding):
             return f"metadata showed no leader at {problem.at:%H:%M:%S}"
     return None
 

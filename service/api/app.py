@@ -22,10 +22,10 @@ from service.api.clusters.clusters import clusters_router
 from service.api.clusters.groups import groups_router
 from service.api.clusters.partitions import partitions_router
 from service.api.core.access import Access
-from service.api.core.edge import BodyLimit, Busy, DrainBody, Stamp
+from service.api.core.edge import BodyLimit, Busy, DrainBody, PauseRejections, Stamp
 from service.api.core.ports import Log, Sources
 from service.api.core.prefix import PREFIX
-from service.api.core.problems import ProblemError, on_problem
+from service.api.core.problems import OverloadError, ProblemError, on_problem
 from service.api.core.queries import no_repeats
 from service.api.core.rights import Tokens
 from service.api.deliveries.routes import deliveries_router, receivers_router
@@ -58,12 +58,13 @@ def create_app(
         redoc_url=None,
         generate_unique_id_function=lambda route: route.name,
         redirect_slashes=False,  # a group's name may end with a slash
-        exception_handlers=dict.fromkeys(EXPECTED, on_problem),
+        exception_handlers={**dict.fromkeys(EXPECTED, on_problem), OverloadError: _pass_on},
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
         middleware=[
             Middleware(Stamp),
             Middleware(DrainBody),
             Middleware(ExceptionMiddleware, handlers=_last_resort(log)),
+            Middleware(PauseRejections),
             # Access first: clients without a right must not take the places of others.
             Middleware(Access, tokens=tokens, trusts_local=trusts_local),
             Middleware(Busy, limit=max_concurrent_requests),
@@ -106,6 +107,11 @@ def _api(sources: Sources) -> APIRouter:
     ):
         api.include_router(router)
     return api
+
+
+async def _pass_on(_request: Request, exc: Exception) -> Response:
+    """Leave an error to the middleware around the routes."""
+    raise exc
 
 
 def _last_resort(log: Log) -> dict[Any, Any]:

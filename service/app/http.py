@@ -54,7 +54,7 @@ def make_http_server(  # noqa: PLR0913 - each by its name
             ),
             in_database=FewAtOnce(in_thread),
             inbox=inbox,
-            ingesting=FewAtOnce(in_thread, 1),
+            ingesting=FewAtOnce(in_thread, 1, rests=True),
             admin=admin,
         ),
         tokens=Tokens(

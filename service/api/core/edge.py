@@ -1,4 +1,4 @@
-"""Middleware that every request passes: a request id, a limit of requests, a limit of bytes."""
+"""Middleware that every request passes: a request id, limits of requests and bytes, paused rejections."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.api.core.access import INGEST, PUBLIC_PATHS
-from service.api.core.problems import ProblemError, too_much, unavailable
+from service.api.core.problems import OverloadError, ProblemError
 
 REQUEST_ID: Final = "X-Request-ID"
 USABLE_ID: Final = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
@@ -23,8 +23,10 @@ MAX_LOG_BODY: Final = 4 * 1024 * 1024  # bytes; what shippers send at once by de
 BODY_SECONDS: Final = 10.0
 SCRAPE_PATH: Final = "/metrics"  # exporters' names are below it
 SCRAPES_AT_ONCE: Final = 4  # two Prometheus servers, and each once more after a time-out
-INGESTS_AT_ONCE: Final = 8  # each holds its body while it waits for its turn
+INGESTS_AT_ONCE: Final = 4  # each holds its body while it waits for its turn
 INGEST_AGAIN_SECONDS: Final = 1
+REJECTION_SECONDS: Final = 0.5
+REJECTIONS_HELD_BACK: Final = 256
 MAX_DRAINED: Final = 32 * 1024 * 1024  # bytes; a shipper's defaults send up to 10 MB at once
 DRAIN_SECONDS: Final = 5.0
 # Between two parts of it, of about 64 KiB: so much in a second is read of what nobody needs, and no more.
@@ -143,11 +145,43 @@ class Busy:
         is_scrape = f"{path}/".startswith(f"{SCRAPE_PATH}/") and not self._scrapes.locked()
         return self._scrapes if is_scrape else self._others
 
-    def _rejection(self, places: asyncio.Semaphore) -> ProblemError:
+    def _rejection(self, places: asyncio.Semaphore) -> OverloadError:
         if places is not self._ingests:
-            return unavailable(f"{self._limit} requests are being answered already")
+            return OverloadError(f"{self._limit} requests are being answered already")
         detail = f"{self._ingest_limit} requests with log lines are being answered already"
-        return too_much(detail, INGEST_AGAIN_SECONDS)
+        return OverloadError(detail, HTTPStatus.TOO_MANY_REQUESTS, seconds=INGEST_AGAIN_SECONDS)
+
+
+class PauseRejections:
+    """Holds back the rejection of a request too many.
+
+    Most clients repeat it at once, and to reject them without a pause would take all the time of the event loop.
+    It holds no place meanwhile; of very many only some are held back, because each keeps a connection.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, seconds: float = REJECTION_SECONDS, limit: int = REJECTIONS_HELD_BACK
+    ) -> None:
+        self._app = app
+        self._seconds = seconds
+        self._limit = limit
+        self._held_back = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        try:
+            await self._app(scope, receive, send)
+        except OverloadError:
+            if self._held_back < self._limit:
+                await self._pause()
+            raise
+
+    async def _pause(self) -> None:
+        self._held_back += 1
+        try:
+            await asyncio.sleep(self._seconds)
+        finally:
+            self._held_back -= 1
 
 
 class BodyLimit:

@@ -51,6 +51,17 @@ class TooLateError(ProblemError):
         super().__init__(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers=headers)
 
 
+class OverloadError(ProblemError):
+    """A request too many while others are being answered; it is answered after a pause."""
+
+    def __init__(
+        self, detail: str, status: HTTPStatus = HTTPStatus.SERVICE_UNAVAILABLE, *, seconds: int = 0
+    ) -> None:
+        """`seconds`: when to try again; by default as long as for everything that is unavailable."""
+        headers = {"Retry-After": str(seconds or RETRY_AFTER_SECONDS)}
+        super().__init__(status, detail, headers=headers)
+
+
 def unavailable(detail: str) -> ProblemError:
     """Return the problem of a request that may succeed a little later (503)."""
     headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}

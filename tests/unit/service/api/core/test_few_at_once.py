@@ -6,6 +6,7 @@ import asyncio
 import gc
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from typing import TypeVar
 
 import pytest
@@ -123,3 +124,22 @@ def test_an_error_that_nobody_waits_for_any_more_is_not_logged_as_a_defect() -> 
         return logged
 
     assert asyncio.run(scenario()) == []
+
+
+def test_calls_that_compute_are_followed_by_a_rest_of_as_long_as_they_took() -> None:
+    times: list[tuple[float, float]] = []
+
+    async def timed(function: Callable[[], T], /) -> T:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        await asyncio.sleep(0.02)
+        times.append((began, loop.time()))
+        return function()
+
+    async def scenario() -> None:
+        few = FewAtOnce(timed, 1, rests=True)
+        assert await asyncio.gather(*(few(lambda: 7) for _ in range(3))) == [7] * 3
+
+    asyncio.run(scenario())
+    for (began, ended), (next_began, _) in pairwise(times):
+        assert next_began - ended >= 0.9 * (ended - began)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from typing import Final
 
 from service.api.app import create_app
 from service.api.core.admin_services import AdminServices
@@ -20,6 +21,8 @@ from service.settings import HttpSettings
 from service.storage.findings.history import FindingHistory
 from service.storage.rounds.store import PostgresStore
 from service.storage.tokens.tokens import StoredTokens
+
+INGEST_SECONDS: Final = 20.0  # waiting for other submissions included
 
 
 def make_http_server(  # noqa: PLR0913 - each by its name
@@ -54,7 +57,7 @@ def make_http_server(  # noqa: PLR0913 - each by its name
             ),
             in_database=FewAtOnce(in_thread),
             inbox=inbox,
-            ingesting=FewAtOnce(in_thread, 1, rests=True),
+            ingesting=FewAtOnce(in_thread, 1, seconds=INGEST_SECONDS, rests=True),
             admin=admin,
         ),
         tokens=Tokens(

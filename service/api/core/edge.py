@@ -14,7 +14,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.api.core.access import INGEST, PUBLIC_PATHS
-from service.api.core.problems import OverloadError, ProblemError
+from service.api.core.problems import OverloadError, ProblemError, response_of, unavailable
 
 REQUEST_ID: Final = "X-Request-ID"
 USABLE_ID: Final = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
@@ -48,14 +48,24 @@ class Stamp:
         sent_id = Headers(scope=scope).get(REQUEST_ID, "")
         request_id = sent_id if USABLE_ID.fullmatch(sent_id) else secrets.token_hex(8)
         scope["request_id"] = request_id
+        is_begun = False
 
         async def send_stamped(message: Message) -> None:
+            nonlocal is_begun
             if message["type"] == "http.response.start":
+                is_begun = True
                 headers = MutableHeaders(scope=message)
                 headers.update({**ALWAYS, REQUEST_ID: request_id})
             await send(message)
 
-        await self._app(scope, receive, send_stamped)
+        try:
+            await self._app(scope, receive, send_stamped)
+        except (
+            asyncio.CancelledError
+        ):  # by the server, which stops and has waited for its grace time
+            if not is_begun:
+                stopping = response_of(unavailable("Tidemark is stopping"), scope["path"])
+                await stopping(scope, receive, send_stamped)
 
 
 class DrainBody:

@@ -1,4 +1,4 @@
-"""A request too many is rejected after a pause in which it holds no place; of very many some at once."""
+"""Requests that are rejected after a pause in which they hold no place, or when the server stops."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from httpx2 import Response
 from starlette.testclient import TestClient
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
-from service.api.core.edge import PauseRejections
+from service.api.core.edge import PauseRejections, Stamp
 from service.api.core.problems import OverloadError, ProblemError, not_found
 from tests.unit.service.api.given import World
 
@@ -31,11 +31,15 @@ def pausing(error: ProblemError, seconds: float) -> PauseRejections:
 async def end_of(middleware: PauseRejections, order: list[int], number: int) -> None:
     """Send a request, and note when it was rejected."""
     with pytest.raises(ProblemError):
-        await middleware({}, _never, _never)
+        await middleware({}, _receive, _send)
     order.append(number)
 
 
-async def _never(*_: object) -> dict[str, object]:
+async def _receive() -> Message:
+    raise AssertionError
+
+
+async def _send(_message: Message) -> None:
     raise AssertionError
 
 
@@ -76,3 +80,26 @@ def test_what_is_held_back_in_a_route_holds_no_place(monkeypatch: pytest.MonkeyP
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "10")
     assert answer.json()["detail"] == "too many requests wait for the list"
     assert [other.status_code for other in others] == [200]
+
+
+def test_a_request_that_the_stopping_server_cancels_is_answered() -> None:
+    sent: list[Message] = []
+    begun = asyncio.Event()
+
+    async def hangs(_scope: Scope, _receive: Receive, _send: Send) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def scenario() -> None:
+        scope = {"type": "http", "path": "/api/v1/groups", "headers": []}
+        request = asyncio.create_task(Stamp(hangs)(scope, _receive, send))
+        await begun.wait()
+        request.cancel()
+        await request
+
+    asyncio.run(scenario())
+    assert sent[0]["status"] == 503
+    assert b"Tidemark is stopping" in sent[1]["body"]

@@ -285,6 +285,8 @@ class Pipeline:
         """Count partitions by what open findings say of their records; zeros as of `_open_counts`."""
         findings = self._finding_state.open_findings
         counts = Counter(dict.fromkeys(Outcome, 0) if self._round_writer.is_loaded else {})
+        if not any(rule_id in LOSS_RULES for rule_id, _ in findings.counts):
+            return counts
         counts.update(
             count_outcomes(
                 LossFact(rule_id, dict(labels), entry.reason, evidence, entry.since)

@@ -1,11 +1,30 @@
-"""Acknowledgements: a person states that somebody is working on an alert."""
+"""Acknowledgements: a person states that somebody is working on an alert. Feedback: what it was."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 from service.alerting.alerts.alert import Alert
+
+
+class FeedbackKind(StrEnum):
+    """What a person says that an alert was."""
+
+    CONFIRMED = "confirmed"  # an incident
+    FALSE_ALARM = "false_alarm"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feedback:
+    """What a person says of one firing of an alert; it holds when the alert has resolved, too."""
+
+    feedback: FeedbackKind
+    fired_at: datetime
+    by: str
+    at: datetime  # aware, UTC
+    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field
 from rules.catalogue.all_rules import EVERY
 from rules.verdict import Kind, Severity
 from service.alerting.alerts import acknowledgements as alerting
+from service.alerting.alerts.acknowledgements import FeedbackKind
 from service.alerting.alerts.alert import AlertState
 from service.alerting.alerts.identity import ALERTNAME, Labels
 from service.alerting.alerts.inhibition import Inhibition
@@ -33,6 +34,18 @@ from service.views.model import Evidence, Model
 class Acknowledgement(Model):
     """Who acknowledged an alert, and when."""
 
+    by: str
+    at: datetime
+    comment: str
+
+
+class Feedback(Model):
+    """What a person says of the last firing of an alert; baselines learn by it."""
+
+    feedback: Annotated[
+        FeedbackKind,
+        Field(description="confirmed: an incident, which is not learnt as usual; false_alarm"),
+    ]
     by: str
     at: datetime
     comment: str
@@ -75,6 +88,8 @@ class Alert(Model):
     """Fingerprint of a firing alert that inhibits it"""
     acknowledged: Acknowledgement | None
     """null: nobody did, or it happened again since"""
+    feedback: Feedback | None
+    """null: nobody said what its last firing was"""
 
 
 class AlertStamped(Stamped):
@@ -120,6 +135,13 @@ class AckBody(Body):
     comment: Remark = ""
 
 
+class FeedbackBody(Body):
+    """What the last firing of an alert was."""
+
+    feedback: FeedbackKind
+    comment: Remark = ""
+
+
 class CloseBody(Body):
     """Why an event is closed."""
 
@@ -131,6 +153,14 @@ class AckDetail(Stamped):
 
     fingerprint: str
     acknowledged: Acknowledgement
+
+
+class FeedbackDetail(Stamped):
+    """The feedback that holds from now on."""
+
+    fingerprint: str
+    state: AlertState
+    feedback: Feedback
 
 
 class ClosingDetail(Stamped):
@@ -177,11 +207,12 @@ KINDS = {rule.meta.rule_id: rule.meta.kind for rule in EVERY}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Now:
-    """What mutes alerts now, their acknowledgements, and their latest evidence."""
+    """What mutes alerts now, what people said of them, and their latest evidence."""
 
     sending: Sending
     muting: Muting
     acknowledgements: Mapping[tuple[int, str], alerting.Acknowledgement]
+    feedback: Mapping[int, alerting.Feedback]  # by row id
     evidence: Mapping[int, Mapping[str, Any]]  # by row id: the rule's latest
 
 
@@ -200,6 +231,7 @@ def now_of(
         sending=sending,
         muting=Muting(reading.silences(now), rules, firing, now),
         acknowledgements=reading.acknowledgements(shown),
+        feedback=reading.feedback(shown),
         evidence=reading.last_evidence(shown),
     )
 
@@ -236,6 +268,7 @@ def alert_view(stored: StoredAlert, now: Now) -> Alert:
     muted = now.muting.of(alert)
     acknowledgement = now.acknowledgements.get((stored.cluster, name))
     is_held = acknowledgement is not None and acknowledgement.holds_for(alert)
+    feedback = now.feedback.get(stored.id)
     return Alert(
         fingerprint=name,
         cluster_id=stored.cluster_id or None,
@@ -257,6 +290,7 @@ def alert_view(stored: StoredAlert, now: Now) -> Alert:
         silenced_by=list(muted.silenced_by) if stored.is_active else [],
         inhibited_by=muted.inhibited_by if stored.is_active else None,
         acknowledged=Acknowledgement.model_validate(acknowledgement) if is_held else None,
+        feedback=None if feedback is None else Feedback.model_validate(feedback),
     )
 
 

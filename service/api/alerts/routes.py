@@ -1,4 +1,4 @@
-"""Routes of alerts: listing, acknowledging, and closing of events."""
+"""Routes of alerts: listing, acknowledging, feedback, and closing of events."""
 
 from __future__ import annotations
 
@@ -48,6 +48,7 @@ def alerts_router(sources: Sources) -> APIRouter:
     router = APIRouter(tags=["alerts"])
     _add_reads(router, sources)
     _add_acknowledging(router, sources)
+    _add_feedback(router, sources)
     _add_closing(router, sources)
     return router
 
@@ -83,6 +84,29 @@ def _add_acknowledging(router: APIRouter, sources: Sources) -> None:
     ) -> Response:
         """Withdraw an acknowledgement."""
         return await apply_change(request, sources, lambda change: _unack(change, fingerprint))
+
+
+def _add_feedback(router: APIRouter, sources: Sources) -> None:
+    @post_of(router, "/alerts/{fingerprint}/feedback", models.FeedbackDetail)
+    async def give_feedback(
+        fingerprint: Fingerprint, body: models.FeedbackBody, request: Request, _query: NoParameters
+    ) -> Response:
+        """Say whether the last firing of an alert was an incident; also after it has resolved.
+
+        Baselines do not learn from an incident, and learn from a false alarm.
+        """
+        return await apply_change(
+            request, sources, lambda change: _give_feedback(change, fingerprint, body)
+        )
+
+    @router.delete("/alerts/{fingerprint}/feedback", status_code=HTTPStatus.NO_CONTENT)
+    async def withdraw_feedback(
+        fingerprint: Fingerprint, request: Request, _query: NoParameters
+    ) -> Response:
+        """Withdraw what was said of the last firing of an alert."""
+        return await apply_change(
+            request, sources, lambda change: _withdraw_feedback(change, fingerprint)
+        )
 
 
 def _add_closing(router: APIRouter, sources: Sources) -> None:
@@ -188,6 +212,35 @@ def _unack(change: Change, fingerprint: str) -> Done:
         raise not_found("nobody has acknowledged this alert")
     audit_event = _audit_event(
         Action.ALERT_UNACKNOWLEDGE, stored, "", by=withdrawn.by, comment=withdrawn.comment
+    )
+    return Done(audit_event=audit_event, status=HTTPStatus.NO_CONTENT)
+
+
+def _give_feedback(change: Change, fingerprint: str, body: models.FeedbackBody) -> Done:
+    stored = existing(change.alert(fingerprint), NO_ALERT)
+    if stored.alert.fired_at is None:
+        raise conflict("the alert has not fired: nobody was notified of it")
+    given = change.give_feedback(stored, stored.alert.fired_at, body.feedback, body.comment)
+    answer = {"fingerprint": fingerprint, "state": stored.alert.state, "feedback": given}
+    model = models.FeedbackDetail.model_validate(stamp_of(change.now) | answer)
+    audit_event = _audit_event(
+        Action.ALERT_FEEDBACK, stored, body.comment, feedback=body.feedback.value
+    )
+    return Done(audit_event=audit_event, status=HTTPStatus.OK, model=model)
+
+
+def _withdraw_feedback(change: Change, fingerprint: str) -> Done:
+    stored = existing(change.alert(fingerprint), NO_ALERT)
+    withdrawn = change.withdraw_feedback(stored)
+    if withdrawn is None:
+        raise not_found("nobody said what the last firing of this alert was")
+    audit_event = _audit_event(
+        Action.ALERT_WITHDRAW_FEEDBACK,
+        stored,
+        "",
+        feedback=withdrawn.feedback.value,
+        by=withdrawn.by,
+        comment=withdrawn.comment,
     )
     return Done(audit_event=audit_event, status=HTTPStatus.NO_CONTENT)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -17,6 +17,9 @@ from service.cli.terminal.answer import print_answer
 from service.cli.terminal.parts import Facts, Line, Part, Row, long, short, time_column
 from service.cli.terminal.words import in_words, text, time, utc
 
+if TYPE_CHECKING:
+    from service.cli.server.api_client import ApiClient
+
 CHOICES: Final = ("active", "pending", "firing", "resolved", "all")
 STATES: Final = ("firing", "pending", "resolved")
 SEVERITIES: Final = ("critical", "warning", "info")
@@ -24,6 +27,7 @@ STYLES: Final = {"critical": "bold red", "warning": "bold yellow"}
 FINGERPRINT: Final = re.compile("[0-9a-f]{16}")
 RULE_PAGES: Final = "docs/rules"  # of the repository
 LONGEST: Final = 1000  # characters of one value of the evidence
+FEEDBACK: Final = {"confirmed": "an incident", "false_alarm": "a false alarm"}
 SHOWN_ELSEWHERE: Final = ("alertname", "severity", "topic_id", "incident")  # labels
 
 
@@ -145,40 +149,59 @@ def show(name: str, **options: Any) -> None:
 @command.command()
 @MANY
 @click.option("--comment", default="", metavar="TEXT", help="A note for your colleagues.")
+@click.option("--confirmed", "feedback", flag_value="confirmed", help="It is an incident.")
+@click.option("--false-alarm", "feedback", flag_value="false_alarm", help="It is none.")
 @server_options_for("ack")
-def ack(names: Sequence[str], *, comment: str, **options: Any) -> None:
+def ack(names: Sequence[str], *, comment: str, feedback: str | None, **options: Any) -> None:
     """Acknowledge alerts: they still fire, but their notifications are not repeated.
 
     A further occurrence or a higher severity is notified again, and so is the end.
 
+    With --confirmed or --false-alarm say what the last firing was, also after it has resolved: baselines do not
+    learn from an incident, and learn from a false alarm. What was said before is replaced.
+
     \b
     Examples:
       tidemark alerts ack 0123456789abcdef
+      tidemark alerts ack 0123456789abcdef --false-alarm --comment 'a load test'
       tidemark alerts ack 0123456789abcdef 0a1b2c3d4e5f6071 --comment 'broker 2 is being replaced'
     """  # noqa: D301 - see above
     with client_of(options, scope="ack") as api:
         for name in names:
             with listing.about(name):
-                answer = api.change("POST", f"alerts/{name}/acknowledge", {"comment": comment})
-            done = answer.document
-            click.echo(f"{name} is acknowledged by {done['acknowledged']['by']}")
+                is_firing = feedback is None or _give_feedback(api, name, feedback, comment)
+                if is_firing:
+                    answer = api.change("POST", f"alerts/{name}/acknowledge", {"comment": comment})
+                    by = answer.document["acknowledged"]["by"]
+                    click.echo(f"{name} is acknowledged by {by}")
+
+
+def _give_feedback(api: ApiClient, name: str, feedback: str, comment: str) -> bool:
+    """Say what the last firing of an alert was; return whether it still fires."""
+    body = {"feedback": feedback, "comment": comment}
+    done = api.change("POST", f"alerts/{name}/feedback", body).document
+    click.echo(f"{name} is {FEEDBACK[feedback]}, by {done['feedback']['by']}")
+    return bool(done["state"] == "firing")
 
 
 @command.command()
 @MANY
+@click.option("--feedback", is_flag=True, help="Withdraw what was said of it instead.")
 @server_options_for("ack")
-def unack(names: Sequence[str], **options: Any) -> None:
+def unack(names: Sequence[str], *, feedback: bool, **options: Any) -> None:
     """Withdraw acknowledgements: notifications are repeated again.
 
     \b
     Examples:
       tidemark alerts unack 0123456789abcdef
+      tidemark alerts unack 0123456789abcdef --feedback
     """  # noqa: D301 - see above
     with client_of(options, scope="ack") as api:
         for name in names:
             with listing.about(name):
-                api.change("DELETE", f"alerts/{name}/acknowledge")
-            click.echo(f"{name} is no longer acknowledged")
+                api.change("DELETE", f"alerts/{name}/{'feedback' if feedback else 'acknowledge'}")
+            what = "marked as anything" if feedback else "acknowledged"
+            click.echo(f"{name} is no longer {what}")
 
 
 @command.command()
@@ -258,6 +281,7 @@ def _facts(document: Row) -> list[tuple[str, object]]:
         ("silenced by", ", ".join(alert.get("silenced_by") or ()) or None),
         ("explained by", alert.get("inhibited_by")),
         ("acknowledged", _remark(alert.get("acknowledged"), "comment")),
+        ("feedback", _feedback(alert.get("feedback"))),
         ("closing", _closing(document.get("closing"))),
         ("finding", alert.get("finding_id")),
         ("fingerprint", alert.get("fingerprint")),
@@ -275,6 +299,11 @@ def _remark(row: Row | None, words: str) -> str | None:
         return None
     remark = f": {row[words]}" if row.get(words) else ""
     return f"by {row.get('by')}, {time(row.get('at'))}{remark}"
+
+
+def _feedback(row: Row | None) -> str | None:
+    remark = _remark(row, "comment")
+    return None if row is None or remark is None else f"{FEEDBACK[row['feedback']]}, {remark}"
 
 
 def _closing(row: Row | None) -> str | None:

@@ -1,6 +1,6 @@
-"""Acknowledgements of alerts, and requests to close events.
+"""Acknowledgements of alerts, requests to close events, and feedback.
 
-Rounds read both. An acknowledgement lasts until it is withdrawn, and holds for the occurrence it was made
+Rounds read the first two. An acknowledgement lasts until it is withdrawn, and holds for the occurrence it was made
 for; a closing waits for the next round, which alone may end a finding.
 """
 
@@ -11,9 +11,9 @@ from datetime import datetime
 from sqlalchemy import Connection, RowMapping, delete, select
 from sqlalchemy.dialects.postgresql import insert
 
-from service.alerting.alerts.acknowledgements import Acknowledgement
+from service.alerting.alerts.acknowledgements import Acknowledgement, Feedback, FeedbackKind
 from service.alerting.alerts.delta import Closing
-from service.storage.tables.alerting import ACKNOWLEDGEMENT, CLOSING
+from service.storage.tables.alerting import ACKNOWLEDGEMENT, ALERT_FEEDBACK, CLOSING
 
 
 def acknowledge(connection: Connection, cluster: int, acknowledgement: Acknowledgement) -> None:
@@ -68,6 +68,38 @@ def last_closing(connection: Connection, cluster: int, finding: tuple[str, str])
     query = select(CLOSING).where(*of_it).order_by(CLOSING.c.id.desc()).limit(1)
     row = connection.execute(query).mappings().one_or_none()
     return None if row is None else closing_of(row)
+
+
+def give_feedback(connection: Connection, alert: int, feedback: Feedback) -> None:
+    """Store what is said of a firing of an alert, by its row id; what was said before is replaced."""
+    values = {
+        "feedback": feedback.feedback.value,
+        "by_whom": feedback.by,
+        "at": feedback.at,
+        "comment": feedback.comment,
+    }
+    new = insert(ALERT_FEEDBACK).values(alert=alert, fired_at=feedback.fired_at, **values)
+    key = ["alert", "fired_at"]
+    connection.execute(new.on_conflict_do_update(index_elements=key, set_=values))
+
+
+def withdraw_feedback(connection: Connection, alert: int, fired_at: datetime) -> Feedback | None:
+    """Remove what was said of a firing of an alert and return it; None if nothing was."""
+    is_it = (ALERT_FEEDBACK.c.alert == alert, ALERT_FEEDBACK.c.fired_at == fired_at)
+    gone = connection.execute(delete(ALERT_FEEDBACK).where(*is_it).returning(ALERT_FEEDBACK))
+    row = gone.mappings().one_or_none()
+    return None if row is None else feedback_of(row)
+
+
+def feedback_of(row: RowMapping) -> Feedback:
+    """Return the feedback in a row of its table."""
+    return Feedback(
+        feedback=FeedbackKind(row["feedback"]),
+        fired_at=row["fired_at"],
+        by=row["by_whom"],
+        at=row["at"],
+        comment=row["comment"],
+    )
 
 
 def closing_of(row: RowMapping) -> Closing:

@@ -25,18 +25,19 @@ from sqlalchemy import (
 
 from rules.evidence import Evidence
 from rules.verdict import Severity
-from service.alerting.alerts.acknowledgements import Acknowledgement
+from service.alerting.alerts.acknowledgements import Acknowledgement, Feedback
 from service.alerting.alerts.alert import Alert, AlertState, News
 from service.alerting.alerts.delta import Closing, HistoryStep
 from service.alerting.alerts.identity import ALERTNAME, SEVERITY
 from service.alerting.alerts.silences import Silence
-from service.storage.alerting.acknowledgements import acknowledgement_of, last_closing
+from service.storage.alerting.acknowledgements import acknowledgement_of, feedback_of, last_closing
 from service.storage.alerting.silences import parse_silence, silence_of
 from service.storage.database.translate import translate_errors
 from service.storage.findings.findings import labels_hash
 from service.storage.tables.alerting import (
     ACKNOWLEDGEMENT,
     ALERT,
+    ALERT_FEEDBACK,
     ALERT_STEP,
     ALERTING_STATE,
     SILENCE,
@@ -190,6 +191,14 @@ class AlertReading:
             (row["cluster"], row["fingerprint"]): acknowledgement_of(row)
             for row in self.connection.execute(query).mappings()
         }
+
+    def feedback(self, alerts: Sequence[StoredAlert]) -> dict[int, Feedback]:
+        """Return what was said of the last firing of these alerts, by their row ids."""
+        of_last = tuple_(ALERT_FEEDBACK.c.alert, ALERT_FEEDBACK.c.fired_at).in_(
+            [(alert.id, alert.alert.fired_at) for alert in alerts if alert.alert.fired_at]
+        )
+        rows = self.connection.execute(select(ALERT_FEEDBACK).where(of_last)).mappings()
+        return {row["alert"]: feedback_of(row) for row in rows}
 
     def last_evidence(self, alerts: Sequence[StoredAlert]) -> dict[int, Evidence]:
         """Return the latest evidence of findings in breach, by the alert's row id.

@@ -21,6 +21,8 @@ class Action(StrEnum):
 
     ALERT_ACKNOWLEDGE = "alert.acknowledge"
     ALERT_UNACKNOWLEDGE = "alert.unacknowledge"
+    ALERT_FEEDBACK = "alert.feedback"
+    ALERT_WITHDRAW_FEEDBACK = "alert.withdraw_feedback"
     ALERT_CLOSE = "alert.close"
     SILENCE_CREATE = "silence.create"
     SILENCE_EDIT = "silence.edit"

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Engine
 
-from service.alerting.alerts.acknowledgements import Acknowledgement
+from service.alerting.alerts.acknowledgements import Acknowledgement, Feedback, FeedbackKind
 from service.alerting.alerts.delta import Closing
 from service.storage.alerting import acknowledgements
 from service.storage.alerting.alert_lists import AlertReading, StoredAlert
@@ -79,6 +79,23 @@ class Change:
         """Withdraw and return the acknowledgement of an alert; None if there is none."""
         name = alert.alert.fingerprint
         return acknowledgements.take_back(self.connection, alert.cluster, name)
+
+    def give_feedback(
+        self, alert: StoredAlert, fired_at: datetime, kind: FeedbackKind, comment: str
+    ) -> Feedback:
+        """Store what is said of a firing of an alert."""
+        feedback = Feedback(
+            feedback=kind, fired_at=fired_at, by=self.who, at=self.now, comment=comment
+        )
+        acknowledgements.give_feedback(self.connection, alert.id, feedback)
+        return feedback
+
+    def withdraw_feedback(self, alert: StoredAlert) -> Feedback | None:
+        """Withdraw and return what was said of the last firing of an alert; None if nothing was."""
+        fired_at = alert.alert.fired_at
+        if fired_at is None:
+            return None
+        return acknowledgements.withdraw_feedback(self.connection, alert.id, fired_at)
 
     def closing(self, alert: StoredAlert) -> Closing | None:
         """Return the last request to close an alert's finding; None if there is none."""

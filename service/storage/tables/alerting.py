@@ -190,6 +190,18 @@ ACKNOWLEDGEMENT: Final = Table(
     Column("comment", Text, nullable=False),
 )
 
+ALERT_FEEDBACK: Final = Table(
+    "alert_feedback",
+    METADATA,
+    Column("alert", ForeignKey("alert.id", ondelete="CASCADE"), primary_key=True),
+    Column("fired_at", TIME, primary_key=True),  # of the firing that it is about
+    Column("feedback", Text, nullable=False),
+    Column("by_whom", Text, nullable=False),
+    Column("at", TIME, nullable=False),
+    Column("comment", Text, nullable=False),
+    CheckConstraint("feedback IN ('confirmed', 'false_alarm')", name="feedback"),
+)
+
 CLOSING: Final = Table(
     "closing",
     METADATA,

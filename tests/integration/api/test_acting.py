@@ -83,6 +83,50 @@ def test_what_does_not_fire_is_not_acknowledged(api: Api, state: AlertState) -> 
     assert api.audit(alert.fingerprint) == []
 
 
+def test_feedback_is_about_the_last_firing_and_holds_when_it_is_over(api: Api) -> None:
+    alert = api.alert()
+    api.store(alert)
+    path = f"/alerts/{alert.fingerprint}/feedback"
+    ann = api.token("ann", Scope.ACK)
+    answer = api.ask(
+        "POST", path, {"feedback": "false_alarm", "comment": "a test"}, Authorization=ann
+    )
+    assert (answer.status_code, answer.json()["state"]) == (200, "firing")
+    api.store(alert.resolved(AlertEnd.OK, NOON))
+    said = {
+        "feedback": "false_alarm",
+        "by": "ann",
+        "at": "2025-06-02T12:00:00Z",
+        "comment": "a test",
+    }
+    assert api.get(f"/alerts/{alert.fingerprint}")["alert"]["feedback"] == said
+    answer = api.ask("POST", path, {"feedback": "confirmed"})
+    assert (answer.status_code, answer.json()["state"]) == (200, "resolved")
+    assert answer.json()["feedback"]["feedback"] == "confirmed"
+    api.now = at(3600)
+    api.store(api.alert(active_at=at(3500), fired_at=at(3500)))
+    assert api.get(f"/alerts/{alert.fingerprint}")["alert"]["feedback"] is None, "it fired anew"
+    api.ask("POST", path, {"feedback": "confirmed"})
+    assert api.ask("DELETE", path).status_code == 204
+    again = api.ask("DELETE", path)
+    detail = "nobody said what the last firing of this alert was"
+    assert (again.status_code, again.json()["detail"]) == (404, detail)
+    assert [what for _, what, _ in api.audit(alert.fingerprint)] == [
+        *["alert.feedback"] * 3,
+        "alert.withdraw_feedback",
+    ]
+
+
+def test_nothing_is_said_of_an_alert_that_has_not_fired(api: Api) -> None:
+    alert = api.alert(state=AlertState.PENDING, fired_at=None)
+    api.store(alert)
+    path = f"/alerts/{alert.fingerprint}/feedback"
+    answer = api.ask("POST", path, {"feedback": "confirmed"})
+    assert answer.status_code == 409
+    assert api.ask("POST", path, {"feedback": "perhaps"}).status_code == 422
+    assert api.audit(alert.fingerprint) == []
+
+
 def test_a_closing_waits_for_the_next_round(api: Api) -> None:
     alert = api.alert(rule=EVENT)
     api.store(alert)

@@ -77,6 +77,7 @@ def test_an_alert_says_all_that_is_known_of_it(api: Api) -> None:
         "silenced_by": [],
         "inhibited_by": None,
         "acknowledged": None,
+        "feedback": None,
     }
 
 

@@ -87,6 +87,8 @@ def test_a_parameter_that_cannot_be_used(api: Api, method: str, path: str) -> No
         ("GET", NOTHING, None),
         ("POST", f"{NOTHING}/acknowledge", {}),
         ("DELETE", f"{NOTHING}/acknowledge", None),
+        ("POST", f"{NOTHING}/feedback", {"feedback": "confirmed"}),
+        ("DELETE", f"{NOTHING}/feedback", None),
         ("POST", f"{NOTHING}/close", {"why": "x"}),
         ("GET", "/silences", None),
         ("POST", "/silences", WISH),

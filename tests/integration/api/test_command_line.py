@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import Engine
 
 from rules.verdict import Severity
+from service.alerting.alerts.alert import AlertEnd
 from service.api.core.admin_services import JobView
 from service.cli.terminal.exit_codes import ExitCode
 from service.runtime import clock
@@ -85,6 +86,19 @@ def test_an_alert_is_found_taken_on_and_given_back(shell: Shell) -> None:
     told = shell("alerts close", name, "--why", "x", code=ExitCode.CONFLICT)
     assert told.startswith("tidemark: ")
     assert told.count("\n") == 1
+
+
+def test_what_an_alert_was_is_said_and_withdrawn(shell: Shell) -> None:
+    alert = shell.api.alert("orders")
+    shell.api.store(alert)
+    name = alert.fingerprint
+    said = shell("alerts ack", name, "--false-alarm", "--comment", "a load test")
+    assert said == f"{name} is a false alarm, by loopback\n{name} is acknowledged by loopback\n"
+    assert "feedback        a false alarm, by loopback" in shell("alerts show", name)
+    shell.api.store(alert.resolved(AlertEnd.OK, alert.starts_at))
+    assert shell("alerts ack", name, "--confirmed") == f"{name} is an incident, by loopback\n"
+    shell("alerts unack", name, "--feedback")
+    assert shell.json("alerts show", name)["alert"]["feedback"] is None
 
 
 def test_an_event_is_closed_with_a_reason(shell: Shell) -> None:

@@ -15,6 +15,8 @@ SOME = "00000000-0000-0000-0000-000000000000"
 CHANGES = [
     ("POST", f"{NOTHING}/acknowledge", Scope.ACK),
     ("DELETE", f"{NOTHING}/acknowledge", Scope.ACK),
+    ("POST", f"{NOTHING}/feedback", Scope.ACK),
+    ("DELETE", f"{NOTHING}/feedback", Scope.ACK),
     ("POST", f"{NOTHING}/close", Scope.ACK),
     ("POST", "/silences", Scope.SILENCE),
     ("PUT", f"/silences/{SOME}", Scope.SILENCE),

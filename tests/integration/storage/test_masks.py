@@ -9,11 +9,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from pyarrow.fs import LocalFileSystem
-from sqlalchemy import Engine, insert
+from sqlalchemy import Engine, insert, select
 
 from rules.baseline.layout import masks_folder
 from rules.baseline.series import Metric, Series
+from service.alerting.alerts.acknowledgements import Feedback, FeedbackKind
 from service.jobs.baseline_run.masks import MasksWritten, write_masks
+from service.storage.alerting.acknowledgements import give_feedback
 from service.storage.baselines.alert_windows import AlertWindow, alert_windows
 from service.storage.rounds import clusters
 from service.storage.rounds.clusters import ClusterKey
@@ -70,6 +72,15 @@ def keep(  # noqa: PLR0917 - as a story is told
             connection.execute(insert(ALERT_STEP).values(told))
 
 
+def say(engine: Engine, name: str, fired: float, kind: FeedbackKind) -> None:
+    """Say what a firing of an alert was."""
+    with engine.begin() as connection:
+        alert = connection.scalar(select(ALERT.c.id).where(ALERT.c.fingerprint == name))
+        assert alert is not None
+        said = Feedback(feedback=kind, fired_at=hour(fired), by="on-call", at=NOON)
+        give_feedback(connection, alert, said)
+
+
 def windows(engine: Engine) -> set[tuple[str, float, float]]:
     """Return topic, begin and end in hours."""
     found = alert_windows(engine, "main", BEGIN, END)
@@ -84,6 +95,28 @@ def test_what_the_bands_themselves_call_unusual_is_learnt(engine: Engine) -> Non
     keep(engine, "new level", 9, 10, None, rule_id="produce_rate_unusual")
     keep(engine, "lost", 9, 10, None, rule_id="records_lost")
     assert windows(engine) == {("lost", 9, 24)}
+
+
+def test_what_is_called_a_false_alarm_is_learnt_and_what_is_confirmed_is_not(
+    engine: Engine,
+) -> None:
+    twice: tuple[Step, ...] = ((2, "fired"), (5, "resolved"), (20, "fired"), (21, "resolved"))
+    for name, severity, rule_id in (
+        ("severe", "critical", "records_lost"),
+        ("mild", "info", "some_rule"),
+        ("unusual", "info", "produce_rate_unusual"),
+    ):
+        keep(engine, name, 20, 20, 21, twice, severity, rule_id)
+    assert windows(engine) == {("severe", 2, 5), ("severe", 20, 21)}
+    for name in ("severe", "mild", "unusual"):
+        say(engine, name, 2, FeedbackKind.FALSE_ALARM)
+        say(engine, name, 20, FeedbackKind.CONFIRMED)
+    last = {(name, 20.0, 21.0) for name in ("severe", "mild", "unusual")}
+    assert windows(engine) == last
+    for name in ("severe", "mild", "unusual"):
+        say(engine, name, 2, FeedbackKind.CONFIRMED)
+        say(engine, name, 20, FeedbackKind.FALSE_ALARM)
+    assert windows(engine) == {(name, 2.0, 5.0) for name in ("severe", "mild", "unusual")}
 
 
 def test_windows_are_cut_to_the_day(engine: Engine) -> None:

@@ -42,7 +42,13 @@ def test_every_operation_names_the_scope_that_it_needs() -> None:
     assert needed.pop("read") > {"get_status", "list_alerts", "get_delivery", "list_jobs"}
     assert needed == {
         "ingest": {"post_broker_log"},
-        "ack": {"acknowledge_alert", "unacknowledge_alert", "close_alert"},
+        "ack": {
+            "acknowledge_alert",
+            "unacknowledge_alert",
+            "give_feedback",
+            "withdraw_feedback",
+            "close_alert",
+        },
         "silence": {"create_silence", "edit_silence", "expire_silence"},
         "admin": {
             "list_audit",

@@ -49,6 +49,7 @@ def alert(**overrides: Any) -> dict[str, Any]:
         "silenced_by": [],
         "inhibited_by": None,
         "acknowledged": None,
+        "feedback": None,
     }
     return alert_models.Alert(**{**given, **overrides}).model_dump(mode="json")
 

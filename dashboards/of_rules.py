@@ -17,6 +17,7 @@ PANELS: Final[Mapping[str, tuple[Uid, int]]] = {
     "consumer_group_stalled": (Uid.GROUPS, 10),
     "duplicates_possible": (Uid.LOSSES, 21),
     "high_watermark_stuck": (Uid.REPLICATION, 13),
+    "lag_objective_burning": (Uid.GROUPS, 10),
     "last_stable_offset_stuck": (Uid.TRANSACTIONS, 12),
     "observation_stale": (Uid.TIDEMARK, 40),
     "partition_offline": (Uid.REPLICATION, 10),

@@ -24,6 +24,7 @@ from rules.facts.episodes import (
     sequences_with_times,
 )
 from rules.facts.group_memory import GroupMemory, advance_groups, merge_groups
+from rules.facts.lag_objectives import ObjectiveMemory, merge_objectives
 from rules.facts.last_observation import (
     LastObservations,
     merge_observations,
@@ -69,6 +70,8 @@ class Memory:
     losses: LossMemory = field(default_factory=LossMemory)
     # Advanced by `rules.sequence.advance`, which needs the rest of this memory one round later.
     sequences: SequenceMemory = field(default_factory=SequenceMemory)
+    # Advanced by `rules.objectives`, which needs the time lags of the round.
+    objectives: ObjectiveMemory = field(default_factory=ObjectiveMemory.none)
     taken_us: int = 0  # when the round began; 0: in an earlier process
 
 
@@ -200,13 +203,15 @@ def merge_stored(stored: Memory, seen: Memory) -> Memory:
         transactions=merge_transactions(stored.transactions, seen.transactions),
         losses=merge_losses(stored.losses, seen.losses),
         sequences=merge_sequences(stored.sequences, seen.sequences),
+        objectives=merge_objectives(stored.objectives, seen.objectives),
         taken_us=seen.taken_us,
     )
 
 
 def shift_times(memory: Memory, by_us: int) -> Memory:
     """Return the memory with all its times shifted, so that durations survive a step of the clock."""
-    return _with_times(memory, lambda times: times + by_us, lambda timestamp: timestamp + by_us)
+    shifted = _with_times(memory, lambda times: times + by_us, lambda timestamp: timestamp + by_us)
+    return replace(shifted, objectives=memory.objectives.shifted(by_us))
 
 
 def _limit_times(memory: Memory, now_us: int) -> Memory:

@@ -301,6 +301,7 @@ def _watcher(base: _Base) -> Watcher:
         light_observations=base.risk.take,
         scrapes=Scrapes.unread if base.scrapes is None else base.scrapes.scrapes,
         feeds=[base.log_files, base.inbox],
+        objectives=settings.lag.facts(),
     )
 
 

@@ -22,12 +22,14 @@ from rules.catalogue.all_rules import (
 from rules.errors import CollectError
 from rules.facts.at_risk_observations import AtRiskObservations
 from rules.facts.gap import GapScope
+from rules.facts.lag_objectives import LagObjective
 from rules.facts.last_observation import microseconds, overlay_observations
 from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory, shift_times
 from rules.facts.scrapes import Scrapes
 from rules.facts.snapshot import Snapshot
 from rules.facts.times import MICROSECOND
+from rules.objectives import with_objectives
 from rules.question import BatchesQuestion, EpochEndQuestion, ProducersQuestion, Question
 from rules.remembering import view_of_round
 from rules.time_lag import EndHistory, TimeLags, time_lags
@@ -115,6 +117,7 @@ class Watcher:
         light_observations: Callable[[], AtRiskObservations | None] = lambda: None,
         feeds: Sequence[LogFeed] = (),
         scrapes: Callable[[], Scrapes] = Scrapes.unread,
+        objectives: Sequence[LagObjective] = (),
     ) -> None:
         """`attempt` runs each rule; it logs a defect of one, and the others still judge.
 
@@ -126,6 +129,7 @@ class Watcher:
         self._attempt = attempt
         self._light_observations = light_observations
         self._scrapes = scrapes
+        self._objectives = objectives
         self._feeds = feeds
         self._scope = scope
         self._utc_now = utc_now
@@ -195,6 +199,7 @@ class Watcher:
         view = view_of_round(snapshot, self.remembered.memory)
         ends = _ends_of(view, self.remembered.ends)
         view = replace(view, time_lags=time_lags(ends, snapshot))
+        view = with_objectives(view, self._objectives)
         judged = judge_round(view, self.remembered.unknown_since, self._attempt)
         self.remembered = replace(
             self.remembered,

@@ -19,6 +19,7 @@ from service.metrics.selection import DEFAULT_MAX_SERIES, NamePatterns, SeriesLi
 from service.settings.alerting import AlertingSettings
 from service.settings.broker_logs import BrokerLogSettings
 from service.settings.history import HistorySettings
+from service.settings.lag import LagSettings
 from service.settings.nightly import NightlySettings
 from service.settings.scrapes import ScrapeSettings
 from service.settings.values import (
@@ -294,4 +295,5 @@ class Settings(Group):
     alerting: AlertingSettings = AlertingSettings()
     history: HistorySettings = HistorySettings()
     nightly: NightlySettings = NightlySettings()
+    lag: LagSettings = LagSettings()
     sandbox: SandboxSettings = SandboxSettings()

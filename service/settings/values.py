@@ -69,6 +69,16 @@ def _compile(value: object) -> object:
         raise ValueError("the expression is nested too deeply") from exc
 
 
+def check_pattern(text: str) -> str:
+    """Return a text that is a regular expression.
+
+    Raises:
+        ValueError: it is none, or matches no name.
+    """
+    _compile(text)
+    return text
+
+
 def _check_sendable(token: SecretStr) -> SecretStr:
     text = token.get_secret_value()
     if not text or not (text.isascii() and text.isprintable()) or " " in text:

@@ -138,9 +138,11 @@ def assert_all_move(load: WorkloadSet) -> None:
 
 def assert_watched(served: Served) -> None:
     """Assert that the service saw nearly all that there was to see."""
+    assert wait_until(
+        lambda: served.status()["round"]["outcome"] == "complete", timeout_seconds=MOVE_SECONDS
+    ), told(served)
     status, rounds = served.status(), served.rounds()
     complete = [seen for seen in rounds if seen["outcome"] == "complete"]
-    assert status["round"]["outcome"] == "complete"
     assert status["storage"]["state"] == "stored"
     assert status["storage"]["lost_rounds"] == 0
     assert not any(status["restarts"].values())

@@ -22,6 +22,7 @@ from rules.facts.commit_memory import CommitMemory, ReadableAnswers
 from rules.facts.episodes import SequenceMemory
 from rules.facts.group_memory import GroupMemory
 from rules.facts.identity import TopicId
+from rules.facts.lag_objectives import MINUTES, ObjectiveMemory
 from rules.facts.last_observation import LastObservations
 from rules.facts.leaderships import Leaderships
 from rules.facts.loss_memory import LossMemory
@@ -64,6 +65,7 @@ GROUPS: Final = "group.names"
 LOSSES: Final = "losses"
 ELECTIONS: Final = "losses.elections"
 SEQUENCES: Final = "sequences"
+OBJECTIVES: Final = "objectives"
 LOG_POSITIONS: Final = "log_positions"
 OUTCOMES: Final = "transaction.outcomes"
 OUTCOMES_KEPT: Final = 1000  # transactional ids, those with the most aborts
@@ -175,6 +177,7 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
     into[ELECTIONS] = text_of(plain_elections(memory.losses))
     into[SEQUENCES] = text_of(plain_sequences(memory.sequences))
     put_columns(into, "leadership", leaderships)
+    _put_objectives(into, memory.objectives)
 
 
 def _memory(arrays: Arrays) -> Memory:
@@ -201,6 +204,36 @@ def _memory(arrays: Arrays) -> Memory:
         ),
         losses=_losses(arrays),
         sequences=_sequences(arrays, of_leaderships),
+        objectives=_objectives(arrays),
+    )
+
+
+def _put_objectives(into: Arrays, memory: ObjectiveMemory) -> None:
+    """Add how objectives of time lag were kept; nothing where there are none."""
+    if len(memory):
+        rows = zip(memory.group_ids, memory.limit_ms, memory.share, strict=True)
+        into[OBJECTIVES] = text_of([memory.newest, [list(row) for row in rows]])
+        into[f"{OBJECTIVES}.late"] = memory.late_ms
+        into[f"{OBJECTIVES}.measured"] = memory.measured_ms
+
+
+def _objectives(arrays: Arrays) -> ObjectiveMemory:
+    if OBJECTIVES not in arrays:
+        return ObjectiveMemory.none()
+    newest, rows = read_text(arrays[OBJECTIVES])
+    objectives = read(tuple[tuple[str, int, float], ...], rows)
+    late, measured = (
+        arrays[f"{OBJECTIVES}.{name}"].astype(np.int32) for name in ("late", "measured")
+    )
+    if not late.shape == measured.shape == (len(objectives), MINUTES):
+        raise ValueError("the minutes of objectives are not those of their groups")
+    return ObjectiveMemory(
+        group_ids=tuple(name for name, _, _ in objectives),
+        limit_ms=tuple(limit for _, limit, _ in objectives),
+        share=tuple(share for _, _, share in objectives),
+        newest=int(newest),
+        late_ms=late,
+        measured_ms=measured,
     )
 
 

@@ -26,6 +26,7 @@ ON_FINDINGS: Final[Mapping[str, tuple[str, str, str]]] = {
     "transaction_hanging": ("45s", "1m", "critical"),
     "transaction_marker_stuck": ("45s", "1m", "critical"),
     "consumer_group_rewound": ("45s", "1m", "warning"),
+    "lag_objective_burning": ("45s", "1m", "warning"),
     "producer_fenced": ("45s", "1m", "warning"),
     "read_committed_consumers_blocked": ("45s", "1m", "warning"),
     "record_error_rate_high": ("2m45s", "3m", "warning"),

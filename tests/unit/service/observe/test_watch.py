@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from rules.facts.at_risk_observations import AtRiskObservations
 from rules.facts.column import Column
+from rules.facts.lag_objectives import LagObjective
 from rules.facts.last_observation import LastObservations
 from rules.facts.memory import advance
 from rules.facts.times import MICROSECOND
@@ -64,6 +66,29 @@ def test_memory_is_carried_from_round_to_round() -> None:
     first, second, third = watch(Script(STUCK, STUCK, STUCK))
     assert breaches(first) == breaches(second) == []
     assert breaches(third) == [UNCHANGED]
+
+
+def test_objectives_are_measured_round_by_round_and_remembered() -> None:
+    behind: dict[str, Any] = {"groups": (group("billing"),), "commits": commits((0, 0, 5))}
+    level: dict[str, Any] = {**behind, "commits": commits((0, 0, 100))}
+    script = Script(*[level] * 3, *[behind] * 3)
+    objective = LagObjective(groups=re.compile("billing"), seconds=10.0, share=0.99)
+    watcher = watcher_of(script, objectives=[objective])
+    rounds = []
+    for _ in range(6):
+        rounds.append(watcher.make_round())
+        script.pass_time()
+    memory = watcher.remembered.memory
+    assert memory is not None
+    assert memory.objectives.group_ids == ("billing",)
+    assert memory.objectives.measured_within(5).tolist() == [5 * 15_000]
+    assert 0 < memory.objectives.late_within(5)[0] < 5 * 15_000
+    (judgement,) = (
+        judged
+        for judged in rounds[-1].judged.judgements
+        if judged.rule.rule_id == "lag_objective_burning"
+    )
+    assert judgement.subjects.labels(0) == {"cluster": "default", "group": "billing"}
 
 
 def test_what_waits_for_a_second_observation_does_not_wait_for_long() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from rules.errors import UnreachableError
 from rules.facts.at_risk_observations import AtRiskObservations
+from rules.facts.lag_objectives import LagObjective
 from rules.facts.scrapes import Scrapes
 from rules.facts.snapshot import Snapshot
 from rules.question import Question
@@ -51,12 +52,13 @@ class Script:
         return snapshot(taken_at=self.now, **observation)
 
 
-def watcher_of(
+def watcher_of(  # noqa: PLR0917 - each has a default
     script: Script,
     remembered: Remembered | None = None,
     light_observations: Callable[[], AtRiskObservations | None] = lambda: None,
     feeds: Sequence[LogFeed] = (),
     scraped: Callable[[], Scrapes] = Scrapes.unread,
+    objectives: Sequence[LagObjective] = (),
 ) -> Watcher:
     return Watcher(
         "default",
@@ -68,4 +70,5 @@ def watcher_of(
         light_observations=light_observations,
         feeds=feeds,
         scrapes=scraped,
+        objectives=objectives,
     )

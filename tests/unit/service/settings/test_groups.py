@@ -94,6 +94,22 @@ def test_a_bad_expression_is_told_with_its_place(text: str, told: str) -> None:
     assert rejection(SERVICE__TOPICS=text) == f"service.topics: {told}"
 
 
+def test_objectives_of_time_lag_are_read_and_rejected_by_name() -> None:
+    text = '[{"group": "billing-.*", "topic": "orders", "seconds": 60}]'
+    (objective,) = read_settings({"TIDEMARK_LAG__OBJECTIVES": text}).lag.facts()
+    assert objective.groups.fullmatch("billing-1")
+    assert objective.topics is not None
+    assert objective.topics.fullmatch("orders")
+    assert (objective.seconds, objective.share) == (60, 0.99)
+    for wrong, told in (
+        ('[{"group": "(", "seconds": 60}]', "not a regular expression"),
+        ('[{"group": "g", "seconds": 0}]', "greater than 0"),
+        ('[{"group": "g", "seconds": 60, "share": 1}]', "less than 1"),
+        ('[{"group": "g"}]', "seconds"),
+    ):
+        assert told in rejection(LAG__OBJECTIVES=wrong)
+
+
 @pytest.mark.parametrize(
     ("token", "told"),
     [

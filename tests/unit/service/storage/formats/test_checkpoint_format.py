@@ -14,6 +14,7 @@ import pytest
 from rules.errors import StoreError
 from rules.facts.column import Column, Ragged
 from rules.facts.group_memory import GroupMemory
+from rules.facts.lag_objectives import MINUTES, ObjectiveMemory
 from rules.facts.last_observation import microseconds
 from rules.facts.memory import Memory, advance
 from rules.facts.partitions import Partitions
@@ -73,7 +74,16 @@ def full_memory() -> Memory:
             ),
         ),
     )
-    return advance(first)
+    minutes = np.arange(2 * MINUTES, dtype=np.int32).reshape(2, MINUTES)
+    objectives = ObjectiveMemory(
+        group_ids=("billing", "nul\0"),
+        limit_ms=(60_000, 1),
+        share=(0.99, 0.5),
+        newest=29_000_000,
+        late_ms=minutes,
+        measured_ms=minutes[::-1],
+    )
+    return replace(advance(first), objectives=objectives)
 
 
 def outliving(memory: Memory) -> Memory:

@@ -1,0 +1,168 @@
+"""A group is behind for more of the time than its objective allows.
+
+Detects:
+    Groups that use up what their objective of time lag allows too fast: within the last hour and
+    the last 5 minutes, or within the last 6 hours and the last 30 minutes. One finding per group.
+
+Why it matters:
+    What the pipeline has promised its users, such as "99 % of the time at most 60 s behind", is
+    about to be broken. A lag that comes and goes is reported as well as one that stays, and one
+    short peak is not.
+
+Inputs:
+    The time lag of each commit (its oldest unread offset has been readable for so long), from the
+    offset history, by read_committed; groups above the last stable offset are judged by
+    read_uncommitted. The objectives of the settings, `[[lag.objectives]]`: a group without one is
+    not judged. Time between rounds that are more than 5 minutes apart is not measured, nor is time
+    in which the lag of one of the group's commits is not known and none is late. Minutes are kept
+    across restarts.
+
+Thresholds:
+    With an objective of 99 % the budget is 1 % of the time. The rule fires where the last hour used
+    it up 14.4 times as fast as it lasts, and the last 5 minutes did so too; or the last 6 hours
+    6 times as fast, and the last 30 minutes too. In a month that is 2 % of the budget in an hour,
+    and 5 % in 6 hours. It never takes more than 90 % of a window, so that an objective of 80 % can be
+    missed too. The long window counts as kept where nothing was measured; of the short one half
+    has to be measured.
+
+False positives:
+    An objective that the group never kept: the dashboard of groups shows what is usual. Planned
+    work: silence the group.
+
+Runbook:
+    `tidemark collect --once --groups GROUP` shows where the group is behind: on one partition (a
+    poison record, a slow member), on all of them (too few members, a slow sink), or because the
+    last stable offset does not move (rules last_stable_offset_stuck and
+    read_committed_consumers_blocked). `not_measured`: the history of end offsets has just begun, or
+    the gaps of the round say what could not be read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from rules.evidence import Evidence
+from rules.facts.column import Bools, Column, Int64s
+from rules.facts.lag_objectives import MINUTE_MS, ObjectiveMemory
+from rules.judgement import Case, GroupSubjects, Judgement, Reason, decide
+from rules.objectives import lag_ms
+from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
+from rules.view import View
+
+MOST_SHARE: Final = 0.9  # of a window that has to be late, whatever the objective
+
+
+class Why(Reason):
+    """Reasons of this rule."""
+
+    BURNS_FAST = "burns_fast"  # in the last hour
+    BURNS = "burns"  # in the last six hours
+    NOT_MEASURED = "not_measured"
+    TOO_MANY_GROUPS = "too_many_groups"  # with objectives: the first 1,000 by name are judged
+    KEPT = "kept"
+
+
+RULE: Final = RuleMeta(
+    rule_id="lag_objective_burning",
+    subject=SubjectKind.GROUP,
+    kind=Kind.STATE,
+    severity=Severity.WARNING,
+    summary="A group is behind for more of the time than its objective allows.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """A long window, the short one that ends with it, and how fast the budget may be used up."""
+
+    minutes: int
+    short: int  # minutes
+    factor: float
+
+    def burns(self, memory: ObjectiveMemory) -> Bools:
+        """Mark the groups that use up their budget too fast in both windows."""
+        budget = 1 - np.array(memory.share, np.float64)
+        least = np.minimum(self.factor * budget, MOST_SHARE)
+        short = memory.measured_within(self.short)
+        is_long = memory.late_within(self.minutes) >= least * self.minutes * MINUTE_MS
+        is_short = memory.late_within(self.short) >= least * short
+        burns: Bools = is_long & is_short & self.is_measured(memory)
+        return burns
+
+    def is_measured(self, memory: ObjectiveMemory) -> Bools:
+        """Mark the groups of which half of the short window is measured."""
+        measured: Bools = 2 * memory.measured_within(self.short) >= self.short * MINUTE_MS
+        return measured
+
+
+HOUR: Final = _Window(60, 5, 14.4)
+SIX_HOURS: Final = _Window(360, 30, 6.0)
+
+
+def judge(view: View) -> Judgement:
+    """Judge every group that has an objective."""
+    memory, snapshot = view.memory.objectives, view.snapshot
+    place_of = {group.group_id: place for place, group in enumerate(snapshot.groups)}
+    names = [*memory.group_ids, *memory.left_out]
+    places = np.array([place_of[name] for name in names], np.int64)
+    more = len(memory.left_out)
+
+    def with_more(mask: Bools, *, value: bool = False) -> Bools:
+        return np.append(mask, np.full(more, value))
+
+    fast, slow = HOUR.burns(memory), SIX_HOURS.burns(memory)
+    is_left_out = with_more(np.zeros(len(memory), np.bool_), value=True)
+    lag = _worst_lag(view, places)
+
+    def details(position: int) -> Evidence:
+        return {} if position >= len(memory) else _details(memory, position)
+
+    return decide(
+        RULE,
+        GroupSubjects(snapshot, places),
+        [
+            Case(is_left_out, Verdict.UNKNOWN, Why.TOO_MANY_GROUPS),
+            Case(with_more(fast), Verdict.BREACH, Why.BURNS_FAST),
+            Case(with_more(slow), Verdict.BREACH, Why.BURNS),
+            Case(with_more(~HOUR.is_measured(memory)), Verdict.UNKNOWN, Why.NOT_MEASURED),
+        ],
+        (Verdict.OK, Why.KEPT),
+        {"lag_ms": lag},
+        details=details,
+    )
+
+
+def _worst_lag(view: View, places: Int64s) -> Column:
+    """Return the longest known time lag of these groups' commits, of whatever topic."""
+    commits = view.snapshot.commits
+    worst = np.full(len(view.snapshot.groups), -1, np.int64)
+    if view.time_lags is not None:
+        lag = lag_ms(view.time_lags)
+        np.maximum.at(worst, commits.group, np.where(lag.valid, lag.values, -1))
+    return Column(worst[places], worst[places] >= 0)
+
+
+def _details(memory: ObjectiveMemory, position: int) -> Evidence:
+    share, limit = memory.share[position], memory.limit_ms[position]
+    late = {
+        minutes: int(memory.late_within(minutes)[position])
+        for window in (HOUR, SIX_HOURS)
+        for minutes in (window.short, window.minutes)
+    }
+    return {
+        "objective": f"{100 * share:.6g} % of the time at most {limit / 1000:g} s behind",
+        "late_ms_in_5_minutes": late[HOUR.short],
+        "late_ms_in_hour": late[HOUR.minutes],
+        "late_ms_in_30_minutes": late[SIX_HOURS.short],
+        "late_ms_in_6_hours": late[SIX_HOURS.minutes],
+        "burn_rate_of_hour": _rate(late[HOUR.minutes], HOUR.minutes, share),
+        "burn_rate_of_6_hours": _rate(late[SIX_HOURS.minutes], SIX_HOURS.minutes, share),
+    }
+
+
+def _rate(late_ms: int, minutes: int, share: float) -> str:
+    """Return how many times as fast as it lasts the budget was used up."""
+    return f"{late_ms / (minutes * MINUTE_MS * (1 - share)):.1f}"

@@ -1,0 +1,124 @@
+"""Measures in a round whether groups keep their objectives of time lag."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from rules.facts.column import Bools, Column, Int64s
+from rules.facts.lag_objectives import (
+    MOST_GROUPS,
+    LagObjective,
+    Measured,
+    ObjectiveMemory,
+    advance_objectives,
+    objective_of,
+)
+from rules.facts.last_observation import microseconds
+from rules.facts.snapshot import Snapshot
+from rules.time_lag.lags import REASONS, TimeLags, WhyAbsent
+from rules.view import View
+
+NONE: Final = -1
+_BEYOND_END: Final = REASONS.index(WhyAbsent.BEYOND_END)
+
+
+def with_objectives(view: View, objectives: Sequence[LagObjective]) -> View:
+    """Return a view whose memory has the objectives of this round; its time lags are there already.
+
+    A group that this round did not list begins anew when it is listed again.
+    """
+    if not objectives or view.time_lags is None:
+        memory = ObjectiveMemory.none()
+    else:
+        before = ObjectiveMemory.none() if view.before is None else view.before.objectives
+        memory = advance_objectives(
+            before,
+            measure(view.snapshot, view.time_lags, objectives),
+            now_us=microseconds(view.now),
+            before_us=0 if view.before is None else view.before.taken_us,
+        )
+    return replace(view, memory=replace(view.memory, objectives=memory))
+
+
+def measure(
+    snapshot: Snapshot, time_lags: TimeLags, objectives: Sequence[LagObjective]
+) -> Measured:
+    """Return which groups with an objective are late, and of which that is known.
+
+    A group is late if any of its commits is; it is not late if each of them is known not to be.
+    """
+    chosen = {
+        place: objective
+        for place, group in enumerate(snapshot.groups)
+        if (objective := objective_of(group.group_id, objectives)) is not None
+    }
+    by_name = sorted(chosen, key=lambda place: snapshot.groups[place].group_id)
+    places, left_out = by_name[:MOST_GROUPS], by_name[MOST_GROUPS:]
+    row_of = np.full(len(snapshot.groups), NONE, np.int64)
+    row_of[places] = np.arange(len(places))
+    limit_ms = np.array([round(chosen[place].seconds * 1000) for place in places], np.int64)
+    is_late, is_known = _commits(snapshot, time_lags, row_of, limit_ms)
+    commits = snapshot.offset_commits
+    rows = row_of[snapshot.commits.group[commits]]
+    counts = rows >= 0
+    counts &= _reads(snapshot, chosen)[commits]
+    late, known, every = (
+        np.bincount(rows[counts & mask], minlength=len(places))
+        for mask in (is_late[commits], is_known[commits], np.ones(len(commits), np.bool_))
+    )
+    return Measured(
+        group_ids=tuple(snapshot.groups[place].group_id for place in places),
+        limit_ms=tuple(limit_ms.tolist()),
+        share=tuple(chosen[place].share for place in places),
+        is_late=late > 0,
+        is_known=(late > 0) | ((known == every) & (every > 0)),
+        left_out=tuple(snapshot.groups[place].group_id for place in left_out),
+    )
+
+
+def lag_ms(time_lags: TimeLags) -> Column:
+    """Return the time lag of each commit, or what it is at least.
+
+    A group above the last stable offset reads uncommitted records, and is judged by them.
+    """
+    stable, high = time_lags.read_committed, time_lags.read_uncommitted
+    reads_all = stable.why_absent == _BEYOND_END
+    values = np.where(
+        stable.lag_us.valid,
+        stable.lag_us.values,
+        np.where(reads_all, high.lag_us.values, stable.at_least_us.values),
+    )
+    valid = np.where(
+        stable.lag_us.valid, True, np.where(reads_all, high.lag_us.valid, stable.at_least_us.valid)
+    )
+    return Column(values // 1000, valid)
+
+
+def _commits(
+    snapshot: Snapshot, time_lags: TimeLags, row_of: Int64s, limit_ms: Int64s
+) -> tuple[Bools, Bools]:
+    """Mark the commits that are late, and those of which it is known whether they are."""
+    rows = row_of[snapshot.commits.group]
+    limits = np.append(limit_ms, np.iinfo(np.int64).max)[rows]  # the last one for those without
+    lag = lag_ms(time_lags)
+    is_late: Bools = lag.valid & (lag.values > limits)
+    is_bound = ~time_lags.read_committed.lag_us.valid & time_lags.read_committed.at_least_us.valid
+    return is_late, is_late | (lag.valid & ~is_bound)
+
+
+def _reads(snapshot: Snapshot, chosen: dict[int, LagObjective]) -> Bools:
+    """Mark the commits on topics that the objective of their group is for."""
+    commits, index = snapshot.commits, snapshot.partitions.index
+    topic_of = index.topic_of_row[commits.row]
+    counts = np.ones(len(commits), np.bool_)
+    for place, objective in chosen.items():
+        if objective.topics is None:
+            continue
+        matches = np.array([bool(objective.topics.fullmatch(name)) for name in index.topics])
+        of_group = commits.group == place
+        counts[of_group] = matches[topic_of[of_group]]
+    return counts

@@ -25,7 +25,7 @@ from spark.damage import CheckedPlace, DamagedError
 from spark.gridding import Masks, blocks
 from spark.inputs import RunInputs, is_as_it_was
 from spark.places import Place
-from spark.reading import END, BrokenRunError, Rows, Step, steps
+from spark.reading import BrokenRunError, Rows, Step, steps
 from spark.schemas import MASKS, SAMPLES, STATES
 from spark.writing import run_rows, writing_run
 
@@ -135,11 +135,7 @@ class _Work:
 
     def _masks(self, damaged: str | None) -> Masks:
         name = f"{masks_folder(self._inputs.day)}/{self._file}"
-        rows = Rows(self._place, None if damaged else name, MASKS)
-        parts = []
-        while not rows.is_empty:
-            parts.append(rows.take(END))
-        return Masks.of(pa.concat_tables([MASKS.empty_table(), *parts]))
+        return Masks.of(Rows(self._place, None if damaged else name, MASKS).rest())
 
     def _states(self) -> Rows:
         before = self._inputs.previous

@@ -101,6 +101,13 @@ class Rows:
             self.more()
         return taken
 
+    def rest(self) -> pa.Table:
+        """Return all rows that are left."""
+        parts = [self._schema.empty_table()]
+        while not self.is_empty:
+            parts.append(self.take(END))
+        return pa.concat_tables(parts)
+
     def _open(self, place: Place, name: str) -> pq.ParquetFile:
         try:
             opened = pq.ParquetFile(place.open(name), page_checksum_verification=True)

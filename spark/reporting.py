@@ -1,6 +1,7 @@
 """Events of a job: one JSON object per line on stdout, for the process that started it.
 
 `{"event": "progress", ...}` while Spark works, `{"event": "survey", ...}` and `{"event": "packed", ...}` of an import, `{"event": "baseline_run", ...}` for each complete one,
+`{"event": "replayed", ...}` for each bucket of a backtest,
 `{"event": "failed", "why": ...}` at most once, as the last.
 """
 

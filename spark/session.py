@@ -6,9 +6,10 @@ import os
 import shlex
 import tempfile
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from spark.user import log_in
@@ -66,7 +67,7 @@ def open_session(
     chosen = {"spark.app.name": name, "spark.master": master, **DEFAULTS}
     chosen |= LOCAL_DEFAULTS if is_local(master) else {}
     chosen |= conf
-    _start_java(chosen)
+    SparkContext(conf=SparkConf().setAll(list(chosen.items())), gateway=_start_java(chosen))
     builder = SparkSession.builder
     for setting, value in chosen.items():
         builder = builder.config(setting, value)
@@ -76,8 +77,8 @@ def open_session(
     return session
 
 
-def _start_java(settings: Mapping[str, str]) -> None:
-    """Start the JVM with settings from a file, because every user can read command lines."""
+def _start_java(settings: Mapping[str, str]) -> Any:
+    """Return the gateway of a JVM with settings from a file, because every user can read command lines."""
     with tempfile.NamedTemporaryFile("w", encoding="ascii", suffix=".conf") as file:  # mode 0600
         file.writelines(f"{_escape(name)}={_escape(settings[name])}\n" for name in settings)
         file.flush()
@@ -85,10 +86,12 @@ def _start_java(settings: Mapping[str, str]) -> None:
         words = ("--properties-file", file.name, "--load-spark-defaults", "pyspark-shell")
         os.environ[SUBMIT_ARGUMENTS] = shlex.join(words)
         try:
-            SparkContext._ensure_initialized()  # noqa: SLF001 - with a conf it would be on the command line
+            # Without a conf, which would be on the command line.
+            gateway = launch_gateway()  # type: ignore[no-untyped-call]
         finally:
             del os.environ[SUBMIT_ARGUMENTS]
-    log_in(SparkContext._jvm)  # noqa: SLF001 - there is no other way to it before a context
+    log_in(gateway.jvm)
+    return gateway
 
 
 def _escape(text: str) -> str:

@@ -98,12 +98,13 @@ def writing_run(place: Place, name: str) -> Iterator[RunWriter]:
         writer.finish()
 
 
-def run_rows(states: StateBlock, baselines: BaselineBlock) -> pa.Table:
-    """Return the rows of some series, without those that are not kept."""
+def run_rows(states: StateBlock, baselines: BaselineBlock, schema: pa.Schema = RUN) -> pa.Table:
+    """Return the rows of some series, without those that are not kept; `schema` has columns of `RUN`."""
     if not baselines.is_kept.all():
         rows = np.flatnonzero(baselines.is_kept)
         states, baselines = states.take(rows), baselines.take(rows)
-    return pa.table([_column(name, states, baselines) for name in RUN.names], schema=RUN)
+    columns = [_column(name, states, baselines) for name in schema.names]
+    return pa.table(columns, schema=schema)
 
 
 def _column(name: str, states: StateBlock, baselines: BaselineBlock) -> pa.Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Final, Self
@@ -125,3 +126,12 @@ class BaselineBlock:
         return BaselineBlock(
             **{place.name: getattr(self, place.name)[rows] for place in fields(self)}
         )
+
+    @classmethod
+    def join(cls, parts: Sequence[BaselineBlock]) -> BaselineBlock:
+        """Return the rows of all parts, one after another; there is at least one part."""
+        columns = {
+            place.name: np.concatenate([getattr(part, place.name) for part in parts])
+            for place in fields(cls)
+        }
+        return cls(**columns)

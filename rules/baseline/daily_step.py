@@ -7,7 +7,6 @@ some at a time only so that they stay in the processor's cache.
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Final
 
 import numpy as np
@@ -51,7 +50,7 @@ def advance(
         _BaselineDay(records[rows], day.at(rows), calendar, settings).learn()
         for rows in _slices(len(day))
     ]
-    return StateBlock(records), _join(parts)
+    return StateBlock(records), BaselineBlock.join(parts)
 
 
 class _BaselineDay:
@@ -224,11 +223,3 @@ def _count_marks(marks: NDArray[np.bool_]) -> NDArray[np.int64]:
         axis=1, dtype=np.int64
     )
     return counted
-
-
-def _join(parts: list[BaselineBlock]) -> BaselineBlock:
-    columns = {
-        place.name: np.concatenate([getattr(part, place.name) for part in parts])
-        for place in fields(BaselineBlock)
-    }
-    return BaselineBlock(**columns)

@@ -59,6 +59,10 @@ class LazyGroup(click.Group):
     commands_by_module: ClassVar[dict[str, tuple[str, str]]] = {
         "alerts": ("service.cli.alerts.command", "Show, acknowledge and close alerts."),
         "audit": ("service.cli.audit", "Show who changed what, and why."),
+        "backtest": (
+            "service.cli.backtest.command",
+            "Replay history: what would have fired, how often.",
+        ),
         "baselines": (
             "service.cli.baselines.command",
             "Show usual values; go back to an earlier run.",

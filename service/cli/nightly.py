@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import click
 
 from rules.errors import StoreError
 from service.cli.options.kafka_options import config_option, data_dir_option, output_option
+from service.cli.options.spark_options import spark_conf
 from service.cli.terminal.stopping import ended_in_order
 
 if TYPE_CHECKING:
@@ -113,13 +114,11 @@ def _order(settings: Settings, options: dict[str, Any]) -> NightlyOrder:
 
     nightly, data_directory = settings.nightly, settings.service.data_directory()
     day: datetime | None = options["day"]
-    conf = {"spark.driver.memory": nightly.driver_memory}
-    conf |= {setting.name: setting.value for setting in nightly.conf}
     return NightlyOrder(
         history=options["history"] or settings.history.folder(data_directory),
         data_directory=data_directory,
         master=nightly.master,
-        conf=conf | _pairs(options["conf"]),
+        conf=spark_conf(nightly, options["conf"]),
         timeout_seconds=nightly.timeout_seconds,
         keep_days=nightly.keep_days,
         environment=dict(os.environ),
@@ -135,13 +134,6 @@ def _fold(settings: Settings, order: NightlyOrder) -> Callable[[datetime], Folde
     from service.history.folder import open_folder  # noqa: PLC0415 - same
 
     return lambda now: fold_folder(open_folder(order.history), settings, now)
-
-
-def _pairs(settings: Sequence[str]) -> dict[str, str]:
-    for setting in settings:
-        if "=" not in setting or not setting.startswith("spark."):
-            raise click.BadParameter(f"{setting!r} is not a setting like spark.executor.memory=2g")
-    return dict(setting.split("=", 1) for setting in settings)
 
 
 def _print_line(row: JsonObject) -> None:

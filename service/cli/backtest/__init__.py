@@ -1,0 +1,1 @@
+"""`tidemark backtest`: what would have opened in past days."""

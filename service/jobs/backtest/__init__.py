@@ -1,0 +1,1 @@
+"""The backtest: which days are replayed, the Spark job that does it, and what came of it."""

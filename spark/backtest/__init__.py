@@ -1,0 +1,1 @@
+"""Backtests on Spark: what would have opened in past days, from packed history; writes nothing."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rules.baseline.rule_metrics import RULE_METRICS
 from rules.baseline.series import Metric
 from service.cli.options.kafka_options import config_option, data_dir_option
 from service.cli.options.spark_options import spark_conf
@@ -43,13 +42,6 @@ if TYPE_CHECKING:
     "pattern",
     type=Regex(),
     help="Only series in whose name it is found, like 'topic=\"orders\"'.",
-)
-@click.option(
-    "--rule",
-    "rules",
-    type=click.Choice(list(RULE_METRICS)),
-    multiple=True,
-    help="Only the metrics of this rule; give it again for more.",
 )
 @click.option(
     "--metric",
@@ -99,7 +91,7 @@ def command(**options: Any) -> None:
       tidemark backtest
       tidemark backtest --from 2026-10-01 --to 2026-10-31 --metric produce_rate
       tidemark backtest --series 'topic="orders"' --set k_min=4
-      tidemark backtest --rule consumer_lag_unusual --set read_committed_lag_seconds.open_seconds=600
+      tidemark backtest --metric read_committed_lag_seconds --set read_committed_lag_seconds.open_seconds=600
       tidemark backtest -o json | jq '.results[0].metrics'
       tidemark backtest -o html > backtest.html
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
@@ -143,8 +135,7 @@ def _request(
     from service.jobs.backtest.planning import BacktestRequest  # noqa: PLC0415 - keeps `--help` fast
 
     nightly, data_directory = settings.nightly, settings.service.data_directory()
-    of_rules = [metric for rule in options["rules"] for metric in RULE_METRICS[rule]]
-    metrics = dict.fromkeys([*of_rules, *map(Metric, options["metrics"])])
+    metrics = dict.fromkeys(map(Metric, options["metrics"]))
     return BacktestRequest(
         history=options["history"] or settings.history.folder(data_directory),
         from_day=_day(options["from_day"]),

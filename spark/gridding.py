@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +17,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rules.baseline.blocks import METRICS, DayBlock
-from rules.baseline.civil import QUARTER_MS, CivilDay
+from rules.baseline.civil import CivilDay
+from rules.baseline.grid import Int64s, put_row, whole_step
 from rules.baseline.packed import SAMPLE_TYPE, MaskColumn, RunColumn, SampleColumn
 from rules.baseline.state import StateBlock, is_state_size
 from spark.damage import DamagedError
@@ -28,8 +28,6 @@ SILENT_STEP_MS: Final = 30_000  # of series without a sample
 BLOCK_SERIES: Final = 256
 BLOCK_SAMPLES: Final = BLOCK_SERIES * 2880  # a day at 30 s; with shorter steps fewer series
 METRIC_NAMES: Final = pa.array([each_metric.value for each_metric in METRICS])
-
-Int64s = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +70,7 @@ def blocks(step: Step, calendar: CivilDay, masks: Masks) -> Iterator[Block]:
     np.maximum.at(grid, of_series, rows.step_ms)
     grid[grid == 0] = SILENT_STEP_MS
     for width in np.unique(grid).tolist():
-        step_ms = _whole_step(width)
+        step_ms = whole_step(width)
         chosen = np.flatnonzero(grid == width)
         most = max(1, min(BLOCK_SERIES, BLOCK_SAMPLES // calendar.samples(step_ms)))
         for first in range(0, len(chosen), most):
@@ -135,13 +133,8 @@ def _values(
     for row, into in zip(chosen.tolist(), to.tolist(), strict=True):
         first, count = int(rows.first[row]), int(rows.samples[row])
         taken = rows.values[first : first + count]
-        _put(
-            grid[into],
-            taken,
-            int(rows.start_ms[row]) - calendar.start_ms,
-            rows.step_ms[row],
-            step_ms,
-        )
+        since_ms = int(rows.start_ms[row]) - calendar.start_ms
+        put_row(grid[into], taken, since_ms, int(rows.step_ms[row]), step_ms)
     return grid
 
 
@@ -156,18 +149,6 @@ def _are_whole_days(
         and bool((rows.step_ms[chosen] == step_ms).all())
         and bool((rows.start_ms[chosen] == calendar.start_ms).all())
     )
-
-
-def _put(
-    grid: NDArray[np.float32], taken: NDArray[np.float32], since: int, step: Any, on: int
-) -> None:
-    """Put a row's samples on a series' grid; those of other days are left out."""
-    if step == on and since == 0 and len(taken) == len(grid):
-        np.copyto(grid, taken, where=~np.isnan(taken))
-        return
-    cells = (since + np.arange(len(taken), dtype=np.int64) * int(step)) // on
-    is_kept = (cells >= 0) & (cells < len(grid)) & ~np.isnan(taken)
-    grid[cells[is_kept]] = taken[is_kept]  # of several in one cell the last stays
 
 
 def _mask(masks: Masks, ids: Int64s, calendar: CivilDay, step_ms: int) -> NDArray[np.bool_] | None:
@@ -227,10 +208,3 @@ def _binary(column: pa.ChunkedArray) -> tuple[Int64s, memoryview]:
     data = values.buffers()[2]
     whole = memoryview(b"") if data is None else memoryview(data)
     return begins, whole[int(begins[0]) : int(begins[-1])]
-
-
-@lru_cache(maxsize=64)
-def _whole_step(step_ms: int) -> int:
-    """Return the least step, not shorter than this one, that divides a quarter of an hour."""
-    longer = range(min(step_ms, QUARTER_MS), QUARTER_MS + 1)
-    return next(step for step in longer if QUARTER_MS % step == 0)

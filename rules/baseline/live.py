@@ -45,6 +45,11 @@ class LiveEvaluation:
         return rings + self._judge.nbytes
 
     @property
+    def is_open(self) -> Bools:
+        """A copy of which series are open, (n,)."""
+        return self._is_open.copy()
+
+    @property
     def memory(self) -> Memory:
         """A copy of what is remembered: for a checkpoint."""
         return Memory(

@@ -87,15 +87,15 @@ def test_feedback_is_about_the_last_firing_and_holds_when_it_is_over(api: Api) -
     alert = api.alert()
     api.store(alert)
     path = f"/alerts/{alert.fingerprint}/feedback"
-    ann = api.token("ann", Scope.ACK)
+    eve = api.token("eve", Scope.ACK)
     answer = api.ask(
-        "POST", path, {"feedback": "false_alarm", "comment": "a test"}, Authorization=ann
+        "POST", path, {"feedback": "false_alarm", "comment": "a test"}, Authorization=eve
     )
     assert (answer.status_code, answer.json()["state"]) == (200, "firing")
     api.store(alert.resolved(AlertEnd.OK, NOON))
     said = {
         "feedback": "false_alarm",
-        "by": "ann",
+        "by": "eve",
         "at": "2025-06-02T12:00:00Z",
         "comment": "a test",
     }

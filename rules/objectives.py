@@ -115,10 +115,12 @@ def _reads(snapshot: Snapshot, chosen: dict[int, LagObjective]) -> Bools:
     commits, index = snapshot.commits, snapshot.partitions.index
     topic_of = index.topic_of_row[commits.row]
     counts = np.ones(len(commits), np.bool_)
-    for place, objective in chosen.items():
+    for objective in dict.fromkeys(chosen.values()):
         if objective.topics is None:
             continue
+        has_it = np.zeros(len(snapshot.groups), np.bool_)
+        has_it[[place for place, of_group in chosen.items() if of_group is objective]] = True
         matches = np.array([bool(objective.topics.fullmatch(name)) for name in index.topics])
-        of_group = commits.group == place
-        counts[of_group] = matches[topic_of[of_group]]
+        of_objective = has_it[commits.group]
+        counts[of_objective] = matches[topic_of[of_objective]]
     return counts

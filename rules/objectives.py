@@ -70,17 +70,12 @@ def measure(
         np.bincount(rows[counts & mask], minlength=len(places))
         for mask in (is_late[commits], is_known[commits], np.ones(len(commits), np.bool_))
     )
-    hidden, is_complete = snapshot.groups_without_commits, snapshot.commits_complete
-    is_whole = np.array(
-        [is_complete and snapshot.groups[place].group_id not in hidden for place in places],
-        np.bool_,
-    )
     return Measured(
         group_ids=tuple(snapshot.groups[place].group_id for place in places),
         limit_ms=tuple(limit_ms.tolist()),
         share=tuple(chosen[place].share for place in places),
         is_late=late > 0,
-        is_known=(late > 0) | ((known == every) & (every > 0) & is_whole),
+        is_known=(late > 0) | ((known == every) & (every > 0)),
         left_out=tuple(snapshot.groups[place].group_id for place in left_out),
     )
 

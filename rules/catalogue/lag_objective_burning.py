@@ -92,13 +92,6 @@ class _Window:
         burns: Bools = is_long & is_short & self.is_measured(memory)
         return burns
 
-    def may_burn(self, memory: ObjectiveMemory) -> Bools:
-        """Mark the groups that were late for too long, while half of the short window is not measured."""
-        least = np.minimum(self.factor * (1 - np.array(memory.share, np.float64)), MOST_SHARE)
-        is_long = memory.late_within(self.minutes) >= least * self.minutes * MINUTE_MS
-        may: Bools = is_long & ~self.is_measured(memory)
-        return may
-
     def is_measured(self, memory: ObjectiveMemory) -> Bools:
         """Mark the groups of which half of the short window is measured."""
         measured: Bools = 2 * memory.measured_within(self.short) >= self.short * MINUTE_MS
@@ -135,7 +128,6 @@ def judge(view: View) -> Judgement:
             Case(with_more(fast), Verdict.BREACH, Why.BURNS_FAST),
             Case(with_more(slow), Verdict.BREACH, Why.BURNS),
             Case(with_more(~HOUR.is_measured(memory)), Verdict.UNKNOWN, Why.NOT_MEASURED),
-            Case(with_more(SIX_HOURS.may_burn(memory)), Verdict.UNKNOWN, Why.NOT_MEASURED),
         ],
         (Verdict.OK, Why.KEPT),
         {"lag_ms": lag},

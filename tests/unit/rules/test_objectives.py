@@ -140,6 +140,21 @@ def test_what_is_not_known_is_neither_kept_nor_late() -> None:
     assert watched.verdict == UNKNOWN, "an hour without a round is not measured"
 
 
+def test_six_hours_that_used_up_the_budget_are_not_kept_because_nobody_measured_since() -> None:
+    watched = Watched()
+    watched.rounds(30, 61.0, 1.0)
+    watched.rounds(60, 1.0, 1.0)
+    assert watched.verdict == OK
+    watched.rounds(10, 61.0, 1.0)
+    watched.rounds(10, 1.0, 1.0)
+    assert watched.verdict == SLOW
+    watched.number += int(40 * 60 / STEP)
+    watched.rounds(10, 1.0, 1.0)
+    assert watched.verdict == UNKNOWN, "10 of 30 minutes are measured"
+    watched.rounds(6, 1.0, 1.0)
+    assert watched.verdict == OK
+
+
 @pytest.mark.parametrize(("share", "minutes"), [(0.99, 9), (0.999, 1), (0.9, 54), (0.5, 54)])
 def test_never_more_than_nine_tenths_of_a_window_are_needed(share: float, minutes: int) -> None:
     watched = Watched([replace(OBJECTIVE, share=share)])

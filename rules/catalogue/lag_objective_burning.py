@@ -114,8 +114,9 @@ SIX_HOURS: Final = _Window(360, 30, 6.0)
 
 def judge(view: View) -> Judgement:
     """Judge every group that has an objective."""
-    memory, snapshot = view.memory.objectives, view.snapshot
+    snapshot = view.snapshot
     place_of = {group.group_id: place for place, group in enumerate(snapshot.groups)}
+    memory = view.memory.objectives.only(place_of)
     names = [*memory.group_ids, *memory.left_out]
     places = np.array([place_of[name] for name in names], np.int64)
     more = len(memory.left_out)

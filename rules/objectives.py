@@ -9,7 +9,9 @@ from typing import Final
 import numpy as np
 
 from rules.facts.column import Bools, Column, Int64s
+from rules.facts.commit_memory import groups_with_hidden_commits
 from rules.facts.lag_objectives import (
+    MINUTES,
     MOST_GROUPS,
     LagObjective,
     Measured,
@@ -29,15 +31,17 @@ _BEYOND_END: Final = REASONS.index(WhyAbsent.BEYOND_END)
 def with_objectives(view: View, objectives: Sequence[LagObjective]) -> View:
     """Return a view whose memory has the objectives of this round; its time lags are there already.
 
-    A group that this round did not list begins anew when it is listed again.
+    A group that an incomplete list left out keeps its minutes; one that is gone begins anew.
     """
     if not objectives or view.time_lags is None:
         memory = ObjectiveMemory.none()
     else:
         before = ObjectiveMemory.none() if view.before is None else view.before.objectives
+        hidden = groups_with_hidden_commits(view.snapshot, view.memory.commits)
+        measured = measure(view.snapshot, view.time_lags, objectives, hidden=hidden)
         memory = advance_objectives(
             before,
-            measure(view.snapshot, view.time_lags, objectives),
+            measured.joined(_unlisted(view.snapshot, before, objectives, len(measured))),
             now_us=microseconds(view.now),
             before_us=0 if view.before is None else view.before.taken_us,
         )
@@ -45,11 +49,16 @@ def with_objectives(view: View, objectives: Sequence[LagObjective]) -> View:
 
 
 def measure(
-    snapshot: Snapshot, time_lags: TimeLags, objectives: Sequence[LagObjective]
+    snapshot: Snapshot,
+    time_lags: TimeLags,
+    objectives: Sequence[LagObjective],
+    *,
+    hidden: frozenset[str] = frozenset(),
 ) -> Measured:
     """Return which groups with an objective are late, and of which that is known.
 
-    A group is late if any of its commits is; it is not late if each of them is known not to be.
+    A group is late if any of its commits is; it is not late if each of them is known not to be, and
+    none was hidden from this round (`hidden`, by group).
     """
     chosen = {
         place: objective
@@ -70,13 +79,38 @@ def measure(
         np.bincount(rows[counts & mask], minlength=len(places))
         for mask in (is_late[commits], is_known[commits], np.ones(len(commits), np.bool_))
     )
+    group_ids = tuple(snapshot.groups[place].group_id for place in places)
+    is_whole = np.array([group_id not in hidden for group_id in group_ids], np.bool_)
     return Measured(
-        group_ids=tuple(snapshot.groups[place].group_id for place in places),
+        group_ids=group_ids,
         limit_ms=tuple(limit_ms.tolist()),
         share=tuple(chosen[place].share for place in places),
         is_late=late > 0,
-        is_known=(late > 0) | ((known == every) & (every > 0)),
+        is_known=(late > 0) | ((known == every) & (every > 0) & is_whole),
         left_out=tuple(snapshot.groups[place].group_id for place in left_out),
+    )
+
+
+def _unlisted(
+    snapshot: Snapshot, before: ObjectiveMemory, objectives: Sequence[LagObjective], count: int
+) -> Measured:
+    """Return the remembered groups that an incomplete list left out; nothing was measured of them."""
+    if snapshot.groups_complete:
+        return Measured.unknown({})
+    listed = {group.group_id for group in snapshot.groups}
+    is_recent = before.measured_within(MINUTES) > 0
+    chosen = {
+        group_id: objective
+        for group_id, recent in zip(before.group_ids, is_recent.tolist(), strict=True)
+        if recent
+        and group_id not in listed
+        and (objective := objective_of(group_id, objectives)) is not None
+    }
+    return Measured.unknown(
+        {
+            group_id: (round(objective.seconds * 1000), objective.share)
+            for group_id, objective in list(chosen.items())[: MOST_GROUPS - count]
+        }
     )
 
 

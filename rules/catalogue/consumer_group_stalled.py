@@ -62,8 +62,8 @@ from typing import Final
 import numpy as np
 
 from rules.by_group import Shown, by_group
-from rules.facts.column import Bools, Column, Int64s, left_out
-from rules.facts.commit_memory import matching_commits
+from rules.facts.column import Bools, Column, Int64s
+from rules.facts.commit_memory import groups_with_hidden_commits, matching_commits
 from rules.facts.group_memory import have_members
 from rules.facts.snapshot import Snapshot
 from rules.judgement import Case, CommitSubjects, Judgement, Reason, decide
@@ -168,14 +168,11 @@ def _nothing_to_read(snapshot: Snapshot, places: Int64s, lag: Column) -> tuple[B
 
 def _downgrade_hidden(view: View, of_commit: Int64s, judgement: Judgement) -> Judgement:
     """Turn OK into UNKNOWN where the group has a remembered commit that this round did not read."""
-    snapshot, remembered = view.snapshot, view.memory.commits
-    if len(remembered) == len(snapshot.commits):
+    groups = view.snapshot.groups
+    names = groups_with_hidden_commits(view.snapshot, view.memory.commits)
+    if not names:
         return judgement
-    is_hidden = left_out(len(remembered), matching_commits(snapshot, remembered))
-    names = {
-        remembered.group_ids[group] for group in np.unique(remembered.group[is_hidden]).tolist()
-    }
-    has_hidden = np.array([group.group_id in names for group in snapshot.groups], np.bool_)
+    has_hidden = np.array([group.group_id in names for group in groups], np.bool_)
     changes = has_hidden[of_commit] & (judgement.verdicts == Verdict.OK)
     reason = judgement.reasons.index(Why.COMMIT_NOT_SEEN)
     return replace(

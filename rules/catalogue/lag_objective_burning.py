@@ -23,7 +23,7 @@ Thresholds:
     6 times as fast, and the last 30 minutes too. In a month that is 2 % of the budget in an hour,
     and 5 % in 6 hours. It never takes more than 90 % of a window, so that an objective of 80 % can be
     missed too. The long window counts as kept where nothing was measured; of the short one half
-    has to be measured.
+    has to be measured, of the 30 minutes only where the last 6 hours used it up too fast.
 
 False positives:
     An objective that the group never kept: the dashboard of groups shows what is usual. Planned
@@ -43,6 +43,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rules.evidence import Evidence
 from rules.facts.column import Bools, Column, Int64s
@@ -51,6 +52,8 @@ from rules.judgement import Case, GroupSubjects, Judgement, Reason, decide
 from rules.objectives import lag_ms
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
+
+Float64s = NDArray[np.float64]
 
 MOST_SHARE: Final = 0.9  # of a window that has to be late, whatever the objective
 
@@ -84,18 +87,25 @@ class _Window:
 
     def burns(self, memory: ObjectiveMemory) -> Bools:
         """Mark the groups that use up their budget too fast in both windows."""
-        budget = 1 - np.array(memory.share, np.float64)
-        least = np.minimum(self.factor * budget, MOST_SHARE)
         short = memory.measured_within(self.short)
-        is_long = memory.late_within(self.minutes) >= least * self.minutes * MINUTE_MS
-        is_short = memory.late_within(self.short) >= least * short
-        burns: Bools = is_long & is_short & self.is_measured(memory)
+        is_short = memory.late_within(self.short) >= self._least(memory) * short
+        burns: Bools = self.is_long_over(memory) & is_short & self.is_measured(memory)
         return burns
+
+    def is_long_over(self, memory: ObjectiveMemory) -> Bools:
+        """Mark the groups that used up their budget too fast in the long window."""
+        least = self._least(memory) * self.minutes * MINUTE_MS
+        is_over: Bools = memory.late_within(self.minutes) >= least
+        return is_over
 
     def is_measured(self, memory: ObjectiveMemory) -> Bools:
         """Mark the groups of which half of the short window is measured."""
         measured: Bools = 2 * memory.measured_within(self.short) >= self.short * MINUTE_MS
         return measured
+
+    def _least(self, memory: ObjectiveMemory) -> Float64s:
+        """Return the share of a window that has to be late."""
+        return np.minimum(self.factor * (1 - np.array(memory.share, np.float64)), MOST_SHARE)
 
 
 HOUR: Final = _Window(60, 5, 14.4)
@@ -104,8 +114,9 @@ SIX_HOURS: Final = _Window(360, 30, 6.0)
 
 def judge(view: View) -> Judgement:
     """Judge every group that has an objective."""
-    memory, snapshot = view.memory.objectives, view.snapshot
+    snapshot = view.snapshot
     place_of = {group.group_id: place for place, group in enumerate(snapshot.groups)}
+    memory = view.memory.objectives.only(place_of)
     names = [*memory.group_ids, *memory.left_out]
     places = np.array([place_of[name] for name in names], np.int64)
     more = len(memory.left_out)
@@ -127,12 +138,20 @@ def judge(view: View) -> Judgement:
             Case(is_left_out, Verdict.UNKNOWN, Why.TOO_MANY_GROUPS),
             Case(with_more(fast), Verdict.BREACH, Why.BURNS_FAST),
             Case(with_more(slow), Verdict.BREACH, Why.BURNS),
-            Case(with_more(~HOUR.is_measured(memory)), Verdict.UNKNOWN, Why.NOT_MEASURED),
+            Case(with_more(_may_burn(memory)), Verdict.UNKNOWN, Why.NOT_MEASURED),
         ],
         (Verdict.OK, Why.KEPT),
         {"lag_ms": lag},
         details=details,
     )
+
+
+def _may_burn(memory: ObjectiveMemory) -> Bools:
+    """Mark the groups of which too little was measured to say that they keep their objective."""
+    may_burn: Bools = ~HOUR.is_measured(memory) | (
+        SIX_HOURS.is_long_over(memory) & ~SIX_HOURS.is_measured(memory)
+    )
+    return may_burn
 
 
 def _worst_lag(view: View, places: Int64s) -> Column:

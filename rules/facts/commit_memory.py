@@ -96,6 +96,15 @@ def matching_commits(snapshot: Snapshot, old: CommitMemory, *, needs_id: bool = 
     return old.find(snapshot.partitions, snapshot.groups, snapshot.commits, needs_id=needs_id)
 
 
+def groups_with_hidden_commits(snapshot: Snapshot, remembered: CommitMemory) -> frozenset[str]:
+    """Return the groups that have a remembered commit which this round did not read."""
+    if len(remembered) == len(snapshot.commits):
+        return frozenset()
+    is_hidden = left_out(len(remembered), matching_commits(snapshot, remembered))
+    groups = np.unique(remembered.group[is_hidden]).tolist()
+    return frozenset(remembered.group_ids[group] for group in groups)
+
+
 def advance_commits(
     snapshot: Snapshot, partitions: Partitions, now_us: int, old: CommitMemory | None
 ) -> CommitMemory:

@@ -8,7 +8,7 @@ Source: The Site Reliability Workbook (Google), chapter 5, alerting on SLOs.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -68,6 +68,18 @@ class ObjectiveMemory:
         within: Int64s = self.measured_ms[:, -minutes:].sum(axis=1, dtype=np.int64)
         return within
 
+    def only(self, group_ids: Collection[str]) -> ObjectiveMemory:
+        """Return the rows of these groups."""
+        rows = [row for row, group_id in enumerate(self.group_ids) if group_id in group_ids]
+        return replace(
+            self,
+            group_ids=tuple(self.group_ids[row] for row in rows),
+            limit_ms=tuple(self.limit_ms[row] for row in rows),
+            share=tuple(self.share[row] for row in rows),
+            late_ms=self.late_ms[rows],
+            measured_ms=self.measured_ms[rows],
+        )
+
     def shifted(self, by_us: int) -> ObjectiveMemory:
         """Return it with all times moved, to the minute."""
         return replace(self, newest=self.newest + round(by_us / MINUTE_US))
@@ -83,6 +95,32 @@ class Measured:
     is_late: NDArray[np.bool_]
     is_known: NDArray[np.bool_]
     left_out: tuple[str, ...] = ()
+
+    @classmethod
+    def unknown(cls, limits: Mapping[str, tuple[int, float]]) -> Measured:
+        """Return groups of which nothing was measured, with their limit and share."""
+        nothing = np.zeros(len(limits), np.bool_)
+        return cls(
+            group_ids=tuple(limits),
+            limit_ms=tuple(limit for limit, _ in limits.values()),
+            share=tuple(share for _, share in limits.values()),
+            is_late=nothing,
+            is_known=nothing,
+        )
+
+    def __len__(self) -> int:
+        return len(self.group_ids)
+
+    def joined(self, more: Measured) -> Measured:
+        """Return the rows of both."""
+        return replace(
+            self,
+            group_ids=self.group_ids + more.group_ids,
+            limit_ms=self.limit_ms + more.limit_ms,
+            share=self.share + more.share,
+            is_late=np.append(self.is_late, more.is_late),
+            is_known=np.append(self.is_known, more.is_known),
+        )
 
 
 def advance_objectives(
@@ -103,20 +141,29 @@ def advance_objectives(
 
 
 def merge_objectives(stored: ObjectiveMemory, seen: ObjectiveMemory) -> ObjectiveMemory:
-    """Add the stored minutes of an earlier process to those of this one."""
-    same = Measured(
-        group_ids=seen.group_ids,
-        limit_ms=seen.limit_ms,
-        share=seen.share,
-        is_late=np.zeros(len(seen), np.bool_),
-        is_known=np.zeros(len(seen), np.bool_),
-    )
-    older = _moved_to(_rows_of(stored, same), seen.newest)
+    """Add the stored minutes of an earlier process to those of this one.
+
+    Groups that were not seen are kept: the next complete list decides whether they are gone.
+    """
+    limits = _limits(seen)
+    for group_id, limit in _limits(stored).items():
+        if len(limits) < MOST_GROUPS:
+            limits.setdefault(group_id, limit)
+    groups = Measured.unknown(limits)
+    minute = seen.newest if len(seen) else max(seen.newest, stored.newest)
+    older = _moved_to(_rows_of(stored, groups), minute)
+    newer = _moved_to(_rows_of(seen, groups), minute)
     return replace(
-        seen,
-        late_ms=older.late_ms + seen.late_ms,
-        measured_ms=older.measured_ms + seen.measured_ms,
+        newer,
+        late_ms=older.late_ms + newer.late_ms,
+        measured_ms=older.measured_ms + newer.measured_ms,
     )
+
+
+def _limits(memory: ObjectiveMemory) -> dict[str, tuple[int, float]]:
+    """Return the limit and the share of each group."""
+    limits = zip(memory.limit_ms, memory.share, strict=True)
+    return dict(zip(memory.group_ids, limits, strict=True))
 
 
 def _rows_of(memory: ObjectiveMemory, measured: Measured) -> ObjectiveMemory:

@@ -13,6 +13,7 @@ import pytest
 from rules.catalogue import lag_objective_burning
 from rules.catalogue.lag_objective_burning import Why
 from rules.facts.column import Column
+from rules.facts.gap import Gap, GapScope
 from rules.facts.lag_objectives import (
     MINUTES,
     LagObjective,
@@ -26,7 +27,7 @@ from rules.remembering import view_of_round
 from rules.time_lag.lags import PRESENT, REASONS, TimeLag, TimeLags, WhyAbsent
 from rules.verdict import Verdict
 from rules.view import View
-from tests.factories import at, commits, group, snapshot
+from tests.factories import at, commits, gap, group, snapshot
 
 STEP = 30.0  # seconds between rounds
 LIMIT = 60.0
@@ -81,6 +82,14 @@ class Watched:
             self.view = with_objectives(view, self.objectives)
             self.memory = self.view.memory
             self.number += 1
+
+    def empty_round(self, gaps: Sequence[Gap] = ()) -> int:
+        """Make a round that lists no group; return the number of subjects."""
+        unlisted = snapshot(taken_at=at(STEP * self.number), gaps=tuple(gaps))
+        view = replace(view_of_round(unlisted, self.memory), time_lags=lags_of(()))
+        self.view = with_objectives(view, self.objectives)
+        self.memory, self.number = self.view.memory, self.number + 1
+        return len(lag_objective_burning.judge(self.view).subjects)
 
     @property
     def verdict(self) -> tuple[Verdict, str]:
@@ -138,6 +147,52 @@ def test_what_is_not_known_is_neither_kept_nor_late() -> None:
     watched.number += int(3600 / STEP)
     watched.rounds(1, 300.0, 300.0)
     assert watched.verdict == UNKNOWN, "an hour without a round is not measured"
+
+
+def test_six_hours_that_used_up_the_budget_are_not_kept_because_nobody_measured_since() -> None:
+    watched = Watched()
+    watched.rounds(30, 61.0, 1.0)
+    watched.rounds(60, 1.0, 1.0)
+    assert watched.verdict == OK
+    watched.rounds(10, 61.0, 1.0)
+    watched.rounds(10, 1.0, 1.0)
+    assert watched.verdict == SLOW
+    watched.number += int(40 * 60 / STEP)
+    watched.rounds(10, 1.0, 1.0)
+    assert watched.verdict == UNKNOWN, "10 of 30 minutes are measured"
+    watched.rounds(6, 1.0, 1.0)
+    assert watched.verdict == OK
+
+
+def test_a_group_that_an_incomplete_list_left_out_keeps_its_minutes() -> None:
+    watched = Watched()
+    watched.rounds(60, 1.0, 1.0)
+    watched.rounds(9, 61.0, 1.0)
+    assert watched.verdict == FAST
+    assert watched.empty_round(gaps=[gap(scope=GapScope.GROUPS)]) == 0
+    watched.rounds(0.5, 61.0, 1.0)
+    assert watched.verdict == FAST
+    assert watched.empty_round() == 0
+    watched.rounds(0.5, 61.0, 1.0)
+    assert watched.verdict == UNKNOWN, "it was gone, and begins anew"
+
+
+def test_a_group_with_a_commit_that_a_round_did_not_read_is_not_known_to_keep_up() -> None:
+    memory = view_of_round(seen(0), None).memory
+    half = snapshot(
+        taken_at=at(STEP),
+        groups=(group("g"),),
+        commits=commits((0, 0, 5)),
+        gaps=(gap(scope=GapScope.COMMITS, group="g"),),
+    )
+
+    def measured_ms(taken: Snapshot, *lags: Lag) -> int:
+        view = replace(view_of_round(taken, memory), time_lags=lags_of(lags))
+        return int(with_objectives(view, [OBJECTIVE]).memory.objectives.measured_within(1)[0])
+
+    assert measured_ms(seen(1), 1.0, 1.0) == STEP * 1000
+    assert measured_ms(half, 1.0) == 0
+    assert measured_ms(half, 61.0) == STEP * 1000, "one commit that is late is enough"
 
 
 @pytest.mark.parametrize(("share", "minutes"), [(0.99, 9), (0.999, 1), (0.9, 54), (0.5, 54)])
@@ -201,3 +256,6 @@ def test_what_was_stored_is_added_to_what_was_seen_since() -> None:
     assert merged.late_within(1).tolist() == [60_000]
     assert merged.late_within(13).tolist() == [120_000]
     assert merged.late_within(MINUTES).tolist() == [180_000]
+    unseen = merge_objectives(memory(now, [now]), ObjectiveMemory.none())
+    assert unseen.group_ids == ("g",), "the first complete list decides whether it is gone"
+    assert unseen.late_within(1).tolist() == [60_000]

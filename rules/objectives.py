@@ -38,6 +38,7 @@ def with_objectives(view: View, objectives: Sequence[LagObjective]) -> View:
     else:
         before = ObjectiveMemory.none() if view.before is None else view.before.objectives
         hidden = groups_with_hidden_commits(view.snapshot, view.memory.commits)
+        hidden |= view.snapshot.groups_without_commits
         measured = measure(view.snapshot, view.time_lags, objectives, hidden=hidden)
         memory = advance_objectives(
             before,

@@ -178,21 +178,23 @@ def test_a_group_that_an_incomplete_list_left_out_keeps_its_minutes() -> None:
 
 
 def test_a_group_with_a_commit_that_a_round_did_not_read_is_not_known_to_keep_up() -> None:
-    memory = view_of_round(seen(0), None).memory
-    half = snapshot(
-        taken_at=at(STEP),
-        groups=(group("g"),),
-        commits=commits((0, 0, 5)),
-        gaps=(gap(scope=GapScope.COMMITS, group="g"),),
-    )
+    def half(number: int) -> Snapshot:
+        return snapshot(
+            taken_at=at(STEP * number),
+            groups=(group("g"),),
+            commits=commits((0, 0, 5)),
+            gaps=(gap(scope=GapScope.COMMITS, group="g"),),
+        )
 
-    def measured_ms(taken: Snapshot, *lags: Lag) -> int:
-        view = replace(view_of_round(taken, memory), time_lags=lags_of(lags))
+    def measured_ms(first: Snapshot, taken: Snapshot, *lags: Lag) -> int:
+        view = view_of_round(taken, view_of_round(first, None).memory)
+        view = replace(view, time_lags=lags_of(lags))
         return int(with_objectives(view, [OBJECTIVE]).memory.objectives.measured_within(1)[0])
 
-    assert measured_ms(seen(1), 1.0, 1.0) == STEP * 1000
-    assert measured_ms(half, 1.0) == 0
-    assert measured_ms(half, 61.0) == STEP * 1000, "one commit that is late is enough"
+    assert measured_ms(seen(0), seen(1), 1.0, 1.0) == STEP * 1000
+    assert measured_ms(seen(0), half(1), 1.0) == 0
+    assert measured_ms(half(0), half(1), 1.0) == 0, "no round has read the other commit yet"
+    assert measured_ms(seen(0), half(1), 61.0) == STEP * 1000, "one late commit is enough"
 
 
 @pytest.mark.parametrize(("share", "minutes"), [(0.99, 9), (0.999, 1), (0.9, 54), (0.5, 54)])

@@ -160,6 +160,8 @@ class FeedbackDetail(Stamped):
 
     fingerprint: str
     state: AlertState
+    acknowledged: Acknowledgement | None
+    """null: nobody did, or it happened again since"""
     feedback: Feedback
 
 

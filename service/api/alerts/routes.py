@@ -93,7 +93,7 @@ def _add_feedback(router: APIRouter, sources: Sources) -> None:
     ) -> Response:
         """Say whether the last firing of an alert was an incident; also after it has resolved.
 
-        Baselines do not learn from an incident, and learn from a false alarm.
+        Baseline runs that are made from now on do not learn from an incident, and learn from a false alarm.
         """
         return await apply_change(
             request, sources, lambda change: _give_feedback(change, fingerprint, body)
@@ -218,10 +218,15 @@ def _unack(change: Change, fingerprint: str) -> Done:
 
 def _give_feedback(change: Change, fingerprint: str, body: models.FeedbackBody) -> Done:
     stored = existing(change.alert(fingerprint), NO_ALERT)
-    if stored.alert.fired_at is None:
-        raise conflict("the alert has not fired: nobody was notified of it")
-    given = change.give_feedback(stored, stored.alert.fired_at, body.feedback, body.comment)
-    answer = {"fingerprint": fingerprint, "state": stored.alert.state, "feedback": given}
+    given = change.give_feedback(stored, body.feedback, body.comment)
+    if given is None:
+        raise conflict("the alert has never fired: nobody was notified of it")
+    answer = {
+        "fingerprint": fingerprint,
+        "state": stored.alert.state,
+        "acknowledged": change.acknowledgement(stored),
+        "feedback": given,
+    }
     model = models.FeedbackDetail.model_validate(stamp_of(change.now) | answer)
     audit_event = _audit_event(
         Action.ALERT_FEEDBACK, stored, body.comment, feedback=body.feedback.value

@@ -149,16 +149,19 @@ def show(name: str, **options: Any) -> None:
 @command.command()
 @MANY
 @click.option("--comment", default="", metavar="TEXT", help="A note for your colleagues.")
-@click.option("--confirmed", "feedback", flag_value="confirmed", help="It is an incident.")
-@click.option("--false-alarm", "feedback", flag_value="false_alarm", help="It is none.")
+@click.option("--confirmed", is_flag=True, help="It is an incident.")
+@click.option("--false-alarm", is_flag=True, help="It is none.")
 @server_options_for("ack")
-def ack(names: Sequence[str], *, comment: str, feedback: str | None, **options: Any) -> None:
+def ack(
+    names: Sequence[str], *, comment: str, confirmed: bool, false_alarm: bool, **options: Any
+) -> None:
     """Acknowledge alerts: they still fire, but their notifications are not repeated.
 
     A further occurrence or a higher severity is notified again, and so is the end.
 
-    With --confirmed or --false-alarm say what the last firing was, also after it has resolved: baselines do not
-    learn from an incident, and learn from a false alarm. What was said before is replaced.
+    With --confirmed or --false-alarm say what the last firing was, also after it has resolved: baseline runs that are
+    made from then on do not learn from an incident, and learn from a false alarm. What was said before is
+    replaced. An alert that still fires is acknowledged too, unless somebody has done so.
 
     \b
     Examples:
@@ -166,22 +169,24 @@ def ack(names: Sequence[str], *, comment: str, feedback: str | None, **options: 
       tidemark alerts ack 0123456789abcdef --false-alarm --comment 'a load test'
       tidemark alerts ack 0123456789abcdef 0a1b2c3d4e5f6071 --comment 'broker 2 is being replaced'
     """  # noqa: D301 - see above
+    if confirmed and false_alarm:
+        raise click.UsageError("--confirmed and --false-alarm exclude each other")
+    feedback = "confirmed" if confirmed else "false_alarm" if false_alarm else None
     with client_of(options, scope="ack") as api:
         for name in names:
             with listing.about(name):
-                is_firing = feedback is None or _give_feedback(api, name, feedback, comment)
-                if is_firing:
+                if feedback is None or _give_feedback(api, name, feedback, comment):
                     answer = api.change("POST", f"alerts/{name}/acknowledge", {"comment": comment})
                     by = answer.document["acknowledged"]["by"]
                     click.echo(f"{name} is acknowledged by {by}")
 
 
 def _give_feedback(api: ApiClient, name: str, feedback: str, comment: str) -> bool:
-    """Say what the last firing of an alert was; return whether it still fires."""
+    """Say what the last firing of an alert was; return whether it fires, and nobody has acknowledged it."""
     body = {"feedback": feedback, "comment": comment}
     done = api.change("POST", f"alerts/{name}/feedback", body).document
     click.echo(f"{name} is {FEEDBACK[feedback]}, by {done['feedback']['by']}")
-    return bool(done["state"] == "firing")
+    return bool(done["state"] == "firing" and done["acknowledged"] is None)
 
 
 @command.command()

@@ -29,6 +29,7 @@ from service.alerting.alerts.acknowledgements import Acknowledgement, Feedback
 from service.alerting.alerts.alert import Alert, AlertState, News
 from service.alerting.alerts.delta import Closing, HistoryStep
 from service.alerting.alerts.identity import ALERTNAME, SEVERITY
+from service.alerting.alerts.lifecycle import AlertTransition
 from service.alerting.alerts.silences import Silence
 from service.storage.alerting.acknowledgements import acknowledgement_of, feedback_of, last_closing
 from service.storage.alerting.silences import parse_silence, silence_of
@@ -194,11 +195,26 @@ class AlertReading:
 
     def feedback(self, alerts: Sequence[StoredAlert]) -> dict[int, Feedback]:
         """Return what was said of the last firing of these alerts, by their row ids."""
-        of_last = tuple_(ALERT_FEEDBACK.c.alert, ALERT_FEEDBACK.c.fired_at).in_(
-            [(alert.id, alert.alert.fired_at) for alert in alerts if alert.alert.fired_at]
-        )
+        firings = sorted(self.last_fired(alerts).items())
+        of_last = tuple_(ALERT_FEEDBACK.c.alert, ALERT_FEEDBACK.c.fired_at).in_(firings)
         rows = self.connection.execute(select(ALERT_FEEDBACK).where(of_last)).mappings()
         return {row["alert"]: feedback_of(row) for row in rows}
+
+    def last_fired(self, alerts: Sequence[StoredAlert]) -> dict[int, datetime]:
+        """Return when these alerts fired last, by their row ids; one that never did is left out.
+
+        An alert that is pending once more has fired before: its steps say when.
+        """
+        fired = {alert.id: alert.alert.fired_at for alert in alerts}
+        again = [row for row, at in fired.items() if at is None]
+        query = select(ALERT_STEP.c.alert, func.max(ALERT_STEP.c.at).label("last")).where(
+            ALERT_STEP.c.alert.in_(again), ALERT_STEP.c.step == AlertTransition.FIRED.value
+        )
+        last = {row: at for row, at in fired.items() if at is not None}
+        if again:
+            rows = self.connection.execute(query.group_by(ALERT_STEP.c.alert))
+            last |= {row.alert: row.last for row in rows}
+        return last
 
     def last_evidence(self, alerts: Sequence[StoredAlert]) -> dict[int, Evidence]:
         """Return the latest evidence of findings in breach, by the alert's row id.

@@ -43,6 +43,10 @@ UPDATE acknowledgement AS k SET fired_at = a.fired_at FROM alert AS a
 WHERE k.cluster = :cluster AND a.cluster = k.cluster AND a.fingerprint = k.fingerprint
   AND k.fired_at + CAST(:step AS interval) = a.fired_at
 """)
+_SAID: Final = text("""
+UPDATE alert_feedback AS f SET fired_at = a.fired_at FROM alert AS a
+WHERE a.cluster = :cluster AND f.alert = a.id AND f.fired_at + CAST(:step AS interval) = a.fired_at
+""")
 _OBSERVED: Final = text("""
 INSERT INTO alerting_state (cluster, observed_at) VALUES (:cluster, :at)
 ON CONFLICT (cluster) DO UPDATE SET observed_at = excluded.observed_at
@@ -82,7 +86,8 @@ def save(
         *writer.closed(delta.closed),
     ]
     if delta.clock_step:
-        connection.execute(_TAKEN_UP, {"cluster": cluster, "step": delta.clock_step})
+        for moved in (_TAKEN_UP, _SAID):
+            connection.execute(moved, {"cluster": cluster, "step": delta.clock_step})
     if delta.observed_at is not None and delta.observed_at != stored_at:
         connection.execute(_OBSERVED, {"cluster": cluster, "at": delta.observed_at})
     return rejected

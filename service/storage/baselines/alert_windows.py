@@ -129,15 +129,15 @@ def _earlier(
         .where(ALERT_STEP.c.step.in_([*BEGINS, *ENDS]))
         .order_by(ALERT.c.id, ALERT_STEP.c.id)
     )
-    rows = connection.execute(steps).all()
-    said = _feedback(connection, {row.id for row in rows})
+    said = _feedback(connection, ended)
+    rows = connection.execute(steps)
     for alert, of_alert in groupby(rows, key=lambda row: row.id):
         yield from _firings(of_alert, end, said.get(alert, []))
 
 
-def _feedback(connection: Connection, alerts: set[int]) -> dict[int, list[tuple[datetime, str]]]:
+def _feedback(connection: Connection, alerts: Select[Any]) -> dict[int, list[tuple[datetime, str]]]:
     """Return what was said of firings of these alerts: when each fired, and what."""
-    query = select(ALERT_FEEDBACK).where(ALERT_FEEDBACK.c.alert.in_(sorted(alerts)))
+    query = select(ALERT_FEEDBACK).where(ALERT_FEEDBACK.c.alert.in_(alerts))
     said: dict[int, list[tuple[datetime, str]]] = {}
     for row in connection.execute(query):
         said.setdefault(row.alert, []).append((row.fired_at, row.feedback))

@@ -80,10 +80,18 @@ class Change:
         name = alert.alert.fingerprint
         return acknowledgements.take_back(self.connection, alert.cluster, name)
 
+    def acknowledgement(self, alert: StoredAlert) -> Acknowledgement | None:
+        """Return the acknowledgement of an alert, if it holds for what the alert is now."""
+        held = self._alerts.acknowledgements([alert]).get((alert.cluster, alert.alert.fingerprint))
+        return held if held is not None and held.holds_for(alert.alert) else None
+
     def give_feedback(
-        self, alert: StoredAlert, fired_at: datetime, kind: FeedbackKind, comment: str
-    ) -> Feedback:
-        """Store what is said of a firing of an alert."""
+        self, alert: StoredAlert, kind: FeedbackKind, comment: str
+    ) -> Feedback | None:
+        """Store what is said of the last firing of an alert; None if it never fired."""
+        fired_at = self._alerts.last_fired([alert]).get(alert.id)
+        if fired_at is None:
+            return None
         feedback = Feedback(
             feedback=kind, fired_at=fired_at, by=self.who, at=self.now, comment=comment
         )
@@ -92,7 +100,7 @@ class Change:
 
     def withdraw_feedback(self, alert: StoredAlert) -> Feedback | None:
         """Withdraw and return what was said of the last firing of an alert; None if nothing was."""
-        fired_at = alert.alert.fired_at
+        fired_at = self._alerts.last_fired([alert]).get(alert.id)
         if fired_at is None:
             return None
         return acknowledgements.withdraw_feedback(self.connection, alert.id, fired_at)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import select
 
 from rules.open_findings import Identity
 from service.alerting.alerts.alert import AlertEnd, AlertState
+from service.alerting.alerts.delta import HistoryStep
+from service.alerting.alerts.lifecycle import AlertTransition
 from service.storage.alerting import pending_requests
 from service.storage.findings.findings import labels_hash
+from service.storage.tables.alerting import ALERT, ALERT_FEEDBACK
 from service.storage.tokens.tokens import Scope
 from tests.factories import NOON, at
 from tests.integration.api.given import EVENT, STATE, Api
@@ -115,6 +119,27 @@ def test_feedback_is_about_the_last_firing_and_holds_when_it_is_over(api: Api) -
         *["alert.feedback"] * 3,
         "alert.withdraw_feedback",
     ]
+
+
+def test_feedback_is_about_an_earlier_firing_while_the_alert_is_pending_again(api: Api) -> None:
+    alert = api.alert(state=AlertState.PENDING, fired_at=None)
+    fired = HistoryStep(
+        fingerprint=alert.fingerprint,
+        at=at(-3600),
+        step=AlertTransition.FIRED,
+        reason="no_leader",
+        evidence={},
+    )
+    api.store(alert, steps=(fired,))
+    path = f"/alerts/{alert.fingerprint}/feedback"
+    assert api.ask("POST", path, {"feedback": "confirmed"}).status_code == 200
+    said = api.get(f"/alerts/{alert.fingerprint}")["alert"]["feedback"]
+    assert said["feedback"] == "confirmed"
+    with api.engine.connect() as connection:
+        query = select(ALERT_FEEDBACK.c.fired_at)
+        of_it = query.join(ALERT).where(ALERT.c.fingerprint == alert.fingerprint)
+        assert connection.scalars(of_it).all() == [at(-3600)]
+    assert api.ask("DELETE", path).status_code == 204
 
 
 def test_nothing_is_said_of_an_alert_that_has_not_fired(api: Api) -> None:

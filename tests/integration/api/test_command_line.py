@@ -95,6 +95,11 @@ def test_what_an_alert_was_is_said_and_withdrawn(shell: Shell) -> None:
     said = shell("alerts ack", name, "--false-alarm", "--comment", "a load test")
     assert said == f"{name} is a false alarm, by loopback\n{name} is acknowledged by loopback\n"
     assert "feedback        a false alarm, by loopback" in shell("alerts show", name)
+    said = shell("alerts ack", name, "--confirmed")
+    assert said == f"{name} is an incident, by loopback\n"
+    assert shell.json("alerts show", name)["alert"]["acknowledged"]["comment"] == "a load test"
+    both = shell("alerts ack", name, "--confirmed", "--false-alarm", code=ExitCode.USAGE)
+    assert "exclude each other" in both
     shell.api.store(alert.resolved(AlertEnd.OK, alert.starts_at))
     assert shell("alerts ack", name, "--confirmed") == f"{name} is an incident, by loopback\n"
     shell("alerts unack", name, "--feedback")

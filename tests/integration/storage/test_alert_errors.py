@@ -9,9 +9,9 @@ from functools import reduce
 import pytest
 from sqlalchemy import Engine, text
 
-from service.alerting.alerts.acknowledgements import Acknowledgement
+from service.alerting.alerts.acknowledgements import Acknowledgement, Feedback, FeedbackKind
 from service.alerting.alerts.delta import AlertDelta, ClosingOutcome
-from service.storage.alerting.acknowledgements import acknowledge, request_closing
+from service.storage.alerting.acknowledgements import acknowledge, give_feedback, request_closing
 from service.storage.alerting.pending_requests import read
 from service.storage.rounds.rounds import store_rounds
 from tests.alerting import BREACH
@@ -87,6 +87,9 @@ def test_what_is_taken_up_stays_so_when_the_clock_is_set(database: Engine) -> No
         acknowledge(connection, story.cluster, Acknowledgement.of(alert, by="me", at=at(20)))
         other = replace(Acknowledgement.of(alert, by="me", at=at(20)), fired_at=at(3))
         acknowledge(connection, story.cluster, replace(other, fingerprint="another"))
+        row = connection.execute(text("SELECT id FROM alert")).scalar_one()
+        said = Feedback(feedback=FeedbackKind.CONFIRMED, fired_at=at(15), by="me", at=at(20))
+        give_feedback(connection, row, said)
     life.shift(30, by=3600)
     delta = life.deltas[-1]
     for _ in range(2):  # the answer to COMMIT may be lost
@@ -99,3 +102,4 @@ def test_what_is_taken_up_stays_so_when_the_clock_is_set(database: Engine) -> No
         assert [one.holds_for(moved) for one in wanted.acknowledgements] == [True]
     found = rows(database, "SELECT fired_at FROM acknowledgement WHERE fingerprint = 'another'")
     assert found == [(at(3),)]
+    assert rows(database, "SELECT fired_at FROM alert_feedback") == [(at(15 + 3600),)]

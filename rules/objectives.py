@@ -59,12 +59,20 @@ def measure(
     """Return which groups with an objective are late, and of which that is known.
 
     A group is late if any of its commits is; it is not late if each of them is known not to be, and
-    none was hidden from this round (`hidden`, by group).
+    none was hidden from this round (`hidden`, by group). A group without a commit that counts is left out.
     """
     chosen = {
         place: objective
         for place, group in enumerate(snapshot.groups)
         if (objective := objective_of(group.group_id, objectives)) is not None
+    }
+    commits = snapshot.offset_commits
+    counts = _reads(snapshot, chosen)[commits]
+    has_commits = set(snapshot.commits.group[commits][counts].tolist())
+    chosen = {
+        place: objective
+        for place, objective in chosen.items()
+        if place in has_commits or snapshot.groups[place].group_id in hidden
     }
     by_name = sorted(chosen, key=lambda place: snapshot.groups[place].group_id)
     places, left_out = by_name[:MOST_GROUPS], by_name[MOST_GROUPS:]
@@ -72,10 +80,8 @@ def measure(
     row_of[places] = np.arange(len(places))
     limit_ms = np.array([round(chosen[place].seconds * 1000) for place in places], np.int64)
     is_late, is_known = _commits(snapshot, time_lags, row_of, limit_ms)
-    commits = snapshot.offset_commits
     rows = row_of[snapshot.commits.group[commits]]
-    counts = rows >= 0
-    counts &= _reads(snapshot, chosen)[commits]
+    counts &= rows >= 0
     late, known, every = (
         np.bincount(rows[counts & mask], minlength=len(places))
         for mask in (is_late[commits], is_known[commits], np.ones(len(commits), np.bool_))

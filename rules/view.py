@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rules.facts.column import Bools, Column
+from rules.facts.group_memory import have_members
 from rules.facts.last_observation import microseconds
 from rules.facts.loss_memory import LossMemory
 from rules.facts.matching import matching_rows
@@ -43,6 +44,14 @@ class View:
         """Return for how many milliseconds something has been unchanged; absent where that is no problem."""
         elapsed = (microseconds(self.now) - since_us.values) // MICROSECONDS_PER_MS
         return Column(elapsed, since_us.valid)
+
+    def are_abandoned(self, after: timedelta) -> Bools:
+        """Mark the groups without members that had none for so long, or since they were first observed."""
+        groups = self.snapshot.groups
+        members, active = have_members(groups), self.memory.groups.active_of(groups)
+        is_idle = ~active.valid | self.is_unchanged_for(active, after)
+        abandoned: Bools = members.valid & (members.values == 0) & is_idle
+        return abandoned
 
     def is_unchanged_for(self, since_us: Column, limit: timedelta) -> Bools:
         """Mark what has been unchanged for at least `limit`."""

@@ -96,8 +96,6 @@ def judge(view: View) -> Judgement:
     previous, reported_below = _remembered(view)
     expired, overtaken = log_start - committed, log_start - previous
     members = Column.of(group.member_count for group in groups).take(commits.group)
-    active = view.memory.groups.active_of(groups).take(commits.group)
-    is_abandoned = ~active.valid | view.is_unchanged_for(active, ABANDONED_AFTER)
     joined = have_members(groups).take(commits.group)
     is_below = expired.values > 0
     is_reported = reported_below.valid & (reported_below.values >= log_start.values)
@@ -110,7 +108,11 @@ def judge(view: View) -> Judgement:
         [
             Case(~log_start.valid, Verdict.UNKNOWN, Why.LOG_START_NOT_SEEN),
             Case(is_still_below, Verdict.OK, Why.STILL_BELOW),
-            Case(nobody & is_abandoned, Verdict.BREACH, Why.ABANDONED),
+            Case(
+                is_below & view.are_abandoned(ABANDONED_AFTER)[commits.group],
+                Verdict.BREACH,
+                Why.ABANDONED,
+            ),
             Case(nobody, Verdict.BREACH, Why.NO_MEMBERS),
             Case(is_below, Verdict.BREACH, Why.BELOW_LOG_START),
             Case(in_doubt, Verdict.UNKNOWN, Why.MAY_HAVE_EXPIRED),

@@ -128,7 +128,6 @@ def judge(view: View) -> Judgement:
     active = view.memory.groups.active_of(snapshot.groups).take(of_commit)
     members = have_members(snapshot.groups).take(of_commit)
     nobody = members.valid & (members.values == 0)
-    is_abandoned = ~active.valid | view.is_unchanged_for(active, ABANDONED_AFTER)
     judgement = decide(
         RULE,
         subjects,
@@ -140,7 +139,7 @@ def judge(view: View) -> Judgement:
             Case(_reads_elsewhere(view, places, lag, since), Verdict.OK, Why.READS_ELSEWHERE),
             Case(may_be_nothing, Verdict.UNKNOWN, Why.NOT_DETERMINED),
             Case(~members.valid, Verdict.UNKNOWN, Why.MEMBERS_NOT_SEEN),
-            Case(nobody & is_abandoned, Verdict.BREACH, Why.ABANDONED),
+            Case(view.are_abandoned(ABANDONED_AFTER)[of_commit], Verdict.BREACH, Why.ABANDONED),
             Case(nobody, Verdict.BREACH, Why.NO_MEMBERS),
         ],
         (Verdict.BREACH, Why.NOT_MOVING),

@@ -13,7 +13,7 @@ Inputs:
     The time lag of each commit (its oldest unread offset has been readable for so long), from the
     offset history, by read_committed; groups above the last stable offset are judged by
     read_uncommitted. The objectives of the settings, `[[lag.objectives]]`: a group without one is
-    not judged. Time between rounds that are more than 5 minutes apart is not measured, nor is time
+    not judged, nor is one without a commit on the objective's topics, or a share group. Time between rounds that are more than 5 minutes apart is not measured, nor is time
     in which the lag of one of the group's commits is not known and none is late. Minutes are kept
     across restarts.
 
@@ -23,7 +23,8 @@ Thresholds:
     6 times as fast, and the last 30 minutes too. In a month that is 2 % of the budget in an hour,
     and 5 % in 6 hours. It never takes more than 90 % of a window, so that an objective of 80 % can be
     missed too. The long window counts as kept where nothing was measured; of the short one half
-    has to be measured, of the 30 minutes only where the last 6 hours used it up too fast.
+    has to be measured, of the 30 minutes only where the last 6 hours used it up too fast. A group
+    without members for 7 days, or since it was first observed, is reported as info.
 
 False positives:
     An objective that the group never kept: the dashboard of groups shows what is usual. Planned
@@ -33,7 +34,7 @@ Runbook:
     `tidemark collect --once --groups GROUP` shows where the group is behind: on one partition (a
     poison record, a slow member), on all of them (too few members, a slow sink), or because the
     last stable offset does not move (rules last_stable_offset_stuck and
-    read_committed_consumers_blocked). `not_measured`: the history of end offsets has just begun, or
+    read_committed_consumers_blocked). `abandoned`: delete the group. `not_measured`: the history of end offsets has just begun, or
     the gaps of the round say what could not be read.
 """
 
@@ -45,6 +46,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from rules.catalogue.consumer_group_stalled import ABANDONED_AFTER
 from rules.evidence import Evidence
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.lag_objectives import MINUTE_MS, ObjectiveMemory
@@ -63,6 +65,7 @@ class Why(Reason):
 
     BURNS_FAST = "burns_fast"  # in the last hour
     BURNS = "burns"  # in the last six hours
+    ABANDONED = "abandoned"  # no member for a week, or since the group was first observed
     NOT_MEASURED = "not_measured"
     TOO_MANY_GROUPS = "too_many_groups"  # with objectives: the first 1,000 by name are judged
     KEPT = "kept"
@@ -73,6 +76,7 @@ RULE: Final = RuleMeta(
     subject=SubjectKind.GROUP,
     kind=Kind.STATE,
     severity=Severity.WARNING,
+    milder=((Why.ABANDONED, Severity.INFO),),
     summary="A group is behind for more of the time than its objective allows.",
 )
 
@@ -136,6 +140,11 @@ def judge(view: View) -> Judgement:
         GroupSubjects(snapshot, places),
         [
             Case(is_left_out, Verdict.UNKNOWN, Why.TOO_MANY_GROUPS),
+            Case(
+                with_more(fast | slow) & view.are_abandoned(ABANDONED_AFTER)[places],
+                Verdict.BREACH,
+                Why.ABANDONED,
+            ),
             Case(with_more(fast), Verdict.BREACH, Why.BURNS_FAST),
             Case(with_more(slow), Verdict.BREACH, Why.BURNS),
             Case(with_more(_may_burn(memory)), Verdict.UNKNOWN, Why.NOT_MEASURED),
@@ -167,7 +176,7 @@ def _worst_lag(view: View, places: Int64s) -> Column:
 def _details(memory: ObjectiveMemory, position: int) -> Evidence:
     share, limit = memory.share[position], memory.limit_ms[position]
     late = {
-        minutes: int(memory.late_within(minutes)[position])
+        minutes: int(memory.late_ms[position, -minutes:].sum(dtype=np.int64))
         for window in (HOUR, SIX_HOURS)
         for minutes in (window.short, window.minutes)
     }

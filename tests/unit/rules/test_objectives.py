@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from rules.facts.snapshot import Snapshot
 from rules.objectives import with_objectives
 from rules.remembering import view_of_round
 from rules.time_lag.lags import PRESENT, REASONS, TimeLag, TimeLags, WhyAbsent
-from rules.verdict import Verdict
+from rules.verdict import Severity, Verdict
 from rules.view import View
 from tests.factories import at, commits, gap, group, snapshot
 
@@ -35,12 +36,12 @@ OBJECTIVE = LagObjective(groups=re.compile("g"), seconds=LIMIT, share=0.99)
 Lag = float | WhyAbsent | None  # seconds; None: at least a minute more than the limit
 
 
-def seen(number: int, *, groups: Sequence[str] = ("g",)) -> Snapshot:
+def seen(number: int, *, groups: Sequence[str] = ("g",), **overrides: Any) -> Snapshot:
     """Return a round in which each group has a commit on both partitions of a topic."""
     pairs = [(place, row) for place in range(len(groups)) for row in range(2)]
     return snapshot(
         taken_at=at(STEP * number),
-        groups=tuple(map(group, groups)),
+        groups=tuple(group(name, **overrides) for name in groups),
         commits=commits(*((place, row, 5) for place, row in pairs)),
     )
 
@@ -73,11 +74,12 @@ class Watched:
         self.number = 0
         self.objectives = objectives
         self.view: View | None = None
+        self.overrides: dict[str, Any] = {}  # of the group
 
     def rounds(self, minutes: float, *lags: Lag) -> None:
         """Make rounds for so long, with these time lags of the commits."""
         for _ in range(round(minutes * 60 / STEP)):
-            view = view_of_round(seen(self.number), self.memory)
+            view = view_of_round(seen(self.number, **self.overrides), self.memory)
             view = replace(view, time_lags=lags_of(lags))
             self.view = with_objectives(view, self.objectives)
             self.memory = self.view.memory
@@ -211,9 +213,10 @@ def test_only_topics_of_the_objective_count_and_the_first_objective_holds() -> N
     other = LagObjective(
         groups=re.compile(".*"), topics=re.compile("nothing"), seconds=LIMIT, share=0.99
     )
-    assert_silent = Watched([other])
-    assert_silent.rounds(60, 300.0, 300.0)
-    assert assert_silent.verdict == UNKNOWN
+    nothing = Watched([other])
+    nothing.rounds(1, 300.0, 300.0)
+    assert nothing.view is not None
+    assert len(lag_objective_burning.judge(nothing.view).subjects) == 0
     loose = replace(OBJECTIVE, seconds=1000.0)
     first = Watched([loose, OBJECTIVE])
     first.rounds(60, 300.0, 300.0)
@@ -225,6 +228,19 @@ def test_only_topics_of_the_objective_count_and_the_first_objective_holds() -> N
     first.rounds(1, 300.0, 300.0)
     assert first.view is not None
     assert len(lag_objective_burning.judge(first.view).subjects) == 0
+
+
+def test_a_group_that_nobody_uses_any_more_is_no_warning() -> None:
+    watched = Watched()
+    watched.overrides = {"member_count": 0, "state": "Empty"}
+    watched.rounds(60, 300.0, 300.0)
+    assert watched.verdict == (Verdict.BREACH, str(Why.ABANDONED))
+    assert watched.view is not None
+    (finding,) = lag_objective_burning.judge(watched.view).findings(Verdict.BREACH)
+    assert finding.severity is Severity.INFO
+    watched.overrides = {}
+    watched.rounds(1, 300.0, 300.0)
+    assert watched.verdict == FAST
 
 
 def test_a_clock_that_was_set_moves_the_minutes_along() -> None:

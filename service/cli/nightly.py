@@ -12,7 +12,7 @@ import click
 
 from rules.errors import StoreError
 from service.cli.options.kafka_options import config_option, data_dir_option, output_option
-from service.cli.options.spark_options import spark_conf
+from service.cli.options.spark_options import conf_option, master_option, spark_conf
 from service.cli.terminal.stopping import ended_in_order
 
 if TYPE_CHECKING:
@@ -43,13 +43,8 @@ def command() -> None:
     metavar="DAY",
     help="Make the run of this day again, and those after it. Default: the missing ones.",
 )
-@click.option("--master", metavar="URL", help="Spark's master  [default: local[*]]")
-@click.option(
-    "--conf",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="A setting of Spark's own; give it again for more.",
-)
+@master_option
+@conf_option
 @click.option(
     "--history",
     metavar="URL",

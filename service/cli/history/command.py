@@ -12,6 +12,7 @@ import click
 
 from service.cli.history.options import read_duration, read_match, read_span, read_zone
 from service.cli.options.kafka_options import config_option, data_dir_option, output_option
+from service.cli.options.spark_options import master_option
 from service.cli.server.connecting import client_options
 from service.cli.server.server_options import address
 from service.cli.terminal.exit_codes import ExitCode
@@ -99,7 +100,7 @@ def command() -> None:
 )
 @click.option("--cluster", metavar="NAME", help="Name of the cluster, as `serve` has it.")
 @click.option("--history", metavar="URL", help="Folder of history  [default: that of the settings]")
-@click.option("--master", metavar="URL", help="Spark's master  [default: local[*]]")
+@master_option
 @click.option("--dry-run", is_flag=True, help="Say what would be imported and write nothing.")
 @output_option
 @config_option

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 if TYPE_CHECKING:
     from service.settings.nightly import NightlySettings
+
+master_option: Final = click.option(
+    "--master", metavar="URL", help="Spark's master  [default: local[*]]"
+)
+conf_option: Final = click.option(
+    "--conf",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting of Spark's own; give it again for more.",
+)
 
 
 def spark_conf(nightly: NightlySettings, pairs: Sequence[str]) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """How well openings fit labelled incidents, by events: precision, recall, F1 and delay.
 
 Windows of a series that are less than 10 minutes apart are one incident. An opening is right from 5 minutes before an
-incident until 10 minutes after it; further ones in the same incident are repetitions, neither right nor wrong.
+incident until 10 minutes after it; further ones in the same incident are repetitions, neither right nor wrong. An opening
+finds one incident, rather one that is under way.
 Only series that have a label count: of others nobody has said what was right.
 """
 
@@ -77,8 +78,9 @@ def score_events(
             new = [span for span in of if span in counted and span not in seen]
             false += not of
             repeated += bool(of) and not new
-            delays += [max(0, opened - span[0]) for span in new]
-            seen.update(new)
+            for found in sorted(new, key=lambda span: not span[0] <= opened < span[1])[:1]:
+                delays.append(max(0, opened - found[0]))
+                seen.add(found)
     return EventScores(
         incidents=incidents, found=len(delays), false=false, repeated=repeated, delays_ms=delays
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
@@ -15,14 +14,18 @@ from rules.baseline.series import Metric
 POLICIES: Final = "policies"
 # What people call a number that has another name here.
 MEANT: Final = {"threshold": "k_min", "min_threshold": "k_min", "for": "open_seconds"}
+_MOST: Final = 1e9  # of any number: none is larger by far
 _TRUTH: Final = {"true": True, "false": False}
 _SHARES: Final = ("days_share", "fall_share", "min_nonzero")
 _POSITIVE: Final = ("k_min", "cap_margin", "cap_limit", "min_deviation", "vanished_days")
-_UNBOUNDED: Final = ("floor", "ceiling")
+# They cut what is shown of a band, and judge nothing.
+_SHOWN: Final = ("floor", "ceiling")
 _METHOD: Final = tuple(
     place.name for place in dataclasses.fields(BaselineSettings) if place.name != POLICIES
 )
-_POLICY: Final = tuple(place.name for place in dataclasses.fields(Policy))
+_POLICY: Final = tuple(
+    place.name for place in dataclasses.fields(Policy) if place.name not in _SHOWN
+)
 
 
 def override_settings(settings: BaselineSettings, changes: Sequence[str]) -> BaselineSettings:
@@ -84,13 +87,12 @@ def _nearest(name: str, names: Sequence[str]) -> str:
 def _value(holder: BaselineSettings | Policy, field: str, name: str, text: str) -> Any:
     try:
         value = _reader(getattr(holder, field), field)(text)
-    except (ValueError, KeyError) as exc:
+    except (ValueError, KeyError, OverflowError) as exc:
         raise ValueError(f"{name}={text}: {_expected(getattr(holder, field))}") from exc
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
-    least = -math.inf if field in _UNBOUNDED else 0
-    if math.isnan(value) or value < least or (math.isinf(value) and field not in _UNBOUNDED):
-        raise ValueError(f"{name}={text}: a number from 0 on is needed")
+    if not 0 <= value <= _MOST:
+        raise ValueError(f"{name}={text}: a number from 0 to {_MOST:,.0f} is needed")
     if field in _POSITIVE and value <= 0:
         raise ValueError(f"{name}={text}: a number above 0 is needed")
     if field in _SHARES and value > 1:

@@ -79,11 +79,21 @@ class Replay:
     @property
     def openings(self) -> list[BacktestOpening]:
         """Return all openings by time and series."""
-        every = [
+        return [opening for opening in self._every if opening.opened_ms >= self._from_ms]
+
+    @property
+    def earlier(self) -> list[BacktestOpening]:
+        """Return the openings of the days before that lasted into the time that counts."""
+        return [
             opening
-            for opening in (*self._ended, *self._open.values())
-            if opening.opened_ms >= self._from_ms
+            for opening in self._every
+            if opening.opened_ms < self._from_ms
+            and (opening.closed_ms is None or opening.closed_ms >= self._from_ms)
         ]
+
+    @property
+    def _every(self) -> list[BacktestOpening]:
+        every = (*self._ended, *self._open.values())
         return sorted(every, key=lambda opening: (opening.opened_ms, opening.series_id))
 
     def learn(self, parts: Sequence[BaselineBlock]) -> None:

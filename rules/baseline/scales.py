@@ -57,7 +57,10 @@ class Policies:
         k_min = settings.k_min
         relative = [max(settings.relative_floor, policy.min_relative / k_min) for policy in table]
         rise = [
-            max(settings.relative_floor, (policy.min_rise or policy.min_relative) / k_min)
+            max(
+                settings.relative_floor,
+                (policy.min_relative if policy.min_rise is None else policy.min_rise) / k_min,
+            )
             for policy in table
         ]
         above = [policy.direction is not Direction.BELOW for policy in table]

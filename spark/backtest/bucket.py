@@ -40,6 +40,9 @@ class ReplayedBucket:
     bucket: int
     setting: int  # its place in the order
     openings: Sequence[Mapping[str, Any]]  # `rules.baseline.replaying.BacktestOpening`
+    earlier: Sequence[
+        Mapping[str, Any]
+    ]  # those that were open already at the first day that counts
     totals: Mapping[str, Mapping[str, int]]  # by metric: series, series_days
     damaged: Mapping[str, str]  # days without data, because a file is damaged, with the reason
 
@@ -63,6 +66,7 @@ def replay_bucket(order: BacktestOrder, bucket: int, setting: int) -> ReplayedBu
         bucket=bucket,
         setting=setting,
         openings=[asdict(opening) for opening in work.replay.openings],
+        earlier=[asdict(opening) for opening in work.replay.earlier],
         totals={
             metric: {"series": len(totals.series), "series_days": totals.series_days}
             for metric, totals in work.replay.totals.items()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import shutil
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,8 +20,10 @@ from pyspark.sql import functions as f
 from rules.baseline.blocks import METRIC_CODES, Float32s
 from rules.baseline.civil import civil_day
 from rules.baseline.layout import DAYS as DAYS_FOLDER
+from rules.baseline.layout import hour_folder
 from rules.baseline.naming import name_of
 from rules.baseline.series import Metric, Series
+from rules.errors import StoreError
 from service.cli.main import run
 from service.cli.terminal.exit_codes import ExitCode
 from service.history.blocks import Block
@@ -27,6 +31,7 @@ from service.history.days import write_day
 from service.history.dictionary import Dictionary
 from service.history.folder import Described, Folder, open_folder
 from service.history.labels import add_windows
+from service.jobs.backtest.planning import BacktestRequest, plan_backtest
 from spark.backtest.bucket import replay_bucket
 from spark.backtest.order import BacktestOrder
 from spark.backtest.transforms import buckets_and_settings, replay_buckets
@@ -199,6 +204,33 @@ def test_what_cannot_be_replayed_is_said(
     place = ["--history", str(past), "--data-dir", str(tmp_path)]
     assert run(["backtest", *place, *words.split()]) == error[0]
     assert error[1] in capsys.readouterr().err
+
+
+def test_a_day_that_is_not_folded_is_named_and_no_default(past: Path, tmp_path: Path) -> None:
+    path = tmp_path / "waiting"
+    shutil.copytree(past, path)
+    hour = path / hour_folder(datetime.combine(day_at(DAYS - 1), time(12), UTC))
+    hour.mkdir(parents=True)
+    (hour / "waits.parquet").touch()
+    request = BacktestRequest(
+        history=str(path), master="local[1]", conf={}, timeout_seconds=60, environment={}
+    )
+    plan = plan_backtest(request)
+    assert (plan.order.to_day, plan.not_folded) == (day_at(DAYS - 2), ())
+    asked = plan_backtest(replace(request, to_day=day_at(DAYS - 1)))
+    assert (asked.order.to_day, asked.not_folded) == (day_at(DAYS - 1), (day_at(DAYS - 1),))
+
+
+def test_series_are_not_chosen_by_names_that_are_damaged(past: Path, tmp_path: Path) -> None:
+    path = tmp_path / "unnamed"
+    shutil.copytree(past, path)
+    (path / "series" / "torn.parquet").write_bytes(b"torn")
+    request = BacktestRequest(
+        history=str(path), master="local[1]", conf={}, timeout_seconds=60, environment={}
+    )
+    assert plan_backtest(request).labels.unreadable == ("torn.parquet",)
+    with pytest.raises(StoreError, match=r"damaged \(torn.parquet\)"):
+        plan_backtest(replace(request, pattern=re.compile("orders")))
 
 
 def test_without_spark_nothing_is_replayed(

@@ -12,7 +12,7 @@ import click
 
 from rules.baseline.series import Metric
 from service.cli.options.kafka_options import config_option, data_dir_option
-from service.cli.options.spark_options import spark_conf
+from service.cli.options.spark_options import conf_option, master_option, spark_conf
 from service.cli.terminal.parameters import Regex
 from service.cli.terminal.stopping import ended_in_order
 
@@ -57,13 +57,8 @@ if TYPE_CHECKING:
     multiple=True,
     help="Compare with other settings: k_min=4, or read_committed_lag.open_seconds=600.",
 )
-@click.option("--master", metavar="URL", help="Spark's master  [default: local[*]]")
-@click.option(
-    "--conf",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="A setting of Spark's own; give it again for more.",
-)
+@master_option
+@conf_option
 @click.option("--history", metavar="URL", help="Folder of history  [default: that of the settings]")
 @click.option(
     "-o",

@@ -35,6 +35,8 @@ def document(backtest: Backtest) -> dict[str, Any]:
         "days": (order.to_day - order.from_day).days + 1,
         "learnt_from": order.first_day.isoformat(),
         "results": [_result(result, backtest.plan) for result in results],
+        "not_folded": [day.isoformat() for day in backtest.plan.not_folded],
+        "unnamed": list(backtest.plan.labels.unreadable),
         "damaged": [
             {"day": damage.day.isoformat(), "bucket": damage.bucket, "why": damage.why}
             for damage in backtest.damaged

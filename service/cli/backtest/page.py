@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from html import escape
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from collectors.naming import counted
 from service.cli.backtest.showing import (
@@ -65,14 +66,16 @@ def _chart(document: Row, openings: Sequence[Row]) -> str:
     """Return the openings of each day as bars."""
     first = date.fromisoformat(document["from"])
     days = [first + timedelta(days=number) for number in range(document["days"])]
-    counts = Counter(opening["opened_at"][:10] for opening in openings)
+    zone = ZoneInfo(document["time_zone"])
+    times = (datetime.fromisoformat(opening["opened_at"]) for opening in openings)
+    counts = Counter(time.astimezone(zone).date().isoformat() for time in times)
     most = max([1, *counts.values()])
     bars = "".join(
         _bar(place, day, counts[day.isoformat()], most) for place, day in enumerate(days)
     )
     return (
         f'<svg width="{BAR_WIDTH * len(days)}" height="{CHART_HEIGHT}" role="img" '
-        f'aria-label="openings by day"><title>openings by day (UTC)</title>{bars}</svg>'
+        f'aria-label="openings by day"><title>openings by day</title>{bars}</svg>'
     )
 
 

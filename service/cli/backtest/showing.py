@@ -79,10 +79,20 @@ def labels_of(result: Row) -> list[tuple[str, object]]:
 
 
 def without_data(document: Row) -> list[str]:
-    """Return which days counted as ones without data, because a file is damaged."""
+    """Return of which days data is missing, and whose names, because it waits or a file is damaged."""
     return [
-        f"no data of {day['day']} in bucket {day['bucket']}, as its file is damaged: {day['why']}"
-        for day in document["damaged"]
+        *(
+            f"{day} is not folded yet: some of its samples are left out"
+            for day in document["not_folded"]
+        ),
+        *(
+            f"no data of {day['day']} in bucket {day['bucket']}, as its file is damaged: {day['why']}"
+            for day in document["damaged"]
+        ),
+        *(
+            f"some series have no names, and their labels may not count: {part} is damaged"
+            for part in document["unnamed"]
+        ),
     ]
 
 

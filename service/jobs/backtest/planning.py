@@ -16,6 +16,7 @@ from rules.baseline.naming import name_of
 from rules.baseline.series import Metric, Series
 from rules.errors import NotThereError, RequestError, StoreError
 from service.history.folder import Folder, find_folder, open_folder, shown_url
+from service.history.folding import days_of_hours
 from service.storage.baselines.series_labels import NONE, Names, SeriesLabels, read_labels
 from spark.backtest.order import LEARNT_DAYS, BacktestOrder
 from spark.places import Place
@@ -31,7 +32,7 @@ class BacktestRequest:
 
     history: str  # the folder of history, as a path or an address
     from_day: date | None = None  # None: see `_period`
-    to_day: date | None = None  # included; None: the last day of history
+    to_day: date | None = None  # included; None: the last day of history that is folded
     pattern: re.Pattern[str] | None = None  # found in the names of series; None: all
     metrics: Sequence[Metric] = ()  # none: all
     settings: Sequence[Sequence[str]] = ((),)  # of each replay: changes, as NAME=VALUE
@@ -48,6 +49,7 @@ class BacktestPlan:
     folder: Folder
     order: BacktestOrder
     labels: SeriesLabels  # of all series of history
+    not_folded: tuple[date, ...] = ()  # of the replayed days: some of their samples wait in hours
 
     def name_series(self, series_id: int) -> Series | None:
         """Return the labels of a series; None if the dictionary does not have it."""
@@ -71,9 +73,17 @@ def plan_backtest(request: BacktestRequest) -> BacktestPlan:
     if not days:
         where = shown_url(request.history)
         raise StoreError(f"history at {where} has no whole day yet", retryable=False)
-    from_day, to_day = _period(request, days[0], days[-1])
+    waiting = set(days_of_hours(folder))
+    whole = [day for day in days if day not in waiting] or days
+    from_day, to_day = _period(request, days[0], days[-1], whole[-1])
     place = Place(request.history)
     labels = _read_labels(place)
+    if request.pattern is not None and labels.unreadable:
+        parts = ", ".join(labels.unreadable)
+        raise StoreError(
+            f"the names of some series are damaged ({parts}): without --series all are replayed",
+            retryable=False,
+        )
     described = folder.described
     order = BacktestOrder(
         history=place.url,
@@ -86,12 +96,15 @@ def plan_backtest(request: BacktestRequest) -> BacktestPlan:
         metrics=tuple(metric.value for metric in request.metrics),
         series=None if request.pattern is None else _matching(labels, request),
     )
-    return BacktestPlan(folder=folder, order=order, labels=labels)
+    not_folded = tuple(day for day in order.days if day in waiting)
+    return BacktestPlan(folder=folder, order=order, labels=labels, not_folded=not_folded)
 
 
-def _period(request: BacktestRequest, first: date, last: date) -> tuple[date, date]:
+def _period(
+    request: BacktestRequest, first: date, last: date, last_whole: date
+) -> tuple[date, date]:
     """Return the first and the last day: by default four weeks, without the first two weeks of history."""
-    to_day = request.to_day or last
+    to_day = request.to_day or last_whole
     learnt = min(FIRST_WEEKS, DAY * ((to_day - first).days // 2))
     from_day = request.from_day or max(to_day - MONTH + DAY, first + learnt)
     outside = next((day for day in (to_day, from_day) if not first <= day <= last), None)

@@ -38,6 +38,7 @@ class ReplayResult:
     changes: Sequence[str]  # of the settings; none: those that are in force
     openings: Sequence[BacktestOpening]  # by time
     metrics: Sequence[MetricTotals]
+    earlier: Sequence[BacktestOpening]  # that were open already when the time began
     scores: EventScores | None  # None: no series that was replayed has a label
 
     @property
@@ -65,6 +66,7 @@ class Collected:
     """Takes the events of the job."""
 
     openings: dict[int, list[BacktestOpening]] = field(default_factory=lambda: defaultdict(list))
+    earlier: dict[int, list[BacktestOpening]] = field(default_factory=lambda: defaultdict(list))
     totals: dict[tuple[int, str], list[int]] = field(
         default_factory=lambda: defaultdict(lambda: [0, 0])
     )
@@ -74,6 +76,7 @@ class Collected:
         """Add a bucket's replay, as `spark.backtest.bucket.ReplayedBucket` has it."""
         setting = int(event["setting"])
         self.openings[setting] += [BacktestOpening(**opening) for opening in event["openings"]]
+        self.earlier[setting] += [BacktestOpening(**opening) for opening in event["earlier"]]
         for metric, totals in event["totals"].items():
             sums = self.totals[setting, metric]
             sums[0] += totals["series"]
@@ -104,13 +107,19 @@ class Collected:
             if place == setting
         ]
         scores = score_events(times, labels, period) if labels else None
-        return ReplayResult(changes=changes, openings=openings, metrics=metrics, scores=scores)
+        return ReplayResult(
+            changes=changes,
+            openings=openings,
+            metrics=metrics,
+            earlier=self.earlier[setting],
+            scores=scores,
+        )
 
 
 def only_in(result: ReplayResult, other: ReplayResult) -> list[BacktestOpening]:
     """Return the openings that overlap with none of the same series in the other result."""
     by_series: dict[int, list[BacktestOpening]] = defaultdict(list)
-    for opening in other.openings:
+    for opening in (*other.openings, *other.earlier):
         by_series[opening.series_id].append(opening)
     return [
         opening

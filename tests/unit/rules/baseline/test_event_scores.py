@@ -36,6 +36,15 @@ def test_ratios_count_an_incident_once_and_delay_is_from_its_begin() -> None:
     assert scores.median_delay_ms == 4 * MINUTE_MS
 
 
+def test_an_opening_between_two_incidents_finds_one_rather_one_under_way() -> None:
+    first, second = INCIDENT, (INCIDENT[1] + 12 * MINUTE_MS, INCIDENT[1] + 40 * MINUTE_MS)
+    between = INCIDENT[1] + 8 * MINUTE_MS
+    scores = score_events({1: [between]}, {1: [first, second]}, PERIOD)
+    assert (scores.incidents, scores.found, scores.false) == (2, 1, 0)
+    under_way = score_events({1: [second[0] - MINUTE_MS, second[0]]}, {1: [second]}, PERIOD)
+    assert (under_way.found, under_way.repeated) == (1, 1)
+
+
 def test_series_without_labels_say_nothing() -> None:
     scores = score_events({2: [HOUR_MS]}, {1: [INCIDENT]}, PERIOD)
     assert (scores.false, scores.precision, scores.recall, scores.f1) == (0, None, 0, None)

@@ -55,6 +55,8 @@ def document(*results: Any) -> dict[str, Any]:
         "learnt_from": "2026-09-01",
         "results": list(results),
         "damaged": [],
+        "not_folded": [],
+        "unnamed": [],
     }
     return shown if len(results) == 1 else {**shown, "only_now": [OPENING], "only_changed": []}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import date
 
@@ -25,12 +26,15 @@ OPENING = BacktestOpening(
 LATER = replace(OPENING, opened_ms=5000, closed_ms=None)
 
 
-def event(bucket: int, setting: int, *openings: BacktestOpening) -> dict[str, object]:
+def event(
+    bucket: int, setting: int, *openings: BacktestOpening, earlier: Sequence[BacktestOpening] = ()
+) -> dict[str, object]:
     return {
         "event": "replayed",
         "bucket": bucket,
         "setting": setting,
         "openings": [asdict(opening) for opening in openings],
+        "earlier": [asdict(opening) for opening in earlier],
         "totals": {"produce_rate": {"series": 2, "series_days": 14}},
         "damaged": {"2026-01-05": "torn"},
     }
@@ -62,3 +66,12 @@ def test_openings_of_a_series_that_overlap_are_the_same() -> None:
     now, changed = (collected.result(setting, (), {}, (0, 9000)) for setting in (0, 1))
     assert only_in(now, changed) == [LATER]
     assert [opening.series_id for opening in only_in(changed, now)] == [8]
+
+
+def test_what_was_open_already_is_not_only_in_the_other() -> None:
+    collected = Collected()
+    collected.add(event(0, 0, earlier=[replace(OPENING, opened_ms=-500)]))
+    collected.add(event(0, 1, OPENING))
+    now, changed = (collected.result(setting, (), {}, (0, 9000)) for setting in (0, 1))
+    assert now.total.openings == 0
+    assert only_in(changed, now) == []

@@ -129,7 +129,8 @@ class LiveSeries:
         """Go on from a memory; without one nothing opens for half an hour.
 
         `judge_at` returns the judge of the civil day in which a time lies (ms since 1970-01-01 UTC), the same
-        object until another run is in force; None: no baselines are known, and nothing is judged.
+        object until another run is in force; None: no baselines are known, and nothing is judged. After midnight
+        it is asked once more for yesterday, whose last step is over then.
         """
         self._judge_at = judge_at
         self._interval_ms = interval_ms
@@ -159,11 +160,15 @@ class LiveSeries:
     def put(self, at_ms: int, ids: Int64s, values: NDArray[np.floating]) -> list[StepVerdict]:
         """Take a round that began at `at_ms`; return the judgements of the steps that are over.
 
-        Rounds of a step that is over already are left out: the clock was set back.
+        Rounds of a step that is over already are left out: the clock was set back. If it was set back by more than
+        an hour, as after a clock that had been far ahead, the hour begins anew, and what is open stays open.
         """
         start_ms = history_ms(at_ms, self._interval_ms) // self._step_ms * self._step_ms
         verdicts: list[StepVerdict] = []
         if self._start_ms is not None:
+            if start_ms < self._start_ms - HOUR_MS:
+                self._forget_hour()
+                self._rounds, self._start_ms = [], start_ms
             if start_ms < self._start_ms:
                 return []
             verdicts = self._judge_until(self._start_ms, start_ms)
@@ -189,9 +194,15 @@ class LiveSeries:
         if day is None:
             self._forget_hour()
             return None
+        calendar = day.judge.calendar
+        if (
+            day.judge.step_ms != self._step_ms
+            or not calendar.start_ms <= start_ms < calendar.end_ms
+        ):
+            raise ValueError("the judge is of another day, or of another step")
         live = self._follow(day)
         values = self._values(day)
-        sample = (start_ms - day.judge.calendar.start_ms) // self._step_ms
+        sample = (start_ms - calendar.start_ms) // self._step_ms
         verdict = live.judge(sample, values)
         return StepVerdict(
             start_ms=start_ms,

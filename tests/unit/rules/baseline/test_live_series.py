@@ -214,6 +214,26 @@ def test_series_without_a_band_are_unknown_and_open_nothing() -> None:
     assert not verdicts[-1].is_open.any()
 
 
+def test_a_clock_that_was_far_ahead_ends_no_scoring_and_nothing_that_is_open() -> None:
+    days = judges(learnt(), (20,), "UTC")
+    live, begin = opened_series(days)
+    before = live.memory
+    assert before is not None
+    live.put(begin + 366 * 24 * 60 * MINUTE, IDS, np.full(SERIES, FLAT))
+    verdicts = feed(live, begin, [900.0] * 3)
+    assert [each.start_ms for each in verdicts] == [begin, begin + MINUTE]
+    assert verdicts[-1].is_open.tolist() == before.memory.is_open.tolist()
+    assert before.memory.is_open.any()
+
+
+def test_a_judge_of_another_step_is_rejected() -> None:
+    days = judges(learnt(), (20,), "UTC")
+    live, begin = evaluation(days, interval_ms=5 * MINUTE), days[0].judge.calendar.start_ms
+    live.put(begin, IDS, np.full(SERIES, FLAT))
+    with pytest.raises(ValueError, match="another step"):
+        live.put(begin + 10 * MINUTE, IDS, np.full(SERIES, FLAT))
+
+
 def test_rounds_of_a_step_that_is_over_are_left_out() -> None:
     days = judges(learnt(), (20,), "UTC")
     live, begin = opened_series(days)

@@ -60,9 +60,8 @@ class Stamp:
 
         try:
             await self._app(scope, receive, send_stamped)
-        except (
-            asyncio.CancelledError
-        ):  # by the server, which stops and has waited for its grace time
+        except asyncio.CancelledError:
+            # The server stops, and has waited for its grace time: nothing else cancels a request.
             if not is_begun:
                 stopping = response_of(unavailable("Tidemark is stopping"), scope["path"])
                 await stopping(scope, receive, send_stamped)

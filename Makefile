@@ -111,7 +111,7 @@ smoke: $(READY) ## a dozen tests on real brokers, one for each part
 	@$(PYTEST) tests/integration -m smoke
 
 spark: $(READY) ## baseline runs on Spark: one core, two, a cluster, killed, damaged
-	@$(PYTEST) tests/spark
+	@$(PYTEST) tests/spark --timeout 1800
 
 variations: $(READY) ## further variations of what other tests show on real brokers
 	@$(PYTEST) tests/faults tests/integration -m variation

@@ -63,7 +63,7 @@ def areas(folder: Path, *names: str, before: tuple[str, ...] = ()) -> subprocess
 
 
 def test_areas_run_at_once_are_shown_whole_and_fail_the_run(folder: Path) -> None:
-    own, low = os.nice(0), min(os.nice(0) + 10, 19)
+    own, low = os.nice(0), min(os.nice(0) + 5, 19)
     two = ("taskset", "-c", "0,1")
     with areas(folder, "wrong", "beside", "long", "first", before=two) as run:
         said, _ = run.communicate(timeout=SOON)

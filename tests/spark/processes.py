@@ -20,7 +20,7 @@ from service.runtime.clock import wait_until
 from tests.spark.weeks import DAYS, ZONE, day_at
 
 JARS: Final = Path(pyspark.__file__).parent / "jars"
-WAIT_SECONDS: Final = 120.0
+WAIT_SECONDS: Final = 300.0
 LIGHT: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"  # for JVMs that live for seconds
 ALL_DAYS: Final = [day_at(one).isoformat() for one in range(DAYS)]
 

@@ -289,7 +289,7 @@ def test_an_interrupted_import_leaves_nothing(tmp_path: Path) -> None:
         kept=timedelta(days=90),
         master="local[1]",
         conf={},
-        timeout_seconds=240,
+        timeout_seconds=600,
         environment=os.environ,
         dry_run=False,
     )

@@ -62,7 +62,6 @@ def test_a_cluster_makes_the_same_files(made: Path, fresh: Path, tmp_path: Path)
     assert files_of_runs(fresh).items() <= files_of_runs(made).items()
 
 
-@pytest.mark.timeout(300 + 120 * KILLS)
 def test_a_baseline_run_that_is_killed_is_made_the_same_by_the_next_try(
     made: Path, fresh: Path, tmp_path: Path
 ) -> None:

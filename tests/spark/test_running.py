@@ -58,7 +58,7 @@ def order(path: Path) -> NightlyOrder:
         data_directory=path / "data",
         master="local[1]",
         conf={},
-        timeout_seconds=240,
+        timeout_seconds=600,
         keep_days=3,
         environment=os.environ,
     )

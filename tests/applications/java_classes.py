@@ -18,7 +18,7 @@ HERE: Final = Path(__file__).parent
 LOCK: Final = HERE / "application-jars.lock"
 VERSION: Final = "4.1.1"  # of the applications' own Kafka
 COMPILER: Final = "org.codehaus.commons.compiler.samples.CompilerDemo"  # takes javac's options
-COMPILE_SECONDS: Final = 60.0
+COMPILE_SECONDS: Final = 180.0
 
 
 def make_class_path(folder: Path) -> str:

@@ -15,7 +15,7 @@ from service.sandbox.cluster.releases import Release
 from tests.applications.java_classes import VERSION
 
 HEAP: Final = "-Xmx192m"
-END_SECONDS: Final = 30.0
+END_SECONDS: Final = 120.0
 
 
 @dataclass(eq=False, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from confluent_kafka import Producer
 
-FLUSH_SECONDS = 60.0
+FLUSH_SECONDS = 180.0
 
 
 class NumberProducer:

@@ -14,7 +14,7 @@ from service.sandbox.workloads.pacing import BURST_SECONDS, Pace
 
 AT_MOST: Final = 100  # records in one step
 POLL_SECONDS: Final = 0.2
-END_SECONDS: Final = 30.0
+END_SECONDS: Final = 120.0
 
 
 @dataclass(eq=False)

@@ -18,7 +18,7 @@ from tests.kafka_release import PRODUCER_EXPIRATION, TRANSACTIONS_V2, VERIFICATI
 
 ROUNDS = 2  # the one that reads the line, and the one that answers what it asks
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(800)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1200)]
 
 REORDERINGS = [
     pytest.param({"records": 3, "batch": 3}, id="the smallest"),

@@ -18,7 +18,7 @@ from tests.faults.matrix import Matrix, assert_reported, inject, injected
 from tests.integration.outside import on_leader, only, values_on
 from tests.kafka_release import TRANSACTIONS_V2
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(800)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1200)]
 
 
 @pytest.mark.parametrize(

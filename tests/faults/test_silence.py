@@ -23,7 +23,7 @@ EVERY_SEQUENCE_RULE = (
     "producer_sequence_bug",
 )
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(800)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1200)]
 
 
 @pytest.mark.parametrize(

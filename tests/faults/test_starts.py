@@ -27,7 +27,7 @@ LONGER_THAN_ASKED = 45  # transactions: one episode is inspected in 40 rounds at
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.timeout(800),
+    pytest.mark.timeout(1200),
     TRANSACTIONS_V2,
 ]
 

@@ -27,7 +27,7 @@ from tests.faults.matrix import Matrix, assert_reported
 from tests.integration.outside import only
 from tests.integration.serve.served import ROOT, end_processes, plain_environment
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(800)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1200)]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from tests.faults.matrix import PATIENCE_SECONDS, GivenUp, Matrix, assert_report
 from tests.integration.outside import EXCEPTION, lines_with, only, values_on
 from tests.integration.serve.served import Document
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(800)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1200)]
 
 
 def test_a_loss_that_happens_while_the_service_is_down_is_reported_after_its_start(

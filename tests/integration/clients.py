@@ -16,7 +16,7 @@ IS_MOVING: Final = frozenset(
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     }
 )
-FLUSH_SECONDS = 60
+FLUSH_SECONDS = 180
 TRANSACTION_TIMEOUT_MS = 300_000  # longer than any test takes on a busy machine
 
 

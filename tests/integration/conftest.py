@@ -21,7 +21,7 @@ from service.settings import KafkaSettings
 from tests.conftest import mending
 from tests.kafka_release import VERSION
 
-HEAL_SECONDS = 90
+HEAL_SECONDS = 180
 
 MakeReader = Callable[..., ClusterReader]
 

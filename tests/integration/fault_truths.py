@@ -12,7 +12,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exports w
 
 from service.sandbox.cluster.cluster import Sandbox
 
-SOON = 60.0
+SOON = 180.0
 BEFORE, RECORDS = 5, 3  # committed ones, and those of the transaction
 HELD = (BEFORE, BEFORE + RECORDS, BEFORE + RECORDS)
 RELEASED = (BEFORE + RECORDS + 1,) * 3  # the marker takes an offset

@@ -32,8 +32,8 @@ CYCLE_SECONDS: Final = 90
 KILLED: Final = (3, 1, 2)  # another broker in every other cycle
 RESTARTED: Final = (1, 2, 3)
 RECORDS: Final = 10
-WHOLE_SECONDS: Final = 60.0
-SHUTDOWN_SECONDS: Final = 60.0
+WHOLE_SECONDS: Final = 180.0
+SHUTDOWN_SECONDS: Final = 180.0
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from service.views.snapshot_rows import partition_rows
 from tests.integration.conftest import missing_from
 from tests.integration.observing import ends, only, partition, why_of
 
-SOON = 60.0
+SOON = 180.0
 KEPT = 10  # records that all replicas have before anything happens
 
 Check = Callable[[Sandbox, ClusterReader, LossTruth], None]

@@ -14,7 +14,7 @@ from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import SequenceEpisode, SequenceTruth
 from service.sandbox.workloads.raw_cluster import ProducerOn, RawCluster
 
-SOON: Final = 60.0
+SOON: Final = 180.0
 KEPT: Final = 10  # records that all replicas have before anything happens
 EXCEPTION: Final = "org.apache.kafka.common.errors.OutOfOrderSequenceException: "
 

@@ -26,8 +26,8 @@ from service.runtime.clock import wait_until
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.commands import marker, tool_command
 
-SOON = 60.0
-TOOL_SECONDS = 60
+SOON = 180.0
+TOOL_SECONDS = 180
 TOOLS = "org.apache.kafka.tools"
 NO_TAGS = {
     "previousProducerId": -1,

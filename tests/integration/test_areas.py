@@ -15,7 +15,7 @@ from tests.integration.serve.served import ROOT
 
 pytestmark = pytest.mark.integration
 
-SOON = 60.0
+SOON = 180.0
 # `long` and `beside` each wait for a file of the other: they run at the same time.
 MAKEFILE = """
 first: ; @echo first said; test ! -e long

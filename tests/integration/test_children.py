@@ -20,7 +20,7 @@ from service.settings import read_settings
 
 pytestmark = pytest.mark.integration
 
-SECONDS: Final = 90.0
+SECONDS: Final = 180.0
 WHERE: Final = "import os; print(os.getcwd())"
 
 

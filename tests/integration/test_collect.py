@@ -31,7 +31,7 @@ pytestmark = pytest.mark.integration
 
 NewName = Callable[[str], str]
 TIDEMARK = Path(sys.executable).with_name("tidemark")
-RUN_SECONDS = 60
+RUN_SECONDS = 180
 PASSWORD = "TIDEMARK_KAFKA__SASL_PASSWORD"  # noqa: S105 - the setting's name
 
 

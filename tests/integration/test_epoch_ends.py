@@ -44,7 +44,7 @@ NOBODY = 99  # an epoch that no log has
 # With more in-sync replicas demanded, a new leader that is alone may answer
 # OFFSET_NOT_AVAILABLE for good.
 ALONE_IS_ENOUGH = {"min.insync.replicas": "1"}
-FAILOVER_SECONDS = 60
+FAILOVER_SECONDS = 180
 
 
 def told(snapshot: Snapshot) -> Told:

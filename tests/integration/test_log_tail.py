@@ -18,7 +18,7 @@ from service.settings import BrokerLogSettings
 from tests.integration.sandbox_logs import log_files_of
 
 pytestmark = pytest.mark.integration
-SECONDS = 60.0
+SECONDS = 180.0
 BROKER = 2
 
 

@@ -33,7 +33,7 @@ KEPT: Final = 10  # records that both replicas have
 COMMITTED, UNCLEAN = "committed_records_lost", "unclean_leader_election"
 POSSIBLY: Final = "records_possibly_lost"
 ALLOWED: Final = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
-SOON: Final = 60.0
+SOON: Final = 180.0
 
 logger = logging.getLogger(__name__)
 

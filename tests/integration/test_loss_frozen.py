@@ -39,7 +39,7 @@ RUNS: Final = int(os.environ.get("LOSS_RUNS", "2"))
 MORE_RUNS: Final = 3  # at most, until a leader has asked for an ISR of itself
 SHORTEST: Final = 6.0  # somewhat longer than a broker's session: another one is elected
 LONGEST: Final = 14.0
-RUN_SECONDS: Final = 75.0
+RUN_SECONDS: Final = 180.0
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout((RUNS + MORE_RUNS) * RUN_SECONDS + 240)]
 

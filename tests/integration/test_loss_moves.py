@@ -41,7 +41,7 @@ from tests.integration.test_loss_returned import (
 from tests.integration.watching import Watch, told
 
 MOVES: Final = int(os.environ.get("MOVES", "1"))
-MOVE_SECONDS: Final = 60.0
+MOVE_SECONDS: Final = 180.0
 BROKERS: Final = (1, 2, 3)
 LOGS: Final = ((), (*BROKERS, CONTROLLER_ID))  # one watcher reads none, the other all
 

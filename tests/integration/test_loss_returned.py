@@ -34,8 +34,8 @@ from tests.integration.elections import let_stale_lead
 from tests.integration.watching import Watch, told
 
 RUNS: Final = int(os.environ.get("LOSS_RUNS", "2"))
-RUN_SECONDS: Final = 60.0
-SETTLE_SECONDS: Final = 90.0
+RUN_SECONDS: Final = 180.0
+SETTLE_SECONDS: Final = 180.0
 LEADER, FOLLOWER = 1, 2
 ACKS: Final = ("1", "all")
 RETURNED: Final = "former_leader_returned"

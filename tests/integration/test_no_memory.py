@@ -28,8 +28,8 @@ from tests.integration.watching import Watch, told
 pytestmark = pytest.mark.integration
 
 FIRST, SECOND = 1, 2
-CHANGE_SECONDS: Final = 90.0
-READ_SECONDS: Final = 60.0
+CHANGE_SECONDS: Final = 180.0
+READ_SECONDS: Final = 180.0
 ANSWER_SECONDS: Final = 5.0
 RECORDS: Final = 10
 

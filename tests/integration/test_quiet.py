@@ -31,7 +31,7 @@ QUICK_SECONDS: Final = 54.0  # one cycle; all that a broker's absence leads to t
 IS_QUICK: Final = "QUIET_SECONDS" not in os.environ
 QUIET_SECONDS: Final = QUICK_SECONDS if IS_QUICK else float(os.environ["QUIET_SECONDS"])
 ROUND_SECONDS: Final = 2.0
-MOVE_SECONDS: Final = 60.0  # a restart has just happened
+MOVE_SECONDS: Final = 180.0  # a restart has just happened
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(2 * QUIET_SECONDS + 400)]
 

@@ -22,7 +22,7 @@ from tests.unit.service.alerting.notifications.given import KEY_TEXT, notificati
 
 pytestmark = pytest.mark.integration
 
-LIMIT = 60
+LIMIT = 180
 
 
 @contextmanager

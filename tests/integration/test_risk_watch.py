@@ -34,7 +34,7 @@ NewName = Callable[[str], str]
 
 INTERVAL_SECONDS = 1.0
 OBSERVATIONS = 8
-MISSED_SECONDS = 60.0  # until the controller, or a leader, has given up a broker
+MISSED_SECONDS = 180.0  # until the controller, or a leader, has given up a broker
 
 
 class Recorder:

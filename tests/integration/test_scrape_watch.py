@@ -29,7 +29,7 @@ from tests.unit.service.runtime.recorded_log import RecordedLog
 
 pytestmark = pytest.mark.integration
 
-SECONDS: Final = 60.0
+SECONDS: Final = 180.0
 
 
 def page_with(errors: int, *, client: str = "payments") -> bytes:

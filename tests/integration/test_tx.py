@@ -37,7 +37,7 @@ pytestmark = pytest.mark.integration
 
 NewName = Callable[[str], str]
 TIDEMARK = Path(sys.executable).with_name("tidemark")
-RUN_SECONDS = 90
+RUN_SECONDS = 180
 PASSWORD = "one-eyed-sandbox-only"  # noqa: S105 - of a user of this file alone, on loopback
 
 

@@ -41,7 +41,7 @@ from tests.integration.java_groups import JavaConsumer, ShareConsumer
 
 pytestmark = pytest.mark.integration
 
-SOON = 60.0
+SOON = 180.0
 SCRAM = Security(
     protocol=SecurityProtocol.SASL_PLAINTEXT,
     sasl_username=ADMIN.name,

@@ -11,7 +11,7 @@ from service.observe.watch import EARLY_SECONDS, WatchedRound, Watcher
 from service.runtime.clock import monotonic, pause, utc_now
 
 ROUND_SECONDS = 1.6  # longer than the 1.5 s that a last stable offset must have stood
-UNTIL_SECONDS = 60.0
+UNTIL_SECONDS = 180.0
 
 
 class Watch:

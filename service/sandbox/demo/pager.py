@@ -20,7 +20,7 @@ from service.sandbox.cluster.state import ProcessId
 
 NAME: Final = "pager"
 FAILURES: Final = 1  # requests that it does not take at first, to show that they come again
-START_SECONDS: Final = 30.0
+START_SECONDS: Final = 120.0  # a busy machine; an idle one needs less than ten
 ADDRESS: Final = re.compile(r"(?m)^Receiving at (http://\S+);")
 
 Row = Mapping[str, Any]

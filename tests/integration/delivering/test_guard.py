@@ -28,7 +28,7 @@ from tests.integration.storage.conftest import MakeDatabase
 from tests.unit.service.runtime.recorded_log import RecordedLog
 
 pytestmark = pytest.mark.integration
-LIMIT = 60.0
+LIMIT = 180.0
 FAILED = b"HTTP/1.1 500 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"  # asked for anew
 SECRET = "very-hidden-path"  # noqa: S105 - for tests
 

@@ -18,7 +18,7 @@ from service.runtime.clock import utc_now, wait_until
 from tests import loopback
 
 INSTALL: Final = "Alertmanager is missing: apt-get install prometheus-alertmanager"
-SECONDS: Final = 30.0
+SECONDS: Final = 120.0
 
 
 def program(name: str) -> str:

@@ -43,7 +43,7 @@ from tests.integration.notify.sending import with_sender
 
 pytestmark = pytest.mark.integration
 
-SECONDS: Final = 90.0
+SECONDS: Final = 180.0
 LONG: Final = 60.0  # of the timeline, from act to act
 OK, BREACH = Verdict.OK, Verdict.BREACH
 TEAM, PUSHED = "team", "alertmanager"

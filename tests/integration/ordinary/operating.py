@@ -18,7 +18,7 @@ from service.sandbox.workloads.raw_cluster import Placed, RawCluster, RejectedEr
 
 REASSIGN: Final = Api(key=45, name="AlterPartitionReassignments", oldest=0, newest=0, since="2.4")
 WHOLE_SECONDS: Final = 150.0
-SHUTDOWN_SECONDS: Final = 90.0
+SHUTDOWN_SECONDS: Final = 180.0
 
 
 class Operator:

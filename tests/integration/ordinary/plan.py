@@ -53,7 +53,7 @@ SHORT: Final = Plan(  # on the fast cluster of the run; transactions go on besid
     rate=60,
     pause_factor=0.4,
     actions_unseen=100,
-    most_seconds=800.0,
+    most_seconds=1500.0,
 )
 
 

@@ -27,7 +27,7 @@ from tests.unit.service.scheduling.given import job
 pytestmark = pytest.mark.integration
 
 T = TypeVar("T")
-SECONDS: Final = 90.0
+SECONDS: Final = 180.0
 HERE: Final = Path(__file__).parent
 FAMILY: Final = (sys.executable, str(HERE / "family.py"))
 

@@ -23,7 +23,7 @@ from tests.unit.service.runtime.recorded_log import RecordedLog
 
 pytestmark = pytest.mark.integration
 
-SECONDS: Final = 90.0
+SECONDS: Final = 180.0
 DAY: Final = timedelta(days=1)
 ONE_RUN: Final = """INSERT INTO job_run (cluster, job_name, due_at, started_at, outcome, detail, stats)
     VALUES ('default', 'retention', :at, :at, :outcome, '', '{}')"""

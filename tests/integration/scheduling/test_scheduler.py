@@ -24,7 +24,7 @@ pytestmark = pytest.mark.integration
 
 T = TypeVar("T")
 INTERVAL: Final = timedelta(seconds=0.1)
-SECONDS: Final = 90.0
+SECONDS: Final = 180.0
 
 
 def attempt(_name: str, function: Callable[[], T], /) -> T | None:

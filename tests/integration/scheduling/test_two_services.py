@@ -44,7 +44,7 @@ LONG: Final = int(os.environ.get("JOB_DAYS", "0"))
 DAYS: Final = LONG or 2
 MISSED: Final = Counter({RunOutcome.MISSED: 10_000})  # due times between two observations
 START: Final = NOON.replace(hour=2, minute=30)  # when every job is due
-SECONDS: Final = 600.0 if LONG else 90.0  # never reached in a test that passes
+SECONDS: Final = 600.0 if LONG else 180.0  # never reached in a test that passes
 
 
 class Service:

@@ -12,7 +12,7 @@ from service.sandbox.cluster.admin import SandboxAdmin
 from tests.integration.clients import commit_offset, produce
 
 RECORDS: Final = 10
-ANSWER_SECONDS: Final = 60.0
+ANSWER_SECONDS: Final = 180.0
 
 
 @dataclass(frozen=True)

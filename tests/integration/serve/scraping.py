@@ -19,8 +19,8 @@ from service.runtime.clock import wait_until
 from tests import loopback
 
 INSTALL: Final = "Prometheus is missing: apt-get install prometheus"
-READY_SECONDS: Final = 60.0
-END_SECONDS: Final = 60.0
+READY_SECONDS: Final = 180.0
+END_SECONDS: Final = 180.0
 TEXT: Final = "text/plain;version=0.0.4"
 
 Job = dict[str, Any]

@@ -22,9 +22,9 @@ from tests import loopback
 from tests.database_files import give_files
 
 ROOT: Final = Path(__file__).parents[3]
-START_SECONDS: Final = 90.0  # PostgreSQL makes its files; the machine may be busy
-SEE_SECONDS: Final = 90.0
-END_SECONDS: Final = 60.0  # beyond the drain limit, so that a test sees how it was kept
+START_SECONDS: Final = 180.0  # PostgreSQL makes its files; the machine may be busy
+SEE_SECONDS: Final = 180.0
+END_SECONDS: Final = 180.0  # beyond the drain limit, so that a test sees how it was kept
 
 Document = dict[str, Any]
 

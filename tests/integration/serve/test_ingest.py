@@ -42,7 +42,7 @@ PATH: Final = "/api/v1/ingest/broker-log"
 TEXT: Final = "text/plain"
 MEGABYTE: Final = 1024 * 1024
 AGAIN: Final = frozenset({429, 503})
-WAIT_SECONDS: Final = 60.0
+WAIT_SECONDS: Final = 180.0
 
 
 def first(number: int = 0) -> str:

@@ -16,7 +16,7 @@ from typing import Final
 
 import pytest
 
-from rules.facts.broker_log import IsrShrunk, LogEvent, LogTruncated
+from rules.facts.broker_log import IsrShrunk
 from rules.verdict import Severity, Verdict
 from service.runtime.clock import monotonic, pause, wait_until
 from service.sandbox.cluster.admin import SandboxAdmin
@@ -29,7 +29,9 @@ from tests.integration.test_loss_returned import (
     SETTLE_SECONDS,
     UNCLEAN,
     Load,
+    has_followed,
     leader_of,
+    lines_of,
     logs_of,
     readable,
 )
@@ -84,8 +86,7 @@ def freeze(faults: Sandbox, watch: Watch, topic: str, *, seconds: float, is_seen
             watch.until(lambda made: leader_of(made, topic) == FOLLOWER, SETTLE_SECONDS)
         pause(max(0.0, seconds - (monotonic() - began)))
         faults.resume(LEADER)
-        watch.until(lambda made: leader_of(made, topic) == FOLLOWER, SETTLE_SECONDS)
-        watch.until(lambda _: lines_of(watch, topic, LogTruncated), SETTLE_SECONDS)
+        watch.until(lambda made: has_followed(made, topic), SETTLE_SECONDS)
         load.stop()
         for _ in range(3):
             watch.round()
@@ -100,16 +101,6 @@ def freeze(faults: Sandbox, watch: Watch, topic: str, *, seconds: float, is_seen
     assert error_of(watch, topic) == [], told(watch.rounds)
     admin.delete_topic(topic)
     return bool(asked)
-
-
-def lines_of(watch: Watch, topic: str, kind: type[LogEvent]) -> list[LogEvent]:
-    """Return what was read of one kind about a topic."""
-    return [
-        event
-        for made in watch.rounds
-        for event in (made.snapshot.broker_log.events if made.snapshot else ())
-        if isinstance(event, kind) and event.topic == topic
-    ]
 
 
 def error_of(watch: Watch, topic: str) -> list[tuple[str, str]]:

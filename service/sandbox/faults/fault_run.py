@@ -26,7 +26,7 @@ from service.sandbox.workloads.raw_producer import Protocol, RawProducer, append
 
 RECORDS_BEFORE: Final = 5  # committed ones, so that a group has something behind it
 RECORDS: Final = 3  # of the transaction
-SETTLE_SECONDS: Final = 30.0
+SETTLE_SECONDS: Final = 90.0
 OF_BROKER: Final = 4  # ConfigResource.Type of the protocol
 SET_FOR_ONE: Final = 2  # ConfigSource of the protocol: DYNAMIC_BROKER_CONFIG
 

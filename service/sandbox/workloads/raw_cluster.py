@@ -33,8 +33,8 @@ from service.sandbox.cluster.processes import Liveness
 
 T = TypeVar("T")
 
-ANSWER_SECONDS: Final = 15.0
-SETTLE_SECONDS: Final = 15.0
+ANSWER_SECONDS: Final = 45.0  # a busy machine
+SETTLE_SECONDS: Final = 45.0
 LATEST: Final = -1  # ListOffsets: the end of what the isolation level may read
 TRANSACTION_LOG: Final = "__transaction_state"
 OF_GROUP: Final = 0  # FindCoordinator: of which kind the key is

@@ -29,7 +29,7 @@ FORGET_COORDINATORS = {"metadata.max.age.ms": 5000, "connections.max.idle.ms": 5
 ATTEMPT_SECONDS = 2.0  # short, so that a stop is noticed between two attempts
 VALUE_BYTES = 100
 TRANSACTION_SECONDS = 10.0
-INIT_SECONDS = 30.0  # on a fresh cluster __transaction_state is created first
+INIT_SECONDS = 60.0  # on a fresh cluster __transaction_state is created first
 
 
 def call_patiently(

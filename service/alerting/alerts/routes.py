@@ -106,6 +106,10 @@ class Routing:
     routes: tuple[Route, ...] = ()
     # The routes that each alert took before; its labels never change, and nearly all alerts stay.
     _taken: dict[str, Ways] = field(init=False, repr=False, compare=False, default_factory=dict)
+    # Alerts of one group take the same ways, which are held once.
+    _ways: dict[tuple[tuple[int, Pairs], ...], Ways] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
 
     def __post_init__(self) -> None:
         """Check that the default route takes every alert.
@@ -123,9 +127,11 @@ class Routing:
         if ways is None:
             if len(self._taken) >= _MOST_REMEMBERED:
                 self._taken.clear()
+                self._ways.clear()
             taken = self.taking(alert.labels)
             ways = tuple((route, route.group_labels(alert.labels)) for route in taken)
-            self._taken[alert.fingerprint] = ways
+            names = tuple((id(route), labels) for route, labels in ways)
+            ways = self._taken[alert.fingerprint] = self._ways.setdefault(names, ways)
         return ways
 
     def taking(self, labels: Labels) -> Iterator[Route]:

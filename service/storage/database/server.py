@@ -38,7 +38,7 @@ START_SECONDS: Final = 60  # recovery after a crash included
 STOP_SECONDS: Final = 30
 # Of memory that the server keeps for good once it was used. What is read again fits into it, and the kernel
 # caches files as well.
-SHARED_BUFFERS: Final = "32MB"
+MEMORY: Final = "-c shared_buffers=32MB -c autovacuum_work_mem=4MB"
 MAX_SOCKET_PATH: Final = 100  # a Unix socket's path ends at 107 bytes
 SOCKET_NAME: Final = ".s.PGSQL.5432"
 SHORT_NAME: Final = "tidemark-12345678"  # as long as a name of mkdtemp's
@@ -121,7 +121,7 @@ class EmbeddedServer:
         # These words go through a shell. The server works in its own folder, whose name is not among them.
         sockets = "." if self._sockets == self._data else shlex.quote(str(self._sockets))
         words = ["start", "-w", "-t", str(START_SECONDS), "-D", ".", "-l", "server.log"]
-        options = f"-k {sockets} -c listen_addresses= -c shared_buffers={SHARED_BUFFERS}"
+        options = f"-k {sockets} -c listen_addresses= {MEMORY}"
         self._programs.run("pg_ctl", [*words, "-o", options], data=self._data, folder=self._data)
 
     def pause(self) -> None:

@@ -26,7 +26,7 @@ from service.storage.database.translate import translate_errors
 from service.storage.formats.values import read
 from service.storage.tables.core import FINDING
 
-_REMEMBERED: Final = 32_768
+_REMEMBERED: Final = 1_024
 _SORTED: Final = JSONEncoder(sort_keys=True)
 ESCAPE: Final = "!"  # in patterns of LIKE
 OPEN_STEPS: Final = (Step.OPENED, Step.STILL, Step.AGAIN, Step.UNKNOWN)
@@ -220,7 +220,7 @@ def _reason(change: Change, finding: Finding | None) -> str:
     return str(change.end_reason) if ended_by_us or finding is None else finding.reason
 
 
-@lru_cache(maxsize=_REMEMBERED)  # open findings come with every round
+@lru_cache(maxsize=_REMEMBERED)  # a finding that flaps is stored in round after round
 def _named(labels: tuple[tuple[str, str], ...]) -> tuple[str, str]:
     """Return labels as JSON, and their hash."""
     stored_labels = storable(dict(labels))

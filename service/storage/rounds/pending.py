@@ -24,7 +24,7 @@ WAITING_ROUNDS: Final = 1000  # four hours of a round every 15 seconds
 WAITING_CHANGES: Final = 200_000
 # Limits of one transaction: half a second, so that it ends before the timeouts on a machine that is busy.
 PART_ROUNDS: Final = 50
-PART_CHANGES: Final = 5000  # of findings, and rows of alerts
+PART_CHANGES: Final = 2000  # of findings, and rows of alerts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,8 @@
 """Runs the areas of `make test` side by side, as many as keep the machine's cores busy.
 
 `python -m tests.areas lint unit spark` reads from `tests/areas.toml` how long each area takes and how
-many cores it keeps busy. What is to be alone begins first, one area that waits for Kafka's time-outs
+many cores it keeps busy: more on a slow machine, where what waits for Kafka's time-outs waits no longer
+but computes for longer. What is to be alone begins first, one area that waits for Kafka's time-outs
 beside it, and then the longest that still fits. The output of an area is shown whole when
 it has ended. On one core they run one after the other.
 """
@@ -15,9 +16,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -29,7 +31,10 @@ LOW_PRIORITY: Final = ("nice", "-n", "5")  # a third of the time that others get
 # A little more than the machine has may begin: an area is not always as busy as on average. What gives
 # way costs the others little where it is too much.
 MORE: Final = 1.05
-MORE_THAT_GIVES_WAY: Final = 1.25
+MORE_THAT_GIVES_WAY: Final = 1.5
+# The additions, and the seconds for them, by which the table's machine is compared with this one.
+ADDITIONS: Final = 2_000_000
+ADDITIONS_SECONDS: Final = 0.09
 INTERRUPTED: Final = 130
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 REPORTED_AGAIN: Final = re.compile(rb"(?m)^(?:FAILED|ERROR|RERUN) .*$")
@@ -45,6 +50,11 @@ class Area:
     gives_way: bool = False  # to all that runs beside it
     alone: bool = False  # beside it run only what gives way and one area that waits
     waits: bool = False  # most of its time, for brokers' time-outs
+
+    def on(self, slowness: float) -> Area:
+        """Return the area as it is on a machine that needs so many times as long to compute."""
+        busy, waiting = self.cores * slowness, 1 - self.cores
+        return replace(self, cores=busy / (busy + waiting))
 
     @property
     def command(self) -> Sequence[str]:
@@ -183,6 +193,18 @@ def read_areas(names: Sequence[str]) -> list[Area]:
     return [Area(name=name, **table[name]) for name in names]
 
 
+def slowness() -> float:
+    """Return how many times as long as the table's machine this one needs to compute; 1 for a faster one."""
+    took = []
+    for _ in range(3):
+        began = time.process_time()
+        total = 0
+        for number in range(ADDITIONS):
+            total += number
+        took.append(time.process_time() - began)
+    return max(min(took) / ADDITIONS_SECONDS, 1.0)
+
+
 def show(output: bytes) -> None:
     sys.stdout.buffer.write(output)
     sys.stdout.buffer.flush()
@@ -205,7 +227,10 @@ def summary(done: Sequence[Done], seconds: float) -> str:
 
 def run(names: Sequence[str]) -> int:
     """Run all areas, whatever fails; return the exit code."""
-    areas, began = Areas(read_areas(names), len(os.sched_getaffinity(0))), monotonic()
+    slow = slowness()
+    waiting = [area.on(slow) for area in read_areas(names)]
+    show(f"This machine needs {slow:.1f} times as long as the one of {TABLE}\n".encode())
+    areas, began = Areas(waiting, len(os.sched_getaffinity(0))), monotonic()
     for number in SIGNALS:
         signal.signal(number, areas.interrupt)
     for one in areas.run():

@@ -76,7 +76,7 @@ def explained(log: Path, topic: str) -> list[dict[str, Any]]:
     """Return what the command says of a topic by a broker's log alone, without any cluster."""
     command = [sys.executable, "-m", "service", "sequence", "explain", str(log), "-o", "json"]
     done = subprocess.run(
-        command, cwd=ROOT, env=plain_environment(), capture_output=True, check=False, timeout=60
+        command, cwd=ROOT, env=plain_environment(), capture_output=True, check=False, timeout=180
     )
     assert done.stdout, done.stderr
     return [event for event in json.loads(done.stdout) if event["topic"] == topic]

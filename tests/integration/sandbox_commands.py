@@ -20,7 +20,7 @@ def tidemark(*arguments: str, directory: Path) -> subprocess.Popen[str]:
 
 def run(*arguments: str, directory: Path) -> tuple[int, str, str]:
     with tidemark(*arguments, directory=directory) as process:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=180)
     return process.returncode, out, err
 
 

@@ -40,7 +40,7 @@ class Peer:
     """A client that sends what it likes."""
 
     def __init__(self, address: tuple[str, int]) -> None:
-        self.socket = socket.create_connection(address[:2], timeout=60)
+        self.socket = socket.create_connection(address[:2], timeout=180)
 
     def send(self, data: bytes) -> Peer:
         self.socket.sendall(data)
@@ -112,7 +112,7 @@ class Served:
 
     def ends(self) -> bool:
         self.server.stop()
-        return wait_until(lambda: not self.thread.is_alive(), timeout_seconds=60)
+        return wait_until(lambda: not self.thread.is_alive(), timeout_seconds=180)
 
 
 @contextmanager

@@ -150,13 +150,13 @@ def test_markers_are_told_from_a_time_on(
     commit(owner, where)
     # EndTxn is answered before its marker is there.
     older = wanted(where, owner.producer_id, since=began)
-    assert wait_until(lambda: bool(one_of(answer(reader, older)).markers), timeout_seconds=60)
+    assert wait_until(lambda: bool(one_of(answer(reader, older)).markers), timeout_seconds=180)
     append_plain(raw, where, 200)
     pause_until_the_next_millisecond()
     since = utc_now()
     commit(owner, where)
     released = wanted(where, owner.producer_id, since=since)
-    assert wait_until(lambda: bool(one_of(answer(reader, released)).markers), timeout_seconds=60)
+    assert wait_until(lambda: bool(one_of(answer(reader, released)).markers), timeout_seconds=180)
     found = one_of(answer(reader, released))
     bumps = protocol is Protocol.V2
     assert [marker.producer_epoch for marker in found.markers] == [first + 2 * bumps]
@@ -215,7 +215,7 @@ def test_without_read_on_the_topic_the_answer_is_a_gap(
             sasl_password=user.password,
         )
         assert wait_until(
-            lambda: bool(len(blind.read(only(where.topic)).partitions)), timeout_seconds=60
+            lambda: bool(len(blind.read(only(where.topic)).partitions)), timeout_seconds=180
         )
         snapshot = answer(blind, wanted(where, producer.producer_id, offset=2))
     finally:

@@ -140,7 +140,7 @@ def test_a_new_replica_tells_where_it_begins_to_follow(
         lambda: (
             {FollowerStarted, LogTruncated} <= {type(one) for one in _events_on(cluster, where)}
         ),
-        timeout_seconds=60,
+        timeout_seconds=180,
         poll_seconds=0.2,
     )
     events = _events_on(cluster, where)

@@ -157,11 +157,11 @@ def test_an_unclean_election_is_told_with_the_exact_end_of_what_is_left(
     reader, scope = make_reader(request_timeout_seconds=3.0), only(topic, groups=group)
     produce(faults.bootstrap_servers, topic, 10)
     assert wait_until(
-        lambda: copies(reader, topic) == {"1": 10, "2": 10}, timeout_seconds=60, poll_seconds=0.1
+        lambda: copies(reader, topic) == {"1": 10, "2": 10}, timeout_seconds=180, poll_seconds=0.1
     )
     faults.pause(2)
     assert wait_until(
-        lambda: partition(reader.read(scope), topic)["isr"] == [1], timeout_seconds=60
+        lambda: partition(reader.read(scope), topic)["isr"] == [1], timeout_seconds=180
     )
     produce(faults.broker_address(1), topic, 27)
     commit_in_epoch(faults.broker_address(3), group, topic, 30, 0)
@@ -176,7 +176,7 @@ def test_an_unclean_election_is_told_with_the_exact_end_of_what_is_left(
     produce(faults.broker_address(2), topic, 40)
     faults.start(1)
     assert wait_until(
-        lambda: copies(reader, topic) == {"1": 50, "2": 50}, timeout_seconds=60, poll_seconds=0.1
+        lambda: copies(reader, topic) == {"1": 50, "2": 50}, timeout_seconds=180, poll_seconds=0.1
     )
     # Where nobody led for an epoch it left nothing behind: what is found is the one before it.
     for epoch in range(after.offsets.leader_epoch[0] or 0):

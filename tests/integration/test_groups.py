@@ -57,7 +57,7 @@ def read_and_commit(consumer: Consumer, count: int) -> None:
         found.extend(consumer.consume(count, timeout=0.2))
         return len(found) >= count
 
-    assert wait_until(has_all, timeout_seconds=60, poll_seconds=0)
+    assert wait_until(has_all, timeout_seconds=180, poll_seconds=0)
     consumer.commit(asynchronous=False)
 
 
@@ -88,10 +88,10 @@ def test_five_groups_of_four_kinds_are_right(
         read_and_commit(classic, 8)
         read_and_commit(modern, 8)
         # The start offset is stored with the next acknowledgement: one more record moves it.
-        assert wait_until(lambda: share.counts.consumed == 8, timeout_seconds=60)
+        assert wait_until(lambda: share.counts.consumed == 8, timeout_seconds=180)
         produce(servers, topic, 1)
         assert wait_until(
-            lambda: share_start(reader, names["share"], topic) == 8, timeout_seconds=60
+            lambda: share_start(reader, names["share"], topic) == 8, timeout_seconds=180
         )
         snapshot = reader.read(only(topic))
     seen = {
@@ -131,7 +131,7 @@ def test_end_of_a_transactional_topic_is_nothing_to_read(
     commit_offset(cluster.bootstrap_servers, behind, topic, 4)
     assert wait_until(
         lambda: partition(reader.read(only(topic)), topic)["last_stable_offset"] == 9,
-        timeout_seconds=60,
+        timeout_seconds=180,
     )
     snapshot = reader.read(only(topic))
     at_end, one_left = commit(snapshot, done, topic), commit(snapshot, behind, topic)
@@ -145,7 +145,7 @@ def test_end_of_a_transactional_topic_is_nothing_to_read(
     producer.commit_transaction()
     assert wait_until(
         lambda: commit(reader.read(only(topic)), done, topic)["nothing_to_read"] is False,
-        timeout_seconds=60,
+        timeout_seconds=180,
     )
 
 
@@ -197,7 +197,7 @@ def test_deleted_topic_has_no_lag_and_leaves_no_trace(
     assert commit(reader.read(Scope()), name, topic)["read_committed_lag"] == 2
     admin.delete_topic(topic)
     # A broker that has not heard of it yet still leads the partition, with a lag that is true.
-    assert wait_until(lambda: not is_listed(cluster, topic), timeout_seconds=60)
+    assert wait_until(lambda: not is_listed(cluster, topic), timeout_seconds=180)
 
     def is_gone() -> bool:
         snapshot = reader.read(Scope())
@@ -207,7 +207,7 @@ def test_deleted_topic_has_no_lag_and_leaves_no_trace(
         # Until the coordinator has dropped the commits too, they are a gap.
         return snapshot.gaps == ()
 
-    assert wait_until(is_gone, timeout_seconds=60), why_of(reader.read(Scope()))
+    assert wait_until(is_gone, timeout_seconds=180), why_of(reader.read(Scope()))
 
 
 def is_listed(cluster: Sandbox, topic: str) -> bool:
@@ -216,7 +216,7 @@ def is_listed(cluster: Sandbox, topic: str) -> bool:
         AdminClient({"bootstrap.servers": cluster.broker_address(node.id)})
         for node in cluster.state.brokers
     ]
-    return any(topic in client.list_topics(timeout=60).topics for client in clients)
+    return any(topic in client.list_topics(timeout=180).topics for client in clients)
 
 
 @pytest.fixture

@@ -172,7 +172,7 @@ def test_a_client_that_drips_is_let_go_all_the_same(served: Served) -> None:
             except TimeoutError:
                 return False
 
-        assert wait_until(dripped, timeout_seconds=60, poll_seconds=0.01)
+        assert wait_until(dripped, timeout_seconds=180, poll_seconds=0.01)
 
 
 def test_an_odd_host_or_target_is_no_error_of_ours(served: Served, world: World) -> None:

@@ -297,7 +297,7 @@ def test_a_transaction_that_was_committed_while_the_isr_shrank_is_named(
         faults.pause(follower)
         assert wait_until(
             lambda: partition(reader.read(only(where.topic)), where.topic)["isr"] == [leader],
-            timeout_seconds=60,
+            timeout_seconds=180,
         )
         commit_records(producer, where, random.randint(2, 9))
         pause(1)  # its marker is written, and seen by nobody else
@@ -306,12 +306,12 @@ def test_a_transaction_that_was_committed_while_the_isr_shrank_is_named(
         let_stale_lead(faults, where.topic)
         assert wait_until(
             lambda: partition(reader.read(only(where.topic)), where.topic)["leader"] == follower,
-            timeout_seconds=60,
+            timeout_seconds=180,
         )
         faults.start(leader)
         assert wait_until(
             lambda: len(partition(reader.read(only(where.topic)), where.topic)["isr"]) > 1,
-            timeout_seconds=60,
+            timeout_seconds=180,
         )
         made = watch.until(lambda made: named(made, where.topic))
     assert named(made, where.topic) == [name], told(watch.rounds)

@@ -77,7 +77,7 @@ def freeze(faults: Sandbox, watch: Watch, topic: str, *, seconds: float, is_seen
     admin = SandboxAdmin(faults.bootstrap_servers)
     admin.create_topic(topic, assignment=[[LEADER, FOLLOWER]], configs=UNCLEAN)
     with Load(faults.bootstrap_servers, topic) as load:
-        assert wait_until(lambda: len(load.acknowledged) > 100, timeout_seconds=60)
+        assert wait_until(lambda: len(load.acknowledged) > 100, timeout_seconds=180)
         watch.round()
         watch.round()
         began = monotonic()

@@ -60,7 +60,7 @@ def test_a_reassignment_between_two_observations_is_no_unclean_election(
     with ExitStack() as stack:
         load = stack.enter_context(Load(faults.bootstrap_servers, topic))
         watches = [watching(stack, faults, make_reader, nodes) for nodes in LOGS]
-        assert wait_until(lambda: len(load.acknowledged) > 100, timeout_seconds=60)
+        assert wait_until(lambda: len(load.acknowledged) > 100, timeout_seconds=180)
         rounds(watches)
         for _ in range(MOVES):
             # Whoever is new leads: it had no replica when it was last seen, and the old leader may go.
@@ -108,7 +108,7 @@ def test_brokers_that_are_restarted_in_turn_elect_nobody_uncleanly(
         loads = [stack.enter_context(Load(faults.bootstrap_servers, topic)) for topic in assigned]
         watches = [watching(stack, faults, make_reader, nodes) for nodes in LOGS]
         assert wait_until(
-            lambda: all(len(load.acknowledged) > 100 for load in loads), timeout_seconds=60
+            lambda: all(len(load.acknowledged) > 100 for load in loads), timeout_seconds=180
         )
         rounds(watches)
 
@@ -150,7 +150,7 @@ def test_the_only_replica_that_was_silent_has_lost_nothing(
         Load(faults.bootstrap_servers, topic) as load,
     ):
         watch = Watch(make_reader(request_timeout_seconds=1), [logs] if is_killed else [])
-        assert wait_until(lambda: len(load.acknowledged) > 100, timeout_seconds=60)
+        assert wait_until(lambda: len(load.acknowledged) > 100, timeout_seconds=180)
         watch.round()
         watch.round()
         (faults.kill if is_killed else faults.pause)(1)

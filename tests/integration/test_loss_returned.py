@@ -211,12 +211,12 @@ def kill_alone(
 ) -> Load:
     """Kill a leader that has been alone for so long, under load; return what was written."""
     with Load(faults.bootstrap_servers, topic, is_orderly=is_orderly) as load:
-        assert wait_until(lambda: len(load.acknowledged) > 100, timeout_seconds=60)
+        assert wait_until(lambda: len(load.acknowledged) > 100, timeout_seconds=180)
         watch.round()
         watch.round()
         faults.pause(FOLLOWER)
         stood = len(load.acknowledged)
-        assert wait_until(lambda: len(load.acknowledged) > stood + 500, timeout_seconds=60)
+        assert wait_until(lambda: len(load.acknowledged) > stood + 500, timeout_seconds=180)
         pause(seconds)
         if is_seen:
             watch.round()
@@ -274,7 +274,7 @@ def pause_leader(faults: Sandbox, watch: Watch, topics: Mapping[str, str]) -> se
             for acks, topic in topics.items()
         ]
         assert wait_until(
-            lambda: all(len(load.acknowledged) > 100 for load in loads), timeout_seconds=60
+            lambda: all(len(load.acknowledged) > 100 for load in loads), timeout_seconds=180
         )
         watch.round()
         faults.pause(LEADER)

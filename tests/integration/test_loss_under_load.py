@@ -132,13 +132,13 @@ def inject_under_load(faults: Sandbox, served: Served, topic: str, seconds: floa
     admin = SandboxAdmin(faults.bootstrap_servers)
     settings = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
     admin.create_topic(topic, assignment=[[LEADER, FOLLOWER]], configs=settings)
-    assert wait_until(lambda: placed(served, topic).get("isr") is not None, timeout_seconds=60)
+    assert wait_until(lambda: placed(served, topic).get("isr") is not None, timeout_seconds=180)
     with Load(faults.bootstrap_servers, topic) as load:
-        assert wait_until(lambda: load.acknowledged > 100, timeout_seconds=60)
+        assert wait_until(lambda: load.acknowledged > 100, timeout_seconds=180)
         pause(2 * ROUND_SECONDS)  # an ordinary life, which a round has seen
         faults.pause(FOLLOWER)
         stood = load.acknowledged
-        assert wait_until(lambda: load.acknowledged > stood + 500, timeout_seconds=60), "no shrink"
+        assert wait_until(lambda: load.acknowledged > stood + 500, timeout_seconds=180), "no shrink"
         pause(seconds)
         injected = utc_now()
         faults.kill(LEADER)
@@ -164,7 +164,7 @@ def inject_under_load(faults: Sandbox, served: Served, topic: str, seconds: floa
     faults.start(LEADER)
     in_sync = [LEADER, FOLLOWER]
     assert wait_until(
-        lambda: sorted(placed(served, topic).get("isr") or ()) == in_sync, timeout_seconds=60
+        lambda: sorted(placed(served, topic).get("isr") or ()) == in_sync, timeout_seconds=180
     )
     admin.delete_topic(topic)
 

@@ -58,8 +58,8 @@ def test_the_lag_of_a_share_group_is_that_of_kafka(newest: Sandbox) -> None:
     SandboxAdmin(servers).create_topic(TOPIC, partitions=1)
     produce(servers, TOPIC, 8)
     with ShareConsumer(newest, topic=TOPIC, group=GROUP) as share:
-        assert wait_until(lambda: share.counts.consumed == 8, timeout_seconds=60)
-        assert wait_until(lambda: observe(servers)[1:] == (0, 0), timeout_seconds=60)
+        assert wait_until(lambda: share.counts.consumed == 8, timeout_seconds=180)
+        assert wait_until(lambda: observe(servers)[1:] == (0, 0), timeout_seconds=180)
     start, lag = described(newest)
     assert start < 8  # what is acknowledged beyond it is what the lag does not count
     assert observe(servers) == (start, lag, lag) == (start, 0, 0)

@@ -51,11 +51,11 @@ def test_open_transaction_holds_the_lso_until_commit_and_until_abort(
     produce_in_transaction(producer, topic, 5)
     assert ends(reader, topic) == (0, 5, 5)
     producer.commit_transaction()
-    assert wait_until(lambda: ends(reader, topic) == (6, 6, 6), timeout_seconds=60)
+    assert wait_until(lambda: ends(reader, topic) == (6, 6, 6), timeout_seconds=180)
     produce_in_transaction(producer, topic, 3)
     assert ends(reader, topic) == (6, 9, 9)
     producer.abort_transaction()
-    assert wait_until(lambda: ends(reader, topic) == (10, 10, 10), timeout_seconds=60)
+    assert wait_until(lambda: ends(reader, topic) == (10, 10, 10), timeout_seconds=180)
 
 
 def test_leo_runs_ahead_of_hwm_while_followers_are_paused(
@@ -66,13 +66,13 @@ def test_leo_runs_ahead_of_hwm_while_followers_are_paused(
     admin.create_topic(topic, assignment=[[1, 2, 3]], configs={"min.insync.replicas": "2"})
     produce(faults.bootstrap_servers, topic, 10)
     assert wait_until(
-        lambda: replica_ends(reader, topic) == {"1": 10, "2": 10, "3": 10}, timeout_seconds=60
+        lambda: replica_ends(reader, topic) == {"1": 10, "2": 10, "3": 10}, timeout_seconds=180
     )
     faults.pause(2)
     faults.pause(3)
     # The last fetches of the frozen followers still wait at the leader, and would take the next
     # records with them. When both have left the ISR these fetches have ended long since.
-    assert wait_until(lambda: shrunk(reader, topic), timeout_seconds=60)
+    assert wait_until(lambda: shrunk(reader, topic), timeout_seconds=180)
     produce(faults.broker_address(1), topic, 5, acks="1")
 
     snapshot = reader.read(only(topic))
@@ -84,9 +84,9 @@ def test_leo_runs_ahead_of_hwm_while_followers_are_paused(
     faults.resume(2)
     faults.resume(3)
     assert wait_until(
-        lambda: replica_ends(reader, topic) == {"1": 15, "2": 15, "3": 15}, timeout_seconds=60
+        lambda: replica_ends(reader, topic) == {"1": 15, "2": 15, "3": 15}, timeout_seconds=180
     )
-    assert wait_until(lambda: ends(reader, topic) == (15, 15, 15), timeout_seconds=60)
+    assert wait_until(lambda: ends(reader, topic) == (15, 15, 15), timeout_seconds=180)
 
 
 def test_each_replica_answers_its_own_log_end_while_followers_lag(
@@ -104,17 +104,17 @@ def test_each_replica_answers_its_own_log_end_while_followers_lag(
     try:
         faults.pause(2)
         faults.pause(3)
-        assert wait_until(lambda: shrunk(reader, topic), timeout_seconds=60)
+        assert wait_until(lambda: shrunk(reader, topic), timeout_seconds=180)
         produce(faults.broker_address(1), topic, 200, acks="1")
         faults.resume(2)
         faults.resume(3)
-        assert wait_until(lambda: None not in lagging(reader, topic), timeout_seconds=60)
+        assert wait_until(lambda: None not in lagging(reader, topic), timeout_seconds=180)
         leader, *followers = lagging(reader, topic)
         assert leader == 210
         assert all(10 <= end < 210 for end in followers), followers
     finally:
         throttle(admin, None)
-    assert wait_until(lambda: set(lagging(reader, topic)) == {210}, timeout_seconds=60)
+    assert wait_until(lambda: set(lagging(reader, topic)) == {210}, timeout_seconds=180)
 
 
 @pytest.mark.smoke
@@ -149,7 +149,7 @@ def test_recreated_topic_is_another_topic_and_no_rewind(
     admin.delete_topic(topic)
     admin.create_topic(topic)
     produce(cluster.bootstrap_servers, topic, 3)
-    assert wait_until(lambda: ends(reader, topic) == (3, 3, 3), timeout_seconds=60)
+    assert wait_until(lambda: ends(reader, topic) == (3, 3, 3), timeout_seconds=180)
     after = reader.read(only(topic))
     assert partition(after, topic)["topic_id"] != partition(before, topic)["topic_id"]
     assert matching_rows(after.partitions, before.partitions).tolist() == [-1]
@@ -192,7 +192,7 @@ def test_killed_broker_costs_its_own_partitions_until_a_new_leader_answers(
         return row["leader"], row["leader_epoch"], row["high_watermark"], row["log_end_offset"]
 
     assert wait_until(
-        lambda: as_the_new_leader_says() == (3, 1, 7, 7), timeout_seconds=60, poll_seconds=0.2
+        lambda: as_the_new_leader_says() == (3, 1, 7, 7), timeout_seconds=180, poll_seconds=0.2
     )
     alone = reader.read(only(lonely))
     assert partition(alone, lonely)["leader"] is None
@@ -205,7 +205,7 @@ def test_lag_is_never_negative_in_rounds_back_to_back_under_load(
     rounds = commits = 0
     plan = WorkloadPlan(topic=new_name("load"), rate=500, abort_every=5)
     with standard_workload(cluster, plan):
-        assert wait_until(lambda: is_running(reader.read(Scope())), timeout_seconds=60)
+        assert wait_until(lambda: is_running(reader.read(Scope())), timeout_seconds=180)
         until = monotonic() + 5
         while monotonic() < until or rounds <= 30:
             snapshot = reader.read(Scope())
@@ -230,8 +230,8 @@ def passing_group(cluster: Sandbox, reader: ClusterReader, new_name: NewName) ->
     yield name
     client = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     for answer in client.delete_consumer_groups([name]).values():
-        answer.result(timeout=60)
-    assert wait_until(lambda: knows_nothing_of(reader.read(Scope()), name), timeout_seconds=60)
+        answer.result(timeout=180)
+    assert wait_until(lambda: knows_nothing_of(reader.read(Scope()), name), timeout_seconds=180)
 
 
 def knows_nothing_of(snapshot: Snapshot, name: str) -> bool:
@@ -268,7 +268,7 @@ def member(servers: str, group: str, topic: str) -> Iterator[Consumer]:
     try:
         client.subscribe([topic])
         assert wait_until(
-            lambda: client.poll(0.1) is None and bool(client.assignment()), timeout_seconds=60
+            lambda: client.poll(0.1) is None and bool(client.assignment()), timeout_seconds=180
         ), f"{group} was given nothing of {topic}"
         yield client
     finally:
@@ -296,7 +296,7 @@ def test_a_commit_that_outlived_its_topic_is_no_gap_and_no_trace_of_a_loss(
     reader = make_reader()
     assert wait_until(
         lambda: partition(reader.read(only(topic)), topic)["log_end_offset"] == now,
-        timeout_seconds=60,
+        timeout_seconds=180,
     )
     position = TopicPartition(topic, 0, read, leader_epoch=0)
     commit_position(servers, group, position)

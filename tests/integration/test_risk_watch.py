@@ -279,7 +279,7 @@ def test_the_service_observations_between_its_rounds_while_something_is_at_risk(
     assert at_risk("observation_duration_seconds") is None
     faults.kill(3)
     assert wait_until(
-        lambda: (at_risk("observations_total") or 0) >= 10, timeout_seconds=60, poll_seconds=0.5
+        lambda: (at_risk("observations_total") or 0) >= 10, timeout_seconds=180, poll_seconds=0.5
     ), served.reported()
     assert partitions_by_state() == [1, 0, 0]
     assert served.metrics()['tidemark_task_restarts_total{task="at_risk_observations"}'] == 0

@@ -158,7 +158,7 @@ def test_an_unknown_node_is_rejected(sandbox: Sandbox) -> None:
 
 def test_topics_and_settings_change_at_run_time(sandbox: Sandbox, admin: SandboxAdmin) -> None:
     admin.create_topic("placed", assignment=[[2, 1], [3, 1]], configs={"retention.ms": "1000"})
-    listed = AdminClient({"bootstrap.servers": sandbox.bootstrap_servers}).list_topics(timeout=60)
+    listed = AdminClient({"bootstrap.servers": sandbox.bootstrap_servers}).list_topics(timeout=180)
     assert [p.replicas for _, p in sorted(listed.topics["placed"].partitions.items())] == [
         [2, 1],
         [3, 1],
@@ -180,7 +180,7 @@ def admin_client(sandbox: Sandbox) -> AdminClient:
 
 
 def described(client: AdminClient, resource: ConfigResource) -> Mapping[str, str]:
-    answer = client.describe_configs([resource])[resource].result(timeout=60)
+    answer = client.describe_configs([resource])[resource].result(timeout=180)
     return {name: entry.value for name, entry in answer.items()}
 
 
@@ -190,7 +190,7 @@ def is_soon_described(
     """Await the settings: the controller answers before every broker has heard of a change."""
     client = admin_client(sandbox)
     return wait_until(
-        lambda: wanted.items() <= described(client, resource).items(), timeout_seconds=60
+        lambda: wanted.items() <= described(client, resource).items(), timeout_seconds=180
     )
 
 
@@ -201,13 +201,13 @@ def test_observer_sees_everything_and_changes_nothing(
     topic = f"seen-{mechanism.lower()}"
     admin.create_topic(topic)
     observer = client_of(sandbox, OBSERVER, mechanism)
-    assert topic in observer.list_topics(timeout=60).topics
+    assert topic in observer.list_topics(timeout=180).topics
     for resource in (ConfigResource("topic", topic), ConfigResource("broker", "1")):
         assert described(observer, resource)
-    assert observer.describe_cluster().result(timeout=60).controller is not None
-    assert observer.list_consumer_groups().result(timeout=60).errors == []
+    assert observer.describe_cluster().result(timeout=180).controller is not None
+    assert observer.list_consumer_groups().result(timeout=180).errors == []
     with pytest.raises(KafkaException, match="AUTHORIZATION_FAILED"):
-        observer.create_topics([NewTopic("rejected", 1, 1)])["rejected"].result(timeout=60)
+        observer.create_topics([NewTopic("rejected", 1, 1)])["rejected"].result(timeout=180)
 
 
 def test_a_user_sees_what_was_granted_until_it_is_revoked(
@@ -218,13 +218,13 @@ def test_a_user_sees_what_was_granted_until_it_is_revoked(
     permission = Permission(user="nobody", operation="describe", resource="topic", name="guarded")
 
     def sees_it() -> bool:
-        return "guarded" in client.list_topics(timeout=60).topics
+        return "guarded" in client.list_topics(timeout=180).topics
 
     assert not sees_it()
     admin.grant([permission])
-    assert wait_until(sees_it, timeout_seconds=60)
+    assert wait_until(sees_it, timeout_seconds=180)
     admin.revoke([permission])
-    assert wait_until(lambda: not sees_it(), timeout_seconds=60)
+    assert wait_until(lambda: not sees_it(), timeout_seconds=180)
 
 
 def test_a_wrong_password_is_rejected(sandbox: Sandbox) -> None:
@@ -240,7 +240,7 @@ def test_the_tls_listener_is_trusted_by_its_own_certificate_only(sandbox: Sandbo
         "log_level": 0,
     }
     trusting = AdminClient({**address, "ssl.ca.location": str(sandbox.tls_ca_file)})
-    assert set(trusting.list_topics(timeout=60).brokers) == {1, 2, 3}
+    assert set(trusting.list_topics(timeout=180).brokers) == {1, 2, 3}
     with pytest.raises(KafkaException):
         AdminClient(address).list_topics(timeout=2)
 
@@ -288,7 +288,7 @@ def test_two_ups_at_once_make_one_cluster_and_down_leaves_only_foreign_files(
 ) -> None:
     directory = tmp_path / "game-day"
     with tidemark("up", directory=directory) as one, tidemark("up", directory=directory) as two:
-        answers = [process.communicate(timeout=120) for process in (one, two)]
+        answers = [process.communicate(timeout=180) for process in (one, two)]
     assert (one.returncode, two.returncode) == (0, 0), answers
     assert sum("running already" in out for out, _ in answers) == 1
     code, out, _ = run("status", "-o", "json", directory=directory)
@@ -387,6 +387,6 @@ def test_kafkas_tools_find_their_classes(main_class: str, sandbox: Sandbox) -> N
     release = sandbox.state.release
     path = jars.classpath(folder, jars.read_lock(release.lock_file), release.version)
     command = [sandbox.state.java, "-cp", path, main_class, "--help"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
     assert "usage" in done.stdout
     assert "NoClassDefFoundError" not in done.stderr

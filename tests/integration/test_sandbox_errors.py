@@ -29,10 +29,10 @@ def test_ctrl_c_while_starting_leaves_no_process(tmp_path: Path) -> None:
     with tidemark("up", directory=directory) as process:
         assert wait_until(
             lambda: len(processes.find_marked(marker(directory))) == len(NODES),
-            timeout_seconds=60,
+            timeout_seconds=180,
         )
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=120)
     assert process.returncode == 130
     assert str(directory) in err
     assert processes.find_marked(marker(directory)) == []

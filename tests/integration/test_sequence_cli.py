@@ -48,7 +48,7 @@ def sequence(*arguments: str, given: str | None = None) -> Done:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=180,
     )
 
 
@@ -76,7 +76,7 @@ def test_a_log_that_is_piped_is_explained() -> None:
 def test_two_pasted_lines_are_explained_on_a_terminal() -> None:
     with pasting() as (running, terminal):
         os.write(terminal, TEXTBOOK.encode() + b"\x04")
-        told, remarks = running.communicate(timeout=60)
+        told, remarks = running.communicate(timeout=180)
     assert (running.returncode, remarks) == (ExitCode.OK, "")
     assert "expected 3, got 27: 24 records are missing before it" in told
 
@@ -85,7 +85,7 @@ def test_ctrl_c_ends_quietly() -> None:
     with pasting() as (running, terminal):
         os.write(terminal, TEXTBOOK.encode())
         running.send_signal(signal.SIGINT)
-        told, remarks = running.communicate(timeout=60)
+        told, remarks = running.communicate(timeout=180)
     assert (running.returncode, told) == (ExitCode.INTERRUPTED, "")
     assert remarks.strip() == "interrupted"
 
@@ -129,7 +129,7 @@ def test_whoever_has_read_enough_may_go(tmp_path: Path) -> None:
         assert running.stdout.read(10) == '[{"produce'
         running.stdout.close()
         assert running.stderr.read() == ""
-        assert running.wait(timeout=60) == ExitCode.OK
+        assert running.wait(timeout=180) == ExitCode.OK
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_long_log_shows_how_far_it_is_on_a_terminal(tmp_path: Path) -> None:
     file.write_text(ORDINARY * 1_500_000 + TEXTBOOK, encoding="ascii")
     ours, theirs = pty.openpty()
     running = started("explain", str(file), "-o", "json", stderr=theirs)
-    told, _ = running.communicate(timeout=120)
+    told, _ = running.communicate(timeout=180)
     os.close(theirs)
     remarks = os.read(ours, 65536)
     os.close(ours)

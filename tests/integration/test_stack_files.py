@@ -107,7 +107,7 @@ def test_the_image_is_healthy_when_the_port_that_is_set_says_ready(
         port = str(server.server_address[1])
         environment = {"TIDEMARK_HTTP__PORT": port, "http_proxy": "http://127.0.0.1:9"}
         done = subprocess.run(
-            health_check(), env=environment, capture_output=True, timeout=30, check=False
+            health_check(), env=environment, capture_output=True, timeout=120, check=False
         )
         server.shutdown()
     assert (done.returncode == 0) is is_healthy, done.stderr

@@ -51,14 +51,14 @@ def test_a_group_before_aborted_records_alone_is_answered_after_the_question(
         produce_in_transaction(producer, topic, 15)
         producer.abort_transaction()
     commit_offset(cluster.bootstrap_servers, name, topic, 0)
-    assert wait_until(lambda: ends(reader, topic)[0] == 48, timeout_seconds=60)
+    assert wait_until(lambda: ends(reader, topic)[0] == 48, timeout_seconds=180)
     time = QuickTime(reader, only(topic, groups=name))
     assert [time.stalled() for _ in range(ROUNDS_TO_ASK)] == [MOVES] * ROUNDS_TO_ASK
     assert time.stalled() == NOTHING
     # One committed record more, and there is something to read.
     produce_in_transaction(producer, topic, 1)
     producer.commit_transaction()
-    assert wait_until(lambda: ends(reader, topic)[0] == 50, timeout_seconds=60)
+    assert wait_until(lambda: ends(reader, topic)[0] == 50, timeout_seconds=180)
     assert time.stalled() == STALLED
 
 
@@ -70,11 +70,11 @@ def test_a_long_stretch_of_aborted_records_is_observed_through_over_some_rounds(
     producer = transactional_producer(cluster.bootstrap_servers, new_name("tx"))
     abort_in_small_batches(producer, topic, 40)
     commit_offset(cluster.bootstrap_servers, name, topic, 0)
-    assert wait_until(lambda: ends(reader, topic)[0] == 41, timeout_seconds=60)
+    assert wait_until(lambda: ends(reader, topic)[0] == 41, timeout_seconds=180)
     time = QuickTime(reader, only(topic, groups=name))
     assert [time.stalled() for _ in range(ROUNDS_TO_ASK)] == [MOVES] * ROUNDS_TO_ASK
     assert time.stalled() == STALLED  # not settled in one round: told as before
-    assert wait_until(lambda: time.stalled() == NOTHING, timeout_seconds=60)
+    assert wait_until(lambda: time.stalled() == NOTHING, timeout_seconds=180)
 
 
 def test_a_group_before_committed_records_unchanged_still(

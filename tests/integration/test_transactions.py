@@ -111,7 +111,7 @@ def test_an_open_transaction_is_listed_with_all_its_partitions(
     finally:
         producer.abort_transaction(30)
         consumer.close()
-    assert wait_until(lambda: known(reader.read(only(topic)), name) is None, timeout_seconds=60)
+    assert wait_until(lambda: known(reader.read(only(topic)), name) is None, timeout_seconds=180)
 
 
 def test_the_coordinator_leads_the_partition_that_the_id_belongs_to(
@@ -137,7 +137,7 @@ def test_a_healthy_cluster_costs_one_listing_per_broker(
     opened.abort()
     reader.read(only(opened.topic))
     assert wait_until(
-        lambda: not reader.read(only(opened.topic)).transactions.known, timeout_seconds=60
+        lambda: not reader.read(only(opened.topic)).transactions.known, timeout_seconds=180
     )
     requests = reader.read(only(opened.topic)).report.requests
     assert requests["ListTransactions"] == len(cluster.state.brokers)
@@ -179,7 +179,7 @@ def test_a_held_partition_is_asked_about_with_one_request_per_leader(
         later = reader.read(only(topic))
         return not later.producers.observed.any() and not later.transactions.resolved
 
-    assert wait_until(is_forgotten, timeout_seconds=60)
+    assert wait_until(is_forgotten, timeout_seconds=180)
 
 
 def test_the_start_offset_is_the_held_one_and_a_marker_has_its_coordinators_epoch(
@@ -234,9 +234,9 @@ def test_a_frozen_coordinator_leaves_it_incomplete_until_another_one_lists_its_t
         moved = known(reader.read(scope), opened.transactional_id)
         return moved is not None and moved.coordinator != seen.coordinator
 
-    assert wait_until(has_moved, timeout_seconds=60, poll_seconds=0.3)
+    assert wait_until(has_moved, timeout_seconds=180, poll_seconds=0.3)
     faults.resume(seen.coordinator)
-    assert wait_until(lambda: reader.read(scope).transactions.is_complete, timeout_seconds=60)
+    assert wait_until(lambda: reader.read(scope).transactions.is_complete, timeout_seconds=180)
     kept = known(reader.read(scope), opened.transactional_id)
     assert kept is not None
     assert replace(kept, coordinator=seen.coordinator) == seen
@@ -301,7 +301,7 @@ def test_visibility_is_what_the_permissions_are(
             found = known(seen, opened.transactional_id)
             return found is not None and seen.transactions.visibility is visibility
 
-        assert wait_until(has_visibility, timeout_seconds=60)
+        assert wait_until(has_visibility, timeout_seconds=180)
     finally:
         admin.revoke(given)
 

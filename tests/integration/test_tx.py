@@ -128,7 +128,7 @@ def test_an_id_is_shown_while_it_is_open_and_after_it_ended(cluster: Sandbox, to
             told = document(tx(cluster, "show", name, "-o", "json"), ExitCode.OK)
             return not told["described"]["is_open"]
 
-        assert wait_until(has_ended, timeout_seconds=60)
+        assert wait_until(has_ended, timeout_seconds=180)
         after = tx(cluster, "show", name)
     assert during.returncode == ExitCode.OK, during.stderr
     assert during.stdout.startswith(f"open  {name}")
@@ -158,7 +158,7 @@ def test_an_id_that_no_broker_can_be_asked_for_is_a_usage_error(
         "--bootstrap-servers",
         cluster.bootstrap_servers,
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
     assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
     assert "Traceback" not in done.stderr
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -98,14 +99,19 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
             with log.open("wb") as stream:
                 started.append(_java(one, stream, folder))
         assert wait_until(
-            lambda: logs[0].read_text().count("Registering worker") == workers,
-            timeout_seconds=WAIT_SECONDS,
+            lambda: len(_registered(logs[0])) == workers, timeout_seconds=WAIT_SECONDS
         ), logs[0].read_text()
         yield master
     finally:
         for process in reversed(started):
             kill_family(process.pid)
             process.wait()
+
+
+def _registered(log: Path) -> set[str]:
+    """Return the workers that a master knows; those that are not answered in time register again."""
+    _, _, since_it_leads = log.read_text("utf-8").partition("New state: ALIVE")
+    return set(re.findall(r"Registering worker (\S+)", since_it_leads))
 
 
 def _java(words: Sequence[str], stream: Any, folder: Path) -> subprocess.Popen[bytes]:
@@ -119,7 +125,8 @@ def _java(words: Sequence[str], stream: Any, folder: Path) -> subprocess.Popen[b
     java = Path(os.environ["JAVA_HOME"]) / "bin" / "java" if "JAVA_HOME" in os.environ else "java"
     command = [
         *(str(java), "-cp", f"{JARS}/*", "-Xmx256m", *LIGHT.split()),
-        *(f"-Dlog4j2.configurationFile={properties}", *words),
+        *(f"-Dlog4j2.configurationFile={properties}", "-Dspark.master.rest.enabled=false"),
+        *words,
     ]
     environment = os.environ | {
         "SPARK_LOCAL_IP": "127.0.0.1",

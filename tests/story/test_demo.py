@@ -133,7 +133,7 @@ def test_a_kept_demo_goes_on_until_it_is_ended(home: Mapping[str, str], folder: 
         status = metrics.replace("/metrics", "/api/v1/status")
         before = httpx2.get(status).json()["round"]["number"]
         assert clock.wait_until(
-            lambda: httpx2.get(status).json()["round"]["number"] > before, timeout_seconds=60
+            lambda: httpx2.get(status).json()["round"]["number"] > before, timeout_seconds=180
         )
         again = subprocess.run(
             [*DEMO, "--keep"], env=home, capture_output=True, text=True, check=False

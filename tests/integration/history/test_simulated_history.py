@@ -158,7 +158,7 @@ def _broken_off(command: list[str], folder: Path, number: signal.Signals) -> Non
     before = "day=2024-04-05"  # the fourth of 104 weeks that end on 2026-03-30
     assert wait_until(
         lambda: process.poll() is not None or (folder / "days" / before).exists(),
-        timeout_seconds=60,
+        timeout_seconds=180,
         poll_seconds=0.01,
     )
     process.send_signal(number)

@@ -68,7 +68,7 @@ class Alertmanager:
 
     def amtool(self, *arguments: str) -> Any:
         command = [program("amtool"), f"--alertmanager.url={self.address}", "-o", "json"]
-        done = subprocess.run([*command, *arguments], capture_output=True, check=True, timeout=30)
+        done = subprocess.run([*command, *arguments], capture_output=True, check=True, timeout=120)
         return json.loads(done.stdout)
 
     def is_ready(self) -> bool:

@@ -99,7 +99,7 @@ class Troubles:
             lambda: len(self.pool.results) >= count, timeout_seconds=limit, poll_seconds=1.0
         ), f"{len(self.pool.results)} of {count} transactions ended"
         self.pool.want(self.plan.transactions_beside)
-        assert wait_until(lambda: self.pool.is_as_wanted, timeout_seconds=60.0, poll_seconds=1.0)
+        assert wait_until(lambda: self.pool.is_as_wanted, timeout_seconds=180, poll_seconds=1.0)
 
     def _freezes(self, count: int) -> None:
         for number, seconds in enumerate(self._lengths(count)):

@@ -38,12 +38,12 @@ def test_rounds_survive_a_kill_and_become_a_day(serve: Serve, kafka: Kafka, fold
     kafka.commit("reader", 4)
     first = serve(settings={"HISTORY__TIME_ZONE": "Europe/Berlin"})
     first.wait_ready()
-    assert wait_until(lambda: first.metrics().get(WRITTEN, 0) >= ROUNDS, timeout_seconds=90)
+    assert wait_until(lambda: first.metrics().get(WRITTEN, 0) >= ROUNDS, timeout_seconds=180)
     first.kill()
     again = serve(settings={"HISTORY__TIME_ZONE": "Europe/Berlin"})
     again.wait_rounds(ROUNDS)
     hours = folder / "data" / "history" / "hours"
-    assert wait_until(lambda: any(hours.glob("*/*.parquet")), timeout_seconds=60), again.reported()
+    assert wait_until(lambda: any(hours.glob("*/*.parquet")), timeout_seconds=180), again.reported()
     shown = again.metrics()
     assert shown['tidemark_history_up{cluster="default"}'] == 1
     assert shown['tidemark_history_folder_up{cluster="default"}'] == 1

@@ -195,7 +195,7 @@ def token(directory: Path, name: str, scope: str) -> str:
         cwd=ROOT,
         env=plain_environment(),
         check=True,
-        timeout=60,
+        timeout=180,
     )
     return made.stdout.strip()
 

@@ -54,7 +54,7 @@ def loss(server: str, *arguments: str, **environment: str) -> Done:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=180,
     )
 
 

@@ -83,7 +83,7 @@ def busy_cluster(kafka: Kafka, faults: Sandbox) -> Iterator[Sandbox]:
         producer.commit_transaction()
         Kafka(kafka.bootstrap, kafka.admin, done).commit("marker", RECORDS)
         # A broker counts an error when it has answered with one.
-        AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics(f"{held}-not", timeout=60)
+        AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics(f"{held}-not", timeout=180)
         yield faults
 
 

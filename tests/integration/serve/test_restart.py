@@ -38,7 +38,7 @@ def wait_finding(served: Served, rule: str, group: str) -> Document:
         found[:] = about(served.findings(rule), group)
         return bool(found)
 
-    assert wait_until(is_found, timeout_seconds=60), served.reported()
+    assert wait_until(is_found, timeout_seconds=180), served.reported()
     assert len(found) == 1
     return found[0]
 
@@ -51,11 +51,11 @@ def wait_commit(served: Served, group: str, offset: int) -> None:
         items = answer.json()["items"] if answer.status_code == 200 else []
         return [item["committed_offset"] for item in items] == [offset]
 
-    assert wait_until(is_seen, timeout_seconds=60), served.reported()
+    assert wait_until(is_seen, timeout_seconds=180), served.reported()
 
 
 def wait_gone(served: Served, rule: str, group: str) -> None:
-    gone = wait_until(lambda: not about(served.findings(rule), group), timeout_seconds=60)
+    gone = wait_until(lambda: not about(served.findings(rule), group), timeout_seconds=180)
     assert gone, served.reported()
 
 

@@ -97,7 +97,7 @@ def test_credentials_go_where_they_belong_and_nowhere_else(
         more = {"PROMETHEUS": server.url, "PROMETHEUS_USERNAME": "me", **files}
         served = serve(settings=scraping(app, **more)).wait_ready()
         wait_up(served, app, 1)
-        assert wait_until(lambda: bool(served.events("endpoint_not_read")), timeout_seconds=60)
+        assert wait_until(lambda: bool(served.events("endpoint_not_read")), timeout_seconds=180)
         (away,) = served.events("endpoint_not_read")
         assert away["why"] == "HTTP 400: the server says: no, ***"
         basic = base64.b64encode(f"me:{PASSWORD}".encode())

@@ -58,7 +58,7 @@ def killed(database: Database) -> Iterator[None]:
     """Kill the server that this test started, and wait until it is dead."""
     pid = postmaster(directory_of(database))
     os.kill(pid, signal.SIGKILL)
-    assert wait_until(lambda: not is_alive(pid), timeout_seconds=60)
+    assert wait_until(lambda: not is_alive(pid), timeout_seconds=180)
     yield
 
 

@@ -124,7 +124,7 @@ def test_a_server_of_our_own_that_was_killed_is_started_again(
     keep(round_writer, [story.round({"a": BREACH})])
     pid = (folder / "postgres/postmaster.pid").read_text(encoding="ascii").splitlines()[0]
     os.kill(int(pid), signal.SIGKILL)
-    clock.wait_until(lambda: not Path(f"/proc/{pid}").exists(), timeout_seconds=60)
+    clock.wait_until(lambda: not Path(f"/proc/{pid}").exists(), timeout_seconds=180)
     keep(round_writer, [story.round({"a": OK}), story.round({"b": BREACH})])
     round_writer.flush(at_once=True)
     assert round_writer.status.state is PersistenceState.STORED
@@ -193,7 +193,7 @@ def test_a_server_that_unchanged_still_holds_up_no_round(
         round_writer.flush(at_once=True)
         return round_writer.status.state is PersistenceState.STORED
 
-    assert clock.wait_until(all_stored, timeout_seconds=60)
+    assert clock.wait_until(all_stored, timeout_seconds=180)
     assert findings.load_open(client.engine, 1) == story.open
     (found,) = list_findings(client.engine, 1, only_open=False)
     steps = list_transitions(client.engine, found.id)

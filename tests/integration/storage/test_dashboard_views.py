@@ -232,7 +232,7 @@ def test_the_script_of_the_stack_makes_the_role_before_the_views_are_there(
     engine = make_engine(url)
     try:
         for _ in range(2):  # it may be run again, on a database that is there
-            subprocess.run([str(script)], env=environment, check=True, timeout=60)
+            subprocess.run([str(script)], env=environment, check=True, timeout=180)
             schema.upgrade(engine)
         reader = make_engine(
             url.set(username="grafana", password=secret.read_text(encoding="utf-8").strip())

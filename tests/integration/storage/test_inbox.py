@@ -67,7 +67,7 @@ def test_nothing_is_seen_before_what_has_a_smaller_id(inbox: StoredInbox, databa
         second.start()
         with database.connect() as connection:
             assert wait_until(
-                lambda: connection.execute(WAITING).scalar_one() == 1, timeout_seconds=60
+                lambda: connection.execute(WAITING).scalar_one() == 1, timeout_seconds=180
             )
         assert offsets(read(inbox)) == [], "the second waits for the first to be committed"
     second.join(10)

@@ -125,7 +125,7 @@ def test_a_finding_that_opens_again_while_it_is_removed_stays(database: Engine) 
     with database.begin() as opening:
         opening.execute(text("UPDATE finding SET ended_at = NULL, end_reason = NULL"))
         removing.start()
-        assert wait_until(lambda: waits_for_a_lock(database), timeout_seconds=60)
+        assert wait_until(lambda: waits_for_a_lock(database), timeout_seconds=180)
     removing.join(10)
     assert removed == [2], "its old transitions"
     assert told(database, story) == {"a": (True, [])}

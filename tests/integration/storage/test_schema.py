@@ -107,7 +107,7 @@ def test_replicas_that_upgrade_at_once_take_turns(empty: Engine) -> None:
     with ThreadPoolExecutor(1) as other, empty.connect() as first:
         first.execute(text("SELECT pg_advisory_lock(:key)"), key)
         second = other.submit(schema.upgrade, empty)
-        assert wait_until(lambda: first.execute(waiting).scalar_one() == 1, timeout_seconds=60)
+        assert wait_until(lambda: first.execute(waiting).scalar_one() == 1, timeout_seconds=180)
         assert schema.check(empty).revision is None, "it waits its turn"
         first.execute(text("SELECT pg_advisory_unlock(:key)"), key)
         second.result(timeout=20)

@@ -70,7 +70,9 @@ def test_two_who_silence_at_once_do_not_exceed_the_limit(
     with engine.begin() as connection:
         assert SilenceEdits(connection).has_room(NOON)
         other.start()
-        assert wait_until(lambda: connection.execute(waiting).scalar_one() == 1, timeout_seconds=60)
+        assert wait_until(
+            lambda: connection.execute(waiting).scalar_one() == 1, timeout_seconds=180
+        )
         connection.execute(text(FILLED), {"at": NOON, "many": 1})
     other.join(60)
     assert told == [False]

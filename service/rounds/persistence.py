@@ -18,7 +18,6 @@ from uuid import UUID, uuid4
 from rules.errors import StoreError
 from rules.open_findings import Change, Identity, OpenFinding, apply_changes, rebased
 from service.alerting.alerts.delta import AlertDelta
-from service.runtime.allocator import give_back
 from service.runtime.threads import InTime, without_limit
 from service.storage.database.rejections import RejectedRow, RowKind
 from service.storage.formats.checkpoint import Checkpoint
@@ -37,7 +36,6 @@ LOAD_SECONDS: Final = 120.0  # an embedded server may have to recover first
 # A round may be stored in pieces, which are numbered by their rows.
 NUMBERS: Final = 1_000_000
 LEAST_CHANGES: Final = 250  # in one piece, however slow the database is
-MANY_ROWS: Final = 1_000  # of which the text is worth the 10 ms that giving memory back takes
 QUICK_SECONDS: Final = 2.0  # a piece that took no longer may be followed by a larger one
 
 T = TypeVar("T")
@@ -270,8 +268,6 @@ class RoundWriter:
         if took < QUICK_SECONDS:
             self._most = min(2 * self._most, self._part_changes)
         self._lost_steps += _count_lost_steps(part)
-        if sum(round_.size for round_ in part) >= MANY_ROWS:
-            give_back()
         self._note_rejected(stored.rejected_rows)
         self._retry_at, self._retry_seconds = float("-inf"), FIRST_RETRY_SECONDS
         self._status = PersistenceStatus(

@@ -96,7 +96,7 @@ USUAL: Final = Act(
             did="a nightly run learnt from them, day by day, on Spark",
             do=Stage.start_runs,
             seen=_is_learnt,
-            limit_seconds=150,
+            limit_seconds=450,
         ),
         Step(
             did="Tidemark was queried for what is usual at this time of the week",

@@ -38,7 +38,6 @@ from service.rounds.persistence import (
     PersistenceStatus,
     RoundWriter,
 )
-from service.runtime.allocator import give_back
 from service.storage.database.rejections import RejectedRow, RowKind
 from service.storage.formats.checkpoint import Checkpoint
 from service.storage.rounds.store import Loaded
@@ -158,7 +157,6 @@ class Pipeline:
         state = self._next_state(watched, stored - began)
         self._expose(watched)
         self._latest.publish(state)
-        give_back()  # 20 MiB of what the round has freed, in 3 ms
         return RoundResult(
             watched=watched,
             changes=changes,

@@ -36,7 +36,7 @@ def keep_memory_small() -> bool:
 def give_back() -> bool:
     """Return free memory to the system; False if there is none, or the allocator is not glibc's.
 
-    For after a round, and after work that is done once a day: folding 188,000 series leaves 45 MiB free within the process,
+    For after work that is done once a day: folding 188,000 series leaves 45 MiB free within the process,
     and 10 ms give them back. Source: malloc_trim(3).
     """
     if platform.libc_ver()[0] != "glibc":

@@ -36,8 +36,8 @@ from service.storage.database.superuser import SUPERUSER, read_password, require
 
 START_SECONDS: Final = 60  # recovery after a crash included
 STOP_SECONDS: Final = 30
-# Of memory that the server keeps for good once it was used. What is read again fits into it, and the kernel
-# caches files as well.
+# Buffers are kept for good once they were used. What is read again fits into them, and the kernel caches
+# files as well.
 MEMORY: Final = "-c shared_buffers=32MB -c autovacuum_work_mem=4MB"
 MAX_SOCKET_PATH: Final = 100  # a Unix socket's path ends at 107 bytes
 SOCKET_NAME: Final = ".s.PGSQL.5432"

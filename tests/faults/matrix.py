@@ -26,7 +26,7 @@ from tests.integration.serve.claims import Before, answers_before, assert_shown
 from tests.integration.serve.scraping import Prometheus
 from tests.integration.serve.served import Document, Served, Start
 
-SEEN_SECONDS: Final = 180.0  # from the blow on; two rounds and an election, on a busy machine
+SEEN_SECONDS: Final = 90.0  # from the blow on; two rounds and an election, on a busy machine
 PATIENCE_SECONDS: Final = 240.0  # where a client's delivery timeout has to pass first
 INTERVAL: Final = 1.0
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from service.runtime.clock import wait_until
+from tests.areas import Area, slowness
 from tests.integration.serve.served import ROOT
 
 pytestmark = pytest.mark.integration
@@ -115,3 +116,11 @@ def test_an_area_of_unknown_length_is_an_error(folder: Path) -> None:
         said, _ = run.communicate(timeout=SOON)
     assert run.returncode == 1
     assert said == "tests/areas.toml does not say what these take: unheard-of\n"
+
+
+def test_what_waits_keeps_a_slow_machine_busier() -> None:
+    waiting = Area(name="waiting", seconds=60, cores=0.5)
+    assert waiting.on(1).cores == 0.5
+    assert waiting.on(2).cores == pytest.approx(2 / 3)
+    assert Area(name="busy", seconds=60, cores=1.0).on(2).cores == 1.0
+    assert slowness() >= 1

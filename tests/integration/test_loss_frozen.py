@@ -16,7 +16,7 @@ from typing import Final
 
 import pytest
 
-from rules.facts.broker_log import IsrShrunk
+from rules.facts.broker_log import IsrShrunk, LogEvent, LogTruncated
 from rules.verdict import Severity, Verdict
 from service.runtime.clock import monotonic, pause, wait_until
 from service.sandbox.cluster.admin import SandboxAdmin
@@ -38,7 +38,9 @@ from tests.integration.test_loss_returned import (
 from tests.integration.watching import Watch, told
 
 RUNS: Final = int(os.environ.get("LOSS_RUNS", "2"))
-MORE_RUNS: Final = 3  # at most, until a leader has asked for an ISR of itself
+MORE_RUNS: Final = (
+    3  # at most, until a leader has asked for an ISR of itself, and one has cut its log
+)
 SHORTEST: Final = 6.0  # somewhat longer than a broker's session: another one is elected
 LONGEST: Final = 14.0
 RUN_SECONDS: Final = 180.0
@@ -52,25 +54,28 @@ def test_a_leader_that_was_frozen_has_lost_nothing_where_unclean_elections_are_a
     faults: Sandbox, make_reader: MakeReader, new_name: Callable[[str], str]
 ) -> None:
     chance = random.Random(5)  # the same times in every run of the test
-    asked = 0
+    seen: set[type[LogEvent]] = set()
     for number in range(RUNS + MORE_RUNS):
-        if asked and number >= RUNS:
+        if seen == {IsrShrunk, LogTruncated} and number >= RUNS:
             break
         nodes = [1, 2, 3] if number % 2 else [1, 2, 3, CONTROLLER_ID]
         with closing(logs_of(faults, nodes)) as logs:
             watch = Watch(make_reader(request_timeout_seconds=1), [logs])
-            asked += freeze(
+            seen |= freeze(
                 faults,
                 watch,
                 new_name("frozen"),
                 seconds=chance.uniform(SHORTEST, LONGEST),
                 is_seen=number % 3 != 1,
             )
-    assert asked, "no leader that woke up asked for an ISR of itself: the test froze in vain"
+    assert IsrShrunk in seen, "no leader that woke up asked for an ISR of itself: frozen in vain"
+    assert LogTruncated in seen, "no leader that woke up cut its log: frozen in vain"
 
 
-def freeze(faults: Sandbox, watch: Watch, topic: str, *, seconds: float, is_seen: bool) -> bool:
-    """Freeze a leader under load for so long; return whether it asked to be alone when it woke up.
+def freeze(
+    faults: Sandbox, watch: Watch, topic: str, *, seconds: float, is_seen: bool
+) -> set[type[LogEvent]]:
+    """Freeze a leader under load for so long; return what it did when it woke up: ask to be alone, cut its log.
 
     Unless `is_seen` nobody observations while it is frozen.
     """
@@ -100,7 +105,8 @@ def freeze(faults: Sandbox, watch: Watch, topic: str, *, seconds: float, is_seen
     assert not lost, "the test lost records itself"
     assert error_of(watch, topic) == [], told(watch.rounds)
     admin.delete_topic(topic)
-    return bool(asked)
+    cut = lines_of(watch, topic, LogTruncated)
+    return {type(line) for line in (*asked, *cut)}
 
 
 def error_of(watch: Watch, topic: str) -> list[tuple[str, str]]:

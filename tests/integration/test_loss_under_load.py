@@ -28,7 +28,7 @@ from tests.integration.serve.served import Document, Served, Start
 
 RUNS: Final = int(os.environ.get("LOSS_RUNS", "2"))
 RUN_SECONDS: Final = 180.0
-SETTLE_SECONDS: Final = 180.0
+SETTLE_SECONDS: Final = 90.0
 ROUND_SECONDS: Final = 2.0
 LONGEST_AFTER_SHRINK: Final = 6.0
 LEADER, FOLLOWER = 1, 2

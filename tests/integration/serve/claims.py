@@ -23,7 +23,7 @@ Series = dict[str, Any]  # labels, and the number under `value`
 Before = Mapping[str, list[Series]]  # by query
 Bounds = tuple[float, float]  # inclusive
 EXPRESSIONS: Final = dict(every_expression())
-SHOWN_SECONDS: Final = 180.0  # a round, a scrape, and a busy machine
+SHOWN_SECONDS: Final = 60.0  # a round, a scrape, and a busy machine
 JUST_ABOVE_ZERO: Final = (1e-9, inf)
 CLUSTER: Final = dict.fromkeys(CLUSTER_LABELS, "default")
 

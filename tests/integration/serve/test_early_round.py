@@ -44,7 +44,7 @@ def test_the_round_after_a_leader_change_is_a_second_later(
         return bool(early)
 
     # The round that sees the new leader is a regular one: the first or the second after the kill.
-    assert wait_until(was_early, timeout_seconds=180), served.reported()
+    assert wait_until(was_early, timeout_seconds=90), served.reported()
     assert [pause > 0.3 for pause in early] == [True], "soon, but not at once"
     assert pauses(served)[0] > INTERVAL_SECONDS / 2, "without a leader change it is not early"
     assert leader_of(served, kafka.topic) != leader

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rules.baseline.blocks import Float32s
 from rules.baseline.judging import OPENING, Judge, Memory
@@ -65,6 +66,21 @@ class LiveEvaluation:
             raise ValueError("the judge is of other series, or of another step")
         self._expected = self._expected_next()
         self._judge, self._last = judge, None
+
+    def memory_of(self, rows: NDArray[np.int64]) -> Memory:
+        """Return a copy of what is remembered of some of the series."""
+        return Memory(
+            residual=np.roll(self._residual[:, rows], -self._next, axis=0).T,
+            marks=np.roll(self._marks[:, rows], -self._next, axis=0).T,
+            is_open=self._is_open[rows],
+            expected=self._expected_next()[rows],
+        )
+
+    def forget(self, rows: NDArray[np.int64]) -> None:
+        """End what is open of these series, and forget their hour: it must not open them again."""
+        self._is_open[rows] = False
+        self._residual[:, rows] = np.nan
+        self._marks[:, rows] = 0
 
     def _expected_next(self) -> Float32s:
         return self._expected if self._last is None else self._judge.mid_at(self._last + 1)

@@ -7,7 +7,7 @@ What is not known is UNKNOWN with its reason; a series that is open stays open t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -15,16 +15,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rules.baseline.blocks import OUTCOMES, BaselineBlock, Float32s, Outcome
+from rules.baseline.blocks import BaselineBlock, Float32s
 from rules.baseline.civil import CivilDay
 from rules.baseline.grid import Int64s, history_ms, whole_step
 from rules.baseline.judging import Judge, Memory
+from rules.baseline.learnt_series import LearntSeries, may_open
 from rules.baseline.live import LiveEvaluation, Verdict
 from rules.baseline.policy import BaselineSettings
 from rules.baseline.scores import HOUR_MS
 from rules.baseline.windows import Bools
-
-_JUDGED: Final = [OUTCOMES.index(outcome) for outcome in (Outcome.BANDED, Outcome.NO_DATA)]
 
 
 class UnknownReason(StrEnum):
@@ -47,6 +46,7 @@ class DayJudge:
     series_id: Int64s  # (n,), ascending
     has_band: Bools  # (n,) whether it may open
     judge: Judge
+    learnt: LearntSeries | None = None  # of the same rows, for who names them
 
     @classmethod
     def of(
@@ -60,8 +60,18 @@ class DayJudge:
         ordered = baselines.take(np.argsort(baselines.series_id, kind="stable"))
         return cls(
             series_id=ordered.series_id,
-            has_band=np.isin(ordered.outcome, _JUDGED),
+            has_band=may_open(ordered),
             judge=Judge.of(ordered, calendar, whole_step(interval_ms), settings),
+        )
+
+    @classmethod
+    def join(cls, parts: Sequence[DayJudge], learnt: LearntSeries) -> DayJudge:
+        """Return one judge of all parts' series, whose ids ascend from part to part; at least one part."""
+        return cls(
+            series_id=np.concatenate([part.series_id for part in parts]),
+            has_band=np.concatenate([part.has_band for part in parts]),
+            judge=Judge.join([part.judge for part in parts]),
+            learnt=learnt,
         )
 
     def find(self, ids: Int64s) -> tuple[Int64s, Bools]:
@@ -96,6 +106,22 @@ class SeriesMemory:
         return replace(
             self, series_id=day.series_id, memory=after, without_baseline=opened[~has_row]
         )
+
+    @property
+    def open_ids(self) -> Int64s:
+        """Return the ids of what is open, ascending."""
+        return np.union1d(self.series_id[self.memory.is_open], self.without_baseline)
+
+    def only_open(self) -> SeriesMemory:
+        """Return what is open, without its hour."""
+        none = self.series_id[:0]
+        hour = HOUR_MS // self.memory.residual.shape[1]
+        empty = Memory.empty(0, hour)
+        return replace(self, series_id=none, memory=empty, without_baseline=self.open_ids)
+
+    def reopened(self, ids: Int64s) -> SeriesMemory:
+        """Return the memory with these series open too: what a restart knows later than the first rounds."""
+        return replace(self, without_baseline=np.union1d(self.without_baseline, ids))
 
     def silent(self, step_ms: int) -> SeriesMemory:
         """Return the memory after an hour without a judgement: what is open stays open."""
@@ -149,13 +175,44 @@ class LiveSeries:
     def memory(self) -> SeriesMemory | None:
         """A copy of what is remembered, without the step being filled; None: nothing was ever judged."""
         if self._live is None or self._day is None or self._start_ms is None:
-            return self._memory
+            if self._memory is None or self._start_ms is None:
+                return self._memory
+            return replace(self._memory, next_ms=self._start_ms)  # nothing was judged meanwhile
         return SeriesMemory(
             series_id=self._day.series_id,
             memory=self._live.memory,
             without_baseline=self._without_baseline,
             next_ms=self._start_ms,
         )
+
+    def memory_of_open(self, most: int) -> SeriesMemory | None:
+        """Return what is remembered of the open series, for a checkpoint; the hour of `most` of them."""
+        if self._live is None or self._day is None or self._start_ms is None:
+            memory = self.memory
+            return None if memory is None else memory.only_open()
+        rows = np.flatnonzero(self._live.is_open)
+        ids = self._day.series_id[rows]
+        return SeriesMemory(
+            series_id=ids[:most],
+            memory=self._live.memory_of(rows[:most]),
+            without_baseline=np.union1d(self._without_baseline, ids[most:]),
+            next_ms=self._start_ms,
+        )
+
+    def forget(self, ids: Int64s) -> None:
+        """End series without a judgement: what they measured does not exist any more, or cannot be judged again."""
+        self._without_baseline = np.setdiff1d(self._without_baseline, ids)
+        if self._live is not None and self._day is not None:
+            rows, has_row = self._day.find(ids)
+            self._live.forget(rows[has_row])
+        elif self._memory is not None:
+            memory = self._memory
+            is_open = memory.memory.is_open & ~np.isin(memory.series_id, ids)
+            self._memory = replace(
+                memory,
+                memory=replace(memory.memory, is_open=is_open),
+                without_baseline=np.setdiff1d(memory.without_baseline, ids),
+            )
 
     def put(self, at_ms: int, ids: Int64s, values: NDArray[np.floating]) -> list[StepVerdict]:
         """Take a round that began at `at_ms`; return the judgements of the steps that are over.

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from sqlalchemy import Engine
 
+from rules.baseline.blocks import BaselineBlock
+from rules.baseline.civil import civil_day
+from rules.baseline.scores import Faces
 from service.jobs.baseline_bands import BaselineBandWatch, ChosenSeries
+from service.storage.baselines.judging import JudgingBaselines
 from service.storage.baselines.reading import BaselineList, SeriesFilter
 from tests.integration.api.baseline_runs import (
     LAG,
@@ -170,3 +175,24 @@ def test_before_the_first_night_there_is_nothing(engine: Engine) -> None:
     page = api.get("/baselines/series")
     assert (page["run"], page["items"]) == (None, [])
     assert api.ask("POST", "/baselines/rollback", {"reason": "why not"}).status_code == 409
+
+
+def test_a_day_is_judged_by_what_is_published(api: Api) -> None:
+    baselines = JudgingBaselines(lambda: api.engine, api.cluster)
+    run = baselines.run_in_force()
+    assert run is not None
+    blocks: list[BaselineBlock] = []
+    labels = baselines.read(run, 1, blocks.append)
+    (block,) = blocks
+    place = block.series_id.tolist().index(int(series(api, topic="orders")[0]["series_id"]))
+    assert block.slots[place] == 336
+    assert block.mid[place, 48 + 28] == 176.0
+    face = Faces.of(block, civil_day(date(2026, 3, 3), run.time_zone)).mid[place]
+    assert not np.isnan(face).any()
+    assert labels.topics[labels.topic[place]] == "orders"
+    assert (labels.partition[place], labels.groups[labels.group[place]]) == (3, "billing")
+    assert len(labels.topic) == run.series == 3
+    sunday: list[BaselineBlock] = []
+    baselines.read(run, 6, sunday.append)
+    wrapped = Faces.of(sunday[0], civil_day(date(2026, 3, 8), run.time_zone)).mid[place]
+    assert not np.isnan(wrapped).any(), "Monday follows Sunday"

@@ -46,7 +46,7 @@ class Completeness:
         """
         kind = subject_kind(labels)
         match kind:
-            case SubjectKind.PARTITION:
+            case SubjectKind.PARTITION | SubjectKind.TOPIC:
                 return self.placement
             case SubjectKind.COMMIT | SubjectKind.GROUP:
                 return self.commits and labels["group"] not in self.but_groups
@@ -69,5 +69,5 @@ def subject_kind(labels: Mapping[str, str]) -> SubjectKind:
     if "client" in labels:
         return SubjectKind.CLIENT
     if "topic" in labels:
-        return SubjectKind.PARTITION
+        return SubjectKind.PARTITION if "partition" in labels else SubjectKind.TOPIC
     return SubjectKind.RULE if "rule" in labels else SubjectKind.CLUSTER

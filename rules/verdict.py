@@ -42,6 +42,7 @@ class SubjectKind(StrEnum):
     """What a rule judges; it fixes the labels of its findings."""
 
     CLUSTER = "cluster"  # cluster
+    TOPIC = "topic"  # cluster, topic
     PARTITION = "partition"  # cluster, topic, partition
     COMMIT = "commit"  # cluster, group, topic, partition
     GROUP = "group"  # cluster, group

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from rules.baseline.unusual_values import UnusualValues
 from rules.facts.column import Bools, Column
 from rules.facts.group_memory import have_members
 from rules.facts.last_observation import microseconds
@@ -27,6 +28,7 @@ class View:
     before: Memory | None  # None in the first round of a cluster id
     now: datetime  # aware, UTC
     time_lags: TimeLags | None = None  # by commit of the snapshot, where history is kept
+    unusual: UnusualValues = field(default_factory=UnusualValues)  # of the rounds before
 
     @property
     def losses_before(self) -> LossMemory:

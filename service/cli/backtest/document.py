@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import calendar
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 from rules.baseline.blocks import Profile
 from rules.baseline.event_scores import EventScores
 from rules.baseline.naming import name_of
 from rules.baseline.replaying import BacktestOpening
+from rules.baseline.wording import TIMES, half_hour
 from rules.facts.times import EPOCH
 from service.cli.baselines.words import amount, number, sentence
 from service.cli.terminal.words import json_time
@@ -20,8 +19,6 @@ from service.jobs.backtest.results import MetricTotals, ReplayResult, only_in
 from service.jobs.backtest.running import Backtest
 
 MILLISECOND: Final = timedelta(milliseconds=1)
-TIMES: Final = "\N{MULTIPLICATION SIGN}"
-HALF_HOUR: Final = timedelta(minutes=30)
 
 
 def document(backtest: Backtest) -> dict[str, Any]:
@@ -110,14 +107,11 @@ def _opening(opening: BacktestOpening, plan: BacktestPlan) -> dict[str, Any]:
 
 def _usual(opening: BacktestOpening, zone: str) -> dict[str, Any]:
     """Return what was usual at the worst sample, as `baselines show` has it."""
-    local = _time(opening.worst_ms).astimezone(ZoneInfo(zone))
-    begins = local.replace(minute=local.minute // 30 * 30, second=0, microsecond=0, tzinfo=None)
-    is_weekly = opening.profile == Profile.WEEKLY
-    end = begins + HALF_HOUR
+    weekday, begins, ends = half_hour(_time(opening.worst_ms), zone)
     return {
-        "weekday": calendar.day_name[local.weekday()] if is_weekly else None,
-        "begins": f"{begins:%H:%M}",
-        "ends": "24:00" if end.date() > begins.date() else f"{end:%H:%M}",
+        "weekday": weekday if opening.profile == Profile.WEEKLY else None,
+        "begins": begins,
+        "ends": ends,
         "expected": opening.expected,
         "least": opening.least,
         "most": opening.most,

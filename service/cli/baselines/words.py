@@ -5,21 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from rules.baseline.policy import policy_of
+from rules.baseline.wording import TO, digits, with_unit
+from rules.baseline.wording import learnt_from as days_in_words
 from service.cli.terminal.parts import Row
 from service.cli.terminal.words import ABSENT, text
 
-UNITS: Final = {  # of a metric's values; other metrics have none
-    "read_committed_lag": "offsets",
-    "read_uncommitted_lag": "offsets",
-    "read_committed_lag_seconds": "s",
-    "read_uncommitted_lag_seconds": "s",
-    "consume_rate": "offsets/s",
-    "produce_rate": "offsets/s",
-    "open_span": "offsets",
-    "unreplicated_span": "offsets",
-    "sequence_errors": "batches/s",
-    "record_error_rate": "records/s",
-}
 NO_BAND: Final = {
     "few_hours": "less than two hours of data so far",
     "mostly_zero": "it is mostly zero: rules that count are more useful",
@@ -35,24 +25,17 @@ THRESHOLD_BY: Final = {
     "own_history": "raised, because the last 28 days often deviated that far",
     "limit": "the upper limit: the last 28 days would raise it further",
 }
-DAYS_PER_WEEK: Final = 7
-TO: Final = "\N{EN DASH}"
 
 
 def number(value: object) -> str:
     """Return a number with three significant digits, or with all digits before the point."""
-    if not isinstance(value, int | float):
-        return ABSENT
-    if abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
+    return digits(value) if isinstance(value, int | float) else ABSENT
 
 
 def amount(value: object, metric: object) -> str:
     """Return a number with the unit of its metric."""
-    unit = UNITS.get(str(metric), "")
-    digits = number(value)
-    return digits if digits == ABSENT or not unit else f"{digits} {unit}"
+    shown = number(value)
+    return shown if shown == ABSENT else with_unit(shown, str(metric))
 
 
 def usual_range(usual: Row, metric: object) -> str:
@@ -68,12 +51,8 @@ def slot(usual: Row) -> str:
 
 
 def learnt_from(days: object) -> str:
-    """Return the length of the data that was used, in weeks if they are whole."""
-    if not isinstance(days, int):
-        return ABSENT
-    if days > DAYS_PER_WEEK and days % DAYS_PER_WEEK == 0:
-        return f"{days // DAYS_PER_WEEK} weeks"
-    return "1 day" if days == 1 else f"{days} days"
+    """Return the length of the data that was used."""
+    return days_in_words(days) if isinstance(days, int) else ABSENT
 
 
 def sentence(series: Row) -> str:

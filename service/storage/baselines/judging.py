@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, Connection, Engine, LargeBinary, Row, case, func, select
 
 from rules.baseline.blocks import (
+    METRIC_CODES,
     METRICS,
     OUTCOMES,
     PROFILES,
@@ -96,10 +97,12 @@ class JudgingBaselines:
         """
         labels, count, after = _Labels(), 0, -1
         with translate_errors("baselines cannot be read"), self._engine().connect() as connection:
-            while rows := _page(connection, run, weekday, after):
-                take(_block(rows, weekday))
-                labels.add(rows)
-                count, after = count + len(rows), rows[-1].series_id
+            while page := _page(connection, run, weekday, after):
+                count, after = count + len(page), page[-1].series_id
+                # A later version may have published metrics that this one does not know.
+                if rows := [row for row in page if row.metric in METRIC_CODES]:
+                    take(_block(rows, weekday))
+                    labels.add(rows)
         if count != run.series:
             said = f"{count} of {run.series} series of the run in force could be read"
             raise StoreError(said, retryable=True)
@@ -138,10 +141,10 @@ def _block(rows: Sequence[Row[Any]], weekday: int) -> BaselineBlock:
     slots = np.array(columns["slots"], np.int32)
     return BaselineBlock(
         series_id=np.array(columns["series_id"], np.int64),
-        metric=_codes(columns["metric"], METRICS, OTHER),
-        outcome=_codes(columns["outcome"], OUTCOMES, OTHER),
-        reason=_codes(columns["reason"], REASONS, OTHER),
-        profile=_codes(columns["profile"], PROFILES, 0),
+        metric=_codes(columns["metric"], METRICS),
+        outcome=_codes(columns["outcome"], OUTCOMES),
+        reason=_codes(columns["reason"], REASONS),
+        profile=_codes(columns["profile"], PROFILES),
         slots=slots,
         mid=_week(columns["mid"], slots, weekday),
         upper=_week(columns["upper"], slots, weekday),
@@ -150,7 +153,7 @@ def _block(rows: Sequence[Row[Any]], weekday: int) -> BaselineBlock:
         threshold_below=np.where(np.isnan(below), threshold, below),
         drift_threshold=_reals(columns["drift_threshold"], np.inf),
         fall_share=_reals(columns["fall_share"], 0),
-        threshold_by=_codes(columns["threshold_by"], THRESHOLDS_BY, 0),
+        threshold_by=_codes(columns["threshold_by"], THRESHOLDS_BY),
         delta=nothing,
         slope=nothing,
         changed_at_ms=np.zeros(len(rows), np.int64),
@@ -179,10 +182,10 @@ def _week(arrays: Sequence[bytes | None], slots: NDArray[np.int32], weekday: int
     return week
 
 
-def _codes(texts: Sequence[str], known: Sequence[str], other: int) -> NDArray[np.uint8]:
-    """Return the places of texts; `other` for one that this version does not know."""
-    place = {text: number for number, text in enumerate(known)}
-    return np.array([place.get(text, other) for text in texts], np.uint8)
+def _codes(texts: Sequence[str], names: Sequence[str]) -> NDArray[np.uint8]:
+    """Return the places of texts among names; `OTHER` for one that this version does not have."""
+    place = {text: number for number, text in enumerate(names)}
+    return np.array([place.get(text, OTHER) for text in texts], np.uint8)
 
 
 def _reals(values: Sequence[float | None], absent: float = np.nan) -> Float32s:

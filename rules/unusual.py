@@ -5,7 +5,7 @@ Nothing is scored here. What is open comes from the rounds before, one polling i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final, cast
@@ -52,8 +52,10 @@ _UNKNOWN: Final = {
 
 def reasons_of(module: str) -> type[Reason]:
     """Return the closed set of reasons of a rule of this kind, as one of its own module."""
-    made = UnusualReason("Why", _REASONS, module=module)  # type: ignore[call-overload]
-    return cast("type[Reason]", made)
+    make = cast(
+        "Callable[..., type[Reason]]", UnusualReason
+    )  # an enumeration is called with its members
+    return make("Why", _REASONS, module=module)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +192,8 @@ class _Scored:
         known = np.bincount(self.series.subject[self.unknown == 0], minlength=subjects)
         code = UNKNOWN_REASONS.index(reason)
         unknown = np.bincount(self.series.subject[self.unknown == code], minlength=subjects)
-        return (known == 0) & (unknown > 0)
+        mask: Bools = (known == 0) & (unknown > 0)
+        return mask
 
 
 def _cases(scored: _Scored, why: type[Reason], places: Int64s) -> list[Case]:

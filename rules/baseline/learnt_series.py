@@ -43,6 +43,26 @@ class SeriesLabels:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LearntColumns:
+    """The columns of a block that are kept; its bands are 4 kB a series."""
+
+    metric: NDArray[np.uint8]
+    profile: NDArray[np.uint8]
+    days: Int32s
+    has_band: Bools
+
+    @classmethod
+    def of(cls, baselines: BaselineBlock) -> LearntColumns:
+        """Take them from a block."""
+        return cls(
+            metric=baselines.metric,
+            profile=baselines.profile,
+            days=baselines.days.astype(np.int32),
+            has_band=may_open(baselines),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MetricSeries:
     """The series of a metric that may open, and what they are about."""
 
@@ -66,21 +86,16 @@ class LearntSeries:
 
     @classmethod
     def join(
-        cls, cluster: str, zone: str, parts: Sequence[BaselineBlock], labels: SeriesLabels
+        cls, cluster: str, zone: str, parts: Sequence[LearntColumns], labels: SeriesLabels
     ) -> LearntSeries:
-        """Return the series of blocks in the order of their ids, with their labels."""
-
-        def column(name: str) -> NDArray[np.uint8]:
-            empty = np.zeros(0, np.uint8)
-            return np.concatenate([getattr(part, name) for part in parts]) if parts else empty
-
+        """Return the series of parts in the order of their ids, with their labels; at least one part."""
         return cls(
             cluster=cluster,
             zone=zone,
-            metric=column("metric"),
-            profile=column("profile"),
-            days=column("days").astype(np.int32),
-            has_band=np.concatenate([np.zeros(0, np.bool_), *map(may_open, parts)]),
+            metric=np.concatenate([part.metric for part in parts]),
+            profile=np.concatenate([part.profile for part in parts]),
+            days=np.concatenate([part.days for part in parts]),
+            has_band=np.concatenate([part.has_band for part in parts]),
             labels=labels,
         )
 

@@ -15,7 +15,7 @@ from service.history.days import remove_old
 from service.history.extraction import Extraction
 from service.history.folder import Described, Folder, open_folder
 from service.history.folding import Folded, alone_folding, fold_due
-from service.history.recorder import Recorder
+from service.history.recorder import OnSamples, Recorder
 from service.history.shipping import Shipper
 from service.jobs.retention import RunsBefore, clock_error
 from service.rounds.history import History
@@ -40,8 +40,13 @@ AFTER_SPARK: Final = timedelta(minutes=30)  # to publish, when Spark took all of
 PATIENCE_SECONDS: Final = 30.0  # Spark and its workers end first
 
 
-def make_history(settings: Settings, stop: asyncio.Event, log: Log) -> History | None:
-    """Build the history of a cluster; None where it is turned off. Nothing is opened yet."""
+def make_history(
+    settings: Settings, stop: asyncio.Event, log: Log, on_samples: OnSamples
+) -> History | None:
+    """Build the history of a cluster; None where it is turned off. Nothing is opened yet.
+
+    `on_samples` is called with the samples of every round, in the thread that writes them.
+    """
     if not settings.history.enabled:
         return None
     interval = settings.service.interval_seconds
@@ -52,6 +57,7 @@ def make_history(settings: Settings, stop: asyncio.Event, log: Log) -> History |
         interval_seconds=interval,
         monotonic=monotonic,
         log=log,
+        on_samples=on_samples,
     )
     shipper = Shipper(
         ahead,

@@ -13,6 +13,7 @@ from typing import TextIO
 
 from collectors.at_risk_observations import RiskReader
 from collectors.wire.pool import Pool
+from rules.baseline.unusual_values import UnusualValues
 from rules.facts.scrapes import Scrapes
 from rules.version import VERSION
 from service.api.core.server import HttpServer, bind
@@ -29,10 +30,12 @@ from service.app.feeds import log_files, scrape_watch
 from service.app.history import history_jobs, make_history, nightly_error, nightly_jobs
 from service.app.http import address_of, make_http_server
 from service.app.jobs import JobParts, make_jobs
+from service.app.live_scoring import ScoringParts, make_scoring
 from service.app.log import library_messages, service_log
 from service.app.serve import Parts, Service
 from service.history.kept_ends import FILE as ENDS_FILE
 from service.history.kept_ends import KeptEnds
+from service.history.recorder import ignore_samples
 from service.jobs.baseline_bands import BaselineBandWatch
 from service.metrics.baseline_bands import BaselineBands
 from service.metrics.exposition import Exposition
@@ -77,6 +80,7 @@ class _Base:
     scrapes: ScrapeWatch | None  # None: no endpoint of metrics is set up
     store: PostgresStore
     history: History | None  # None: it is turned off
+    scoring: ScoringParts | None  # None: no history is kept
     ends: KeptEnds
     jobs: JobParts
     bands: BaselineBandWatch | None  # None: no series are chosen
@@ -180,6 +184,7 @@ def _base(settings: Settings, stream: TextIO, config_file: Path | None) -> _Base
     stop = asyncio.Event()
     store = _store(settings, log)
     supervisor = Supervisor(log, stop, monotonic=monotonic)
+    scoring = make_scoring(settings, store, supervisor, stop, log)
     return _Base(
         settings=settings,
         log=log,
@@ -190,7 +195,10 @@ def _base(settings: Settings, stream: TextIO, config_file: Path | None) -> _Base
         risk=_risk(settings, stop),
         scrapes=scrape_watch(settings.scrapes, stop, log),
         store=store,
-        history=make_history(settings, stop, log),
+        history=make_history(
+            settings, stop, log, ignore_samples if scoring is None else scoring.take
+        ),
+        scoring=scoring,
         ends=KeptEnds(settings.service.data_directory() / ENDS_FILE, stop=stop, log=log),
         jobs=make_jobs(
             store,
@@ -280,6 +288,7 @@ def _pipeline(base: _Base, delivering: Delivering) -> Pipeline:
         on_stored=delivering.deliverer.wake,
         history=base.history,
         baseline=BaselineBands if base.bands is None else base.bands.bands,
+        scoring=None if base.scoring is None else base.scoring.scoring,
     )
 
 
@@ -302,6 +311,7 @@ def _watcher(base: _Base) -> Watcher:
         scrapes=Scrapes.unread if base.scrapes is None else base.scrapes.scrapes,
         feeds=[base.log_files, base.inbox],
         objectives=settings.lag.facts(),
+        unusual=UnusualValues if base.scoring is None else base.scoring.scoring.latest,
     )
 
 
@@ -323,6 +333,8 @@ def _optional_tasks(base: _Base) -> Iterator[Task]:
     if base.history is not None:
         yield Task(name="history", run=base.history.write)
         yield Task(name="history_hours", run=base.history.ship)
+    if base.scoring is not None:
+        yield Task(name="day_judges", run=base.scoring.judges.run)
     if base.bands is not None:
         yield Task(name="baseline_bands", run=base.bands.run)
 

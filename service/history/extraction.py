@@ -114,6 +114,9 @@ class Extraction:
         return self.ids.take_new()
 
     def _begin(self, judged: JudgedRound) -> None:
+        if self._last_us is None and judged.before is not None:  # those of before a restart
+            episodes = judged.before.sequences.episodes
+            self._rejected.update(episode.name for episode in episodes if episode.name is not None)
         if judged.snapshot.cluster_id != self._cluster_id:  # another cluster, and an empty memory
             self._cluster_id = judged.snapshot.cluster_id
             self._log_ends, self._last_us = LogEnds(), None

@@ -23,10 +23,17 @@ from service.runtime.log import Log
 MOST_WAITING: Final = 8  # rounds: more than a slow disk is behind, and few enough for the memory
 
 
+OnSamples = Callable[[JudgedRound, RoundSamples], None]
+
+
+def ignore_samples(_judged: JudgedRound, _samples: RoundSamples) -> None:
+    """Do nothing with the samples of a round."""
+
+
 class Recorder:
     """Writes the rounds of one cluster; `take` may be called by any thread, the rest by one at a time."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each by its name
         self,
         folder: Path,
         extraction: Extraction,
@@ -34,13 +41,18 @@ class Recorder:
         interval_seconds: float,
         monotonic: Callable[[], float],
         log: Log,
+        on_samples: OnSamples = ignore_samples,
     ) -> None:
-        """`folder` holds the segments; it is made with the first round."""
+        """`folder` holds the segments; it is made with the first round.
+
+        `on_samples` is called with the samples of every round, in order, after they were tried to be written.
+        """
         self._folder = folder
         self._extraction = extraction
         self._step_ms = round(interval_seconds * 1000)
         self._monotonic = monotonic
         self._log = log
+        self._on_samples = on_samples
         self._waiting: deque[JudgedRound] = deque()
         self._lock = threading.Lock()  # of the queue and the stats
         self._turn = threading.Lock()  # of writing
@@ -103,6 +115,7 @@ class Recorder:
             self._note_failure(exc, samples)
         else:
             self._note_written(judged, samples, self._monotonic() - began)
+        self._on_samples(judged, samples)
 
     def _samples(self, judged: JudgedRound) -> RoundSamples:
         if self._tells_anew:

@@ -12,6 +12,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from rules.baseline.unusual_values import UnusualValues
 from rules.catalogue.all_rules import (
     Attempt,
     Judged,
@@ -118,11 +119,12 @@ class Watcher:
         feeds: Sequence[LogFeed] = (),
         scrapes: Callable[[], Scrapes] = Scrapes.unread,
         objectives: Sequence[LagObjective] = (),
+        unusual: Callable[[], UnusualValues] = UnusualValues,
     ) -> None:
         """`attempt` runs each rule; it logs a defect of one, and the others still judge.
 
         `light_observations` returns the observations between the rounds, once; `feeds` return log lines, and
-        `scrapes` the latest facts from metrics.
+        `scrapes` the latest facts from metrics, `unusual` what the rounds before were scored as.
         """
         self._cluster = cluster
         self._source = source
@@ -130,6 +132,7 @@ class Watcher:
         self._light_observations = light_observations
         self._scrapes = scrapes
         self._objectives = objectives
+        self._unusual = unusual
         self._feeds = feeds
         self._scope = scope
         self._utc_now = utc_now
@@ -198,7 +201,7 @@ class Watcher:
     def _judge(self, snapshot: Snapshot) -> WatchedRound:
         view = view_of_round(snapshot, self.remembered.memory)
         ends = _ends_of(view, self.remembered.ends)
-        view = replace(view, time_lags=time_lags(ends, snapshot))
+        view = replace(view, time_lags=time_lags(ends, snapshot), unusual=self._unusual())
         view = with_objectives(view, self._objectives)
         judged = judge_round(view, self.remembered.unknown_since, self._attempt)
         self.remembered = replace(

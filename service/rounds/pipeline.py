@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from rules.baseline.open_series import ScoringMemory
 from rules.catalogue.all_rules import count_verdicts
 from rules.evidence import read_evidence
 from rules.facts.memory import Memory, merge_stored
@@ -74,6 +75,17 @@ class HistoryPort(Protocol):
         """Return how it goes."""
 
 
+class ScoringPort(Protocol):
+    """Scores the samples that history takes."""
+
+    @property
+    def remembered(self) -> ScoringMemory | None:
+        """Return what a restart needs."""
+
+    def adopt(self, stored: ScoringMemory | None) -> None:
+        """Take over what an earlier process had open."""
+
+
 class Pipeline:
     """Makes a cluster's rounds, and carries state from round to round, also over one that fails."""
 
@@ -93,6 +105,7 @@ class Pipeline:
         on_stored: Callable[[], None] = lambda: None,
         history: HistoryPort | None = None,
         baseline: Callable[[], BaselineBands] = BaselineBands,
+        scoring: ScoringPort | None = None,
     ) -> None:
         """`process` returns the stats of the process, `endpoints` the states of scraped endpoints.
 
@@ -111,6 +124,7 @@ class Pipeline:
         self._deliveries = deliveries
         self._history = history
         self._baseline = baseline
+        self._scoring = scoring
         self._finding_state = FindingState(
             round_writer, alerting, monotonic=monotonic, on_stored=on_stored
         )
@@ -213,6 +227,7 @@ class Pipeline:
             memory=remembered.memory,
             unknown_since=remembered.unknown_since,
             log_positions=remembered.log_positions,
+            scoring=None if self._scoring is None else self._scoring.remembered,
         )
 
     def _adopt(self, loaded: Loaded) -> None:
@@ -231,6 +246,8 @@ class Pipeline:
                 if self._latest.state.rounds
                 else since,
             )
+            if self._scoring is not None:
+                self._scoring.adopt(checkpoint.scoring)
         self._watcher.remembered = remembered
         self._finding_state.adopt(loaded)
 

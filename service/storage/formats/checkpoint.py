@@ -16,6 +16,7 @@ from typing import Final
 
 import numpy as np
 
+from rules.baseline.open_series import ScoringMemory
 from rules.errors import StoreError
 from rules.facts.column import Column, Int64s
 from rules.facts.commit_memory import CommitMemory, ReadableAnswers
@@ -45,6 +46,7 @@ from service.storage.formats.arrays import (
     text_of,
 )
 from service.storage.formats.former_names import present_names
+from service.storage.formats.live_scoring import put_scoring, read_scoring
 from service.storage.formats.loss import losses_of, plain_elections, plain_losses, with_elections
 from service.storage.formats.sequence import plain_sequences, sequences_of
 from service.storage.formats.values import plain, read
@@ -78,6 +80,7 @@ class Checkpoint:
     memory: Memory | None = None  # None before the first successful round
     unknown_since: Mapping[str, int] = field(default_factory=dict)  # rule id -> microseconds
     log_positions: Mapping[str, str] = field(default_factory=dict)  # feed -> its own notation
+    scoring: ScoringMemory | None = None  # None: no series was scored
 
 
 def encode(checkpoint: Checkpoint) -> bytes:
@@ -88,6 +91,7 @@ def encode(checkpoint: Checkpoint) -> bytes:
     }
     if checkpoint.memory is not None:
         _put_memory(arrays, checkpoint.memory)
+    put_scoring(arrays, checkpoint.scoring)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION) as archive:
         for name, array in arrays.items():
@@ -122,7 +126,12 @@ def decode(content: bytes, version: int) -> Checkpoint:
         raise _damaged(exc) from exc
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as exc:
         raise _damaged(exc) from exc
-    return Checkpoint(memory=memory, unknown_since=since, log_positions=log_positions)
+    return Checkpoint(
+        memory=memory,
+        unknown_since=since,
+        log_positions=log_positions,
+        scoring=read_scoring(arrays),
+    )
 
 
 def _damaged(exc: Exception) -> StoreError:

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import Engine
 
 from rules.baseline.series import Metric
+from rules.baseline.wording import TO
 from service.cli.baselines.command import METRICS
-from service.cli.baselines.words import TO
 from service.cli.terminal.exit_codes import ExitCode
 from service.runtime import clock
 from tests.integration.api.baseline_runs import AUDIT, ORDERS, TUESDAY, publish_two_nights

@@ -8,8 +8,8 @@ import pytest
 
 from rules.baseline.blocks import Reason, ThresholdBy
 from rules.baseline.series import Metric
+from rules.baseline.wording import TO, UNITS
 from service.cli.baselines import words
-from service.cli.baselines.words import TO
 
 LAG = "read_committed_lag_seconds"
 
@@ -75,7 +75,7 @@ def test_every_word_of_the_night_is_told() -> None:
     told = {"learnt"} | words.NO_BAND.keys() | words.BESIDE.keys()
     assert {one.value for one in Reason} == told
     assert {one.value for one in ThresholdBy} == words.THRESHOLD_BY.keys()
-    assert words.UNITS.keys() == {one.value for one in Metric} - {"abort_ratio"}
+    assert UNITS.keys() == {one.value for one in Metric} - {"abort_ratio"}
 
 
 def test_thresholds_are_shown_by_side_where_they_differ() -> None:

@@ -1,0 +1,143 @@
+"""Scores rounds as history takes them, and says to the rules of later rounds what is unusual.
+
+It runs in the thread of history, after a round: no round waits for it. What it says is one polling interval
+late, because a step of the grid is judged when it is over.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from datetime import timedelta
+from typing import Final, Protocol
+
+import numpy as np
+
+from rules.baseline.grid import Int64s
+from rules.baseline.learnt_series import is_by_group
+from rules.baseline.live_series import DayJudge, LiveSeries, StepVerdict
+from rules.baseline.open_series import OpenSeries, ScoringMemory
+from rules.baseline.series import Series
+from rules.baseline.unusual_values import ScoringState, UnusualValues
+from rules.facts.snapshot import Snapshot
+from service.history.extraction import JudgedRound, RoundSamples
+
+HOURS_STORED: Final = 100  # open series whose hour a restart has: it is stored with every round
+VALID_INTERVALS: Final = 6  # so long after the last step that was judged nothing is known any more
+LEAST_VALID: Final = timedelta(minutes=3)
+
+
+class JudgesPort(Protocol):
+    """The judges of the day."""
+
+    has_run: bool | None  # whether a baseline run is in force; None: not known yet
+
+    def at(self, at_ms: int) -> DayJudge | None:
+        """Return the judge of a time; None: not loaded."""
+
+
+class LiveScoring:
+    """Scores the rounds of one cluster; `take` has one caller at a time, the rest may be called by any thread."""
+
+    def __init__(self, judges: JudgesPort, *, interval_seconds: float) -> None:
+        self._judges = judges
+        self._interval_ms = round(interval_seconds * 1000)
+        self._valid_for = max(timedelta(seconds=VALID_INTERVALS * interval_seconds), LEAST_VALID)
+        self._cluster_id = ""
+        self._live: LiveSeries | None = None
+        self._open = OpenSeries.none()
+        self._missing = np.zeros(0, np.int64)  # open, and not in the last round
+        self._lock = threading.Lock()  # of the rest
+        self._stored: ScoringMemory | None = None  # of an earlier process: the next round takes it
+        self._remembered: ScoringMemory | None = None
+        self._values = UnusualValues(state=ScoringState.STARTING)
+
+    def latest(self) -> UnusualValues:
+        """Return what is unusual, for the rules."""
+        if self._judges.has_run is False:
+            return UnusualValues()
+        return self._values
+
+    @property
+    def remembered(self) -> ScoringMemory | None:
+        """Return what a restart needs; None: nothing was judged."""
+        with self._lock:
+            return self._stored or self._remembered
+
+    def adopt(self, stored: ScoringMemory | None) -> None:
+        """Take over what an earlier process had open; until the next round the rules know nothing."""
+        if stored is None:
+            return
+        with self._lock:
+            self._stored = stored
+            self._values = UnusualValues(state=ScoringState.STARTING)
+
+    def take(self, judged: JudgedRound, samples: RoundSamples) -> None:
+        """Take the samples of a round, and judge the steps that are over."""
+        if self._judges.has_run is None:
+            return  # the hour of what is open must not pass without a judge
+        with self._lock:
+            stored, self._stored = self._stored, None
+        live = self._begin(judged.snapshot.cluster_id, stored)
+        step: StepVerdict | None = None
+        for step in live.put(samples.at_ms, samples.ids, samples.values):
+            self._open = self._open.after(step)
+        if step is not None:
+            self._end(live, self._ended(step, judged.snapshot, samples.ids))
+        self._publish(live, step)
+
+    def _begin(self, cluster_id: str, stored: ScoringMemory | None) -> LiveSeries:
+        """Return the scoring of this cluster id, with what was stored."""
+        if self._cluster_id not in ("", cluster_id):
+            self._live, self._open = None, OpenSeries.none()
+        self._cluster_id = cluster_id
+        memory = None if self._live is None else self._live.memory
+        if stored is not None:
+            self._open = self._open.merged(stored.open)
+            memory = stored.series if memory is None else memory.reopened(stored.open.series_id)
+        if self._live is None or stored is not None:
+            self._live = LiveSeries(self._judges.at, interval_ms=self._interval_ms, memory=memory)
+        return self._live
+
+    def _ended(self, step: StepVerdict, snapshot: Snapshot, ids: Int64s) -> Int64s:
+        """Return what is open and cannot be judged any more: without a band, or twice without its subject."""
+        rows, has_row = step.day.find(self._open.series_id)
+        has_band = has_row & step.day.has_band[rows] if len(step.day.has_band) else has_row
+        lost = self._open.series_id[~has_band]
+        missing = np.setdiff1d(self._open.series_id[has_band], ids)
+        twice = np.intersect1d(missing, self._missing)
+        self._missing = missing
+        learnt = step.day.learnt
+        if learnt is None or not len(twice):
+            return lost
+        rows, _ = step.day.find(twice)
+        gone = [_is_gone(learnt.series(row), snapshot) for row in rows.tolist()]
+        return np.union1d(lost, twice[np.array(gone, np.bool_)])
+
+    def _end(self, live: LiveSeries, ids: Int64s) -> None:
+        if len(ids):
+            live.forget(ids)
+            self._open = self._open.only(~np.isin(self._open.series_id, ids))
+
+    def _publish(self, live: LiveSeries, step: StepVerdict | None) -> None:
+        series = live.memory_of_open(HOURS_STORED)
+        remembered = None if series is None else ScoringMemory(series=series, open=self._open)
+        with self._lock:
+            self._remembered = remembered
+            if step is None or self._stored is not None:
+                return  # what was stored meanwhile is not in it
+            self._values = replace(
+                self._values,
+                state=ScoringState.JUDGED,
+                step=step,
+                open=self._open,
+                valid_for=self._valid_for,
+            )
+
+
+def _is_gone(series: Series, snapshot: Snapshot) -> bool:
+    """Whether a complete list of the round lacks what a series that was not sampled is about."""
+    if is_by_group(series.metric):
+        return snapshot.commits_complete and series.group not in snapshot.groups_without_commits
+    topics = snapshot.partitions.index.position_of_topic
+    return snapshot.placement_complete and series.topic is not None and series.topic not in topics

@@ -1,0 +1,269 @@
+"""Rounds that the service scores: what opens, what a restart keeps, and what the rules are told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from rules.baseline.blocks import METRIC_CODES, DayBlock, Outcome
+from rules.baseline.civil import civil_day
+from rules.baseline.judging import Memory
+from rules.baseline.live_series import DayJudge
+from rules.baseline.series import Metric, Series
+from rules.baseline.unusual_values import ScoringState
+from rules.catalogue import consumer_lag_unusual, produce_rate_unusual
+from rules.judgement import Finding, Judgement
+from rules.remembering import view_of_round
+from rules.verdict import Severity, Verdict
+from service.history.extraction import JudgedRound, RoundSamples
+from service.rounds.live_scoring import LiveScoring
+from service.storage.formats.checkpoint import FORMAT, Checkpoint, decode, encode
+from tests.factories import NOON, commits, gap, group, partitions, snapshot
+from tests.unit.rules.baseline.flat_bands import flat_judge, in_order
+
+MINUTE: Final = timedelta(minutes=1)
+CALM, FAR, MISSING = 100.0, 900.0, float("nan")
+DAY = civil_day(NOON.date(), "UTC")
+
+
+def rate(topic: str, partition: int = 0) -> Series:
+    return Series(cluster="default", metric=Metric.PRODUCE_RATE, topic=topic, partition=partition)
+
+
+def lag(group_id: str, partition: int = 0) -> Series:
+    return Series(
+        cluster="default",
+        metric=Metric.READ_COMMITTED_LAG_SECONDS,
+        topic="orders",
+        partition=partition,
+        group=group_id,
+    )
+
+
+class Judges:
+    """The judges of a day that are there at once."""
+
+    def __init__(self, judge: DayJudge | None) -> None:
+        self.judge, self.has_run = judge, judge is not None
+
+    def at(self, at_ms: int) -> DayJudge | None:
+        del at_ms
+        return self.judge
+
+
+class Rounds:
+    """Rounds of a minute over some series; a round's rules know the rounds before."""
+
+    def __init__(self, series: Sequence[Series], *, outcome: Outcome = Outcome.BANDED) -> None:
+        self.series = in_order(series)
+        self.judges = Judges(flat_judge(self.series, DAY, 60_000, outcome))
+        self.scoring = LiveScoring(self.judges, interval_seconds=60)
+        self.now = NOON
+        self.seen = snapshot(
+            partitions=partitions({each.topic or "": 2 for each in self.series}),
+            groups=(group("billing"), group("audit")),
+            commits=commits((0, 0, 100)),
+        )
+
+    def put(self, rounds: int, *values: float) -> None:
+        """Put rounds of the same values, one per series in the order of `series`, or one for all."""
+        for _ in range(rounds):
+            columns = np.broadcast_to(np.array(values, np.float64), (len(self.series),))
+            samples = RoundSamples(
+                at_ms=round(self.now.timestamp() * 1000),
+                version=1,
+                ids=np.array([each.series_id for each in self.series], np.int64),
+                metric=np.array([METRIC_CODES[each.metric] for each in self.series], np.uint8),
+                values=columns,
+                went_back=0,
+                collided=0,
+            )
+            self.scoring.take(JudgedRound(snapshot=self.seen, before=None), samples)
+            self.now += MINUTE
+
+    def judged(self, rule: Any = produce_rate_unusual, after: timedelta = MINUTE) -> Judgement:
+        now = self.now - MINUTE + after
+        view = view_of_round(replace(self.seen, taken_at=now), None)
+        judgement: Judgement = rule.judge(replace(view, unusual=self.scoring.latest()))
+        return judgement
+
+    def breaches(self, rule: Any = produce_rate_unusual) -> list[Finding]:
+        return list(self.judged(rule).findings(Verdict.BREACH))
+
+    def said(self, rule: Any = produce_rate_unusual) -> list[tuple[str, str]]:
+        """Return the names of subjects, "" for the cluster, with their reasons."""
+        judgement = self.judged(rule)
+        return [
+            (finding.labels.get("topic", finding.labels.get("group", "")), finding.reason)
+            for finding in judgement.findings(*Verdict)
+        ]
+
+    def restart(self, checkpoint: bytes) -> None:
+        self.scoring = LiveScoring(self.judges, interval_seconds=60)
+        self.scoring.adopt(decode(checkpoint, FORMAT).scoring)
+
+    def checkpoint(self) -> bytes:
+        return encode(Checkpoint(scoring=self.scoring.remembered))
+
+
+def test_the_service_opens_what_a_replay_of_the_same_samples_opens() -> None:
+    series = [rate("orders", number) for number in range(4)]
+    rounds = Rounds(series)
+    draw = np.random.default_rng(7)
+    level = np.repeat(draw.choice([CALM, CALM, FAR, 0.0], (10, 4)), 25, axis=0)
+    values = level + draw.normal(0, 1, level.shape)
+    values[draw.random(values.shape) < 0.1] = MISSING
+    opened: dict[int, list[int]] = {}
+    for row in values:
+        rounds.put(1, *row)
+        known = rounds.scoring.latest().open
+        for series_id, at_ms in zip(known.series_id, known.opened_ms, strict=True):
+            opened.setdefault(int(series_id), []).append(int(at_ms))
+    judge = rounds.judges.judge
+    assert judge is not None
+    first = round((NOON.timestamp() * 1000 - DAY.start_ms) / 60_000)
+    grid = np.full((4, DAY.samples(60_000)), np.nan, np.float32)
+    grid[:, first : first + len(values) - 1] = values[:-1].T  # the last one is not over
+    ids = judge.series_id
+    block = DayBlock(series_id=ids, metric=np.zeros(4, np.uint8), step_ms=60_000, values=grid)
+    _, openings, _ = judge.judge.replay(Memory.empty(4, 60_000), block)
+    expected = {
+        (int(ids[opening.row]), DAY.start_ms + opening.opened * 60_000)
+        for opening in openings
+        if opening.opened is not None
+    }
+    assert {(key, at_ms) for key, times in opened.items() for at_ms in times} == expected
+    assert len(expected) > 4
+
+
+def test_a_sentence_says_what_is_measured_and_what_is_usual() -> None:
+    rounds = Rounds([lag("billing", number) for number in range(2)] + [lag("audit")])
+    mine = [each.group == "billing" and each.partition == 1 for each in rounds.series]
+    rounds.put(60, CALM)
+    rounds.put(8, *[FAR if is_mine else CALM for is_mine in mine])
+    (finding,) = rounds.breaches(consumer_lag_unusual)
+    assert finding.severity is Severity.INFO
+    assert finding.labels == {"cluster": "default", "group": "billing"}
+    assert finding.evidence["explanation"] == (
+        "read-committed lag of orders-1 900 s; usual for 13:00\N{EN DASH}13:30 is "
+        "90\N{EN DASH}110 s (5 weeks); 80 \N{MULTIPLICATION SIGN} the usual deviation; "
+        "rose within the last hour"
+    )
+    assert finding.evidence["series_count"] == 1
+    assert ("audit", "usual") in rounds.said(consumer_lag_unusual)
+
+
+def test_many_that_open_together_are_one_finding_until_they_close() -> None:
+    rounds = Rounds([rate(f"t{number:02}") for number in range(12)])
+    rounds.put(60, CALM)
+    rounds.put(8, FAR)
+    (finding,) = rounds.breaches()
+    assert finding.labels == {"cluster": "default"}
+    assert finding.reason == "many_unusual"
+    assert str(finding.evidence["explanation"]).startswith("12 topics became unusual together; ")
+    assert finding.evidence["series_count"] == 12
+    assert ("t03", "one_of_many") in rounds.said()
+    rounds.put(20, *[FAR] * 3, *[CALM] * 9)
+    (finding,) = rounds.breaches()
+    assert (finding.labels, finding.evidence["series_count"]) == ({"cluster": "default"}, 3)
+    rounds.put(20, CALM)
+    assert {reason for _, reason in rounds.said()} == {"usual"}
+
+
+def test_ten_that_open_together_are_ten_findings() -> None:
+    rounds = Rounds([rate(f"t{number:02}") for number in range(10)])
+    rounds.put(60, CALM)
+    rounds.put(8, FAR)
+    assert len(rounds.breaches()) == 10
+
+
+def test_what_is_not_measured_is_unknown_and_ends_nothing() -> None:
+    rounds = Rounds([rate("orders"), rate("audit")])
+    is_orders = [each.topic == "orders" for each in rounds.series]
+    rounds.put(60, CALM)
+    rounds.put(8, *[FAR if mine else CALM for mine in is_orders])
+    rounds.put(90, *[MISSING if mine else CALM for mine in is_orders])
+    assert sorted(rounds.said()) == [("", "usual"), ("audit", "usual"), ("orders", "not_measured")]
+    rounds.put(2, FAR)
+    assert [finding.labels["topic"] for finding in rounds.breaches()] == ["orders"]
+
+
+def test_scores_that_are_too_old_say_nothing() -> None:
+    rounds = Rounds([rate("orders")])
+    rounds.put(60, CALM)
+    rounds.put(8, FAR)
+    judgement = rounds.judged(after=timedelta(minutes=10))
+    assert [finding.reason for finding in judgement.findings(*Verdict)] == ["not_scored"]
+    assert judgement.count(Verdict.UNKNOWN) == 1
+
+
+def test_without_a_published_run_nothing_is_judged() -> None:
+    rounds = Rounds([rate("orders")])
+    rounds.judges.judge, rounds.judges.has_run = None, False
+    rounds.put(10, FAR)
+    assert not rounds.breaches()
+    assert rounds.scoring.latest().state is ScoringState.OFF
+
+
+def test_a_restart_keeps_what_is_open_and_since_when() -> None:
+    rounds = Rounds([rate(f"t{number:02}") for number in range(12)])
+    rounds.put(60, CALM)
+    rounds.put(8, FAR)
+    before = rounds.scoring.latest().open
+    rounds.restart(rounds.checkpoint())
+    assert {reason for _, reason in rounds.said()} == {"not_scored"}, "until it has scored a round"
+    rounds.put(3, FAR)
+    after = rounds.scoring.latest().open
+    assert after.opened_ms.tolist() == before.opened_ms.tolist()
+    assert [finding.reason for finding in rounds.breaches()] == ["many_unusual"]
+
+
+def test_what_is_stored_and_read_late_is_open_again() -> None:
+    rounds = Rounds([rate("orders")])
+    rounds.put(60, CALM)
+    rounds.put(8, FAR)
+    checkpoint, opened = rounds.checkpoint(), rounds.scoring.latest().open.opened_ms
+    rounds.scoring = LiveScoring(rounds.judges, interval_seconds=60)
+    rounds.put(5, FAR)
+    assert not rounds.breaches(), "nothing opens for half an hour"
+    rounds.scoring.adopt(decode(checkpoint, FORMAT).scoring)
+    rounds.put(1, FAR)
+    rounds.put(2, FAR)
+    assert len(rounds.breaches()) == 1
+    assert rounds.scoring.latest().open.opened_ms.tolist() == opened.tolist()
+
+
+@pytest.mark.parametrize("is_complete", [True, False])
+def test_a_topic_that_is_gone_ends_and_an_incomplete_list_proves_nothing(
+    *, is_complete: bool
+) -> None:
+    rounds = Rounds([rate("orders"), rate("audit")])
+    rounds.put(60, CALM)
+    rounds.put(8, FAR)
+    gaps = () if is_complete else (gap(),)
+    rounds.seen = replace(
+        rounds.seen,
+        partitions=partitions({"audit": 2}),
+        placement_complete=is_complete,
+        gaps=gaps,
+    )
+    rounds.series = [each for each in rounds.series if each.topic == "audit"]
+    rounds.put(3, FAR)
+    assert len(rounds.scoring.latest().open) == (1 if is_complete else 2)
+
+
+def test_what_another_run_has_no_band_for_ends() -> None:
+    rounds = Rounds([rate("orders"), rate("audit")])
+    rounds.put(60, CALM)
+    rounds.put(8, FAR)
+    rounds.judges.judge = flat_judge([rate("audit")], DAY, 60_000)
+    rounds.put(2, FAR)
+    assert [finding.labels["topic"] for finding in rounds.breaches()] == ["audit"]
+    rounds.judges.judge = flat_judge([rate("audit")], DAY, 60_000, Outcome.VANISHED)
+    rounds.put(2, FAR)
+    assert not len(rounds.scoring.latest().open)

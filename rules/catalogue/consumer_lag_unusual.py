@@ -26,7 +26,7 @@ False positives:
     stable offset reads uncommitted records: its lag by read_committed is not measured, and it is UNKNOWN.
 
 Runbook:
-    `tidemark baselines show --group GROUP --metric read_committed_lag_seconds` shows what is usual, and
+    `tidemark baselines ls --group GROUP --metric read_committed_lag_seconds` shows what is usual, and
     `tidemark collect --once --groups GROUP` where the group is behind now. On one partition: a slow member
     or a poison record. On all of them: too few members, a slow sink, more input (rule
     produce_rate_unusual), or a last stable offset that does not move (rules open_span_unusual and

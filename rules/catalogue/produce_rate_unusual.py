@@ -27,7 +27,7 @@ False positives:
     days the new level is usual. Control records of transactions and offsets that compaction removed count as offsets.
 
 Runbook:
-    `tidemark baselines show --topic TOPIC --metric produce_rate` shows what is usual. Fell: is the producer
+    `tidemark baselines ls --topic TOPIC --metric produce_rate` shows what is usual. Fell: is the producer
     up, and do its errors rise (rules record_error_rate_high and record_error_rate_unusual)? One partition alone: its
     leader (rule partition_offline) or the producer's keys. Rose: whether the groups keep up (rule consumer_lag_unusual).
 """

@@ -20,6 +20,7 @@ SEQUENCES: Final = (
     "duplicates_possible",
     "producer_sequence_bug",
 )
+UNUSUAL: Final = "_unusual"  # rules on what is usual
 TRANSACTIONS: Final = (
     "last_stable_offset_stuck",
     "transaction_hanging",
@@ -50,7 +51,11 @@ def _list_queries(alert: Row, at: str) -> Iterator[str]:
     place = shlex.quote(f"{topic}-{partition}") if topic and partition else None
     evidence = alert.get("evidence") or {}
     group, transaction = labels.get("group"), _transaction(labels) or _transaction(evidence)
-    if rule in LOSSES and place:
+    if str(rule).endswith(UNUSUAL):
+        chosen = f" --group {shlex.quote(group)}" if group else ""
+        chosen += f" --topic {shlex.quote(topic)}" if topic else ""
+        yield f"tidemark baselines ls{chosen}{at}"
+    elif rule in LOSSES and place:
         yield f"tidemark loss show {place}{at}"
     elif rule in SEQUENCES and place:
         yield f"tidemark sequence show {place}{at}"

@@ -19,6 +19,7 @@ from tests.unit.service.cli.printing import printed
 
 SILENT = {"by": "ann", "at": at(3), "comment": "on it"}
 LABELS = {
+    SubjectKind.TOPIC: {"topic": "orders"},
     SubjectKind.PARTITION: {"topic": "orders", "partition": "3"},
     SubjectKind.COMMIT: {"group": "billing", "topic": "orders", "partition": "3"},
     SubjectKind.GROUP: {"group": "billing"},

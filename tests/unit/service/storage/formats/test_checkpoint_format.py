@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rules.baseline.judging import Memory as HourMemory
+from rules.baseline.live_series import SeriesMemory
+from rules.baseline.open_series import OpenSeries, ScoringMemory
 from rules.errors import StoreError
 from rules.facts.column import Column, Ragged
 from rules.facts.group_memory import GroupMemory
@@ -285,3 +288,51 @@ def test_ten_thousand_partitions_stay_small() -> None:
         ),
     )
     assert len(encode(Checkpoint(memory=advance(seen)))) <= 300_000
+
+
+def scoring_memory() -> ScoringMemory:
+    hour = HourMemory.empty(1, 60_000)
+    hour.is_open[:] = True
+    hour.residual[0, -3:] = [1.5, np.nan, 800.25]
+    hour.marks[0, -1] = 7
+    return ScoringMemory(
+        series=SeriesMemory(
+            series_id=np.array([2**62]),
+            memory=replace(hour, expected=np.array([99.5], np.float32)),
+            without_baseline=np.array([5]),
+            next_ms=1_767_225_600_000,
+        ),
+        open=OpenSeries(
+            series_id=np.array([5, 2**62]),
+            opened_ms=np.array([1_767_225_000_000, 1_767_225_300_000]),
+            many_ms=np.array([0, 1_767_225_000_000]),
+            is_slow=np.array([True, False]),
+        ),
+    )
+
+
+def test_what_live_scoring_has_open_is_read_as_it_was_written() -> None:
+    memory = scoring_memory()
+    back = decode(encode(Checkpoint(scoring=memory)), FORMAT).scoring
+    np.testing.assert_equal(plain(back), plain(memory))
+    nothing = replace(memory, open=OpenSeries.none())
+    assert decode(encode(Checkpoint(scoring=nothing)), FORMAT).scoring is None
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("opened_ms", np.zeros(3, np.int64)),
+        ("series_id", np.array([9, 5])),
+        ("hour.residual", np.zeros((1, 7), np.float32)),
+        ("hour.series_id", np.array([6])),
+        ("next_ms", np.zeros(0, np.int64)),
+        ("is_slow", None),
+    ],
+)
+def test_open_series_that_cannot_be_read_cost_no_start(name: str, array: np.ndarray | None) -> None:
+    written = encode(Checkpoint(scoring=scoring_memory(), unknown_since={"a": 5}))
+    replaced = {} if array is None else {"array": array}
+    back = decode(without(f"scoring.{name}", written, **replaced), FORMAT)
+    assert back.scoring is None
+    assert back.unknown_since == {"a": 5}

@@ -15,7 +15,7 @@ import numpy as np
 from rules.baseline.learnt_series import LearntSeries, MetricSeries, is_by_group
 from rules.baseline.live_series import UNKNOWN_REASONS, StepVerdict, UnknownReason
 from rules.baseline.open_series import TOGETHER_MS
-from rules.baseline.series import Metric
+from rules.baseline.series import Metric, series_ids, text_head, text_tail
 from rules.baseline.unusual_explanation import SHOWN, OpenRow, explain, explain_many, row_of
 from rules.baseline.unusual_values import ScoringState, UnusualValues
 from rules.evidence import Evidence
@@ -136,6 +136,27 @@ def judge_unusual(rule: UnusualRule, why: type[Reason], view: View) -> Judgement
         {"series_count": Column.known(scored.counts(places))},
         details=explained.details,
     )
+
+
+def have_open_series(view: View, metric: Metric, places: Int64s, chosen: Bools) -> Bools:
+    """Mark, of the groups that `chosen` marks, those of which a partition's series of a metric is open.
+
+    `places` are positions in the snapshot's groups. The series are found by their ids, so that a restart knows them
+    before the baselines are loaded.
+    """
+    snapshot, open_ids = view.snapshot, view.unusual.open.series_id
+    mask = np.zeros(len(places), np.bool_)
+    if not len(open_ids) or not chosen.any():
+        return mask
+    index, commits = snapshot.partitions.index, snapshot.commits
+    head = text_head(snapshot.cluster, metric)
+    for position in np.flatnonzero(chosen).tolist():
+        group_id = snapshot.groups[int(places[position])].group_id
+        rows = commits.row[commits.group == places[position]]
+        names = (index.topic_partition(row) for row in rows.tolist())
+        texts = [head + text_tail(name.topic, name.partition, group_id) for name in names]
+        mask[position] = bool(np.isin(series_ids(texts), open_ids).any())
+    return mask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

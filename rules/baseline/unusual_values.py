@@ -25,7 +25,7 @@ class UnusualValues:
 
     state: ScoringState = ScoringState.OFF
     step: StepVerdict | None = None  # there is one when something was judged
-    open: OpenSeries = field(default_factory=OpenSeries.none)
+    open: OpenSeries = field(default_factory=OpenSeries.none)  # as last known, also at the start
     valid_for: timedelta = timedelta(0)  # after the step began
 
     def is_current(self, now: datetime) -> bool:

@@ -2,7 +2,9 @@
 
 Detects:
     Groups that use up what their objective of time lag allows too fast: within the last hour and
-    the last 5 minutes, or within the last 6 hours and the last 30 minutes. One finding per group.
+    the last 5 minutes, or within the last 6 hours and the last 30 minutes. One finding per group. It is
+    critical where the last hour uses it up, and the lag of one of its partitions is unusual for this
+    half hour too (rule consumer_lag_unusual); else a warning.
 
 Why it matters:
     What the pipeline has promised its users, such as "99 % of the time at most 60 s behind", is
@@ -15,7 +17,8 @@ Inputs:
     read_uncommitted. The objectives of the settings, `[[lag.objectives]]`: a group without one is
     not judged, nor is one without a commit on the objective's topics, or a share group. Time between rounds that are more than 5 minutes apart is not measured, nor is time
     in which the lag of one of the group's commits is not known and none is late. Minutes are kept
-    across restarts.
+    across restarts. What is unusual comes from the rounds before; without a baseline run nothing is, and
+    what is not measured any more stays unusual until it is known not to be.
 
 Thresholds:
     With an objective of 99 % the budget is 1 % of the time. The rule fires where the last hour used
@@ -27,8 +30,8 @@ Thresholds:
     without members for 7 days, or since it was first observed, is reported as info.
 
 False positives:
-    An objective that the group never kept: the dashboard of groups shows what is usual. Planned
-    work: silence the group.
+    An objective that the group never kept: the dashboard of groups shows what is usual, and what is
+    usual is no more than a warning. Planned work: silence the group.
 
 Runbook:
     `tidemark collect --once --groups GROUP` shows where the group is behind: on one partition (a
@@ -46,12 +49,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from rules.baseline.series import Metric
 from rules.catalogue.consumer_group_stalled import ABANDONED_AFTER
 from rules.evidence import Evidence
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.lag_objectives import MINUTE_MS, ObjectiveMemory
 from rules.judgement import Case, GroupSubjects, Judgement, Reason, decide
 from rules.objectives import lag_ms
+from rules.unusual import have_open_series
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
@@ -63,6 +68,7 @@ MOST_SHARE: Final = 0.9  # of a window that has to be late, whatever the objecti
 class Why(Reason):
     """Reasons of this rule."""
 
+    BURNS_FAST_AND_UNUSUAL = "burns_fast_and_unusual"  # in the last hour, and its lag is unusual
     BURNS_FAST = "burns_fast"  # in the last hour
     BURNS = "burns"  # in the last six hours
     ABANDONED = "abandoned"  # no member for a week, or since the group was first observed
@@ -75,8 +81,12 @@ RULE: Final = RuleMeta(
     rule_id="lag_objective_burning",
     subject=SubjectKind.GROUP,
     kind=Kind.STATE,
-    severity=Severity.WARNING,
-    milder=((Why.ABANDONED, Severity.INFO),),
+    severity=Severity.CRITICAL,
+    milder=(
+        (Why.BURNS_FAST, Severity.WARNING),
+        (Why.BURNS, Severity.WARNING),
+        (Why.ABANDONED, Severity.INFO),
+    ),
     summary="A group is behind for more of the time than its objective allows.",
 )
 
@@ -131,9 +141,14 @@ def judge(view: View) -> Judgement:
     fast, slow = HOUR.burns(memory), SIX_HOURS.burns(memory)
     is_left_out = with_more(np.zeros(len(memory), np.bool_), value=True)
     lag = _worst_lag(view, places)
+    is_unusual = have_open_series(
+        view, Metric.READ_COMMITTED_LAG_SECONDS, places, with_more(fast | slow)
+    )
 
     def details(position: int) -> Evidence:
-        return {} if position >= len(memory) else _details(memory, position)
+        if position >= len(memory):
+            return {}
+        return {**_details(memory, position), "lag_is_unusual": bool(is_unusual[position])}
 
     return decide(
         RULE,
@@ -145,6 +160,7 @@ def judge(view: View) -> Judgement:
                 Verdict.BREACH,
                 Why.ABANDONED,
             ),
+            Case(with_more(fast) & is_unusual, Verdict.BREACH, Why.BURNS_FAST_AND_UNUSUAL),
             Case(with_more(fast), Verdict.BREACH, Why.BURNS_FAST),
             Case(with_more(slow), Verdict.BREACH, Why.BURNS),
             Case(with_more(_may_burn(memory)), Verdict.UNKNOWN, Why.NOT_MEASURED),

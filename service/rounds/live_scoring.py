@@ -70,7 +70,7 @@ class LiveScoring:
             return
         with self._lock:
             self._stored = stored
-            self._values = UnusualValues(state=ScoringState.STARTING)
+            self._values = UnusualValues(state=ScoringState.STARTING, open=stored.open)
 
     def take(self, judged: JudgedRound, samples: RoundSamples) -> None:
         """Take the samples of a round, and judge the steps that are over."""

@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rules.baseline.open_series import OpenSeries
+from rules.baseline.series import Metric, Series
+from rules.baseline.unusual_values import ScoringState, UnusualValues
 from rules.catalogue import lag_objective_burning
 from rules.catalogue.lag_objective_burning import Why
 from rules.facts.column import Column
@@ -124,6 +127,43 @@ def test_a_short_peak_is_none_and_a_lag_that_stays_is_reported_until_it_is_over(
     assert watched.verdict == OK, "the last five minutes were kept"
     watched.rounds(2, 1.0, None)
     assert watched.verdict == FAST, "it is at least so far behind"
+
+
+@pytest.mark.parametrize(
+    ("group_id", "reason", "severity"),
+    [
+        ("g", Why.BURNS_FAST_AND_UNUSUAL, Severity.CRITICAL),
+        ("other", Why.BURNS_FAST, Severity.WARNING),
+    ],
+)
+def test_it_pages_if_the_lag_is_unusual_too(group_id: str, reason: Why, severity: Severity) -> None:
+    watched = Watched()
+    watched.rounds(60, 1.0, 1.0)
+    watched.rounds(10, 1.0, 300.0)
+    assert watched.view is not None
+    series = Series(
+        cluster=watched.view.snapshot.cluster,
+        metric=Metric.READ_COMMITTED_LAG_SECONDS,
+        topic="orders",
+        partition=1,
+        group=group_id,
+    )
+    opened = OpenSeries(
+        series_id=np.array([series.series_id]),
+        opened_ms=np.zeros(1, np.int64),
+        many_ms=np.zeros(1, np.int64),
+        is_slow=np.zeros(1, np.bool_),
+    )
+    unusual = UnusualValues(state=ScoringState.STARTING, open=opened)
+    (finding,) = lag_objective_burning.judge(replace(watched.view, unusual=unusual)).findings(
+        Verdict.BREACH
+    )
+    assert (finding.reason, finding.severity) == (reason, severity)
+    assert finding.evidence["lag_is_unusual"] == (group_id == "g")
+    watched.rounds(5, 1.0, 1.0)
+    assert watched.view is not None
+    (verdict,) = lag_objective_burning.judge(replace(watched.view, unusual=unusual)).verdicts
+    assert verdict == Verdict.OK, "what is unusual alone pages nobody"
 
 
 def test_a_lag_that_comes_and_goes_uses_up_the_budget_of_six_hours() -> None:

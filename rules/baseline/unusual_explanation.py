@@ -32,6 +32,7 @@ class OpenRow:
     zone: str
     opened_ms: int
     is_slow: bool
+    is_new: bool  # the hour before is known
     value: float | None  # None: not measured
     least: float | None  # the usual range; None: nothing is learnt of this half hour
     most: float | None
@@ -86,6 +87,7 @@ def row_of(
         zone=learnt.zone,
         opened_ms=int(unusual.open.opened_ms[place]),
         is_slow=bool(unusual.open.is_slow[place]),
+        is_new=_known(step.verdict.scores.score[row, 0]) is not None,
         value=_known(step.values[row]),
         least=cut(_known(expected.lower[0, 0])),
         most=cut(_known(expected.upper[0, 0])),
@@ -125,7 +127,7 @@ def explain_many(subjects: int, kind: str, first: str) -> str:
 def _since(row: OpenRow) -> str:
     """Return how it became unusual, or for how long it has been."""
     open_ms = row.at_ms - row.opened_ms
-    if open_ms >= HOUR_MS:
+    if open_ms >= HOUR_MS or not row.is_new:
         return f"so for {_duration(open_ms)}"
     if row.is_slow:
         return "moved away slowly"
@@ -137,7 +139,7 @@ def _duration(span_ms: int) -> str:
     days, hours = minutes // 1440, minutes // 60 % 24
     if days:
         return f"{days} d {hours} h"
-    return f"{hours} h {minutes % 60} min"
+    return f"{hours} h {minutes % 60} min" if hours else f"{minutes} min"
 
 
 def _time(at_ms: int) -> datetime:

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from rules.baseline.live_series import StepVerdict
+import numpy as np
+
+from rules.baseline.live_series import UNKNOWN_REASONS, StepVerdict, UnknownReason
 from rules.baseline.open_series import OpenSeries
 from rules.facts.times import EPOCH
 
@@ -19,6 +21,17 @@ class ScoringState(StrEnum):
     JUDGED = "judged"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredSeries:
+    """One series as of the last step that was judged; the value is in the metric's unit."""
+
+    at: datetime  # aware, UTC: when the step began
+    value: float | None  # None: not measured
+    usual_deviations: float | None  # away from what is expected; None: not known
+    unknown_reason: str | None  # a `live_series.UnknownReason`; None: it is known
+    unusual_since: datetime | None  # None: it is not open
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class UnusualValues:
     """What is unusual as of the last step that was judged."""
@@ -28,9 +41,35 @@ class UnusualValues:
     open: OpenSeries = field(default_factory=OpenSeries.none)  # as last known, also at the start
     valid_for: timedelta = timedelta(0)  # after the step began
 
+    def of_series(self, series_id: int) -> ScoredSeries | None:
+        """Return a series as it was scored last; None: it is not in the run, or nothing was judged."""
+        if self.step is None:
+            return None
+        rows, has_row = self.step.day.find(np.array([series_id], np.int64))
+        if not has_row[0]:
+            return None
+        row, reason = rows[0], UNKNOWN_REASONS[self.step.unknown[rows[0]]]
+        place = np.flatnonzero(self.open.series_id == series_id)
+        opened = [_time(int(at_ms)) for at_ms in self.open.opened_ms[place].tolist()]
+        return ScoredSeries(
+            at=_time(self.step.start_ms),
+            value=_finite(self.step.values[row]),
+            usual_deviations=_finite(self.step.verdict.scores.seasonal[row, 0]),
+            unknown_reason=None if reason is UnknownReason.NONE else reason.value,
+            unusual_since=opened[0] if opened else None,
+        )
+
     def is_current(self, now: datetime) -> bool:
         """Whether the last step is recent; a clock that was set back makes it none."""
         if self.step is None:
             return False
-        age = now - (EPOCH + timedelta(milliseconds=self.step.start_ms))
+        age = now - _time(self.step.start_ms)
         return -self.valid_for <= age <= self.valid_for
+
+
+def _time(at_ms: int) -> datetime:
+    return EPOCH + timedelta(milliseconds=at_ms)
+
+
+def _finite(value: np.float32) -> float | None:
+    return float(value) if np.isfinite(value) else None

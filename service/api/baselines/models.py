@@ -9,6 +9,7 @@ from pydantic import Field
 
 from rules.baseline.blocks import Outcome, Profile, Reason, ThresholdBy
 from rules.baseline.civil import SLOTS_PER_DAY, SLOTS_PER_WEEK
+from rules.baseline.live_series import UnknownReason
 from rules.baseline.policy import Direction, policy_of
 from rules.baseline.series import Metric
 from service.api.core.bodies import Body, Timestamp, Why
@@ -97,6 +98,18 @@ class Baseline(Model):
     level_change: LevelChange | None
 
 
+class Scored(Model):
+    """A series as the service scored it last."""
+
+    at: Annotated[datetime, Field(description="When the step of a polling interval began")]
+    value: Annotated[float | None, Field(description="null: not measured")]
+    usual_deviations: Annotated[float | None, Field(examples=[7.6])]
+    """How far from what was expected then; null: not known"""
+    unknown_reason: Annotated[str | None, Field(examples=[r.value for r in UnknownReason][1:])]
+    """null: it is known"""
+    unusual_since: Annotated[datetime | None, Field(description="null: it is not unusual")]
+
+
 class SeriesPage(Stamped):
     """Series of the run in force, by their ids."""
 
@@ -112,6 +125,8 @@ class SeriesDetail(Stamped):
     at: datetime
     run: BaselineRun
     series: Baseline
+    scored: Scored | None
+    """null: nothing was scored by the run since the start, or history is turned off"""
     slots: list[Usual]
 
 

@@ -109,7 +109,8 @@ async def _series_detail(sources: Sources, series_id: int, query: AtQuery) -> Re
     page = await sources.in_database(lambda: baselines.one(series_id, at))
     if page is None or not page.items:
         raise not_found(NO_SERIES)
-    series = page.items[0]
+    series, view = page.items[0], sources.state.view
+    scored = None if view is None else view.unusual.of_series(series_id)
 
     def answer() -> models.SeriesDetail:
         return models.SeriesDetail(
@@ -117,6 +118,7 @@ async def _series_detail(sources: Sources, series_id: int, query: AtQuery) -> Re
             at=at,
             run=run_view(page.run),
             series=series_view(series, page.run, at),
+            scored=None if scored is None else models.Scored(**asdict(scored)),
             slots=slots_view(series),
         )
 

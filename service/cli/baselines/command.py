@@ -183,7 +183,10 @@ def show(series: str | None, **options: Any) -> None:
     at = listing.query_of(options, ("at",))
     with client_of(options) as api:
         documents = [_one(api, name, at) for name in names]
-    rows = [{**document["series"], "slots": document["slots"]} for document in documents]
+    rows = [
+        {**document["series"], "scored": document.get("scored"), "slots": document["slots"]}
+        for document in documents
+    ]
     stamp = {name: documents[-1][name] for name in ("as_of", "is_current", "at", "run")}
     document = {"server": api.server, **stamp, "series": rows}
     print_answer(document, render_details(documents), options)
@@ -256,7 +259,9 @@ def render_details(documents: Sequence[Row]) -> Iterator[Part]:
         series = document["series"]
         yield Line(title(series), "bold")
         yield Line(f"  {words.sentence(series)}")
-        yield Facts(_facts(series, document["run"], document.get("at")))
+        scored = words.scored(document.get("scored"), series.get("metric"))
+        facts = _facts(series, document["run"], document.get("at"))
+        yield Facts([("measured", scored), *facts])
     if len(documents) == 1 and documents[0].get("slots"):
         yield _slots(documents[0])
 

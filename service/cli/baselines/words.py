@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from rules.baseline.policy import policy_of
-from rules.baseline.wording import TO, digits, with_unit
+from rules.baseline.wording import TIMES, TO, digits, with_unit
 from rules.baseline.wording import learnt_from as days_in_words
 from service.cli.terminal.parts import Row
-from service.cli.terminal.words import ABSENT, text
+from service.cli.terminal.words import ABSENT, text, time
 
 NO_BAND: Final = {
     "few_hours": "less than two hours of data so far",
@@ -19,6 +19,12 @@ BESIDE: Final = {
     "first_weeks": "too young for a weekly profile",
     "first_day": "known for less than a day: one level for the whole day, and no finding opens on it",
     "silent_day": "not measured that day: the previous band stays",
+}
+UNKNOWN: Final = {
+    "no_band": "not judged: there is no band by which it could open",
+    "not_measured": "not measured",
+    "not_learnt": "nothing is known of this half hour",
+    "short_history": "less than half of the hour before is known",
 }
 THRESHOLD_BY: Final = {
     "least": "the minimum",
@@ -63,6 +69,21 @@ def sentence(series: Row) -> str:
         return f"no band: {NO_BAND.get(reason, reason)}"
     days = learnt_from(series.get("days"))
     return f"usual for {slot(usual)} is {usual_range(usual, series.get('metric'))} ({days})"
+
+
+def scored(row: Row | None, metric: object) -> str | None:
+    """Return what was measured last, and how unusual it is; None if nothing was scored."""
+    if not row:
+        return None
+    why = UNKNOWN.get(str(row.get("unknown_reason")))
+    deviations, since = row.get("usual_deviations"), row.get("unusual_since")
+    parts = [
+        None if row.get("value") is None else amount(row["value"], metric),
+        None if deviations is None else f"{number(deviations)} {TIMES} the usual deviation",
+        why,
+        f"unusual since {time(since)}" if since else None,
+    ]
+    return "; ".join([part for part in parts if part is not None]) + f" (at {time(row.get('at'))})"
 
 
 def beyond(usual: Row, metric: object) -> str | None:

@@ -55,4 +55,6 @@ def test_rounds_are_judged_by_the_published_run(
     # Nothing is written: far out, and the hour before is not known yet.
     assert verdicts(served, "produce_rate_unusual") == {"ok": 1, "unknown": 1, "breach": 0}
     assert verdicts(served, "consumer_lag_unusual") == {"ok": 1, "unknown": 0, "breach": 0}
+    detail = served.document(f"/api/v1/baselines/series/{series[0].series_id}")
+    assert detail["scored"]["value"] == 0.0
     assert not served.events("part_failed"), served.reported()

@@ -156,6 +156,15 @@ def test_a_sentence_says_what_is_measured_and_what_is_usual() -> None:
     )
     assert finding.evidence["series_count"] == 1
     assert ("audit", "usual") in rounds.said(consumer_lag_unusual)
+    scored = rounds.scoring.latest().of_series(lag("billing", 1).series_id)
+    assert scored is not None
+    assert (scored.value, scored.usual_deviations, scored.unknown_reason) == (900.0, 80.0, None)
+    assert scored.unusual_since is not None
+    assert rounds.now - scored.unusual_since < 8 * MINUTE
+    calm = rounds.scoring.latest().of_series(lag("audit").series_id)
+    assert calm is not None
+    assert calm.unusual_since is None
+    assert rounds.scoring.latest().of_series(1) is None
 
 
 def test_many_that_open_together_are_one_finding_until_they_close() -> None:

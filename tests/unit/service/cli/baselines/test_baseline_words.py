@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from rules.baseline.blocks import Reason, ThresholdBy
+from rules.baseline.live_series import UnknownReason
 from rules.baseline.series import Metric
-from rules.baseline.wording import TO, UNITS
+from rules.baseline.wording import TIMES, TO, UNITS
 from service.cli.baselines import words
 
 LAG = "read_committed_lag_seconds"
@@ -69,6 +70,24 @@ def test_what_is_unusual_is_told_for_the_sides_that_matter() -> None:
     assert words.beyond(usual(unusual_below=1.5), LAG) == "below 1.5 s or above 21 s"
     assert words.beyond(usual(unusual_below=0.0), LAG) == "above 21 s"  # nothing is below zero
     assert words.beyond(usual(unusual_above=None), LAG) is None
+
+
+def test_what_was_scored_last_is_one_line() -> None:
+    row = {
+        "at": "2026-03-02T13:10:00Z",
+        "value": 84.0,
+        "usual_deviations": 7.6,
+        "unknown_reason": None,
+        "unusual_since": "2026-03-02T13:05:00Z",
+    }
+    assert words.scored(row, LAG) == (
+        f"84 s; 7.6 {TIMES} the usual deviation; unusual since 2026-03-02 13:05:00 UTC "
+        "(at 2026-03-02 13:10:00 UTC)"
+    )
+    missing = dict.fromkeys(row) | {"at": row["at"], "unknown_reason": "not_measured"}
+    assert words.scored(missing, LAG) == "not measured (at 2026-03-02 13:10:00 UTC)"
+    assert words.scored(None, LAG) is None
+    assert words.UNKNOWN.keys() == {reason.value for reason in UnknownReason} - {"none"}
 
 
 def test_every_word_of_the_night_is_told() -> None:

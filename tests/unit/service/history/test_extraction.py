@@ -23,6 +23,8 @@ from rules.time_lag import TimeLag, TimeLags
 from service.history.extraction import Extraction, JudgedRound, RoundSamples
 from tests.factories import at, commits, ended, group, offsets, partitions, snapshot, topic_id
 from tests.scraped import endpoint_state
+from tests.unit.rules.sequence.cases import CASES
+from tests.unit.rules.sequence.stage import play
 
 INTERVAL = 15.0
 
@@ -207,6 +209,20 @@ def test_rejected_batches_are_a_rate_from_the_first_one_on() -> None:
     blind = rounds.make(45, broker_log=log(error="not there"))
     assert np.isnan(rounds.value(blind, Metric.SEQUENCE_ERRORS))
     assert np.isnan(rounds.value(rounds.make(60), Metric.SEQUENCE_ERRORS))
+
+
+def test_partitions_that_had_rejected_batches_before_a_restart_are_listed_at_once() -> None:
+    memory = play(CASES["textbook-just-seen"].observations)[-1].memory
+    (name, *_) = (episode.name for episode in memory.sequences.episodes)
+    assert name is not None
+    again = Rounds()
+    again.memory = memory
+    places = {"partitions": partitions({name.topic: name.partition + 1})}
+    seen = again.make(30, broker_log=log(), **places)
+    value = again.value(seen, Metric.SEQUENCE_ERRORS, name.topic, name.partition)
+    assert np.isnan(value), "a rate needs the round before"
+    later = again.make(45, broker_log=log(), **places)
+    assert again.value(later, Metric.SEQUENCE_ERRORS, name.topic, name.partition) == 0
 
 
 def reading(

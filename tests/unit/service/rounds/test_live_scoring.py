@@ -49,7 +49,8 @@ class Judges:
     """The judges of a day that are there at once."""
 
     def __init__(self, judge: DayJudge | None) -> None:
-        self.judge, self.has_run = judge, judge is not None
+        self.judge = judge
+        self.has_run: bool | None = judge is not None
 
     def at(self, at_ms: int) -> DayJudge | None:
         del at_ms

@@ -217,11 +217,11 @@ def test_partitions_that_had_rejected_batches_before_a_restart_are_listed_at_onc
     assert name is not None
     again = Rounds()
     again.memory = memory
-    places = {"partitions": partitions({name.topic: name.partition + 1})}
-    seen = again.make(30, broker_log=log(), **places)
+    places = partitions({name.topic: name.partition + 1})
+    seen = again.make(30, broker_log=log(), partitions=places)
     value = again.value(seen, Metric.SEQUENCE_ERRORS, name.topic, name.partition)
     assert np.isnan(value), "a rate needs the round before"
-    later = again.make(45, broker_log=log(), **places)
+    later = again.make(45, broker_log=log(), partitions=places)
     assert again.value(later, Metric.SEQUENCE_ERRORS, name.topic, name.partition) == 0
 
 

@@ -113,10 +113,8 @@ class ClusterReader:
         """
         taken_at = self._utc_now()
         session = self._begin()
-        with session.phase("cluster"):
-            cluster = cluster_collector.collect(session, self._addresses())
-        if cluster.cluster_id != self._cluster_id:  # another cluster, and an empty memory
-            self._cluster_id, self._readers = cluster.cluster_id, self._forgetful()
+        cluster = self._cluster(session)
+        questions = by_kind(scope.questions)
         with session.phase("placement"):
             placement = self._readers.placement.collect(session, scope.topics)
             partitions = self._readers.configs.collect(session, placement.partitions)
@@ -138,7 +136,6 @@ class ClusterReader:
             anew = self._readers.deletions.collect(
                 session, partitions, groups, collected.commits, offsets
             )
-        questions = by_kind(scope.questions)
         with session.phase("epochs"):
             epoch_ends = self._readers.epoch_ends.collect(
                 session, partitions, offsets, collected.commits, questions.epoch_ends
@@ -150,10 +147,7 @@ class ClusterReader:
             batches = self._readers.batches.collect(
                 session, partitions, offsets, producers, questions.batches
             )
-        log = TransactionLog.unread()
-        if scope.transaction_log:
-            with session.phase("transaction_log"):
-                log = self._readers.transaction_log.collect(session, placed)
+        log = self._transaction_log(session, scope, placed)
         with session.phase("readable"):
             remembered = scope.commits_of(cluster.cluster_id)
             request = readable_request(
@@ -196,6 +190,14 @@ class ClusterReader:
         cluster_collector.collect(session, self._addresses())
         return look_up(session, transactional_id)
 
+    def _cluster(self, session: Session) -> cluster_collector.Cluster:
+        """Query who is there; of another cluster than in the last round nothing is remembered."""
+        with session.phase("cluster"):
+            cluster = cluster_collector.collect(session, self._addresses())
+        if cluster.cluster_id != self._cluster_id:
+            self._cluster_id, self._readers = cluster.cluster_id, self._forgetful()
+        return cluster
+
     def _transactions(
         self,
         session: Session,
@@ -215,6 +217,14 @@ class ClusterReader:
         with session.phase("producers"):
             producers = self._readers.producers.collect(session, partitions, offsets, questions)
         return placed, transactions, producers
+
+    def _transaction_log(
+        self, session: Session, scope: Scope, placed: StateTopic | Failure | None
+    ) -> TransactionLog:
+        if not scope.transaction_log:
+            return TransactionLog.unread()
+        with session.phase("transaction_log"):
+            return self._readers.transaction_log.collect(session, placed)
 
     def _forgetful(self) -> _Readers:
         """Return collectors that remember nothing yet."""

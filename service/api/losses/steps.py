@@ -37,6 +37,8 @@ ELECTION_NOT_KNOWN: Final = (
     "election. Where that log is whole and has no such line, the election was clean; controllers with "
     "ZooKeeper do not write of it."
 )
+NOT_LOST: Final = "nothing was lost"
+NOT_FOUND: Final = "check whether the topic was deleted and created again while these consumers ran: then nothing was lost"
 DELETED_SINCE: Final = (
     "The topic was deleted since. Only brokers that were down then still have its data, until they "
     "start: if it is needed, copy the folder {folder} first."
@@ -100,7 +102,8 @@ def _steps(class_: LossClass, labels: Mapping[str, str], facts: LossFacts) -> li
         case LossClass.NOT_DETERMINABLE:
             steps = _of_unknown(place, facts)
         case LossClass.POSSIBLY_LOST:
-            steps = chain(_save(place, facts), _reset_groups(place, facts), _find_out(place, facts))
+            groups = _reset_groups(place, facts, is_proven=False)
+            steps = chain(_save(place, facts), groups, _find_out(place, facts))
         case LossClass.COMMITTED_LOST:
             saved = _save(place, facts, is_proven=True)
             steps = chain(saved, _reset_groups(place, facts), _mend(place, facts))
@@ -188,10 +191,10 @@ def _find_out(place: _Place, facts: LossFacts) -> Iterator[str]:
     else:
         begins = _begins(facts)
         where = "" if begins is None else f" from offset {begins} on"
+        has_none = NOT_LOST if facts.at_least_offsets is None else NOT_FOUND
         yield (
             f"Compare the copy with the topic{where}. If it has records that the topic lacks, decide "
-            "whether to write them again before the old leader is started; if it has none, nothing "
-            "was lost."
+            f"whether to write them again before the old leader is started; if it has none, {has_none}."
         )
     yield _forbid(place)
 
@@ -231,7 +234,7 @@ def _write_again(facts: LossFacts) -> Iterator[str]:
     yield f"Have such a producer write again what it sent{around}, and set acks=all."
 
 
-def _reset_groups(place: _Place, facts: LossFacts) -> Iterator[str]:
+def _reset_groups(place: _Place, facts: LossFacts, *, is_proven: bool = True) -> Iterator[str]:
     """Yield one command per group, with a placeholder where the begin of the loss is not known."""
     groups = facts.groups_beyond or []
     if not groups:
@@ -239,9 +242,10 @@ def _reset_groups(place: _Place, facts: LossFacts) -> Iterator[str]:
     names = ", ".join(group.group for group in groups[:NAMED_GROUPS])
     left = max(facts.group_count or 0, len(groups)) - NAMED_GROUPS
     more = f" and {left} more" if left > 0 else ""
+    read = "that are gone" if is_proven else "that this log does not have, by their commits"
     yield (
-        f"Stop the consumers of {names}{more}: they have read records that are gone, and skip "
-        "what is now written at the same offsets. Undo what they did with these records, if that matters."
+        f"Stop the consumers of {names}{more}: they have read records {read}, and skip what is now "
+        "written at the same offsets. Undo what they did with these records, if that matters."
     )
     for group in groups[:NAMED_GROUPS]:
         to = f"--to-offset {_or(_begins(facts, group), 'OFFSET')}"

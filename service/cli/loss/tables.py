@@ -147,7 +147,7 @@ def _began(loss: Row) -> str:
 
 
 def certain(loss: Row) -> str | None:
-    """Return what is lost for certain: a range, or what a commit or a transaction proves.
+    """Return what is lost for certain: a range, or what transactions prove.
 
     None for records that are back.
     """
@@ -156,20 +156,23 @@ def certain(loss: Row) -> str | None:
     proven = _proven(loss) or span(loss, "certain")
     if proven is not None:
         return proven
-    if loss.get("at_least_offsets") is not None:
-        return f"at least {_many(loss['at_least_offsets'])}"
     count = loss.get("lost_transaction_count")
     return None if count is None else f"{count} committed transaction{'' if count == 1 else 's'}"
 
 
 def possible(loss: Row) -> str | None:
-    """Return what may be lost, observed or not; the exact range once the old leader is back."""
+    """Return what may be lost, observed or not, or read by a group; the exact range once the old leader is back."""
     if loss.get("reason") == RESTORED:
         return None
     if loss.get("exact_to") is not None:
         return f"{span(loss, 'exact')} in all"
     unseen = loss.get("unknown_since")
-    parts = [span(loss, "possible"), f"what came after {_clock(unseen)}" if unseen else None]
+    read = loss.get("at_least_offsets")
+    parts = [
+        span(loss, "possible"),
+        None if read is None else f"at least {_many(read)}",
+        f"what came after {_clock(unseen)}" if unseen else None,
+    ]
     return " and ".join(part for part in parts if part) or None
 
 

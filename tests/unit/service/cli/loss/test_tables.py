@@ -81,7 +81,7 @@ def test_what_nobody_saw_is_no_number() -> None:
 
 def test_a_lower_bound_is_told_as_one() -> None:
     told = line(rule="records_possibly_lost", evidence={"at_least_offsets": 17})
-    assert "at least 17  " in told
+    assert re.search(r" -  +at least 17  ", told), "possible: a topic may have been created again"
     gone = {"lost_transactions": [{"transactional_id": "a"}], "lost_transaction_count": 3}
     assert "3 committed transactions" in line(evidence=gone)
 

@@ -5,7 +5,9 @@ Only click is imported here at the top: the help has to answer at once.
 
 from __future__ import annotations
 
+import difflib
 import json
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from threading import Event
@@ -144,10 +146,17 @@ def command(
         _print_list(list(FAULTS.values()), output)
         return
     if name is None or name not in FAULTS:
-        what = "which fault?" if name is None else f"there is no fault {name!r}:"
-        raise click.UsageError(f"{what} tidemark sandbox fault --list")
+        raise click.UsageError(f"{_unknown(name, list(FAULTS))} tidemark sandbox fault --list")
     seconds: float | None = choices.pop("seconds")
     _make(name, open_sandbox(directory), _options(**choices), seconds, output)
+
+
+def _unknown(name: str | None, faults: Sequence[str]) -> str:
+    if name is None:
+        return "which fault?"
+    near = difflib.get_close_matches(name, faults, cutoff=0.5)
+    meant = f" (did you mean {' or '.join(near)}?)" if near else ""
+    return f"there is no fault {name!r}{meant}:"
 
 
 def _make(

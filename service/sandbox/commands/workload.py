@@ -6,6 +6,7 @@ Only click is imported here at the top: the help has to answer at once.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import threading
@@ -141,7 +142,7 @@ def _watch(load: WorkloadSet, stop: threading.Event, seconds: float | None) -> N
         _show(running_line(elapsed, load.counts))
         load.check()
         remaining = LINE_SECONDS if seconds is None else seconds - elapsed
-    if sys.stderr.isatty():
+    if _is_in_foreground():
         click.echo(err=True)
 
 
@@ -163,11 +164,16 @@ def _brief(counts: Counts) -> str:
 
 
 def _show(line: str) -> None:
-    if sys.stderr.isatty():
+    if _is_in_foreground():
         columns = shutil.get_terminal_size().columns
         click.echo(f"\r\x1b[K{line[: columns - 1]}", err=True, nl=False)
-    else:
+    elif not sys.stderr.isatty():
         print_line(line)
+
+
+def _is_in_foreground() -> bool:
+    """Whether standard error is a terminal that is ours now: not that of `workload &`."""
+    return sys.stderr.isatty() and os.tcgetpgrp(sys.stderr.fileno()) == os.getpgrp()
 
 
 def _summarise(counts: Mapping[str, Counts], *, elapsed_seconds: float, output: str) -> None:

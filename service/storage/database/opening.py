@@ -39,8 +39,8 @@ def open_existing(settings: Settings) -> Iterator[Engine]:
     """
     if not has_database(settings):
         raise StoreError(
-            f"there is no database in {settings.service.data_directory()}: create it with "
-            "`tidemark db upgrade` or `tidemark serve`",
+            f"there is no database in {settings.service.data_directory()}: give the --data-dir of "
+            "`tidemark serve`, or create it with `tidemark db upgrade` or `tidemark serve`",
             retryable=False,
         )
     database = open_store(settings)

@@ -65,6 +65,7 @@ def test_the_help_has_examples(words: str, capsys: pytest.CaptureFixture[str]) -
     [
         (["fault"], ExitCode.USAGE, "which fault? tidemark sandbox fault --list"),
         (["fault", "flood"], ExitCode.USAGE, "no fault 'flood': tidemark sandbox fault --list"),
+        (["fault", "hanging"], ExitCode.USAGE, "(did you mean hanging-transaction?)"),
         (["fault", "open-transaction", "--timeout", "0"], ExitCode.USAGE, "--timeout"),
         (["fault", "open-transaction", "--partition", "-1"], ExitCode.USAGE, "--partition"),
         (["fault", "stuck-marker", "--seconds", "nan"], ExitCode.USAGE, "finite"),

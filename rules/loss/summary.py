@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -22,6 +22,7 @@ UNCLEAN: Final = "unclean_leader_election"
 UNREPLICATED: Final = "unreplicated_records_lost"
 RULES: Final = (COMMITTED, POSSIBLY, BEYOND, UNCLEAN, UNREPLICATED)  # the most certain first
 PROVEN: Final = "proven"
+SAME_TIME: Final = timedelta(seconds=1)
 
 
 class Outcome(IntEnum):
@@ -108,7 +109,8 @@ class Summary:
     """The summary of one incident."""
 
     broker: int | None  # the former leader, if all partitions had the same one
-    began: datetime
+    began: datetime  # when the first of its partitions was found
+    last_began: datetime  # the same of the last one
     last_observation: datetime | None  # the earliest of its partitions under that leader
     partitions: Mapping[Outcome, int]
     certain_offsets: int
@@ -137,9 +139,14 @@ class Summary:
         observed = self._began_text
         seen = self.last_observation
         if seen is None or seen > self.began:
-            return f"before {observed}"
-        form = "%H:%M:%S" if seen.date() == self.began.date() else "%Y-%m-%d %H:%M:%S"
-        return f"between {seen:{form}} and {observed}"
+            is_one = self.broker is not None or self.last_began - self.began < SAME_TIME
+            last = "" if is_one else f", the last before {self._short(self.last_began)}"
+            return f"before {observed}{last}"
+        return f"between {self._short(seen)} and {observed}"
+
+    def _short(self, time: datetime) -> str:
+        form = "%H:%M:%S" if time.date() == self.began.date() else "%Y-%m-%d %H:%M:%S"
+        return f"{time:{form}}"
 
     @property
     def _began_text(self) -> str:
@@ -199,6 +206,7 @@ def summary_of(lines: Sequence[Sequence[LossFact]]) -> Summary:
     return Summary(
         broker=next(iter(brokers)) if len(brokers) == 1 else None,
         began=min(fact.since for fact in facts),
+        last_began=max(min(fact.since for fact in line) for line in lines),
         last_observation=min(
             (observation for observation in observations if observation is not None),
             default=None,

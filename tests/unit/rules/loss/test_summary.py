@@ -70,6 +70,15 @@ def test_no_change_of_a_leader_is_said_that_nobody_saw() -> None:
     assert summary_of(by_partition(beside)).sentence.startswith("Broker 2 lost leadership before ")
 
 
+def test_changes_that_nobody_saw_are_of_their_own_times() -> None:
+    first, later = (fact(POSSIBLY, "unseen", partition) for partition in ("0", "1"))
+    lines = by_partition([first, later._replace(since=at(183))])
+    assert summary_of(lines).sentence == (
+        "Leadership changed before 2025-06-02 12:00:00 UTC, the last before 12:03:03: "
+        "2 partitions may have lost some"
+    )
+
+
 @pytest.mark.parametrize(
     ("facts", "expected"),
     [

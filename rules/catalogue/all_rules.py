@@ -1,7 +1,7 @@
 """The catalogue: every rule, the most severe first, and how a round is judged.
 
 A module of this folder is a rule if it has `RULE`; it also has its reasons, `Why`, and `judge`. Rules about
-episodes have `EPISODES` too, with the reasons that they share.
+episodes have `EPISODES` too, with the reasons that they share; rules on unusual values have `UNUSUAL`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from typing import Final
 import numpy as np
 
 from rules import catalogue
+from rules.baseline.series import Metric
 from rules.catalogue import observation_stale
 from rules.judgement import Judgement, Reason, decide_cluster
 from rules.question import Question
 from rules.sequence.reporting import EpisodeRule
+from rules.unusual import UnusualRule
 from rules.verdict import SEVERITIES, RuleMeta, Verdict
 from rules.view import View
 
@@ -39,6 +41,7 @@ class Rule(Declared):
     """A rule with the pure function that judges a round."""
 
     judge: Callable[[View], Judgement]
+    metric: Metric | None  # of which it reports unusual values
 
 
 def _find_rules() -> Iterator[Rule]:
@@ -48,10 +51,15 @@ def _find_rules() -> Iterator[Rule]:
         if hasattr(module, "RULE") and module is not observation_stale:
             episodes: EpisodeRule | None = getattr(module, "EPISODES", None)
             reasons = tuple(module.Why) if episodes is None else episodes.reasons
-            yield Rule(module.RULE, reasons, module.__doc__, module.judge)
+            unusual: UnusualRule | None = getattr(module, "UNUSUAL", None)
+            metric = None if unusual is None else unusual.metric
+            yield Rule(module.RULE, reasons, module.__doc__, module.judge, metric)
 
 
 RULES: Final = tuple(sorted(_find_rules(), key=lambda rule: SEVERITIES.index(rule.meta.severity)))
+METRIC_OF_RULE: Final = {
+    rule.meta.rule_id: rule.metric for rule in RULES if rule.metric is not None
+}
 SELF_MONITORING: Final = observation_stale.RULE
 EVERY: Final[tuple[Declared, ...]] = (
     *RULES,

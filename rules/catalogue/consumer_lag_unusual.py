@@ -24,6 +24,7 @@ Thresholds:
 False positives:
     A batch that runs at another hour than usual, a holiday, a load test. A group that is above the last
     stable offset reads uncommitted records: its lag by read_committed is not measured, and it is UNKNOWN.
+    How often it would have fired last month: `tidemark backtest --rule consumer_lag_unusual`.
 
 Runbook:
     `tidemark baselines ls --group GROUP --metric read_committed_lag_seconds` shows what is usual, and

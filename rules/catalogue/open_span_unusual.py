@@ -23,6 +23,7 @@ Thresholds:
 
 False positives:
     A larger batch in one transaction, more input in the same time.
+    How often it would have fired last month: `tidemark backtest --rule open_span_unusual`.
 
 Runbook:
     `tidemark tx ls` shows the open transactions and who holds back the last stable offset; rules

@@ -25,6 +25,7 @@ Thresholds:
 False positives:
     A holiday, a campaign, a migration, a topic that is written by another job from now on: after two
     days the new level is usual. Control records of transactions and offsets that compaction removed count as offsets.
+    How often it would have fired last month: `tidemark backtest --rule produce_rate_unusual`.
 
 Runbook:
     `tidemark baselines ls --topic TOPIC --metric produce_rate` shows what is usual. Fell: is the producer

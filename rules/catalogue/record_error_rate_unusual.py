@@ -24,6 +24,7 @@ Thresholds:
 False positives:
     Retries for some minutes during a restart of brokers. Topics without errors in most of the time have no
     wide band: the least deviation decides, and rule record_error_rate_high has a limit for every rate.
+    How often it would have fired last month: `tidemark backtest --rule record_error_rate_unusual`.
 
 Runbook:
     The producers' logs have the cause, as for rule record_error_rate_high. Find out what the application did

@@ -24,6 +24,7 @@ Thresholds:
 False positives:
     A rolling restart of brokers. Nothing is said here of what the rejections mean: the rules on sequence
     gaps decide, episode by episode, between reordering and loss.
+    How often it would have fired last month: `tidemark backtest --rule reordering_rate_unusual`.
 
 Runbook:
     Rules sequence_gap_reordering and sequence_gap_loss say of each episode behind it what it is. Look for restarts of brokers, for timeouts of requests, and for one producer that

@@ -51,6 +51,13 @@ if TYPE_CHECKING:
     help="Only this metric; give it again for more.",
 )
 @click.option(
+    "--rule",
+    "rules",
+    metavar="ID",
+    multiple=True,
+    help="Only the metric whose unusual values this rule reports, like consumer_lag_unusual; give it again for more.",
+)
+@click.option(
     "--set",
     "changes",
     metavar="NAME=VALUE",
@@ -85,8 +92,8 @@ def command(**options: Any) -> None:
     Examples:
       tidemark backtest
       tidemark backtest --from 2026-10-01 --to 2026-10-31 --metric produce_rate
+      tidemark backtest --rule consumer_lag_unusual --set read_committed_lag_seconds.open_seconds=600
       tidemark backtest --series 'topic="orders"' --set k_min=4
-      tidemark backtest --metric read_committed_lag_seconds --set read_committed_lag_seconds.open_seconds=600
       tidemark backtest -o json | jq '.results[0].metrics'
       tidemark backtest -o html > backtest.html
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
@@ -124,13 +131,26 @@ def _checked(changes: Sequence[str]) -> tuple[str, ...]:
     return tuple(changes)
 
 
+def _metrics_of(rules: Sequence[str]) -> list[Metric]:
+    """Return the metrics of which rules report unusual values; a usage error for another rule."""
+    from rules.catalogue.all_rules import METRIC_OF_RULE  # noqa: PLC0415 - keeps `--help` fast
+
+    for rule in rules:
+        if rule not in METRIC_OF_RULE:
+            ids = ", ".join(METRIC_OF_RULE)
+            raise click.BadParameter(
+                f"{rule!r} reports no unusual values; choose from {ids}", param_hint="--rule"
+            )
+    return [METRIC_OF_RULE[rule] for rule in rules]
+
+
 def _request(
     settings: Settings, options: Mapping[str, Any], changes: Sequence[str]
 ) -> BacktestRequest:
     from service.jobs.backtest.planning import BacktestRequest  # noqa: PLC0415 - keeps `--help` fast
 
     nightly, data_directory = settings.nightly, settings.service.data_directory()
-    metrics = dict.fromkeys(map(Metric, options["metrics"]))
+    metrics = dict.fromkeys([*map(Metric, options["metrics"]), *_metrics_of(options["rules"])])
     return BacktestRequest(
         history=options["history"] or settings.history.folder(data_directory),
         from_day=_day(options["from_day"]),

@@ -11,6 +11,7 @@ from rules.baseline.event_scores import EventScores
 from rules.baseline.naming import name_of
 from rules.baseline.replaying import BacktestOpening
 from rules.baseline.wording import TIMES, half_hour
+from rules.catalogue.all_rules import METRIC_OF_RULE
 from rules.facts.times import EPOCH
 from service.cli.baselines.words import amount, number, sentence
 from service.cli.terminal.words import json_time
@@ -18,6 +19,7 @@ from service.jobs.backtest.planning import BacktestPlan
 from service.jobs.backtest.results import MetricTotals, ReplayResult, only_in
 from service.jobs.backtest.running import Backtest
 
+RULE_OF_METRIC: Final = {str(metric): rule for rule, metric in METRIC_OF_RULE.items()}
 MILLISECOND: Final = timedelta(milliseconds=1)
 
 
@@ -59,6 +61,7 @@ def _result(result: ReplayResult, plan: BacktestPlan) -> dict[str, Any]:
 def _totals(totals: MetricTotals) -> dict[str, Any]:
     return {
         "metric": totals.metric,
+        "rule": RULE_OF_METRIC.get(totals.metric),
         "openings": totals.openings,
         "series": totals.series,
         "series_days": totals.series_days,

@@ -49,8 +49,13 @@ def summary(result: Row) -> list[str]:
     metrics: Sequence[Mapping[str, Any]] = result["metrics"]
     if not metrics:
         return ["nothing was judged: no series had a band and samples"]
-    lines = [_fired(f"{metric['metric']} would", metric) for metric in metrics]
+    lines = [_fired(f"{_name_of(metric)} would", metric) for metric in metrics]
     return lines if len(metrics) == 1 else [*lines, _fired("In all it would", result["total"])]
+
+
+def _name_of(metric: Row) -> str:
+    rule = metric["rule"]
+    return metric["metric"] if rule is None else f"{rule} ({metric['metric']})"
 
 
 def lists(document: Row) -> list[tuple[str, Sequence[Row]]]:

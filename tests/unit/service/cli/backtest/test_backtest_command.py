@@ -16,6 +16,7 @@ from service.cli.terminal.exit_codes import ExitCode
     [
         (["--set", "threshold=4"], ExitCode.USAGE, "did you mean k_min?"),
         (["--metric", "lag"], ExitCode.USAGE, "'read_committed_lag'"),
+        (["--rule", "lag_objective_burning"], ExitCode.USAGE, "choose from consumer_lag_unusual, "),
         (["--series", "("], ExitCode.USAGE, "not a regular expression"),
         (["--from", "yesterday"], ExitCode.USAGE, "yesterday"),
         (["--conf", "executor.memory=2g"], ExitCode.USAGE, "spark.executor.memory=2g"),

@@ -31,6 +31,7 @@ LABELS = {
 def result(*changes: str, openings: int = 1, labels: dict[str, Any] | None = None) -> Any:
     totals = {
         "metric": "produce_rate",
+        "rule": "produce_rate_unusual",
         "openings": openings,
         "series": 9,
         "series_days": 63,
@@ -64,7 +65,8 @@ def document(*results: Any) -> dict[str, Any]:
 def test_the_table_says_how_often_it_would_have_fired_and_why() -> None:
     text = printed(parts(document(result(labels=LABELS))))
     assert (
-        "produce_rate would have fired 1 time: 9 series judged, 0.111 per series and week" in text
+        "produce_rate_unusual (produce_rate) would have fired 1 time: 9 series judged, "
+        "0.111 per series and week" in text
     )
     assert "3 of 4 labelled ones opened" in text
     assert "5 min (median)" in text

@@ -15,7 +15,7 @@ import numpy as np
 
 from rules.baseline.grid import Int64s
 from rules.baseline.learnt_series import is_by_group
-from rules.baseline.live_series import DayJudge, LiveSeries, StepVerdict
+from rules.baseline.live_series import DayJudge, LiveSeries, SeriesMemory, StepVerdict
 from rules.baseline.open_series import OpenSeries, ScoringMemory
 from rules.baseline.series import Series
 from rules.baseline.unusual_values import ScoringState, UnusualValues
@@ -91,13 +91,18 @@ class LiveScoring:
         if self._cluster_id not in ("", cluster_id):
             self._live, self._open = None, OpenSeries.none()
         self._cluster_id = cluster_id
-        memory = None if self._live is None else self._live.memory
         if stored is not None:
             self._open = self._open.merged(stored.open)
+            memory = None if self._live is None else self._live.memory
             memory = stored.series if memory is None else memory.reopened(stored.open.series_id)
-        if self._live is None or stored is not None:
-            self._live = LiveSeries(self._judges.at, interval_ms=self._interval_ms, memory=memory)
+            self._live = self._score_from(memory)
+        elif self._live is None:
+            self._live = self._score_from(None)
         return self._live
+
+    def _score_from(self, memory: SeriesMemory | None) -> LiveSeries:
+        """Return the scoring that goes on from a memory; None: from an empty one."""
+        return LiveSeries(self._judges.at, interval_ms=self._interval_ms, memory=memory)
 
     def _ended(self, step: StepVerdict, snapshot: Snapshot, ids: Int64s) -> Int64s:
         """Return what is open and cannot be judged any more: without a band, or twice without its subject."""

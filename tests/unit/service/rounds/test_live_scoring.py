@@ -13,6 +13,7 @@ import pytest
 from rules.baseline.blocks import METRIC_CODES, DayBlock, Outcome
 from rules.baseline.civil import civil_day
 from rules.baseline.judging import Memory
+from rules.baseline.live import LiveEvaluation
 from rules.baseline.live_series import DayJudge
 from rules.baseline.series import Metric, Series
 from rules.baseline.unusual_values import ScoringState
@@ -201,6 +202,18 @@ def test_what_is_not_measured_is_unknown_and_ends_nothing() -> None:
     assert sorted(rounds.said()) == [("", "usual"), ("audit", "usual"), ("orders", "not_measured")]
     rounds.put(2, FAR)
     assert [finding.labels["topic"] for finding in rounds.breaches()] == ["orders"]
+
+
+def test_a_round_copies_no_hour_of_all_series(monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds = Rounds([rate("orders")])
+    rounds.put(2, CALM)
+
+    def fail(_: LiveEvaluation) -> Memory:
+        raise AssertionError("the hour of all series was copied")
+
+    monkeypatch.setattr(LiveEvaluation, "memory", property(fail))
+    rounds.put(8, CALM)
+    assert rounds.said() == [("orders", "usual"), ("", "usual")]
 
 
 def test_scores_that_are_too_old_say_nothing() -> None:

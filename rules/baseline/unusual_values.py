@@ -40,6 +40,13 @@ class UnusualValues:
     step: StepVerdict | None = None  # there is one when something was judged
     open: OpenSeries = field(default_factory=OpenSeries.none)  # as last known, also at the start
     valid_for: timedelta = timedelta(0)  # after the step began
+    cluster_id: str = ""  # that was scored; empty: none
+
+    def of_cluster(self, cluster_id: str) -> UnusualValues:
+        """Return the same for a cluster id; of another one than was scored nothing is known yet."""
+        if self.cluster_id in ("", cluster_id):
+            return self
+        return UnusualValues(state=ScoringState.STARTING)
 
     def of_series(self, series_id: int) -> ScoredSeries | None:
         """Return a series as it was scored last; None: it is not in the run, or nothing was judged."""

@@ -201,7 +201,8 @@ class Watcher:
     def _judge(self, snapshot: Snapshot) -> WatchedRound:
         view = view_of_round(snapshot, self.remembered.memory)
         ends = _ends_of(view, self.remembered.ends)
-        view = replace(view, time_lags=time_lags(ends, snapshot), unusual=self._unusual())
+        unusual = self._unusual().of_cluster(snapshot.cluster_id)
+        view = replace(view, time_lags=time_lags(ends, snapshot), unusual=unusual)
         view = with_objectives(view, self._objectives)
         judged = judge_round(view, self.remembered.unknown_since, self._attempt)
         self.remembered = replace(

@@ -49,6 +49,7 @@ class LiveScoring:
         self._missing = np.zeros(0, np.int64)  # open, and not in the last round
         self._lock = threading.Lock()  # of the rest
         self._stored: ScoringMemory | None = None  # of an earlier process: the next round takes it
+        self._stored_of = ""  # its cluster id
         self._remembered: ScoringMemory | None = None
         self._values = UnusualValues(state=ScoringState.STARTING)
 
@@ -64,21 +65,22 @@ class LiveScoring:
         with self._lock:
             return self._stored or self._remembered
 
-    def adopt(self, stored: ScoringMemory | None) -> None:
-        """Take over what an earlier process had open; until the next round the rules know nothing."""
+    def adopt(self, stored: ScoringMemory | None, cluster_id: str) -> None:
+        """Take over what an earlier process had open of a cluster id; until the next round the rules know nothing."""
         if stored is None:
             return
         with self._lock:
-            self._stored = stored
-            self._values = UnusualValues(state=ScoringState.STARTING, open=stored.open)
+            self._stored, self._stored_of = stored, cluster_id
+            self._values = UnusualValues(
+                state=ScoringState.STARTING, open=stored.open, cluster_id=cluster_id
+            )
 
     def take(self, judged: JudgedRound, samples: RoundSamples) -> None:
         """Take the samples of a round, and judge the steps that are over."""
         if self._judges.has_run is None:
             return  # the hour of what is open must not pass without a judge
-        with self._lock:
-            stored, self._stored = self._stored, None
-        live = self._begin(judged.snapshot.cluster_id, stored)
+        cluster_id = judged.snapshot.cluster_id
+        live = self._begin(cluster_id, self._take_stored(cluster_id))
         step: StepVerdict | None = None
         for step in live.put(samples.at_ms, samples.ids, samples.values):
             self._open = self._open.after(step)
@@ -86,10 +88,16 @@ class LiveScoring:
             self._end(live, self._ended(step, judged.snapshot, samples.ids))
         self._publish(live, step)
 
+    def _take_stored(self, cluster_id: str) -> ScoringMemory | None:
+        """Return what was stored of a cluster id, once; what was stored of another one is dropped."""
+        with self._lock:
+            stored, self._stored = self._stored, None
+            return stored if self._stored_of == cluster_id else None
+
     def _begin(self, cluster_id: str, stored: ScoringMemory | None) -> LiveSeries:
         """Return the scoring of this cluster id, with what was stored."""
         if self._cluster_id not in ("", cluster_id):
-            self._live, self._open = None, OpenSeries.none()
+            self._live, self._open, self._missing = None, OpenSeries.none(), self._missing[:0]
         self._cluster_id = cluster_id
         if stored is not None:
             self._open = self._open.merged(stored.open)
@@ -137,6 +145,7 @@ class LiveScoring:
                 step=step,
                 open=self._open,
                 valid_for=self._valid_for,
+                cluster_id=self._cluster_id,
             )
 
 

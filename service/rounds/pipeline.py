@@ -82,8 +82,8 @@ class ScoringPort(Protocol):
     def remembered(self) -> ScoringMemory | None:
         """Return what a restart needs."""
 
-    def adopt(self, stored: ScoringMemory | None) -> None:
-        """Take over what an earlier process had open."""
+    def adopt(self, stored: ScoringMemory | None, cluster_id: str) -> None:
+        """Take over what an earlier process had open of a cluster id."""
 
 
 class Pipeline:
@@ -247,7 +247,7 @@ class Pipeline:
                 else since,
             )
             if self._scoring is not None:
-                self._scoring.adopt(checkpoint.scoring)
+                self._scoring.adopt(checkpoint.scoring, loaded.cluster_id)
         self._watcher.remembered = remembered
         self._finding_state.adopt(loaded)
 

@@ -24,11 +24,12 @@ from rules.verdict import Severity, Verdict
 from service.history.extraction import JudgedRound, RoundSamples
 from service.rounds.live_scoring import LiveScoring
 from service.storage.formats.checkpoint import FORMAT, Checkpoint, decode, encode
-from tests.factories import NOON, commits, gap, group, partitions, snapshot
+from tests.factories import CLUSTER_ID, NOON, commits, gap, group, partitions, snapshot
 from tests.unit.rules.baseline.flat_bands import flat_judge, in_order
 
 MINUTE: Final = timedelta(minutes=1)
 CALM, FAR, MISSING = 100.0, 900.0, float("nan")
+OTHER_CLUSTER_ID: Final = "BBBBBBBBQACAAAAAAAAAAQ"
 DAY = civil_day(NOON.date(), "UTC")
 
 
@@ -91,7 +92,8 @@ class Rounds:
     def judged(self, rule: Any = produce_rate_unusual, after: timedelta = MINUTE) -> Judgement:
         now = self.now - MINUTE + after
         view = view_of_round(replace(self.seen, taken_at=now), None)
-        judgement: Judgement = rule.judge(replace(view, unusual=self.scoring.latest()))
+        unusual = self.scoring.latest().of_cluster(self.seen.cluster_id)
+        judgement: Judgement = rule.judge(replace(view, unusual=unusual))
         return judgement
 
     def breaches(self, rule: Any = produce_rate_unusual) -> list[Finding]:
@@ -107,7 +109,7 @@ class Rounds:
 
     def restart(self, checkpoint: bytes) -> None:
         self.scoring = LiveScoring(self.judges, interval_seconds=60)
-        self.scoring.adopt(decode(checkpoint, FORMAT).scoring)
+        self.scoring.adopt(decode(checkpoint, FORMAT).scoring, CLUSTER_ID)
 
     def checkpoint(self) -> bytes:
         return encode(Checkpoint(scoring=self.scoring.remembered))
@@ -254,11 +256,26 @@ def test_what_is_stored_and_read_late_is_open_again() -> None:
     rounds.scoring = LiveScoring(rounds.judges, interval_seconds=60)
     rounds.put(5, FAR)
     assert not rounds.breaches(), "nothing opens for half an hour"
-    rounds.scoring.adopt(decode(checkpoint, FORMAT).scoring)
+    rounds.scoring.adopt(decode(checkpoint, FORMAT).scoring, CLUSTER_ID)
     rounds.put(1, FAR)
     rounds.put(2, FAR)
     assert len(rounds.breaches()) == 1
     assert rounds.scoring.latest().open.opened_ms.tolist() == opened.tolist()
+
+
+def test_what_is_open_of_another_cluster_id_is_not_open() -> None:
+    rounds = Rounds([rate("orders")])
+    rounds.put(60, CALM)
+    rounds.put(8, FAR)
+    checkpoint = rounds.checkpoint()
+    rounds.seen = replace(rounds.seen, cluster_id=OTHER_CLUSTER_ID)
+    assert rounds.said() == [("", "not_scored")], "its first round is judged before it is scored"
+    rounds.put(2, CALM)
+    assert rounds.said() == [("orders", "usual"), ("", "usual")]
+    rounds.restart(checkpoint)
+    assert rounds.said() == [("", "not_scored")]
+    rounds.put(2, CALM)
+    assert rounds.said() == [("orders", "usual"), ("", "usual")]
 
 
 @pytest.mark.parametrize("is_complete", [True, False])

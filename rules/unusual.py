@@ -138,15 +138,17 @@ def judge_unusual(rule: UnusualRule, why: type[Reason], view: View) -> Judgement
     )
 
 
-def have_open_series(view: View, metric: Metric, places: Int64s, chosen: Bools) -> Bools:
-    """Mark, of the groups that `chosen` marks, those of which a partition's series of a metric is open.
+def were_unusual(
+    view: View, metric: Metric, places: Int64s, chosen: Bools, *, within: timedelta
+) -> Bools:
+    """Mark, of the groups that `chosen` marks, those of which a partition's series was open within a time.
 
     `places` are positions in the snapshot's groups. The series are found by their ids, so that a restart knows them
     before the baselines are loaded.
     """
-    snapshot, open_ids = view.snapshot, view.unusual.open.series_id
+    snapshot, ids = view.snapshot, view.unusual.unusual_within(within, view.now)
     mask = np.zeros(len(places), np.bool_)
-    if not len(open_ids) or not chosen.any():
+    if not len(ids) or not chosen.any():
         return mask
     index, commits = snapshot.partitions.index, snapshot.commits
     head = text_head(snapshot.cluster, metric)
@@ -155,7 +157,7 @@ def have_open_series(view: View, metric: Metric, places: Int64s, chosen: Bools) 
         rows = commits.row[commits.group == places[position]]
         names = (index.topic_partition(row) for row in rows.tolist())
         texts = [head + text_tail(name.topic, name.partition, group_id) for name in names]
-        mask[position] = bool(np.isin(series_ids(texts), open_ids).any())
+        mask[position] = bool(np.isin(series_ids(texts), ids).any())
     return mask
 
 

@@ -15,6 +15,7 @@ from rules.baseline.blocks import METRICS
 from rules.baseline.grid import Int64s
 from rules.baseline.learnt_series import MetricSeries
 from rules.baseline.live_series import SeriesMemory, StepVerdict
+from rules.baseline.scores import HOUR_MS
 from rules.baseline.windows import Bools
 
 MANY: Final = 10  # groups or topics: more that open together are one finding
@@ -109,6 +110,31 @@ class OpenSeries:
             many[is_new & (many == 0)] = opened[is_new].min()
         since: Int64s = many[of]
         return since
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClosedSeries:
+    """The series that closed within the last hour; times are ms since 1970-01-01 UTC."""
+
+    series_id: Int64s  # (n,)
+    closed_ms: Int64s
+
+    @classmethod
+    def none(cls) -> ClosedSeries:
+        """Return that nothing has closed."""
+        nothing = np.zeros(0, np.int64)
+        return cls(series_id=nothing, closed_ms=nothing)
+
+    def after(self, before: OpenSeries, now: OpenSeries, at_ms: int) -> ClosedSeries:
+        """Return what has closed after a step; `before` was open before it, and `now` is after it."""
+        if not len(before) and not len(self.series_id):
+            return self
+        closed = np.setdiff1d(before.series_id, now.series_id)
+        is_kept = (at_ms - self.closed_ms < HOUR_MS) & ~np.isin(self.series_id, closed)
+        return ClosedSeries(
+            series_id=np.concatenate([self.series_id[is_kept], closed]),
+            closed_ms=np.concatenate([self.closed_ms[is_kept], np.full(len(closed), at_ms)]),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -3,8 +3,8 @@
 Detects:
     Groups that use up what their objective of time lag allows too fast: within the last hour and
     the last 5 minutes, or within the last 6 hours and the last 30 minutes. One finding per group. It is
-    critical where the last hour uses it up, and the lag of one of its partitions is unusual for this
-    half hour too (rule consumer_lag_unusual); else a warning.
+    critical where the last hour uses it up, and the lag of one of its partitions was unusual for the
+    time within that hour (rule consumer_lag_unusual); else a warning.
 
 Why it matters:
     What the pipeline has promised its users, such as "99 % of the time at most 60 s behind", is
@@ -17,8 +17,9 @@ Inputs:
     read_uncommitted. The objectives of the settings, `[[lag.objectives]]`: a group without one is
     not judged, nor is one without a commit on the objective's topics, or a share group. Time between rounds that are more than 5 minutes apart is not measured, nor is time
     in which the lag of one of the group's commits is not known and none is late. Minutes are kept
-    across restarts. What is unusual comes from the rounds before; without a baseline run nothing is, and
-    what is not measured any more stays unusual until it is known not to be.
+    across restarts. What is unusual comes from the rounds before; without a baseline run nothing is, nor
+    an hour after the last round that was scored. A lag that is not measured any more stays unusual until it is
+    known not to be.
 
 Thresholds:
     With an objective of 99 % the budget is 1 % of the time. The rule fires where the last hour used
@@ -44,6 +45,7 @@ Runbook:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
 import numpy as np
@@ -56,7 +58,7 @@ from rules.facts.column import Bools, Column, Int64s
 from rules.facts.lag_objectives import MINUTE_MS, ObjectiveMemory
 from rules.judgement import Case, GroupSubjects, Judgement, Reason, decide
 from rules.objectives import lag_ms
-from rules.unusual import have_open_series
+from rules.unusual import were_unusual
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
@@ -68,7 +70,7 @@ MOST_SHARE: Final = 0.9  # of a window that has to be late, whatever the objecti
 class Why(Reason):
     """Reasons of this rule."""
 
-    BURNS_FAST_AND_UNUSUAL = "burns_fast_and_unusual"  # in the last hour, and its lag is unusual
+    BURNS_FAST_AND_UNUSUAL = "burns_fast_and_unusual"  # in the last hour, and its lag was unusual
     BURNS_FAST = "burns_fast"  # in the last hour
     BURNS = "burns"  # in the last six hours
     ABANDONED = "abandoned"  # no member for a week, or since the group was first observed
@@ -141,14 +143,19 @@ def judge(view: View) -> Judgement:
     fast, slow = HOUR.burns(memory), SIX_HOURS.burns(memory)
     is_left_out = with_more(np.zeros(len(memory), np.bool_), value=True)
     lag = _worst_lag(view, places)
-    is_unusual = have_open_series(
-        view, Metric.READ_COMMITTED_LAG_SECONDS, places, with_more(fast | slow)
+    # A lag that comes and goes is unusual, and then not, every quarter of an hour: that is one alert.
+    is_unusual = were_unusual(
+        view,
+        Metric.READ_COMMITTED_LAG_SECONDS,
+        places,
+        with_more(fast | slow),
+        within=timedelta(minutes=HOUR.minutes),
     )
 
     def details(position: int) -> Evidence:
         if position >= len(memory):
             return {}
-        return {**_details(memory, position), "lag_is_unusual": bool(is_unusual[position])}
+        return {**_details(memory, position), "lag_was_unusual": bool(is_unusual[position])}
 
     return decide(
         RULE,

@@ -16,7 +16,7 @@ import numpy as np
 from rules.baseline.grid import Int64s
 from rules.baseline.learnt_series import is_by_group
 from rules.baseline.live_series import DayJudge, LiveSeries, SeriesMemory, StepVerdict
-from rules.baseline.open_series import OpenSeries, ScoringMemory
+from rules.baseline.open_series import ClosedSeries, OpenSeries, ScoringMemory
 from rules.baseline.series import Series
 from rules.baseline.unusual_values import ScoringState, UnusualValues
 from rules.facts.snapshot import Snapshot
@@ -46,6 +46,7 @@ class LiveScoring:
         self._cluster_id = ""
         self._live: LiveSeries | None = None
         self._open = OpenSeries.none()
+        self._closed = ClosedSeries.none()
         self._missing = np.zeros(0, np.int64)  # open, and not in the last round
         self._lock = threading.Lock()  # of the rest
         self._stored: ScoringMemory | None = None  # of an earlier process: the next round takes it
@@ -72,7 +73,10 @@ class LiveScoring:
         with self._lock:
             self._stored, self._stored_of = stored, cluster_id
             self._values = UnusualValues(
-                state=ScoringState.STARTING, open=stored.open, cluster_id=cluster_id
+                state=ScoringState.STARTING,
+                open=stored.open,
+                open_at_ms=stored.series.next_ms,
+                cluster_id=cluster_id,
             )
 
     def take(self, judged: JudgedRound, samples: RoundSamples) -> None:
@@ -83,7 +87,8 @@ class LiveScoring:
         live = self._begin(cluster_id, self._take_stored(cluster_id))
         step: StepVerdict | None = None
         for step in live.put(samples.at_ms, samples.ids, samples.values):
-            self._open = self._open.after(step)
+            before, self._open = self._open, self._open.after(step)
+            self._closed = self._closed.after(before, self._open, step.start_ms)
         if step is not None:
             self._end(live, self._ended(step, judged.snapshot, samples.ids))
         self._publish(live, step)
@@ -98,6 +103,7 @@ class LiveScoring:
         """Return the scoring of this cluster id, with what was stored."""
         if self._cluster_id not in ("", cluster_id):
             self._live, self._open, self._missing = None, OpenSeries.none(), self._missing[:0]
+            self._closed = ClosedSeries.none()
         self._cluster_id = cluster_id
         if stored is not None:
             self._open = self._open.merged(stored.open)
@@ -144,6 +150,8 @@ class LiveScoring:
                 state=ScoringState.JUDGED,
                 step=step,
                 open=self._open,
+                open_at_ms=step.start_ms,
+                closed=self._closed,
                 valid_for=self._valid_for,
                 cluster_id=self._cluster_id,
             )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rules.baseline.open_series import OpenSeries
+from rules.baseline.open_series import ClosedSeries, OpenSeries
 from rules.baseline.series import Metric, Series
 from rules.baseline.unusual_values import ScoringState, UnusualValues
 from rules.catalogue import lag_objective_burning
@@ -105,6 +105,29 @@ class Watched:
         return Verdict(judgement.verdicts[0]), str(judgement.reasons[judgement.reason[0]])
 
 
+def unusual_lag(view: View, group_id: str, *, minutes_ago: int) -> UnusualValues:
+    """Return that a group's lag on one partition was open so long ago; later is not known."""
+    series = Series(
+        cluster=view.snapshot.cluster,
+        metric=Metric.READ_COMMITTED_LAG_SECONDS,
+        topic="orders",
+        partition=1,
+        group=group_id,
+    )
+    opened = OpenSeries(
+        series_id=np.array([series.series_id]),
+        opened_ms=np.zeros(1, np.int64),
+        many_ms=np.zeros(1, np.int64),
+        is_slow=np.zeros(1, np.bool_),
+    )
+    known_at = view.now - timedelta(minutes=minutes_ago)
+    return UnusualValues(
+        state=ScoringState.STARTING,
+        open=opened,
+        open_at_ms=round(known_at.timestamp() * 1000),
+    )
+
+
 OK, UNKNOWN, FAST, SLOW = (
     (Verdict.OK, str(Why.KEPT)),
     (Verdict.UNKNOWN, str(Why.NOT_MEASURED)),
@@ -141,29 +164,37 @@ def test_it_pages_if_the_lag_is_unusual_too(group_id: str, reason: Why, severity
     watched.rounds(60, 1.0, 1.0)
     watched.rounds(10, 1.0, 300.0)
     assert watched.view is not None
-    series = Series(
-        cluster=watched.view.snapshot.cluster,
-        metric=Metric.READ_COMMITTED_LAG_SECONDS,
-        topic="orders",
-        partition=1,
-        group=group_id,
-    )
-    opened = OpenSeries(
-        series_id=np.array([series.series_id]),
-        opened_ms=np.zeros(1, np.int64),
-        many_ms=np.zeros(1, np.int64),
-        is_slow=np.zeros(1, np.bool_),
-    )
-    unusual = UnusualValues(state=ScoringState.STARTING, open=opened)
+    unusual = unusual_lag(watched.view, group_id, minutes_ago=1)
     (finding,) = lag_objective_burning.judge(replace(watched.view, unusual=unusual)).findings(
         Verdict.BREACH
     )
     assert (finding.reason, finding.severity) == (reason, severity)
-    assert finding.evidence["lag_is_unusual"] == (group_id == "g")
+    assert finding.evidence["lag_was_unusual"] == (group_id == "g")
     watched.rounds(5, 1.0, 1.0)
     assert watched.view is not None
     (verdict,) = lag_objective_burning.judge(replace(watched.view, unusual=unusual)).verdicts
     assert verdict == Verdict.OK, "what is unusual alone pages nobody"
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+@pytest.mark.parametrize(
+    ("minutes_ago", "severity"), [(59, Severity.CRITICAL), (61, Severity.WARNING)]
+)
+def test_it_pages_for_no_longer_than_the_hour_in_which_the_lag_was_unusual(
+    minutes_ago: int, severity: Severity, *, is_open: bool
+) -> None:
+    watched = Watched()
+    watched.rounds(60, 1.0, 1.0)
+    watched.rounds(10, 1.0, 300.0)
+    assert watched.view is not None
+    unusual = unusual_lag(watched.view, "g", minutes_ago=minutes_ago)
+    if not is_open:
+        closed = ClosedSeries(
+            series_id=unusual.open.series_id, closed_ms=np.array([unusual.open_at_ms])
+        )
+        unusual = replace(unusual, open=OpenSeries.none(), closed=closed)
+    judgement = lag_objective_burning.judge(replace(watched.view, unusual=unusual))
+    assert [finding.severity for finding in judgement.findings(Verdict.BREACH)] == [severity]
 
 
 def test_a_lag_that_comes_and_goes_uses_up_the_budget_of_six_hours() -> None:

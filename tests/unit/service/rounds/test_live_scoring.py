@@ -218,6 +218,21 @@ def test_a_round_copies_no_hour_of_all_series(monkeypatch: pytest.MonkeyPatch) -
     assert rounds.said() == [("orders", "usual"), ("", "usual")]
 
 
+def test_what_has_closed_was_unusual_for_an_hour() -> None:
+    rounds = Rounds([rate("orders")])
+    (series,) = rounds.series
+    hour = timedelta(hours=1)
+    rounds.put(60, CALM)
+    rounds.put(8, FAR)
+    rounds.put(15, CALM)
+    latest = rounds.scoring.latest()
+    assert not len(latest.open)
+    assert latest.unusual_within(hour, rounds.now).tolist() == [series.series_id]
+    assert not len(latest.unusual_within(hour, rounds.now + hour))
+    rounds.put(60, CALM)
+    assert not len(rounds.scoring.latest().closed.series_id)
+
+
 def test_scores_that_are_too_old_say_nothing() -> None:
     rounds = Rounds([rate("orders")])
     rounds.put(60, CALM)

@@ -47,7 +47,7 @@ class LiveScoring:
         self._live: LiveSeries | None = None
         self._open = OpenSeries.none()
         self._closed = ClosedSeries.none()
-        self._missing = np.zeros(0, np.int64)  # open, and not in the last round
+        self._gone = np.zeros(0, np.int64)  # open, and missing from a complete list and since
         self._lock = threading.Lock()  # of the rest
         self._stored: ScoringMemory | None = None  # of an earlier process: the next round takes it
         self._stored_of = ""  # its cluster id
@@ -102,7 +102,7 @@ class LiveScoring:
     def _begin(self, cluster_id: str, stored: ScoringMemory | None) -> LiveSeries:
         """Return the scoring of this cluster id, with what was stored."""
         if self._cluster_id not in ("", cluster_id):
-            self._live, self._open, self._missing = None, OpenSeries.none(), self._missing[:0]
+            self._live, self._open, self._gone = None, OpenSeries.none(), self._gone[:0]
             self._closed = ClosedSeries.none()
         self._cluster_id = cluster_id
         if stored is not None:
@@ -124,14 +124,15 @@ class LiveScoring:
         has_band = has_row & step.day.has_band[rows] if len(step.day.has_band) else has_row
         lost = self._open.series_id[~has_band]
         missing = np.setdiff1d(self._open.series_id[has_band], ids)
-        twice = np.intersect1d(missing, self._missing)
-        self._missing = missing
         learnt = step.day.learnt
-        if learnt is None or not len(twice):
+        if learnt is None or not len(missing):
+            self._gone = missing[:0]
             return lost
-        rows, _ = step.day.find(twice)
-        gone = [_is_gone(learnt.series(row), snapshot) for row in rows.tolist()]
-        return np.union1d(lost, twice[np.array(gone, np.bool_)])
+        rows, _ = step.day.find(missing)
+        is_gone = [_is_gone(learnt.series(row), snapshot) for row in rows.tolist()]
+        gone, before = missing[np.array(is_gone, np.bool_)], self._gone
+        self._gone = np.union1d(gone, np.intersect1d(before, missing))
+        return np.union1d(lost, np.intersect1d(gone, before))
 
     def _end(self, live: LiveSeries, ids: Int64s) -> None:
         if len(ids):

@@ -312,6 +312,20 @@ def test_a_topic_that_is_gone_ends_and_an_incomplete_list_proves_nothing(
     assert len(rounds.scoring.latest().open) == (1 if is_complete else 2)
 
 
+def test_an_incomplete_list_is_none_of_the_two_that_end_a_topic() -> None:
+    rounds = Rounds([rate("orders"), rate("audit")])
+    rounds.put(60, CALM)
+    rounds.put(8, FAR)
+    rounds.series = [each for each in rounds.series if each.topic == "audit"]
+    rounds.seen = replace(rounds.seen, partitions=partitions({"audit": 2}))
+    opened = []
+    for is_complete in (False, True, False, True):
+        rounds.seen = replace(rounds.seen, placement_complete=is_complete)
+        rounds.put(1, FAR)
+        opened.append(len(rounds.scoring.latest().open))
+    assert opened == [2, 2, 2, 1]
+
+
 def test_what_another_run_has_no_band_for_ends() -> None:
     rounds = Rounds([rate("orders"), rate("audit")])
     rounds.put(60, CALM)

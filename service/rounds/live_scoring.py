@@ -123,7 +123,7 @@ class LiveScoring:
         rows, has_row = step.day.find(self._open.series_id)
         has_band = has_row & step.day.has_band[rows] if len(step.day.has_band) else has_row
         lost = self._open.series_id[~has_band]
-        missing = np.setdiff1d(self._open.series_id[has_band], ids)
+        missing = _absent(self._open.series_id[has_band], ids)
         learnt = step.day.learnt
         if learnt is None or not len(missing):
             self._gone = missing[:0]
@@ -156,6 +156,16 @@ class LiveScoring:
                 valid_for=self._valid_for,
                 cluster_id=self._cluster_id,
             )
+
+
+def _absent(few: Int64s, ids: Int64s) -> Int64s:
+    """Return the few that are not among ids; np.setdiff1d hashes all of these, which takes 20 ms."""
+    if not len(few) or not len(ids):
+        return few
+    ordered = np.sort(ids)
+    place = np.searchsorted(ordered, few).clip(max=len(ordered) - 1)
+    absent: Int64s = few[ordered[place] != few]
+    return absent
 
 
 def _is_gone(series: Series, snapshot: Snapshot) -> bool:

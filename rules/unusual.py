@@ -224,7 +224,7 @@ def _cases(scored: _Scored, why: type[Reason], places: Int64s) -> list[Case]:
         return np.append(mask[places], cluster)
 
     nobody = np.zeros(len(scored.series.names), np.bool_)
-    in_many = scored.has(scored.is_many)
+    in_many = scored.has(scored.is_many & scored.is_known)
     is_open = scored.has(np.ones(len(scored.place), np.bool_))
     known_many = bool((scored.is_known & scored.is_many).any())
     unknown_many = bool(scored.is_many.any()) and not known_many

@@ -188,6 +188,18 @@ def test_many_that_open_together_are_one_finding_until_they_close() -> None:
     assert {reason for _, reason in rounds.said()} == {"usual"}
 
 
+def test_one_of_many_that_is_not_measured_is_unknown() -> None:
+    rounds = Rounds([rate(f"t{number:02}") for number in range(12)])
+    first = rounds.series[0].topic
+    rounds.put(60, CALM)
+    rounds.put(8, FAR)
+    rounds.put(3, MISSING, *[FAR] * 11)
+    said = dict(rounds.said())
+    assert said.pop(str(first)) == "not_measured"
+    assert said.pop("") == "many_unusual"
+    assert set(said.values()) == {"one_of_many"}
+
+
 def test_ten_that_open_together_are_ten_findings() -> None:
     rounds = Rounds([rate(f"t{number:02}") for number in range(10)])
     rounds.put(60, CALM)

@@ -11,7 +11,7 @@ import numpy as np
 from rules.baseline.blocks import PROFILES, Profile
 from rules.baseline.learnt_series import LearntSeries
 from rules.baseline.live_series import StepVerdict
-from rules.baseline.policy import policy_of
+from rules.baseline.policy import Direction, policy_of
 from rules.baseline.scores import HOUR_MS
 from rules.baseline.series import Series
 from rules.baseline.unusual_values import UnusualValues
@@ -80,7 +80,7 @@ def row_of(
     sample = (step.start_ms - judge.calendar.start_ms) // judge.step_ms
     expected = judge.take(np.array([row], np.int64)).expected_at(sample)
     series = learnt.series(row)
-    cut = policy_of(series.metric).cut
+    policy = policy_of(series.metric)
     return OpenRow(
         series=series,
         at_ms=step.start_ms,
@@ -89,10 +89,12 @@ def row_of(
         is_slow=bool(unusual.open.is_slow[place]),
         is_new=_known(step.verdict.scores.score[row, 0]) is not None,
         value=_known(step.values[row]),
-        least=cut(_known(expected.lower[0, 0])),
-        most=cut(_known(expected.upper[0, 0])),
+        least=policy.cut(_known(expected.lower[0, 0])),
+        most=policy.cut(_known(expected.upper[0, 0])),
         score=_known(step.verdict.scores.seasonal[row, 0]),
-        is_above=not step.verdict.scores.residual[row, 0] < 0,
+        # Where only one side opens, that side did, wherever the value is by now.
+        is_above=policy.direction is Direction.ABOVE
+        or not step.verdict.scores.residual[row, 0] < 0,
         profile=PROFILES[learnt.profile[row]],
         days=int(learnt.days[row]),
     )

@@ -171,6 +171,15 @@ def test_a_sentence_says_what_is_measured_and_what_is_usual() -> None:
     assert rounds.scoring.latest().of_series(1) is None
 
 
+def test_a_lag_that_is_worked_off_rose() -> None:
+    rounds = Rounds([lag("billing")])
+    rounds.put(60, CALM)
+    rounds.put(8, FAR)
+    rounds.put(4, CALM / 2)
+    (finding,) = rounds.breaches(consumer_lag_unusual)
+    assert str(finding.evidence["explanation"]).endswith("; rose within the last hour")
+
+
 def test_many_that_open_together_are_one_finding_until_they_close() -> None:
     rounds = Rounds([rate(f"t{number:02}") for number in range(12)])
     rounds.put(60, CALM)

@@ -97,7 +97,10 @@ class LiveScoring:
         """Return what was stored of a cluster id, once; what was stored of another one is dropped."""
         with self._lock:
             stored, self._stored = self._stored, None
-            return stored if self._stored_of == cluster_id else None
+            if stored is None or self._stored_of != cluster_id:
+                return None
+            self._remembered = stored  # a checkpoint may be made before this round is published
+            return stored
 
     def _begin(self, cluster_id: str, stored: ScoringMemory | None) -> LiveSeries:
         """Return the scoring of this cluster id, with what was stored."""

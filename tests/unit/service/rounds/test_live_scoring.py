@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
@@ -50,13 +50,15 @@ def lag(group_id: str, partition: int = 0) -> Series:
 class Judges:
     """The judges of a day that are there at once."""
 
-    def __init__(self, judge: DayJudge | None) -> None:
+    def __init__(
+        self, judge: DayJudge | None, at: Callable[[int], DayJudge | None] | None = None
+    ) -> None:
         self.judge = judge
         self.has_run: bool | None = judge is not None
+        self._at = at
 
     def at(self, at_ms: int) -> DayJudge | None:
-        del at_ms
-        return self.judge
+        return self.judge if self._at is None else self._at(at_ms)
 
 
 class Rounds:
@@ -282,6 +284,25 @@ def test_a_restart_keeps_what_is_open_and_since_when() -> None:
     after = rounds.scoring.latest().open
     assert after.opened_ms.tolist() == before.opened_ms.tolist()
     assert [finding.reason for finding in rounds.breaches()] == ["many_unusual"]
+
+
+def test_what_is_stored_is_remembered_while_a_round_takes_it_over() -> None:
+    rounds = Rounds([rate("orders")])
+    rounds.put(60, CALM)
+    rounds.put(8, FAR)
+    rounds.restart(rounds.checkpoint())
+    before = rounds.checkpoint()
+    seen: list[bytes] = []
+
+    def at(_: int) -> DayJudge | None:
+        seen.append(rounds.checkpoint())
+        return rounds.judges.judge
+
+    rounds.scoring = LiveScoring(Judges(rounds.judges.judge, at), interval_seconds=60)
+    rounds.scoring.adopt(decode(before, FORMAT).scoring, CLUSTER_ID)
+    rounds.put(1, FAR)
+    assert seen, "the round judged the steps before it"
+    assert set(seen) == {before}
 
 
 def test_what_is_stored_and_read_late_is_open_again() -> None:

@@ -12,7 +12,8 @@ from typing import Final, cast
 
 import numpy as np
 
-from rules.baseline.learnt_series import LearntSeries, MetricSeries, is_by_group
+from rules.baseline.blocks import METRIC_CODES
+from rules.baseline.learnt_series import NONE, LearntSeries, MetricSeries, is_by_group
 from rules.baseline.live_series import UNKNOWN_REASONS, StepVerdict, UnknownReason
 from rules.baseline.open_series import TOGETHER_MS
 from rules.baseline.series import Metric, series_ids, text_head, text_tail
@@ -143,22 +144,43 @@ def were_unusual(
 ) -> Bools:
     """Mark, of the groups that `chosen` marks, those of which a partition's series was open within a time.
 
-    `places` are positions in the snapshot's groups. The series are found by their ids, so that a restart knows them
-    before the baselines are loaded.
+    `places` are positions in the snapshot's groups.
     """
-    snapshot, ids = view.snapshot, view.unusual.unusual_within(within, view.now)
+    unusual = view.unusual
     mask = np.zeros(len(places), np.bool_)
+    ids = unusual.unusual_within(within, view.now)
     if not len(ids) or not chosen.any():
         return mask
-    index, commits = snapshot.partitions.index, snapshot.commits
-    head = text_head(snapshot.cluster, metric)
+    group_ids, others = _groups_of(unusual.step, metric, ids)
     for position in np.flatnonzero(chosen).tolist():
-        group_id = snapshot.groups[int(places[position])].group_id
-        rows = commits.row[commits.group == places[position]]
-        names = (index.topic_partition(row) for row in rows.tolist())
-        texts = [head + text_tail(name.topic, name.partition, group_id) for name in names]
-        mask[position] = bool(np.isin(series_ids(texts), ids).any())
+        place = int(places[position])
+        is_known = view.snapshot.groups[place].group_id in group_ids
+        mask[position] = is_known or _has_series(view.snapshot, metric, place, others)
     return mask
+
+
+def _groups_of(step: StepVerdict | None, metric: Metric, ids: Int64s) -> tuple[set[str], Int64s]:
+    """Return the groups of the series of a metric with these ids, and the ids that the step does not know."""
+    learnt = None if step is None else step.day.learnt
+    if step is None or learnt is None:
+        return set(), ids
+    rows, has_row = step.day.find(ids)
+    mine = rows[has_row]
+    numbers = np.unique(learnt.labels.group[mine[learnt.metric[mine] == METRIC_CODES[metric]]])
+    names = learnt.labels.groups
+    return {names[number] for number in numbers.tolist() if number != NONE}, ids[~has_row]
+
+
+def _has_series(snapshot: Snapshot, metric: Metric, place: int, ids: Int64s) -> bool:
+    """Whether a group's series on one of its partitions is among ids: a restart knows no more than those."""
+    if not len(ids):
+        return False
+    index, commits = snapshot.partitions.index, snapshot.commits
+    group_id, head = snapshot.groups[place].group_id, text_head(snapshot.cluster, metric)
+    rows = commits.row[commits.group == place]
+    names = (index.topic_partition(row) for row in rows.tolist())
+    texts = [head + text_tail(name.topic, name.partition, group_id) for name in names]
+    return bool(np.isin(series_ids(texts), ids).any())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -20,6 +20,7 @@ from rules.baseline.unusual_values import ScoringState
 from rules.catalogue import consumer_lag_unusual, produce_rate_unusual
 from rules.judgement import Finding, Judgement
 from rules.remembering import view_of_round
+from rules.unusual import were_unusual
 from rules.verdict import Severity, Verdict
 from service.history.extraction import JudgedRound, RoundSamples
 from service.rounds.live_scoring import LiveScoring
@@ -239,6 +240,28 @@ def test_a_round_copies_no_hour_of_all_series(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(LiveEvaluation, "memory", property(fail))
     rounds.put(8, CALM)
     assert rounds.said() == [("orders", "usual"), ("", "usual")]
+
+
+def test_groups_whose_lag_was_unusual_are_those_of_the_run_that_scored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rounds = Rounds([lag("billing"), lag("audit"), rate("orders")])
+    rounds.put(60, CALM)
+    rounds.put(8, *[CALM if each.group == "audit" else FAR for each in rounds.series])
+
+    def fail(_: Sequence[str]) -> None:
+        raise AssertionError("the ids of a group's series are known from the run")
+
+    monkeypatch.setattr("rules.unusual.series_ids", fail)
+    view = view_of_round(replace(rounds.seen, taken_at=rounds.now), None)
+    marked = were_unusual(
+        replace(view, unusual=rounds.scoring.latest()),
+        Metric.READ_COMMITTED_LAG_SECONDS,
+        np.arange(2),
+        np.ones(2, np.bool_),
+        within=timedelta(hours=1),
+    )
+    assert marked.tolist() == [True, False]
 
 
 def test_what_has_closed_was_unusual_for_an_hour() -> None:

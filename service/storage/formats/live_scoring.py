@@ -74,7 +74,7 @@ def _hour(arrays: Arrays, series: int) -> Memory:
     expected = arrays[f"{SCORING}.hour.expected"].astype(np.float32)
     if residual.ndim != 2 or residual.shape != marks.shape or not residual.shape[1]:
         raise ValueError("the hours of open series have no shape")
-    if not len(residual) == len(expected) == series or HOUR_MS % residual.shape[1]:
+    if not (len(residual),) == expected.shape == (series,) or HOUR_MS % residual.shape[1]:
         raise ValueError("the hours are not those of their series")
     return Memory(
         residual=residual, marks=marks, is_open=np.ones(series, np.bool_), expected=expected

@@ -325,6 +325,7 @@ def test_what_live_scoring_has_open_is_read_as_it_was_written() -> None:
         ("opened_ms", np.zeros(3, np.int64)),
         ("series_id", np.array([9, 5])),
         ("hour.residual", np.zeros((1, 7), np.float32)),
+        ("hour.expected", np.zeros((1, 2), np.float32)),
         ("hour.series_id", np.array([6])),
         ("next_ms", np.zeros(0, np.int64)),
         ("is_slow", None),

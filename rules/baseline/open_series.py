@@ -52,6 +52,11 @@ class OpenSeries:
             is_slow=self.is_slow[mask],
         )
 
+    def shifted(self, by_ms: int) -> OpenSeries:
+        """Return it with all times moved by a step of the clock."""
+        many_ms = np.where(self.many_ms > 0, self.many_ms + by_ms, 0)
+        return replace(self, opened_ms=self.opened_ms + by_ms, many_ms=many_ms)
+
     def merged(self, stored: OpenSeries) -> OpenSeries:
         """Return the rows of both; what is stored has been open for longer."""
         mine = self.only(~np.isin(self.series_id, stored.series_id))
@@ -124,6 +129,10 @@ class ClosedSeries:
         """Return that nothing has closed."""
         nothing = np.zeros(0, np.int64)
         return cls(series_id=nothing, closed_ms=nothing)
+
+    def shifted(self, by_ms: int) -> ClosedSeries:
+        """Return it with all times moved by a step of the clock."""
+        return replace(self, closed_ms=self.closed_ms + by_ms)
 
     def after(self, before: OpenSeries, now: OpenSeries, at_ms: int) -> ClosedSeries:
         """Return what has closed after a step; `before` was open before it, and `now` is after it."""

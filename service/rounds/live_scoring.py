@@ -85,6 +85,9 @@ class LiveScoring:
             return  # the hour of what is open must not pass without a judge
         cluster_id = judged.snapshot.cluster_id
         live = self._begin(cluster_id, self._take_stored(cluster_id))
+        if judged.clock_step is not None:
+            by_ms = judged.clock_step // timedelta(milliseconds=1)
+            self._open, self._closed = self._open.shifted(by_ms), self._closed.shifted(by_ms)
         step: StepVerdict | None = None
         for step in live.put(samples.at_ms, samples.ids, samples.values):
             before, self._open = self._open, self._open.after(step)

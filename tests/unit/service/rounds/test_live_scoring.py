@@ -70,6 +70,7 @@ class Rounds:
         self.judges = Judges(flat_judge(self.series, DAY, 60_000, outcome))
         self.scoring = LiveScoring(self.judges, interval_seconds=60)
         self.now = NOON
+        self.clock_step: timedelta | None = None  # before the next round
         self.seen = snapshot(
             partitions=partitions({each.topic or "": 2 for each in self.series}),
             groups=(group("billing"), group("audit")),
@@ -89,8 +90,14 @@ class Rounds:
                 went_back=0,
                 collided=0,
             )
-            self.scoring.take(JudgedRound(snapshot=self.seen, before=None), samples)
+            judged = JudgedRound(snapshot=self.seen, before=None, clock_step=self.clock_step)
+            self.scoring.take(judged, samples)
             self.now += MINUTE
+            self.clock_step = None
+
+    def set_clock(self, by: timedelta) -> None:
+        """Set the clock before the next round."""
+        self.now, self.clock_step = self.now + by, by
 
     def judged(self, rule: Any = produce_rate_unusual, after: timedelta = MINUTE) -> Judgement:
         now = self.now - MINUTE + after
@@ -181,6 +188,17 @@ def test_a_lag_that_is_worked_off_rose() -> None:
     rounds.put(4, CALM / 2)
     (finding,) = rounds.breaches(consumer_lag_unusual)
     assert str(finding.evidence["explanation"]).endswith("; rose within the last hour")
+
+
+@pytest.mark.parametrize("hours", [-2, 2])
+def test_a_clock_that_is_set_does_not_change_for_how_long_it_has_been_so(hours: int) -> None:
+    rounds = Rounds([rate("orders")])
+    rounds.put(60, CALM)
+    rounds.put(8, FAR)
+    rounds.set_clock(timedelta(hours=hours))
+    rounds.put(3, FAR)
+    (finding,) = rounds.breaches()
+    assert str(finding.evidence["explanation"]).endswith("; so for 5 min")
 
 
 def test_many_that_open_together_are_one_finding_until_they_close() -> None:

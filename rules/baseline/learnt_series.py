@@ -13,7 +13,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rules.baseline.blocks import METRIC_CODES, METRICS, OUTCOMES, BaselineBlock, Outcome
+from rules.baseline.blocks import (
+    METRIC_CODES,
+    METRICS,
+    OUTCOMES,
+    PROFILES,
+    BaselineBlock,
+    Outcome,
+    Profile,
+)
 from rules.baseline.grid import Int64s
 from rules.baseline.naming import GROUP, LABELS
 from rules.baseline.series import Metric, Series
@@ -21,6 +29,7 @@ from rules.baseline.windows import Bools
 
 NONE: Final = -1  # the number of an absent label
 _JUDGED: Final = [OUTCOMES.index(outcome) for outcome in (Outcome.BANDED, Outcome.NO_DATA)]
+_DAILY: Final = np.uint8(PROFILES.index(Profile.DAILY))
 
 Int32s = NDArray[np.int32]
 
@@ -53,10 +62,10 @@ class LearntColumns:
 
     @classmethod
     def of(cls, baselines: BaselineBlock) -> LearntColumns:
-        """Take them from a block."""
+        """Take them from a block; a profile of a later version counts as one of a day."""
         return cls(
             metric=baselines.metric,
-            profile=baselines.profile,
+            profile=np.where(baselines.profile < len(PROFILES), baselines.profile, _DAILY),
             days=baselines.days.astype(np.int32),
             has_band=may_open(baselines),
         )

@@ -13,6 +13,7 @@ import pytest
 from rules.baseline.blocks import METRIC_CODES, DayBlock, Outcome
 from rules.baseline.civil import civil_day
 from rules.baseline.judging import Memory
+from rules.baseline.learnt_series import LearntColumns, LearntSeries
 from rules.baseline.live import LiveEvaluation
 from rules.baseline.live_series import DayJudge
 from rules.baseline.series import Metric, Series
@@ -24,9 +25,10 @@ from rules.unusual import were_unusual
 from rules.verdict import Severity, Verdict
 from service.history.extraction import JudgedRound, RoundSamples
 from service.rounds.live_scoring import LiveScoring
+from service.storage.baselines.judging import OTHER
 from service.storage.formats.checkpoint import FORMAT, Checkpoint, decode, encode
 from tests.factories import CLUSTER_ID, NOON, commits, gap, group, partitions, snapshot
-from tests.unit.rules.baseline.flat_bands import flat_judge, in_order
+from tests.unit.rules.baseline.flat_bands import flat_bands, flat_judge, in_order, labels_of
 
 MINUTE: Final = timedelta(minutes=1)
 CALM, FAR, MISSING = 100.0, 900.0, float("nan")
@@ -179,6 +181,21 @@ def test_a_sentence_says_what_is_measured_and_what_is_usual() -> None:
     assert calm is not None
     assert calm.unusual_since is None
     assert rounds.scoring.latest().of_series(1) is None
+
+
+def test_a_profile_of_a_later_version_has_a_sentence_too() -> None:
+    rounds = Rounds([lag("billing")])
+    judge = rounds.judges.judge
+    assert judge is not None
+    bands = replace(flat_bands(rounds.series), profile=np.full(1, OTHER, np.uint8))
+    learnt = LearntSeries.join(
+        "default", "UTC", [LearntColumns.of(bands)], labels_of(rounds.series)
+    )
+    rounds.judges.judge = replace(judge, learnt=learnt)
+    rounds.put(60, CALM)
+    rounds.put(8, FAR)
+    (finding,) = rounds.breaches(consumer_lag_unusual)
+    assert "usual for 13:00" in str(finding.evidence["explanation"])
 
 
 def test_a_lag_that_is_worked_off_rose() -> None:

@@ -205,15 +205,12 @@ class _Scored:
             in_open, place = in_open[is_mine], place[is_mine]
         else:
             in_open = in_open[:0]
-        unknown = step.unknown[series.row].astype(np.int64)
-        short = UNKNOWN_REASONS.index(UnknownReason.SHORT_HISTORY)
         return cls(
             series=series,
-            unknown=unknown,
+            unknown=step.unknown[series.row].astype(np.int64),
             place=place,
             in_open=in_open,
-            # What is open and still far out needs no hour before it.
-            is_known=np.isin(unknown[place], (0, short)),
+            is_known=step.is_known(series.row[place]),
             is_many=unusual.open.many_ms[in_open] > 0,
         )
 

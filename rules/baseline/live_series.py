@@ -37,6 +37,10 @@ class UnknownReason(StrEnum):
 
 
 UNKNOWN_REASONS: Final = tuple(UnknownReason)
+# What is open and still far out needs no hour before it.
+KNOWN: Final = tuple(
+    UNKNOWN_REASONS.index(reason) for reason in (UnknownReason.NONE, UnknownReason.SHORT_HISTORY)
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -140,6 +144,11 @@ class StepVerdict:
     is_open: Bools  # after this step
     unknown: NDArray[np.uint8]  # places in `UNKNOWN_REASONS`; 0: known
     without_baseline: Int64s  # ids that are open and not in the run: UNKNOWN
+
+    def is_known(self, rows: Int64s) -> Bools:
+        """Mark the rows of open series of which it is known whether they are still far out."""
+        known: Bools = np.isin(self.unknown[rows], KNOWN)
+        return known
 
 
 class LiveSeries:

@@ -22,6 +22,7 @@ MANY: Final = 10  # groups or topics: more that open together are one finding
 TOGETHER_MS: Final = (
     3 * 60_000
 )  # within it they open together; no alert on one of them fires earlier
+COLUMNS: Final = ("series_id", "opened_ms", "known_ms", "many_ms", "is_slow")
 FOLLOWING_MS: Final = 10 * 60_000  # what opens within it after the last of many is one of them
 
 
@@ -31,6 +32,7 @@ class OpenSeries:
 
     series_id: Int64s  # (n,) ascending
     opened_ms: Int64s
+    known_ms: Int64s  # when it was last measured and judged
     many_ms: Int64s  # when the first of the many opened that it is one of; 0: it is none
     is_slow: Bools  # it opened by a slow change
 
@@ -38,31 +40,32 @@ class OpenSeries:
     def none(cls) -> OpenSeries:
         """Return that nothing is open."""
         nothing, mask = np.zeros(0, np.int64), np.zeros(0, np.bool_)
-        return cls(series_id=nothing, opened_ms=nothing, many_ms=nothing, is_slow=mask)
+        return cls(
+            series_id=nothing, opened_ms=nothing, known_ms=nothing, many_ms=nothing, is_slow=mask
+        )
 
     def __len__(self) -> int:
         return len(self.series_id)
 
     def only(self, mask: Bools) -> OpenSeries:
         """Return some of the rows."""
-        return OpenSeries(
-            series_id=self.series_id[mask],
-            opened_ms=self.opened_ms[mask],
-            many_ms=self.many_ms[mask],
-            is_slow=self.is_slow[mask],
-        )
+        return OpenSeries(**{name: getattr(self, name)[mask] for name in COLUMNS})
 
     def shifted(self, by_ms: int) -> OpenSeries:
         """Return it with all times moved by a step of the clock."""
         many_ms = np.where(self.many_ms > 0, self.many_ms + by_ms, 0)
-        return replace(self, opened_ms=self.opened_ms + by_ms, many_ms=many_ms)
+        return replace(
+            self,
+            opened_ms=self.opened_ms + by_ms,
+            known_ms=self.known_ms + by_ms,
+            many_ms=many_ms,
+        )
 
     def merged(self, stored: OpenSeries) -> OpenSeries:
         """Return the rows of both; what is stored has been open for longer."""
         mine = self.only(~np.isin(self.series_id, stored.series_id))
         columns = {
-            name: np.concatenate([getattr(mine, name), getattr(stored, name)])
-            for name in ("series_id", "opened_ms", "many_ms", "is_slow")
+            name: np.concatenate([getattr(mine, name), getattr(stored, name)]) for name in COLUMNS
         }
         order = np.argsort(columns["series_id"])
         return OpenSeries(**{name: column[order] for name, column in columns.items()})
@@ -72,16 +75,20 @@ class OpenSeries:
         day = step.day
         ids = np.union1d(day.series_id[step.is_open], step.without_baseline)
         is_kept = np.isin(ids, self.series_id)
-        opened, many = (np.zeros(len(ids), np.int64) for _ in range(2))
+        opened, known, many = (np.zeros(len(ids), np.int64) for _ in range(3))
         is_slow = np.zeros(len(ids), np.bool_)
         mine = np.searchsorted(self.series_id, ids[is_kept])
-        opened[~is_kept] = step.start_ms
+        opened[~is_kept] = known[~is_kept] = step.start_ms
         opened[is_kept], many[is_kept] = self.opened_ms[mine], self.many_ms[mine]
+        known[is_kept] = self.known_ms[mine]
         is_slow[is_kept] = self.is_slow[mine]
         rows, has_row = day.find(ids)
         is_new = ~is_kept & has_row
         is_slow[is_new] = _opened_slowly(step, rows[is_new])
-        after = OpenSeries(series_id=ids, opened_ms=opened, many_ms=many, is_slow=is_slow)
+        known[has_row] = np.where(step.is_known(rows[has_row]), step.start_ms, known[has_row])
+        after = OpenSeries(
+            series_id=ids, opened_ms=opened, known_ms=known, many_ms=many, is_slow=is_slow
+        )
         return after._mark_many(step)
 
     def _mark_many(self, step: StepVerdict) -> OpenSeries:

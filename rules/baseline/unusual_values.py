@@ -40,7 +40,6 @@ class UnusualValues:
     state: ScoringState = ScoringState.OFF
     step: StepVerdict | None = None  # there is one when something was judged
     open: OpenSeries = field(default_factory=OpenSeries.none)  # as last known, also at the start
-    open_at_ms: int = 0  # when that was known, ms since 1970-01-01 UTC
     closed: ClosedSeries = field(default_factory=ClosedSeries.none)
     valid_for: timedelta = timedelta(0)  # after the step began
     cluster_id: str = ""  # that was scored; empty: none
@@ -70,11 +69,10 @@ class UnusualValues:
         )
 
     def unusual_within(self, span: timedelta, now: datetime) -> Int64s:
-        """Return the ids of what was open within a time of no more than an hour before `now`, ascending."""
+        """Return the ids of what was known to be open within a time of at most an hour before `now`, ascending."""
         since_ms = (now - span - EPOCH) // timedelta(milliseconds=1)
         closed = self.closed.series_id[self.closed.closed_ms >= since_ms]
-        is_recent = self.open_at_ms >= since_ms
-        return np.union1d(closed, self.open.series_id if is_recent else self.open.series_id[:0])
+        return np.union1d(closed, self.open.series_id[self.open.known_ms >= since_ms])
 
     def is_current(self, now: datetime) -> bool:
         """Whether the last step is recent; a clock that was set back makes it none."""

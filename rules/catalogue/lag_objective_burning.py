@@ -17,9 +17,8 @@ Inputs:
     read_uncommitted. The objectives of the settings, `[[lag.objectives]]`: a group without one is
     not judged, nor is one without a commit on the objective's topics, or a share group. Time between rounds that are more than 5 minutes apart is not measured, nor is time
     in which the lag of one of the group's commits is not known and none is late. Minutes are kept
-    across restarts. What is unusual comes from the rounds before; without a baseline run nothing is, nor
-    an hour after the last round that was scored. A lag that is not measured any more stays unusual until it is
-    known not to be.
+    across restarts. What is unusual comes from the rounds before; without a baseline run nothing is. A lag
+    that is not measured or scored any more counts as unusual for an hour.
 
 Thresholds:
     With an objective of 99 % the budget is 1 % of the time. The rule fires where the last hour used

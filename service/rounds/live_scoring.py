@@ -75,7 +75,6 @@ class LiveScoring:
             self._values = UnusualValues(
                 state=ScoringState.STARTING,
                 open=stored.open,
-                open_at_ms=stored.series.next_ms,
                 cluster_id=cluster_id,
             )
 
@@ -157,7 +156,6 @@ class LiveScoring:
                 state=ScoringState.JUDGED,
                 step=step,
                 open=self._open,
-                open_at_ms=step.start_ms,
                 closed=self._closed,
                 valid_for=self._valid_for,
                 cluster_id=self._cluster_id,

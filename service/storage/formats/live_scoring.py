@@ -17,7 +17,7 @@ from rules.baseline.scores import HOUR_MS
 from service.storage.formats.arrays import Arrays, ints_of
 
 SCORING: Final = "scoring"
-_OPEN: Final = ("series_id", "opened_ms", "many_ms")
+_OPEN: Final = ("series_id", "opened_ms", "known_ms", "many_ms")
 
 
 def put_scoring(into: Arrays, memory: ScoringMemory | None) -> None:
@@ -48,7 +48,7 @@ def read_scoring(arrays: Arrays) -> ScoringMemory | None:
 
 def _scoring(arrays: Arrays) -> ScoringMemory:
     ids = ints_of(arrays[f"{SCORING}.series_id"])
-    opened, many = (ints_of(arrays[f"{SCORING}.{name}"], len(ids)) for name in _OPEN[1:])
+    times = {name: ints_of(arrays[f"{SCORING}.{name}"], len(ids)) for name in _OPEN[1:]}
     is_slow = arrays[f"{SCORING}.is_slow"].astype(np.bool_)
     if is_slow.shape != ids.shape or (np.diff(ids) <= 0).any():
         raise ValueError("the open series are not in order")
@@ -64,7 +64,7 @@ def _scoring(arrays: Arrays) -> ScoringMemory:
             without_baseline=np.setdiff1d(ids, with_hour),
             next_ms=next_ms,
         ),
-        open=OpenSeries(series_id=ids, opened_ms=opened, many_ms=many, is_slow=is_slow),
+        open=OpenSeries(series_id=ids, is_slow=is_slow, **times),
     )
 
 

@@ -114,18 +114,15 @@ def unusual_lag(view: View, group_id: str, *, minutes_ago: int) -> UnusualValues
         partition=1,
         group=group_id,
     )
+    known_at = view.now - timedelta(minutes=minutes_ago)
     opened = OpenSeries(
         series_id=np.array([series.series_id]),
         opened_ms=np.zeros(1, np.int64),
+        known_ms=np.array([round(known_at.timestamp() * 1000)]),
         many_ms=np.zeros(1, np.int64),
         is_slow=np.zeros(1, np.bool_),
     )
-    known_at = view.now - timedelta(minutes=minutes_ago)
-    return UnusualValues(
-        state=ScoringState.STARTING,
-        open=opened,
-        open_at_ms=round(known_at.timestamp() * 1000),
-    )
+    return UnusualValues(state=ScoringState.STARTING, open=opened)
 
 
 OK, UNKNOWN, FAST, SLOW = (
@@ -189,9 +186,7 @@ def test_it_pages_for_no_longer_than_the_hour_in_which_the_lag_was_unusual(
     assert watched.view is not None
     unusual = unusual_lag(watched.view, "g", minutes_ago=minutes_ago)
     if not is_open:
-        closed = ClosedSeries(
-            series_id=unusual.open.series_id, closed_ms=np.array([unusual.open_at_ms])
-        )
+        closed = ClosedSeries(series_id=unusual.open.series_id, closed_ms=unusual.open.known_ms)
         unusual = replace(unusual, open=OpenSeries.none(), closed=closed)
     judgement = lag_objective_burning.judge(replace(watched.view, unusual=unusual))
     assert [finding.severity for finding in judgement.findings(Verdict.BREACH)] == [severity]

@@ -314,6 +314,19 @@ def test_what_has_closed_was_unusual_for_an_hour() -> None:
     assert not len(rounds.scoring.latest().closed.series_id)
 
 
+def test_what_is_not_measured_was_unusual_for_an_hour() -> None:
+    rounds = Rounds([rate("orders")])
+    (series,) = rounds.series
+    rounds.put(60, CALM)
+    rounds.put(8, FAR)
+    for minutes, is_unusual in ((58, True), (5, False)):
+        rounds.put(minutes, MISSING)
+        latest = rounds.scoring.latest()
+        assert latest.open.series_id.tolist() == [series.series_id], "nothing ends what is open"
+        within = latest.unusual_within(timedelta(hours=1), rounds.now)
+        assert (series.series_id in within) == is_unusual
+
+
 def test_scores_that_are_too_old_say_nothing() -> None:
     rounds = Rounds([rate("orders")])
     rounds.put(60, CALM)

@@ -305,6 +305,7 @@ def scoring_memory() -> ScoringMemory:
         open=OpenSeries(
             series_id=np.array([5, 2**62]),
             opened_ms=np.array([1_767_225_000_000, 1_767_225_300_000]),
+            known_ms=np.array([1_767_225_100_000, 1_767_225_590_000]),
             many_ms=np.array([0, 1_767_225_000_000]),
             is_slow=np.array([True, False]),
         ),

@@ -7,11 +7,14 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rules.baseline.grid import Int64s
 from rules.baseline.live_series import UNKNOWN_REASONS, StepVerdict, UnknownReason
 from rules.baseline.open_series import ClosedSeries, OpenSeries
 from rules.facts.times import EPOCH
+
+Floats = NDArray[np.float64]
 
 
 class ScoringState(StrEnum):
@@ -67,6 +70,19 @@ class UnusualValues:
             unknown_reason=None if reason is UnknownReason.NONE else reason.value,
             unusual_since=opened[0] if opened else None,
         )
+
+    def values_of(self, ids: Int64s, now: datetime) -> tuple[Floats, Floats]:
+        """Return what was judged last of series, and by how many usual deviations it is above what is expected.
+
+        NaN: not known, or too long ago.
+        """
+        values, scores = (np.full(len(ids), np.nan) for _ in range(2))
+        if self.step is not None and self.is_current(now):
+            rows, has_row = self.step.day.find(ids)
+            values[has_row] = self.step.values[rows[has_row]]
+            judged = self.step.verdict.scores
+            scores[has_row] = np.copysign(judged.seasonal, judged.residual)[rows[has_row], 0]
+        return values, scores
 
     def unusual_within(self, span: timedelta, now: datetime) -> Int64s:
         """Return the ids of what was known to be open within a time of at most an hour before `now`, ascending."""

@@ -284,4 +284,20 @@ BASELINE_BAND: Final = Metric(
     labels=(*CLUSTER_LABELS, "metric", "group", "topic", "partition", "bound"),
 )
 
-BASELINE_METRICS: Final = (BASELINE_BAND,)
+BASELINE_VALUE: Final = Metric(
+    name="tidemark_baseline_value",
+    help="What live scoring judged last of a series whose tidemark_baseline_band is shown, one polling interval "
+    "late. Absent while it is not measured, or nothing was scored lately.",
+    unit=Unit.OF_SERIES,
+    labels=(*CLUSTER_LABELS, "metric", "group", "topic", "partition"),
+)
+
+BASELINE_SCORE: Final = Metric(
+    name="tidemark_baseline_score",
+    help="How far that value is from what is expected, in usual deviations of its half hour; below zero under it. "
+    "Absent while it is not known.",
+    unit=Unit.DEVIATIONS,
+    labels=(*CLUSTER_LABELS, "metric", "group", "topic", "partition"),
+)
+
+BASELINE_METRICS: Final = (BASELINE_BAND, BASELINE_VALUE, BASELINE_SCORE)

@@ -33,6 +33,7 @@ class Unit(StrEnum):
     FLAG = "1 yes, 0 no"
     INFO = "always 1; the labels carry the meaning"
     OF_SERIES = "that of the series which its labels name"
+    DEVIATIONS = "usual deviations"
     REPLICAS = "replicas"
     MEMBERS = "members"
     BROKERS = "brokers"

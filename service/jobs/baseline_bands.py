@@ -110,6 +110,7 @@ class BaselineBandWatch:
 def _band(series: StoredBaseline) -> BaselineBand:
     band, cut = series.band, policy_of(series.metric).cut
     return BaselineBand(
+        series_id=series.series_id,
         metric=series.metric,
         topic=series.topic,
         partition=series.partition,

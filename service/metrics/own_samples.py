@@ -12,7 +12,7 @@ from rules.facts.snapshot import Snapshot
 from rules.names import Metric
 from service.history.stats import HistoryStats
 from service.metrics.alerting import alert_values, delivery_values
-from service.metrics.baseline_bands import band_values
+from service.metrics.baseline_bands import band_values, scored_values
 from service.metrics.lines import Samples, Values, by_label, samples_of_values, single
 from service.metrics.log_stats import LogStats
 from service.metrics.selection import DropReason
@@ -39,6 +39,8 @@ def own_samples(
         **delivery_values(totals.deliveries),
         **_history_values(totals.history),
         names.BASELINE_BAND: band_values(totals.baseline),
+        names.BASELINE_VALUE: scored_values(totals.baseline, totals.baseline.values),
+        names.BASELINE_SCORE: scored_values(totals.baseline, totals.baseline.scores),
     }
     process = {
         **_process_values(totals.process),

@@ -278,7 +278,7 @@ class Pipeline:
             alerting=self._finding_state.alert_stats,
             deliveries=deliveries,
             history=None if self._history is None else self._history.stats(),
-            baseline=self._baseline(),
+            baseline=self._bands(watched),
             store=StoreStats(
                 is_up=status.state is PersistenceState.STORED,
                 waiting_rounds=status.waiting_rounds,
@@ -287,6 +287,11 @@ class Pipeline:
                 last_success=status.stored_at,
             ),
         )
+
+    def _bands(self, watched: WatchedRound) -> BaselineBands:
+        """Return the bands of chosen series with what was scored last; no scores in a round that failed."""
+        bands, view = self._baseline(), watched.view
+        return bands if view is None else bands.scored(view.unusual, view.now)
 
     def _rounds_of(self, watched: WatchedRound) -> int:
         return self._totals.rounds.get(outcome_of(watched), 0)

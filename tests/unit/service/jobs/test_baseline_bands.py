@@ -102,6 +102,7 @@ def test_a_band_is_within_what_its_metric_can_have() -> None:
     watch.refresh()
     assert watch.bands().shown == (
         BaselineBand(
+            series_id=1,
             metric="read_committed_lag_seconds",
             topic="orders",
             partition=3,

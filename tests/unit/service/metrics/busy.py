@@ -98,6 +98,7 @@ TOTALS_OF_A_DAY = SelfMetrics(
     baseline=BaselineBands(
         shown=(
             BaselineBand(
+                series_id=1,
                 metric="read_committed_lag_seconds",
                 topic="orders",
                 partition=3,
@@ -107,6 +108,7 @@ TOTALS_OF_A_DAY = SelfMetrics(
                 most=11.0,
             ),
             BaselineBand(
+                series_id=2,
                 metric="abort_ratio",
                 topic=None,
                 partition=None,
@@ -115,7 +117,9 @@ TOTALS_OF_A_DAY = SelfMetrics(
                 expected=0.01,
                 most=0.05,
             ),
-        )
+        ),
+        values=(84.0, float("nan")),
+        scores=(7.5, float("nan")),
     ),
     sequences=SequenceStats(rejections=12, episodes={(SequenceClass.LOSS, Phase.CONFIRMED): 1}),
     ended=EndedTransactions().after(

@@ -327,6 +327,20 @@ def test_what_is_not_measured_was_unusual_for_an_hour() -> None:
         assert (series.series_id in within) == is_unusual
 
 
+def test_what_is_measured_is_shown_beside_its_deviation() -> None:
+    rounds = Rounds([rate("orders"), rate("payments"), rate("silent")])
+    ids = np.array([series.series_id for series in rounds.series] + [1])
+    rounds.put(60, CALM)
+    rounds.put(2, FAR, CALM / 2, MISSING)
+    values, scores = rounds.scoring.latest().values_of(ids, rounds.now)
+    np.testing.assert_equal(values, [FAR, CALM / 2, np.nan, np.nan])
+    assert scores[0] > 3
+    assert scores[1] < 0
+    assert np.isnan(scores[2:]).all()
+    late = rounds.scoring.latest().values_of(ids, rounds.now + timedelta(hours=1))
+    assert np.isnan(late).all()
+
+
 def test_scores_that_are_too_old_say_nothing() -> None:
     rounds = Rounds([rate("orders")])
     rounds.put(60, CALM)

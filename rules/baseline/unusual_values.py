@@ -81,7 +81,8 @@ class UnusualValues:
             rows, has_row = self.step.day.find(ids)
             values[has_row] = self.step.values[rows[has_row]]
             judged = self.step.verdict.scores
-            scores[has_row] = np.copysign(judged.seasonal, judged.residual)[rows[has_row], 0]
+            above = np.copysign(judged.seasonal, judged.residual)[rows[has_row], 0]
+            scores[has_row] = above + np.float32(0)  # no -0.0
         return values, scores
 
     def unusual_within(self, span: timedelta, now: datetime) -> Int64s:

@@ -294,8 +294,8 @@ BASELINE_VALUE: Final = Metric(
 
 BASELINE_SCORE: Final = Metric(
     name="tidemark_baseline_score",
-    help="How far that value is from what is expected, in usual deviations of its half hour; below zero under it. "
-    "Absent while it is not known.",
+    help="How far that value is from what is expected, in usual deviations of its half hour: below zero under it, "
+    "0 on a side that is not judged. Absent while it is not known.",
     unit=Unit.DEVIATIONS,
     labels=(*CLUSTER_LABELS, "metric", "group", "topic", "partition"),
 )

@@ -54,7 +54,7 @@ COMPLAINTS: Final = (
 ONLY_AT_RISK: Final = names.AT_RISK_OBSERVATION_DURATION  # nobody observations before
 # A healthy cluster has none.
 ONLY_WHEN_BROKEN: Final = (ONLY_AT_RISK, names.ALERTS, names.REPLICA_LOG_END_OFFSET)
-ONLY_ELSEWHERE: Final = (names.BASELINE_BAND,)  # no baseline run is here: api/test_baselines.py
+ONLY_ELSEWHERE: Final = names.BASELINE_METRICS  # no baseline run is here: api/test_baselines.py
 ONLY_AFTER_A_RUN: Final = (names.JOB_DURATION, names.JOB_LAST_SUCCESS)  # no job is due so soon
 RECEIVER: Final = {"name": "pager", "url": "http://127.0.0.1:9/nobody-listens"}
 NEVER_HERE: Final = (

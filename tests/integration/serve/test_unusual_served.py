@@ -41,7 +41,7 @@ def test_rounds_are_judged_by_the_published_run(
     place = write_run(folder / "history", [Usual(series=each, level=100.0) for each in series])
     publish(engine, place, cluster="default", now=utc_now())
     url = engine.url.render_as_string(hide_password=False)
-    served = serve(settings={"DATABASE__URL": url})
+    served = serve(settings={"DATABASE__URL": url, "METRICS__BASELINE_METRICS": "open_span"})
     served.wait_ready()
 
     def is_scored() -> bool:
@@ -57,4 +57,8 @@ def test_rounds_are_judged_by_the_published_run(
     assert verdicts(served, "consumer_lag_unusual") == {"ok": 1, "unknown": 0, "breach": 0}
     detail = served.document(f"/api/v1/baselines/series/{series[0].series_id}")
     assert detail["scored"]["value"] == 0.0
+    labels = f'{{cluster="default",metric="open_span",topic="{kafka.topic}",partition="0"}}'
+    shown = served.metrics()
+    assert shown[f"tidemark_baseline_value{labels}"] == 0.0
+    assert shown[f"tidemark_baseline_score{labels}"] == 0.0, "a span that is short is not judged"
     assert not served.events("part_failed"), served.reported()

@@ -112,6 +112,12 @@ def check_what_is_usual(story: str) -> None:
     ), told
     for metric in ("read_committed_lag_seconds", "produce_rate"):
         assert re.search(rf"{metric} of [a-z]+-\d+-0\b.*: usual for .+ is \S+ ", told), told
+    assert re.search(
+        r"tidemark backtest --rule record_error_rate_unusual --from [\d-]{10}: record_error_rate_unusual .* "
+        r"would have fired 1 time: .*\n +.* UTC on \S+: .*; usual for .* is .*"
+        r"\(simulated incident: error_step\)",
+        told,
+    ), told
 
 
 def test_ctrl_c_ends_it_and_leaves_nothing(home: Mapping[str, str], folder: Path) -> None:

@@ -29,6 +29,8 @@ ZONES: Final = ("Europe/Berlin",)
 WEEKS: Final = 3
 SERIES: Final = 40
 SEED: Final = 3
+BACKTEST_RULE: Final = "record_error_rate_unusual"
+BACKTEST_DAYS: Final = 8
 SLOT_MINUTES: Final = 24 * 60 // SLOTS_PER_DAY
 
 
@@ -39,7 +41,7 @@ class SimulatedRuns:
     folder: Path
     simulation: Simulation | None = None  # set when its weeks are written
     written: Written | None = None
-    process: ProcessId | None = None
+    process: ProcessId | None = None  # of baseline runs, then of the backtest
 
     @property
     def history(self) -> Path:
@@ -58,9 +60,34 @@ class SimulatedRuns:
 
     def start(self, serve_config: Path, without: Sequence[str]) -> None:
         """Start `tidemark nightly run` with the settings of a service, to publish where that reads."""
-        options = ("--history", str(self.history), "--config", str(serve_config))
-        run = module_command("service", "nightly", "run", "-o", "json", *options)
-        self.process = processes.spawn(["/usr/bin/env", *without, *run], output=self._log)
+        command = ("nightly", "run", "--config", str(serve_config))
+        self._spawn(command, without, output=self._log)
+
+    def start_backtest(self, serve_config: Path, without: Sequence[str]) -> None:
+        """Start `tidemark backtest` over the last days, with the settings of a service."""
+        command = ("backtest", *self.backtest_options, "--config", str(serve_config))
+        self._spawn(command, without, output=self._answer)
+
+    @property
+    def backtest_options(self) -> tuple[str, ...]:
+        """Return what is replayed: the days since the simulated application began to lose records."""
+        if self.simulation is None:
+            return ()
+        first = self.simulation.request.days[-BACKTEST_DAYS]
+        return ("--rule", BACKTEST_RULE, "--from", first.isoformat())
+
+    @property
+    def backtest(self) -> dict[str, Any] | None:
+        """Return the backtest's answer; None: not yet."""
+        with contextlib.suppress(OSError, ValueError):
+            *_, last = self._answer.read_text(encoding="utf-8").splitlines()
+            answer = json.loads(last)
+            return answer if isinstance(answer, dict) else None
+        return None
+
+    def _spawn(self, command: Sequence[str], without: Sequence[str], *, output: Path) -> None:
+        run = module_command("service", *command, "--history", str(self.history), "-o", "json")
+        self.process = processes.spawn(["/usr/bin/env", *without, *run], output=output)
 
     def list_events(self, event: str) -> list[dict[str, Any]]:
         """Return the events of a kind that the baseline runs have printed so far."""
@@ -93,6 +120,10 @@ class SimulatedRuns:
     @property
     def _log(self) -> Path:
         return self.folder / "nightly.log"
+
+    @property
+    def _answer(self) -> Path:
+        return self.folder / "backtest.log"
 
 
 def _ignore(day: date, samples: int) -> None:

@@ -205,6 +205,11 @@ class Stage:
         """Let baseline runs learn from them, and publish the last one where Tidemark reads."""
         self.baseline_runs.start(self._settings_file, _without_own_settings())
 
+    def start_backtest(self) -> None:
+        """Let a backtest replay the last simulated days."""
+        end_child(self.baseline_runs)
+        self.baseline_runs.start_backtest(self._settings_file, _without_own_settings())
+
     def start_tidemark(self) -> None:
         """Start `tidemark serve` in a process of its own, and wait until it listens."""
         log = self._log

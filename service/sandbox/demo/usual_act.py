@@ -1,4 +1,4 @@
-"""The last act: baseline runs learn from simulated weeks, and Tidemark reports what is usual now."""
+"""The last act: baseline runs learn from simulated weeks; Tidemark reports what is usual now, and what was not."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Final
 
 from collectors.naming import counted
 from rules.baseline.series import Metric
+from service.cli.backtest.showing import summary
 from service.cli.baselines import words
 from service.runtime import clock
 from service.sandbox.demo.act import Act, Observation, Step
 from service.sandbox.demo.api import Api, Row
 from service.sandbox.demo.simulated_runs import SERIES, WEEKS, SimulatedRuns
 from service.sandbox.demo.stage import Stage
+from service.sandbox.simulator.occasions import Occasion
 
 SHOWN: Final = (Metric.READ_COMMITTED_LAG_SECONDS.value, Metric.PRODUCE_RATE.value)
 
@@ -52,6 +54,33 @@ def _is_usual(observed: Observation) -> str | None:
     if shown is None:
         return None
     return "\n        ".join(line_of(observed.stage.baseline_runs, row, now) for row in shown)
+
+
+def _has_fired(observed: Observation) -> str | None:
+    runs = observed.stage.baseline_runs
+    answer = runs.backtest
+    if answer is None or runs.simulation is None:
+        return None
+    (result,) = answer["results"]
+    incidents = [occasion for occasion in runs.simulation.occasions if occasion.is_incident]
+    lines = list(filter(None, (fired(opening, incidents) for opening in result["openings"])))
+    if not lines:
+        return None
+    command = f"tidemark backtest {' '.join(runs.backtest_options)}: {'; '.join(summary(result))}"
+    return "\n        ".join([command, *lines])
+
+
+def fired(opening: Row, incidents: Sequence[Occasion]) -> str | None:
+    """Say what would have fired in a simulated incident; None: it was in none."""
+    opened = datetime.fromisoformat(opening["opened_at"])
+    opened_ms = round(opened.timestamp() * 1000)
+    kinds = [each.kind.value for each in incidents if each.start_ms <= opened_ms <= each.end_ms]
+    if not kinds:
+        return None
+    return (
+        f"{opened:%Y-%m-%d %H:%M:%S} UTC on {opening['topic']}: {opening['explanation']} "
+        f"(simulated incident: {', '.join(kinds)})"
+    )
 
 
 def shown_of(rows: Sequence[Row]) -> list[Row] | None:
@@ -102,6 +131,12 @@ USUAL: Final = Act(
             did="Tidemark was queried for what is usual at this time of the week",
             seen=_is_usual,
             limit_seconds=30,
+        ),
+        Step(
+            did="the last of these days were replayed, to see what would have fired",
+            do=Stage.start_backtest,
+            seen=_has_fired,
+            limit_seconds=300,
         ),
     ],
 )

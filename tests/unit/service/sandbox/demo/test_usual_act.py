@@ -14,7 +14,8 @@ import pytest
 from rules.baseline.series import Metric
 from service.runtime import clock
 from service.sandbox.demo.simulated_runs import SLOT_MINUTES, ZONES, SimulatedRuns
-from service.sandbox.demo.usual_act import SHOWN, line_of, shown_of
+from service.sandbox.demo.usual_act import SHOWN, fired, line_of, shown_of
+from service.sandbox.simulator.occasions import Kind, Occasion
 
 
 @pytest.fixture(scope="module")
@@ -117,3 +118,22 @@ def test_events_are_read_among_other_lines(tmp_path: Path) -> None:
     log = ["WARN of Java", json.dumps({"event": "baseline_run", "day": "d"}), "7", '{"event": "nig']
     (tmp_path / "nightly.log").write_text("\n".join(log), encoding="utf-8")
     assert runs.list_events("baseline_run") == [{"event": "baseline_run", "day": "d"}]
+
+
+def test_only_what_fired_in_a_simulated_incident_is_told() -> None:
+    incident = Occasion(
+        kind=Kind.ERROR_STEP,
+        start_ms=1_795_175_023_366,
+        end_ms=1_795_177_745_880,
+        pipeline=0,
+        partition=None,
+        strength=0.02,
+        pauses=(),
+    )
+    opening = {"topic": "orders-1", "explanation": "5.73 records/s; usual is 0", "opened_at": ""}
+    told = {
+        at: fired({**opening, "opened_at": at}, [incident])
+        for at in ("2026-11-20T11:48:30Z", "2026-11-20T14:00:00Z")
+    }
+    line = "2026-11-20 11:48:30 UTC on orders-1: 5.73 records/s; usual is 0"
+    assert list(told.values()) == [f"{line} (simulated incident: error_step)", None]

@@ -36,6 +36,7 @@ from spark.places import flush
 
 FORMAT: Final = 1
 MAGIC: Final = b"tdmA"
+HOUR_MS: Final = 3_600_000
 FRAME: Final = struct.Struct("<4sBxxxII")  # magic, kind, length, checksum
 ROUND: Final = struct.Struct("<qII")  # ms, number of the index, series
 NUMBER: Final = struct.Struct("<II")  # number of the index, series

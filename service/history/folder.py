@@ -185,11 +185,21 @@ def open_folder(url: str, new: Described | None = None) -> Folder:
     Raises:
         StoreError: there is no such folder, it is away, it belongs to another cluster, or it is not whole.
     """
+    folder = open_if_any(url, new)
+    return _create(url, new) if folder is None else folder
+
+
+def open_if_any(url: str, expected: Described | None) -> Folder | None:
+    """Open a folder of history that is there; None if there is none, and nothing is made.
+
+    Raises:
+        StoreError: it is away, it belongs to another cluster, or it is not whole.
+    """
     folder = find_folder(url)
     if folder is None:
-        return _create(url, new)
-    if new is not None:
-        _check(folder.url, folder.described, new)
+        return None
+    if expected is not None:
+        _check(folder.url, folder.described, expected)
     if not folder.described.is_whole:
         raise StoreError(f"history at {folder.url} {NOT_WHOLE}", retryable=False)
     return folder

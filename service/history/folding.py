@@ -10,23 +10,21 @@ import fcntl
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
-from rules.baseline.layout import HOURS, bucket_file, day_folder
+from rules.baseline.layout import bucket_file, day_folder
 from rules.errors import StoreError
 from rules.facts.times import EPOCH
 from service.history.blocks import Block, joined, write_blocks
 from service.history.days import MILLISECOND, RowGroups, day_bounds, day_of
 from service.history.folder import Folder, store_errors
-from service.history.hours import HOUR
+from service.history.hours import HOUR, hour_files
 from service.history.merging import BucketRows, in_parts
 from service.history.overlaps import without_overlaps
 
-PREFIX: Final = "hour="
-SUFFIX: Final = ".parquet"
 AT_ONCE: Final = 100  # files open: a service that restarts all day leaves thousands
 
 
@@ -110,23 +108,12 @@ def days_of_hours(folder: Folder) -> list[date]:
 def _hours(folder: Folder) -> list[_Hour]:
     zone = folder.described.time_zone
     hours = []
-    for name in folder.names(HOURS):
-        begin = _hour(name)
-        if begin is None:
-            continue
+    for begin, path in hour_files(folder):
         first = day_of((begin - EPOCH) // MILLISECOND, zone)
         last = day_of((begin + HOUR - EPOCH) // MILLISECOND - 1, zone)
         days = (first,) if first == last else (first, last)
-        parts = folder.names(f"{HOURS}/{name}")
-        hours += [_Hour(f"{HOURS}/{name}/{part}", days) for part in parts if part.endswith(SUFFIX)]
+        hours.append(_Hour(path, days))
     return hours
-
-
-def _hour(name: str) -> datetime | None:
-    try:
-        return datetime.strptime(name, f"{PREFIX}%Y-%m-%dT%H").replace(tzinfo=UTC)
-    except ValueError:
-        return None
 
 
 def _fold_day(

@@ -6,24 +6,26 @@ as many series as may be held at once.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rules.baseline.layout import hour_folder
+from rules.baseline.layout import HOURS, hour_folder
 from rules.baseline.packed import ROW_GROUP_ROWS, SAMPLE_TYPE, bucket_of
 from rules.facts.times import EPOCH
+from service.history.ahead import HOUR_MS
 from service.history.blocks import Block, Codes, Int64s, write_parts
 from service.history.folder import Folder
 from service.history.segments import Segment
 
-HOUR_MS: Final = 3_600_000
 HOUR: Final = timedelta(hours=1)
+PREFIX: Final = "hour="
+SUFFIX: Final = ".parquet"
 # Samples held at once. Measured with 188,000 series and 240 rounds: each pass over the rounds takes half a
 # second, of five in all.
 PART_BYTES: Final = 64 * 2**20
@@ -32,6 +34,25 @@ PART_BYTES: Final = 64 * 2**20
 def hour_at(hour: int) -> datetime:
     """Return when an hour begins; `hour`: hours since 1970-01-01 UTC."""
     return EPOCH + hour * HOUR
+
+
+def hour_files(
+    folder: Folder, is_due: Callable[[datetime], bool] = lambda _: True
+) -> Iterator[tuple[datetime, str]]:
+    """Yield the files of hours that are not folded, in order, with the hour's beginning.
+
+    Only the folders of hours that are due by their beginning are listed.
+
+    Raises:
+        StoreError: the folder cannot be listed.
+    """
+    for name in folder.names(HOURS):
+        begin = _hour(name)
+        if begin is None or not is_due(begin):
+            continue
+        for part in folder.names(f"{HOURS}/{name}"):
+            if part.endswith(SUFFIX):
+                yield begin, f"{HOURS}/{name}/{part}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -102,6 +123,37 @@ def packed_hour(
     )
 
 
+def series_block(segment: Segment, series_id: int, span_ms: tuple[int, int]) -> Block | None:
+    """Return the samples of one series of a segment between two times; None if it has no place there.
+
+    Args:
+        segment: only its rounds in the span are read.
+        series_id: of the series.
+        span_ms: begin and end (excluded) of the samples' places on the grid.
+
+    Raises:
+        OSError: the segment cannot be read any more.
+    """
+    step = segment.step_ms
+    if step <= 0:
+        return None
+    begin, end = span_ms
+    rounds = [round_ for round_ in segment.rounds if begin <= round_.at_ms // step * step < end]
+    ids = np.array([series_id], np.int64)
+    metric = _metric_of(segment, series_id)
+    if not rounds or metric is None:
+        return None
+    slots = [round_.at_ms // step for round_ in rounds]
+    packed = PackedHour(
+        segment=replace(segment, rounds=rounds),
+        start_ms=min(slots) * step,
+        samples=max(slots) - min(slots) + 1,
+        ids=ids,
+        metric=metric,
+    )
+    return next(packed.parts())
+
+
 def write_hour(folder: Folder, packed: PackedHour, checksum: int) -> str:
     """Write the file of a segment; written twice, it is the same file. Return its path.
 
@@ -115,6 +167,23 @@ def write_hour(folder: Folder, packed: PackedHour, checksum: int) -> str:
     path = f"{hour_folder(hour_at(hour))}/{name}"
     folder.write(path, lambda stream: write_parts(stream, packed.parts(), folder.buckets))
     return path
+
+
+def _hour(name: str) -> datetime | None:
+    try:
+        return datetime.strptime(name, f"{PREFIX}%Y-%m-%dT%H").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def _metric_of(segment: Segment, series_id: int) -> Codes | None:
+    """Return the metric of a series in a segment, None if it has none there."""
+    for index in dict.fromkeys(round_.index for round_ in segment.rounds):
+        is_series = index.ids == series_id
+        if is_series.any():
+            metric: Codes = index.metric[is_series]
+            return metric
+    return None
 
 
 def _all_series(segment: Segment) -> tuple[Int64s, Codes]:

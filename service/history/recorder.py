@@ -13,9 +13,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from service.history.ahead import Record, SegmentWriter, index, labels, next_path, round_record
+from service.history.ahead import (
+    HOUR_MS,
+    Record,
+    SegmentWriter,
+    index,
+    labels,
+    next_path,
+    round_record,
+)
 from service.history.extraction import Extraction, JudgedRound, RoundSamples
-from service.history.hours import HOUR_MS
 from service.history.stats import HistoryStats
 from service.runtime.events import Event
 from service.runtime.log import Log

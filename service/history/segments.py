@@ -21,6 +21,7 @@ from rules.baseline.series import Metric, Series
 from service.history.ahead import (
     FORMAT,
     FRAME,
+    HOUR_MS,
     MAGIC,
     NUMBER,
     ROUND,
@@ -91,24 +92,45 @@ class Segment:
     rounds: list[SegmentRound] = field(default_factory=list)
     series: dict[int, Series] = field(default_factory=dict)  # whose labels it has, by id
     lost_bytes: int = 0  # of records that are torn or damaged
+    tail_bytes: int = 0  # of these, what follows the last whole record: it may be being written
     lost_rounds: int = 0  # whole, but which series they are of was lost
 
 
-def read_segment(file: BinaryIO) -> Segment:
-    """Read a segment, as far as it is readable.
+def read_segment(file: BinaryIO, *, with_labels: bool = True) -> Segment:
+    """Read a segment, as far as it is readable, also while it is being written.
+
+    Without labels `series` stays empty: an hour of a large cluster may hold those of all its series.
 
     Raises:
         OSError: the disk is away.
     """
-    reader, whole = _Reader(file), 0
+    reader, whole, end = _Reader(file, with_labels=with_labels), 0, 0
     for record in records_in(file):
         whole += FRAME.size + len(record.payload)
+        end = record.place + len(record.payload)
         try:
             reader.take(record)
         except (ValueError, LookupError, TypeError, struct.error, OSError):
             reader.found.lost_bytes += len(record.payload)  # its checksum fits: of another version
-    reader.found.lost_bytes += size_of(file) - whole
+    size = size_of(file)
+    reader.found.lost_bytes += size - whole
+    reader.found.tail_bytes = size - end
     return reader.found
+
+
+def hour_of(file: BinaryIO) -> int | None:
+    """Return the hour of a segment by its first round, in hours since 1970-01-01 UTC.
+
+    It is None before the first round was written.
+
+    Raises:
+        OSError: the disk is away.
+    """
+    for record in records_in(file):
+        if record.kind == Kind.ROUND and len(record.payload) >= ROUND.size:
+            at_ms: int = ROUND.unpack_from(record.payload)[0]
+            return at_ms // HOUR_MS
+    return None
 
 
 def records_in(file: BinaryIO) -> Iterator[PlacedRecord]:
@@ -176,9 +198,10 @@ def _next_magic(file: BinaryIO, place: int) -> int | None:
 class _Reader:
     """Collects the records of a segment in order."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, *, with_labels: bool) -> None:
         self.found = Segment()
         self._file = file
+        self._with_labels = with_labels
         self._codes: Codes = np.zeros(0, np.uint8)
         self._indexes: dict[int, SegmentIndex] = {}
         self._names: dict[str, str] = {}  # a topic occurs thousands of times, and is held once
@@ -190,7 +213,7 @@ class _Reader:
                 self._take_head(record.payload)
             case Kind.INDEX:
                 self._take_index(record)
-            case Kind.LABELS:
+            case Kind.LABELS if self._with_labels:
                 self.found.series.update(_labels(record.payload, self._names))
             case Kind.ROUND:
                 self._take_round(record)

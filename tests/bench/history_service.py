@@ -22,12 +22,13 @@ from rules.baseline.layout import HOURS, hour_folder
 from rules.facts.last_observation import microseconds
 from rules.time_lag import EndHistory
 from rules.time_lag import advance as advance_ends
+from service.history.ahead import HOUR_MS
 from service.history.days import RowGroups
 from service.history.ends_format import write_ends
 from service.history.extraction import Extraction
 from service.history.folder import Folder
 from service.history.folding import fold_due
-from service.history.hours import HOUR_MS, hour_at
+from service.history.hours import hour_at
 from service.history.kept_ends import KeptEnds
 from service.history.recorder import Recorder
 from service.history.shipping import Shipper

@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 
 from rules.baseline.series import Metric
 from rules.facts.memory import Memory, advance
-from service.history.ahead import segment_paths
+from service.history.ahead import HOUR_MS, segment_paths
 from service.history.blocks import CODE_OF, Block
 from service.history.days import DayReader
 from service.history.extraction import Extraction, JudgedRound
 from service.history.folding import fold_due
-from service.history.hours import HOUR_MS
 from service.history.recorder import Recorder
 from service.history.shipping import Shipper
 from service.runtime.clock import monotonic

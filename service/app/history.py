@@ -13,8 +13,9 @@ from zoneinfo import ZoneInfo
 
 from service.history.days import remove_old
 from service.history.extraction import Extraction
-from service.history.folder import Described, Folder, open_folder
+from service.history.folder import Described, Folder, open_folder, open_if_any
 from service.history.folding import Folded, alone_folding, fold_due
+from service.history.reading import MeasuredHistory
 from service.history.recorder import OnSamples, Recorder
 from service.history.shipping import Shipper
 from service.jobs.retention import RunsBefore, clock_error
@@ -69,6 +70,15 @@ def make_history(
     return History(recorder, shipper, stop=stop)
 
 
+def measured_history(settings: Settings) -> MeasuredHistory | None:
+    """Return what reads history for the HTTP API; None where it is turned off. Nothing is opened yet."""
+    if not settings.history.enabled:
+        return None
+    directory = settings.service.data_directory()
+    url = settings.history.folder(directory)
+    return MeasuredHistory(ahead_folder(directory), lambda: open_if_any(url, _described(settings)))
+
+
 def history_jobs(settings: Settings, runs: RunsBefore, log: Log) -> list[Job]:
     """Return the jobs of history; none where it is turned off."""
     if not settings.history.enabled:
@@ -97,12 +107,16 @@ def history_jobs(settings: Settings, runs: RunsBefore, log: Log) -> list[Job]:
 
 def opener(settings: Settings) -> Callable[[], Folder]:
     """Return a function that opens the folder of history, and makes it if there is none."""
+    url = settings.history.folder(settings.service.data_directory())
+    return lambda: open_folder(url, _described(settings))
+
+
+def _described(settings: Settings) -> Described:
+    """Return the description of a new folder of history."""
     history = settings.history
-    new = Described(
+    return Described(
         cluster=settings.kafka.name, time_zone=history.time_zone, buckets=history.buckets
     )
-    url = history.folder(settings.service.data_directory())
-    return lambda: open_folder(url, new)
 
 
 def ahead_folder(data_directory: Path) -> Path:

@@ -9,7 +9,7 @@ from service.api.app import create_app
 from service.api.core.admin_services import AdminServices
 from service.api.core.answers import ANSWER_SECONDS, ANSWERS_AT_ONCE, Answers
 from service.api.core.few_at_once import FewAtOnce
-from service.api.core.ports import Inbox, Sources
+from service.api.core.ports import Inbox, MeasuredHistory, Sources
 from service.api.core.rights import Tokens
 from service.api.core.server import HttpServer, connection_limit, is_loopback
 from service.metrics.exposition import Exposition
@@ -32,6 +32,7 @@ def make_http_server(  # noqa: PLR0913 - each by its name
     latest: Latest,
     exposition: Exposition,
     store: PostgresStore,
+    measured: MeasuredHistory | None,
     inbox: Inbox,
     admin: AdminServices,
     log: Log,
@@ -56,6 +57,8 @@ def make_http_server(  # noqa: PLR0913 - each by its name
                 )
             ),
             in_database=FewAtOnce(in_thread),
+            measured=measured,
+            in_history=FewAtOnce(in_thread, 1, what="history"),
             inbox=inbox,
             ingesting=FewAtOnce(in_thread, 1, seconds=INGEST_SECONDS, rests=True),
             admin=admin,

@@ -27,7 +27,13 @@ from service.app.alerting import (
 from service.app.baseline_bands import baseline_band_watch
 from service.app.cluster import cluster_reader
 from service.app.feeds import log_files, scrape_watch
-from service.app.history import history_jobs, make_history, nightly_error, nightly_jobs
+from service.app.history import (
+    history_jobs,
+    make_history,
+    measured_history,
+    nightly_error,
+    nightly_jobs,
+)
 from service.app.http import address_of, make_http_server
 from service.app.jobs import JobParts, make_jobs
 from service.app.live_scoring import ScoringParts, make_scoring
@@ -166,6 +172,7 @@ def _http_server(base: _Base, listener: socket.socket, delivering: Delivering) -
         latest=base.latest,
         exposition=base.exposition,
         store=base.store,
+        measured=measured_history(base.settings),
         inbox=base.inbox,
         admin=make_admin_services(
             lambda: base.store.engine,

@@ -64,7 +64,7 @@ class MeasuredHistory:
     ) -> MeasuredSamples:
         """Return what was measured of a series from `begin` on and before `end`, with its gaps.
 
-        A gap is listed when the next round is over as well, so that one still being made is none.
+        A gap is listed before a sample, and when the next round is over as well: one being made is none.
 
         Raises:
             StoreError: the folder of history is away.
@@ -80,7 +80,7 @@ class MeasuredHistory:
         newest = max(blocks, key=_last_sample, default=None)
         if newest is None or _last_sample(newest) < 0:
             return MeasuredSamples(step=None, samples=(), unreadable=reading.unreadable)
-        settled = _ms(now) - 2 * newest.step_ms + 1
+        settled = max(_ms(now) - 2 * newest.step_ms, _last_sample(newest)) + 1
         samples = _samples(newest, blocks, (span[0], min(span[1], settled)))
         return MeasuredSamples(
             step=newest.step_ms * MILLISECOND, samples=samples, unreadable=reading.unreadable

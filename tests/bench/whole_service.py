@@ -130,6 +130,7 @@ def build(
         latest=latest,
         exposition=exposition,
         store=store,
+        measured=None,
         inbox=inbox,
         admin=make_admin_services(lambda: store.engine, NAME, jobs=NoJobs()),
         log=make_log(LineWriter(sys.stderr), as_json=True, level="info"),

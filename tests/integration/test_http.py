@@ -106,6 +106,7 @@ def test_the_settings_may_require_a_token_on_the_loopback_interface(
         latest=world.latest,
         exposition=world.exposition,
         store=PostgresStore(away),
+        measured=None,
         inbox=world.inbox,
         admin=away_admin(),
         log=make_log(LineWriter(io.StringIO()), as_json=True, level="info"),

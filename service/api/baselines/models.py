@@ -12,9 +12,11 @@ from rules.baseline.civil import SLOTS_PER_DAY, SLOTS_PER_WEEK
 from rules.baseline.live_series import UnknownReason
 from rules.baseline.policy import Direction, policy_of
 from rules.baseline.series import Metric
+from service.api.baselines.measured import Measured
 from service.api.core.bodies import Body, Timestamp, Why
 from service.api.core.models import NextCursor, Paged, Stamped
 from service.api.core.queries import NoQuery, PageQuery, PartitionNumber, Pattern
+from service.history.reading import MOST_DAYS, MOST_SAMPLES
 from service.storage.baselines.reading import (
     MINUTES_PER_SLOT,
     Band,
@@ -128,6 +130,8 @@ class SeriesDetail(Stamped):
     scored: Scored | None
     """null: nothing was scored by the run since the start, or history is turned off"""
     slots: list[Usual]
+    measured: Measured | None
+    """null: neither `from` nor `to` is given"""
 
 
 class RollbackBody(Body):
@@ -163,10 +167,26 @@ class SeriesQuery(PageQuery):
     at: At = None
 
 
-class AtQuery(NoQuery):
-    """For which time."""
+class DetailQuery(NoQuery):
+    """For which time what is usual, and from when to when what was measured."""
 
     at: At = None
+    from_: Annotated[
+        Timestamp | None,
+        Field(
+            alias="from",
+            description="Adds what was measured from then on; an hour before `to`",
+            examples=["2026-01-31T02:00:00Z"],
+        ),
+    ] = None
+    to: Annotated[
+        Timestamp | None,
+        Field(
+            description=f"Adds what was measured before; now. At most {MOST_DAYS} days after `from`"
+            f" and {MOST_SAMPLES:,} values",
+            examples=["2026-01-31T03:00:00Z"],
+        ),
+    ] = None
 
 
 WEEKDAYS: Final = (

@@ -9,7 +9,14 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from service.api.baselines import models
-from service.api.baselines.models import AtQuery, SeriesQuery, run_view, series_view, slots_view
+from service.api.baselines.measured import measured_view, read_measured, window_of
+from service.api.baselines.models import (
+    DetailQuery,
+    SeriesQuery,
+    run_view,
+    series_view,
+    slots_view,
+)
 from service.api.core.changing import Done, apply_change, post_of
 from service.api.core.paging import (
     INT64_MAX,
@@ -59,9 +66,13 @@ def baselines_router(sources: Sources) -> APIRouter:
 
     @router.get("/baselines/series/{series_id}", response_model=models.SeriesDetail)
     async def get_baseline_series(
-        series_id: SeriesId, query: Annotated[AtQuery, Query()]
+        series_id: SeriesId, query: Annotated[DetailQuery, Query()]
     ) -> Response:
-        """Return a series with what is usual in every half hour."""
+        """Return a series with what is usual in every half hour, and what was measured between two times.
+
+        Values are those of history. Other answers are 409 where it is turned off, and 503 while its folder
+        is away.
+        """
         return await _series_detail(sources, series_id, query)
 
     @post_of(router, "/baselines/rollback", models.RolledBackDetail)
@@ -103,14 +114,15 @@ async def _series_page(sources: Sources, pager: Pager, query: SeriesQuery) -> Re
     return await sources.answers.render(answer, pager)
 
 
-async def _series_detail(sources: Sources, series_id: int, query: AtQuery) -> Response:
+async def _series_detail(sources: Sources, series_id: int, query: DetailQuery) -> Response:
     now, baselines = sources.utc_now(), sources.admin.baselines
-    at = query.at or now
+    at, window = query.at or now, window_of(query.from_, query.to, now)
     page = await sources.in_database(lambda: baselines.one(series_id, at))
     if page is None or not page.items:
         raise not_found(NO_SERIES)
     series, view = page.items[0], sources.state.view
     scored = None if view is None else view.unusual.of_series(series_id)
+    samples = None if window is None else await read_measured(sources, series_id, window, now)
 
     def answer() -> models.SeriesDetail:
         return models.SeriesDetail(
@@ -120,6 +132,7 @@ async def _series_detail(sources: Sources, series_id: int, query: AtQuery) -> Re
             series=series_view(series, page.run, at),
             scored=None if scored is None else models.Scored(**asdict(scored)),
             slots=slots_view(series),
+            measured=measured_view(samples, window, series.metric),
         )
 
     return await sources.answers.render(answer)

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from service.api.core.admin_services import AdminServices
 from service.api.core.answers import Answers
 from service.api.core.few_at_once import InThread
+from service.history.reading import MeasuredSamples
 from service.metrics.exposition import Exposition
 from service.observe.log_submissions import Delivery, Rejection
 from service.rounds.latest import Latest, ServiceState
@@ -50,6 +51,18 @@ class History(Protocol):
         """Return the last transitions of a finding, oldest first."""
 
 
+class MeasuredHistory(Protocol):
+    """What rounds measured, by series; read from files."""
+
+    def read(
+        self, series_id: int, begin: datetime, end: datetime, /, *, now: datetime
+    ) -> MeasuredSamples:
+        """Return the samples of a series from `begin` on and before `end`, with gaps.
+
+        StoreError while the folder is away; TooManySamplesError for more than fit into an answer.
+        """
+
+
 class Inbox(Protocol):
     """Accepts log lines of brokers."""
 
@@ -68,6 +81,8 @@ class Sources:
     in_thread: InThread
     answers: Answers  # whatever may be long is computed and rendered by it
     in_database: InThread  # calls of `history`, few at once
+    measured: MeasuredHistory | None  # None: history is turned off
+    in_history: InThread  # calls of `measured`, one at a time: a store may hang
     inbox: Inbox
     # Calls of `inbox`, one at a time: they are serialised by the database anyway, and a decoded body
     # is many times its size.

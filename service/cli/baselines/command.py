@@ -9,6 +9,7 @@ import click
 
 from rules.errors import NotThereError
 from service.cli.baselines import words
+from service.cli.baselines.measured import FROM, TO, render_measured
 from service.cli.server import listing
 from service.cli.server.server_options import client_of, server_options, server_options_for
 from service.cli.terminal.answer import print_answer
@@ -17,6 +18,8 @@ from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, shor
 from service.cli.terminal.words import ABSENT, text, time
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from service.cli.server.api_client import ApiClient
 
 Command = Callable[..., Any]
@@ -39,6 +42,7 @@ LABELS: Final = ("metric", "topic", "partition", "group")
 FILTERS: Final = (*LABELS, "at")
 NO_RUN: Final = "no baseline run is published yet; start one by `tidemark nightly run`"
 AROUND: Final = ("before", "after")
+BESIDE: Final = ("scored", "slots", "measured")  # a series, in the answer about it
 
 AT: Final = click.option(
     "--at", type=Timestamp(), metavar="TIME", help="For this time, as 2026-01-31T03:00:00Z; now."
@@ -157,18 +161,23 @@ def ls(**options: Any) -> None:
 @click.argument("series", required=False, metavar="[SERIES]")
 @_filters
 @AT
+@FROM
+@TO
 @server_options
-def show(series: str | None, **options: Any) -> None:
+def show(series: str | None, begin: datetime | None, end: datetime | None, **options: Any) -> None:
     """Show the usual values of a series: now, in every half hour, and why.
 
-    SERIES is the number that `baselines ls` shows; filters select it by its labels. Exits with 6
-    if there is no such series.
+    SERIES is the number that `baselines ls` shows; filters select it by its labels. With --from or
+    --to, what was measured between both times is shown instead of the half hours, from history: at most
+    31 days and 20,000 values. A gap has a dash, and what is beyond the threshold is bold. Exits with 6
+    if there is no such series, with 14 if history is turned off.
 
     \b
     Examples:
       tidemark baselines show 1234567890123456789
       tidemark baselines show --topic orders --partition 3 --group billing
       tidemark baselines show --metric abort_ratio --at 2026-01-31T03:00:00Z
+      tidemark baselines show 1234567890123456789 --from 2026-01-31T02:00:00Z --to 2026-01-31T03:00:00Z
       tidemark baselines show --metric abort_ratio -o json | jq '.series[0].slots[0]'
     """  # noqa: D301 - see above
     if (series is None) == (not listing.query_of(options, LABELS)):
@@ -180,11 +189,12 @@ def show(series: str | None, **options: Any) -> None:
     names = (
         [series] if series is not None else _names(listing.query_list(SERIES, options, *FILTERS))
     )
-    at = listing.query_of(options, ("at",))
+    times = {"at": options["at"], "from": begin, "to": end}
+    query = listing.query_of(times, times)
     with client_of(options) as api:
-        documents = [_one(api, name, at) for name in names]
+        documents = [_one(api, name, query) for name in names]
     rows = [
-        {**document["series"], "scored": document.get("scored"), "slots": document["slots"]}
+        {**document["series"], **{name: document.get(name) for name in BESIDE}}
         for document in documents
     ]
     stamp = {name: documents[-1][name] for name in ("as_of", "is_current", "at", "run")}
@@ -232,8 +242,8 @@ def _names(series: listing.Listed) -> list[str]:
     return [str(row["series_id"]) for row in sorted(series.rows, key=_order)]
 
 
-def _one(api: ApiClient, name: str, at: Mapping[str, str | int]) -> Row:
-    document = api.find(f"baselines/series/{name}", **at)
+def _one(api: ApiClient, name: str, query: Mapping[str, str | int]) -> Row:
+    document = api.find(f"baselines/series/{name}", **query)
     if document is None:
         raise NotThereError(f"the baseline run in force has no series {name}")
     return document
@@ -254,7 +264,10 @@ def render_series(page: Row, series: Sequence[Row]) -> Iterator[Part]:
 
 
 def render_details(documents: Sequence[Row]) -> Iterator[Part]:
-    """Yield all details of series; if it is one series, also every half hour of the day."""
+    """Yield all details of series, with what was measured if that was requested.
+
+    Without it every half hour of the day follows, if it is one series.
+    """
     for document in documents:
         series = document["series"]
         yield Line(title(series), "bold")
@@ -262,7 +275,8 @@ def render_details(documents: Sequence[Row]) -> Iterator[Part]:
         scored = words.scored(document.get("scored"), series.get("metric"))
         facts = _facts(series, document["run"], document.get("at"))
         yield Facts([("measured", scored), *facts])
-    if len(documents) == 1 and documents[0].get("slots"):
+        yield from render_measured(document)
+    if len(documents) == 1 and documents[0].get("slots") and not documents[0].get("measured"):
         yield _slots(documents[0])
 
 

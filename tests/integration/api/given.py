@@ -25,7 +25,7 @@ from service.alerting.receivers.receivers import SlackReceiver, WebhookReceiver
 from service.api.app import create_app
 from service.api.core.admin_services import AdminServices, Jobs, Sending
 from service.api.core.answers import Answers
-from service.api.core.ports import Sources
+from service.api.core.ports import MeasuredHistory, Sources
 from service.api.core.rights import Tokens
 from service.app.alerting import make_admin_services
 from service.storage.alerting import alerts as alerting
@@ -66,6 +66,7 @@ class Api:
     engine: Engine
     cluster: str
     jobs: Jobs = field(default_factory=NoJobs)
+    measured: MeasuredHistory | None = None
     now: datetime = NOON
     is_loopback: bool = True
 
@@ -85,6 +86,8 @@ class Api:
             in_thread=at_once,
             answers=Answers(at_once),
             in_database=at_once,
+            measured=self.measured,
+            in_history=at_once,
             inbox=world.inbox,
             ingesting=at_once,
             admin=self._admin(),

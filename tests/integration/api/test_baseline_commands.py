@@ -12,7 +12,13 @@ from rules.baseline.wording import TO
 from service.cli.baselines.command import METRICS
 from service.cli.terminal.exit_codes import ExitCode
 from service.runtime import clock
-from tests.integration.api.baseline_runs import AUDIT, ORDERS, TUESDAY, publish_two_nights
+from tests.integration.api.baseline_runs import (
+    AUDIT,
+    ORDERS,
+    TUESDAY,
+    measured_orders,
+    publish_two_nights,
+)
 from tests.integration.api.given import Api
 from tests.integration.api.shell import Shell
 from tests.integration.serving import serving
@@ -21,9 +27,10 @@ pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")
-def served(engine: Engine) -> Iterator[tuple[Api, str]]:
+def served(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Api, str]]:
     """Give one server for all these tests; one of them goes back and forth again."""
-    api = Api.fresh(engine, now=clock.utc_now())
+    measured = measured_orders(tmp_path_factory.mktemp("measured"))
+    api = Api.fresh(engine, now=clock.utc_now(), measured=measured)
     with serving(api.app) as running:
         yield api, "http://{}:{}".format(*running.address)
 
@@ -70,6 +77,21 @@ def test_a_series_is_shown_with_its_half_hours(shell: Shell, published: None) ->
     assert len(shell.json("baselines show --group billing")["series"]) == 2
 
 
+def test_what_was_measured_is_shown_beside_what_is_usual(shell: Shell, published: None) -> None:
+    times = f"--from {TUESDAY} --to 2026-03-03T13:14:00Z"
+    told = shell(f"baselines show --topic orders {times}")
+    rows = [" ".join(line.split()) for line in told.splitlines()]
+    assert f"2026-03-03 13:10:00 176 s 172{TO}180 s" in rows
+    assert f"2026-03-03 13:11:00 - 172{TO}180 s" in rows
+    assert f"2026-03-03 13:13:00 12,345 s 172{TO}180 s" in rows
+    assert f"14:30{TO}15:00" not in told, "instead of the half hours"
+    (orders,) = shell.json(f"baselines show {ORDERS.series_id} {times}")["series"]
+    assert (orders["measured"]["step_seconds"], len(orders["measured"]["values"])) == (30, 8)
+    assert "nothing was measured" in shell(f"baselines show {AUDIT.series_id} {times}")
+    long = shell(f"baselines show {ORDERS.series_id} --to 2026-03-03T15:00:00Z", "--from", TUESDAY)
+    assert "20 earlier (-o json)" in long
+
+
 @pytest.mark.parametrize(
     ("line", "code"),
     [
@@ -80,6 +102,8 @@ def test_a_series_is_shown_with_its_half_hours(shell: Shell, published: None) ->
         ("baselines show orders-3", ExitCode.USAGE),
         ("baselines show 5 --topic orders", ExitCode.USAGE),
         ("baselines ls --at yesterday", ExitCode.USAGE),
+        ("baselines show --topic orders --from 2026-03-03T13:10:00", ExitCode.USAGE),
+        ("baselines show --topic orders --from 2999-01-01T00:00:00Z", ExitCode.USAGE),
         ("baselines rollback --to none --reason x", ExitCode.NOTHING_MATCHED),
         ("baselines rollback --to r1 --reason x", ExitCode.CONFLICT),
         ("baselines rollback", ExitCode.USAGE),

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import date, datetime
+from dataclasses import replace
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from sqlalchemy import Engine
+from starlette.testclient import TestClient
 
 from rules.baseline.blocks import BaselineBlock
 from rules.baseline.civil import civil_day
 from rules.baseline.scores import Faces
+from rules.errors import StoreError
+from service.history.reading import MeasuredHistory
 from service.jobs.baseline_bands import BaselineBandWatch, ChosenSeries
 from service.storage.baselines.judging import JudgingBaselines
 from service.storage.baselines.reading import BaselineList, SeriesFilter
@@ -24,10 +28,13 @@ from tests.integration.api.baseline_runs import (
     RATE,
     SERIES,
     TUESDAY,
+    measured_orders,
     publish_two_nights,
 )
-from tests.integration.api.given import Api
+from tests.integration.api.given import PATH, Api
 from tests.unit.service.runtime.recorded_log import RecordedLog
+
+WEDNESDAY = datetime(2026, 3, 4, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -111,6 +118,75 @@ def test_a_series_is_told_with_all_slots(api: Api) -> None:
     assert quiet["series"]["reason"] == "mostly_zero"
     for unknown in (f"{2**63 - 1}", "5"):
         assert api.ask("GET", f"/baselines/series/{unknown}").status_code == 404
+
+
+def test_what_was_measured_is_beside_what_is_usual(engine: Engine, tmp_path: Path) -> None:
+    history = tmp_path / "measured"
+    api = Api.fresh(engine, now=WEDNESDAY, measured=measured_orders(history))
+    publish_two_nights(api, tmp_path / "runs")
+    path = f"/baselines/series/{ORDERS.series_id}"
+    assert api.get(path)["measured"] is None
+    span = {"from": "2026-03-03T13:10:30Z", "to": "2026-03-03T13:12:30Z"}
+    assert api.get(path, **span)["measured"] == {
+        **span,
+        "step_seconds": 30.0,
+        "unit": "s",
+        "values": [
+            {"at": "2026-03-03T13:10:30Z", "value": 178.0},
+            {"at": "2026-03-03T13:11:00Z", "value": None},
+            {"at": "2026-03-03T13:11:30Z", "value": None},
+            {"at": "2026-03-03T13:12:00Z", "value": 190.0},
+        ],
+        "unreadable": [],
+    }
+    hour_before = api.get(path, to="2026-03-03T13:10:30Z")["measured"]
+    assert hour_before["from"] == "2026-03-03T12:10:30Z"
+    assert [row["value"] for row in hour_before["values"]] == [None] * 119 + [176.5]
+    (file,) = history.rglob("bucket=*")
+    file.write_bytes(b"")
+    damaged = api.get(path, **span)["measured"]
+    assert (damaged["values"], damaged["step_seconds"]) == ([], None)
+    assert damaged["unreadable"][0]["file"] == str(file.relative_to(history))
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ("from=2026-03-03T13:00:00Z&to=2026-03-03T13:00:00Z", "before `to`"),
+        ("from=2027-01-01T00:00:00Z", "before `to`"),
+        ("from=2026-01-01T00:00:00Z&to=2026-02-02T00:00:00Z", "31 days"),
+        ("from=2026-02-25T00:00:00Z&to=2026-03-04T00:00:00Z", "20,000 are returned"),
+        ("from=yesterday", "from"),
+    ],
+)
+def test_times_that_are_not_answered_are_rejected(
+    engine: Engine, tmp_path: Path, query: str, why: str
+) -> None:
+    api = Api.fresh(engine, now=WEDNESDAY, measured=measured_orders(tmp_path / "measured"))
+    publish_two_nights(api, tmp_path / "runs")
+    answer = api.ask("GET", f"/baselines/series/{ORDERS.series_id}?{query}")
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "from")
+    assert why in answer.json()["detail"]
+
+
+def test_measured_values_need_history(api: Api, tmp_path: Path) -> None:
+    path = f"/baselines/series/{ORDERS.series_id}?to={TUESDAY}"
+    answer = api.ask("GET", path)
+    assert (answer.status_code, answer.json()["detail"].split(":")[0]) == (
+        409,
+        "history is turned off (history.enabled)",
+    )
+
+    def away() -> None:
+        raise StoreError("history at s3://bucket: SLOW_DOWN", retryable=True)
+
+    sources = replace(api.sources, measured=MeasuredHistory(tmp_path, away))
+    client = TestClient(api.build(sources), base_url="http://localhost:8780")
+    answer = client.get(PATH + path)
+    assert (answer.status_code, answer.json()["detail"]) == (
+        503,
+        "history at s3://bucket: SLOW_DOWN",
+    )
 
 
 @pytest.mark.parametrize(

@@ -261,6 +261,8 @@ class World:
             in_thread=self.in_thread,
             answers=Answers(self.in_thread),
             in_database=self.in_thread,
+            measured=None,
+            in_history=self.in_thread,
             inbox=self.inbox,
             ingesting=self.in_thread,
             admin=self.admin or away_admin(),

@@ -13,7 +13,7 @@ from rules.baseline.series import Metric
 from service.history.ahead import MAGIC, SegmentWriter, index, round_record
 from service.history.blocks import CODE_OF
 from service.history.days import RowGroups, write_day
-from service.history.folder import Folder
+from service.history.folder import Folder, open_if_any
 from service.history.hours import packed_hour, write_hour
 from service.history.reading import (
     MOST_SAMPLES,
@@ -22,7 +22,9 @@ from service.history.reading import (
     TooManySamplesError,
 )
 from service.history.segments import crc_of, read_segment
-from tests.packed import HOUR_MS, STEP_MS, block, history_folder
+from tests.factories import at
+from tests.integration.history.persistence import INTERVAL, Kept
+from tests.packed import HOUR_MS, STEP_MS, block, history_folder, series
 
 pytestmark = pytest.mark.integration
 
@@ -78,12 +80,12 @@ class Places:
         return self.path / "history" / day_folder(day) / bucket_file(SERIES % 4)
 
     def read(
-        self, begin: int, end: int, *, series: int = SERIES, now: datetime | None = None
+        self, begin: int, end: int, *, series_id: int = SERIES, now: datetime | None = None
     ) -> MeasuredSamples:
         """Return the samples between two places of the day's grid."""
         history = MeasuredHistory(self.ahead, lambda: self.folder)
         times = (MIDNIGHT + place * STEP for place in (begin, end))
-        return history.read(series, *times, now=now or MIDNIGHT + timedelta(days=2))
+        return history.read(series_id, *times, now=now or MIDNIGHT + timedelta(days=2))
 
     def values(self, begin: int, end: int) -> list[float | None]:
         """Return only their values."""
@@ -105,7 +107,7 @@ def test_a_day_an_hour_and_the_write_ahead_are_one(places: Places) -> None:
     assert [at for at, _ in found.samples] == [MIDNIGHT + place * STEP for place in range(8)]
     assert (found.step, found.unreadable) == (STEP, {})
     assert places.values(1, 5) == [2, 30, 4, 500], "the end is excluded"
-    assert places.read(0, 8, series=77) == MeasuredSamples(step=None, samples=(), unreadable={})
+    assert places.read(0, 8, series_id=77) == MeasuredSamples(step=None, samples=(), unreadable={})
 
 
 def test_what_is_being_written_and_what_is_not_over_is_no_gap(places: Places) -> None:
@@ -204,3 +206,25 @@ def test_more_samples_than_fit_are_rejected(places: Places) -> None:
     with pytest.raises(TooManySamplesError):  # gaps count as well
         places.read(0, 28 * PER_HOUR)
     assert len(places.values(0, 24 * PER_HOUR)) == 24 * HOUR_MS // 5000
+
+
+def test_what_the_service_records_is_the_same_in_every_place(tmp_path: Path) -> None:
+    kept = Kept(tmp_path)
+    for number in (0, 1, 2, 4, 5):
+        kept.round(number * INTERVAL)
+    history = MeasuredHistory(kept.ahead, lambda: open_if_any(kept.url, None))
+    rate = series(metric=Metric.PRODUCE_RATE)
+
+    def read() -> MeasuredSamples:
+        return history.read(rate.series_id, at(0), at(90), now=at(3600))
+
+    ahead = read()
+    values = [value for _, value in ahead.samples]
+    assert values == [None, pytest.approx(1 / INTERVAL), *values[2:]]
+    assert values[3] is None, "no round was made then"
+    kept.recorder.close()
+    kept.shipper.ship()
+    assert read() == ahead
+    kept.fold()
+    assert read() == ahead
+    assert not list(kept.ahead.glob("*.ahead"))

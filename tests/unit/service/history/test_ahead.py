@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from rules.baseline.series import Metric, Series
-from service.history.ahead import ROUND, SIZE, Record, head, index, labels, round_record
+from service.history.ahead import HOUR_MS, ROUND, SIZE, Record, head, index, labels, round_record
 from service.history.blocks import CODE_OF, METRICS, Block
-from service.history.hours import packed_hour
-from service.history.segments import Segment, read_segment
+from service.history.hours import packed_hour, series_block
+from service.history.segments import Segment, hour_of, read_segment
 from tests.packed import STEP_MS, samples_of
 
 IDS = np.array([7, 3, 2**62], np.int64)
@@ -199,3 +199,22 @@ def test_many_labels_are_told_in_several_records() -> None:
 
 def test_metrics_have_lasting_places_in_memory() -> None:
     assert [CODE_OF[metric] for metric in METRICS] == list(range(len(METRICS)))
+
+
+def test_one_series_is_read_while_the_last_round_is_being_written() -> None:
+    whole = written(*FULL, a_round(2, [7, 8, NAN]))
+    beginning = written(a_round(3, [9, 9, 9]))[:-1]
+    segment = read_segment(io.BytesIO(whole + beginning), with_labels=False)
+    assert (segment.series, segment.lost_bytes, segment.tail_bytes) == ({}, *[len(beginning)] * 2)
+    rows = series_block(segment, 3, (STEP_MS, 9 * STEP_MS))
+    assert rows is not None
+    assert samples_of([rows]) == {3: {2 * STEP_MS: 8.0}}  # of the second round it has a gap
+    assert rows.metric.tolist() == [5]
+    assert series_block(segment, 4, (0, STEP_MS)) is None
+    assert series_block(segment, 3, (5 * STEP_MS, 6 * STEP_MS)) is None
+
+
+def test_a_segment_has_the_hour_of_its_first_round() -> None:
+    first = HOUR_MS // STEP_MS
+    assert hour_of(io.BytesIO(written(*FULL[:3], a_round(first, [1, 2, 3])))) == 1
+    assert hour_of(io.BytesIO(written(*FULL[:3]))) is None

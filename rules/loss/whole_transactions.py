@@ -110,7 +110,11 @@ def _apply_producers(view: View, loss: ReportedLoss, epochs: Mapping[int, int]) 
     """
     if view.before is None:
         return loss
-    committed = view.before.transactions.committed.get(loss.name, ())
+    committed = [
+        transaction
+        for transaction in view.before.transactions.committed.get(loss.name, ())
+        if _may_be_lost_by(view, loss, transaction)
+    ]
     missing = tuple(
         transaction
         for transaction in committed
@@ -130,6 +134,23 @@ def _apply_producers(view: View, loss: ReportedLoss, epochs: Mapping[int, int]) 
     return replace(
         loss, missing=missing, doubtful=doubtful, doubtful_since_us=_since(latest.values())
     )
+
+
+def _may_be_lost_by(view: View, loss: ReportedLoss, transaction: CommittedTransaction) -> bool:
+    """Whether this leader change may have lost a transaction, and not an earlier one.
+
+    When a transaction has ended its markers are below the high watermark. If all below the high watermark that
+    was observed later is still there, the change has not lost it.
+    """
+    if any(
+        transaction in other.missing
+        for other in view.losses_before.reported
+        if (other.name, other.topic_id) == (loss.name, loss.topic_id) and other.key != loss.key
+    ):
+        return False
+    observed_us = loss.last_observation_us
+    ended_before = observed_us is not None and transaction.ended_us + CLOCKS < observed_us
+    return loss.certain_to is not None or not ended_before
 
 
 def _apply_scan(view: View, row: int, loss: ReportedLoss) -> ReportedLoss:

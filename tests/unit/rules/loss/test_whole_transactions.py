@@ -14,14 +14,24 @@ import pytest
 
 from rules.catalogue import committed_records_lost
 from rules.facts.batches import BatchesOf, MarkerSeen
+from rules.facts.column import Column, Ragged
 from rules.facts.identity import TopicPartition
 from rules.facts.memory import Memory
 from rules.facts.transaction_log import EndedTransaction, TransactionLog
 from rules.question import BatchesQuestion, BatchRequest
 from rules.remembering import view_of_round
 from rules.verdict import Verdict
-from tests.factories import at, ended, offsets, partitions, producers, snapshot, topic_id
-from tests.unit.rules.loss.replica_lines import LATER, led_by_1, led_by_2
+from tests.factories import (
+    at,
+    ended,
+    epoch_ends,
+    offsets,
+    partitions,
+    producers,
+    snapshot,
+    topic_id,
+)
+from tests.unit.rules.loss.replica_lines import ALLOWED, LATER, led_by_1, led_by_2
 
 WHERE: Final = TopicPartition("orders", 0)
 CLOCKS: Final = timedelta(seconds=10)
@@ -200,3 +210,33 @@ def test_all_that_is_missing_is_told_together() -> None:
 def test_before_v2_the_log_is_not_asked() -> None:
     observations = (led_by_1(), led_by_1() | committed(3, producer_epoch=3), led_by_2(), WENT_ON)
     assert play(*observations) == ([[], [], [], []], [])
+
+
+def led_by_3(*, end: int | None = None, **more: Any) -> dict[str, Any]:
+    """Return an observation in epoch 7; `end` is where epoch 6 ended."""
+    told = () if end is None else ((0, 6, end),)
+    placed = partitions({"orders": 1}, leader=Column.of([3]), isr=Ragged.of([(3,)]), **ALLOWED)
+    return {
+        "partitions": placed,
+        "offsets": offsets(1, leader_epoch=[7]),
+        "epoch_ends": epoch_ends(*told),
+        **more,
+    }
+
+
+KNOWS_NOBODY: Final = led_by_3(producers=replace(producers(rows=1, observed=[0]), epochs={0: {}}))
+
+
+def test_a_second_change_has_not_lost_the_same_transactions() -> None:
+    lost = (led_by_1(), led_by_1() | committed(3, producer_epoch=3), led_by_2(), remembered({}))
+    named, _ = play(*lost, LATER, led_by_3(end=0), KNOWS_NOBODY, led_by_3())
+    assert [rows for rows in named if rows] == [["06"]]
+
+
+def test_what_had_ended_before_the_last_observation_was_lost_before_if_nothing_observed_is_gone() -> (
+    None
+):
+    """The partition is first observed in epoch 6; its transaction had ended before, in whatever epoch."""
+    first = (GONE, LATER | committed(3, producer_epoch=3), LATER)
+    all_there, gone = (play(*first, led_by_3(end=end), KNOWS_NOBODY)[0] for end in (10**6, 0))
+    assert (all_there[-1], gone[-1]) == ([], ["06"])

@@ -80,6 +80,7 @@ class LazyGroup(click.Group):
         "loss": ("service.cli.loss.command", "Show lost records and what to do about them."),
         "nightly": ("service.cli.nightly", "Learn baselines from past days."),
         "receivers": ("service.cli.receivers", "Show and test the receivers of alerts."),
+        "rules": ("service.cli.rules", "Show rules, and what to do about a breach."),
         "sandbox": (
             "service.sandbox.commands.sandbox",
             "Run a real Kafka cluster on this machine.",

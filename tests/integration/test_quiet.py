@@ -10,7 +10,7 @@ import logging
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -24,13 +24,14 @@ from service.sandbox.workloads.standard import WorkloadPlan, WorkloadSet, standa
 from tests.folders import new_folder
 from tests.integration.conftest import MakeReader, missing_from
 from tests.integration.happenings import CYCLE_SECONDS, Happenings, let_happen
-from tests.integration.sandbox_logs import log_files_of
+from tests.integration.sandbox_logs import log_files_of, was_sole_in_sync
 from tests.integration.serve.served import Document, Served, Start
 
 QUICK_SECONDS: Final = 54.0  # one cycle; all that a broker's absence leads to takes 10 seconds
 IS_QUICK: Final = "QUIET_SECONDS" not in os.environ
 QUIET_SECONDS: Final = QUICK_SECONDS if IS_QUICK else float(os.environ["QUIET_SECONDS"])
 ROUND_SECONDS: Final = 2.0
+OUT_OF_SYNC: Final = "partition_under_min_isr"
 MOVE_SECONDS: Final = 180.0  # a restart has just happened
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(2 * QUIET_SECONDS + 400)]
@@ -101,9 +102,10 @@ def test_healthy_load_breaches_nothing(
         logger.info("%s", told(served))
         crashes.append(load.counts["pipeline"].restarts)
         found = served.findings(state="all")
-        wrong = [one for one in found if not (one["rule"] == "producer_fenced" and any(crashes))]
+        wrong = [one for one in found if not is_true(one, faults, crashes)]
         assert wrong == [], json.dumps(wrong, indent=1)
-        assert len(served.events("finding")) <= sum(crashes)
+        events = [event for event in served.events("finding") if event["rule"] != OUT_OF_SYNC]
+        assert len(events) <= sum(crashes)
         assert_watched(served)
         after = leader_epochs(served, plan.output_topic)
         assert after.keys() == before.keys()
@@ -111,6 +113,18 @@ def test_healthy_load_breaches_nothing(
         logger.info("%d leader changes of %s; %s", changes, plan.output_topic, happenings.done)
         assert changes > 0
     assert served.process.poll() == 0
+
+
+def is_true(finding: Document, cluster: Sandbox, crashes: Sequence[int]) -> bool:
+    """Return whether somebody other than Tidemark says so: on a busy machine a load is not always healthy."""
+    labels = finding["labels"]
+    match finding["rule"]:
+        case "producer_fenced":
+            return any(crashes)
+        case rule if rule == OUT_OF_SYNC:
+            return was_sole_in_sync(cluster, labels["topic"], labels["partition"])
+        case _:
+            return False
 
 
 def restarted(load: WorkloadSet, crashes: list[int]) -> None:

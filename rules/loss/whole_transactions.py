@@ -110,10 +110,11 @@ def _apply_producers(view: View, loss: ReportedLoss, epochs: Mapping[int, int]) 
     """
     if view.before is None:
         return loss
+    elsewhere = _named_elsewhere(view, loss)
     committed = [
         transaction
         for transaction in view.before.transactions.committed.get(loss.name, ())
-        if _may_be_lost_by(view, loss, transaction)
+        if transaction not in elsewhere and _may_be_lost_by(loss, transaction)
     ]
     missing = tuple(
         transaction
@@ -136,18 +137,23 @@ def _apply_producers(view: View, loss: ReportedLoss, epochs: Mapping[int, int]) 
     )
 
 
-def _may_be_lost_by(view: View, loss: ReportedLoss, transaction: CommittedTransaction) -> bool:
-    """Whether this leader change may have lost a transaction, and not an earlier one.
+def _named_elsewhere(view: View, loss: ReportedLoss) -> set[CommittedTransaction]:
+    """Return what other leader changes of the partition have lost; what came back may be lost again."""
+    return {
+        transaction
+        for other in view.losses_before.reported
+        if other.missing and other.restored_epoch is None and other.key != loss.key
+        if (other.name, other.topic_id) == (loss.name, loss.topic_id)
+        for transaction in other.missing
+    }
+
+
+def _may_be_lost_by(loss: ReportedLoss, transaction: CommittedTransaction) -> bool:
+    """Whether this leader change may have lost a transaction, or only an earlier one.
 
     When a transaction has ended its markers are below the high watermark. If all below the high watermark that
     was observed later is still there, the change has not lost it.
     """
-    if any(
-        transaction in other.missing
-        for other in view.losses_before.reported
-        if (other.name, other.topic_id) == (loss.name, loss.topic_id) and other.key != loss.key
-    ):
-        return False
     observed_us = loss.last_observation_us
     ended_before = observed_us is not None and transaction.ended_us + CLOCKS < observed_us
     return loss.certain_to is not None or not ended_before

@@ -233,6 +233,20 @@ def test_a_second_change_has_not_lost_the_same_transactions() -> None:
     assert [rows for rows in named if rows] == [["06"]]
 
 
+def test_what_came_back_may_be_lost_again() -> None:
+    lost = (led_by_1(), led_by_1() | committed(3, producer_epoch=3), led_by_2(), remembered({}))
+    memory: Memory | None = None
+    for number, observation in enumerate(lost):
+        memory = view_of_round(snapshot(taken_at=at(15 * number), **observation), memory).memory
+    assert memory is not None
+    back = tuple(replace(loss, restored_epoch=6) for loss in memory.losses.reported)
+    memory = replace(memory, losses=replace(memory.losses, reported=back))
+    changed = view_of_round(snapshot(taken_at=at(60), **led_by_3(end=0)), memory)
+    view = view_of_round(snapshot(taken_at=at(75), **KNOWS_NOBODY), changed.memory)
+    (finding,) = committed_records_lost.judge(view).findings(Verdict.BREACH)
+    assert finding.evidence["lost_transaction_count"] == 1
+
+
 def test_what_had_ended_before_the_last_observation_was_lost_before_if_nothing_observed_is_gone() -> (
     None
 ):

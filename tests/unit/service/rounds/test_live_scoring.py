@@ -1,130 +1,37 @@
-"""Rounds that the service scores: what opens, what a restart keeps, and what the rules are told."""
+"""Rounds that the service scores: what opens, and what the rules are told."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Final
 
 import numpy as np
 import pytest
 
-from rules.baseline.blocks import METRIC_CODES, DayBlock, Outcome
-from rules.baseline.civil import civil_day
+from rules.baseline.blocks import DayBlock
 from rules.baseline.judging import Memory
 from rules.baseline.learnt_series import LearntColumns, LearntSeries
 from rules.baseline.live import LiveEvaluation
-from rules.baseline.live_series import DayJudge
-from rules.baseline.series import Metric, Series
+from rules.baseline.series import Metric
 from rules.baseline.unusual_values import ScoringState
-from rules.catalogue import consumer_lag_unusual, produce_rate_unusual
-from rules.judgement import Finding, Judgement
+from rules.catalogue import consumer_lag_unusual
 from rules.remembering import view_of_round
 from rules.unusual import were_unusual
 from rules.verdict import Severity, Verdict
-from service.history.extraction import JudgedRound, RoundSamples
-from service.rounds.live_scoring import LiveScoring
 from service.storage.baselines.judging import OTHER
-from service.storage.formats.checkpoint import FORMAT, Checkpoint, decode, encode
-from tests.factories import CLUSTER_ID, NOON, commits, gap, group, partitions, snapshot
-from tests.unit.rules.baseline.flat_bands import flat_bands, flat_judge, in_order, labels_of
-
-MINUTE: Final = timedelta(minutes=1)
-CALM, FAR, MISSING = 100.0, 900.0, float("nan")
-OTHER_CLUSTER_ID: Final = "BBBBBBBBQACAAAAAAAAAAQ"
-DAY = civil_day(NOON.date(), "UTC")
-
-
-def rate(topic: str, partition: int = 0) -> Series:
-    return Series(cluster="default", metric=Metric.PRODUCE_RATE, topic=topic, partition=partition)
-
-
-def lag(group_id: str, partition: int = 0) -> Series:
-    return Series(
-        cluster="default",
-        metric=Metric.READ_COMMITTED_LAG_SECONDS,
-        topic="orders",
-        partition=partition,
-        group=group_id,
-    )
-
-
-class Judges:
-    """The judges of a day that are there at once."""
-
-    def __init__(
-        self, judge: DayJudge | None, at: Callable[[int], DayJudge | None] | None = None
-    ) -> None:
-        self.judge = judge
-        self.has_run: bool | None = judge is not None
-        self._at = at
-
-    def at(self, at_ms: int) -> DayJudge | None:
-        return self.judge if self._at is None else self._at(at_ms)
-
-
-class Rounds:
-    """Rounds of a minute over some series; a round's rules know the rounds before."""
-
-    def __init__(self, series: Sequence[Series], *, outcome: Outcome = Outcome.BANDED) -> None:
-        self.series = in_order(series)
-        self.judges = Judges(flat_judge(self.series, DAY, 60_000, outcome))
-        self.scoring = LiveScoring(self.judges, interval_seconds=60)
-        self.now = NOON
-        self.clock_step: timedelta | None = None  # before the next round
-        self.seen = snapshot(
-            partitions=partitions({each.topic or "": 2 for each in self.series}),
-            groups=(group("billing"), group("audit")),
-            commits=commits((0, 0, 100)),
-        )
-
-    def put(self, rounds: int, *values: float) -> None:
-        """Put rounds of the same values, one per series in the order of `series`, or one for all."""
-        for _ in range(rounds):
-            columns = np.broadcast_to(np.array(values, np.float64), (len(self.series),))
-            samples = RoundSamples(
-                at_ms=round(self.now.timestamp() * 1000),
-                version=1,
-                ids=np.array([each.series_id for each in self.series], np.int64),
-                metric=np.array([METRIC_CODES[each.metric] for each in self.series], np.uint8),
-                values=columns,
-                went_back=0,
-                collided=0,
-            )
-            judged = JudgedRound(snapshot=self.seen, before=None, clock_step=self.clock_step)
-            self.scoring.take(judged, samples)
-            self.now += MINUTE
-            self.clock_step = None
-
-    def set_clock(self, by: timedelta) -> None:
-        """Set the clock before the next round."""
-        self.now, self.clock_step = self.now + by, by
-
-    def judged(self, rule: Any = produce_rate_unusual, after: timedelta = MINUTE) -> Judgement:
-        now = self.now - MINUTE + after
-        view = view_of_round(replace(self.seen, taken_at=now), None)
-        unusual = self.scoring.latest().of_cluster(self.seen.cluster_id)
-        judgement: Judgement = rule.judge(replace(view, unusual=unusual))
-        return judgement
-
-    def breaches(self, rule: Any = produce_rate_unusual) -> list[Finding]:
-        return list(self.judged(rule).findings(Verdict.BREACH))
-
-    def said(self, rule: Any = produce_rate_unusual) -> list[tuple[str, str]]:
-        """Return the names of subjects, "" for the cluster, with their reasons."""
-        judgement = self.judged(rule)
-        return [
-            (finding.labels.get("topic", finding.labels.get("group", "")), finding.reason)
-            for finding in judgement.findings(*Verdict)
-        ]
-
-    def restart(self, checkpoint: bytes) -> None:
-        self.scoring = LiveScoring(self.judges, interval_seconds=60)
-        self.scoring.adopt(decode(checkpoint, FORMAT).scoring, CLUSTER_ID)
-
-    def checkpoint(self) -> bytes:
-        return encode(Checkpoint(scoring=self.scoring.remembered))
+from tests.factories import NOON
+from tests.unit.rules.baseline.flat_bands import flat_bands, labels_of
+from tests.unit.service.rounds.scored_rounds import (
+    CALM,
+    DAY,
+    FAR,
+    MINUTE,
+    MISSING,
+    Rounds,
+    lag,
+    rate,
+)
 
 
 def test_the_service_opens_what_a_replay_of_the_same_samples_opens() -> None:
@@ -356,110 +263,3 @@ def test_without_a_published_run_nothing_is_judged() -> None:
     rounds.put(10, FAR)
     assert not rounds.breaches()
     assert rounds.scoring.latest().state is ScoringState.OFF
-
-
-def test_a_restart_keeps_what_is_open_and_since_when() -> None:
-    rounds = Rounds([rate(f"t{number:02}") for number in range(12)])
-    rounds.put(60, CALM)
-    rounds.put(8, FAR)
-    before = rounds.scoring.latest().open
-    rounds.restart(rounds.checkpoint())
-    assert {reason for _, reason in rounds.said()} == {"not_scored"}, "until it has scored a round"
-    rounds.put(3, FAR)
-    after = rounds.scoring.latest().open
-    assert after.opened_ms.tolist() == before.opened_ms.tolist()
-    assert [finding.reason for finding in rounds.breaches()] == ["many_unusual"]
-
-
-def test_what_is_stored_is_remembered_while_a_round_takes_it_over() -> None:
-    rounds = Rounds([rate("orders")])
-    rounds.put(60, CALM)
-    rounds.put(8, FAR)
-    rounds.restart(rounds.checkpoint())
-    before = rounds.checkpoint()
-    seen: list[bytes] = []
-
-    def at(_: int) -> DayJudge | None:
-        seen.append(rounds.checkpoint())
-        return rounds.judges.judge
-
-    rounds.scoring = LiveScoring(Judges(rounds.judges.judge, at), interval_seconds=60)
-    rounds.scoring.adopt(decode(before, FORMAT).scoring, CLUSTER_ID)
-    rounds.put(1, FAR)
-    assert seen, "the round judged the steps before it"
-    assert set(seen) == {before}
-
-
-def test_what_is_stored_and_read_late_is_open_again() -> None:
-    rounds = Rounds([rate("orders")])
-    rounds.put(60, CALM)
-    rounds.put(8, FAR)
-    checkpoint, opened = rounds.checkpoint(), rounds.scoring.latest().open.opened_ms
-    rounds.scoring = LiveScoring(rounds.judges, interval_seconds=60)
-    rounds.put(5, FAR)
-    assert not rounds.breaches(), "nothing opens for half an hour"
-    rounds.scoring.adopt(decode(checkpoint, FORMAT).scoring, CLUSTER_ID)
-    rounds.put(1, FAR)
-    rounds.put(2, FAR)
-    assert len(rounds.breaches()) == 1
-    assert rounds.scoring.latest().open.opened_ms.tolist() == opened.tolist()
-
-
-def test_what_is_open_of_another_cluster_id_is_not_open() -> None:
-    rounds = Rounds([rate("orders")])
-    rounds.put(60, CALM)
-    rounds.put(8, FAR)
-    checkpoint = rounds.checkpoint()
-    rounds.seen = replace(rounds.seen, cluster_id=OTHER_CLUSTER_ID)
-    assert rounds.said() == [("", "not_scored")], "its first round is judged before it is scored"
-    rounds.put(2, CALM)
-    assert rounds.said() == [("orders", "usual"), ("", "usual")]
-    rounds.restart(checkpoint)
-    assert rounds.said() == [("", "not_scored")]
-    rounds.put(2, CALM)
-    assert rounds.said() == [("orders", "usual"), ("", "usual")]
-
-
-@pytest.mark.parametrize("is_complete", [True, False])
-def test_a_topic_that_is_gone_ends_and_an_incomplete_list_proves_nothing(
-    *, is_complete: bool
-) -> None:
-    rounds = Rounds([rate("orders"), rate("audit")])
-    rounds.put(60, CALM)
-    rounds.put(8, FAR)
-    gaps = () if is_complete else (gap(),)
-    rounds.seen = replace(
-        rounds.seen,
-        partitions=partitions({"audit": 2}),
-        placement_complete=is_complete,
-        gaps=gaps,
-    )
-    rounds.series = [each for each in rounds.series if each.topic == "audit"]
-    rounds.put(3, FAR)
-    assert len(rounds.scoring.latest().open) == (1 if is_complete else 2)
-
-
-def test_an_incomplete_list_is_none_of_the_two_that_end_a_topic() -> None:
-    rounds = Rounds([rate("orders"), rate("audit")])
-    rounds.put(60, CALM)
-    rounds.put(8, FAR)
-    rounds.series = [each for each in rounds.series if each.topic == "audit"]
-    rounds.seen = replace(rounds.seen, partitions=partitions({"audit": 2}))
-    opened = []
-    for is_complete in (False, True, False, True):
-        rounds.seen = replace(rounds.seen, placement_complete=is_complete)
-        rounds.put(1, FAR)
-        opened.append(len(rounds.scoring.latest().open))
-    assert opened == [2, 2, 2, 1]
-
-
-def test_what_another_run_has_no_band_for_ends() -> None:
-    rounds = Rounds([rate("orders"), rate("audit")])
-    rounds.put(60, CALM)
-    rounds.put(8, FAR)
-    rounds.judges.judge = flat_judge([rate("audit")], DAY, 60_000)
-    rounds.put(2, FAR)
-    assert [finding.labels["topic"] for finding in rounds.breaches()] == ["audit"]
-    rounds.judges.judge = flat_judge([rate("audit")], DAY, 60_000, Outcome.VANISHED)
-    rounds.put(2, FAR)
-    assert not len(rounds.scoring.latest().open)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import Any
 
 from service.sandbox.cluster.cluster import Sandbox
@@ -21,11 +22,24 @@ def log_files_of(cluster: Sandbox) -> list[dict[str, Any]]:
     ]
 
 
-def was_sole_in_sync(cluster: Sandbox, topic: str, partition: str) -> bool:
-    """Return whether a leader of a partition wrote that no other replica is in sync."""
-    shrank = re.compile(
-        rf"\[Partition {re.escape(topic)}-{partition} broker=\d+\] Shrinking ISR from [\d,]+ to \d+\. "
-    )
+def when_sole_in_sync(cluster: Sandbox, topic: str, partition: str) -> list[datetime]:
+    """Return when a leader of a partition wrote that no other replica is in sync any more (UTC)."""
+    place = rf"\[Partition {re.escape(topic)}-{partition} broker=\d+\]"
+    found = _lines(cluster, rf"{place} Shrinking ISR from [\d,]+ to (\d+)\. ")
+    return [time for time, _ in found]
+
+
+def when_fenced(cluster: Sandbox) -> list[tuple[datetime, int]]:
+    """Return when the controller wrote that a broker's session had timed out (UTC), and of which broker."""
+    head = r"\[QuorumController id=\d+\] "
+    found = _lines(cluster, head + r"Fencing broker (\d+) at epoch \d+ because its session")
+    return [(time, int(broker)) for time, broker in found]
+
+
+def _lines(cluster: Sandbox, form: str) -> list[tuple[datetime, str]]:
+    """Return the time of each line of a form in the logs of all nodes, with the group that it has."""
+    line = re.compile(rf"(?m)^\[(\S+ [\d:]+),\d+\] \w+ {form}")
     folders = (cluster.log_directory(node.id) for node in cluster.state.nodes)
     logs = (log for folder in folders for log in folder.glob("*.log"))
-    return any(shrank.search(log.read_text("utf-8", "replace")) for log in logs)
+    found = (match for log in logs for match in line.findall(log.read_text("utf-8", "replace")))
+    return [(datetime.fromisoformat(f"{time}+00:00"), group) for time, group in found]

@@ -12,6 +12,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -24,7 +25,7 @@ from service.sandbox.workloads.standard import WorkloadPlan, WorkloadSet, standa
 from tests.folders import new_folder
 from tests.integration.conftest import MakeReader, missing_from
 from tests.integration.happenings import CYCLE_SECONDS, Happenings, let_happen
-from tests.integration.sandbox_logs import log_files_of, was_sole_in_sync
+from tests.integration.sandbox_logs import log_files_of, when_fenced, when_sole_in_sync
 from tests.integration.serve.served import Document, Served, Start
 
 QUICK_SECONDS: Final = 54.0  # one cycle; all that a broker's absence leads to takes 10 seconds
@@ -32,6 +33,7 @@ IS_QUICK: Final = "QUIET_SECONDS" not in os.environ
 QUIET_SECONDS: Final = QUICK_SECONDS if IS_QUICK else float(os.environ["QUIET_SECONDS"])
 ROUND_SECONDS: Final = 2.0
 OUT_OF_SYNC: Final = "partition_under_min_isr"
+OUT_WITHIN: Final = timedelta(seconds=30)  # before the round that found it, which may be slow
 MOVE_SECONDS: Final = 180.0  # a restart has just happened
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(2 * QUIET_SECONDS + 400)]
@@ -122,7 +124,10 @@ def is_true(finding: Document, cluster: Sandbox, crashes: Sequence[int]) -> bool
         case "producer_fenced":
             return any(crashes)
         case rule if rule == OUT_OF_SYNC:
-            return was_sole_in_sync(cluster, labels["topic"], labels["partition"])
+            since = datetime.fromisoformat(finding["since"])
+            times = when_sole_in_sync(cluster, labels["topic"], labels["partition"])
+            fenced = {who for at, who in when_fenced(cluster) if since - OUT_WITHIN <= at <= since}
+            return any(since - OUT_WITHIN <= at <= since for at in times) or len(fenced) > 1
         case _:
             return False
 

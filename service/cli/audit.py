@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import click
 
-from service.cli.options.kafka_options import output_option
 from service.cli.server import listing
 from service.cli.server.server_options import server_options_for
+from service.cli.terminal.formats import output_option
 from service.cli.terminal.parameters import Timestamp
 from service.cli.terminal.parts import Row, long, short, time_column
 from service.cli.terminal.words import text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rules.errors import SettingsError
-from service.cli.options.kafka_options import output_option
 from service.cli.serve import serve_flags, serve_options
-from service.cli.terminal.answer import print_columns
+from service.cli.terminal.answer import print_columns, print_json
+from service.cli.terminal.formats import output_option
 from service.cli.terminal.words import ABSENT
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def _print(sourced: Sourced, odd: Sequence[str], *, as_json: bool) -> None:
     rows = list(effective(sourced))
     if as_json:
         settings = [{"key": key, "value": value, "source": source} for key, value, source in rows]
-        click.echo(json.dumps({"settings": settings, "warnings": odd}, indent=2))
+        print_json({"settings": settings, "warnings": odd}, indent=2)
         return
     print_columns(
         [(key, ABSENT if value is None else written(value), source) for key, value, source in rows]

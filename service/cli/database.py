@@ -5,15 +5,16 @@ Only click is imported at the top, and SQL nowhere: commands call `service.stora
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli.options.kafka_options import Command, config_option, data_dir_option, output_option
+from service.cli.options.kafka_options import Command, config_option, data_dir_option
+from service.cli.terminal.answer import print_columns, print_json
 from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.formats import output_option
 
 if TYPE_CHECKING:
     from service.settings import Settings
@@ -180,11 +181,10 @@ def _print(schema_check: SchemaCheck, privileges: Privileges, *, as_json: bool) 
             "missing_privileges": privileges.missing,
             "drift": schema_check.drift,
         }
-        click.echo(json.dumps(state | more, indent=2))
+        print_json(state | more, indent=2)
         return
-    for name, value in state.items():
-        click.echo(f"{name:<9} {value or 'none'}")
-    click.echo(f"upgrades  {'yes' if privileges.may_upgrade else 'no'}")
+    rows = [(name, value or "none") for name, value in state.items()]
+    rows.append(("upgrades", "yes" if privileges.may_upgrade else "no"))
     for name, values in (("lacks", privileges.missing), ("drift", schema_check.drift)):
-        for value in values or ("none",):
-            click.echo(f"{name:<9} {value}")
+        rows += [(name, value) for value in values or ("none",)]
+    print_columns(rows)

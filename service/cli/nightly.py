@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from datetime import datetime
@@ -11,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rules.errors import StoreError
-from service.cli.options.kafka_options import config_option, data_dir_option, output_option
+from service.cli.options.kafka_options import config_option, data_dir_option
 from service.cli.options.spark_options import conf_option, master_option, spark_conf
+from service.cli.terminal.answer import print_json
+from service.cli.terminal.formats import output_option
 from service.cli.terminal.stopping import ended_in_order
 
 if TYPE_CHECKING:
@@ -97,10 +98,10 @@ def run(**options: Any) -> None:
     find_spark_home()
     # A scheduler stops it by SIGTERM; an embedded PostgreSQL must be stopped then too.
     with ended_in_order(), open_run_store(settings) as store:
-        report = (lambda row: click.echo(json.dumps(row))) if as_json else _print_line
+        report = print_json if as_json else _print_line
         done = running.run_missing(order, store, utc_now, report, _fold(settings, order))
     if as_json:
-        click.echo(json.dumps(_document(done)))
+        print_json(_document(done))
 
 
 def _order(settings: Settings, options: dict[str, Any]) -> NightlyOrder:
@@ -141,7 +142,7 @@ def _print_plan(history: str, planned: NightlyPlan | None, *, as_json: bool) -> 
     days = [] if planned is None else [day.isoformat() for day in planned.plan.days]
     if as_json:
         last = None if planned is None or planned.last is None else planned.last.isoformat()
-        click.echo(json.dumps({"days": days, "last": last}))
+        print_json({"days": days, "last": last})
     elif planned is None:
         click.echo(_describe_absence(history))
     elif not days:

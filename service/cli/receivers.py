@@ -8,9 +8,9 @@ from urllib.parse import quote
 import click
 
 from service.cli import deliveries
-from service.cli.options.kafka_options import output_option
 from service.cli.server import listing
 from service.cli.server.server_options import server_options, server_options_for
+from service.cli.terminal.formats import output_option
 from service.cli.terminal.parameters import wait_option
 from service.cli.terminal.parts import Row, long, short, time_column
 from service.cli.terminal.words import text, utc

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rules.errors import NotThereError
-from service.cli.options.kafka_options import output_option
 from service.cli.terminal.answer import print_answer
+from service.cli.terminal.formats import output_option
 from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, short
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ store; all other text goes to stderr.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -15,8 +14,8 @@ import click
 
 from rules.errors import StoreError
 from service.cli.database import database_options, settings_of
-from service.cli.options.kafka_options import output_option
-from service.cli.terminal.answer import print_columns
+from service.cli.terminal.answer import print_columns, print_json
+from service.cli.terminal.formats import output_option
 from service.cli.terminal.words import text
 
 if TYPE_CHECKING:
@@ -107,7 +106,7 @@ def list_(*, output: str, **options: Any) -> None:
         listed = tokens.list_tokens(engine)
     documents = [_document(token) for token in listed]
     if output == "json":
-        click.echo(json.dumps(documents, indent=2))
+        print_json(documents, indent=2)
     else:
         headings = ("name", "scopes", *(name.replace("_", " ") for name in TIMES))
         print_columns([headings, *map(_cells, documents)])

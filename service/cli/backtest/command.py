@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
@@ -13,6 +12,8 @@ import click
 from rules.baseline.series import Metric
 from service.cli.options.kafka_options import config_option, data_dir_option
 from service.cli.options.spark_options import conf_option, master_option, spark_conf
+from service.cli.terminal.answer import print_json
+from service.cli.terminal.formats import output_option_with
 from service.cli.terminal.parameters import Regex
 from service.cli.terminal.stopping import ended_in_order
 
@@ -67,14 +68,7 @@ if TYPE_CHECKING:
 @master_option
 @conf_option
 @click.option("--history", metavar="URL", help="Folder of history  [default: that of the settings]")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json", "html"]),
-    default="table",
-    show_default=True,
-    help="table for people, json for programs, html for a page to pass on.",
-)
+@output_option_with("html")
 @config_option
 @data_dir_option
 def command(**options: Any) -> None:
@@ -177,7 +171,7 @@ def _report(event: JsonObject) -> None:
 def _print(shown: Mapping[str, Any], output: str) -> None:
     match output:
         case "json":
-            click.echo(json.dumps(shown))
+            print_json(shown)
         case "html":
             from service.cli.backtest.page import page  # noqa: PLC0415 - keeps `--help` fast
 

@@ -9,6 +9,7 @@ import click
 from service.cli.options.kafka_options import kafka_options, open_reader
 from service.cli.terminal.answer import print_json
 from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.formats import output_option
 from service.cli.terminal.parameters import DAY_SECONDS, FiniteRange, Regex
 from service.cli.terminal.words import printable
 
@@ -28,10 +29,7 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="Without --once: seconds from the start of one round to the start of the next.",
 )  # fmt: skip
-@click.option(
-    "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True,
-    help="Tables for a person, or one JSON document per round and line.",
-)  # fmt: skip
+@output_option
 @click.option("--topics", type=Regex(), help="Only topics whose whole name matches.")
 @click.option("--groups", type=Regex(), help="Only groups whose whole name matches.")
 @click.option("--replicas", is_flag=True, help="Ask every replica for its log end offset.")
@@ -69,7 +67,7 @@ def command(**options: Any) -> int:
 
 def _once(reader: ClusterReader, scope: Scope, options: dict[str, Any]) -> int:
     from service.cli.collect.snapshot_table import snapshot_document, snapshot_tables  # noqa: PLC0415
-    from service.cli.terminal.screen import console  # noqa: PLC0415
+    from service.cli.terminal.screen import console, print_tables  # noqa: PLC0415
 
     snapshot = reader.read(scope)
     if options["output"] == "json":
@@ -77,7 +75,7 @@ def _once(reader: ClusterReader, scope: Scope, options: dict[str, Any]) -> int:
     else:
         screen = console()
         tables = snapshot_tables(snapshot, all_rows=options["all_rows"], width=screen.width)
-        screen.print(tables)
+        print_tables(tables.renderables, screen)
     return verdict(snapshot, scope)
 
 

@@ -16,7 +16,8 @@ from rules.facts.snapshot import Snapshot
 from rules.time_lag import EndHistory, TimeLags, advance, time_lags
 from service.cli.collect.snapshot_table import snapshot_document, snapshot_tables
 from service.cli.terminal.answer import print_json
-from service.cli.terminal.screen import console
+from service.cli.terminal.formats import Format, chosen_format
+from service.cli.terminal.screen import console, is_screen, print_tables
 from service.cli.terminal.stopping import interrupt_afterwards
 from service.runtime import clock
 
@@ -41,7 +42,7 @@ class LiveView:
     @property
     def is_live(self) -> bool:
         """Whether a table is redrawn in place."""
-        return not self._as_json and self._console.is_terminal
+        return not self._as_json and is_screen() and chosen_format() is not Format.TSV
 
     def run(
         self,
@@ -76,7 +77,7 @@ class LiveView:
         if self.is_live:
             self._redraw(tables)
         else:
-            self._console.print(tables)
+            print_tables(tables.renderables, self._console)
 
     def _time_lags(self, snapshot: Snapshot) -> TimeLags:
         """Return for how long offsets have waited, as far as the rounds so far show it."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Final
 
-from rich.console import Group, RenderableType
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
@@ -57,7 +57,7 @@ def snapshot_tables(
     lags: TimeLag | None = None,
     all_rows: bool = False,
     width: int = PIPED_WIDTH,
-) -> RenderableType:
+) -> Group:
     """Return header, partitions, groups and gaps of one round.
 
     Without `lags`, which need earlier rounds, no column shows them.

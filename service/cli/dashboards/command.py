@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from dashboards.files import TITLE, read_files
-from service.cli.options.kafka_options import Command, output_option
+from service.cli.options.kafka_options import Command
 from service.cli.server.server_options import address, token_from
 from service.cli.terminal.answer import print_answer
 from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.formats import output_option
 from service.cli.terminal.output import OutputError
 from service.cli.terminal.parts import Line, Part, Row, Table, long, short
 

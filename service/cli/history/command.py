@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,11 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from service.cli.history.options import read_duration, read_match, read_span, read_zone
-from service.cli.options.kafka_options import config_option, data_dir_option, output_option
+from service.cli.options.kafka_options import config_option, data_dir_option
 from service.cli.options.spark_options import master_option
 from service.cli.server.connecting import client_options
 from service.cli.server.server_options import address
+from service.cli.terminal.answer import print_json
 from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.formats import output_option
 from service.cli.terminal.stopping import ended_in_order
 
 if TYPE_CHECKING:
@@ -234,6 +235,6 @@ def _print(imported: Imported, request: ImportRequest, *, as_json: bool) -> None
     from service.cli.history.showing import document, lines  # noqa: PLC0415 - keeps `--help` fast
 
     if as_json:
-        click.echo(json.dumps(document(imported, request)))
+        print_json(document(imported, request))
     else:
         click.echo("\n".join(lines(imported, request)))

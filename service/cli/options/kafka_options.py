@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from service.cli.terminal.formats import output_option as output_option  # noqa: PLC0414 - for all
+
 if TYPE_CHECKING:
     from service.observe.cluster_reader import ClusterReader
     from service.settings import KafkaSettings
@@ -76,18 +78,6 @@ def data_dir_option(function: Command) -> Command:
         "--data-dir",
         metavar="FOLDER",
         help="Data directory  [default: ~/.local/state/tidemark]",
-    )(function)
-
-
-def output_option(function: Command) -> Command:
-    """Add `-o table|json`, given to the command as `output`."""
-    return click.option(
-        "-o",
-        "--output",
-        type=click.Choice(["table", "json"]),
-        default="table",
-        show_default=True,
-        help="table for people, json for programs.",
     )(function)
 
 

@@ -19,12 +19,13 @@ from click.core import ParameterSource
 
 from collectors.naming import counted
 from rules.facts.sequence_verdicts import SequenceClass
-from service.cli.options.kafka_options import kafka_flags, kafka_options, open_reader, output_option
+from service.cli.options.kafka_options import kafka_flags, kafka_options, open_reader
 from service.cli.sequence.reading import STANDARD_INPUT
 from service.cli.server.report import print_named_report, print_report_list
 from service.cli.server.server_options import client_of, optional_server_options, server_options
 from service.cli.terminal.answer import print_answer
 from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.formats import output_option
 from service.cli.terminal.parameters import TimeZone
 from service.cli.terminal.parts import Part
 from service.cli.terminal.words import printable

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import click
 
 from rules.errors import SettingsError
-from service.cli.options.kafka_options import output_option
+from service.cli.terminal.formats import output_option
 
 if TYPE_CHECKING:
     from service.cli.server.api_client import ApiClient

@@ -1,4 +1,4 @@
-"""Prints the answer of a command: JSON for programs, or parts and columns for a person."""
+"""Prints the answer of a command: a document for programs, or parts and columns for a person."""
 
 from __future__ import annotations
 
@@ -8,16 +8,23 @@ from typing import Any
 
 import click
 
+from service.cli.terminal.formats import Format, chosen_format
 from service.cli.terminal.parts import Part
+from service.cli.terminal.words import tab_separated
 
 
-def print_json(document: object) -> None:
-    """Print a document as one line of JSON."""
-    click.echo(json.dumps(document, separators=(",", ":")))
+def print_json(document: object, *, indent: int | None = None) -> None:
+    """Print a document: as one line of JSON unless it is to be indented, or as YAML if `-o yaml` says so.
+
+    Several documents of one command are lines of JSON, or documents of a YAML stream.
+    """
+    separators = (",", ":") if indent is None else None
+    text = json.dumps(document, separators=separators, indent=indent)
+    click.echo(_yaml(text) if chosen_format() is Format.YAML else text, nl=True)
 
 
 def print_answer(document: object, parts: Iterable[Part], options: Mapping[str, Any]) -> None:
-    """Print a document as one line of JSON, or its parts, as the option --output says."""
+    """Print a document, or its parts, as the option --output says."""
     if options["output"] == "json":
         print_json(document)
         return
@@ -27,8 +34,22 @@ def print_answer(document: object, parts: Iterable[Part], options: Mapping[str, 
 
 
 def print_columns(rows: Sequence[Sequence[str]]) -> None:
-    """Print texts in columns that are as wide as their widest text."""
+    """Print texts in columns that are as wide as their widest text, or separated by tabs."""
+    if chosen_format() is Format.TSV:
+        for row in rows:
+            click.echo(tab_separated(row))
+        return
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
         click.echo("  ".join(cells).rstrip())
+
+
+def _yaml(text: str) -> str:
+    import yaml  # noqa: PLC0415 - 20 ms, and rarely needed
+
+    # Read back, a document has only what YAML has too: no enumeration, no tuple.
+    dumped: str = yaml.safe_dump(
+        json.loads(text), sort_keys=False, allow_unicode=True, explicit_start=True, width=240
+    )
+    return dumped.rstrip("\n")

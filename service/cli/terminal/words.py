@@ -28,6 +28,11 @@ def _shown(char: str) -> str:
     return "\\u007f" if char == "\x7f" else json.dumps(char)[1:-1]
 
 
+def tab_separated(cells: Sequence[str]) -> str:
+    """Return a row of a table for programs; no cell can fake another, because tabs in it are escaped."""
+    return "\t".join(map(printable, cells))
+
+
 def text(value: object) -> str:
     """Return a value as text, a dash if there is none."""
     return ABSENT if value is None or value == "" else str(value)

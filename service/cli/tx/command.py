@@ -10,8 +10,9 @@ from typing import Any, Final
 import click
 
 from rules.transactions.classes import TransactionClass
-from service.cli.options.kafka_options import kafka_options, open_reader, output_option
+from service.cli.options.kafka_options import kafka_options, open_reader
 from service.cli.terminal.answer import print_answer
+from service.cli.terminal.formats import output_option
 from service.cli.terminal.parameters import DAY_SECONDS, FiniteRange, Regex, TransactionalId
 from service.cli.terminal.words import printable
 

@@ -6,7 +6,6 @@ Only click is imported here at the top: the help has to answer at once.
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from service.cli.terminal.answer import print_json
 from service.cli.terminal.parameters import DAY_SECONDS, FiniteRange
 from service.cli.terminal.stopping import stop_signals
 from service.sandbox.commands.options import open_sandbox, print_line, with_directory, with_output
@@ -224,7 +224,7 @@ def _print_list(faults: list[Fault], output: str) -> None:
             }
             for fault in faults
         ]
-        click.echo(json.dumps(rows, indent=2))
+        print_json(rows, indent=2)
         return
     row = "{:<25}  {:>7}  {:<6}  {}"
     click.echo(row.format("fault", "timeout", "stays", "what"))
@@ -237,7 +237,7 @@ def _print_list(faults: list[Fault], output: str) -> None:
 def _print_truth(truth: AnyTruth, output: str) -> None:
     document = truth.document()
     if output == "json":
-        click.echo(json.dumps(document, indent=2))
+        print_json(document, indent=2)
     else:
         _print_fields(document, indent=0)
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from service.cli.terminal.formats import output_option
+
 if TYPE_CHECKING:
     from service.sandbox.cluster.cluster import Sandbox
 
@@ -19,15 +21,7 @@ with_directory: Final = click.option(
     help="Folder of the sandbox  [env: TIDEMARK_SANDBOX__DIR; "
     "default: ~/.local/state/tidemark/sandbox]",
 )
-# Add `-o table|json` to a command, as its argument `output`.
-with_output: Final = click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="For people or for programs.",
-)
+with_output: Final = output_option  # a command gets it as its argument `output`
 print_line: Final = partial(click.echo, err=True)
 
 

@@ -5,13 +5,13 @@ Only click is imported here at the top: the help has to answer at once.
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from service.cli.terminal.answer import print_json
 from service.cli.terminal.exit_codes import ExitCode
 from service.sandbox.commands import fault, receive, simulate, tool, workload
 from service.sandbox.commands.options import (
@@ -104,7 +104,7 @@ def up(*, directory: Path | None, output: str, cache: Path | None, **choices: An
         )
         raise
     if output == "json":
-        click.echo(json.dumps(_describe(sandbox), indent=2))
+        print_json(_describe(sandbox), indent=2)
     else:
         _print_up(sandbox, report, changed=report.options != options)
 
@@ -122,7 +122,7 @@ def status(*, directory: Path | None, output: str) -> int:
     sandbox = open_sandbox(directory)
     nodes = sandbox.status()
     if output == "json":
-        click.echo(json.dumps(_describe(sandbox) if nodes else {"nodes": []}, indent=2))
+        print_json(_describe(sandbox) if nodes else {"nodes": []}, indent=2)
     elif nodes:
         _print_nodes(nodes)
         click.echo(f"\nbootstrap servers  {sandbox.bootstrap_servers}")

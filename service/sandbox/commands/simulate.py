@@ -5,7 +5,6 @@ Only click is imported here at the top: the help has to answer at once.
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
@@ -14,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from service.cli.options.kafka_options import output_option
+from service.cli.terminal.answer import print_json
 from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.formats import output_option
 from service.sandbox.simulator.defaults import CLUSTER, SERIES, STEPS, WEEKS, ZONES
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def command(*, zones: tuple[str, ...], end: datetime | None, output: str, **opti
     written = None if options["dry_run"] else _write(simulation, url, replace=options["replace"])
     seconds = clock.monotonic() - begin
     if output == "json":
-        click.echo(json.dumps(_document(simulation, url, written, seconds), indent=2))
+        print_json(_document(simulation, url, written, seconds), indent=2)
     else:
         _print(simulation, url, written, seconds)
     return ExitCode.OK

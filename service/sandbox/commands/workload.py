@@ -5,7 +5,6 @@ Only click is imported here at the top: the help has to answer at once.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -17,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from service.cli.terminal.answer import print_json
+from service.cli.terminal.formats import output_option_with
 from service.cli.terminal.parameters import FiniteRange
 from service.cli.terminal.stopping import stop_signals
 from service.sandbox.commands.options import open_sandbox, print_line, with_directory
@@ -85,14 +86,7 @@ COLUMNS = {  # of the summary: the field of the counts
     help="Records per second that the slow group reads; 0: no slow group.",
 )
 @click.option("--java", is_flag=True, help="Also a Java producer, at the same rate.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="Form of the summary on stdout; the running counts go to stderr.",
-)
+@output_option_with(of="Form of the summary on stdout: table, wide, json, yaml or tsv.")
 def command(
     *,
     directory: Path | None,
@@ -180,7 +174,7 @@ def _summarise(counts: Mapping[str, Counts], *, elapsed_seconds: float, output: 
     if output == "json":
         workloads = {name: asdict(totals) for name, totals in counts.items()}
         document = {"seconds": round(elapsed_seconds, 1), "workloads": workloads}
-        click.echo(json.dumps(document, indent=2))
+        print_json(document, indent=2)
         return
     row = "{:<14} {:>9} {:>12} {:>7} {:>9} {:>10} {:>8} {:>9}"
     click.echo(row.format("workload", *COLUMNS))

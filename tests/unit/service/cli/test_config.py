@@ -92,7 +92,7 @@ def test_every_option_of_serve_is_read_and_judged(
 
 def test_serve_and_its_check_have_the_same_options() -> None:
     wanted = {option.name for option in serve.params}
-    assert {option.name for option in config_check.params} == wanted | {"output"}
+    assert {option.name for option in config_check.params} == wanted | {"output", "no_color"}
 
 
 def test_the_table_has_a_line_per_setting(config: Path, capsys: pytest.CaptureFixture[str]) -> None:

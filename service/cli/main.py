@@ -26,11 +26,16 @@ from rules.errors import (
     UnreachableError,
 )
 from rules.version import VERSION
+from service.cli.server.server_options import context_option
 from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.formats import no_color_option
+from service.cli.terminal.help_text import put_examples_first
 from service.cli.terminal.output import OutputClosedError, OutputError, guarded_streams
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from click.shell_completion import CompletionItem
 
 EXIT_CODES = """\b
 Exit codes:
@@ -49,6 +54,7 @@ Exit codes:
    13  no line of the text to explain is about sequences
    14  conflict: the alert has ended, somebody else changed it meanwhile, or it runs already
    15  not installed: the extra `nightly`, with Spark
+   16  an alert fires (`status --exit-code`)
   130  interrupted
 """
 
@@ -69,6 +75,8 @@ class LazyGroup(click.Group):
         ),
         "collect": ("service.cli.collect.command", "Read a cluster's true offsets."),
         "config": ("service.cli.config", "Show the settings that are in effect."),
+        "completion": ("service.cli.completion", "Complete commands in bash, zsh or fish."),
+        "context": ("service.cli.context", "Name several Tidemarks, and choose one."),
         "dashboards": (
             "service.cli.dashboards.command",
             "Export dashboards and rules, or push dashboards.",
@@ -91,6 +99,7 @@ class LazyGroup(click.Group):
         ),
         "serve": ("service.cli.serve", "Watch a cluster continuously."),
         "silences": ("service.cli.silences", "Hold back alerts for a while."),
+        "status": ("service.cli.status", "Show what is wrong, on one screen."),
         "token": ("service.cli.token", "Create, list and revoke tokens of the HTTP API."),
         "tx": ("service.cli.tx.command", "Show open transactions and the groups they block."),
     }
@@ -107,6 +116,7 @@ class LazyGroup(click.Group):
             return None
         module = importlib.import_module(self.commands_by_module[cmd_name][0])
         command: click.Command = module.command
+        put_examples_first(command)
         return command
 
     def resolve_command(
@@ -114,11 +124,23 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command; for an unknown name suggest similar ones."""
         name = args[0]
-        if name in self.commands_by_module or name.startswith("-"):
+        if name in self.commands_by_module or name.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
-        nearest = difflib.get_close_matches(name, self.list_commands(ctx))
+        nearest = difflib.get_close_matches(name, self.list_commands(ctx), cutoff=0.7)
         meant = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
         raise click.UsageError(f"No such command {name!r}.{meant}", ctx)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands that begin so, without importing them; the options too."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - keeps `--help` fast
+
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        return [
+            CompletionItem(name, help=summary)
+            for name, (_, summary) in sorted(self.commands_by_module.items())
+            if name.startswith(incomplete)
+        ]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands with the summaries kept here, so that help imports nothing."""
@@ -133,11 +155,14 @@ class LazyGroup(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(VERSION, prog_name="tidemark")
+@context_option
+@no_color_option
 def tidemark() -> None:
     """Find out whether a Kafka pipeline lost, reordered, duplicated or only delayed records.
 
     \b
     Examples:
+      tidemark status
       tidemark sandbox up
       tidemark collect --once --bootstrap-servers 127.0.0.1:9092 -o table
       tidemark serve --bootstrap-servers 127.0.0.1:9092
@@ -180,7 +205,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
-        code = tidemark.main(args=arguments, standalone_mode=False)
+        code = tidemark.main(
+            args=arguments, standalone_mode=False, complete_var="_TIDEMARK_COMPLETE"
+        )
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:

@@ -23,7 +23,9 @@ from service.settings.groups import Settings
 PREFIX: Final = "TIDEMARK_"
 FILE_SUFFIX: Final = "_FILE"
 # Whom commands ask: no matter of the service.
-NOT_SETTINGS: Final = frozenset({"TIDEMARK_SERVER", "TIDEMARK_PROMETHEUS_TOKEN_FILE"})
+NOT_SETTINGS: Final = frozenset(
+    {"TIDEMARK_CONTEXT", "TIDEMARK_SERVER", "TIDEMARK_PROMETHEUS_TOKEN_FILE"}
+)
 MAX_SECRET_BYTES: Final = 64 * 1024
 
 Tables = dict[str, Any]  # group -> key -> value, as a source gives them: nothing is checked yet

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from rules.loss.summary import RULES as LOSSES
-from service.cli.server.server_options import DEFAULT
+from service.cli.server.server_options import options_to
 
 Row = Mapping[str, Any]
 
@@ -34,7 +34,7 @@ TRANSACTIONS: Final = (
 
 def next_steps(alert: Row, server: str) -> Sequence[str]:
     """Return commands to copy, the most useful first."""
-    at = "" if server == DEFAULT else f" --server {shlex.quote(server)}"
+    at = options_to(server)
     queries = list(_list_queries(alert, at)) or [f"curl -s {shlex.quote(server)}/api/v1/status"]
     return [*_repair(alert), *queries, *_list_actions(alert, at)]
 

@@ -12,8 +12,9 @@ from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.parts import Row
 
 LOSS_ID: Final = re.compile(r"[a-z][a-z0-9_]{0,99}-[0-9a-f]{16}")
+COMMITTED_LOST: Final = "committed_lost"
 WORST_FIRST: Final = (
-    "committed_lost",
+    COMMITTED_LOST,
     "possibly_lost",
     "committed_beyond_log_end",
     "unclean_election",

@@ -101,7 +101,7 @@ def build_report(  # noqa: PLR0913 - each by its name
     page and the document of /status.
     """
     status = api.get("status")
-    gaps = _gaps(api, status)
+    gaps = read_gaps(api, status)
     return kind(
         server=api.server,
         cluster=str(status.get("cluster")),
@@ -212,7 +212,7 @@ def _print(
     print_answer(report.document, chain(render(report), not_seen(report.errors)), options)
 
 
-def _gaps(api: Api, status: Row) -> list[Row]:
+def read_gaps(api: Api, status: Row) -> list[Row]:
     """Return the gaps of the last round, `GAPS` at most."""
     if not status["gaps_by_cause"]:
         return []

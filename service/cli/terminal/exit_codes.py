@@ -24,4 +24,5 @@ class ExitCode(IntEnum):
     NO_SEQUENCES = 13  # no line of the text to explain is about sequences
     CONFLICT = 14  # the current state does not allow the change
     NOT_INSTALLED = 15  # what it needs is an extra that is not installed
+    FIRING = 16  # an alert fires, and `status --exit-code` was to say so
     INTERRUPTED = 130  # Ctrl-C

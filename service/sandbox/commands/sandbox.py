@@ -116,6 +116,11 @@ def status(*, directory: Path | None, output: str) -> int:
     """Show every node: state, pid, ports, memory, uptime.
 
     \b
+    Examples:
+      tidemark sandbox status
+      tidemark sandbox status -o json | jq '.nodes[].pid'
+
+    \b
     Exit code: 0 when all nodes run, 1 otherwise (also when there is no sandbox).
     States: running; paused (SIGSTOP); dead (it ran and ended); stopped (never started).
     """  # noqa: D301 - see above
@@ -139,8 +144,12 @@ def status(*, directory: Path | None, output: str) -> int:
 def down(*, directory: Path | None) -> None:
     """End every process and remove every file that the sandbox made.
 
+    \b
+    Examples:
+      tidemark sandbox down
+
     Files that somebody else laid into its folder stay, and are named.
-    """
+    """  # noqa: D301 - see above
     sandbox = open_sandbox(directory)
     report = sandbox.down()
     if not (report.ended or report.cleared):
@@ -152,7 +161,9 @@ def down(*, directory: Path | None) -> None:
 
 
 def _node_command(name: str, done: str, undone: str, text: str) -> None:
-    @command.command(name, help=text)
+    example = f"\b\nExamples:\n  tidemark sandbox {name} 2"
+
+    @command.command(name, help=f"{text}\n\n{example}")
     @click.argument("node", type=int)
     @with_directory
     def act(*, node: int, directory: Path | None) -> None:
@@ -189,7 +200,12 @@ def config() -> None:
 @click.argument("settings", nargs=-1, required=True, metavar="KEY=VALUE...")
 @with_directory
 def config_topic(*, name: str, settings: tuple[str, ...], directory: Path | None) -> None:
-    """Change settings of a topic."""
+    """Change settings of a topic.
+
+    \b
+    Examples:
+      tidemark sandbox config topic orders min.insync.replicas=1 retention.ms=
+    """  # noqa: D301 - see above
     _admin(directory).set_topic_config(name, _parse_settings(settings))
     click.echo(f"topic {name}: {', '.join(settings)}")
 
@@ -199,7 +215,12 @@ def config_topic(*, name: str, settings: tuple[str, ...], directory: Path | None
 @click.argument("settings", nargs=-1, required=True, metavar="KEY=VALUE...")
 @with_directory
 def config_broker(*, broker: int, settings: tuple[str, ...], directory: Path | None) -> None:
-    """Change dynamic settings of one broker."""
+    """Change dynamic settings of one broker.
+
+    \b
+    Examples:
+      tidemark sandbox config broker 2 leader.replication.throttled.rate=20
+    """  # noqa: D301 - see above
     _admin(directory).set_broker_config(broker, _parse_settings(settings))
     click.echo(f"broker {broker}: {', '.join(settings)}")
 

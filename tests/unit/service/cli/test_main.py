@@ -88,6 +88,7 @@ def test_exit_codes_are_a_contract_with_scripts() -> None:
         "NO_SEQUENCES": 13,
         "CONFLICT": 14,
         "NOT_INSTALLED": 15,
+        "FIRING": 16,
         "INTERRUPTED": 130,
     }
 

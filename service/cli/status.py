@@ -1,0 +1,324 @@
+"""`tidemark status`: what is wrong, whether it is loss, and what is not seen, on one screen.
+
+Its document is made of what the API answers: a Tidemark that is older gives fewer fields, and what it does not
+say is UNKNOWN here, never "nothing is wrong".
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Final
+
+import click
+
+from rules.errors import CollectError
+from service.cli.loss.queries import COMMITTED_LOST, RESTORED, list_losses
+from service.cli.sequence.queries import list_sequences
+from service.cli.server.listing import labels_text
+from service.cli.server.report import Api, blind_spots, read_gaps
+from service.cli.server.server_options import client_of, options_to, server_options
+from service.cli.terminal.answer import print_answer
+from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.parts import Line, Part, Row, Table, long, not_seen, short
+from service.cli.terminal.words import ABSENT, duration, time, timestamp_of
+
+SEVERITIES: Final = ("critical", "warning", "info")  # the worst first
+STYLES: Final = {"critical": "bold red", "warning": "yellow"}
+MOST: Final = 1000  # alerts that are read: a page
+SHOWN: Final = 10  # of them, and of rules that cannot judge
+LATE_ROUNDS: Final = 3  # so many intervals without a round are too many
+NOT_LABELS: Final = ("alertname", "severity", "topic_id", "incident", "cluster")
+
+
+class Loss(StrEnum):
+    """Whether committed records are lost, as far as is known."""
+
+    LOST = "lost"
+    POSSIBLE = "possible"
+    UNKNOWN = "unknown"  # the rules that would say so cannot judge everything
+    NONE = "none"
+
+
+LOSS_WORDS: Final = {
+    Loss.LOST: ("YES: committed records are lost", "bold red"),
+    Loss.POSSIBLE: ("PERHAPS: records may be lost", "bold red"),
+    Loss.UNKNOWN: ("NOT KNOWN: not everything is seen that would show it", "bold yellow"),
+    Loss.NONE: ("no", "green"),
+}
+PARTLY: Final = ("no, as far as offsets and leaders show", "green")  # sequences are not seen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """What a service says of itself and of its cluster at one time."""
+
+    server: str
+    status: Row
+    alerts: Sequence[Row]  # that fire, the worst and then the oldest first
+    counts: Mapping[str, int]  # of firing alerts by severity
+    has_more: bool  # alerts than were read
+    loss: Loss  # by offsets, leaders and sequences
+    sequence_loss: Loss  # by sequences alone
+    notes: Sequence[str]  # what is not seen, and need not be
+    unknown_rules: Sequence[Row]  # rule, and how many of its subjects it cannot judge
+    errors: Sequence[str]
+    gaps: Sequence[Row]
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Return the JSON document: keys may be added, never renamed."""
+        return {
+            "server": self.server,
+            "cluster": self.status.get("cluster"),
+            "version": self.status.get("version"),
+            "as_of": self.status["as_of"],
+            "is_current": self.status["is_current"],
+            "complete": not self.errors,
+            "loss": self.loss.value,
+            "loss_by_sequences": self.sequence_loss.value,
+            "round": self.status.get("round"),
+            "firing": dict(self.counts),
+            "has_more_alerts": self.has_more,
+            "alerts": list(self.alerts),
+            "unknown_rules": list(self.unknown_rules),
+            "errors": list(self.errors),
+            "notes": list(self.notes),
+            "gaps": list(self.gaps),
+        }
+
+    def exit_code(self, *, of_findings: bool) -> ExitCode:
+        """Return INCOMPLETE if something is not seen; `of_findings` puts what is wrong before that."""
+        if of_findings and self.loss in (Loss.LOST, Loss.POSSIBLE):
+            return ExitCode.LOST
+        if of_findings and self.alerts:
+            return ExitCode.FIRING
+        return ExitCode.INCOMPLETE if self.errors else ExitCode.OK
+
+
+@click.command("status")
+@click.option(
+    "--exit-code", "of_findings", is_flag=True,
+    help="Exit with 12 if records are lost or may be, else with 16 if an alert fires.",
+)  # fmt: skip
+@server_options
+def command(*, of_findings: bool, **options: Any) -> int:
+    """Show what is wrong, since when, whether it is loss, and what is not seen.
+
+    Exits with 0 if everything is seen, whatever fires, and with 1 if something is not: gaps, an old round, alerts that
+    cannot be read, or rules about loss that cannot judge all. "LOSS no" is said only if everything is seen.
+
+    \b
+    Examples:
+      tidemark status
+      tidemark status --exit-code || echo 'somebody has to look'
+      tidemark --context prod status -o json | jq '.firing'
+    """  # noqa: D301 - click's \b keeps the lines of the examples apart
+    with client_of(options) as api:
+        overview = read_overview(api)
+    commands = click.get_current_context().find_root().command
+    has_runbooks = isinstance(commands, click.Group) and "runbook" in commands.list_commands(
+        click.get_current_context()
+    )
+    parts = render(overview, has_runbooks=has_runbooks)
+    print_answer(overview.document, parts, options)
+    return overview.exit_code(of_findings=of_findings)
+
+
+def read_overview(service: Api) -> Overview:
+    """Query a service. A list that cannot be read is an error of the answer; without a status there is none.
+
+    Raises:
+        CollectError: the status cannot be read.
+    """
+    api = _Remembering(service)
+    status = api.get("status")
+    gaps = read_gaps(api, status)
+    errors = [*blind_spots(status, gaps, ()), *_lateness(status)]
+    notes: list[str] = []
+    page = _alerts(api, errors)
+    loss, by_sequences = _loss(api, errors), _sequence_loss(api, notes)
+    alerts = sorted(page.get("items") or (), key=_rank)
+    return Overview(
+        server=api.server,
+        status=status,
+        alerts=alerts,
+        counts=Counter(str(alert.get("severity")) for alert in alerts),
+        has_more=bool(page.get("next")),
+        loss=Loss.LOST if by_sequences is Loss.LOST else loss,
+        sequence_loss=by_sequences,
+        notes=[note for note in notes if note not in errors],
+        unknown_rules=[
+            {"rule": rule["rule"], "unknown": rule["unknown"]}
+            for rule in status.get("rules") or ()
+            if rule.get("unknown")
+        ],
+        errors=errors,
+        gaps=gaps,
+    )
+
+
+def _alerts(api: Api, errors: list[str]) -> Row:
+    """Return the page of firing alerts; empty, with an error, if it cannot be read."""
+    page: Row = {}
+    try:
+        page = api.find("alerts", state="firing", limit=MOST) or {}
+        if not page:
+            errors.append("this Tidemark has no list of alerts: which of them fire is not known")
+    except CollectError as exc:
+        errors.append(f"which alerts fire is not known: {exc}")
+    if page and not page["is_current"]:
+        errors.append(f"the alerts are those of {time(page.get('as_of')) or 'no round yet'}")
+    return page
+
+
+def _rank(alert: Row) -> tuple[int, str]:
+    severity = alert.get("severity")
+    place = SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES)
+    return place, str(alert.get("fired_at"))
+
+
+def _lateness(status: Row) -> Iterator[str]:
+    age, interval = status["round"].get("age_seconds"), status["round"].get("interval_seconds")
+    if age is not None and interval and age > LATE_ROUNDS * interval:
+        begun = duration(timedelta(seconds=age))
+        yield f"the last round began {begun} ago, and one is due every {interval:g} s"
+
+
+class _Remembering:
+    """A client that fetches what several lists need only once."""
+
+    def __init__(self, api: Api) -> None:
+        self.server = api.server
+        self._api = api
+        self._answers: dict[str, Row] = {}
+
+    def get(self, path: str, **query: str | int) -> Row:
+        """Return the document at a path."""
+        if path not in self._answers:
+            self._answers[path] = self._api.get(path, **query)
+        return self._answers[path]
+
+    def find(self, path: str, **query: str | int) -> Row | None:
+        """Return the document at a path, None if there is none."""
+        return self._api.find(path, **query)
+
+    def pages(self, path: str, **query: str | int) -> Iterator[Row]:
+        """Yield all pages of a list."""
+        return self._api.pages(path, **query)
+
+
+def _loss(api: Api, errors: list[str]) -> Loss:
+    """Return what `loss ls` says; its errors are added unless they are there already."""
+    try:
+        report = list_losses(api, {})
+    except CollectError as exc:
+        errors.append(f"which records are lost is not known: {exc}")
+        return Loss.UNKNOWN
+    errors += [error for error in report.errors if error not in errors]
+    if report.exit_code is ExitCode.LOST:
+        is_certain = any(
+            loss.get("class") == COMMITTED_LOST and loss.get("reason") != RESTORED
+            for loss in report.losses
+        )
+        return Loss.LOST if is_certain else Loss.POSSIBLE
+    return Loss.NONE if report.exit_code is ExitCode.OK and not errors else Loss.UNKNOWN
+
+
+def _sequence_loss(api: Api, notes: list[str]) -> Loss:
+    """Return what `sequence ls` says. Many clusters give no broker's log: then it is a note, not an error."""
+    try:
+        report = list_sequences(api, {})
+    except CollectError as exc:
+        notes.append(f"gaps in sequences are not known: {exc}")
+        return Loss.UNKNOWN
+    if report.exit_code is ExitCode.LOST:
+        return Loss.LOST
+    notes += [error for error in report.errors if not error.startswith(" ")]
+    return Loss.NONE if report.exit_code is ExitCode.OK else Loss.UNKNOWN
+
+
+def render(overview: Overview, *, has_runbooks: bool) -> Iterator[Part]:
+    """Yield the screen: time of the last round, loss, alerts, what is not seen, what to type."""
+    yield _head(overview)
+    yield Line((("LOSS     ", "bold"), _loss_words(overview)))
+    yield Line((("ALERTS   ", "bold"), _counts(overview)))
+    if overview.alerts:
+        now = timestamp_of(overview.status.get("now"))
+        columns = (
+            short("severity"),
+            long("what", _what),
+            short("for", lambda alert: _since(alert, now)),
+            short("fingerprint"),
+        )
+        yield Table(
+            columns=columns,
+            rows=overview.alerts[:SHOWN],
+            style=lambda alert: STYLES.get(str(alert.get("severity"))),
+        )
+    yield from not_seen([*overview.errors, *overview.notes, *_unknown(overview)])
+    yield Line("NEXT", "bold")
+    yield from (Line(f"  {words}") for words in _next(overview, has_runbooks=has_runbooks))
+
+
+def _head(overview: Overview) -> Line:
+    age = overview.status["round"].get("age_seconds")
+    ago = "" if age is None else f" ({duration(timedelta(seconds=age))} ago)"
+    return Line((
+        (f"{overview.status.get('cluster')}", "bold"),
+        f"  as of {time(overview.status['as_of']) or 'never'}{ago}  ",
+        ("NOT COMPLETE", "bold yellow") if overview.errors else ("complete", "green"),
+    ))  # fmt: skip
+
+
+def _loss_words(overview: Overview) -> tuple[str, str]:
+    is_partly_known = overview.sequence_loss is Loss.UNKNOWN and overview.loss is Loss.NONE
+    return PARTLY if is_partly_known else LOSS_WORDS[overview.loss]
+
+
+def _counts(overview: Overview) -> str:
+    words = ", ".join(
+        f"{overview.counts[each]:,} {each}" for each in SEVERITIES if each in overview.counts
+    )
+    more = "; more than these" if overview.has_more else ""
+    unacknowledged = sum(alert.get("acknowledged") is None for alert in overview.alerts)
+    mark = f"; {unacknowledged:,} not acknowledged" if unacknowledged else ""
+    return f"firing: {words}{more}{mark}" if words else "none is known to fire"
+
+
+def _what(alert: Row) -> str:
+    about = labels_text(alert.get("labels"), without=NOT_LABELS)
+    return f"{alert.get('rule')}" if about == ABSENT else f"{alert.get('rule')}: {about}"
+
+
+def _since(alert: Row, now: datetime | None) -> str:
+    fired = timestamp_of(alert.get("fired_at") or alert.get("active_at"))
+    return ABSENT if fired is None or now is None else duration(now - fired)
+
+
+def _unknown(overview: Overview) -> Iterator[str]:
+    rules = overview.unknown_rules
+    if rules:
+        first = ", ".join(f"{rule['rule']} ({rule['unknown']:,})" for rule in rules[:SHOWN])
+        more = f" and {len(rules) - SHOWN} more" if len(rules) > SHOWN else ""
+        yield f"rules that cannot judge all, and so many subjects: {first}{more}"
+
+
+def _next(overview: Overview, *, has_runbooks: bool) -> Iterator[str]:
+    to = options_to(overview.server)
+    if overview.alerts:
+        worst = overview.alerts[0].get("fingerprint")
+        yield f"tidemark alerts show {worst}{to}"
+        if has_runbooks:
+            yield f"tidemark runbook run {worst}{to}"
+    if len(overview.alerts) > SHOWN or overview.has_more:
+        yield f"tidemark alerts ls --state firing --limit 0{to}"
+    if overview.loss is not Loss.NONE:
+        yield f"tidemark loss ls{to}"
+    if overview.sequence_loss is Loss.LOST:
+        yield f"tidemark sequence ls{to}"
+    if not overview.alerts:
+        yield f"tidemark alerts ls --state all{to}"

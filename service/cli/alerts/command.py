@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from rules.errors import NotThereError, RequestError
 from service.cli import deliveries
 from service.cli.alerts.next_steps import next_steps
 from service.cli.server import listing
 from service.cli.server.server_options import client_of, server_options, server_options_for
 from service.cli.terminal.answer import print_answer
 from service.cli.terminal.parts import Facts, Line, Part, Row, long, short, time_column
-from service.cli.terminal.words import in_words, text, time, utc
+from service.cli.terminal.words import few, in_words, text, time, utc
 
 if TYPE_CHECKING:
     from service.cli.server.api_client import ApiClient
@@ -24,7 +25,8 @@ CHOICES: Final = ("active", "pending", "firing", "resolved", "all")
 STATES: Final = ("firing", "pending", "resolved")
 SEVERITIES: Final = ("critical", "warning", "info")
 STYLES: Final = {"critical": "bold red", "warning": "bold yellow"}
-FINGERPRINT: Final = re.compile("[0-9a-f]{16}")
+FINGERPRINT: Final = re.compile("[0-9a-f]{4,16}")  # its first digits suffice
+ALL_DIGITS: Final = 16
 RULE_PAGES: Final = "docs/rules"  # of the repository
 LONGEST: Final = 1000  # characters of one value of the evidence
 FEEDBACK: Final = {"confirmed": "an incident", "false_alarm": "a false alarm"}
@@ -89,7 +91,8 @@ def _fingerprints(
     for value in (values,) if isinstance(values, str) else values:
         if not FINGERPRINT.fullmatch(value):
             raise click.BadParameter(
-                f"{value!r} is no fingerprint: 16 hexadecimal digits, as `tidemark alerts ls` shows"
+                f"{value!r} is no fingerprint: 16 hexadecimal digits, as `tidemark alerts ls` shows, or "
+                "the first of them, at least 4"
             )
     return values
 
@@ -139,11 +142,10 @@ def show(name: str, **options: Any) -> None:
       tidemark alerts show 0123456789abcdef
       tidemark alerts show 0123456789abcdef -o json | jq '.steps'
     """  # noqa: D301 - see above
-
-    def render(document: Row) -> Iterator[Part]:
-        return render_details(document, options["server"])
-
-    listing.print_one(f"alerts/{name}", f"alert {name}", options, render)
+    with client_of(options) as api:
+        fingerprint = find_alert(api, name)
+        document = listing.fetch(api, f"alerts/{fingerprint}", f"alert {fingerprint}")
+    print_answer(document, render_details(document, options["server"]), options)
 
 
 @command.command()
@@ -175,10 +177,11 @@ def ack(
     with client_of(options, scope="ack") as api:
         for name in names:
             with listing.about(name):
-                if feedback is None or _give_feedback(api, name, feedback, comment):
-                    answer = api.change("POST", f"alerts/{name}/acknowledge", {"comment": comment})
+                alert = find_alert(api, name)
+                if feedback is None or _give_feedback(api, alert, feedback, comment):
+                    answer = api.change("POST", f"alerts/{alert}/acknowledge", {"comment": comment})
                     by = answer.document["acknowledged"]["by"]
-                    click.echo(f"{name} is acknowledged by {by}")
+                    click.echo(f"{alert} is acknowledged by {by}")
 
 
 def _give_feedback(api: ApiClient, name: str, feedback: str, comment: str) -> bool:
@@ -204,9 +207,10 @@ def unack(names: Sequence[str], *, feedback: bool, **options: Any) -> None:
     with client_of(options, scope="ack") as api:
         for name in names:
             with listing.about(name):
-                api.change("DELETE", f"alerts/{name}/{'feedback' if feedback else 'acknowledge'}")
+                alert = find_alert(api, name)
+                api.change("DELETE", f"alerts/{alert}/{'feedback' if feedback else 'acknowledge'}")
             what = "marked as anything" if feedback else "acknowledged"
-            click.echo(f"{name} is no longer {what}")
+            click.echo(f"{alert} is no longer {what}")
 
 
 @command.command()
@@ -226,8 +230,33 @@ def close(names: Sequence[str], *, why: str, **options: Any) -> None:
     with client_of(options, scope="ack") as api:
         for name in names:
             with listing.about(name):
-                api.change("POST", f"alerts/{name}/close", {"why": why})
-            click.echo(f"{name} will be closed by the next round")
+                alert = find_alert(api, name)
+                api.change("POST", f"alerts/{alert}/close", {"why": why})
+            click.echo(f"{alert} will be closed by the next round")
+
+
+def find_alert(api: ApiClient, name: str) -> str:
+    """Return the fingerprint that begins so; a whole one is not looked up.
+
+    Raises:
+        NotThereError: none begins so.
+        RequestError: several do, which are named.
+    """
+    if len(name) == ALL_DIGITS:
+        return name
+    pages = api.pages("alerts", state="all")
+    matches = [
+        alert
+        for page in pages
+        for alert in page["items"]
+        if str(alert.get("fingerprint")).startswith(name)
+    ]
+    if not matches:
+        raise NotThereError(f"there is no alert {name}...")
+    if len(matches) > 1:
+        named = few([f"{alert['fingerprint']} ({alert.get('rule')})" for alert in matches])
+        raise RequestError(f"{name} is the beginning of several alerts: {named}")
+    return str(matches[0]["fingerprint"])
 
 
 def render_list(alerts: listing.Listed) -> Iterator[Part]:

@@ -1,0 +1,191 @@
+"""What a person does wrong, or finds wrong, at night: one clear line and a documented exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+import pytest
+
+from service.cli.main import run
+from service.cli.terminal.exit_codes import ExitCode
+from tests.unit.service.cli.api_rows import alert, detail
+
+ROOT: Final = Path(__file__).parents[4]
+PREFIX: Final = "/api/v1/"
+STAMP: Final = {"as_of": "2025-06-02T12:00:00Z", "is_current": True}
+HEAVY: Final = ("confluent_kafka", "kio", "numpy", "pyarrow", "pydantic", "pyspark", "sqlalchemy")
+FIRST, SECOND = "abcd000000000001", "abcd000000000002"
+LISTS_MODULES: Final = """
+import json, sys
+from service.cli.main import run
+code = run(sys.argv[1:])
+print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
+"""
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers as a Tidemark does, from documents by path; others are problems of 404."""
+
+    documents: ClassVar[dict[str, Any]] = {}
+    denies: ClassVar[bool] = False
+    queried: ClassVar[threading.Event] = threading.Event()
+    answers: ClassVar[threading.Event] = threading.Event()
+
+    def do_GET(self) -> None:
+        type(self).queried.set()
+        type(self).answers.wait(30)
+        document = self.documents.get(self.path.partition("?")[0].removeprefix(PREFIX))
+        status = 401 if self.denies else 404 if document is None else 200
+        problem = {"title": "no", "status": status, "detail": "there is no such thing."}
+        body = json.dumps(problem if status > 200 else document).encode()
+        kind = "application/problem+json" if status > 200 else "application/json"
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        with suppress(ConnectionError):  # it was interrupted meanwhile
+            self.wfile.write(body)
+
+    def log_message(self, *words: object) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
+    """Yield the address of a server, which commands query by default."""
+    Handler.documents, Handler.denies = {}, False
+    Handler.queried.clear()
+    Handler.answers.set()
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=http.serve_forever, args=(0.01,))
+    thread.start()
+    address = f"http://127.0.0.1:{http.server_port}"
+    monkeypatch.setenv("TIDEMARK_SERVER", address)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    yield address
+    Handler.answers.set()
+    http.shutdown()
+    thread.join()
+    http.server_close()
+
+
+def page(*items: dict[str, Any]) -> dict[str, Any]:
+    return {**STAMP, "items": list(items), "next": None}
+
+
+@pytest.mark.parametrize("arguments", [["status"], ["alerts", "ls"], ["alerts", "show", FIRST]])
+def test_without_a_service_it_says_where_it_was_sought(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*arguments, "--server", "http://127.0.0.1:1"]) == ExitCode.UNREACHABLE
+    err = capsys.readouterr().err
+    assert err.startswith("tidemark: http://127.0.0.1:1 cannot be reached")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.usefixtures("server")
+@pytest.mark.parametrize("arguments", [["status"], ["alerts", "ls"], ["alerts", "ack", FIRST[:6]]])
+def test_a_wrong_token_names_the_scope(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Handler.denies = True
+    (tmp_path / "token").write_text("secret", encoding="utf-8")
+    done = run([*arguments, "--token-file", str(tmp_path / "token")])
+    err = capsys.readouterr().err
+    assert done == ExitCode.AUTHENTICATION
+    assert "denies us" in err
+    assert "tidemark token create" in err
+    assert "secret" not in err
+    assert err.count("\n") == 1
+
+
+def test_an_older_service_without_a_list_is_named_so(
+    server: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["alerts", "ls"]) == ExitCode.UNREACHABLE
+    assert f"{server} has no {PREFIX}alerts: an older Tidemark?" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("server")
+def test_the_beginning_of_an_id_suffices(capsys: pytest.CaptureFixture[str]) -> None:
+    Handler.documents = {
+        "alerts": page(alert(fingerprint=FIRST), alert(fingerprint="0" * 16)),
+        f"alerts/{FIRST}": detail(fingerprint=FIRST),
+    }
+    assert run(["alerts", "show", "abcd"]) == ExitCode.OK
+    assert FIRST in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("server")
+@pytest.mark.parametrize(
+    ("name", "code", "words"),
+    [
+        ("abcd", ExitCode.USAGE, (FIRST, SECOND, "several alerts")),
+        ("ffff", ExitCode.NOTHING_MATCHED, ("no alert ffff",)),
+        ("abc", ExitCode.USAGE, ("is no fingerprint",)),
+        ("ünï", ExitCode.USAGE, ("'ünï' is no fingerprint",)),
+    ],
+)
+def test_an_id_that_fits_none_or_several_is_one_clear_line(
+    name: str, code: ExitCode, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Handler.documents = {"alerts": page(alert(fingerprint=FIRST), alert(fingerprint=SECOND))}
+    assert run(["alerts", "show", name]) == code
+    err = capsys.readouterr().err
+    assert [word for word in words if word not in err] == []
+    assert len([line for line in err.splitlines() if line.startswith(("tidemark:", "Error:"))]) == 1
+
+
+def test_ctrl_c_while_it_waits_ends_it_at_once(server: str) -> None:
+    Handler.answers.clear()
+    with subprocess.Popen(
+        [sys.executable, "-m", "service", "status"],
+        cwd=ROOT,
+        env={**os.environ, "TIDEMARK_SERVER": server},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert Handler.queried.wait(30)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err.strip()) == (ExitCode.INTERRUPTED, "", "interrupted")
+
+
+def test_a_status_imports_nothing_heavy(server: str) -> None:
+    Handler.documents = {
+        "status": {
+            **STAMP,
+            "cluster": "größe",
+            "round": {"outcome": "complete", "error": None},
+            "storage": {"state": "stored", "error": None, "lost_transitions": 0},
+            "gaps_by_cause": {},
+            "rules": [],
+        },
+        "alerts": page(),
+        "losses": page(),
+        "sequences": page(),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", LISTS_MODULES, "status"],
+        cwd=ROOT,
+        env={**os.environ, "TIDEMARK_SERVER": server},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    code, modules = json.loads(done.stderr.splitlines()[-1])
+    assert code == ExitCode.INCOMPLETE  # the rules were not evaluated
+    assert "größe" in done.stdout
+    assert [name for name in HEAVY if name in modules] == []

@@ -17,7 +17,6 @@ from service.cli.terminal.formats import output_option
 from service.cli.terminal.parameters import wait_option
 from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, short, time_column
 from service.cli.terminal.words import ABSENT, text, time
-from service.runtime import clock
 
 STATES: Final = ("waiting", "sending", "delivered", "superseded", "dead")
 UNDER_WAY: Final = ("waiting", "sending")
@@ -133,6 +132,8 @@ def replay(number: int, *, wait: float, **options: Any) -> int:
 
 def send(path: str, options: Mapping[str, Any], *, seconds: float) -> int:
     """Start a delivery, wait up to `seconds` for its result, print it, and return the exit code."""
+    from service.runtime import clock  # noqa: PLC0415 - 50 ms, for asyncio
+
     with client_of(options, scope="admin") as api:
         row = api.change("POST", path).document["delivery"]
         document: Row = {"delivery": row, "attempts": []}

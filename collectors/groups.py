@@ -1,4 +1,4 @@
-"""Collects the groups of a cluster: their type, state and number of members.
+"""Collects the groups of a cluster: their type, state and members.
 
 Every broker lists the groups that it coordinates (ListGroups, KIP-518 states, KIP-848 types). One that
 was frozen briefly lists groups that it lost long ago, and would answer with their old commits: see
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from collectors.coordinators import choose, is_dead
+from collectors.members import assignor_of, members_of
 from collectors.naming import chunks, grouped, summarize
 from collectors.placement import Pattern
 from collectors.session import EncodedRequests, Request, Response, Session, body_of
@@ -96,7 +97,7 @@ class GroupReader:
         groups, gaps = dict(listing.groups), len(session.gaps)
         for batch, response in zip(listing.batches, responses, strict=True):
             _take_reply(session, groups, batch, response)
-        self._groups = tuple(groups[name] for name in sorted(groups))
+        self._groups = _keep_equal(groups, self._groups)
         self._answers = answers if len(session.gaps) == gaps else None
         return self._groups
 
@@ -147,6 +148,16 @@ class GroupReader:
         if isinstance(answer, Failure):
             return answer
         return tuple(_decode_listing(entry, response.request.broker) for entry in answer.groups)
+
+
+def _keep_equal(groups: Mapping[str, Group], before: Sequence[Group]) -> tuple[Group, ...]:
+    """Return the groups by name, the same objects as before where nothing changed: what follows from
+    their members is then not computed anew.
+    """
+    old = {group.group_id: group for group in before}
+    return tuple(
+        old[name] if old.get(name) == groups[name] else groups[name] for name in sorted(groups)
+    )
 
 
 def _content(response: Response) -> bytes:
@@ -230,6 +241,8 @@ def _take(session: Session, groups: dict[str, Group], described: Any, coordinato
         state=described.group_state or None,
         member_count=len(described.members),
         epoch=getattr(described, "group_epoch", None),
+        assignor=assignor_of(described),
+        members=members_of(described, groups[name].group_type),
     )
 
 

@@ -1,11 +1,12 @@
 """One judgement per group from the judgements of its commits: one cause is one finding.
 
-The worst verdict of its commits is the group's, and the finding shows the commits that have it.
+The worst verdict of its commits is the group's, and the finding shows the commits that have it, each
+with the member that owns its partition.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from rules.evidence import Evidence, Scalar
 from rules.facts.column import Bools, Column, Int64s
 from rules.judgement import CommitSubjects, GroupSubjects, Judgement
+from rules.owners import owner_evidence
 
 SHOWN: Final = 10  # partitions in one finding
 
@@ -28,6 +30,8 @@ class Shown:
     totals: Mapping[str, str]  # name of the sum -> of what
     most: Mapping[str, str]  # name of the largest -> of what
     each: tuple[str, ...]  # per partition
+    # More of one partition, by the position of its commit in the snapshot.
+    remark: Callable[[int], Mapping[str, Scalar]] = lambda _: {}
 
 
 def by_group(judgement: Judgement, commits: CommitSubjects, shown: Shown) -> Judgement:
@@ -70,8 +74,9 @@ def _rows(
     first = next(iter(shown.totals.values()))
     order = np.argsort(-judgement.evidence[first].values[places], kind="stable")
     chosen = places[order][:SHOWN]
-    index = commits.snapshot.partitions.index
-    row = commits.snapshot.commits.row[commits.places[chosen]]
+    snapshot, of_commit = commits.snapshot, commits.places[chosen]
+    index = snapshot.partitions.index
+    group, row = snapshot.commits.group[of_commit], snapshot.commits.row[of_commit]
     topic = np.searchsorted(index.starts, row, side="right") - 1
     numbers = (row - index.starts[topic]).tolist()
     columns = {name: judgement.evidence[name].take(chosen).to_list() for name in shown.each}
@@ -80,6 +85,8 @@ def _rows(
             "topic": index.topics[position],
             "partition": numbers[place],
             **{name: values[place] for name, values in columns.items()},
+            **owner_evidence(snapshot, int(group[place]), int(row[place])),
+            **shown.remark(int(of_commit[place])),
         }
         for place, position in enumerate(topic.tolist())
     ]

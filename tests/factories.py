@@ -16,6 +16,7 @@ from rules.facts.epoch_ends import EpochEnds
 from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.groups import Commits, Group, GroupType
 from rules.facts.identity import Broker, BrokerId, TopicId, TopicPartition
+from rules.facts.members import AssignmentBuilder, Member
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import PartitionIndex, Partitions
 from rules.facts.producers import OpenProducer, Producers
@@ -99,6 +100,25 @@ def group(group_id: str = "billing", **overrides: Any) -> Group:
         coordinator=BrokerId(1),
     )
     return replace(base, **overrides)
+
+
+def member(member_id: str = "m-1", *partitions: int, **overrides: Any) -> Member:
+    """Return a member of its own client that owns these partitions of the topic `orders`."""
+    base = Member(
+        member_id=member_id,
+        client_id=f"client-of-{member_id}",
+        host="10.0.0.7",
+        instance_id=None,
+        epoch=None,
+        assignment=(("orders", partitions),),
+    )
+    return replace(base, **overrides)
+
+
+def described(*members: Member, **overrides: Any) -> Group:
+    """Return a stable KIP-848 group with these members, empty without any."""
+    state = "Stable" if members else "Empty"
+    return replace(group(members=members, member_count=len(members), state=state), **overrides)
 
 
 def commits(
@@ -242,7 +262,9 @@ def snapshot(**overrides: Any) -> Snapshot:
         gaps=(),
         report=report(),
     )
-    return replace(base, **overrides)
+    built = replace(base, **overrides)
+    owned = AssignmentBuilder().build(built.groups, placed.index)
+    return replace(built, **({"assignments": owned} | overrides))
 
 
 def unknown_offsets(rows: int, replica_rows: int) -> Offsets:

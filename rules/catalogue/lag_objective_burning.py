@@ -51,12 +51,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rules.baseline.series import Metric
+from rules.by_group import SHOWN
 from rules.catalogue.consumer_group_stalled import ABANDONED_AFTER
-from rules.evidence import Evidence
+from rules.evidence import Evidence, Scalar
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.lag_objectives import MINUTE_MS, ObjectiveMemory
 from rules.judgement import Case, GroupSubjects, Judgement, Reason, decide
 from rules.objectives import lag_ms
+from rules.owners import owner_evidence
 from rules.unusual import were_unusual
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
@@ -154,7 +156,11 @@ def judge(view: View) -> Judgement:
     def details(position: int) -> Evidence:
         if position >= len(memory):
             return {}
-        return {**_details(memory, position), "lag_was_unusual": bool(is_unusual[position])}
+        return {
+            **_details(memory, position),
+            "lag_was_unusual": bool(is_unusual[position]),
+            "partitions": _worst_partitions(view, int(places[position])),
+        }
 
     return decide(
         RULE,
@@ -193,6 +199,26 @@ def _worst_lag(view: View, places: Int64s) -> Column:
         lag = lag_ms(view.time_lags)
         np.maximum.at(worst, commits.group, np.where(lag.valid, lag.values, -1))
     return Column(worst[places], worst[places] >= 0)
+
+
+def _worst_partitions(view: View, group: int) -> list[dict[str, Scalar]]:
+    """Return the partitions with the longest known time lags of a group, with their owners."""
+    if view.time_lags is None:
+        return []
+    commits, index = view.snapshot.commits, view.snapshot.partitions.index
+    lag = lag_ms(view.time_lags)
+    late = np.flatnonzero((commits.group == group) & lag.valid & (lag.values > 0))
+    worst = late[np.argsort(-lag.values[late], kind="stable")][:SHOWN]
+    rows = [(place, int(commits.row[place])) for place in worst.tolist()]
+    return [
+        {
+            "topic": (name := index.topic_partition(row)).topic,
+            "partition": name.partition,
+            "lag_ms": lag[place],
+            **owner_evidence(view.snapshot, group, row),
+        }
+        for place, row in rows
+    ]
 
 
 def _details(memory: ObjectiveMemory, position: int) -> Evidence:

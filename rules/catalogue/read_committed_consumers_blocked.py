@@ -44,6 +44,7 @@ from rules.facts.column import Bools, Column, Int64s, marked
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_unknown import UnknownReason
 from rules.judgement import Case, CommitSubjects, Judgement, Reason, decide
+from rules.owners import owner_evidence
 from rules.question import SMALL_LAG
 from rules.transactions.blocker_evidence import holder_evidence
 from rules.transactions.classes import TransactionClass
@@ -142,7 +143,12 @@ def judge(view: View) -> Judgement:
             "blocked_offsets": span,
             "unchanged_ms": view.unchanged_ms(since),
         },
-        details=lambda position: _blocker_evidence(view, held.get(int(row[position]))),
+        details=lambda position: {
+            **_blocker_evidence(view, held.get(int(row[position]))),
+            **owner_evidence(
+                snapshot, int(snapshot.commits.group[places[position]]), int(row[position])
+            ),
+        },
     )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.identity import BrokerId
+from rules.facts.members import Member
 from rules.facts.offsets import Offsets
 from rules.facts.unchanged_since import either
 
@@ -42,6 +43,10 @@ class Group:
     # Whether members ever joined it: empty for a group that only commits; absent: not described.
     protocol_type: str | None = None
     epoch: int | None = None  # KIP-848: grows with each change of its members or subscriptions
+    assignor: str | None = (
+        None  # who decides which member owns what; absent: none, or not described
+    )
+    members: tuple[Member, ...] | None = None  # None: not described
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

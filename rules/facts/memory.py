@@ -39,6 +39,13 @@ from rules.facts.loss_memory import (
     merge_losses,
 )
 from rules.facts.matching import matching_rows
+from rules.facts.member_memory import (
+    MemberMemory,
+    advance_members,
+    latest_member_time,
+    members_with_times,
+    merge_members,
+)
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_memory import (
@@ -66,6 +73,7 @@ class Memory:
     last_stable_offset: UnchangedSince  # unchanged while the high watermark is ahead of it
     commits: CommitMemory
     groups: GroupMemory = field(default_factory=GroupMemory.none)
+    members: MemberMemory = field(default_factory=MemberMemory)
     transactions: TransactionMemory = field(default_factory=TransactionMemory)
     losses: LossMemory = field(default_factory=LossMemory)
     # Advanced by `rules.sequence.advance`, which needs the rest of this memory one round later.
@@ -104,6 +112,12 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
         commits=advance_commits(snapshot, partitions, now, old.commits if old else None),
         groups=advance_groups(
             snapshot, now, old.groups if old else GroupMemory.none(), old.commits if old else None
+        ),
+        members=advance_members(
+            snapshot.groups,
+            now,
+            old.members if old else MemberMemory(),
+            is_complete=snapshot.groups_complete,
         ),
         transactions=advance_transactions(
             snapshot, now, old.transactions if old else None, _mark_changed_leaders(snapshot, old)
@@ -200,6 +214,7 @@ def merge_stored(stored: Memory, seen: Memory) -> Memory:
         last_stable_offset=merge(seen.last_stable_offset, stored.last_stable_offset),
         commits=merge_commits(stored.commits, replace(seen.commits, partitions=partitions)),
         groups=merge_groups(stored.groups, seen.groups),
+        members=merge_members(stored.members, seen.members),
         transactions=merge_transactions(stored.transactions, seen.transactions),
         losses=merge_losses(stored.losses, seen.losses),
         sequences=merge_sequences(stored.sequences, seen.sequences),
@@ -220,7 +235,11 @@ def _limit_times(memory: Memory, now_us: int) -> Memory:
     Durations would otherwise stay negative, and alerts be delayed, until the clock had caught up.
     """
     is_ahead = any(np.any(times.valid & (times.values > now_us)) for times in _times(memory))
-    latest = max(latest_time(memory.transactions), latest_sequence_time(memory.sequences))
+    latest = max(
+        latest_time(memory.transactions),
+        latest_sequence_time(memory.sequences),
+        latest_member_time(memory.members),
+    )
     if not is_ahead and latest <= now_us:
         return memory
     return _with_times(
@@ -262,6 +281,7 @@ def _with_times(
             seen_us=change(memory.groups.seen_us),
             active_us=memory.groups.active_us.changed(change),
         ),
+        members=members_with_times(memory.members, change_one),
         transactions=with_times(memory.transactions, change_one),
         losses=losses_with_times(memory.losses, change_one),
         sequences=sequences_with_times(memory.sequences, change_one, change),

@@ -16,6 +16,7 @@ from rules.facts.epoch_ends import EpochEnds
 from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.groups import Commits, Group, GroupType
 from rules.facts.identity import Broker, BrokerId
+from rules.facts.members import Assignments
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
 from rules.facts.producers import Producers
@@ -62,6 +63,7 @@ class Snapshot:
     broker_log: BrokerLog = field(default_factory=BrokerLog.unread)
     scrapes: Scrapes = field(default_factory=Scrapes.unread)
     ends_read_after: timedelta = timedelta(0)  # the beginning of the round
+    assignments: Assignments = field(default_factory=Assignments.unread)
 
     @property
     def groups_complete(self) -> bool:

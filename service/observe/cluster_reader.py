@@ -35,6 +35,7 @@ from collectors.wire.connection import Address
 from collectors.wire.failure import Failure
 from collectors.wire.pool import Pool
 from rules.facts.commit_memory import CommitMemory
+from rules.facts.members import AssignmentBuilder
 from rules.facts.memory import Memory
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
@@ -77,6 +78,7 @@ class _Readers:
 
     placement: PlacementReader = field(default_factory=PlacementReader)
     groups: GroupReader = field(default_factory=GroupReader)
+    assignments: AssignmentBuilder = field(default_factory=AssignmentBuilder)
     commits: CommitReader = field(default_factory=CommitReader)
     configs: TopicConfigReader = field(default_factory=TopicConfigReader)
     offsets: OffsetReader = field(default_factory=OffsetReader)
@@ -169,6 +171,7 @@ class ClusterReader:
             groups=groups,
             commits=commits,
             commits_made_anew=anew,
+            assignments=self._readers.assignments.build(groups, partitions.index),
             transactions=transactions,
             producers=producers,
             transaction_log=log,

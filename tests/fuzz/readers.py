@@ -21,6 +21,7 @@ from collectors.wire.api import (
 from collectors.wire.batches import read_headers
 from collectors.wire.blocks import IrregularError
 from collectors.wire.codec import UnreadableError
+from collectors.wire.consumer_protocol import read_assignment
 from collectors.wire.records import Record, read_records
 from tests.fuzz.answers import answer_versions, batches, encoded
 from tests.fuzz.newer import at_random, encode_tags, newer
@@ -99,7 +100,18 @@ def _commit_key(draw: random.Random) -> bytes:
     return b"\0\1" + names + draw.randrange(50).to_bytes(4, "big")
 
 
+def _assignment(draw: random.Random) -> bytes:
+    topics = [f"topic-{n}".encode() for n in range(draw.randrange(5))]
+    body = bytearray(b"\0\3" + len(topics).to_bytes(4, "big"))
+    for name in topics:
+        numbers = [draw.randrange(50) for _ in range(draw.randrange(9))]
+        body += len(name).to_bytes(2, "big") + name + len(numbers).to_bytes(4, "big")
+        body += b"".join(number.to_bytes(4, "big") for number in numbers)
+    return bytes(body) + b"\xff\xff\xff\xff"
+
+
 OWN: Final = (
+    Reader("assignments of members", read_assignment, _assignment, UnreadableError),
     _columns("offsets", blocks.read_list_offsets, LIST_OFFSETS, IrregularError),
     _columns("commits", blocks.read_offset_fetch, OFFSET_FETCH, IrregularError),
     _columns(

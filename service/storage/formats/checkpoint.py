@@ -28,6 +28,7 @@ from rules.facts.last_observation import LastObservations
 from rules.facts.leaderships import Leaderships
 from rules.facts.loss_memory import LossMemory
 from rules.facts.matching import matching_rows
+from rules.facts.member_memory import GroupHistory, MemberMemory
 from rules.facts.memory import Memory
 from rules.facts.observation_context import ObservationContext
 from rules.facts.partitions import PartitionIndex, Partitions
@@ -64,6 +65,7 @@ UNCLEAN: Final = "unclean_election_enabled"
 EXPIRED: Final = "expired_below"
 READABLE_ANSWER: Final = "commit.readable.answer"
 GROUPS: Final = "group.names"
+MEMBERS: Final = "group.members"
 LOSSES: Final = "losses"
 ELECTIONS: Final = "losses.elections"
 SEQUENCES: Final = "sequences"
@@ -181,6 +183,7 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
     into[GROUPS] = text_of(list(memory.groups.group_ids))
     into["group.seen"] = memory.groups.seen_us
     put_columns(into, "group", memory.groups)
+    into[MEMBERS] = text_of(plain(_histories(memory.members)))
     into[OUTCOMES] = text_of(plain(_aborting(memory.transactions)))
     into[LOSSES] = text_of(plain_losses(memory.losses))
     into[ELECTIONS] = text_of(plain_elections(memory.losses))
@@ -205,6 +208,12 @@ def _memory(arrays: Arrays) -> Memory:
         ),
         commits=_commits(arrays, of_commits),
         groups=_groups(arrays),
+        members=MemberMemory(
+            groups=read(
+                dict[str, GroupHistory],
+                read_text(arrays[MEMBERS]) if MEMBERS in arrays else {},
+            )
+        ),
         transactions=TransactionMemory(
             outcomes=read(
                 dict[str, tuple[OutcomeCounts, ...]],
@@ -215,6 +224,15 @@ def _memory(arrays: Arrays) -> Memory:
         sequences=_sequences(arrays, of_leaderships),
         objectives=_objectives(arrays),
     )
+
+
+def _histories(memory: MemberMemory) -> dict[str, GroupHistory]:
+    """Return what rounds cannot observe anew: rebalances, and who owned what nobody owns."""
+    return {
+        name: GroupHistory(rebalances=history.rebalances, unowned=history.unowned)
+        for name, history in memory.groups.items()
+        if not history.is_empty
+    }
 
 
 def _put_objectives(into: Arrays, memory: ObjectiveMemory) -> None:

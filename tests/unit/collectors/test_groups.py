@@ -76,7 +76,8 @@ def test_a_described_group_has_members_and_its_newest_state() -> None:
         }
     )
     billing = group("billing", group_type=GroupType.CLASSIC, member_count=3)
-    assert found == (replace(billing, protocol_type="consumer"),)
+    assert found == (replace(billing, protocol_type="consumer", members=found[0].members),)
+    assert [(one.client_id, one.host) for one in found[0].members or ()] == [("c", "127.0.0.1")] * 3
     assert session.gaps == []
 
 

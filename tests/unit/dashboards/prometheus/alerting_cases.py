@@ -25,7 +25,9 @@ ON_FINDINGS: Final[Mapping[str, tuple[str, str, str]]] = {
     "sequence_gap_loss": ("45s", "1m", "critical"),
     "transaction_hanging": ("45s", "1m", "critical"),
     "transaction_marker_stuck": ("45s", "1m", "critical"),
+    "consumer_group_rebalancing": ("15m45s", "16m", "warning"),
     "consumer_group_rewound": ("45s", "1m", "warning"),
+    "consumer_partitions_unowned": ("5m45s", "6m", "warning"),
     "lag_objective_burning": ("45s", "1m", "warning"),
     "producer_fenced": ("45s", "1m", "warning"),
     "read_committed_consumers_blocked": ("45s", "1m", "warning"),
@@ -51,7 +53,7 @@ def of_findings() -> Iterator[AlertCase]:
         yield AlertCase(
             alert=alert_name(rule),
             reason="its open findings alert as severely as they are, after its rule's for",
-            series=findings(rule, severity, "0x3 2x40"),
+            series=findings(rule, severity, "0x3 2x80"),
             silent=(before,),
             fires=(at,),
             labels={**CLUSTER, "rule": rule, "severity": severity},

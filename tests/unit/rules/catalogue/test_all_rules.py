@@ -24,7 +24,7 @@ from rules.judgement import Judgement
 from rules.pages import HEADINGS, IncompleteRuleError, page
 from rules.sequence.reporting import CommonReason
 from rules.verdict import Verdict
-from tests.factories import NOON, commits, group, snapshot
+from tests.factories import NOON, commits, described, member, snapshot
 from tests.unit.rules.catalogue.judging import view_of
 
 PAGES = Path(__file__).parents[4] / "docs" / "rules"
@@ -42,7 +42,7 @@ def blind_rounds(minutes: float, *, every_seconds: float = 15) -> Judged:
 
 
 def test_a_quiet_cluster_breaches_nothing_and_hides_nothing() -> None:
-    quiet = snapshot(groups=(group(),), commits=commits((0, 0, 100)))
+    quiet = snapshot(groups=(described(member("a", 0, 1, 2)),), commits=commits((0, 0, 100)))
     counts = count_verdicts(judge_round(view_of([quiet]), {}).judgements)
     assert {verdict for (_, verdict), count in counts.items() if count} == {Verdict.OK}
     assert {rule for rule, _ in counts} == set(ALL_IDS)

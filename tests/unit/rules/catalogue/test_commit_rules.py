@@ -324,7 +324,7 @@ def test_evidence_of_a_rewind_says_from_where_and_by_how_much() -> None:
     assert finding.evidence == {
         "rewound_by": 10,
         "partition_count": 1,
-        "partitions": [{"topic": "orders", "partition": 0, **moved}],
+        "partitions": [{"topic": "orders", "partition": 0, **moved, "owner": "unknown"}],
     }
 
 

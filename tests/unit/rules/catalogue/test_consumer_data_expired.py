@@ -263,5 +263,6 @@ def test_every_group_has_one_finding_that_names_its_partitions() -> None:
             "log_start_offset": 60,
             "expired_offsets": 10,
             "expired_offsets_at_most": None,
+            "owner": "unknown",
         }
     ]

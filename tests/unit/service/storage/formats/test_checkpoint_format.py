@@ -19,6 +19,7 @@ from rules.facts.column import Column, Ragged
 from rules.facts.group_memory import GroupMemory
 from rules.facts.lag_objectives import MINUTES, ObjectiveMemory
 from rules.facts.last_observation import microseconds
+from rules.facts.member_memory import GroupHistory, MemberMemory, advance_members
 from rules.facts.memory import Memory, advance
 from rules.facts.partitions import Partitions
 from rules.facts.sequence_verdicts import SequenceReason
@@ -30,9 +31,11 @@ from service.storage.formats.sequence import plain_sequences
 from tests.factories import (
     at,
     commits,
+    described,
     ended,
     gap,
     group,
+    member,
     offsets,
     partitions,
     snapshot,
@@ -86,14 +89,38 @@ def full_memory() -> Memory:
         late_ms=minutes,
         measured_ms=minutes[::-1],
     )
-    return replace(advance(first), objectives=objectives)
+    return replace(advance(first), objectives=objectives, members=_members())
+
+
+def _members() -> MemberMemory:
+    """Return the memory of a group that lost a member, and of one that never changed."""
+    groups = (described(member("a", 0), member("b", 1)), described(member("b", 1)))
+    memory = MemberMemory()
+    for number, audit in enumerate(groups):
+        both = (replace(audit, group_id="audit"), group("billing"))
+        now_us = microseconds(at(15 * number))
+        memory = advance_members(both, now_us, memory, is_complete=True)
+    [rebalance] = memory.groups["audit"].rebalances
+    [unowned] = memory.groups["audit"].unowned
+    assert (rebalance.left, unowned.last_owner.has_left) == (1, True)
+    return memory
 
 
 def outliving(memory: Memory) -> Memory:
     """Leave out what a restart sees anew."""
     known = memory.transactions.outcomes
     kept = {name: slices for name, slices in known.items() if name != "never-aborts"}
-    return replace(memory, transactions=TransactionMemory(outcomes=kept), taken_us=0)
+    histories = {
+        name: GroupHistory(rebalances=history.rebalances, unowned=history.unowned)
+        for name, history in memory.members.groups.items()
+        if name == "audit"
+    }
+    return replace(
+        memory,
+        members=MemberMemory(groups=histories),
+        transactions=TransactionMemory(outcomes=kept),
+        taken_us=0,
+    )
 
 
 def later_memory() -> Memory:

@@ -1,0 +1,70 @@
+"""Reads the members of a group out of the answer that describes it.
+
+A classic group's coordinator passes on what the group's leader assigned, and only while the group is
+stable; a KIP-848 or share group's coordinator assigns itself. An assignment that is not reported, or
+that cannot be read, is not known: it is never taken for an empty one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from collectors.wire.codec import UnreadableError
+from collectors.wire.consumer_protocol import read_assignment
+from rules.facts.groups import GroupType
+from rules.facts.members import STABLE, Assignment, Member
+
+CONSUMER_PROTOCOL: Final = "consumer"  # others, such as Kafka Connect's, do not assign partitions
+
+
+def assignor_of(described: Any) -> str | None:
+    """Return who assigns the partitions; None where nobody does, or the answer has no such field."""
+    named = getattr(described, "assignor_name", None) or getattr(described, "protocol_data", None)
+    return str(named) if named else None
+
+
+def members_of(described: Any, group_type: GroupType) -> tuple[Member, ...]:
+    """Return the members of a described group, ordered by client id and member id."""
+    read = _classic if group_type is GroupType.CLASSIC else _assigned_by_broker
+    members = (read(described, member) for member in described.members)
+    return tuple(sorted(members, key=lambda member: (member.client_id, member.member_id)))
+
+
+def _classic(described: Any, member: Any) -> Member:
+    is_reported = described.group_state == STABLE and described.protocol_type == CONSUMER_PROTOCOL
+    return Member(
+        member_id=str(member.member_id),
+        client_id=str(member.client_id),
+        host=_host(member.client_host),
+        instance_id=member.group_instance_id,
+        epoch=None,
+        assignment=_assignment(bytes(member.member_assignment)) if is_reported else None,
+    )
+
+
+def _assigned_by_broker(described: Any, member: Any) -> Member:
+    del described
+    # The tasks of a streams group name subtopologies, from which partitions do not follow.
+    topics = getattr(member.assignment, "topic_partitions", None)
+    return Member(
+        member_id=str(member.member_id),
+        client_id=str(member.client_id),
+        host=_host(member.client_host),
+        instance_id=getattr(member, "instance_id", None),
+        epoch=int(member.member_epoch),
+        assignment=None
+        if topics is None
+        else tuple((str(topic.topic_name), tuple(map(int, topic.partitions))) for topic in topics),
+    )
+
+
+def _assignment(body: bytes) -> Assignment | None:
+    try:
+        return read_assignment(body)
+    except UnreadableError:
+        return None
+
+
+def _host(client_host: str) -> str:
+    """Return the address without the slash that Java prints before it."""
+    return str(client_host).removeprefix("/")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from collectors.coordinators import choose, is_dead
-from collectors.members import assignor_of, members_of
+from collectors.members import Description, Descriptions
 from collectors.naming import chunks, grouped, summarize
 from collectors.placement import Pattern
 from collectors.session import EncodedRequests, Request, Response, Session, body_of
@@ -29,7 +29,6 @@ from collectors.wire.api import (
     Api,
 )
 from collectors.wire.failure import Failure
-from rules.facts.column import replace_fields
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.groups import Group, GroupType
 from rules.facts.identity import Broker, BrokerId
@@ -78,6 +77,7 @@ class GroupReader:
     _listing: _Listing | None = None  # None: it had gaps
     _answers: tuple[bytes, ...] | None = None  # to its batches, likewise
     _groups: tuple[Group, ...] = ()
+    _descriptions: dict[str, Description] = field(default_factory=dict)
     _requests: EncodedRequests = field(default_factory=EncodedRequests)
 
     def collect(self, session: Session, name_pattern: Pattern | None) -> tuple[Group, ...]:
@@ -95,9 +95,11 @@ class GroupReader:
         if listing is last and answers is not None and answers == self._answers:
             return self._groups
         groups, gaps = dict(listing.groups), len(session.gaps)
+        descriptions = Descriptions(before=self._descriptions)
         for batch, response in zip(listing.batches, responses, strict=True):
-            _take_reply(session, groups, batch, response)
-        self._groups = _keep_equal(groups, self._groups)
+            _take_reply(session, groups, batch, response, descriptions)
+        self._descriptions = descriptions.now
+        self._groups = tuple(groups[name] for name in sorted(groups))
         self._answers = answers if len(session.gaps) == gaps else None
         return self._groups
 
@@ -150,16 +152,6 @@ class GroupReader:
         return tuple(_decode_listing(entry, response.request.broker) for entry in answer.groups)
 
 
-def _keep_equal(groups: Mapping[str, Group], before: Sequence[Group]) -> tuple[Group, ...]:
-    """Return the groups by name, the same objects as before where nothing changed: what follows from
-    their members is then not computed anew.
-    """
-    old = {group.group_id: group for group in before}
-    return tuple(
-        old[name] if old.get(name) == groups[name] else groups[name] for name in sorted(groups)
-    )
-
-
 def _content(response: Response) -> bytes:
     """Return an answer without the one part that changes although nothing has changed."""
     return bytes(memoryview(response.body)[THROTTLE_BYTES:])
@@ -206,7 +198,11 @@ def _members(groups: Sequence[Group]) -> str:
 
 
 def _take_reply(
-    session: Session, groups: dict[str, Group], batch: _Batch, response: Response
+    session: Session,
+    groups: dict[str, Group],
+    batch: _Batch,
+    response: Response,
+    descriptions: Descriptions,
 ) -> None:
     answer = response.read()
     if isinstance(answer, Failure):
@@ -214,10 +210,16 @@ def _take_reply(
         session.add_gap(GapScope.MEMBERS, what, answer, broker_id=broker_id)
         return
     for described in answer.groups:
-        _take(session, groups, described, batch.coordinator)
+        _take(session, groups, described, batch.coordinator, descriptions)
 
 
-def _take(session: Session, groups: dict[str, Group], described: Any, coordinator: Broker) -> None:
+def _take(
+    session: Session,
+    groups: dict[str, Group],
+    described: Any,
+    coordinator: Broker,
+    descriptions: Descriptions,
+) -> None:
     name: str = described.group_id
     if name not in groups:
         return  # the request did not name this group
@@ -236,14 +238,7 @@ def _take(session: Session, groups: dict[str, Group], described: Any, coordinato
         )
         session.add_gap(GapScope.MEMBERS, f"members of group {name}", failure, group=name)
         return
-    groups[name] = replace_fields(
-        groups[name],
-        state=described.group_state or None,
-        member_count=len(described.members),
-        epoch=getattr(described, "group_epoch", None),
-        assignor=assignor_of(described),
-        members=members_of(described, groups[name].group_type),
-    )
+    groups[name] = descriptions.group_of(groups[name], described)
 
 
 def by_coordinator(

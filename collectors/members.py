@@ -7,14 +7,47 @@ that cannot be read, is not known: it is never taken for an empty one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from collectors.wire.codec import UnreadableError
 from collectors.wire.consumer_protocol import read_assignment
-from rules.facts.groups import GroupType
+from rules.facts.column import replace_fields
+from rules.facts.groups import Group, GroupType
 from rules.facts.members import STABLE, Assignment, Member
 
+Description = tuple[Any, Group, Group]  # the answer, the group as listed, and as described
 CONSUMER_PROTOCOL: Final = "consumer"  # others, such as Kafka Connect's, do not assign partitions
+
+
+@dataclass(slots=True)
+class Descriptions:
+    """Groups as they were described; one that is described as in the round before is the same object.
+
+    So what follows from its members is not computed anew, where one of a thousand groups has changed.
+    """
+
+    before: Mapping[str, Description]
+    now: dict[str, Description] = field(default_factory=dict)
+
+    def group_of(self, listed: Group, described: Any) -> Group:
+        """Return a listed group with what its description adds."""
+        name = listed.group_id
+        known = self.before.get(name)
+        if known is not None and known[1] == listed and known[0] == described:
+            self.now[name] = known
+            return known[2]
+        group = replace_fields(
+            listed,
+            state=described.group_state or None,
+            member_count=len(described.members),
+            epoch=getattr(described, "group_epoch", None),
+            assignor=assignor_of(described),
+            members=members_of(described, listed.group_type),
+        )
+        self.now[name] = described, listed, group
+        return group
 
 
 def assignor_of(described: Any) -> str | None:

@@ -7,6 +7,7 @@ version may append follows them.
 
 from __future__ import annotations
 
+import struct
 from typing import Final
 
 from collectors.wire.codec import UnreadableError
@@ -39,7 +40,8 @@ def _topic(cursor: Cursor, size: int) -> tuple[str, tuple[int, ...]]:
         name = str(cursor.take(length), "utf-8")
     except UnicodeDecodeError as exc:
         raise UnreadableError("the assignment of a member has a name that is no text") from exc
-    return name, tuple(cursor.int32() for _ in range(_count(cursor, size, PARTITION)))
+    count = _count(cursor, size, PARTITION)
+    return name, struct.unpack(f">{count}i", cursor.take(count * PARTITION))
 
 
 def _count(cursor: Cursor, size: int, least: int) -> int:

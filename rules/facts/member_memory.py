@@ -24,6 +24,7 @@ MOST_UNOWNED: Final = 10_000  # partitions of one group
 # As long as Kafka keeps commits on topics that a group no longer subscribes to.
 UNOWNED_FORGOTTEN_AFTER: Final = timedelta(days=7)
 SETTLED: Final = (STABLE, EMPTY)
+_Partition = tuple[str, int]
 _HOUR_US: Final = REMEMBERED_FOR // MICROSECOND
 
 
@@ -145,6 +146,8 @@ def latest_member_time(memory: MemberMemory) -> int:
 
 
 def _advance(old: GroupHistory, group: Group, now_us: int) -> GroupHistory:
+    if group is old.last and old.is_empty:
+        return old
     history = _without_old(old, now_us)
     if group is history.last or group.members is None:
         return history
@@ -202,15 +205,22 @@ def _ids(group: Group) -> set[str]:
     return {member.member_id for member in group.members or ()}
 
 
-def _owners(group: Group) -> dict[TopicPartition, Member]:
-    return {partition: member for member in group.members or () for partition in member.partitions}
+def _owners(group: Group | None) -> dict[_Partition, Member]:
+    """Return the owner of each partition, which is a pair: there may be 100,000 of them."""
+    members = () if group is None else group.members or ()
+    return {
+        (topic, number): member
+        for member in members
+        for topic, numbers in member.assignment or ()
+        for number in numbers
+    }
 
 
 def _moved(before: Group, after: Group) -> int:
     """Return how many partitions have another owner, or none, of those that had one."""
     new = _owners(after)
     return sum(
-        partition not in new or new[partition].member_id != member.member_id
+        (owner := new.get(partition)) is None or owner.member_id != member.member_id
         for partition, member in _owners(before).items()
     )
 
@@ -218,11 +228,11 @@ def _moved(before: Group, after: Group) -> int:
 def _unowned(history: GroupHistory, group: Group, now_us: int) -> tuple[UnownedPartition, ...]:
     """Return the partitions that had an owner and have none, the members of the group being known."""
     owned, ids = _owners(group), _ids(group)
-    unowned = {entry.partition: entry for entry in history.unowned if entry.partition not in owned}
-    for partition, member in _owners(history.owning).items() if history.owning else ():
+    unowned = {_pair(entry): entry for entry in history.unowned if _pair(entry) not in owned}
+    for partition, member in _owners(history.owning).items():
         if partition not in owned:
             unowned[partition] = UnownedPartition(
-                partition=partition,
+                partition=TopicPartition(*partition),
                 last_owner=LastOwner(
                     member_id=member.member_id,
                     client_id=member.client_id,
@@ -232,6 +242,10 @@ def _unowned(history: GroupHistory, group: Group, now_us: int) -> tuple[UnownedP
                 ),
             )
     return tuple(unowned[name] for name in sorted(unowned))[:MOST_UNOWNED]
+
+
+def _pair(entry: UnownedPartition) -> _Partition:
+    return entry.partition.topic, entry.partition.partition
 
 
 def _without_old(history: GroupHistory, now_us: int) -> GroupHistory:
@@ -249,9 +263,9 @@ def _without_old(history: GroupHistory, now_us: int) -> GroupHistory:
 
 def _merge(stored: GroupHistory, seen: GroupHistory) -> GroupHistory:
     """Merge a stored history: what it says of partitions that have an owner again is over."""
-    owned = _owners(seen.owning) if seen.owning is not None else {}
-    unowned = {entry.partition: entry for entry in stored.unowned if entry.partition not in owned}
-    unowned |= {entry.partition: entry for entry in seen.unowned}
+    owned = _owners(seen.owning)
+    unowned = {_pair(entry): entry for entry in stored.unowned if _pair(entry) not in owned}
+    unowned |= {_pair(entry): entry for entry in seen.unowned}
     rebalances = sorted((*stored.rebalances, *seen.rebalances), key=lambda entry: entry.observed_us)
     return replace(
         seen,

@@ -123,32 +123,35 @@ class AssignmentBuilder:
         if groups is self._groups and index is self._index:
             return self._built
         own = self._own if index is self._index else {}
-        self._own = {group.group_id: _own_of(group, index, own) for group in groups}
+        starts: list[int] = index.starts.tolist()
+        self._own = {group.group_id: _own_of(group, index, starts, own) for group in groups}
         self._groups, self._index = groups, index
         self._built = _joined(groups, list(self._own.values()))
         return self._built
 
 
 def _own_of(
-    group: Group, index: PartitionIndex, before: Mapping[str, tuple[Group, Int64s, Int64s]]
+    group: Group,
+    index: PartitionIndex,
+    starts: Sequence[int],
+    before: Mapping[str, tuple[Group, Int64s, Int64s]],
 ) -> tuple[Group, Int64s, Int64s]:
     """Return the group, and the rows that its members own with the positions of these members."""
     known = before.get(group.group_id)
     if known is not None and known[0] is group:
         return known
-    rows: list[Int64s] = []
-    members: list[Int64s] = []
+    rows: list[int] = []
+    members: list[int] = []
     for position, member in enumerate(group.members or ()):
         for topic, numbers in member.assignment or ():
             place = index.position_of_topic.get(topic)
             if place is None:
                 continue  # the topic is not observed
-            begin, end = int(index.starts[place]), int(index.starts[place + 1])
-            found = begin + np.array(numbers, np.int64)
-            found = found[(found >= begin) & (found < end)]
-            rows.append(found)
-            members.append(np.full(len(found), position, np.int64))
-    row, owner = _flat(rows), _flat(members)
+            begin, end = starts[place], starts[place + 1]
+            own = [begin + number for number in numbers if 0 <= number < end - begin]
+            rows += own
+            members += [position] * len(own)
+    row, owner = np.array(rows, np.int64), np.array(members, np.int64)
     order = np.argsort(row, kind="stable")
     return group, row[order], owner[order]
 

@@ -28,6 +28,10 @@ class GroupDescription(Model):
     state: str | None
     members: Annotated[int | None, Field(validation_alias="member_count")]
     coordinator: int | None
+    epoch: Annotated[
+        int | None, Field(description="KIP-848: grows with each change of members or subscriptions")
+    ]
+    assignor: Annotated[str | None, Field(description="Who decides which member owns what")]
 
 
 class SnapshotGap(Model):

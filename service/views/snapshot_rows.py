@@ -16,7 +16,9 @@ from rules.facts.snapshot import Snapshot
 from rules.facts.times import SECOND_US
 from rules.time_lag import TimeLag, TimeLags
 from service.views.cluster import GroupDescription
+from service.views.members import owner_columns
 from service.views.model import Row
+from service.views.waiting import waits_for
 
 
 def partition_rows(snapshot: Snapshot, rows: Int64s | None = None) -> list[Row]:
@@ -96,6 +98,8 @@ def commit_rows(snapshot: Snapshot, places: Int64s | None = None) -> list[tuple[
         "read_committed_lag": commits.read_committed_lag(offsets).take(chosen).to_list(),
         "read_uncommitted_lag": commits.read_uncommitted_lag(offsets).take(chosen).to_list(),
         "nothing_to_read": [None if flag is None else bool(flag) for flag in nothing_to_read],
+        "waits_for": [str(reason) for reason in waits_for(snapshot, chosen)],
+        **owner_columns(snapshot, chosen),
     }
     return list(zip(commits.group[chosen].tolist(), _rows(columns), strict=True))
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, Path, Query, Response
@@ -13,7 +14,9 @@ from starlette.convertors import PathConvertor, register_url_convertor
 from rules.facts import groups as facts
 from rules.facts.column import Int64s
 from rules.facts.groups import GroupType
+from rules.facts.member_memory import NO_HISTORY
 from rules.facts.snapshot import Snapshot
+from rules.facts.times import EPOCH, MICROSECOND
 from rules.time_lag import WhyAbsent
 from service.api.core.models import NextCursor, Paged, Stamped
 from service.api.core.paging import Key, Page, Paging, decode_cursor, page_of
@@ -24,8 +27,19 @@ from service.api.core.queries import MAX_PATTERN, PageParameters, PageQuery, Pat
 from service.api.core.stamps import snapshot_of, stamp
 from service.rounds.latest import ServiceState
 from service.views.cluster import GroupDescription
+from service.views.members import (
+    Member,
+    OwnerField,
+    OwnerText,
+    Rebalance,
+    UnownedPartition,
+    member_models,
+    rebalance_models,
+    unowned_models,
+)
 from service.views.model import Model
 from service.views.snapshot_rows import commit_rows, time_lag_rows
+from service.views.waiting import WaitsFor
 
 TimeLag = Annotated[
     float | None,
@@ -70,6 +84,12 @@ class Commit(Model):
     read_committed_lag: int | None
     read_uncommitted_lag: int | None
     nothing_to_read: bool | None
+    waits_for: WaitsFor
+    owner: OwnerField
+    member_id: OwnerText
+    client_id: OwnerText
+    host: OwnerText
+    instance_id: OwnerText
     read_committed_lag_seconds: TimeLag
     read_committed_lag_at_least_seconds: LowerBound
     read_committed_lag_seconds_absent: WhyNoTimeLag
@@ -82,6 +102,19 @@ class GroupDetail(Stamped):
     """A group and a page of its commits."""
 
     group: Group
+    members: Annotated[
+        list[Member] | None,
+        Field(description="By client id, 1,000 at most; null: the group could not be described"),
+    ]
+    rebalances: Annotated[
+        list[Rebalance] | None,
+        Field(description="Of the last hour, the newest first; null: no round has been judged yet"),
+    ]
+    unfinished_rebalance_since: Annotated[
+        datetime | None, Field(description="null: no rebalance is going on, as far as is known")
+    ]
+    unowned: list[UnownedPartition]
+    """Partitions that had an owner and have none, 1,000 at most"""
     items: list[Commit]
     next: NextCursor
 
@@ -140,7 +173,12 @@ def groups_router(sources: Sources) -> APIRouter:
             place = existing(next(places, None), "the last observation saw no such group")
             page = commit_page(state, place, after, query.limit)
             (item,) = _items(seen, lags.of(seen), [place])
-            return GroupDetail(**stamp(state), group=item, **paging.page("commits", page))
+            return GroupDetail(
+                **stamp(state),
+                group=item,
+                **_members(state, seen.groups[place]),
+                **paging.page("commits", page),
+            )
 
         return await sources.answers.render_once(state, answer, paging)
 
@@ -171,6 +209,19 @@ def commit_page(state: ServiceState, group: int, after: Key | None, limit: int) 
     shown = np.array(page.items, np.int64)
     rows = zip(commit_rows(seen, shown), time_lag_rows(state.time_lags, shown), strict=True)
     return Page([Commit(**row, **lags) for (_, row), lags in rows], page.last)
+
+
+def _members(state: ServiceState, group: facts.Group) -> dict[str, Any]:
+    """Return the members of a group and what is remembered of them."""
+    judged = state.view
+    history = NO_HISTORY if judged is None else judged.memory.members.history_of(group.group_id)
+    since_us = history.unsettled_since_us
+    return {
+        "members": member_models(group),
+        "rebalances": None if judged is None else rebalance_models(history),
+        "unfinished_rebalance_since": None if since_us is None else EPOCH + since_us * MICROSECOND,
+        "unowned": unowned_models(history),
+    }
 
 
 def _is_queried(group: facts.Group, query: GroupQuery) -> bool:

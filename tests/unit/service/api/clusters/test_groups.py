@@ -11,7 +11,8 @@ from rules.facts.groups import GroupType
 from rules.facts.snapshot import Snapshot
 from rules.time_lag import time_lags
 from tests.ends import remembered
-from tests.factories import commits, group, offsets, partitions, snapshot
+from tests.factories import at, commits, described, group, member, offsets, partitions, snapshot
+from tests.unit.rules.catalogue.judging import view_of
 from tests.unit.service.api.given import client_of
 
 ODD = ["a/b", "/", "", "a//b/", "q?x=1&y#z", "100%", "snow ☃", "two\nlines", "end\n", "n\0l"]
@@ -45,6 +46,8 @@ def test_groups_come_by_name_with_their_lag(client: TestClient) -> None:
         "state": "Stable",
         "members": 1,
         "coordinator": 1,
+        "epoch": None,
+        "assignor": None,
         "commit_count": 3,
         "read_committed_lag": 13,
         "unknown_lags": 1,
@@ -84,6 +87,12 @@ def test_a_group_tells_its_commits_by_topic_and_partition(client: TestClient) ->
         "read_committed_lag": 10,
         "read_uncommitted_lag": 20,
         "nothing_to_read": True,
+        "waits_for": "open_transaction",  # the high watermark is ahead of the last stable offset
+        "owner": "unknown",  # the group was not described
+        "member_id": None,
+        "client_id": None,
+        "host": None,
+        "instance_id": None,
         "read_committed_lag_seconds": None,  # no observation before this one
         "read_committed_lag_at_least_seconds": None,
         "read_committed_lag_seconds_absent": None,
@@ -107,6 +116,51 @@ def test_a_commit_tells_how_long_something_was_unread_or_why_that_is_not_known()
     assert told[0]["read_uncommitted_lag_seconds"] is None
     assert told[0]["read_uncommitted_lag_at_least_seconds"] == 10.0
     assert told[0]["read_uncommitted_lag_seconds_absent"] == "older_than_history"
+
+
+def test_a_group_names_its_members_owners_and_rebalances() -> None:
+    left, stays = member("m-1", 0, instance_id="pod-1"), member("m-2", 1, epoch=7)
+    rounds = [
+        snapshot(
+            taken_at=at(15 * number),
+            groups=(described(*members, epoch=7 + number, assignor="uniform"),),
+            commits=commits((0, 0, 50), (0, 1, 50), (0, 2, 100)),
+        )
+        for number, members in enumerate([(left, stays), (stays,)])
+    ]
+    view = view_of(rounds)
+    answer = client_of(snapshot=view.snapshot, view=view).get("/api/v1/groups/billing").json()
+    assert (answer["group"]["epoch"], answer["group"]["assignor"]) == (8, "uniform")
+    assert answer["members"] == [
+        {
+            "member_id": "m-2",
+            "client_id": "client-of-m-2",
+            "host": "10.0.0.7",
+            "instance_id": None,
+            "epoch": 7,
+            "partition_count": 1,
+            "assignment": [{"topic": "orders", "partitions": [1]}],
+        }
+    ]
+    owners = [(row["owner"], row["member_id"], row["waits_for"]) for row in answer["items"]]
+    assert owners == [
+        ("nobody", None, "lag"),
+        ("member", "m-2", "lag"),
+        ("nobody", None, "nothing_to_read"),
+    ]
+    [rebalance] = answer["rebalances"]
+    assert (rebalance["observed_at"], rebalance["left"]) == ("2025-06-02T12:00:15Z", 1)
+    [unowned] = answer["unowned"]
+    assert (unowned["partition"], unowned["last_member_id"], unowned["has_left"]) == (
+        0,
+        "m-1",
+        True,
+    )
+
+
+def test_what_is_not_known_of_a_group_is_null_and_not_empty(client: TestClient) -> None:
+    answer = client.get("/api/v1/groups/billing").json()
+    assert (answer["members"], answer["rebalances"]) == (None, None)
 
 
 @pytest.mark.parametrize("name", ODD)

@@ -58,10 +58,15 @@ PARTITION_KEYS = [
     "last_known_elr", "min_insync_replicas", "log_start_offset", "last_stable_offset",
     "high_watermark", "log_end_offset", "replica_log_end_offsets",
 ]  # fmt: skip
-GROUP_KEYS = ["group", "type", "state", "members", "coordinator", "commits"]
+GROUP_KEYS = [
+    "group", "type", "state", "members", "coordinator", "epoch", "assignor", "commits",
+]  # fmt: skip
+NO_OWNER = {
+    "owner": "unknown", "member_id": None, "client_id": None, "host": None, "instance_id": None,
+}  # fmt: skip
 COMMIT_KEYS = [
     "topic", "partition", "committed_offset", "committed_leader_epoch", "read_committed_lag",
-    "read_uncommitted_lag", "nothing_to_read",
+    "read_uncommitted_lag", "nothing_to_read", "waits_for", *NO_OWNER,
 ]  # fmt: skip
 GAP_KEYS = ["what", "why", "cause", "scope", "broker_id", "topic", "partition", "group"]
 BROKER_KEYS = ["broker_id", "host", "port", "rack"]
@@ -133,6 +138,8 @@ def test_a_group_carries_its_commits_with_both_lags() -> None:
             "read_committed_lag": 10,
             "read_uncommitted_lag": 15,
             "nothing_to_read": False,
+            "waits_for": "lag",
+            **NO_OWNER,
         },
         {
             "topic": "orders",
@@ -142,6 +149,8 @@ def test_a_group_carries_its_commits_with_both_lags() -> None:
             "read_committed_lag": None,
             "read_uncommitted_lag": None,
             "nothing_to_read": None,
+            "waits_for": "unknown",
+            **NO_OWNER,
         },
     ]
     assert {key: shares[key] for key in GROUP_KEYS} == {
@@ -150,6 +159,8 @@ def test_a_group_carries_its_commits_with_both_lags() -> None:
         "state": None,
         "members": 1,
         "coordinator": 1,
+        "epoch": None,
+        "assignor": None,
         "commits": [],
     }
 

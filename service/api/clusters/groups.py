@@ -11,13 +11,14 @@ from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 from starlette.convertors import PathConvertor, register_url_convertor
 
+from rules import time_lag
 from rules.facts import groups as facts
-from rules.facts.column import Int64s
+from rules.facts.column import Column, Int64s
 from rules.facts.groups import GroupType
 from rules.facts.member_memory import NO_HISTORY
 from rules.facts.snapshot import Snapshot
-from rules.facts.times import EPOCH, MICROSECOND
-from rules.time_lag import WhyAbsent
+from rules.facts.times import EPOCH, MICROSECOND, SECOND_US
+from rules.time_lag import TimeLags, WhyAbsent
 from service.api.core.models import NextCursor, Paged, Stamped
 from service.api.core.paging import Key, Page, Paging, decode_cursor, page_of
 from service.api.core.per_round import PerRound
@@ -67,6 +68,13 @@ class Group(GroupDescription):
     commit_count: int
     read_committed_lag: int | None
     """Sum of the known lags; null if none is known"""
+    read_uncommitted_lag: int | None
+    """Likewise"""
+    read_committed_lag_seconds: Annotated[
+        float | None, Field(description="The longest known one of its commits; null: none is known")
+    ]
+    read_uncommitted_lag_seconds: float | None
+    """Likewise"""
     unknown_lags: Annotated[int, Field(description="Commits whose lag is not known")]
 
 
@@ -128,7 +136,7 @@ class GroupQuery(PageQuery):
     type: GroupType | None = None
 
 
-GroupLags = tuple[Int64s, Int64s, Int64s]
+GroupLags = tuple[Int64s, Int64s, Int64s, Column]
 
 
 class AnyText(PathConvertor):
@@ -142,7 +150,7 @@ def groups_router(sources: Sources) -> APIRouter:
     register_url_convertor("text", AnyText())
     router = APIRouter(tags=["groups"])
 
-    lags = PerRound(_lags)
+    lags = PerRound(total_lags)
 
     @router.get("/groups", response_model=GroupPage)
     async def list_groups(paging: Paging, query: Annotated[GroupQuery, Query()]) -> Response:
@@ -152,7 +160,7 @@ def groups_router(sources: Sources) -> APIRouter:
         seen = snapshot_of(state)
 
         def answer() -> GroupPage:
-            page = group_page(seen, lags.of(seen), query, after)
+            page = group_page(state, lags.of(seen), query, after)
             return GroupPage(**stamp(state), **paging.page("groups", page))
 
         return await sources.answers.render_once(state, answer, paging)
@@ -172,7 +180,7 @@ def groups_router(sources: Sources) -> APIRouter:
             places = (place for place, entry in enumerate(seen.groups) if entry.group_id == group)
             place = existing(next(places, None), "the last observation saw no such group")
             page = commit_page(state, place, after, query.limit)
-            (item,) = _items(seen, lags.of(seen), [place])
+            (item,) = group_items(seen, lags.of(seen), [place], state.time_lags)
             return GroupDetail(
                 **stamp(state),
                 group=item,
@@ -186,13 +194,14 @@ def groups_router(sources: Sources) -> APIRouter:
 
 
 def group_page(
-    seen: Snapshot, lags: GroupLags, query: GroupQuery, after: Key | None
+    state: ServiceState, lags: GroupLags, query: GroupQuery, after: Key | None
 ) -> Page[Group]:
     """Return the page of groups that a query selects."""
+    seen = snapshot_of(state)
     shown = [place for place, group in enumerate(seen.groups) if _is_queried(group, query)]
     names = seen.groups
     page = page_of(shown, lambda place: (names[place].group_id,), after=after, limit=query.limit)
-    return Page(_items(seen, lags, page.items), page.last)
+    return Page(group_items(seen, lags, page.items, state.time_lags), page.last)
 
 
 def commit_page(state: ServiceState, group: int, after: Key | None, limit: int) -> Page[Commit]:
@@ -232,25 +241,55 @@ def _is_queried(group: facts.Group, query: GroupQuery) -> bool:
     )
 
 
-def _items(seen: Snapshot, lags: GroupLags, places: Sequence[int]) -> list[Group]:
-    commits, known_lags, total = lags
+def group_items(
+    seen: Snapshot, lags: GroupLags, places: Sequence[int], times: TimeLags | None
+) -> list[Group]:
+    """Return groups with the totals of their commits; `lags` are those of all groups."""
+    commits, known_lags, total, uncommitted = lags
+    longest = {
+        f"{name}_lag_seconds": _longest(seen, None if times is None else getattr(times, name))
+        for name in ("read_committed", "read_uncommitted")
+    }
     return [
         Group.of(
             seen.groups[place],
             commit_count=int(commits[place]),
             read_committed_lag=int(total[place]) if known_lags[place] else None,
             unknown_lags=int(commits[place] - known_lags[place]),
+            read_uncommitted_lag=uncommitted[place],
+            **{
+                name: None if (us := column[place]) is None else us / SECOND_US
+                for name, column in longest.items()
+            },
         )
         for place in places
     ]
 
 
-def _lags(seen: Snapshot) -> GroupLags:
-    """Return per group the number of its commits, of its known lags, and the sum of these."""
+def total_lags(seen: Snapshot) -> GroupLags:
+    """Return per group the number of its commits, of its known lags, and the sum of these.
+
+    Last come the sums of the read_uncommitted lags, absent where none is known.
+    """
     groups, commits = len(seen.groups), seen.commits
-    lag = commits.read_committed_lag(seen.offsets)
-    total = np.zeros(groups, np.int64)
-    np.add.at(total, commits.group, lag.values)  # absent ones hold 0
     count = np.bincount(commits.group, minlength=groups).astype(np.int64)
-    known_lags = np.bincount(commits.group[lag.valid], minlength=groups).astype(np.int64)
-    return count, known_lags, total
+    committed_count, committed = _sum(commits.read_committed_lag(seen.offsets), seen)
+    uncommitted_count, uncommitted = _sum(commits.read_uncommitted_lag(seen.offsets), seen)
+    return count, committed_count, committed, Column(uncommitted, uncommitted_count > 0)
+
+
+def _sum(lag: Column, seen: Snapshot) -> tuple[Int64s, Int64s]:
+    """Return per group how many of its lags are known, and their sum."""
+    groups, group = len(seen.groups), seen.commits.group
+    total = np.zeros(groups, np.int64)
+    np.add.at(total, group, lag.values)  # absent ones hold 0
+    return np.bincount(group[lag.valid], minlength=groups).astype(np.int64), total
+
+
+def _longest(seen: Snapshot, lag: time_lag.TimeLag | None) -> Column:
+    """Return per group the longest known time lag of its commits, in microseconds."""
+    longest = np.full(len(seen.groups), -1, np.int64)
+    if lag is not None:
+        values = np.where(lag.lag_us.valid, lag.lag_us.values, -1)
+        np.maximum.at(longest, seen.commits.group, values)
+    return Column(np.maximum(longest, 0), longest >= 0)

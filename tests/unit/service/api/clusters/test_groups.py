@@ -51,6 +51,9 @@ def test_groups_come_by_name_with_their_lag(client: TestClient) -> None:
         "commit_count": 3,
         "read_committed_lag": 13,
         "unknown_lags": 1,
+        "read_uncommitted_lag": 118,
+        "read_committed_lag_seconds": None,  # no observation before this one
+        "read_uncommitted_lag_seconds": None,
     }
     lags = ("commit_count", "read_committed_lag", "unknown_lags")
     assert [shipping[name] for name in lags] == [1, None, 1]
@@ -108,7 +111,9 @@ def test_a_group_tells_its_commits_by_topic_and_partition(client: TestClient) ->
 def test_a_commit_tells_how_long_something_was_unread_or_why_that_is_not_known() -> None:
     before, now = snapshot(offsets=offsets(3, last_stable_offset=[90, 90, 90])), seen()
     client = client_of(snapshot=now, time_lags=time_lags(remembered(before, (10.0, now)), now))
-    told = client.get("/api/v1/groups/billing").json()["items"]
+    billing = client.get("/api/v1/groups/billing").json()
+    assert billing["group"]["read_committed_lag_seconds"] == 2.727273
+    told = billing["items"]
     names = ("lag_seconds", "lag_at_least_seconds", "lag_seconds_absent")
     rows = [[row[f"read_committed_{name}"] for name in names] for row in told]
     # 97 came as the eighth of ten within 10 s; 80 was there, but markers alone follow it.

@@ -34,13 +34,13 @@ def command() -> None:
 def ls(**options: Any) -> int:
     """List groups with their state, members and lag.
 
-    Exits with 6 if no group matches, with 1 if not everything was observed.
-
     \b
     Examples:
       tidemark groups ls
       tidemark groups ls --state Empty --name 'billing-*'
       tidemark groups ls --bootstrap-servers broker-1:9092 -o json | jq '.groups[].group'
+
+    Exits with 6 if no group matches, with 1 if not everything was observed.
     """  # noqa: D301 - see above
     return print_list(options, {name: options[name] for name in ("name", "state")})
 
@@ -52,6 +52,12 @@ def show(group: str, **options: Any) -> int:
     """Show a group: its members with what they own and wait for, and the rebalances of the last hour.
 
     \b
+    Examples:
+      tidemark groups show billing
+      tidemark groups show billing --bootstrap-servers broker-1:9092
+      tidemark groups show billing -o json | jq '.members[] | {client_id, host, partition_count}'
+
+    \b
     Per partition:
     nothing to read   the group has read everything
     lag               nothing holds it back: it has not come that far
@@ -60,12 +66,6 @@ def show(group: str, **options: Any) -> int:
     The owner is the member to which the coordinator assigned the partition; NOBODY: none has it; not
     known: the group rebalances, or cannot be described. Rebalances are known to a running Tidemark
     only. Exits with 6 if there is no such group, with 1 if not everything was observed.
-
-    \b
-    Examples:
-      tidemark groups show billing
-      tidemark groups show billing --bootstrap-servers broker-1:9092
-      tidemark groups show billing -o json | jq '.members[] | {client_id, host, partition_count}'
     """  # noqa: D301 - see above
     from service.cli.groups.tables import render_group  # noqa: PLC0415 - keeps `--help` fast
 

@@ -36,6 +36,7 @@ from service.api.findings.rules import rules_router
 from service.api.ingest.routes import ingest_router
 from service.api.jobs.routes import jobs_router
 from service.api.losses.routes import losses_router
+from service.api.past.routes import past_router
 from service.api.sequences.routes import sequences_router
 from service.api.silences.routes import silences_router
 from service.api.status.health import health_routes
@@ -102,6 +103,7 @@ def _api(sources: Sources) -> APIRouter:
         audit_router(sources),
         jobs_router(sources),
         baselines_router(sources),
+        past_router(sources),
         rules_router(sources),
         ingest_router(sources),
     ):

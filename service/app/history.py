@@ -12,9 +12,11 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from service.history.days import remove_old
-from service.history.extraction import Extraction
+from service.history.extraction import Extraction, JudgedRound, RoundSamples
 from service.history.folder import Described, Folder, open_folder, open_if_any
 from service.history.folding import Folded, alone_folding, fold_due
+from service.history.offset_writer import OffsetWriter, remove_old_offsets
+from service.history.past_offsets import PastOffsets
 from service.history.reading import MeasuredHistory
 from service.history.recorder import OnSamples, Recorder
 from service.history.shipping import Shipper
@@ -31,6 +33,7 @@ from service.settings import Settings, absolute_files
 from spark.home import spark_error
 
 AHEAD: Final = "history-ahead"  # in the data directory
+OFFSETS: Final = "history-offsets"  # there too: exact offsets, never in the folder of history
 FOLD_LOCK: Final = "fold.lock"
 HOUR: Final = timedelta(hours=1)
 # After midnight, until yesterday's last hour is in its folder.
@@ -52,13 +55,19 @@ def make_history(
         return None
     interval = settings.service.interval_seconds
     ahead = ahead_folder(settings.service.data_directory())
+    offsets = OffsetWriter(offsets_folder(settings.service.data_directory()), log)
+
+    def write_offsets(judged: JudgedRound, samples: RoundSamples) -> None:
+        offsets.append(judged.snapshot)
+        on_samples(judged, samples)
+
     recorder = Recorder(
         ahead,
         Extraction(settings.kafka.name, interval_seconds=interval),
         interval_seconds=interval,
         monotonic=monotonic,
         log=log,
-        on_samples=on_samples,
+        on_samples=write_offsets,
     )
     shipper = Shipper(
         ahead,
@@ -77,6 +86,14 @@ def measured_history(settings: Settings) -> MeasuredHistory | None:
     directory = settings.service.data_directory()
     url = settings.history.folder(directory)
     return MeasuredHistory(ahead_folder(directory), lambda: open_if_any(url, _described(settings)))
+
+
+def past_offsets(settings: Settings) -> PastOffsets | None:
+    """Return what reads the offsets of past rounds; None where history is turned off."""
+    if not settings.history.enabled:
+        return None
+    interval = timedelta(seconds=settings.service.interval_seconds)
+    return PastOffsets(offsets_folder(settings.service.data_directory()), interval)
 
 
 def history_jobs(settings: Settings, runs: RunsBefore, log: Log) -> list[Job]:
@@ -122,6 +139,11 @@ def _described(settings: Settings) -> Described:
 def ahead_folder(data_directory: Path) -> Path:
     """Return where segments are written."""
     return data_directory / AHEAD
+
+
+def offsets_folder(data_directory: Path) -> Path:
+    """Return where the exact offsets of rounds are."""
+    return data_directory / OFFSETS
 
 
 def fold_folder(
@@ -182,7 +204,9 @@ def _remove_old(settings: Settings, runs: RunsBefore, context: RunContext, log: 
     zone = ZoneInfo(settings.history.time_zone)
     days = timedelta(days=settings.history.retention_days)
     first = context.now.astimezone(zone).date() - days
-    return {"days": remove_old(opener(settings)(), first, context.is_over)}
+    removed = remove_old(opener(settings)(), first, context.is_over)
+    hours = remove_old_offsets(offsets_folder(settings.service.data_directory()), first)
+    return {"days": removed, "hours_of_offsets": hours}
 
 
 def nightly_error(settings: Settings) -> str | None:

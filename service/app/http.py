@@ -9,7 +9,7 @@ from service.api.app import create_app
 from service.api.core.admin_services import AdminServices
 from service.api.core.answers import ANSWER_SECONDS, ANSWERS_AT_ONCE, Answers
 from service.api.core.few_at_once import FewAtOnce
-from service.api.core.ports import Inbox, MeasuredHistory, Sources
+from service.api.core.ports import Inbox, MeasuredHistory, PastOffsets, Sources
 from service.api.core.rights import Tokens
 from service.api.core.server import HttpServer, connection_limit, is_loopback
 from service.metrics.exposition import Exposition
@@ -33,6 +33,7 @@ def make_http_server(  # noqa: PLR0913 - each by its name
     exposition: Exposition,
     store: PostgresStore,
     measured: MeasuredHistory | None,
+    past: PastOffsets | None = None,
     inbox: Inbox,
     admin: AdminServices,
     log: Log,
@@ -58,6 +59,7 @@ def make_http_server(  # noqa: PLR0913 - each by its name
             ),
             in_database=FewAtOnce(in_thread),
             measured=measured,
+            past=past,
             in_history=FewAtOnce(in_thread, 1, what="history"),
             inbox=inbox,
             ingesting=FewAtOnce(in_thread, 1, seconds=INGEST_SECONDS, rests=True),

@@ -33,6 +33,7 @@ from service.app.history import (
     measured_history,
     nightly_error,
     nightly_jobs,
+    past_offsets,
 )
 from service.app.http import address_of, make_http_server
 from service.app.jobs import JobParts, make_jobs
@@ -173,6 +174,7 @@ def _http_server(base: _Base, listener: socket.socket, delivering: Delivering) -
         exposition=base.exposition,
         store=base.store,
         measured=measured_history(base.settings),
+        past=past_offsets(base.settings),
         inbox=base.inbox,
         admin=make_admin_services(
             lambda: base.store.engine,

@@ -64,6 +64,7 @@ class LazyGroup(click.Group):
 
     commands_by_module: ClassVar[dict[str, tuple[str, str]]] = {
         "alerts": ("service.cli.alerts.command", "Show, acknowledge and close alerts."),
+        "at": ("service.cli.past.at", "Show offsets and lags as they were at a time."),
         "audit": ("service.cli.audit", "Show who changed what, and why."),
         "backtest": (
             "service.cli.backtest.command",
@@ -85,6 +86,10 @@ class LazyGroup(click.Group):
         "deliveries": ("service.cli.deliveries", "Show sent notifications; send one again."),
         "groups": ("service.cli.groups.command", "Show groups, their members and rebalances."),
         "history": ("service.cli.history.command", "Import history from files or from Prometheus."),
+        "incident": (
+            "service.cli.incident.command",
+            "Write the report of an incident from facts.",
+        ),
         "jobs": ("service.cli.jobs", "Show scheduled jobs; run one now."),
         "lag": ("service.cli.groups.lag", "Show how far groups are behind, and who owns what."),
         "loss": ("service.cli.loss.command", "Show lost records and what to do about them."),
@@ -99,6 +104,7 @@ class LazyGroup(click.Group):
             "service.cli.sequence.command",
             "Find whether sequence gaps are reordering or loss.",
         ),
+        "series": ("service.cli.past.series", "Show what was measured, from history."),
         "serve": ("service.cli.serve", "Watch a cluster continuously."),
         "silences": ("service.cli.silences", "Hold back alerts for a while."),
         "status": ("service.cli.status", "Show what is wrong, on one screen."),

@@ -98,15 +98,16 @@ def labels(texts: Mapping[int, bytes]) -> Iterator[Record]:
     rows = iter(texts.items())
     while some := list(islice(rows, LABELS_AT_ONCE)):
         rows_json = b",".join([b"[%d,%b" % (series_id, text[1:]) for series_id, text in some])
-        yield Record(Kind.LABELS, _compress(b"[" + rows_json + b"]"))
+        yield Record(Kind.LABELS, compress(b"[" + rows_json + b"]"))
 
 
 def round_record(at_ms: int, number: int, values: NDArray[np.float64]) -> Record:
     """Return the samples of one round."""
-    return Record(Kind.ROUND, ROUND.pack(at_ms, number, len(values)) + _compress(pack(values)))
+    return Record(Kind.ROUND, ROUND.pack(at_ms, number, len(values)) + compress(pack(values)))
 
 
-def _compress(data: bytes) -> bytes:
+def compress(data: bytes) -> bytes:
+    """Compress, with the length before it, as `decompress` takes it."""
     return SIZE.pack(len(data)) + bytes(_ZSTD.compress(data, asbytes=True))
 
 

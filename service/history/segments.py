@@ -150,6 +150,15 @@ def records_in(file: BinaryIO) -> Iterator[PlacedRecord]:
             yield record
 
 
+def record_at(file: BinaryIO, place: int) -> PlacedRecord | None:
+    """Return the record that begins at a place, None if there is no whole one.
+
+    Raises:
+        OSError: the disk is away.
+    """
+    return _record_at(file, place, size_of(file))
+
+
 def size_of(file: BinaryIO) -> int:
     """Return the size of a file."""
     return file.seek(0, 2)

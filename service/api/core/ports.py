@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from service.api.core.admin_services import AdminServices
 from service.api.core.answers import Answers
 from service.api.core.few_at_once import InThread
+from service.history.past_offsets import PastRound
 from service.history.reading import MeasuredSamples
 from service.metrics.exposition import Exposition
 from service.observe.log_submissions import Delivery, Rejection
@@ -63,6 +64,15 @@ class MeasuredHistory(Protocol):
         """
 
 
+class PastOffsets(Protocol):
+    """The offsets of past rounds; read from files."""
+
+    interval: timedelta  # of rounds; a round further from a time says nothing of it
+
+    def at(self, time: datetime, /) -> PastRound:
+        """Return the round nearest to a time; StoreError while the disk is away."""
+
+
 class Inbox(Protocol):
     """Accepts log lines of brokers."""
 
@@ -87,6 +97,7 @@ class Sources:
     # Calls of `inbox`, one at a time: they are serialised by the database anyway, and a decoded body
     # is many times its size.
     ingesting: InThread
+    past: PastOffsets | None = None  # the same; its calls are among those of `in_history`
     admin: AdminServices  # its calls go through `in_database`
 
     @property

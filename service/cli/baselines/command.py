@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from rules.errors import NotThereError
 from service.cli.baselines import words
-from service.cli.baselines.measured import FROM, TO, render_measured
+from service.cli.baselines.measured import FROM, PLOT, TO, render_measured
 from service.cli.server import listing
 from service.cli.server.server_options import client_of, server_options, server_options_for
 from service.cli.terminal.answer import print_answer
 from service.cli.terminal.parameters import Timestamp
 from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, short, time_column
 from service.cli.terminal.words import ABSENT, text, time
+from service.runtime.clock import utc_now
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -163,14 +165,22 @@ def ls(**options: Any) -> None:
 @AT
 @FROM
 @TO
+@PLOT
 @server_options
-def show(series: str | None, begin: datetime | None, end: datetime | None, **options: Any) -> None:
+def show(
+    series: str | None,
+    begin: datetime | None,
+    end: datetime | None,
+    *,
+    plot: bool,
+    **options: Any,
+) -> None:
     """Show the usual values of a series: now, in every half hour, and why.
 
     SERIES is the number that `baselines ls` shows; filters select it by its labels. With --from or
     --to, what was measured between both times is shown instead of the half hours, from history: at most
-    31 days and 20,000 values. A gap has a dash, and what is beyond the threshold is bold. Exits with 6
-    if there is no such series, with 14 if history is turned off.
+    31 days and 20,000 values. A gap has a dash, and what is beyond the threshold is bold. With --plot it is a
+    chart of the values and the usual band, of the last day by default. Exits with 6 if there is no such series, with 14 if history is turned off.
 
     \b
     Examples:
@@ -178,6 +188,7 @@ def show(series: str | None, begin: datetime | None, end: datetime | None, **opt
       tidemark baselines show --topic orders --partition 3 --group billing
       tidemark baselines show --metric abort_ratio --at 2026-01-31T03:00:00Z
       tidemark baselines show 1234567890123456789 --from 2026-01-31T02:00:00Z --to 2026-01-31T03:00:00Z
+      tidemark baselines show --topic orders --partition 3 --group billing --plot
       tidemark baselines show --metric abort_ratio -o json | jq '.series[0].slots[0]'
     """  # noqa: D301 - see above
     if (series is None) == (not listing.query_of(options, LABELS)):
@@ -189,6 +200,8 @@ def show(series: str | None, begin: datetime | None, end: datetime | None, **opt
     names = (
         [series] if series is not None else _names(listing.query_list(SERIES, options, *FILTERS))
     )
+    if plot and begin is None:
+        begin = (end or utc_now()) - timedelta(days=1)
     times = {"at": options["at"], "from": begin, "to": end}
     query = listing.query_of(times, times)
     with client_of(options) as api:
@@ -199,7 +212,7 @@ def show(series: str | None, begin: datetime | None, end: datetime | None, **opt
     ]
     stamp = {name: documents[-1][name] for name in ("as_of", "is_current", "at", "run")}
     document = {"server": api.server, **stamp, "series": rows}
-    print_answer(document, render_details(documents), options)
+    print_answer(document, render_details(documents, plot=plot), options)
 
 
 @command.command()
@@ -263,7 +276,7 @@ def render_series(page: Row, series: Sequence[Row]) -> Iterator[Part]:
     yield SERIES.table(series)
 
 
-def render_details(documents: Sequence[Row]) -> Iterator[Part]:
+def render_details(documents: Sequence[Row], *, plot: bool = False) -> Iterator[Part]:
     """Yield all details of series, with what was measured if that was requested.
 
     Without it every half hour of the day follows, if it is one series.
@@ -275,7 +288,7 @@ def render_details(documents: Sequence[Row]) -> Iterator[Part]:
         scored = words.scored(document.get("scored"), series.get("metric"))
         facts = _facts(series, document["run"], document.get("at"))
         yield Facts([("measured", scored), *facts])
-        yield from render_measured(document)
+        yield from render_measured(document, plot=plot)
     if len(documents) == 1 and documents[0].get("slots") and not documents[0].get("measured"):
         yield _slots(documents[0])
 

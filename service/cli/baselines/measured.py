@@ -11,6 +11,8 @@ from rules.baseline.wording import half_hour
 from service.cli.baselines import words
 from service.cli.terminal.parameters import Timestamp
 from service.cli.terminal.parts import SHOWN, Line, Part, Row, Table, not_seen, short, time_column
+from service.cli.terminal.plot import Point
+from service.cli.terminal.plotted import plotted
 from service.cli.terminal.words import ABSENT, time, timestamp_of
 
 FROM: Final = click.option(
@@ -21,14 +23,19 @@ TO: Final = click.option(
     "--to", "end", type=Timestamp(), metavar="TIME", help="Show what was measured before; now."
 )
 
+PLOT: Final = click.option("--plot", is_flag=True, help="Draw a chart of the values and the band.")
+MARKS: Final = "• measured   ░ usual   ? not measured"
 
-def render_measured(document: Row) -> Iterator[Part]:
+
+def render_measured(document: Row, *, plot: bool = False) -> Iterator[Part]:
     """Yield the measured values of a series, and which files could not be read; nothing if not requested."""
     measured = document.get("measured")
     if not measured:
         return
     values = measured["values"]
-    if values:
+    if plot and any(row.get("value") is not None for row in values):
+        yield from plotted(_points(document, values), measured.get("unit"), MARKS)
+    elif values:
         yield _table(document, values)
     else:
         times = f"from {time(measured.get('from'))} to {time(measured.get('to'))}"
@@ -40,7 +47,7 @@ def _table(document: Row, values: list[Row]) -> Table[Row]:
     series, zone = document["series"], str(document["run"].get("time_zone"))
     metric = series.get("metric")
     hidden = max(len(values) - SHOWN, 0)
-    slots = {(slot.get("weekday"), slot.get("begins")): slot for slot in document["slots"]}
+    slots = _slots_of(document)
 
     def usual(row: Row) -> str:
         slot = _slot(slots, row, zone)
@@ -56,6 +63,19 @@ def _table(document: Row, values: list[Row]) -> Table[Row]:
         style=lambda row: "bold" if _is_unusual(row, _slot(slots, row, zone)) else None,
         caption=f"{hidden:,} earlier (-o json)" if hidden else None,
     )
+
+
+def _points(document: Row, values: list[Row]) -> Iterator[Point]:
+    """Yield values with what is usual in their half hours."""
+    slots, zone = _slots_of(document), str(document["run"].get("time_zone"))
+    for row in values:
+        at, slot = timestamp_of(row.get("at")), _slot(slots, row, zone) or {}
+        if at is not None:
+            yield Point(at, row.get("value"), slot.get("least"), slot.get("most"))
+
+
+def _slots_of(document: Row) -> dict[tuple[str | None, str | None], Row]:
+    return {(slot.get("weekday"), slot.get("begins")): slot for slot in document["slots"]}
 
 
 def _slot(slots: dict[tuple[str | None, str | None], Row], row: Row, zone: str) -> Row | None:

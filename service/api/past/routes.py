@@ -1,0 +1,145 @@
+"""Routes of the past: offsets and lags at a time, and the values of a series, both from history."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Query, Response
+
+from rules.baseline.naming import LABELS
+from rules.baseline.series import Series
+from service.api.baselines.measured import (
+    TURNED_OFF,
+    UnreadableFile,
+    measured_view,
+    read_measured,
+    window_of,
+)
+from service.api.core.ports import Sources
+from service.api.core.problems import conflict, existing, invalid
+from service.api.core.stamps import stamp_of
+from service.api.past.models import (
+    MOST_COMMITS,
+    MeasuredDetail,
+    MeasuredQuery,
+    PastCommit,
+    PastDetail,
+    PastPartition,
+    PastQuery,
+    SeriesLabels,
+    commit_views,
+    partition_view,
+)
+from service.history.past_offsets import PastRound
+
+NO_PARTITION: Final = "there was no such partition then"
+NO_GROUP: Final = "there was no such group then"
+
+
+def past_router(sources: Sources) -> APIRouter:
+    """Return the routes of the past."""
+    router = APIRouter(tags=["past"])
+
+    @router.get("/at", response_model=PastDetail)
+    async def get_past_offsets(query: Annotated[PastQuery, Query()]) -> Response:
+        """Return the four offsets of a partition, or the commits and lags of a group, at a past time.
+
+        They are those of the round nearest to the time; if none is within one interval, nothing is known.
+        Other answers are 404 if the round saw no such subject, and 409 where history is turned off.
+        """
+        return await _past(sources, query)
+
+    @router.get("/measured", response_model=MeasuredDetail)
+    async def get_measured_series(query: Annotated[MeasuredQuery, Query()]) -> Response:
+        """Return what was measured of a series between two times, whether it has a baseline or not.
+
+        A series that never was has no values. Other answers are 409 where history is turned off, and 503
+        while its folder is away.
+        """
+        return await _measured(sources, query)
+
+    return router
+
+
+async def _past(sources: Sources, query: PastQuery) -> Response:
+    is_partition = query.topic is not None and query.partition is not None
+    if is_partition == (query.group is not None) or (query.topic is None) != (
+        query.partition is None
+    ):
+        raise invalid("topic", "name either a topic and a partition, or a group")
+    past, now = sources.past, sources.utc_now()
+    if past is None:
+        raise conflict(TURNED_OFF)
+    if query.time > now:
+        raise invalid("time", "it has not come yet")
+    found = await sources.in_history(lambda: past.at(query.time))
+    interval = past.interval.total_seconds()
+    return await sources.answers.render(
+        lambda: PastDetail(**stamp_of(now), interval_seconds=interval, **_view(query, found))
+    )
+
+
+def _view(query: PastQuery, found: PastRound) -> dict[str, Any]:
+    partition, commits = _subject(query, found)
+    return {
+        "time": query.time,
+        "read_at": found.at,
+        "distance_seconds": None if found.at is None else (found.at - query.time).total_seconds(),
+        "before": found.before,
+        "after": found.after,
+        "cluster_id": None if found.offsets is None else found.offsets.names.cluster_id,
+        "partition": partition,
+        "group": query.group,
+        "commits": None if commits is None else commits[:MOST_COMMITS],
+        "commit_count": None if commits is None else len(commits),
+        "unreadable": [
+            UnreadableFile(file=file, reason=reason) for file, reason in found.unreadable.items()
+        ],
+    }
+
+
+def _subject(
+    query: PastQuery, found: PastRound
+) -> tuple[PastPartition | None, list[PastCommit] | None]:
+    """Return the partition or the commits that are requested, as far as a round has read them.
+
+    Raises:
+        ProblemError: the round saw no such subject (404).
+    """
+    offsets = found.offsets
+    if offsets is None:
+        return None, None
+    if query.topic is not None and query.partition is not None:
+        view = partition_view(offsets, query.topic, query.partition)
+        return existing(view, NO_PARTITION), None
+    return None, existing(commit_views(offsets, query.group or ""), NO_GROUP)
+
+
+async def _measured(sources: Sources, query: MeasuredQuery) -> Response:
+    labels: dict[str, Any] = {
+        "topic": query.topic,
+        "partition": query.partition,
+        "group": query.group,
+    }
+    needed = LABELS[query.metric]
+    if {name for name, value in labels.items() if value is not None} != set(needed):
+        raise invalid("metric", f"its series have these labels: {', '.join(needed) or 'none'}")
+    series = Series(
+        cluster=sources.state.cluster,
+        metric=query.metric,
+        topic=query.topic,
+        partition=query.partition,
+        group=query.group,
+    )
+    now = sources.utc_now()
+    window = window_of(query.from_, query.to or now, now)
+    if window is None:  # `to` is always given
+        raise invalid("from", "name a time")
+    samples = await read_measured(sources, series.series_id, window, now)
+
+    def answer() -> MeasuredDetail:
+        shown = SeriesLabels(series_id=str(series.series_id), metric=query.metric, **labels)
+        measured = existing(measured_view(samples, window, query.metric.value), "no values")
+        return MeasuredDetail(**stamp_of(now), series=shown, measured=measured)
+
+    return await sources.answers.render(answer)

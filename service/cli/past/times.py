@@ -1,0 +1,38 @@
+"""Times on the command line: with their zone, or as long ago as `-15m` says."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any, Final
+
+import click
+
+from service.cli.terminal.parameters import Duration, Timestamp
+from service.runtime import clock
+
+NOW: Final = "now"
+AGO: Final = re.compile(r"-(?:\d+[wdhms])+")
+
+
+class PastTime(Timestamp):
+    """A time with its zone, like 2026-01-31T03:00:00Z, or how long ago it was, like -15m."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        """Parse a time; one without a zone is a usage error, because it is ambiguous."""
+        if value == NOW:
+            return clock.utc_now()
+        if isinstance(value, str) and AGO.fullmatch(value.removeprefix(NOW)):
+            return clock.utc_now() - Duration().convert(value.removeprefix(NOW)[1:], param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class TimesAsArguments(click.Command):
+    """A command that takes times as arguments: `-15m` is not an option there."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse arguments, with each time ago written as `now-15m`."""
+        named = [f"{NOW}{arg}" if AGO.fullmatch(arg) else arg for arg in args]
+        return super().parse_args(ctx, named)

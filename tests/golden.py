@@ -11,6 +11,7 @@ from dashboards.prometheus.files import write_stack_files
 from dashboards.prometheus.page import alerts_page
 from rules.catalogue.all_rules import EVERY
 from rules.pages import page
+from service.cli.incident.report import schema_page
 from service.metrics.dropin import EXPORTERS
 from service.metrics.dropin.documentation import page_name, with_names
 from service.metrics.page import metrics_page
@@ -33,6 +34,7 @@ def write_rule_pages() -> None:
 def write_single_pages() -> None:
     """Write the pages that describe a closed set as a whole."""
     pages = {
+        "incident.schema.json": schema_page(),
         "metrics.md": metrics_page(),
         "settings.md": settings_page(),
         "prometheus-alerts.md": alerts_page(),

@@ -62,11 +62,14 @@ def test_offsets_are_exact_after_many_changes_and_a_restart(tmp_path: Path) -> N
         assert found.offsets.log_start_offset.to_list() == [3, 4, None]
         assert found.offsets.committed_offset.tolist() == [end - 7, end + 5]
         assert found.offsets.names.groups == ("billing", "audit")
-    assert not found.unreadable
+        assert not found.unreadable
 
 
 def test_partitions_and_commits_may_change_between_rounds(tmp_path: Path) -> None:
-    other = {"partitions": partitions({"a": 1, "z": 2}), "commits": commits((0, 2, 8))}
+    other: dict[str, Any] = {
+        "partitions": partitions({"a": 1, "z": 2}),
+        "commits": commits((0, 2, 8)),
+    }
     past = write(tmp_path, a_round(0), a_round(15, **other), a_round(30))
     found = past.at(at(15)).offsets
     assert found is not None

@@ -1,0 +1,352 @@
+"""Composes the report of an incident from what the HTTP API has; what cannot be fetched is named in it.
+
+Every line of the timeline is a stored fact with its time. Nothing is concluded here that a rule did not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from rules.errors import AuthenticationError, CollectError, TidemarkError
+from service.cli.incident.charting import charts_of
+from service.cli.incident.report import (
+    Entry,
+    IncidentReport,
+    LostRange,
+    Outcome,
+    Proof,
+    RangeKind,
+    UnknownLoss,
+)
+from service.cli.loss.queries import HARMLESS, RESTORED, LossReport, list_losses
+from service.cli.server.listing import labels_text
+from service.cli.server.report import Api
+from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.parts import Row
+from service.cli.terminal.words import text, timestamp, timestamp_of
+
+BEFORE: Final = timedelta(minutes=15)  # what led to an alert
+AFTER: Final = timedelta(minutes=5)
+MOST_ALERTS: Final = 100  # whose steps are fetched
+SEVERITIES: Final = ("critical", "warning", "info")
+BLIND: Final = "observation_stale"
+CERTAIN: Final = "committed_lost"
+UNSHOWN: Final = ("alertname", "severity", "cluster", "topic_id", "incident")  # labels
+KINDS: Final = ("certain", "exact", "possible", "uncommitted")
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """From when to when the incident was; both included."""
+
+    begin: datetime
+    end: datetime
+
+    def has(self, at: datetime | None) -> bool:
+        """Return whether a time is in it."""
+        return at is not None and self.begin <= at <= self.end
+
+    def overlaps(self, begin: datetime | None, end: datetime | None) -> bool:
+        """Return whether a time from `begin` on until `end` overlaps; None: it has not ended."""
+        return begin is not None and begin <= self.end and (end is None or end >= self.begin)
+
+
+@dataclass(slots=True)
+class _Facts:
+    """What was fetched so far."""
+
+    window: Window
+    timeline: list[Entry] = field(default_factory=list)
+    groups: set[str] = field(default_factory=set)
+    transactional_ids: set[str] = field(default_factory=set)
+    missing: list[str] = field(default_factory=list)
+
+    def note(self, at: object, what: str, source: str) -> None:
+        """Add a fact to the timeline, if it is of that time."""
+        timestamp_ = timestamp_of(at)
+        if timestamp_ is not None and self.window.has(timestamp_):
+            self.timeline.append(Entry(at=timestamp_, what=what, source=source))
+
+    def note_names(self, value: object) -> None:
+        """Add the groups and transactional ids that labels or evidence name, at any depth."""
+        if isinstance(value, list):
+            for item in value:
+                self.note_names(item)
+        elif isinstance(value, dict):
+            for name, item in value.items():
+                if name in ("group", "transactional_id") and isinstance(item, str):
+                    (self.groups if name == "group" else self.transactional_ids).add(item)
+                else:
+                    self.note_names(item)
+
+
+def window_of(alert: Row, now: datetime) -> Window:
+    """Return the time of an alert, with what was before it; of one that has not ended, until now."""
+    begin, end = timestamp_of(alert.get("active_at")), timestamp_of(alert.get("resolved_at"))
+    if begin is None:
+        raise CollectError("the alert has no time")
+    return Window(begin - BEFORE, now if end is None else min(end + AFTER, now))
+
+
+def gather(api: Api, window: Window, alert: Row | None) -> IncidentReport:
+    """Return the report of a time; `alert` is the one that it is about, if any.
+
+    Raises:
+        TidemarkError: nothing can be fetched.
+    """
+    status = api.get("status")
+    cluster = str(status.get("cluster"))
+    facts = _Facts(window)
+    proofs = _part(facts, "findings", lambda: list(_findings(api, facts))) or []
+    alerts = _part(facts, "alerts", lambda: _alerts(api, facts, alert)) or []
+    losses = _part(facts, "losses", lambda: _losses(api, facts))
+    _part(facts, "notifications", lambda: _deliveries(api, facts))
+    _part(facts, "silences", lambda: _silences(api, facts))
+    _part(facts, "what was typed", lambda: _audit(api, facts, cluster))
+    labels = [row["labels"] for row in alerts] + [proof.labels for proof in proofs]
+    charts, gaps = charts_of(api, window.begin, window.end, labels)
+    is_blind = any(
+        proof.rule == BLIND or (proof.verdict == "unknown" and proof.severity == "critical")
+        for proof in proofs
+    ) or any(line.startswith("findings:") for line in facts.missing)
+    outcome = _outcome(losses, is_blind=is_blind)
+    return IncidentReport(
+        server=api.server,
+        cluster=cluster,
+        made_at=timestamp_of(status.get("as_of")),
+        title=_title(alert, window, cluster),
+        alert=None if alert is None else str(alert["fingerprint"]),
+        begin=window.begin,
+        end=window.end,
+        outcome=outcome,
+        lost_offsets=None if losses is None else _certain(losses, outcome),
+        proofs=proofs,
+        lost_ranges=[] if losses is None else list(_ranges(losses)),
+        unknown_losses=[] if losses is None else list(_unknown(losses)),
+        groups=sorted(facts.groups),
+        transactional_ids=sorted(facts.transactional_ids),
+        timeline=sorted(facts.timeline, key=lambda entry: (entry.at, entry.source, entry.what)),
+        charts=charts,
+        missing=[*facts.missing, *gaps],
+    )
+
+
+def _part(facts: _Facts, what: str, fetch: Callable[[], Any]) -> Any:
+    """Return what is fetched; a part that cannot be is named, and is None."""
+    try:
+        return fetch()
+    except TidemarkError as exc:
+        facts.missing.append(f"{what}: {exc}")
+        return None
+
+
+def _findings(api: Api, facts: _Facts) -> Iterator[Proof]:
+    """Yield the findings of the time, the worst first."""
+    rows: dict[tuple[str, str], Row] = {}
+    for state in ("open", "ended"):
+        for page in api.pages("findings", state=state):
+            ends = [timestamp_of(row.get("ended_at")) for row in page["items"]]
+            for row, end in zip(page["items"], ends, strict=True):
+                if facts.window.overlaps(timestamp_of(row.get("since")), end):
+                    rows[row["id"], row["since"]] = row
+            if any(end is not None and end < facts.window.begin for end in ends):
+                break  # those that follow ended still earlier
+    order = sorted(rows.values(), key=lambda row: (_place(row.get("severity")), row["since"]))
+    for row in order:
+        about = labels_text(row.get("labels"), without=UNSHOWN)
+        source = f"findings/{row['id']}"
+        facts.note(
+            row["since"], f"finding opened: {row['rule']} ({row['severity']}), {about}", source
+        )
+        ended = f"finding ended: {row['rule']}, {about} ({text(row.get('end_reason'))})"
+        facts.note(row.get("ended_at"), ended, source)
+        facts.note_names([row.get("labels"), row.get("evidence")])
+        yield Proof(
+            finding=row["id"],
+            rule=row["rule"],
+            summary=row.get("summary"),
+            severity=row["severity"],
+            verdict=row["verdict"],
+            reason=row["reason"],
+            labels={name: value for name, value in row["labels"].items() if name not in UNSHOWN},
+            since=row["since"],
+            ended_at=row.get("ended_at"),
+            evidence=row.get("evidence") or {},
+        )
+
+
+def _place(severity: object) -> int:
+    return SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES)
+
+
+def _alerts(api: Api, facts: _Facts, alert: Row | None) -> list[Row]:
+    """Return the alerts of the time, the one that the report is about first, and add their steps."""
+    rows = [
+        row
+        for page in api.pages("alerts", state="all")
+        for row in page["items"]
+        if facts.window.overlaps(
+            timestamp_of(row.get("active_at")), timestamp_of(row.get("resolved_at"))
+        )
+    ]
+    about = None if alert is None else alert["fingerprint"]
+    rows.sort(key=lambda row: (row["fingerprint"] != about, _place(row.get("severity"))))
+    if len(rows) > MOST_ALERTS:
+        facts.missing.append(f"the steps of {len(rows) - MOST_ALERTS:,} more alerts of that time")
+    for row in rows[:MOST_ALERTS]:
+        source = f"alerts/{row['fingerprint']}"
+        name = f"{row['rule']}, {labels_text(row.get('labels'), without=UNSHOWN)}"
+        for step in (api.find(source) or {}).get("steps") or ():
+            facts.note(step["at"], f"alert {step['step']}: {name} ({step['reason']})", source)
+        held = row.get("acknowledged")
+        if held:
+            comment = f": {held['comment']}" if held.get("comment") else ""
+            facts.note(held["at"], f"acknowledged by {held['by']}: {name}{comment}", source)
+        facts.note_names(row.get("labels"))
+    return rows
+
+
+def _losses(api: Api, facts: _Facts) -> LossReport:
+    """Return the losses of the time, and add their leader changes."""
+    since = {"since": facts.window.begin.isoformat()}
+    found = list_losses(api, {"state": "all", **since})
+    current = list_losses(api, {"state": "open", **since})  # the newest may not be stored yet
+    found = _merged(current, found)
+    rows = [
+        {**row, "partitions": [loss for loss in row["partitions"] if _is_of(loss, facts.window)]}
+        for row in found.rows
+    ]
+    found = replace(found, rows=tuple(row for row in rows if row["partitions"]))
+    facts.missing += [f"now: {error}" for error in found.errors]
+    for loss in found.losses:
+        facts.note_names(loss)
+        source = f"losses/{loss['id']}"
+        place = f"{text(loss.get('topic'))}-{text(loss.get('partition'))}"
+        detail = api.find(source) or {}
+        for event in detail.get("events") or [{**loss, "at": loss["last_happened_at"]}]:
+            if event.get("leader") is not None or event.get("leader_before") is not None:
+                facts.note(event["at"], f"leader of {place} changed: {_change(event)}", source)
+    return found
+
+
+def _merged(current: LossReport, stored: LossReport) -> LossReport:
+    """Return the incidents of both reports, each loss once: as it is in memory, if it is there."""
+    ids = {loss["id"] for loss in current.losses}
+    rest = [
+        {**row, "partitions": [loss for loss in row["partitions"] if loss["id"] not in ids]}
+        for row in stored.rows
+    ]
+    errors = tuple(dict.fromkeys((*current.errors, *stored.errors)))
+    return replace(current, rows=(*current.rows, *rest), errors=errors)
+
+
+def _is_of(loss: Row, window: Window) -> bool:
+    return window.overlaps(timestamp_of(loss.get("since")), timestamp_of(loss["last_happened_at"]))
+
+
+def _change(event: Row) -> str:
+    before = f"{text(event.get('leader_before'))} (epoch {text(event.get('leader_epoch_before'))})"
+    after = f"{text(event.get('leader'))} (epoch {text(event.get('leader_epoch'))})"
+    seen = f"; last seen under the former one at {text(event.get('last_observation'))}"
+    return f"broker {before} to {after}, election {text(event.get('election'))}{seen}"
+
+
+def _deliveries(api: Api, facts: _Facts) -> None:
+    for row in _back_to(api.pages("deliveries"), facts.window, "enqueued_at"):
+        source, what = f"deliveries/{row['id']}", "firing" if row.get("is_firing") else "resolved"
+        name = f"notification {row['id']} to {row['receiver']} ({what}, {row['reason']})"
+        facts.note(row.get("enqueued_at"), f"{name} created", source)
+        failed = f": {row['dead_reason']}" if row.get("dead_reason") else ""
+        tries = f" after {row['attempts']} attempts" if row.get("attempts") else ""
+        facts.note(row.get("done_at"), f"{name} {row['state']}{tries}{failed}", source)
+        if row.get("done_at") is None and facts.window.has(timestamp_of(row.get("enqueued_at"))):
+            facts.missing.append(f"the end of {name}: it is still {row['state']}")
+
+
+def _silences(api: Api, facts: _Facts) -> None:
+    for page in api.pages("silences", state="all"):
+        for row in page["items"]:
+            name = f"silence {row['matchers']} by {row['created_by']}: {row['comment']}"
+            source = f"silences/{row['id']}"
+            facts.note(row["starts_at"], f"begins: {name}", source)
+            facts.note(row["ends_at"], f"ends: {name}", source)
+
+
+def _audit(api: Api, facts: _Facts, cluster: str) -> None:
+    query = {"since": facts.window.begin.isoformat(), "cluster": cluster}
+    try:
+        pages = list(api.pages("audit", **query))
+    except AuthenticationError as exc:
+        raise AuthenticationError("it needs --token-file with a token of scope admin") from exc
+    for page in pages:
+        for row in page["items"]:
+            why = f": {row['why']}" if row.get("why") else ""
+            facts.note(
+                row["at"], f"{row['who']} did {row['what']} on {row['target']}{why}", "audit"
+            )
+
+
+def _back_to(pages: Iterable[Row], window: Window, name: str) -> Iterator[Row]:
+    """Yield the rows of a list, newest first, until they are before the time."""
+    for page in pages:
+        yield from page["items"]
+        times = [timestamp_of(row.get(name)) for row in page["items"]]
+        # A day earlier: until then a delivery is tried, and may have ended in that time.
+        if any(at is not None and at < window.begin - timedelta(days=1) for at in times):
+            return
+
+
+def _outcome(losses: LossReport | None, *, is_blind: bool) -> Outcome:
+    if losses is None:
+        return Outcome.UNKNOWN
+    if any(row.get("class") == CERTAIN and row.get("reason") != RESTORED for row in losses.losses):
+        return Outcome.LOST
+    if losses.exit_code == ExitCode.LOST:
+        return Outcome.MAY_BE_LOST
+    is_known = losses.exit_code == ExitCode.OK and not is_blind
+    return Outcome.NONE_FOUND if is_known else Outcome.UNKNOWN
+
+
+def _certain(losses: LossReport, outcome: Outcome) -> int | None:
+    """Return how many committed offsets are gone for certain; None: not a number that is known."""
+    lost = (row for row in losses.losses if row.get("reason") != RESTORED)
+    count = sum(row.get("certain_offsets") or 0 for row in lost)
+    return count if count or outcome is Outcome.NONE_FOUND else None
+
+
+def _ranges(losses: LossReport) -> Iterator[LostRange]:
+    for row in losses.losses:
+        for kind in KINDS:
+            begin, end = row.get(f"{kind}_from"), row.get(f"{kind}_to")
+            if begin is not None and end is not None and row.get("reason") != RESTORED:
+                yield LostRange(
+                    loss=row["id"],
+                    topic=row.get("topic"),
+                    partition=row.get("partition"),
+                    kind=RangeKind(kind),
+                    begin=begin,
+                    end=end,
+                    offsets=end - begin,
+                )
+
+
+def _unknown(losses: LossReport) -> Iterator[UnknownLoss]:
+    for row in losses.losses:
+        if row.get("unknown_since") is not None and row.get("class") not in HARMLESS:
+            yield UnknownLoss(
+                loss=row["id"],
+                topic=row.get("topic"),
+                partition=row.get("partition"),
+                reason=row["reason"],
+                unknown_since=row["unknown_since"],
+            )
+
+
+def _title(alert: Row | None, window: Window, cluster: str) -> str:
+    if alert is None:
+        return f"Incident in {cluster}, {timestamp(window.begin)} to {timestamp(window.end)}"
+    about = labels_text(alert.get("labels"), without=UNSHOWN)
+    return f"Incident in {cluster}: {alert['rule']}, {about}"

@@ -1,0 +1,128 @@
+"""The report of an incident as data; `docs/incident.schema.json` is generated from it.
+
+Field names are a contract with scripts: they may be added to, never changed. Absent values are null.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from service.views.model import Evidence, Model
+
+VERSION: Final = 1
+
+
+class Outcome(StrEnum):
+    """What the findings of the time say of lost records."""
+
+    LOST = "lost"  # proven
+    MAY_BE_LOST = "may_be_lost"
+    UNKNOWN = "unknown"  # not determinable, or not all of the facts could be read
+    NONE_FOUND = "none_found"  # no rule found a loss
+
+
+class RangeKind(StrEnum):
+    """How certain it is that a range is lost, as in /losses."""
+
+    CERTAIN = "certain"
+    EXACT = "exact"
+    POSSIBLE = "possible"
+    UNCOMMITTED = "uncommitted"
+
+
+class Entry(Model):
+    """A fact with its time."""
+
+    at: datetime
+    what: str
+    source: Annotated[str, Field(description="Path below /api/v1 that has it")]
+
+
+class Proof(Model):
+    """A verdict and the evidence that it follows from."""
+
+    finding: str
+    rule: str
+    summary: str | None
+    severity: str
+    verdict: str
+    reason: str
+    labels: dict[str, str]
+    since: datetime
+    ended_at: datetime | None
+    evidence: Evidence
+
+
+class LostRange(Model):
+    """Offsets of a partition that are gone, from `begin` on and before `end`; markers count too."""
+
+    loss: Annotated[str, Field(description="Id in /losses")]
+    topic: str | None
+    partition: int | None
+    kind: RangeKind
+    begin: int
+    end: int
+    offsets: int
+
+
+class UnknownLoss(Model):
+    """A partition whose loss has no end that is known."""
+
+    loss: str
+    topic: str | None
+    partition: int | None
+    reason: str
+    unknown_since: Annotated[
+        datetime | None, Field(description="What was appended after this may be lost, unobserved")
+    ]
+
+
+class ChartPoint(Model):
+    """A value; null: not measured."""
+
+    at: datetime
+    value: float | None
+
+
+class Chart(Model):
+    """What was measured of a series around the incident."""
+
+    title: str
+    unit: str | None
+    points: list[ChartPoint]
+
+
+class IncidentReport(Model):
+    """An incident between two times, from facts only."""
+
+    version: int = VERSION
+    server: str
+    cluster: str
+    made_at: Annotated[datetime | None, Field(description="Of the server's answers")]
+    title: str
+    alert: Annotated[str | None, Field(description="Fingerprint, if the report is of an alert")]
+    begin: datetime
+    end: datetime
+    outcome: Outcome
+    lost_offsets: Annotated[
+        int | None,
+        Field(description="Certainly lost, a lower bound; null: that is not known"),
+    ]
+    proofs: list[Proof]
+    lost_ranges: list[LostRange]
+    unknown_losses: list[UnknownLoss]
+    groups: Annotated[list[str], Field(description="Named by a finding, a loss or an alert")]
+    transactional_ids: list[str]
+    timeline: list[Entry]
+    charts: list[Chart]
+    missing: Annotated[list[str], Field(description="What the report lacks, and why")]
+
+
+def schema_page() -> str:
+    """Return the JSON schema of a report, as it is committed."""
+    return json.dumps(IncidentReport.model_json_schema(), indent=2, sort_keys=True) + "\n"

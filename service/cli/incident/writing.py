@@ -1,0 +1,160 @@
+"""Writes the report of an incident as Markdown, and as one HTML file that needs nothing else.
+
+A group, a transactional id or a comment may hold anything. In HTML everything is escaped; in Markdown too, as its
+readers take HTML, and no text begins a line or ends a cell of a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from typing import Final
+
+from service.cli.incident.report import IncidentReport, LostRange, Outcome, Proof
+from service.cli.incident.svg import svg_of
+from service.cli.terminal.words import ABSENT, in_words, printable, text, timestamp
+
+OUTCOMES: Final = {
+    Outcome.LOST: "Committed records are lost",
+    Outcome.MAY_BE_LOST: "Committed records may be lost",
+    Outcome.UNKNOWN: "UNKNOWN whether records are lost",
+    Outcome.NONE_FOUND: "No rule found lost records",
+}
+LONGEST: Final = 2000  # characters of one cell
+MARKS: Final = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_{}[]()#+!|~$"})
+STYLE: Final = (
+    "body{font-family:sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
+    "table{border-collapse:collapse;width:100%}td,th{border:1px solid #ccc;padding:.25rem .5rem;"
+    "text-align:left;vertical-align:top;overflow-wrap:anywhere}svg{max-width:100%;height:auto}"
+)
+
+Section = tuple[str, Sequence[str], list[Sequence[str]]]  # heading, columns, rows
+
+
+def headline(report: IncidentReport) -> str:
+    """Return the outcome in one sentence."""
+    words = OUTCOMES[report.outcome]
+    if report.lost_offsets:
+        return f"{words}: at least {report.lost_offsets:,} offsets, exact ranges below."
+    return f"{words}."
+
+
+def markdown_of(report: IncidentReport) -> str:
+    """Return the report as Markdown."""
+    lines = [f"# {_markdown(report.title)}", "", f"**{_markdown(headline(report))}**", ""]
+    lines += [f"- {name}: {_markdown(value)}" for name, value in _facts(report)]
+    for heading, columns, rows in _sections(report):
+        lines += ["", f"## {heading}", ""]
+        lines += list(_markdown_table(columns, rows)) if rows else ["None."]
+    lines += ["", "## Charts", ""]
+    lines += [f"{svg_of(chart)}\n" for chart in report.charts] or ["None."]
+    lines += ["", "## Missing", ""]
+    lines += [f"- {_markdown(line)}" for line in report.missing] or ["Nothing."]
+    return "\n".join(lines) + "\n"
+
+
+def html_of(report: IncidentReport) -> str:
+    """Return the report as one HTML file, without scripts and without addresses."""
+    facts = "".join(f"<li>{escape(name)}: {_html(value)}</li>" for name, value in _facts(report))
+    sections = "".join(
+        f"<h2>{heading}</h2>{_html_table(columns, rows) if rows else '<p>None.</p>'}"
+        for heading, columns, rows in _sections(report)
+    )
+    charts = "".join(f"<p>{svg_of(chart)}</p>" for chart in report.charts) or "<p>None.</p>"
+    missing = "".join(f"<li>{_html(line)}</li>" for line in report.missing) or "<li>Nothing.</li>"
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+        "style-src 'unsafe-inline'\">"
+        f"<title>{_html(report.title)}</title><style>{STYLE}</style></head><body>"
+        f"<h1>{_html(report.title)}</h1><p><strong>{_html(headline(report))}</strong></p>"
+        f"<ul>{facts}</ul>{sections}<h2>Charts</h2>{charts}<h2>Missing</h2><ul>{missing}</ul>"
+        "</body></html>\n"
+    )
+
+
+def _facts(report: IncidentReport) -> list[tuple[str, str]]:
+    return [
+        ("cluster", report.cluster),
+        ("from", timestamp(report.begin)),
+        ("to", timestamp(report.end)),
+        ("alert", text(report.alert)),
+        ("affected groups", ", ".join(report.groups) or "none is named"),
+        ("affected transactional ids", ", ".join(report.transactional_ids) or "none is named"),
+        ("answers of", f"{report.server}, {timestamp(report.made_at)}"),
+    ]
+
+
+def _sections(report: IncidentReport) -> Iterator[Section]:
+    columns = ("partition", "certainty", "offsets from", "to (excluded)", "count", "source")
+    yield "Lost offsets", columns, [_range_row(lost) for lost in report.lost_ranges]
+    if report.unknown_losses:
+        yield (
+            "Losses of unknown extent",
+            ("partition", "reason", "unknown since (UTC)", "source"),
+            [
+                (
+                    f"{text(row.topic)}-{text(row.partition)}",
+                    row.reason,
+                    timestamp(row.unknown_since),
+                    f"losses/{row.loss}",
+                )
+                for row in report.unknown_losses
+            ],
+        )
+    yield (
+        "Verdicts and their proof",
+        ("rule", "about", "verdict", "since (UTC)", "until (UTC)", "evidence", "source"),
+        [_proof_row(proof) for proof in report.proofs],
+    )
+    yield (
+        "Timeline",
+        ("time (UTC)", "what", "source"),
+        [(f"{entry.at:%Y-%m-%d %H:%M:%S}", entry.what, entry.source) for entry in report.timeline],
+    )
+
+
+def _range_row(lost: LostRange) -> Sequence[str]:
+    place = f"{text(lost.topic)}-{text(lost.partition)}"
+    numbers = (str(lost.begin), str(lost.end), f"{lost.offsets:,}")
+    return (place, lost.kind.value, *numbers, f"losses/{lost.loss}")
+
+
+def _proof_row(proof: Proof) -> Sequence[str]:
+    about = ", ".join(f"{name} {value}" for name, value in proof.labels.items())
+    until = ABSENT if proof.ended_at is None else f"{proof.ended_at:%Y-%m-%d %H:%M:%S}"
+    return (
+        f"{proof.rule} ({proof.severity})",
+        about,
+        f"{proof.verdict}: {proof.reason}",
+        f"{proof.since:%Y-%m-%d %H:%M:%S}",
+        until,
+        in_words(proof.evidence) or ABSENT,
+        f"findings/{proof.finding}",
+    )
+
+
+def _markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(columns)} |"
+    yield f"|{' --- |' * len(columns)}"
+    for row in rows:
+        yield f"| {' | '.join(map(_markdown, row))} |"
+
+
+def _html_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
+    body = "".join(f"<tr>{''.join(f'<td>{_html(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cut(value: str) -> str:
+    shown = printable(value)
+    return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}… (-o json has all)"
+
+
+def _markdown(value: str) -> str:
+    return escape(_cut(value), quote=False).translate(MARKS)
+
+
+def _html(value: str) -> str:
+    return escape(_cut(value))

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from collectors.session import Request, Response, Session, body_of
+from collectors.session import Build, Request, Response, Session, body_of
 from collectors.wire import codec
 from collectors.wire.api import DESCRIBE_ACLS, DESCRIBE_TRANSACTIONS
 from collectors.wire.failure import Failure
@@ -37,16 +37,19 @@ _TRANSACTIONAL_ID_AUTHORIZATION_FAILED: Final = 53
 _SECURITY_DISABLED: Final = 54
 _LETTERS: Final = string.ascii_letters + string.digits + string.punctuation
 
-_ALL_PATTERNS: Final = body_of(
-    DESCRIBE_ACLS,
-    resource_type_filter=_TRANSACTIONAL_ID,
-    resource_name_filter=None,
-    pattern_type_filter=_ANY,
-    principal_filter=None,
-    host_filter=None,
-    operation=_ANY,
-    permission_type=_ANY,
-)
+
+def patterns_body(resource_type: int) -> Build:
+    """Return the request for every ACL of a resource type; 1 is any type."""
+    return body_of(
+        DESCRIBE_ACLS,
+        resource_type_filter=resource_type,
+        resource_name_filter=None,
+        pattern_type_filter=_ANY,
+        principal_filter=None,
+        host_filter=None,
+        operation=_ANY,
+        permission_type=_ANY,
+    )
 
 
 def describe_request(broker: Broker, ids: Iterable[str]) -> Request:
@@ -84,7 +87,7 @@ class VisibilityReader:
 def _prove(session: Session) -> IdVisibility | None:
     """Return what can be proven, None if a broker has to be queried again."""
     responses = session.exchange(
-        [Request(b, DESCRIBE_ACLS, _ALL_PATTERNS) for b in session.brokers]
+        [Request(b, DESCRIBE_ACLS, patterns_body(_TRANSACTIONAL_ID)) for b in session.brokers]
     )
     read = [response.read() for response in responses]
     answers = [answer for answer in read if not isinstance(answer, Failure)]
@@ -125,8 +128,10 @@ def _sees(response: Response, ids: Sequence[str]) -> bool | None:
     return allowed.issuperset(ids)
 
 
-def ids_to_try(resources: Iterable[Any]) -> tuple[str, ...] | None:
+def ids_to_try(resources: Iterable[Any], letters: str = _LETTERS) -> tuple[str, ...] | None:
     """Return one id of each kind that the patterns distinguish, None if there are too many.
+
+    Ids that are made up have only these letters, which a name of this kind may have.
 
     These are: each name that a pattern spells out, one that begins with each prefix and with no
     longer one, and one that no pattern but `*` matches.
@@ -136,16 +141,16 @@ def ids_to_try(resources: Iterable[Any]) -> tuple[str, ...] | None:
     names = {name for kind, name in patterns if kind != _PREFIXED} - {_EVERY_ID}
     if len(prefixes) + len(names) >= MAX_TRIED:
         return None
-    made_up = [_id_of(prefix, prefixes) for prefix in sorted(prefixes | {""})]
+    made_up = [_id_of(prefix, prefixes, letters) for prefix in sorted(prefixes | {""})]
     ids = [name for name in made_up if name is not None]
     return (*sorted(names), *ids) if len(ids) == len(made_up) else None
 
 
-def _id_of(prefix: str, prefixes: Iterable[str]) -> str | None:
+def _id_of(prefix: str, prefixes: Iterable[str], letters: str) -> str | None:
     """Make up an id that begins with a prefix and with no longer one of them."""
     place = len(prefix)
     goes_on = {
         other[place] for other in prefixes if other.startswith(prefix) and len(other) > place
     }
-    letter = next((letter for letter in _LETTERS if letter not in goes_on), None)
+    letter = next((letter for letter in letters if letter not in goes_on), None)
     return None if letter is None else f"{prefix}{letter}-tidemark-{uuid.uuid4().hex}"

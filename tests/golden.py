@@ -10,6 +10,7 @@ from dashboards.pages import with_panels
 from dashboards.prometheus.files import write_stack_files
 from dashboards.prometheus.page import alerts_page
 from rules.catalogue.all_rules import EVERY
+from rules.facts.permissions import with_permissions
 from rules.pages import page
 from service.cli.incident.report import schema_page
 from service.metrics.dropin import EXPORTERS
@@ -57,8 +58,15 @@ def write_panels_of_dashboards() -> None:
         path.write_text(with_panels(path.read_text(encoding="utf-8"), board), encoding="utf-8")
 
 
+def write_permissions() -> None:
+    """Write the table of permissions into its page; the prose stays."""
+    path = DOCS / "permissions.md"
+    path.write_text(with_permissions(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
 if __name__ == "__main__":
     write_rule_pages()
+    write_permissions()
     write_single_pages()
     write_stack_files()
     write_names_of_exporters()

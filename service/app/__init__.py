@@ -4,6 +4,6 @@
 database and HTTP, which a command that only reads a cluster should not wait for.
 """
 
-from service.app.cluster import bootstrap_addresses, cluster_reader
+from service.app.cluster import bootstrap_addresses, cluster_checker, cluster_reader
 
-__all__ = ["bootstrap_addresses", "cluster_reader"]
+__all__ = ["bootstrap_addresses", "cluster_checker", "cluster_reader"]

@@ -8,6 +8,7 @@ from collectors.session import Limits
 from collectors.wire.connection import Address
 from collectors.wire.pool import Pool
 from rules.errors import SettingsError
+from service.observe.cluster_checks import ClusterChecker
 from service.observe.cluster_reader import ClusterReader, Target
 from service.runtime.clock import utc_now
 from service.settings import KafkaSettings
@@ -22,17 +23,33 @@ def cluster_reader(settings: KafkaSettings) -> ClusterReader:
         SettingsError: addresses or security settings cannot be used.
     """
     return ClusterReader(
-        Target(
-            name=settings.name,
-            bootstrap=tuple(bootstrap_addresses(settings.bootstrap_servers)),
-            sees_all_transactional_ids=settings.sees_all_transactional_ids,
-        ),
-        Pool(settings.security()),
-        limits=Limits(
-            request_seconds=settings.request_timeout_seconds,
-            round_seconds=settings.round_timeout_seconds,
-        ),
-        utc_now=utc_now,
+        _target(settings), Pool(settings.security()), limits=_limits(settings), utc_now=utc_now
+    )
+
+
+def cluster_checker(settings: KafkaSettings) -> ClusterChecker:
+    """Build what checks the permissions, requests and clocks of one cluster; nothing is connected yet.
+
+    Raises:
+        SettingsError: addresses or security settings cannot be used.
+    """
+    return ClusterChecker(
+        _target(settings), Pool(settings.security()), limits=_limits(settings), utc_now=utc_now
+    )
+
+
+def _target(settings: KafkaSettings) -> Target:
+    return Target(
+        name=settings.name,
+        bootstrap=tuple(bootstrap_addresses(settings.bootstrap_servers)),
+        sees_all_transactional_ids=settings.sees_all_transactional_ids,
+    )
+
+
+def _limits(settings: KafkaSettings) -> Limits:
+    return Limits(
+        request_seconds=settings.request_timeout_seconds,
+        round_seconds=settings.round_timeout_seconds,
     )
 
 

@@ -1,0 +1,88 @@
+"""Which requests each broker can answer in a version that we read, and what is off without one.
+
+Source: ApiVersions (KIP-35), which every connection begins with. It names no release: the newest request that
+a broker has says which one it is at least.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from collectors.session import Session
+from collectors.wire import api
+from collectors.wire.api import Api
+from collectors.wire.failure import Failure
+from rules.facts.gap import GapCause
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """A request, and what it gives; `is_vital`: without it nothing can be said of most subjects."""
+
+    api: Api
+    gives: str
+    is_vital: bool = False
+
+
+CAPABILITIES: Final = (
+    Capability(api.DESCRIBE_CLUSTER, "the brokers and the cluster id", is_vital=True),
+    Capability(api.METADATA, "partitions, leaders, ISR", is_vital=True),
+    Capability(api.LIST_OFFSETS, "log start, LSO, high watermark, log end", is_vital=True),
+    Capability(api.LIST_GROUPS, "groups", is_vital=True),
+    Capability(api.DESCRIBE_GROUPS, "members of classic groups", is_vital=True),
+    Capability(api.OFFSET_FETCH, "committed offsets", is_vital=True),
+    Capability(api.OFFSET_FOR_LEADER_EPOCH, "proofs of lost records", is_vital=True),
+    Capability(api.FETCH, "whether there is anything to read; the transaction log", is_vital=True),
+    Capability(api.DESCRIBE_CONFIGS, "min.insync.replicas, unclean elections", is_vital=True),
+    Capability(api.DESCRIBE_ACLS, "whether transactional ids are hidden", is_vital=True),
+    Capability(api.DESCRIBE_PRODUCERS, "who has a transaction open", is_vital=True),
+    Capability(api.DESCRIBE_TRANSACTIONS, "transactions", is_vital=True),
+    Capability(api.LIST_TRANSACTIONS, "transactions", is_vital=True),
+    Capability(api.DESCRIBE_QUORUM, "the active controller and its clock"),
+    Capability(api.CONSUMER_GROUP_DESCRIBE, "members of consumer groups (KIP-848)"),
+    Capability(api.DESCRIBE_TOPIC_PARTITIONS, "eligible leader replicas (ELR)"),
+    Capability(api.SHARE_GROUP_DESCRIBE, "members of share groups"),
+    Capability(api.STREAMS_GROUP_DESCRIBE, "members of streams groups"),
+    Capability(api.DESCRIBE_SHARE_GROUP_OFFSETS, "offsets of share groups"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapabilityCheck:
+    """The brokers that lack a request."""
+
+    capability: Capability
+    missing_at: tuple[int, ...]  # broker ids; of brokers that are connected
+
+
+def check_capabilities(session: Session) -> tuple[CapabilityCheck, ...]:
+    """Return for each request which of the connected brokers lack it; nothing is sent."""
+    brokers = session.ready_brokers()
+    return tuple(
+        CapabilityCheck(
+            capability=capability,
+            missing_at=tuple(
+                sorted(
+                    int(broker.broker_id)
+                    for broker in brokers
+                    if _is_missing(session.version(broker, capability.api))
+                )
+            ),
+        )
+        for capability in CAPABILITIES
+    )
+
+
+def oldest_release(checks: tuple[CapabilityCheck, ...]) -> str | None:
+    """Return the release that every connected broker has at least; None: not even the first."""
+    offered = [check.capability.api.since for check in checks if not check.missing_at]
+    return max(offered, key=_numbers, default=None)
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    return tuple(map(int, release.split(".")))
+
+
+def _is_missing(version: int | Failure) -> bool:
+    return isinstance(version, Failure) and version.cause is GapCause.UNSUPPORTED

@@ -1,0 +1,63 @@
+"""Compares the active controller's clock with ours: no broker's own clock is in any answer of Kafka.
+
+The leader of the metadata quorum reports the present time as its own `last_caught_up_timestamp`. It was
+read between our request and its answer, which bounds the difference from both sides.
+Source: DescribeQuorum v1 (KIP-836), `LeaderState.describeQuorum` of the controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from collectors.cluster import METADATA_TOPIC
+from collectors.session import Session, body_of
+from collectors.translate import failure_of, timestamp_of
+from collectors.wire import codec
+from collectors.wire.api import DESCRIBE_QUORUM
+from collectors.wire.failure import Failure
+from rules.facts.gap import GapCause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockDifference:
+    """Another clock minus ours: no less than `least` and no more than `most`."""
+
+    least: timedelta
+    most: timedelta
+
+    @property
+    def certain(self) -> timedelta:
+        """Return by how much the clocks certainly differ; negative if the other one is behind."""
+        if self.least > timedelta(0):
+            return self.least
+        return min(self.most, timedelta(0))
+
+
+def difference(theirs: datetime, sent: datetime, answered: datetime) -> ClockDifference:
+    """Return the difference of a clock that was read between two readings of ours.
+
+    A time in whole milliseconds was up to one millisecond later.
+    """
+    return ClockDifference(least=theirs - answered, most=theirs + timedelta(milliseconds=1) - sent)
+
+
+def read_controller_clock(
+    session: Session, utc_now: Callable[[], datetime]
+) -> ClockDifference | Failure:
+    """Return how the active controller's clock differs from ours, or why that is not known."""
+    topic = {"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0}]}
+    sent = utc_now()
+    answer = session.request_any(DESCRIBE_QUORUM, body_of(DESCRIBE_QUORUM, topics=[topic]))
+    answered = utc_now()
+    if isinstance(answer, Failure):
+        return answer
+    if int(answer.error_code) != codec.NO_ERROR:
+        return failure_of(int(answer.error_code), "DescribeQuorum", needs="DESCRIBE on Cluster")
+    for partition in (entry for topic in answer.topics for entry in topic.partitions):
+        for voter in partition.current_voters:
+            time = timestamp_of(int(getattr(voter, "last_caught_up_timestamp", -1)))
+            if int(voter.replica_id) == int(partition.leader_id) and time is not None:
+                return difference(time, sent, answered)
+    return Failure(GapCause.UNSUPPORTED, "DescribeQuorum has no times: it needs Kafka 3.3 or newer")

@@ -6,6 +6,7 @@ a broker has says which one it is at least.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -55,6 +56,10 @@ class CapabilityCheck:
     capability: Capability
     missing_at: tuple[int, ...]  # broker ids; of brokers that are connected
 
+    def is_turned_off(self, release: str | None) -> bool:
+        """Whether all brokers are of a release that has it: its feature is not enabled."""
+        return release is not None and _numbers(release) >= _numbers(self.capability.api.since)
+
 
 def check_capabilities(session: Session) -> tuple[CapabilityCheck, ...]:
     """Return for each request which of the connected brokers lack it; nothing is sent."""
@@ -74,7 +79,7 @@ def check_capabilities(session: Session) -> tuple[CapabilityCheck, ...]:
     )
 
 
-def oldest_release(checks: tuple[CapabilityCheck, ...]) -> str | None:
+def oldest_release(checks: Sequence[CapabilityCheck]) -> str | None:
     """Return the release that every connected broker has at least; None: not even the first."""
     offered = [check.capability.api.since for check in checks if not check.missing_at]
     return max(offered, key=_numbers, default=None)

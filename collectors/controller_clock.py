@@ -8,8 +8,7 @@ Source: DescribeQuorum v1 (KIP-836), `LeaderState.describeQuorum` of the control
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from collectors.cluster import METADATA_TOPIC
 from collectors.session import Session, body_of
@@ -17,30 +16,8 @@ from collectors.translate import failure_of, timestamp_of
 from collectors.wire import codec
 from collectors.wire.api import DESCRIBE_QUORUM
 from collectors.wire.failure import Failure
+from rules.facts.clocks import ClockDifference, difference
 from rules.facts.gap import GapCause
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClockDifference:
-    """Another clock minus ours: no less than `least` and no more than `most`."""
-
-    least: timedelta
-    most: timedelta
-
-    @property
-    def certain(self) -> timedelta:
-        """Return by how much the clocks certainly differ; negative if the other one is behind."""
-        if self.least > timedelta(0):
-            return self.least
-        return min(self.most, timedelta(0))
-
-
-def difference(theirs: datetime, sent: datetime, answered: datetime) -> ClockDifference:
-    """Return the difference of a clock that was read between two readings of ours.
-
-    A time in whole milliseconds was up to one millisecond later.
-    """
-    return ClockDifference(least=theirs - answered, most=theirs + timedelta(milliseconds=1) - sent)
 
 
 def read_controller_clock(

@@ -84,6 +84,7 @@ class LazyGroup(click.Group):
         ),
         "db": ("service.cli.database", "Upgrade or check the database; grant its views."),
         "deliveries": ("service.cli.deliveries", "Show sent notifications; send one again."),
+        "doctor": ("service.cli.doctor.command", "Check permissions and all else that it needs."),
         "groups": ("service.cli.groups.command", "Show groups, their members and rebalances."),
         "history": ("service.cli.history.command", "Import history from files or from Prometheus."),
         "incident": (

@@ -8,12 +8,13 @@ from datetime import datetime
 
 from collectors import cluster as cluster_collector
 from collectors.capabilities import CapabilityCheck, check_capabilities
-from collectors.controller_clock import ClockDifference, read_controller_clock
+from collectors.controller_clock import read_controller_clock
 from collectors.name_scope import scope_of
 from collectors.permission_checks import Observed, Permissions, check_permissions
 from collectors.session import Limits, Session
 from collectors.wire.failure import Failure
 from collectors.wire.pool import Pool
+from rules.facts.clocks import ClockDifference
 from rules.facts.snapshot import Snapshot
 from service.observe.cluster_reader import ClusterReader, Scope, Target
 

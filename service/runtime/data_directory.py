@@ -36,6 +36,25 @@ def let_pass(folder: Path) -> None:
         folder.chmod(folder.stat().st_mode | 0o011)
 
 
+def has_holder(path: Path) -> bool | None:
+    """Return whether a process has locked the folder, without locking it; None: this system does not say.
+
+    Source: proc(5), /proc/locks.
+    """
+    try:
+        status = (path.expanduser().absolute() / LOCK_NAME).stat()
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return None
+    device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    try:
+        lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    return any("FLOCK" in words and device in words for words in map(str.split, lines))
+
+
 class DataDirectory:
     """Locks the folder from `__enter__` to `__exit__`."""
 

@@ -30,12 +30,20 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exports w
 )
 
 from rules.errors import SandboxError
+from rules.facts.permissions import NEEDED
+from rules.facts.permissions import ResourceType as KafkaResource
 from service.sandbox.cluster.readiness import await_condition
 from service.sandbox.cluster.users import ITERATIONS, OBSERVER, User
 
 ANSWER_SECONDS = 45.0  # a busy machine
 SETTLE_SECONDS = 45.0
 CLUSTER_NAME = "kafka-cluster"  # the one name that Kafka gives the resource "cluster"
+_RESOURCES: Final = {
+    KafkaResource.CLUSTER: "cluster",
+    KafkaResource.TOPIC: "topic",
+    KafkaResource.GROUP: "group",
+    KafkaResource.TRANSACTIONAL_ID: "transactional_id",
+}
 SCRAM_MECHANISMS = (ScramMechanism.SCRAM_SHA_512, ScramMechanism.SCRAM_SHA_256)
 
 
@@ -43,27 +51,26 @@ SCRAM_MECHANISMS = (ScramMechanism.SCRAM_SHA_512, ScramMechanism.SCRAM_SHA_256)
 class Permission:
     """What a user may do: `operation` on `resource` (cluster, topic, group, transactional_id).
 
-    The name `*` means every resource of that kind.
+    The name `*` means every resource of that kind; with `is_prefix` the name is what names begin with.
     """
 
     user: str
     operation: str
     resource: str
     name: str = "*"
+    is_prefix: bool = False
 
 
 def observer_permissions() -> list[Permission]:
     """Return what Tidemark needs to see everything, and no more."""
-    kinds = [
-        ("cluster", ("describe", "describe_configs")),
-        ("topic", ("describe", "describe_configs", "read")),
-        ("group", ("describe",)),
-        ("transactional_id", ("describe",)),
-    ]
     return [
-        Permission(user=OBSERVER.name, operation=operation, resource=resource)
-        for resource, operations in kinds
-        for operation in operations
+        Permission(
+            user=OBSERVER.name,
+            operation=needed.operation.lower(),
+            resource=_RESOURCES[needed.resource],
+            name=needed.name or "*",
+        )
+        for needed in NEEDED
     ]
 
 
@@ -208,7 +215,7 @@ def _parts(permission: Permission) -> tuple[Any, ...]:
     return (
         kind,
         CLUSTER_NAME if is_cluster else permission.name,
-        ResourcePatternType.LITERAL,
+        ResourcePatternType.PREFIXED if permission.is_prefix else ResourcePatternType.LITERAL,
         f"User:{permission.user}",
         "*",
         AclOperation[permission.operation.upper()],

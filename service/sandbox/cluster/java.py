@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
-import shutil
 import subprocess
 from pathlib import Path
 
 from rules.errors import SandboxError
+from service.runtime.java import OLDEST, java_of, parse_major
 
-OLDEST = 17  # Kafka 4 brokers need it
 INSTALL = "install one: apt-get install openjdk-17-jre-headless (or set JAVA_HOME)"
-
-
-def parse_major(version_output: str) -> int | None:
-    """Return the major version out of `java -version`; 1.8 counts as 8."""
-    match = re.search(r'version "(?:1\.)?(\d+)', version_output)
-    return int(match[1]) if match else None
 
 
 def find_java() -> Path:
@@ -38,10 +30,7 @@ def find_java() -> Path:
 
 
 def _locate() -> Path:
-    home = os.environ.get("JAVA_HOME")  # Java's own convention, not a setting of Tidemark
-    if home and (Path(home) / "bin/java").is_file():
-        return Path(home) / "bin/java"
-    path = shutil.which("java")
+    path = java_of(os.environ)
     if path is None:
         raise SandboxError(f"Java is not installed, and Kafka needs {OLDEST} or newer: {INSTALL}")
-    return Path(path)
+    return path

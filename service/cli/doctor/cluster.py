@@ -11,7 +11,6 @@ from collectors.permission_checks import Outcome, PermissionCheck, Permissions
 from collectors.wire.failure import Failure
 from rules.facts.clocks import ClockDifference
 from rules.facts.gap import Gap, GapCause
-from rules.facts.permissions import ResourceType
 from service.cli.doctor.acls import acl_of, list_command
 from service.cli.terminal.words import duration, few
 from service.observe.cluster_checks import ClusterChecks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.sandbox.cluster.java import parse_major
+from service.runtime.java import parse_major
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from service.metrics.dropin import EXPORTERS
 from service.metrics.dropin.documentation import page_name, with_names
 from service.metrics.page import metrics_page
 from service.settings.page import settings_page
+from service.views.doctor import doctor_schema
 from tests.unit.service.alerting.notifications.given import write_notification_pages
 from tests.unit.service.api.given import write_openapi_page
 
@@ -39,6 +40,7 @@ def write_single_pages() -> None:
         "metrics.md": metrics_page(),
         "settings.md": settings_page(),
         "prometheus-alerts.md": alerts_page(),
+        "schemas/doctor.json": doctor_schema(),
     }
     for name, text in pages.items():
         (DOCS / name).write_text(text, encoding="utf-8")

@@ -58,6 +58,10 @@ class Patient:
         """Return the keys of what is missing; None of what is no permission."""
         return {check["key"] for check in self.checks()[2] if check["state"] == "missing"}
 
+    def settles_on(self, keys: set[str]) -> bool:
+        """Wait until exactly these permissions are missing, on every broker."""
+        return wait_until(lambda: self.missing() == keys, timeout_seconds=SOON)
+
     def commands(self, *arguments: str) -> list[str]:
         """Return the commands that `--acls` prints."""
         _, printed = self.doctor("--acls", f"User:{self.name}", *arguments)
@@ -121,23 +125,21 @@ def taken_with(needed: NeededPermission) -> list[NeededPermission]:
 @SCRAM_USERS
 def test_each_missing_permission_is_named_and_its_command_grants_it(patient: Patient) -> None:
     command_of = dict(zip([each.key for each in NEEDED], patient.commands("--all"), strict=True))
-    assert wait_until(lambda: patient.missing() == set(), timeout_seconds=SOON), patient.missing()
+    assert patient.settles_on(set()), patient.missing()
     code, document, checks = patient.checks()
     assert (code, document["exit_code"]) == (ExitCode.OK, 0), checks
     assert "unknown" not in {check["state"] for check in checks}, checks
     for needed in NEEDED:
         keys = {each.key for each in taken_with(needed)}
         patient.admin.revoke([permission_of(command_of[key]) for key in keys])
-        assert wait_until(lambda keys=keys: patient.missing() == keys, timeout_seconds=SOON), (
-            needed.title, patient.missing(),
-        )  # fmt: skip
+        assert patient.settles_on(keys), (needed.title, patient.missing())
         code, _, checks = patient.checks()
         assert code == ExitCode.INCOMPLETE
         assert patient.commands() == [command_of[key] for key in command_of if key in keys]
         named = {c["key"]: c["acl"]["command"] for c in checks if c["state"] == "missing"}
         assert named == {key: command_of[key] for key in keys}
         patient.admin.grant([permission_of(line) for line in patient.commands()])
-        assert wait_until(lambda: patient.missing() == set(), timeout_seconds=SOON), needed.title
+        assert patient.settles_on(set()), needed.title
 
 
 @SCRAM_USERS
@@ -148,4 +150,4 @@ def test_kafkas_own_tool_takes_the_command(patient: Patient) -> None:
     tool, *words = shlex.split(command)
     words[words.index("--bootstrap-server") + 1] = patient.cluster.bootstrap_servers
     run_quietly(patient.cluster, tool, words)
-    assert wait_until(lambda: patient.missing() == set(), timeout_seconds=SOON), patient.missing()
+    assert patient.settles_on(set()), patient.missing()

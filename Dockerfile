@@ -25,6 +25,7 @@ COPY rules/ rules/
 COPY dashboards/ dashboards/
 COPY spark/ spark/
 COPY migrations/ migrations/
+COPY docs/runbooks/ docs/runbooks/
 
 # Editable: the folders stay as they are, and names like `rules` out of site-packages.
 # The sources are compiled here, since the file system of a running container is read-only.

@@ -20,10 +20,14 @@ DATA = {
     "dashboards": ["generated*/*.json"],
     "migrations": ["*.mako"],
 }
+RUNBOOKS = "docs.runbooks"  # no code: pages that `tidemark runbook` reads, from the same place in a repository and a wheel
 
 packages = find_packages(include=[name for folder in FOLDERS for name in (folder, f"{folder}.*")])
 is_editable = "editable_wheel" in sys.argv  # as the build backend calls this file
 prefix = "" if is_editable else f"{TREE}."
+if not is_editable:
+    packages.append(RUNBOOKS)
+    DATA[RUNBOOKS] = ["*.md"]
 setup(
     packages=["tidemark", *(prefix + name for name in packages if name != LAUNCHER or is_editable)],
     package_dir={"tidemark": LAUNCHER.replace(".", "/")} | ({} if is_editable else {TREE: "."}),

@@ -97,6 +97,7 @@ class LazyGroup(click.Group):
         "nightly": ("service.cli.nightly", "Learn baselines from past days."),
         "receivers": ("service.cli.receivers", "Show and test the receivers of alerts."),
         "rules": ("service.cli.rules", "Show rules, and what to do about a breach."),
+        "runbook": ("service.cli.runbook.command", "Follow the runbook of an alert."),
         "sandbox": (
             "service.sandbox.commands.sandbox",
             "Run a real Kafka cluster on this machine.",

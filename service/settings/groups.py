@@ -21,6 +21,7 @@ from service.settings.broker_logs import BrokerLogSettings
 from service.settings.history import HistorySettings
 from service.settings.lag import LagSettings
 from service.settings.nightly import NightlySettings
+from service.settings.runbooks import RunbooksSettings
 from service.settings.scrapes import ScrapeSettings
 from service.settings.values import (
     DatabaseUrl,
@@ -296,4 +297,5 @@ class Settings(Group):
     history: HistorySettings = HistorySettings()
     nightly: NightlySettings = NightlySettings()
     lag: LagSettings = LagSettings()
+    runbooks: RunbooksSettings = RunbooksSettings()
     sandbox: SandboxSettings = SandboxSettings()

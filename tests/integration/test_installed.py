@@ -32,6 +32,7 @@ pytestmark = pytest.mark.integration
 
 ROOT: Final = Path(__file__).parents[2]
 FOLDERS: Final = ("service", "collectors", "rules", "dashboards", "spark", "migrations")
+RUNBOOKS: Final = ROOT / "docs" / "runbooks"
 FILES: Final = ("setup.py", "pyproject.toml", "README.md", "LICENSE")
 PACKAGES: Final = Path(pyspark.__file__).parents[1]  # of this test run
 SECONDS: Final = 240.0
@@ -72,6 +73,7 @@ def wheel(base: Path) -> Path:
     sources = base / "sources"
     for name in FOLDERS:
         shutil.copytree(ROOT / name, sources / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(RUNBOOKS, sources / "docs" / "runbooks")
     for name in FILES:
         shutil.copy(ROOT / name, sources)
     uv("build", "--wheel", "--no-build-isolation", "--python", sys.executable, sources)
@@ -148,6 +150,7 @@ def test_a_wheel_has_one_name_and_all_that_is_not_python(wheel: Path) -> None:
     assert {name.parts[0].partition("-")[0] for name in names} == {"tidemark"}
     tree = {name.relative_to("tidemark/_tree") for name in names if "_tree" in name.parts}
     sources = {path.relative_to(ROOT) for name in FOLDERS for path in (ROOT / name).rglob("*.*")}
+    sources |= {path.relative_to(ROOT) for path in RUNBOOKS.iterdir()}
     left_out = {path for path in sources - tree if path.suffix != ".pyc"}
     others = {path for path in left_out if path.parts[:2] != ("dashboards", "stack")}
     assert {str(path.parent) for path in others} == {"service/launcher"}, "it is the package itself"
@@ -158,6 +161,7 @@ def test_programs_are_ours_beside_packages_of_the_same_names(installed: Installe
         installed.run("--version"),
         installed.run("-m", "tidemark", "--version", program="python"),
         installed.run("config", "example"),
+        installed.run("runbook", "show", "transaction_hanging"),
         installed.run("-c", SCHEDULED, program="python"),
     ):
         assert done.returncode == ExitCode.OK, done.stderr

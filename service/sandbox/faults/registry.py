@@ -21,6 +21,16 @@ from service.sandbox.faults.losses import (
     UNREPLICATED_LOSS,
     prepare_clean_failover,
 )
+from service.sandbox.faults.rule_names import (
+    COMMITTED_BEYOND_END,
+    COMMITTED_LOST,
+    DUPLICATES,
+    GAP_LOSS,
+    GAP_REORDERING,
+    SEQUENCE_BUG,
+    UNCLEAN_ELECTION,
+    UNREPLICATED_LOST,
+)
 from service.sandbox.faults.sequence_context import SequenceInjection
 from service.sandbox.faults.sequence_loss import prepare_sequence_loss, prepare_two_producers
 from service.sandbox.faults.sequence_memory import (
@@ -33,6 +43,7 @@ from service.sandbox.faults.sequence_reordering import prepare_reordering
 from service.sandbox.faults.sequence_timeout import prepare_delivery_timeout
 from service.sandbox.faults.sequence_truth import SequenceTruth
 from service.sandbox.faults.transactions import (
+    HELD,
     make_hanging,
     make_open,
     make_overdue,
@@ -65,6 +76,9 @@ class Fault:
     takes: frozenset[str] = OF_TRANSACTIONS  # the options that it accepts
     least_records: int = 1
     forms: frozenset[SequenceForm] = EVERY_FORM  # that it can lead to
+    rules: tuple[
+        str, ...
+    ] = ()  # that have to find it, in one of its forms; its truth names those of this one
 
 
 def _in_two_steps(  # noqa: PLR0913 - a fault's own fields
@@ -76,6 +90,7 @@ def _in_two_steps(  # noqa: PLR0913 - a fault's own fields
     least_records: int = 1,
     forms: frozenset[SequenceForm] = EVERY_FORM,
     timeout: timedelta | None = None,
+    rules: tuple[str, ...] = (),
 ) -> Fault:
     return Fault(
         name=name,
@@ -86,6 +101,7 @@ def _in_two_steps(  # noqa: PLR0913 - a fault's own fields
         least_records=least_records,
         forms=forms,
         timeout=timeout,
+        rules=rules,
     )
 
 
@@ -95,6 +111,7 @@ _ALL: Final = (
         summary="a transaction stays open, within its timeout; a group waits behind it",
         make=make_open,
         timeout=timedelta(seconds=300),  # last_stable_offset_stuck waits two minutes
+        rules=("last_stable_offset_stuck",),
     ),
     Fault(
         name="overdue-transaction",
@@ -102,6 +119,7 @@ _ALL: Final = (
         make=make_overdue,
         timeout=timedelta(seconds=3),
         needs_hold=True,
+        rules=("transaction_overdue", *HELD),
     ),
     Fault(
         name="hanging-transaction",
@@ -109,18 +127,21 @@ _ALL: Final = (
         make=make_hanging,
         takes=OF_TRANSACTIONS | {"offsets", "unlisted"},
         timeout=timedelta(seconds=60),
+        rules=("transaction_hanging", *HELD),
     ),
     Fault(
         name="second-instance",
         summary="a second producer takes the transactional id; the first one is fenced",
         make=make_second_instance,
         timeout=timedelta(seconds=60),
+        rules=("producer_fenced",),
     ),
     Fault(
         name="timeout-fence",
         summary="a living owner exceeds its timeout; its next call is rejected",
         make=make_timeout_fence,
         timeout=timedelta(seconds=1),
+        rules=("producer_fenced",),
     ),
     Fault(
         name="stuck-marker",
@@ -128,18 +149,21 @@ _ALL: Final = (
         make=make_stuck_marker,
         timeout=timedelta(seconds=60),
         needs_hold=True,
+        rules=("transaction_marker_stuck", *HELD, "partition_under_min_isr"),
     ),
     _in_two_steps(
         "committed-loss",
         "acknowledged records are gone: a stale replica was elected",
         COMMITTED_LOSS.prepare,
         takes=OF_LOSSES | RETURN | {"transactional", "protocol", "readers"},
+        rules=(COMMITTED_LOST, UNCLEAN_ELECTION, COMMITTED_BEYOND_END),
     ),
     _in_two_steps(
         "unreplicated-loss",
         "records that only the leader had taken (acks=1) are gone after a clean election",
         UNREPLICATED_LOSS.prepare,
         takes=OF_LOSSES | RETURN,
+        rules=(UNREPLICATED_LOST,),
     ),
     _in_two_steps(
         "unclean-without-loss",
@@ -151,6 +175,7 @@ _ALL: Final = (
         "two leader changes in a row, the first one with a loss (--records 0: without)",
         DOUBLE_FAILOVER.prepare,
         least_records=0,
+        rules=(COMMITTED_LOST,),
     ),
     _in_two_steps(
         "topic-recreated",
@@ -174,6 +199,7 @@ _ALL: Final = (
         "batches of a producer arrive in another order; the retries heal it",
         prepare_reordering,
         takes=OF_SEQUENCES | {"records", "client", "form", "transactional"},
+        rules=(GAP_REORDERING,),
     ),
     _in_two_steps(
         "sequence-loss",
@@ -181,12 +207,14 @@ _ALL: Final = (
         prepare_sequence_loss,
         takes=OF_SEQUENCES | RETURN | {"records", "client", "form", "transactional", "burst"},
         forms=EVERY_FORM - {SequenceForm.EARLIEST_SEEN},
+        rules=(GAP_LOSS, COMMITTED_LOST, UNCLEAN_ELECTION),
     ),
     _in_two_steps(
         "sequence-two-producers",
         "two producers of a partition at once: one lost records, one is reordered",
         prepare_two_producers,
         takes=OF_SEQUENCES | RETURN | {"records"},
+        rules=(GAP_LOSS, COMMITTED_LOST, UNCLEAN_ELECTION, GAP_REORDERING),
     ),
     _in_two_steps(
         "sequence-duplicate",
@@ -199,12 +227,14 @@ _ALL: Final = (
         "a batch comes again that the broker holds and remembers no more",
         prepare_stale_retry,
         takes=OF_SEQUENCES | {"other_borders", "resend"},
+        rules=(DUPLICATES,),
     ),
     _in_two_steps(
         "sequence-restart",
         "a client's bug: new epochs of a producer begin above 0, again and again",
         prepare_restart,
         takes=OF_SEQUENCES,
+        rules=(SEQUENCE_BUG,),
     ),
     _in_two_steps(
         "sequence-state-expired",
@@ -213,6 +243,7 @@ _ALL: Final = (
         takes=OF_SEQUENCES | {"form"},
         forms=frozenset({SequenceForm.OUT_OF_ORDER, SequenceForm.EXPECTED_ZERO}),
         timeout=timedelta(seconds=300),  # an abort would make the leader know the producer again
+        rules=(DUPLICATES,),
     ),
     _in_two_steps(
         "sequence-delivery-timeout",

@@ -1,0 +1,104 @@
+"""Where the commands of a runbook run: which service, which cluster, which of Kafka's tools.
+
+Runbooks have the shortest form of a command; what is the same for all of them is added here, so that a printed command can
+be copied as it stands.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from service.cli.runbook.commands import CHANGING, OF_CLUSTER, OF_SERVER, Command
+from service.cli.runbook.kafka_tools import COMMAND_CONFIG, KAFKA_TOOLS, SERVERS
+from service.cli.server.server_options import DEFAULT
+from service.runtime.children import module_command
+
+ANY_BROKERS: Final = "HOST:PORT"
+SANDBOX: Final = "sandbox"
+SANDBOX_TOOL: Final = ("tidemark", "sandbox", "tool")
+
+
+class NotRunnableError(Exception):
+    """Why a command can only be shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What all commands of a runbook have in common; paths are absolute."""
+
+    server: str = DEFAULT
+    token_file: Path | None = None
+    bootstrap_servers: str = ""  # empty: not known
+    config: Path | None = None  # settings file
+    command_config: Path | None = None  # properties of Kafka's tools
+    kafka_tools: str | None = None  # a folder of scripts, or `sandbox`; None: those on PATH
+
+    def complete(self, command: Command) -> tuple[str, ...]:
+        """Return the words of a command with the addresses of the service and of the cluster."""
+        words, tool = command.words, command.kafka_tool
+        if tool is not None:
+            return (words[0], *self._of_tool(tool), *words[1:])
+        if command.path in OF_SERVER | CHANGING:
+            return (*words[:3], *self._of_server(), *words[3:])
+        if command.path in OF_CLUSTER:
+            return (*words[:3], *self._of_cluster(), *words[3:])
+        return words
+
+    def with_sandbox(self, command: Command) -> tuple[str, ...] | None:
+        """Return the form of a command of Kafka's that uses the sandbox's jars; None for another program."""
+        tool = command.kafka_tool
+        return None if tool is None else (*SANDBOX_TOOL, tool, *command.words[1:])
+
+    def program(self, command: Command) -> tuple[str, ...]:
+        """Return the program and the arguments that run a command, in an environment for our own children.
+
+        Raises:
+            NotRunnableError: something about it is not known.
+        """
+        if not command.is_complete:
+            raise NotRunnableError(_incomplete(command))
+        tool = command.kafka_tool
+        if tool is not None and self.kafka_tools == SANDBOX:
+            words = (*SANDBOX_TOOL, tool, *command.words[1:])
+            return module_command("service", *words[1:])
+        words = self.complete(command)
+        if ANY_BROKERS in words:
+            raise NotRunnableError("the brokers are not known: --bootstrap-servers HOST:PORT")
+        if tool is not None:
+            return (self._script(tool), *words[1:])
+        return module_command("service", *words[1:])
+
+    def _script(self, tool: str) -> str:
+        for name in (tool, tool.removesuffix(".sh")):
+            path = shutil.which(name, path=self.kafka_tools)
+            if path is not None:
+                return path
+        where = "on PATH" if self.kafka_tools is None else f"in {self.kafka_tools}"
+        raise NotRunnableError(f"{tool} is not {where}: --kafka-tools sets the folder")
+
+    def _of_tool(self, tool: str) -> tuple[str, ...]:
+        if not KAFKA_TOOLS[tool].queries_brokers:
+            return ()
+        file = self.command_config
+        config = () if file is None else (COMMAND_CONFIG, str(file))
+        return (SERVERS, self.bootstrap_servers or ANY_BROKERS, *config)
+
+    def _of_server(self) -> tuple[str, ...]:
+        server = () if self.server == DEFAULT else ("--server", self.server)
+        return (
+            server if self.token_file is None else (*server, "--token-file", str(self.token_file))
+        )
+
+    def _of_cluster(self) -> tuple[str, ...]:
+        config = () if self.config is None else ("--config", str(self.config))
+        return (*config, "--bootstrap-servers", self.bootstrap_servers or ANY_BROKERS)
+
+
+def _incomplete(command: Command) -> str:
+    if command.missing:
+        names = ", ".join(command.missing)
+        return f"the alert has no value for {names}"
+    return f"fill in {', '.join(command.blanks)} and run it by hand"

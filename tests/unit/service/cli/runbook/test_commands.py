@@ -1,0 +1,113 @@
+"""What an alert puts into a command, and which commands only read."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from service.cli.runbook.commands import Effect, effect_of, fill, fill_text
+from service.cli.runbook.filling import values_of
+from service.cli.runbook.surroundings import NotRunnableError, Surroundings
+
+HOSTILE = "a b; rm -rf ~ $(id) `id` 'x\" --execute {group} ü\n"
+AT = Surroundings(bootstrap_servers="b1:9092", server="http://t:1", config=Path("/c.toml"))
+
+
+def test_a_value_never_leaves_its_word() -> None:
+    command = fill("kafka-consumer-groups.sh --describe --group={group}", {"group": HOSTILE})
+    assert command.words == ("kafka-consumer-groups.sh", "--describe", f"--group={HOSTILE}")
+    assert command.effect is Effect.READS
+    assert shlex.split(str(command)) == list(command.words)
+    assert command.is_complete  # capitals of a value are not for a person to fill in
+
+
+def test_a_pattern_matches_the_name_alone() -> None:
+    assert fill("tidemark tx ls --topic={topic:re}", {"topic": "a.b"}).words[-1] == r"--topic=a\.b"
+
+
+@pytest.mark.parametrize(
+    ("line", "effect"),
+    [
+        ("tidemark tx hanging", Effect.READS),
+        ("tidemark collect --once", Effect.READS),
+        ("tidemark collect", Effect.UNKNOWN),  # it never ends
+        ("tidemark alerts close {fingerprint}", Effect.CHANGES),
+        ("tidemark sandbox down", Effect.UNKNOWN),
+        ("tidemark token create x", Effect.UNKNOWN),
+        ("rm -rf /", Effect.UNKNOWN),
+        ("sh -c 'tidemark tx ls'", Effect.UNKNOWN),
+        ("/opt/kafka-topics.sh --describe", Effect.UNKNOWN),
+        ("kafka-topics.sh --describe --topic=a", Effect.READS),
+        ("kafka-topics --describe --topic a", Effect.READS),
+        ("kafka-topics.sh --describe --del --topic=a", Effect.UNKNOWN),  # short for --delete
+        ("kafka-topics.sh --describe --topic --delete", Effect.UNKNOWN),
+        ("kafka-topics.sh --topic=a", Effect.UNKNOWN),
+        ("kafka-topics.sh --delete --topic=a", Effect.UNKNOWN),
+        ("kafka-consumer-groups.sh --describe --group=a --reset-offsets", Effect.UNKNOWN),
+        ("kafka-consumer-groups.sh --delete --group=a", Effect.CHANGES),
+        ("kafka-transactions.sh describe --transactional-id=a", Effect.READS),
+        ("kafka-transactions.sh abort --topic=a --partition=0 --start-offset=1", Effect.CHANGES),
+        ("kafka-configs.sh --describe --entity-type=topics --add-config=a=1", Effect.UNKNOWN),
+    ],
+)
+def test_only_what_is_known_to_read_reads(line: str, effect: Effect) -> None:
+    assert effect_of(shlex.split(line)) is effect
+
+
+def test_addresses_are_added_where_options_may_be() -> None:
+    def completed(line: str) -> str:
+        return shlex.join(AT.complete(fill(line, {})))
+
+    assert completed("tidemark loss show -- a-0") == "tidemark loss show --server http://t:1 -- a-0"
+    assert (
+        completed("tidemark tx show -- -x")
+        == "tidemark tx show --config /c.toml --bootstrap-servers b1:9092 -- -x"
+    )
+    assert (
+        completed("kafka-transactions.sh list")
+        == "kafka-transactions.sh --bootstrap-server b1:9092 list"
+    )
+    assert completed("kubectl get pods") == "kubectl get pods"
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("tidemark loss show -- {topic}-0", "no value for topic"),
+        ("cp -a LOG_DIR/x SAFE_PLACE/", "fill in LOG_DIR, SAFE_PLACE"),
+        ("tidemark tx hanging", "the brokers are not known"),
+    ],
+)
+def test_what_is_not_known_is_never_run(line: str, why: str) -> None:
+    with pytest.raises(NotRunnableError, match=why):
+        Surroundings().program(fill(line, {}))
+
+
+def test_a_missing_tool_is_named(tmp_path: Path) -> None:
+    at = Surroundings(bootstrap_servers="b1:9092", kafka_tools=str(tmp_path))
+    command = fill("kafka-transactions.sh list", {})
+    with pytest.raises(NotRunnableError, match=r"kafka-transactions\.sh is not in"):
+        at.program(command)
+    tool = tmp_path / "kafka-transactions"  # as some distributions name it
+    tool.touch(0o755)
+    assert at.program(command) == (str(tool), "--bootstrap-server", "b1:9092", "list")
+
+
+def test_the_alert_itself_wins_over_labels_and_evidence() -> None:
+    values = values_of(
+        {
+            "fingerprint": "0123",
+            "rule": "some_rule",
+            "labels": {"topic": "a", "severity": "critical"},
+            "severity": "warning",
+            "evidence": {"topic": "b", "rows": [1], "none": None, "count": 0, "is_it": True},
+        }
+    )
+    expected = {"fingerprint": "0123", "rule": "some_rule", "topic": "a", "severity": "warning"}
+    assert values == {**expected, "count": "0", "is_it": "yes"}
+
+
+def test_prose_says_what_is_not_known() -> None:
+    assert fill_text("from {a} to {b}", {"a": "1"}) == "from 1 to (not known)"

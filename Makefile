@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 RERUNS := $(if $(filter true,$(CI)),--reruns 1 --rerun-show-tracebacks -r aR)
 PYTEST := $(BIN)/python -m pytest -q --durations 10 --durations-min 5 $(RERUNS)
 
-.PHONY: help setup demo test quick check $(AREAS) coverage bench baseline-quality applications variations versions quiet quiet-long ordinary-trouble loss-long returned-long tail-long jobs-long nightly-kills property-long fuzz attacks pictures golden lock kafka-lock format clean
+.PHONY: help setup demo test quick check $(AREAS) coverage bench baseline-quality applications variations versions quiet quiet-long ordinary-trouble loss-long returned-long tail-long jobs-long nightly-kills property-long runbooks fuzz attacks pictures golden lock kafka-lock format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -122,6 +122,9 @@ nightly-kills: $(READY) ## a baseline run killed at ten random points, and made 
 
 healthy: $(READY) ## healthy load with all that ordinarily happens, and a little ordinary trouble: no false alarm
 	@$(PYTEST) $(HEALTHY) $(ORDINARY)
+
+runbooks: $(READY) ## every runbook with a fault, followed on real brokers
+	@$(PYTEST) tests/integration/serve/test_runbooks.py
 
 faults: $(READY) ## every fault of sequences on real brokers with real clients, judged by a running service
 	@$(PYTEST) tests/faults -m 'not variation'

@@ -11,7 +11,7 @@ import click
 
 from rules.errors import NotThereError, RequestError
 from service.cli import deliveries
-from service.cli.alerts.next_steps import next_steps
+from service.cli.alerts.next_steps import next_steps, runbook_command
 from service.cli.server import listing
 from service.cli.server.server_options import client_of, server_options, server_options_for
 from service.cli.terminal.answer import print_answer
@@ -283,7 +283,7 @@ def render_details(document: Row, server: str) -> Iterator[Part]:
     state = text(alert.get("state")).upper()
     head = f"{state} {alert.get('severity')} {alert.get('rule')}  {_about(alert)}"
     yield Line(head, _style(alert) or "bold")
-    yield Facts(_facts(document))
+    yield Facts(_facts(document, server))
     steps = next_steps(alert, server)
     if steps:
         yield Line("NEXT", "bold")
@@ -298,7 +298,7 @@ def render_details(document: Row, server: str) -> Iterator[Part]:
         yield Line("No notification was sent.")
 
 
-def _facts(document: Row) -> list[tuple[str, object]]:
+def _facts(document: Row, server: str) -> list[tuple[str, object]]:
     """Return labels and values; an absent value is left out."""
     alert = document["alert"]
     rule = alert.get("rule")
@@ -311,6 +311,7 @@ def _facts(document: Row) -> list[tuple[str, object]]:
         ("ended", _ended(alert)),
         *((f"  {name}", _value(value)) for name, value in (alert.get("evidence") or {}).items()),
         ("rule page", page),
+        ("runbook", runbook_command(alert, server)),
         ("receivers", ", ".join(alert.get("receivers") or ()) or "none: nobody is notified"),
         ("silenced by", ", ".join(alert.get("silenced_by") or ()) or None),
         ("explained by", alert.get("inhibited_by")),

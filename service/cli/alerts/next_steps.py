@@ -39,6 +39,11 @@ def next_steps(alert: Row, server: str) -> Sequence[str]:
     return [*_repair(alert), *queries, *_list_actions(alert, at)]
 
 
+def runbook_command(alert: Row, server: str) -> str:
+    """Return the command that walks through the runbook of an alert."""
+    return f"tidemark runbook run {alert.get('fingerprint')}{options_to(server)}"
+
+
 def _repair(alert: Row) -> Iterator[str]:
     repair = (alert.get("evidence") or {}).get("repair")
     if isinstance(repair, str) and alert.get("state") != "resolved":

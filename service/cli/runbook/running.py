@@ -80,7 +80,7 @@ def _read(output: IO[str] | None, show: Show) -> tuple[tuple[str, ...], int]:
     """Return the first lines, and how many more there were."""
     lines, left = list[str](), 0
     for line in output or ():
-        text = line.rstrip("\r\n")[:MAX_LINE]
+        text = line.rstrip().expandtabs()[:MAX_LINE]
         if len(lines) < MAX_LINES:
             lines.append(text)
             show(text)

@@ -65,7 +65,7 @@ class Walk:
             if item.kind is BlockKind.MITIGATION:
                 self._mitigate(command)
             elif is_verifying and not self._verifies():
-                self._show_only(command, "run it when the mitigation is done")
+                self._show_only(command, "it is for after the mitigation")
             else:
                 self._diagnose(command)
         self.say(f"  Expect: {self._text(item.expect)}", "cyan")
@@ -78,8 +78,10 @@ class Walk:
         """Whether the mitigation is done: something was changed here, or a person says so."""
         if self.run is None or self.has_changed:
             return True
+        if self.ask is None:
+            return False
         if self._may_verify is None:
-            self._may_verify = self.ask is not None and self.ask("  Is it done? Verify now?")
+            self._may_verify = self.ask("  Is the mitigation done? Verify now?")
             self._note("confirm: verify now", ["yes" if self._may_verify else "no"])
         return self._may_verify
 

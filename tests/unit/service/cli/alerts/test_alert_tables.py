@@ -73,6 +73,7 @@ def test_an_alert_in_full_names_the_page_of_its_rule_and_what_to_type() -> None:
     told = printed(alerts.render_details(detail(notified=[delivery()]), DEFAULT))
     assert told.startswith("FIRING critical committed_records_lost  topic orders, partition 3")
     assert re.search(r"rule page +docs/rules/committed_records_lost.md\n", told)
+    assert re.search(rf"runbook +tidemark runbook run {FINGERPRINT}\n", told)
     assert re.search(r"firing since +2025-06-02 12:00:00 UTC\n", told)
     assert re.search(r"  certain_from +73\n", told)
     assert "advice" not in told  # absent, and so not shown

@@ -16,6 +16,7 @@ LABELS: Final[Mapping[str, frozenset[str]]] = {
     "commit": frozenset({"group", "topic", "partition"}),
     "group": frozenset({"group"}),
     "transaction": frozenset({"transactional_id"}),
+    "broker": frozenset({"broker"}),
     "client": frozenset({"client", "topic"}),
     "rule": frozenset({"rule"}),
 }

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 SERVERS: Final = "--bootstrap-server"
+CONTROLLERS: Final = "--bootstrap-controller"  # in place of SERVERS
 COMMAND_CONFIG: Final = "--command-config"
 
 
@@ -75,8 +76,11 @@ KAFKA_TOOLS: Final[Mapping[str, KafkaTool]] = MappingProxyType(
         ),
         "kafka-log-dirs.sh": _tool(_reads("--describe", "--topic-list --broker-list")),
         "kafka-metadata-quorum.sh": _tool(
-            _reads("describe", flags="--status --replication --human-readable")
+            _reads(
+                "describe", CONTROLLERS, flags="--status --replication --human-readable"
+            )
         ),
+        "kafka-reassign-partitions.sh": _tool(_reads("--list")),
         "kafka-topics.sh": _tool(
             _reads(
                 "--describe",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from service.cli.runbook.commands import CHANGING, OF_CLUSTER, OF_SERVER, Command
-from service.cli.runbook.kafka_tools import COMMAND_CONFIG, KAFKA_TOOLS, SERVERS
+from service.cli.runbook.kafka_tools import COMMAND_CONFIG, CONTROLLERS, KAFKA_TOOLS, SERVERS
 from service.cli.server.server_options import DEFAULT
 from service.runtime.children import module_command
 
@@ -40,7 +40,9 @@ class Surroundings:
         """Return the words of a command with the addresses of the service and of the cluster."""
         words, tool = command.words, command.kafka_tool
         if tool is not None:
-            return (words[0], *self._of_tool(tool), *words[1:])
+            has_controllers = any(word.startswith(CONTROLLERS) for word in words)
+            added = () if has_controllers else self._of_tool(tool)
+            return (words[0], *added, *words[1:])
         if command.path in OF_SERVER | CHANGING:
             return (*words[:3], *self._of_server(), *words[3:])
         if command.path in OF_CLUSTER:

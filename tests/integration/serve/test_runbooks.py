@@ -168,7 +168,7 @@ def await_alert(served: Served, rule: str, topic: str) -> Document:
 def await_end(served: Served, alert: Document) -> None:
     def has_ended() -> bool:
         states = {row["fingerprint"]: row["state"] for row in alerts_of(served, alert["rule"])}
-        return states[alert["fingerprint"]] == "resolved"
+        return str(states[alert["fingerprint"]]) == "resolved"
 
     assert wait_until(has_ended, timeout_seconds=SEE_SECONDS), served.reported()
 

@@ -59,7 +59,7 @@ class Case:
 
 STEADY: Final = (
     Case(rule="transaction_hanging", answer="y", shows=r"HANGING +{topic}-0"),
-    Case(rule="read_committed_consumers_blocked", shows=r"hanging .*{topic}"),
+    Case(rule="read_committed_consumers_blocked", shows=r"HANGING +{topic}-0"),
     Case(rule="last_stable_offset_stuck", shows=r"open .*{topic}"),
     Case(rule="transaction_overdue", shows=r"{topic}"),
     Case(rule="producer_fenced", shows=r"producer"),

@@ -1,8 +1,4 @@
-"""Describes a cluster: its id, its brokers and its active controller.
-
-The controller is read from the quorum (DescribeQuorum, KIP-595), because in KRaft a broker names a
-random broker as controller in its other answers.
-"""
+"""Describes a cluster: its id and its registered brokers."""
 
 from __future__ import annotations
 
@@ -12,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from collectors.session import PATIENCE_SECONDS, Session, address_of, body_of
-from collectors.translate import failure_of, present
+from collectors.translate import failure_of
 from collectors.wire import codec
-from collectors.wire.api import DESCRIBE_CLUSTER, DESCRIBE_QUORUM
+from collectors.wire.api import DESCRIBE_CLUSTER
 from collectors.wire.connection import Address
 from collectors.wire.failure import Failure
 from collectors.wire.pool import Call
@@ -23,7 +19,6 @@ from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.identity import Broker, BrokerId
 
 DESCRIBE_OPERATION: Final = 8  # bit number of DESCRIBE in an authorized-operations field
-METADATA_TOPIC: Final = "__cluster_metadata"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +27,6 @@ class Cluster:
 
     cluster_id: str
     brokers: tuple[Broker, ...]
-    controller: BrokerId | None
 
 
 def collect(session: Session, bootstrap: Sequence[Address]) -> Cluster:
@@ -52,9 +46,7 @@ def collect(session: Session, bootstrap: Sequence[Address]) -> Cluster:
     _connect(session)
     if not answer.cluster_authorized_operations & (1 << DESCRIBE_OPERATION):
         session.gaps.append(_blind_to_groups())
-    return Cluster(
-        cluster_id=answer.cluster_id, brokers=tuple(brokers), controller=_controller(session)
-    )
+    return Cluster(cluster_id=answer.cluster_id, brokers=tuple(brokers))
 
 
 def _describe_cluster(session: Session, bootstrap: Sequence[Address]) -> Any:
@@ -120,24 +112,8 @@ def _connect(session: Session) -> None:
     failures = session.pool.connect(by_address, timeout_seconds=session.timeout_seconds)
     for address, failure in failures.items():
         broker = by_address[address]
+        session.note_failure(broker, failure)
         session.add_gap(GapScope.CLUSTER, str(broker), failure, broker_id=broker.broker_id)
-
-
-def _controller(session: Session) -> BrokerId | None:
-    topic = {"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0}]}
-    answer = session.request_any(DESCRIBE_QUORUM, body_of(DESCRIBE_QUORUM, topics=[topic]))
-    if isinstance(answer, Failure):
-        session.add_gap(GapScope.CLUSTER, "active controller", answer)
-        return None
-    partitions = [p for topic in answer.topics for p in topic.partitions]
-    codes = [int(answer.error_code), *(int(partition.error_code) for partition in partitions)]
-    rejected = next((code for code in codes if code != codec.NO_ERROR), None)
-    if rejected is not None:
-        failure = failure_of(rejected, "DescribeQuorum", needs="DESCRIBE on Cluster")
-        session.add_gap(GapScope.CLUSTER, "active controller", failure)
-        return None
-    leader = present(int(partitions[0].leader_id)) if partitions else None
-    return None if leader is None else BrokerId(leader)
 
 
 def _broker(entry: Any) -> Broker:

@@ -20,10 +20,12 @@ from collectors.wire.api import Api
 from collectors.wire.connection import Address
 from collectors.wire.failure import Failure
 from collectors.wire.pool import Call, Pool
+from rules.facts.brokers import BrokerContact
 from rules.facts.gap import Gap, GapCause, GapScope
-from rules.facts.identity import Broker
+from rules.facts.identity import Broker, BrokerId
 
 PATIENCE_SECONDS: Final = 1.0
+NO_ANSWER: Final = frozenset({GapCause.TIMEOUT, GapCause.UNREACHABLE})
 
 Build = Callable[[int], bytes]  # makes the body of a request for a version
 _Answer = TypeVar("_Answer")
@@ -92,6 +94,8 @@ class Session:
     requests: Counter[str] = field(default_factory=Counter)
     phase_seconds: dict[str, float] = field(default_factory=dict)
     answered_last: Address | None = None
+    answered: set[BrokerId] = field(default_factory=set)  # brokers that answered a request
+    unanswered: dict[BrokerId, str] = field(default_factory=dict)  # that left one unanswered: why
     began: float = field(default_factory=time.monotonic)
 
     @property
@@ -136,12 +140,30 @@ class Session:
             return Failure(GapCause.UNSUPPORTED, why)
         return version
 
+    @property
+    def contact(self) -> BrokerContact:
+        """Return which brokers have answered so far, and which have left everything unanswered."""
+        silent = {
+            broker: why for broker, why in self.unanswered.items() if broker not in self.answered
+        }
+        return BrokerContact(answered=frozenset(self.answered), silent=silent)
+
+    def note_failure(self, broker: Broker, failure: Failure) -> None:
+        """Note that a broker left a request, or a connection, unanswered."""
+        if failure.cause in NO_ANSWER and not failure.rejected:
+            self.unanswered[broker.broker_id] = failure.why
+
     def exchange(
-        self, requests: Sequence[Request], patience_seconds: float | None = None
+        self,
+        requests: Sequence[Request],
+        patience_seconds: float | None = None,
+        *,
+        keep_late: bool = True,
     ) -> list[Response]:
         """Send all requests in parallel, pipelined per broker; return a response for each, in order.
 
-        With `patience_seconds` a broker that is late keeps its connection, and another one is tried.
+        With `patience_seconds` a broker that is late keeps its connection, and another one is tried; without
+        `keep_late` that connection is closed.
         """
         versions = [self.version(request.broker, request.api) for request in requests]
         calls = [
@@ -165,13 +187,25 @@ class Session:
             self.pool.exchange(
                 calls,
                 timeout_seconds=min(timeout, patience_seconds or timeout),
-                keep_late=patience_seconds is not None,
+                keep_late=patience_seconds is not None and keep_late,
             )
         )
-        return [
+        responses = [
             _response(request, version, next(answers) if isinstance(version, int) else version)
             for request, version in zip(requests, versions, strict=True)
         ]
+        self._note(responses)
+        return responses
+
+    def _note(self, responses: Iterable[Response]) -> None:
+        """Note who answered a request that was sent, whatever the answer says, and who did not."""
+        for response in responses:
+            if response.version is None:
+                continue
+            if response.failure is None:
+                self.answered.add(response.request.broker.broker_id)
+            else:
+                self.note_failure(response.request.broker, response.failure)
 
     def request_any(self, api: Api, build: Build) -> Any | Failure:
         """Send a request to one broker, and the next when it fails; return the decoded answer."""

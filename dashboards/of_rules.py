@@ -10,6 +10,8 @@ from dashboards.links import Uid
 
 # By rule: the dashboard and the lasting number of the panel.
 PANELS: Final[Mapping[str, tuple[Uid, int]]] = {
+    "broker_gone": (Uid.REPLICATION, 1),
+    "broker_silent": (Uid.REPLICATION, 15),
     "committed_beyond_log_end": (Uid.LOSSES, 20),
     "committed_records_lost": (Uid.LOSSES, 20),
     "consumer_data_expired": (Uid.GROUPS, 12),
@@ -18,6 +20,8 @@ PANELS: Final[Mapping[str, tuple[Uid, int]]] = {
     "consumer_group_stalled": (Uid.GROUPS, 10),
     "consumer_lag_unusual": (Uid.USUAL, 11),
     "consumer_partitions_unowned": (Uid.GROUPS, 10),
+    "controller_absent": (Uid.REPLICATION, 12),
+    "controller_moves_often": (Uid.REPLICATION, 12),
     "duplicates_possible": (Uid.LOSSES, 21),
     "high_watermark_stuck": (Uid.REPLICATION, 13),
     "lag_objective_burning": (Uid.GROUPS, 10),
@@ -26,6 +30,7 @@ PANELS: Final[Mapping[str, tuple[Uid, int]]] = {
     "open_span_unusual": (Uid.USUAL, 14),
     "partition_offline": (Uid.REPLICATION, 10),
     "partition_under_min_isr": (Uid.REPLICATION, 21),
+    "partition_under_replicated": (Uid.REPLICATION, 10),
     "produce_rate_unusual": (Uid.USUAL, 13),
     "producer_fenced": (Uid.TRANSACTIONS, 21),
     "producer_sequence_bug": (Uid.LOSSES, 21),

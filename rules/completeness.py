@@ -46,7 +46,7 @@ class Completeness:
         """
         kind = subject_kind(labels)
         match kind:
-            case SubjectKind.PARTITION | SubjectKind.TOPIC:
+            case SubjectKind.PARTITION | SubjectKind.TOPIC | SubjectKind.BROKER:
                 return self.placement
             case SubjectKind.COMMIT | SubjectKind.GROUP:
                 return self.commits and labels["group"] not in self.but_groups
@@ -66,6 +66,8 @@ def subject_kind(labels: Mapping[str, str]) -> SubjectKind:
         return SubjectKind.COMMIT if "topic" in labels else SubjectKind.GROUP
     if "transactional_id" in labels:
         return SubjectKind.TRANSACTION
+    if "broker" in labels:
+        return SubjectKind.BROKER
     if "client" in labels:
         return SubjectKind.CLIENT
     if "topic" in labels:

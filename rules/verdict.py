@@ -47,6 +47,7 @@ class SubjectKind(StrEnum):
     COMMIT = "commit"  # cluster, group, topic, partition
     GROUP = "group"  # cluster, group
     TRANSACTION = "transaction"  # cluster, transactional_id
+    BROKER = "broker"  # cluster, broker
     CLIENT = "client"  # cluster, client, topic where its metrics have it
     RULE = "rule"  # cluster, rule: self-monitoring
 

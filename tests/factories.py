@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from collectors.translate import topic_id_of
+from rules.facts.brokers import BrokerContact, ControllerState, Quorum
 from rules.facts.column import Column, Int64s, Ragged
 from rules.facts.epoch_ends import EpochEnds
 from rules.facts.gap import Gap, GapCause, GapScope
@@ -243,11 +244,12 @@ def snapshot(**overrides: Any) -> Snapshot:
     """Return a complete observe a quiet cluster; offsets fit the partitions that are given."""
     placed: Partitions = overrides.get("partitions", partitions())
     rows = len(placed)
+    listed: Sequence[Broker] = overrides.get("brokers", (broker(1), broker(2), broker(3)))
     base = Snapshot(
         cluster="default",
         cluster_id=CLUSTER_ID,
         taken_at=NOON,
-        brokers=(broker(1), broker(2), broker(3)),
+        brokers=tuple(listed),
         controller=BrokerId(1),
         partitions=placed,
         placement_complete=True,
@@ -261,6 +263,8 @@ def snapshot(**overrides: Any) -> Snapshot:
         epoch_ends=no_epoch_ends(),
         gaps=(),
         report=report(),
+        contact=BrokerContact(answered=frozenset(entry.broker_id for entry in listed)),
+        quorum=Quorum(state=ControllerState.ACTIVE, leader=BrokerId(1), leader_epoch=4),
     )
     built = replace(base, **overrides)
     owned = AssignmentBuilder().build(built.groups, placed.index)

@@ -20,6 +20,8 @@ False positives:
     A rolling restart, for topics with one replica.
 
 Runbook:
+    If the reason is `brokers_gone`, begin with the finding `broker_gone` of each broker that
+    `gone_brokers` names: nobody else can be elected without loss. Otherwise:
     Check which replicas the partition has and which of these brokers are registered. First bring
     back a broker of the ISR or of the ELR: it has everything that was committed. Do not elect an
     unclean leader before you have copied the partition's directory from the last leader's disk.
@@ -33,6 +35,7 @@ from typing import Final
 import numpy as np
 
 from rules.facts.column import Column
+from rules.gone_brokers import missing_leaders
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
@@ -53,6 +56,7 @@ class Why(Reason):
 
     LED = "led"
     NO_LEADER = "no_leader"
+    BROKERS_GONE = "brokers_gone"  # no leader: all brokers that could lead it are gone
     NOT_DESCRIBED = "not_described"  # the metadata response lacks the partition
     LEADER_NOT_REGISTERED = "leader_not_registered"  # the answers of two requests disagree
 
@@ -61,12 +65,13 @@ def judge(view: View) -> Judgement:
     """Judge every partition."""
     partitions = view.snapshot.partitions
     registered = np.array([broker.broker_id for broker in view.snapshot.brokers], np.int64)
-    leader = partitions.leader
+    leader, missing = partitions.leader, missing_leaders(view)
     return decide(
         RULE,
         PartitionSubjects(view.snapshot),
         [
             Case(~partitions.replicas.valid, Verdict.UNKNOWN, Why.NOT_DESCRIBED),
+            Case(missing.by_gone, Verdict.BREACH, Why.BROKERS_GONE),
             Case(~leader.valid, Verdict.BREACH, Why.NO_LEADER),
             Case(~np.isin(leader.values, registered), Verdict.UNKNOWN, Why.LEADER_NOT_REGISTERED),
         ],
@@ -76,4 +81,5 @@ def judge(view: View) -> Judgement:
             "replicas": Column(partitions.replicas.lengths, partitions.replicas.valid),
             "in_sync_replicas": Column(partitions.isr.lengths, partitions.isr.valid),
         },
+        details=missing.details,
     )

@@ -20,6 +20,8 @@ False positives:
     notified.
 
 Runbook:
+    If the reason is `brokers_gone`, begin with the finding `broker_gone` of each broker that
+    `gone_brokers` names. Otherwise:
     Check which brokers are missing from the ISR and why (down, slow disk, network). Do not lower
     `min.insync.replicas` to continue before you know that the remaining replica is healthy.
 """
@@ -32,6 +34,7 @@ from typing import Final
 import numpy as np
 
 from rules.facts.column import Column
+from rules.gone_brokers import missing_replicas
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
@@ -52,6 +55,9 @@ class Why(Reason):
 
     ENOUGH = "enough"
     BELOW_MINIMUM = "below_minimum"
+    BROKERS_GONE = (
+        "brokers_gone"  # below the minimum: all replicas that it misses are on gone brokers
+    )
     ISR_UNKNOWN = "isr_unknown"
     MINIMUM_UNKNOWN = "minimum_unknown"  # needs DESCRIBE_CONFIGS on the topic
 
@@ -61,6 +67,7 @@ def judge(view: View) -> Judgement:
     partitions = view.snapshot.partitions
     minimum, replicas = partitions.min_insync_replicas, partitions.replicas.lengths
     in_sync = Column(partitions.isr.lengths, partitions.isr.valid)
+    missing = missing_replicas(view)
     demanded = np.minimum(minimum.values, replicas)
     return decide(
         RULE,
@@ -68,8 +75,10 @@ def judge(view: View) -> Judgement:
         [
             Case(~in_sync.valid, Verdict.UNKNOWN, Why.ISR_UNKNOWN),
             Case(~minimum.valid, Verdict.UNKNOWN, Why.MINIMUM_UNKNOWN),
-            Case(in_sync.values < demanded, Verdict.BREACH, Why.BELOW_MINIMUM),
+            Case(in_sync.values >= demanded, Verdict.OK, Why.ENOUGH),
+            Case(missing.by_gone, Verdict.BREACH, Why.BROKERS_GONE),
         ],
-        (Verdict.OK, Why.ENOUGH),
+        (Verdict.BREACH, Why.BELOW_MINIMUM),
         {"in_sync_replicas": in_sync, "min_insync_replicas": minimum},
+        details=missing.details,
     )

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from rules.facts.broker_memory import BrokerMemory, advance_brokers, merge_brokers
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.commit_memory import CommitMemory, advance_commits, merge_commits
 from rules.facts.episodes import (
@@ -80,6 +81,9 @@ class Memory:
     sequences: SequenceMemory = field(default_factory=SequenceMemory)
     # Advanced by `rules.objectives`, which needs the time lags of the round.
     objectives: ObjectiveMemory = field(default_factory=ObjectiveMemory.none)
+    # By rows of `partitions`: the replication factor, unchanged while the ISR is smaller.
+    replication: UnchangedSince = field(default_factory=lambda: UnchangedSince.absent(0))
+    brokers: BrokerMemory = field(default_factory=BrokerMemory)
     taken_us: int = 0  # when the round began; 0: in an earlier process
 
 
@@ -124,24 +128,44 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
         ),
         losses=advance_losses(snapshot, old.losses if old else None),
         sequences=old.sequences if old else SequenceMemory(),
+        replication=_advance_replication(snapshot, len(partitions), now, unchanged.replication),
+        brokers=advance_brokers(snapshot, now, old.brokers if old else BrokerMemory()),
         taken_us=now,
     )
 
 
-class _UnchangedOffsets(NamedTuple):
-    """Since when two offsets of each partition are unchanged."""
+def _advance_replication(
+    snapshot: Snapshot, rows: int, now_us: int, old: UnchangedSince
+) -> UnchangedSince:
+    """Return since when each partition has fewer in-sync replicas than replicas.
+
+    Another number of replicas, as at the beginning of a reassignment, begins anew.
+    """
+    replicas, isr = snapshot.partitions.replicas, snapshot.partitions.isr
+    factor = Column(replicas.lengths, replicas.valid)
+    missing = factor - Column(isr.lengths, isr.valid)
+    return advance_unchanged(factor.padded(rows), missing.padded(rows), now_us, old)
+
+
+class _Unchanged(NamedTuple):
+    """Since when values of each partition are unchanged."""
 
     high_watermark: UnchangedSince
     last_stable_offset: UnchangedSince
+    replication: UnchangedSince
 
 
-def _unchanged_before(partitions: Partitions, old: Memory | None) -> _UnchangedOffsets:
+def _unchanged_before(partitions: Partitions, old: Memory | None) -> _Unchanged:
     """Return what was remembered, by the rows of `partitions`."""
     if old is None:
         absent = UnchangedSince.absent(len(partitions))
-        return _UnchangedOffsets(absent, absent)
+        return _Unchanged(absent, absent, absent)
     rows = matching_rows(partitions, old.partitions, needs_id=False)
-    return _UnchangedOffsets(old.high_watermark.take(rows), old.last_stable_offset.take(rows))
+    return _Unchanged(
+        old.high_watermark.take(rows),
+        old.last_stable_offset.take(rows),
+        old.replication.padded(len(old.partitions)).take(rows),
+    )
 
 
 def _mark_changed_leaders(snapshot: Snapshot, old: Memory | None) -> Bools:
@@ -219,6 +243,11 @@ def merge_stored(stored: Memory, seen: Memory) -> Memory:
         losses=merge_losses(stored.losses, seen.losses),
         sequences=merge_sequences(stored.sequences, seen.sequences),
         objectives=merge_objectives(stored.objectives, seen.objectives),
+        replication=keep_earlier(
+            seen.replication.padded(len(partitions)),
+            stored.replication.padded(len(stored.partitions)).take(rows),
+        ),
+        brokers=merge_brokers(stored.brokers, seen.brokers),
         taken_us=seen.taken_us,
     )
 
@@ -239,6 +268,7 @@ def _limit_times(memory: Memory, now_us: int) -> Memory:
         latest_time(memory.transactions),
         latest_sequence_time(memory.sequences),
         latest_member_time(memory.members),
+        memory.brokers.latest_us,
     )
     if not is_ahead and latest <= now_us:
         return memory
@@ -257,6 +287,7 @@ def _times(memory: Memory) -> tuple[Column, ...]:
         Column.known(memory.groups.seen_us),
         memory.groups.active_us,
         memory.sequences.leaderships.since_us,
+        memory.replication.since_us,
     )
 
 
@@ -285,5 +316,7 @@ def _with_times(
         transactions=with_times(memory.transactions, change_one),
         losses=losses_with_times(memory.losses, change_one),
         sequences=sequences_with_times(memory.sequences, change_one, change),
+        replication=memory.replication.with_times(change),
+        brokers=memory.brokers.with_times(change_one),
         taken_us=change_one(memory.taken_us) if memory.taken_us else 0,
     )

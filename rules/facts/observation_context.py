@@ -45,7 +45,7 @@ class ObservationContext(Table):
             unclean_election_enabled=partitions.unclean_election_enabled,
             isr_reported_us=reported_us,
             leaderless_epoch=partitions.leader_epoch.where(nobody_leads),
-            electable=_electable(partitions, nobody_leads),
+            electable=list_electable(partitions, nobody_leads),
             succeeded_us=Column.absent(len(partitions)),
             was_in_sync=Column.absent(len(partitions)),
         )
@@ -88,7 +88,7 @@ class ObservationContext(Table):
         )
 
 
-def _electable(partitions: Partitions, rows: Bools) -> Ragged:
+def list_electable(partitions: Partitions, rows: Bools) -> Ragged:
     """Return for the marked rows the brokers whose election is clean: ISR, ELR and last known ELR."""
     lists = (partitions.isr, partitions.elr, partitions.last_known_elr)
     owner = np.concatenate([brokers.row_of_value for brokers in lists])

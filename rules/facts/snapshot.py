@@ -11,6 +11,7 @@ import numpy as np
 
 from rules.facts.batches import BatchesOf
 from rules.facts.broker_log import BrokerLog
+from rules.facts.brokers import BrokerContact, Quorum
 from rules.facts.column import Bools, Int64s
 from rules.facts.epoch_ends import EpochEnds
 from rules.facts.gap import Gap, GapCause, GapScope
@@ -64,6 +65,8 @@ class Snapshot:
     scrapes: Scrapes = field(default_factory=Scrapes.unread)
     ends_read_after: timedelta = timedelta(0)  # the beginning of the round
     assignments: Assignments = field(default_factory=Assignments.unread)
+    contact: BrokerContact = field(default_factory=BrokerContact)
+    quorum: Quorum = field(default_factory=Quorum)
 
     @property
     def groups_complete(self) -> bool:

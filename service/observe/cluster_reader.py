@@ -4,7 +4,8 @@ The order is log start, then commits, then LSO, HWM and LEO, each step a barrier
 A race then overstates a lag a little and never makes it negative. Where a leader changed
 the new leader is queried at once for the end offset of the epoch before, which proves a loss. Then the
 coordinators are queried for transactions, and after them the leaders for producers: a transaction that a
-leader still holds open, and that no coordinator listed before, is hanging and has not just ended.
+leader still holds open, and that no coordinator listed before, is hanging and has not just ended. The
+active controller comes last: without one, brokers leave the request for it unanswered.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from collectors import cluster as cluster_collector
+from collectors import quorum as quorum_collector
 from collectors.batches import BatchReader
 from collectors.commit_deletions import CommitDeletionReader
 from collectors.commits import CommitReader
@@ -158,12 +160,15 @@ class ClusterReader:
             commits = self._readers.readable.collect(
                 session, partitions, offsets, collected.commits, request
             )
+        contact = session.contact
+        with session.phase("controller"):
+            quorum = quorum_collector.collect(session)
         return Snapshot(
             cluster=self._target.name,
             cluster_id=cluster.cluster_id,
             taken_at=taken_at,
             brokers=cluster.brokers,
-            controller=cluster.controller,
+            controller=quorum.leader,
             partitions=partitions,
             placement_complete=placement.is_complete,
             offsets=offsets,
@@ -180,6 +185,8 @@ class ClusterReader:
             gaps=(*session.gaps, *gaps_of_lags(partitions, groups, commits, offsets)),
             report=self._report(session, collected.duplicates),
             ends_read_after=ends_read_after,
+            contact=contact,
+            quorum=quorum,
         )
 
     def describe(self, transactional_id: str) -> Transaction | Failure | None:

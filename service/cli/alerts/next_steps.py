@@ -20,6 +20,7 @@ SEQUENCES: Final = (
     "duplicates_possible",
     "producer_sequence_bug",
 )
+OF_BROKERS: Final = ("broker_gone", "broker_silent", "controller_absent", "controller_moves_often")
 UNUSUAL: Final = "_unusual"  # rules on what is usual
 TRANSACTIONS: Final = (
     "last_stable_offset_stuck",
@@ -35,7 +36,11 @@ TRANSACTIONS: Final = (
 def next_steps(alert: Row, server: str) -> Sequence[str]:
     """Return commands to copy, the most useful first."""
     at = options_to(server)
-    queries = list(_list_queries(alert, at)) or [f"curl -s {shlex.quote(server)}/api/v1/status"]
+    whole = f"tidemark collect --once -o table {BROKERS}"
+    status = f"curl -s {shlex.quote(server)}/api/v1/status"
+    queries = list(_list_queries(alert, at)) or [
+        whole if alert.get("rule") in OF_BROKERS else status
+    ]
     return [*_repair(alert), *queries, *_list_actions(alert, at)]
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from rules.baseline.open_series import ScoringMemory
 from rules.errors import StoreError
+from rules.facts.broker_memory import BrokerMemory
 from rules.facts.column import Column, Int64s
 from rules.facts.commit_memory import CommitMemory, ReadableAnswers
 from rules.facts.episodes import SequenceMemory
@@ -46,6 +47,7 @@ from service.storage.formats.arrays import (
     read_unchanged,
     text_of,
 )
+from service.storage.formats.brokers import brokers_of, plain_brokers
 from service.storage.formats.former_names import present_names
 from service.storage.formats.live_scoring import put_scoring, read_scoring
 from service.storage.formats.loss import losses_of, plain_elections, plain_losses, with_elections
@@ -72,6 +74,8 @@ SEQUENCES: Final = "sequences"
 OBJECTIVES: Final = "objectives"
 LOG_POSITIONS: Final = "log_positions"
 OUTCOMES: Final = "transaction.outcomes"
+REPLICATION: Final = "replication"
+BROKERS: Final = "brokers"
 OUTCOMES_KEPT: Final = 1000  # transactional ids, those with the most aborts
 
 
@@ -190,6 +194,8 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
     into[SEQUENCES] = text_of(plain_sequences(memory.sequences))
     put_columns(into, "leadership", leaderships)
     _put_objectives(into, memory.objectives)
+    put_unchanged(into, REPLICATION, memory.replication.padded(len(memory.partitions)))
+    into[BROKERS] = text_of(plain_brokers(memory.brokers))
 
 
 def _memory(arrays: Arrays) -> Memory:
@@ -223,6 +229,8 @@ def _memory(arrays: Arrays) -> Memory:
         losses=_losses(arrays),
         sequences=_sequences(arrays, of_leaderships),
         objectives=_objectives(arrays),
+        replication=_replication(arrays, len(own)),
+        brokers=brokers_of(read_text(arrays[BROKERS])) if BROKERS in arrays else BrokerMemory(),
     )
 
 
@@ -233,6 +241,12 @@ def _histories(memory: MemberMemory) -> dict[str, GroupHistory]:
         for name, history in memory.groups.items()
         if not history.is_empty
     }
+
+
+def _replication(arrays: Arrays, rows: int) -> UnchangedSince:
+    if f"{REPLICATION}.values" not in arrays:
+        return UnchangedSince.absent(rows)
+    return read_unchanged(arrays, REPLICATION, rows)
 
 
 def _put_objectives(into: Arrays, memory: ObjectiveMemory) -> None:

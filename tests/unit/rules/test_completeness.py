@@ -92,4 +92,5 @@ def test_labels_tell_the_kind_of_their_subject() -> None:
     assert subject_kind(RULE) is SubjectKind.RULE
     assert subject_kind(TRANSACTION) is SubjectKind.TRANSACTION
     assert subject_kind(CLIENT) is SubjectKind.CLIENT
+    assert subject_kind(CLUSTER | {"broker": "2"}) is SubjectKind.BROKER
     assert subject_kind(CLUSTER | {"client": "payments"}) is SubjectKind.CLIENT

@@ -16,6 +16,8 @@ from tests.unit.dashboards.prometheus.cases import (
 
 # Rule -> when it fires if it is broken from the first minute on, and how severe that is.
 ON_FINDINGS: Final[Mapping[str, tuple[str, str, str]]] = {
+    "broker_gone": ("45s", "1m", "critical"),
+    "controller_absent": ("45s", "1m", "critical"),
     "committed_beyond_log_end": ("45s", "1m", "critical"),
     "committed_records_lost": ("45s", "1m", "critical"),
     "consumer_data_expired": ("45s", "1m", "critical"),
@@ -26,6 +28,9 @@ ON_FINDINGS: Final[Mapping[str, tuple[str, str, str]]] = {
     "transaction_hanging": ("45s", "1m", "critical"),
     "transaction_marker_stuck": ("45s", "1m", "critical"),
     "consumer_group_rebalancing": ("15m45s", "16m", "warning"),
+    "broker_silent": ("45s", "1m", "warning"),
+    "controller_moves_often": ("45s", "1m", "warning"),
+    "partition_under_replicated": ("45s", "1m", "warning"),
     "consumer_group_rewound": ("45s", "1m", "warning"),
     "consumer_partitions_unowned": ("5m45s", "6m", "warning"),
     "lag_objective_burning": ("45s", "1m", "warning"),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rules.catalogue.all_rules import RULES
+from rules.evidence import Scalar
 from rules.verdict import Kind, Severity, SubjectKind
 from service.alerting.alerts.alert import Alert
 from service.alerting.alerts.inhibition import DEFAULT_INHIBITIONS, Inhibition, Inhibitor
@@ -137,11 +140,44 @@ def test_no_two_rules_mute_each_other() -> None:
     assert not pairs & {(target, source) for source, target in pairs}
 
 
+GONE_2 = alert("broker_gone", cluster="default", broker="2")
+GONE_3 = alert("broker_gone", cluster="default", broker="3")
+
+
+def misses(rule_id: str, *brokers: int, reason: str = "brokers_gone") -> Alert:
+    rows: list[dict[str, Scalar]] = [{"broker": broker} for broker in brokers]
+    return replace(alert(rule_id, **PLACE), reason=reason, evidence={"gone_brokers": rows})
+
+
+@pytest.mark.parametrize(
+    "rule_id", ["partition_offline", "partition_under_min_isr", "partition_under_replicated"]
+)
+def test_brokers_that_are_gone_explain_only_partitions_that_miss_no_others(rule_id: str) -> None:
+    inhibitor = Inhibitor(DEFAULT_INHIBITIONS, [GONE_2])
+    assert inhibitor.inhibited_by(misses(rule_id, 2)) == GONE_2.fingerprint
+    assert inhibitor.inhibited_by(misses(rule_id, 2, 3)) is None
+    assert inhibitor.inhibited_by(misses(rule_id, 2, reason="out_of_sync")) is None
+    assert inhibitor.inhibited_by(misses(rule_id)) is None
+    both = Inhibitor(DEFAULT_INHIBITIONS, [GONE_2, GONE_3])
+    assert both.inhibited_by(misses(rule_id, 2, 3)) is not None
+
+
+def test_a_milder_alert_of_a_broker_mutes_no_critical_one() -> None:
+    identity = ("broker_gone", (("broker", "2"), ("cluster", "default")))
+    mild = Alert.begin(
+        (identity, Severity.WARNING), reason="replicas_missing", evidence={}, active_at=at(0)
+    )
+    inhibitor = Inhibitor(DEFAULT_INHIBITIONS, [mild])
+    assert inhibitor.inhibited_by(misses("partition_offline", 2)) is None
+    assert inhibitor.inhibited_by(misses("partition_under_replicated", 2)) is not None
+
+
 def test_every_rule_that_is_named_exists() -> None:
     named = {
         name
         for one in DEFAULT_INHIBITIONS
         for matcher in (*one.source, *one.target)
+        if matcher.name == "alertname"
         for name in matcher.value.split("|")
     }
     assert named <= set(RULE_OF)

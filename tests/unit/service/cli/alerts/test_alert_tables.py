@@ -26,6 +26,8 @@ LABELS = {
     SubjectKind.TRANSACTION: {"transactional_id": "payments-7"},
     SubjectKind.CLIENT: {"client": "orders-1", "topic": "orders"},
     SubjectKind.RULE: {"rule": "partition_offline"},
+    SubjectKind.CLUSTER: {},
+    SubjectKind.BROKER: {"broker": "2"},
 }
 
 

@@ -15,6 +15,7 @@ from rules.baseline.judging import Memory as HourMemory
 from rules.baseline.live_series import SeriesMemory
 from rules.baseline.open_series import OpenSeries, ScoringMemory
 from rules.errors import StoreError
+from rules.facts.broker_memory import BrokerMemory, ControllerTerm, ListedBroker
 from rules.facts.column import Column, Ragged
 from rules.facts.group_memory import GroupMemory
 from rules.facts.lag_objectives import MINUTES, ObjectiveMemory
@@ -89,7 +90,14 @@ def full_memory() -> Memory:
         late_ms=minutes,
         measured_ms=minutes[::-1],
     )
-    return replace(advance(first), objectives=objectives, members=_members())
+    brokers = BrokerMemory(
+        listed={2: ListedBroker(host="kafka-2", port=9092, rack=None, listed_us=5)},
+        gone_us={2: 6},
+        silent_us={1: 7},
+        no_controller_us=8,
+        terms=(ControllerTerm(leader=100, leader_epoch=4, seen_us=3),),
+    )
+    return replace(advance(first), objectives=objectives, members=_members(), brokers=brokers)
 
 
 def _members() -> MemberMemory:
@@ -219,6 +227,14 @@ def test_a_checkpoint_that_does_not_tell_when_groups_were_at_work_is_read() -> N
     assert full.groups.group_ids == ("billing", "nul\0")
     assert (full.groups.epoch.to_list(), full.groups.joined.to_list()) == ([3, None], [1, None])
     assert plain(older.groups) == plain(GroupMemory.none())
+
+
+def test_a_checkpoint_without_brokers_is_read() -> None:
+    older = decode(without("replication.values", without("brokers", CONTENT)), FORMAT).memory
+    assert older is not None
+    assert older.brokers == BrokerMemory()
+    assert not older.replication.since_us.valid.any()
+    assert len(older.replication.since_us) == len(older.partitions)
 
 
 def test_a_checkpoint_that_does_not_tell_of_sequences_is_read() -> None:

@@ -1,0 +1,183 @@
+"""Since when brokers are gone or silent, and how the controller moved; carried from round to round.
+
+A broker counts as gone while it has replicas and is not registered; one without replicas is of no
+consequence, as after it was decommissioned. What a round did not see keeps its older state. It is in
+the checkpoint. Times are microseconds since 1970-01-01 UTC, by our own clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Final
+
+import numpy as np
+
+from rules.facts.brokers import ControllerState, Quorum
+from rules.facts.identity import Broker
+from rules.facts.snapshot import Snapshot
+from rules.facts.times import MICROSECOND
+
+HISTORY: Final = timedelta(hours=1)  # for which changes of the controller are remembered
+CHANGES_KEPT: Final = 100  # the newest
+FORGOTTEN_AFTER: Final = timedelta(days=7)  # of a broker that is listed no more and has no replicas
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedBroker:
+    """A broker as it was registered last."""
+
+    host: str
+    port: int
+    rack: str | None
+    listed_us: int  # the last round that listed it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerTerm:
+    """An active controller, and when it was first seen in its leader epoch."""
+
+    leader: int
+    leader_epoch: int
+    seen_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerMemory:
+    """The memory of a cluster's brokers and of its controllers."""
+
+    listed: Mapping[int, ListedBroker] = field(default_factory=dict)  # by broker id
+    gone_us: Mapping[int, int] = field(default_factory=dict)  # the first round that missed it
+    silent_us: Mapping[int, int] = field(default_factory=dict)  # the first round without an answer
+    no_controller_us: int | None = None  # the first round without an active controller
+    terms: tuple[ControllerTerm, ...] = ()  # oldest first; the first one began before it was seen
+
+    def changes_since(self, since_us: int) -> tuple[ControllerTerm, ...]:
+        """Return the terms that were seen to begin after a time: each is an election."""
+        return tuple(term for term in self.terms[1:] if term.seen_us > since_us)
+
+    def with_times(self, change: Callable[[int], int]) -> BrokerMemory:
+        """Return the memory with its times changed."""
+        absent = self.no_controller_us
+        return BrokerMemory(
+            listed={
+                broker: replace(entry, listed_us=change(entry.listed_us))
+                for broker, entry in self.listed.items()
+            },
+            gone_us={broker: change(at) for broker, at in self.gone_us.items()},
+            silent_us={broker: change(at) for broker, at in self.silent_us.items()},
+            no_controller_us=None if absent is None else change(absent),
+            terms=tuple(replace(term, seen_us=change(term.seen_us)) for term in self.terms),
+        )
+
+    @property
+    def latest_us(self) -> int:
+        """Return the latest of its times, 0 where there is none."""
+        return max(
+            (
+                *(entry.listed_us for entry in self.listed.values()),
+                *self.gone_us.values(),
+                *self.silent_us.values(),
+                *(term.seen_us for term in self.terms),
+                self.no_controller_us or 0,
+            ),
+        )
+
+
+def advance_brokers(snapshot: Snapshot, now_us: int, old: BrokerMemory) -> BrokerMemory:
+    """Return the memory one round later."""
+    registered = {int(broker.broker_id) for broker in snapshot.brokers}
+    gone = _missing(snapshot, registered, old) if registered else set(old.gone_us)
+    answered, silent = snapshot.contact.answered, set(snapshot.contact.silent)
+    not_queried = (old.silent_us.keys() & registered) - answered
+    return BrokerMemory(
+        listed=_listed(snapshot.brokers, gone, now_us, old),
+        gone_us={broker: old.gone_us.get(broker, now_us) for broker in sorted(gone)},
+        silent_us={
+            broker: old.silent_us.get(broker, now_us) for broker in sorted(silent | not_queried)
+        },
+        no_controller_us=_no_controller(snapshot.quorum, now_us, old),
+        terms=_terms(snapshot.quorum, now_us, old),
+    )
+
+
+def merge_brokers(stored: BrokerMemory, seen: BrokerMemory) -> BrokerMemory:
+    """Merge the stored memory of an earlier process; what was seen to be well since then is well."""
+    seen_well = seen.listed.keys() if seen.listed else ()
+    absent = (stored.no_controller_us, seen.no_controller_us)
+    return BrokerMemory(
+        listed={**stored.listed, **seen.listed},
+        gone_us={
+            broker: at if broker in seen_well else min(at, stored.gone_us.get(broker, at))
+            for broker, at in seen.gone_us.items()
+        },
+        silent_us={
+            broker: min(at, stored.silent_us.get(broker, at))
+            for broker, at in seen.silent_us.items()
+        },
+        no_controller_us=None if absent[1] is None else min(at for at in absent if at is not None),
+        terms=_merged_terms(stored.terms, seen.terms),
+    )
+
+
+def _missing(snapshot: Snapshot, registered: set[int], old: BrokerMemory) -> set[int]:
+    """Return the brokers with replicas that are not registered; without all topics, older ones too."""
+    holding = set(np.unique(snapshot.partitions.replicas.values).tolist())
+    kept = set() if snapshot.placement_complete else set(old.gone_us)
+    return (holding | kept) - registered
+
+
+def _listed(
+    brokers: tuple[Broker, ...], gone: set[int], now_us: int, old: BrokerMemory
+) -> dict[int, ListedBroker]:
+    oldest = now_us - FORGOTTEN_AFTER // MICROSECOND
+    kept = {
+        broker: entry
+        for broker, entry in old.listed.items()
+        if broker in gone or entry.listed_us > oldest
+    }
+    listed = {
+        int(broker.broker_id): ListedBroker(
+            host=broker.host, port=broker.port, rack=broker.rack, listed_us=now_us
+        )
+        for broker in brokers
+    }
+    return {**kept, **listed}
+
+
+def _no_controller(quorum: Quorum, now_us: int, old: BrokerMemory) -> int | None:
+    match quorum.state:
+        case ControllerState.ACTIVE:
+            return None
+        case ControllerState.NOT_KNOWN:
+            return old.no_controller_us
+        case _:
+            return now_us if old.no_controller_us is None else old.no_controller_us
+
+
+def _terms(quorum: Quorum, now_us: int, old: BrokerMemory) -> tuple[ControllerTerm, ...]:
+    """Add the term of this round, if it is another one; a lower epoch is an older answer."""
+    terms = _recent(old.terms, now_us)
+    if quorum.leader is None or quorum.leader_epoch is None:
+        return terms
+    if terms and quorum.leader_epoch <= terms[-1].leader_epoch:
+        return terms
+    term = ControllerTerm(
+        leader=int(quorum.leader), leader_epoch=quorum.leader_epoch, seen_us=now_us
+    )
+    return (*terms, term)[-CHANGES_KEPT:]
+
+
+def _recent(terms: tuple[ControllerTerm, ...], now_us: int) -> tuple[ControllerTerm, ...]:
+    """Return the terms of the last hour, and the one before them."""
+    oldest = now_us - HISTORY // MICROSECOND
+    begun = [place for place, term in enumerate(terms) if term.seen_us <= oldest]
+    return terms[begun[-1] :] if begun else terms
+
+
+def _merged_terms(
+    stored: tuple[ControllerTerm, ...], seen: tuple[ControllerTerm, ...]
+) -> tuple[ControllerTerm, ...]:
+    newest = stored[-1].leader_epoch if stored else -1
+    return (*stored, *(term for term in seen if term.leader_epoch > newest))[-CHANGES_KEPT:]

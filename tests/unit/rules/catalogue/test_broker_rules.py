@@ -1,0 +1,421 @@
+"""Case tables of the rules that judge brokers and controllers, and of what follows from a broker that is gone.
+
+To add a case, say in one sentence why it is so. Changing an old one needs an argument.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from rules.catalogue import (
+    broker_gone,
+    broker_silent,
+    controller_absent,
+    controller_moves_often,
+    partition_offline,
+    partition_under_min_isr,
+    partition_under_replicated,
+)
+from rules.facts.brokers import BrokerContact, ControllerState, Quorum
+from rules.facts.column import Column, Ragged
+from rules.facts.identity import BrokerId
+from rules.facts.partitions import Partitions
+from rules.judgement import Finding
+from rules.verdict import Severity, Verdict
+from tests.factories import broker, partitions
+from tests.unit.rules.catalogue.judging import Case, Judge, judged, rounds, view_of
+
+OK, UNKNOWN, BREACH = Verdict.OK, Verdict.UNKNOWN, Verdict.BREACH
+HERE = {"brokers": (broker(1), broker(2), broker(3))}
+WITHOUT_2 = {"brokers": (broker(1), broker(3))}
+
+
+def placed(**overrides: Any) -> dict[str, Any]:
+    return {"partitions": placement(**overrides)}
+
+
+def placement(**overrides: Any) -> Partitions:
+    return partitions({"orders": 1}, **overrides)
+
+
+def lists(*brokers: int) -> Ragged:
+    return Ragged.of([brokers])
+
+
+NO_ONE = Column.of([None])
+REDUNDANCY = WITHOUT_2 | placed(isr=lists(1, 3))
+OFFLINE = WITHOUT_2 | placed(leader=NO_ONE, replicas=lists(2), isr=lists(2))
+OTHERS_COULD_LEAD = WITHOUT_2 | placed(leader=NO_ONE, isr=lists(2, 3))
+BELOW = WITHOUT_2 | placed(isr=lists(1, 3), min_insync_replicas=Column.of([3]))
+TWO_CAUSES = WITHOUT_2 | placed(isr=lists(1))  # 3 is alive, and out of sync
+UNPLACED = WITHOUT_2 | placed(replicas=lists(1, 3), isr=lists(1, 3))
+
+GONE = [
+    Case(id="listed", because="a listed broker is not gone", verdict=OK, reason="registered"),
+    Case(
+        id="rolling-restart",
+        because="each broker of a rolling restart is gone for a minute or two",
+        observations=(HERE, REDUNDANCY, REDUNDANCY),
+        seconds=120,
+        verdict=OK,
+        reason="gone_briefly",
+    ),
+    Case(
+        id="gone",
+        because="after five minutes it is no restart any more; only redundancy is missing",
+        observations=(HERE, REDUNDANCY, REDUNDANCY),
+        seconds=300,
+        verdict=BREACH,
+        reason="replicas_missing",
+    ),
+    Case(
+        id="returned-in-between",
+        because="the time begins anew with each absence",
+        observations=(REDUNDANCY, HERE, REDUNDANCY),
+        seconds=300,
+        verdict=OK,
+        reason="gone_briefly",
+    ),
+    Case(
+        id="offline",
+        because="it alone could lead: as urgent as the partition, after the same time",
+        observations=(HERE | placed(replicas=lists(2), isr=lists(2)), OFFLINE, OFFLINE),
+        seconds=30,
+        verdict=BREACH,
+        reason="partitions_offline",
+    ),
+    Case(
+        id="offline-briefly",
+        because="it is never more urgent than the partition that it explains",
+        observations=(HERE, OFFLINE, OFFLINE),
+        seconds=29,
+        verdict=OK,
+        reason="gone_briefly",
+    ),
+    Case(
+        id="offline-for-another-reason",
+        because="broker 3 is there and could lead: something else keeps the partition offline",
+        observations=(HERE, OTHERS_COULD_LEAD, OTHERS_COULD_LEAD),
+        seconds=90,
+        verdict=OK,
+        reason="gone_briefly",
+    ),
+    Case(
+        id="below-minimum",
+        because="acks=all is rejected because of it",
+        observations=(HERE, BELOW, BELOW),
+        seconds=60,
+        verdict=BREACH,
+        reason="partitions_under_min_isr",
+    ),
+    Case(
+        id="contradicted",
+        because="another answer shows it in sync with a leader, so that neither can be believed",
+        observations=(HERE, WITHOUT_2, WITHOUT_2),
+        seconds=600,
+        verdict=UNKNOWN,
+        reason="answers_disagree",
+    ),
+    Case(
+        id="nobody",
+        because="an answer without any broker came from one",
+        observations=(HERE, {"brokers": ()}),
+        seconds=600,
+        verdict=UNKNOWN,
+        reason="none_registered",
+    ),
+]
+
+
+def of_broker(judge: Judge, case: Case, broker_id: int = 2) -> Finding:
+    judgement = judge(view_of(rounds(case)))
+    [place] = judgement.subjects.find([{"cluster": "default", "broker": str(broker_id)}])
+    assert place is not None
+    return judgement.finding(place)
+
+
+@pytest.mark.parametrize("case", GONE, ids=lambda case: case.id)
+def test_broker_gone(case: Case) -> None:
+    said = of_broker(broker_gone.judge, case)
+    assert (said.verdict, said.reason) == (case.verdict, case.reason), case.because
+
+
+def test_only_what_cannot_wait_pages() -> None:
+    critical = {
+        why for why in broker_gone.Why if broker_gone.RULE.severity_of(why) is Severity.CRITICAL
+    }
+    pages = {"partitions_offline", "partitions_under_min_isr"}
+    assert critical & {case.reason for case in GONE if case.verdict is BREACH} == pages
+
+
+def test_a_broker_without_replicas_is_no_subject() -> None:
+    case = Case(
+        id="decommissioned",
+        because="its finding ends, as that of a subject that is gone",
+        observations=(HERE, REDUNDANCY, UNPLACED),
+        seconds=600,
+        verdict=OK,
+        reason="",
+    )
+    judgement = broker_gone.judge(view_of(rounds(case)))
+    assert judgement.subjects.find([{"cluster": "default", "broker": "2"}]) == [None]
+
+
+def test_the_finding_says_where_the_broker_was() -> None:
+    said = of_broker(broker_gone.judge, next(case for case in GONE if case.id == "offline"))
+    assert said.evidence == {
+        "gone_ms": 30_000,
+        "replicas": 1,
+        "offline_partitions": 1,
+        "partitions_under_min_isr": 0,
+        "address": "127.0.0.1:9092",
+        "rack": None,
+        "listed_before_ms": 60_000,
+    }
+
+
+def contact(silent: tuple[int, ...], answered: tuple[int, ...]) -> dict[str, Any]:
+    ids = {BrokerId(entry): "no answer within 5.0 s" for entry in silent}
+    return {"contact": BrokerContact(answered=frozenset(map(BrokerId, answered)), silent=ids)}
+
+
+SILENT_2, SILENT_ALL = contact((2,), (1, 3)), contact((1, 2, 3), ())
+NOT_QUERIED = contact((), (1, 3))
+SILENT = [
+    Case(id="answers", because="it answered", verdict=OK, reason="answers"),
+    Case(
+        id="briefly",
+        because="a broker that dies is silent until it is fenced",
+        observations=(SILENT_2, SILENT_2),
+        seconds=119,
+        verdict=OK,
+        reason="silent_briefly",
+    ),
+    Case(
+        id="silent",
+        because="others answer, and it does not",
+        observations=(SILENT_2, SILENT_2),
+        seconds=120,
+        verdict=BREACH,
+        reason="silent",
+    ),
+    Case(
+        id="not-queried-in-between",
+        because="a round that did not query it neither ends the time nor judges",
+        observations=(SILENT_2, NOT_QUERIED, SILENT_2),
+        seconds=60,
+        verdict=BREACH,
+        reason="silent",
+    ),
+    Case(
+        id="not-queried",
+        because="nothing is known of a broker that was not queried",
+        observations=(SILENT_2, NOT_QUERIED),
+        seconds=600,
+        verdict=UNKNOWN,
+        reason="not_queried",
+    ),
+    Case(
+        id="own-network",
+        because="where nobody answers the fault is rather ours",
+        observations=(SILENT_ALL, SILENT_ALL),
+        seconds=600,
+        verdict=UNKNOWN,
+        reason="nobody_answers",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", SILENT, ids=lambda case: case.id)
+def test_broker_silent(case: Case) -> None:
+    said = of_broker(broker_silent.judge, case)
+    assert (said.verdict, said.reason) == (case.verdict, case.reason), case.because
+
+
+def quorum(state: ControllerState, leader: int | None = None, epoch: int | None = None) -> Any:
+    node = None if leader is None else BrokerId(leader)
+    return {"quorum": Quorum(state=state, leader=node, leader_epoch=epoch)}
+
+
+ACTIVE = quorum(ControllerState.ACTIVE, 100, 4)
+NO_ANSWER, NO_LEADER = quorum(ControllerState.NO_ANSWER), quorum(ControllerState.NO_LEADER)
+NOT_KNOWN = quorum(ControllerState.NOT_KNOWN)
+ABSENT = [
+    Case(id="active", because="the quorum has a leader", verdict=OK, reason="active"),
+    Case(
+        id="election",
+        because="an election takes seconds, a restart a minute",
+        observations=(ACTIVE, NO_ANSWER, NO_ANSWER),
+        seconds=60,
+        verdict=OK,
+        reason="absent_briefly",
+    ),
+    Case(
+        id="no-answer",
+        because="brokers answer all but the request for the controller",
+        observations=(ACTIVE, NO_ANSWER, NO_ANSWER),
+        seconds=120,
+        verdict=BREACH,
+        reason="no_answer",
+    ),
+    Case(
+        id="no-leader",
+        because="the quorum says that it has none; a round that could not ask changes nothing",
+        observations=(NO_ANSWER, NOT_KNOWN, NO_LEADER),
+        seconds=60,
+        verdict=BREACH,
+        reason="no_leader",
+    ),
+    Case(
+        id="not-known",
+        because="without permission, or before KRaft, nobody knows",
+        observations=(NO_ANSWER, NOT_KNOWN),
+        seconds=600,
+        verdict=UNKNOWN,
+        reason="not_known",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", ABSENT, ids=lambda case: case.id)
+def test_controller_absent(case: Case) -> None:
+    said = judged(controller_absent.judge, case)
+    assert (said.verdict, said.reason) == (case.verdict, case.reason), case.because
+
+
+def terms(count: int) -> tuple[dict[str, Any], ...]:
+    """Return rounds that each see another leader epoch, the first one included."""
+    return tuple(quorum(ControllerState.ACTIVE, 100 + n % 3, 4 + n) for n in range(count))
+
+
+MOVES = [
+    Case(id="steady", because="one term", observations=(ACTIVE,) * 9, verdict=OK, reason="steady"),
+    Case(
+        id="rolling-restart",
+        because="a rolling restart of five controllers moves it five times",
+        observations=terms(6),
+        verdict=OK,
+        reason="steady",
+    ),
+    Case(
+        id="often",
+        because="six elections within an hour; an unknown round takes none back",
+        observations=(*terms(7), NOT_KNOWN),
+        verdict=BREACH,
+        reason="moves_often",
+    ),
+    Case(
+        id="slowly",
+        because="the first of six elections is more than an hour ago",
+        observations=terms(7),
+        seconds=750,
+        verdict=OK,
+        reason="steady",
+    ),
+    Case(
+        id="older-answer",
+        because="a lower epoch is the answer of a broker that is behind",
+        observations=(*terms(2), *terms(2), *terms(2), *terms(2), ACTIVE),
+        verdict=OK,
+        reason="steady",
+    ),
+    Case(
+        id="not-known",
+        because="without an answer there may be elections that nobody saw",
+        observations=(ACTIVE, NOT_KNOWN),
+        verdict=UNKNOWN,
+        reason="not_known",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", MOVES, ids=lambda case: case.id)
+def test_controller_moves_often(case: Case) -> None:
+    said = judged(controller_moves_often.judge, case)
+    assert (said.verdict, said.reason) == (case.verdict, case.reason), case.because
+
+
+OUT = placed(isr=lists(1, 2))
+UNDER_REPLICATED = [
+    Case(id="whole", because="three of three", verdict=OK, reason="in_sync"),
+    Case(
+        id="restart",
+        because="a broker that restarts catches up within minutes",
+        observations=(OUT, OUT),
+        seconds=599,
+        verdict=OK,
+        reason="out_of_sync_briefly",
+    ),
+    Case(
+        id="long",
+        because="ten minutes are no restart",
+        observations=(OUT, OUT),
+        seconds=600,
+        verdict=BREACH,
+        reason="out_of_sync",
+    ),
+    Case(
+        id="reassigned",
+        because="a reassignment adds replicas that are not in sync yet: the time begins anew",
+        observations=(OUT, placed(replicas=lists(1, 2, 3, 4))),
+        seconds=600,
+        verdict=OK,
+        reason="out_of_sync_briefly",
+    ),
+    Case(
+        id="unseen",
+        because="an ISR that was not read is not judged",
+        observations=(OUT, placed(isr=Ragged.of([None]))),
+        seconds=600,
+        verdict=UNKNOWN,
+        reason="isr_unknown",
+    ),
+    Case(
+        id="gone",
+        because="the only missing replica is on a broker that is gone",
+        observations=(REDUNDANCY, REDUNDANCY),
+        seconds=600,
+        verdict=BREACH,
+        reason="brokers_gone",
+    ),
+    Case(
+        id="two-causes",
+        because="broker 3 is there and out of sync: broker 2 does not explain all of it",
+        observations=(TWO_CAUSES, TWO_CAUSES),
+        seconds=600,
+        verdict=BREACH,
+        reason="out_of_sync",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", UNDER_REPLICATED, ids=lambda case: case.id)
+def test_partition_under_replicated(case: Case) -> None:
+    said = judged(partition_under_replicated.judge, case)
+    assert (said.verdict, said.reason) == (case.verdict, case.reason), case.because
+
+
+@pytest.mark.parametrize(
+    ("judge", "seen", "reason"),
+    [
+        (partition_offline.judge, OFFLINE, "brokers_gone"),
+        (partition_offline.judge, OTHERS_COULD_LEAD, "no_leader"),
+        (partition_under_min_isr.judge, BELOW, "brokers_gone"),
+        (partition_under_min_isr.judge, TWO_CAUSES, "below_minimum"),
+    ],
+)
+def test_findings_of_partitions_name_the_broker_that_is_gone(
+    judge: Judge, seen: dict[str, Any], reason: str
+) -> None:
+    case = Case(id="", because="", observations=(HERE, seen, seen), verdict=BREACH, reason=reason)
+    said = judged(judge, case)
+    assert (said.verdict, said.reason) == (BREACH, reason)
+    row = {
+        "broker": 2,
+        "address": "127.0.0.1:9092",
+        "gone_ms": timedelta(seconds=15) // timedelta(milliseconds=1),
+    }
+    assert said.evidence["gone_brokers"] == [row]

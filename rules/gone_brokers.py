@@ -63,7 +63,7 @@ def missing_leaders(view: View) -> Explained:
     """Return per partition without a leader the brokers that could be elected cleanly."""
     partitions = view.snapshot.partitions
     leaderless = ~partitions.leader.valid & partitions.replicas.valid
-    return _explained(view, lambda: list_electable(partitions, leaderless), leaderless)
+    return _explained(view, lambda: _once(list_electable(partitions, leaderless)), leaderless)
 
 
 def gone_ids(view: View) -> Int64s:
@@ -97,14 +97,26 @@ def _explained(view: View, list_missed: Callable[[], Ragged], is_known: Bools) -
     return Explained(view, missed, by_gone)
 
 
+def _once(lists: Ragged) -> Ragged:
+    """Return each item of a row once: a broker may be in the ISR and in the last known ELR."""
+    width = 1 + int(lists.values.max(initial=0))
+    codes = np.unique(lists.row_of_value * width + lists.values)
+    return _of_codes(codes, width, lists.valid)
+
+
 def _without(lists: Ragged, others: Ragged) -> Ragged:
     """Return the items of each row that are not in the other list of the same row."""
     width = 1 + max(int(lists.values.max(initial=0)), int(others.values.max(initial=0)))
     codes = lists.row_of_value * width + lists.values
     kept = ~np.isin(codes, others.row_of_value * width + others.values)
-    lengths = np.bincount(lists.row_of_value[kept], minlength=len(lists))
+    return _of_codes(codes[kept], width, lists.valid & others.valid)
+
+
+def _of_codes(codes: Int64s, width: int, valid: Bools) -> Ragged:
+    """Return lists from ascending rows: each code is row * width + item."""
+    lengths = np.bincount(codes // width, minlength=len(valid))
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]).astype(np.int64)
-    return Ragged(starts, lists.values[kept], lists.valid & others.valid)
+    return Ragged(starts, codes % width, valid)
 
 
 def count_led(partitions: Partitions, brokers: Int64s) -> Column:

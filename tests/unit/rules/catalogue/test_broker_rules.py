@@ -47,7 +47,10 @@ def lists(*brokers: int) -> Ragged:
 
 NO_ONE = Column.of([None])
 REDUNDANCY = WITHOUT_2 | placed(isr=lists(1, 3))
-OFFLINE = WITHOUT_2 | placed(leader=NO_ONE, replicas=lists(2), isr=lists(2))
+# As brokers with ELR report it: the same broker in two lists.
+OFFLINE = WITHOUT_2 | placed(
+    leader=NO_ONE, replicas=lists(2), isr=lists(2), last_known_elr=lists(2)
+)
 OTHERS_COULD_LEAD = WITHOUT_2 | placed(leader=NO_ONE, isr=lists(2, 3))
 BELOW = WITHOUT_2 | placed(isr=lists(1, 3), min_insync_replicas=Column.of([3]))
 TWO_CAUSES = WITHOUT_2 | placed(isr=lists(1))  # 3 is alive, and out of sync

@@ -36,15 +36,20 @@ def collect(session: Session) -> Quorum:
     if not brokers:
         failure = Failure(GapCause.UNREACHABLE, "no broker could be queried")
         return _not_known(session, failure)
-    if session.timeout_seconds < ANSWER_SECONDS:
+    if not _has_time(session):
         return _not_known(session, Failure(GapCause.TIMEOUT, "the round has no time left for it"))
     responses = _exchange(session, brokers[:1])
-    if _is_unanswered(responses[0]) and session.timeout_seconds >= ANSWER_SECONDS:
+    if _is_unanswered(responses[0]) and _has_time(session):
         responses += _exchange(session, brokers[1 : 1 + OTHERS])
     for response in responses:
         if not _is_unanswered(response):
             return _quorum(session, response.read())
     return _unanswered(session, responses)
+
+
+def _has_time(session: Session) -> bool:
+    """Whether the round leaves an answer the time that it may take; less would prove nothing."""
+    return session.timeout_seconds >= min(ANSWER_SECONDS, session.limits.request_seconds)
 
 
 def _exchange(session: Session, brokers: list[Broker]) -> list[Response]:

@@ -6,7 +6,7 @@ import pytest
 from kio.schema.errors import ErrorCode
 
 from collectors.quorum import METADATA_TOPIC, collect
-from collectors.session import Session
+from collectors.session import Limits, Session
 from collectors.wire.api import DESCRIBE_QUORUM, LIST_GROUPS
 from collectors.wire.failure import Failure
 from rules.facts.brokers import ControllerState, Quorum
@@ -73,6 +73,19 @@ def test_brokers_that_answer_all_else_reach_no_controller() -> None:
     made = session(LATE, quorum(error=TIMED_OUT))
     assert collect(made).state is ControllerState.NO_ANSWER
     assert [gap.what for gap in made.gaps] == ["active controller"]
+
+
+def test_a_shorter_limit_of_requests_is_no_lack_of_time() -> None:
+    made = session(quorum())
+    made.limits = Limits(request_seconds=0.5)
+    assert collect(made) == ACTIVE
+
+
+def test_without_time_nothing_is_concluded() -> None:
+    made = session(LATE)
+    made.limits = Limits(round_seconds=1.0)
+    assert collect(made).state is ControllerState.NOT_KNOWN
+    assert [gap.cause for gap in made.gaps] == [GapCause.TIMEOUT]
 
 
 def test_brokers_that_answered_nothing_prove_nothing() -> None:

@@ -59,9 +59,11 @@ class NeededPermission:
 _GROUP_RULES: Final = (
     "committed_beyond_log_end",
     "consumer_data_expired",
+    "consumer_group_rebalancing",
     "consumer_group_rewound",
     "consumer_group_stalled",
     "consumer_lag_unusual",
+    "consumer_partitions_unowned",
     "lag_objective_burning",
     "read_committed_consumers_blocked",
 )
@@ -76,7 +78,7 @@ NEEDED: Final = (
         requests=("DescribeQuorum", "ListGroups", "DescribeAcls"),
         without="groups without a permission of their own and the controller are not seen: a gap. "
         "Whether transactional ids are hidden cannot be proven",
-        rules=("transaction_hanging",),
+        rules=("controller_absent", "controller_moves_often", "transaction_hanging"),
     ),
     NeededPermission(
         key="describe_topics",

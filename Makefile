@@ -9,6 +9,9 @@ READY := $(VENV)/.ready
 # What draws the dashboards is no part of the product, nor of its tests.
 DRAWING := build/drawing
 DRAWING_READY := $(DRAWING)/.ready
+# Nor is what makes a site of the pages.
+SITE := build/site-maker
+SITE_READY := $(SITE)/.ready
 # Areas run side by side, as many as keep the cores busy: tests/areas.toml says how long each takes.
 TEST := lint types layers unit property brokerless steady serving breaking losses faults story spark healthy applications-short
 QUICK := lint types layers unit property smoke
@@ -20,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 RERUNS := $(if $(filter true,$(CI)),--reruns 1 --rerun-show-tracebacks -r aR)
 PYTEST := $(BIN)/python -m pytest -q --durations 10 --durations-min 5 $(RERUNS)
 
-.PHONY: help setup demo test quick check $(AREAS) coverage bench baseline-quality applications variations versions quiet quiet-long ordinary-trouble loss-long returned-long tail-long jobs-long nightly-kills property-long runbooks fuzz attacks pictures golden lock kafka-lock format clean
+.PHONY: help setup demo test quick check $(AREAS) coverage bench baseline-quality applications variations versions quiet quiet-long ordinary-trouble loss-long returned-long tail-long jobs-long nightly-kills property-long runbooks fuzz attacks pictures docs golden lock kafka-lock format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -190,13 +193,22 @@ $(DRAWING_READY): tests/pictures/requirements.txt
 	@$(DRAWING)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
+docs: $(READY) $(SITE_READY) ## check the pages, and make a site of them in build/site, without the network
+	@$(PYTEST) tests/unit/docs
+	@$(SITE)/bin/mkdocs build --strict --clean
+
+$(SITE_READY): requirements-docs.txt
+	@$(PYTHON) -m venv $(SITE)
+	@$(SITE)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
 golden: $(READY) ## write the generated pages again
 	@$(BIN)/python -m tests.golden
 
 format: $(READY) ## format and fix what ruff can fix
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
-lock: $(READY) ## pin requirements.txt again from pyproject.toml, its part for the image, and what draws pictures
+lock: $(READY) ## pin requirements.txt again from pyproject.toml, its part for the image, what draws pictures, and what makes the site
 	@$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links --extra nightly --extra dev --upgrade --quiet pyproject.toml -o requirements.txt
 	@$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
@@ -204,9 +216,12 @@ lock: $(READY) ## pin requirements.txt again from pyproject.toml, its part for t
 	@$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links --constraint requirements.txt --upgrade --quiet \
 	  --group pictures -o tests/pictures/requirements.txt
+	@$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links --constraint requirements.txt --upgrade --quiet \
+	  --group docs -o requirements-docs.txt
 
 kafka-lock: $(READY) ## pin the sandbox's Kafka jars again
 	@$(BIN)/python -m service.sandbox.cluster.jars service/sandbox/cluster/locks/*.lock tests/applications/application-jars.lock
 
 clean: ## remove the virtual environment and caches
-	@rm -rf $(VENV) $(DRAWING) build/pictures .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage *.egg-info
+	@rm -rf $(VENV) $(DRAWING) build/pictures $(SITE) build/site .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage *.egg-info

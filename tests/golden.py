@@ -13,13 +13,15 @@ from rules.catalogue.all_rules import EVERY
 from rules.facts.permissions import with_permissions
 from rules.pages import page
 from service.cli.incident.report import schema_page
+from service.cli.page import cli_pages
 from service.metrics.dropin import EXPORTERS
 from service.metrics.dropin.documentation import page_name, with_names
 from service.metrics.page import metrics_page
 from service.settings.page import settings_page
 from service.views.doctor import doctor_schema
+from tests.site.drawings.all_drawings import DRAWINGS
 from tests.unit.service.alerting.notifications.given import write_notification_pages
-from tests.unit.service.api.given import write_openapi_page
+from tests.unit.service.api.given import write_openapi_pages
 
 DOCS = Path(__file__).parents[1] / "docs"
 RULE_PAGES = DOCS / "rules"
@@ -41,7 +43,10 @@ def write_single_pages() -> None:
         "settings.md": settings_page(),
         "prometheus-alerts.md": alerts_page(),
         "schemas/doctor.json": doctor_schema(),
+        **DRAWINGS,
+        **cli_pages(),
     }
+    (DOCS / "cli").mkdir(exist_ok=True)
     for name, text in pages.items():
         (DOCS / name).write_text(text, encoding="utf-8")
 
@@ -72,7 +77,7 @@ if __name__ == "__main__":
     write_single_pages()
     write_stack_files()
     write_names_of_exporters()
-    write_openapi_page()
+    write_openapi_pages()
     write_notification_pages()
     write_files()
     write_panels_of_dashboards()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -23,6 +24,7 @@ from service.api.core.few_at_once import InThread
 from service.api.core.ports import History, Sources
 from service.api.core.rights import Tokens
 from service.api.document import openapi_page
+from service.api.page import api_page
 from service.app.alerting import make_admin_services
 from service.metrics.exposition import Exposition
 from service.observe.log_submissions import Delivery, Rejection
@@ -304,6 +306,8 @@ def client_of(**overrides: Any) -> TestClient:
     return client
 
 
-def write_openapi_page() -> None:
-    """Write docs/openapi.json."""
-    OPENAPI_PAGE.write_text(openapi_page(World().app()), encoding="utf-8")
+def write_openapi_pages() -> None:
+    """Write docs/openapi.json, and docs/api.md from it."""
+    document = openapi_page(World().app())
+    OPENAPI_PAGE.write_text(document, encoding="utf-8")
+    OPENAPI_PAGE.with_name("api.md").write_text(api_page(json.loads(document)), encoding="utf-8")

@@ -108,7 +108,7 @@ def _in_site(target: str, uris: set[str]) -> str | None:
 
 def fenced(lines: Sequence[str]) -> Iterator[tuple[str, bool]]:
     """Yield each line, and whether it belongs to a fenced block, its fences included."""
-    fence = None
+    fence: str | None = None
     for line in lines:
         match = FENCE.match(line.rstrip("\n"))
         if fence is None and match:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from collectors.cluster import METADATA_TOPIC
+from collectors.quorum import METADATA_TOPIC
 from collectors.session import Session, body_of
 from collectors.translate import failure_of, timestamp_of
 from collectors.wire import codec

@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, assert_never
 
-from collectors.cluster import METADATA_TOPIC
 from collectors.name_scope import EVERY, NameScope
 from collectors.permission_requests import attempt
+from collectors.quorum import METADATA_TOPIC
 from collectors.session import Request, Session, body_of
 from collectors.translate import left_out
 from collectors.visibility import ids_to_try, patterns_body

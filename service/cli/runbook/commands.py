@@ -29,6 +29,8 @@ OF_SERVER: Final = frozenset(
         ("baselines", "show"),
         ("deliveries", "ls"),
         ("deliveries", "show"),
+        ("groups", "ls"),
+        ("groups", "show"),
         ("jobs", "ls"),
         ("loss", "ls"),
         ("loss", "show"),

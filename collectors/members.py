@@ -34,10 +34,10 @@ class Descriptions:
     def group_of(self, listed: Group, described: Any) -> Group:
         """Return a listed group with what its description adds."""
         name = listed.group_id
-        known = self.before.get(name)
-        if known is not None and known[1] == listed and known[0] == described:
-            self.now[name] = known
-            return known[2]
+        cached = self.before.get(name)
+        if cached is not None and cached[1] == listed and cached[0] == described:
+            self.now[name] = cached
+            return cached[2]
         group = replace_fields(
             listed,
             state=described.group_state or None,

@@ -108,8 +108,8 @@ def _without(lists: Ragged, others: Ragged) -> Ragged:
     """Return the items of each row that are not in the other list of the same row."""
     width = 1 + max(int(lists.values.max(initial=0)), int(others.values.max(initial=0)))
     codes = lists.row_of_value * width + lists.values
-    kept = ~np.isin(codes, others.row_of_value * width + others.values)
-    return _of_codes(codes[kept], width, lists.valid & others.valid)
+    is_rest = ~np.isin(codes, others.row_of_value * width + others.values)
+    return _of_codes(codes[is_rest], width, lists.valid & others.valid)
 
 
 def _of_codes(codes: Int64s, width: int, valid: Bools) -> Ragged:

@@ -124,15 +124,15 @@ def merge_brokers(stored: BrokerMemory, seen: BrokerMemory) -> BrokerMemory:
 def _missing(snapshot: Snapshot, registered: set[int], old: BrokerMemory) -> set[int]:
     """Return the brokers with replicas that are not registered; without all topics, older ones too."""
     holding = set(np.unique(snapshot.partitions.replicas.values).tolist())
-    kept = set() if snapshot.placement_complete else set(old.gone_us)
-    return (holding | kept) - registered
+    still_gone = set() if snapshot.placement_complete else set(old.gone_us)
+    return (holding | still_gone) - registered
 
 
 def _listed(
     brokers: tuple[Broker, ...], gone: set[int], now_us: int, old: BrokerMemory
 ) -> dict[int, ListedBroker]:
     oldest = now_us - FORGOTTEN_AFTER // MICROSECOND
-    kept = {
+    unlisted = {
         broker: entry
         for broker, entry in old.listed.items()
         if broker in gone or entry.listed_us > oldest
@@ -143,7 +143,7 @@ def _listed(
         )
         for broker in brokers
     }
-    return {**kept, **listed}
+    return {**unlisted, **listed}
 
 
 def _no_controller(quorum: Quorum, now_us: int, old: BrokerMemory) -> int | None:

@@ -108,8 +108,8 @@ def advance_members(
     }
     if not is_complete:
         for name, history in old.groups.items():
-            if name not in histories and not (kept := _without_old(history, now_us)).is_empty:
-                histories[name] = kept
+            if name not in histories and not (recent := _without_old(history, now_us)).is_empty:
+                histories[name] = recent
     return MemberMemory(groups=histories)
 
 
@@ -256,8 +256,10 @@ def _without_old(history: GroupHistory, now_us: int) -> GroupHistory:
         recent = tuple(entry for entry in history.rebalances if entry.observed_us >= oldest)
         history = replace(history, rebalances=recent)
     if any(entry.last_owner.lost_us < longest for entry in history.unowned):
-        kept = tuple(entry for entry in history.unowned if entry.last_owner.lost_us >= longest)
-        history = replace(history, unowned=kept)
+        longest_unowned = tuple(
+            entry for entry in history.unowned if entry.last_owner.lost_us >= longest
+        )
+        history = replace(history, unowned=longest_unowned)
     return history
 
 

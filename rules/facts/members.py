@@ -137,9 +137,9 @@ def _own_of(
     before: Mapping[str, tuple[Group, Int64s, Int64s]],
 ) -> tuple[Group, Int64s, Int64s]:
     """Return the group, and the rows that its members own with the positions of these members."""
-    known = before.get(group.group_id)
-    if known is not None and known[0] is group:
-        return known
+    cached = before.get(group.group_id)
+    if cached is not None and cached[0] is group:
+        return cached
     rows: list[int] = []
     members: list[int] = []
     for position, member in enumerate(group.members or ()):

@@ -71,6 +71,7 @@ def _context(command: click.Command, name: str, parent: click.Context | None) ->
 
 
 def _block(command: click.Command, context: click.Context) -> str:
+    command._help_option = None  # noqa: SLF001 - click keeps the one of the first context, whatever names that had
     lines = (line.rstrip() for line in command.get_help(context).splitlines())
     return "```text\n" + "\n".join(lines).strip() + "\n```\n"
 

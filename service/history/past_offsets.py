@@ -117,15 +117,15 @@ class _Search:
     def _of(self, path: Path) -> list[_PlacedRound]:
         """Return the readable rounds of a file, by time."""
         if path not in self._rounds:
-            found: list[_PlacedRound] = []
+            rounds: list[_PlacedRound] = []
             try:
                 with path.open("rb") as file:
-                    found = sorted(self._scan(file, path), key=lambda round_: round_.at_ms)
+                    rounds = sorted(self._scan(file, path), key=lambda round_: round_.at_ms)
             except FileNotFoundError:
                 pass  # it was old enough to be removed
             except READ_ERRORS as exc:
                 self.unreadable[path.name] = first_line(exc)
-            self._rounds[path] = found
+            self._rounds[path] = rounds
         return self._rounds[path]
 
     def _scan(self, file: BinaryIO, path: Path) -> Iterator[_PlacedRound]:

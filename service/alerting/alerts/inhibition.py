@@ -129,11 +129,11 @@ class Inhibitor:
             if not sources or not all_match(rule.target, alert.labels):
                 continue
             places = rule.places_needed(alert)
-            found = [sources[place] for place in places if place in sources]
-            if not found or len(found) < len(places):
+            causes = [sources[place] for place in places if place in sources]
+            if not causes or len(causes) < len(places):
                 continue
             is_both = all_match(rule.source, alert.labels)
-            by = found[0].one_sided if is_both else found[0].any
+            by = causes[0].one_sided if is_both else causes[0].any
             if by is not None:
                 return by
         return None

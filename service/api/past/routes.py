@@ -72,41 +72,44 @@ async def _past(sources: Sources, query: PastQuery) -> Response:
         raise conflict(TURNED_OFF)
     if query.time > now:
         raise invalid("time", "it has not come yet")
-    found = await sources.in_history(lambda: past.at(query.time))
+    past_round = await sources.in_history(lambda: past.at(query.time))
     interval = past.interval.total_seconds()
     return await sources.answers.render(
-        lambda: PastDetail(**stamp_of(now), interval_seconds=interval, **_view(query, found))
+        lambda: PastDetail(**stamp_of(now), interval_seconds=interval, **_view(query, past_round))
     )
 
 
-def _view(query: PastQuery, found: PastRound) -> dict[str, Any]:
-    partition, commits = _subject(query, found)
+def _view(query: PastQuery, past_round: PastRound) -> dict[str, Any]:
+    partition, commits = _subject(query, past_round)
     return {
         "time": query.time,
-        "read_at": found.at,
-        "distance_seconds": None if found.at is None else (found.at - query.time).total_seconds(),
-        "before": found.before,
-        "after": found.after,
-        "cluster_id": None if found.offsets is None else found.offsets.names.cluster_id,
+        "read_at": past_round.at,
+        "distance_seconds": None
+        if past_round.at is None
+        else (past_round.at - query.time).total_seconds(),
+        "before": past_round.before,
+        "after": past_round.after,
+        "cluster_id": None if past_round.offsets is None else past_round.offsets.names.cluster_id,
         "partition": partition,
         "group": query.group,
         "commits": None if commits is None else commits[:MOST_COMMITS],
         "commit_count": None if commits is None else len(commits),
         "unreadable": [
-            UnreadableFile(file=file, reason=reason) for file, reason in found.unreadable.items()
+            UnreadableFile(file=file, reason=reason)
+            for file, reason in past_round.unreadable.items()
         ],
     }
 
 
 def _subject(
-    query: PastQuery, found: PastRound
+    query: PastQuery, past_round: PastRound
 ) -> tuple[PastPartition | None, list[PastCommit] | None]:
     """Return the partition or the commits that are requested, as far as a round has read them.
 
     Raises:
         ProblemError: the round saw no such subject (404).
     """
-    offsets = found.offsets
+    offsets = past_round.offsets
     if offsets is None:
         return None, None
     if query.topic is not None and query.partition is not None:

@@ -28,7 +28,7 @@ HIDDEN: Final = (
 
 
 def cluster_checks(
-    found: ClusterChecks,
+    checks: ClusterChecks,
     *,
     principal: str,
     servers: str,
@@ -36,20 +36,20 @@ def cluster_checks(
     limit_seconds: float,
 ) -> Iterator[Check]:
     """Yield the checks of a cluster; `limit_seconds` is that of a round."""
-    yield _brokers(found)
-    yield _round(found, limit_seconds)
-    yield from _requests(found.capabilities)
-    for check in found.permissions.checks:
+    yield _brokers(checks)
+    yield _round(checks, limit_seconds)
+    yield from _requests(checks.capabilities)
+    for check in checks.permissions.checks:
         if check.needed.key == TRANSACTION_LOG and not reads_transaction_log:
             yield _permission(check, CheckState.OK, "not needed: kafka.transaction_log is off")
         else:
-            yield _checked(check, found.permissions, principal, servers)
-    yield controller_clock(found.controller_clock)
+            yield _checked(check, checks.permissions, principal, servers)
+    yield controller_clock(checks.controller_clock)
 
 
-def _brokers(found: ClusterChecks) -> Check:
-    snapshot = found.snapshot
-    release = oldest_release(found.capabilities)
+def _brokers(checks: ClusterChecks) -> Check:
+    snapshot = checks.snapshot
+    release = oldest_release(checks.capabilities)
     gone = [gap for gap in snapshot.gaps if gap.cause is GapCause.UNREACHABLE]
     return Check(
         area=Area.CLUSTER,
@@ -63,13 +63,13 @@ def _brokers(found: ClusterChecks) -> Check:
     )
 
 
-def _round(found: ClusterChecks, limit_seconds: float) -> Check:
+def _round(checks: ClusterChecks, limit_seconds: float) -> Check:
     """Check what a round misses but for what other checks explain: permissions, releases, brokers."""
-    denied = any(check.outcome is Outcome.DENIED for check in found.permissions.checks)
+    denied = any(check.outcome is Outcome.DENIED for check in checks.permissions.checks)
     explained = {GapCause.UNSUPPORTED, GapCause.UNREACHABLE}
-    gaps = [gap for gap in found.snapshot.gaps if gap.cause not in explained]
+    gaps = [gap for gap in checks.snapshot.gaps if gap.cause not in explained]
     others = [gap for gap in gaps if gap.cause is not GapCause.NOT_AUTHORIZED or not denied]
-    took = found.snapshot.report.took_seconds
+    took = checks.snapshot.report.took_seconds
     state, detail = CheckState.OK, None
     if others:
         is_denied = any(gap.cause is GapCause.NOT_AUTHORIZED for gap in others)
@@ -78,7 +78,7 @@ def _round(found: ClusterChecks, limit_seconds: float) -> Check:
     elif took > SLOW * limit_seconds:
         state = CheckState.WARN
         detail = f"The limit is {limit_seconds:g} s (kafka.round_timeout_seconds)."
-    many = len(found.snapshot.gaps)
+    many = len(checks.snapshot.gaps)
     summary = f"{took:.1f} s, " + (f"{many} gap{'' if many == 1 else 's'}" if many else "complete")
     return Check(
         area=Area.CLUSTER, subject="one round", state=state, summary=summary, detail=detail

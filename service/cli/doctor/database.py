@@ -34,29 +34,29 @@ def database_checks(settings: Settings) -> Iterator[Check]:
         yield _check(CheckState.MISSING, "cannot be used", str(exc))
 
 
-def schema_check(found: SchemaCheck) -> Check:
+def schema_check(schema: SchemaCheck) -> Check:
     """Check the revision of the schema."""
-    state = str(found.state.value)
-    if state == "at_head" and not found.drift:
-        return _check(CheckState.OK, f"schema {found.revision}")
+    state = str(schema.state.value)
+    if state == "at_head" and not schema.drift:
+        return _check(CheckState.OK, f"schema {schema.revision}")
     if state == "at_head":
-        detail = f"It differs from what the migrations make: {'; '.join(found.drift)}"
-        return _check(CheckState.MISSING, f"schema {found.revision} drifted", detail)
+        detail = f"It differs from what the migrations make: {'; '.join(schema.drift)}"
+        return _check(CheckState.MISSING, f"schema {schema.revision} drifted", detail)
     todo = (
         "run `tidemark db upgrade`" if state == "behind" else "run the newer Tidemark that made it"
     )
-    detail = f"This version needs schema {found.head}: {todo}."
-    return _check(CheckState.MISSING, f"schema {found.revision or 'none'}", detail)
+    detail = f"This version needs schema {schema.head}: {todo}."
+    return _check(CheckState.MISSING, f"schema {schema.revision or 'none'}", detail)
 
 
-def role_check(found: Privileges) -> Check:
+def role_check(privileges: Privileges) -> Check:
     """Check what the connected role may do."""
-    subject = f"role {found.role}"
-    if found.missing:
-        many = len(found.missing)
+    subject = f"role {privileges.role}"
+    if privileges.missing:
+        many = len(privileges.missing)
         summary = f"lacks {many} privilege{'' if many == 1 else 's'}"
-        return _check(CheckState.MISSING, summary, str(found.error), subject=subject)
-    upgrades = "may upgrade" if found.may_upgrade else "may run, not upgrade"
+        return _check(CheckState.MISSING, summary, str(privileges.error), subject=subject)
+    upgrades = "may upgrade" if privileges.may_upgrade else "may run, not upgrade"
     return _check(CheckState.OK, upgrades, subject=subject)
 
 

@@ -96,13 +96,13 @@ class _Examination:
         """Yield the checks of the cluster."""
         kafka = self.settings.kafka
         try:
-            found = examine_cluster(self.settings)
+            checks = examine_cluster(self.settings)
         except (UnreachableError, AuthenticationError) as exc:
             yield self._failed(Area.CLUSTER, f"cluster {kafka.name}", exc)
             return
-        self.cluster_id = found.snapshot.cluster_id
+        self.cluster_id = checks.snapshot.cluster_id
         yield from cluster_checks(
-            found,
+            checks,
             principal=principal_of(kafka),
             servers=kafka.bootstrap_servers,
             reads_transaction_log=kafka.transaction_log,

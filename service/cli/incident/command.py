@@ -11,7 +11,7 @@ import click
 from rules.errors import NotThereError
 from service.cli.alerts.command import FINGERPRINT
 from service.cli.past.times import PastTime
-from service.cli.server.server_options import SERVER, TOKEN_FILE, client_of
+from service.cli.server.server_options import client_of, server_options_for
 from service.cli.terminal.answer import print_json
 from service.cli.terminal.exit_codes import ExitCode
 
@@ -26,8 +26,7 @@ OUTPUTS: Final = ("md", "json", "html")
     "-o", "--output", type=click.Choice(OUTPUTS), default="md", show_default=True,
     help="html: one file that needs nothing else; json: by a schema, docs/incident.schema.json.",
 )  # fmt: skip
-@SERVER
-@TOKEN_FILE
+@server_options_for("read")
 def command(alert: str | None, begin: datetime | None, end: datetime | None, **options: Any) -> int:
     """Write the report of an incident: verdicts with their proof, exact loss, timeline, charts.
 

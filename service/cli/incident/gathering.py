@@ -212,16 +212,16 @@ def _alerts(api: Api, facts: _Facts, alert: Row | None) -> list[Row]:
 def _losses(api: Api, facts: _Facts) -> LossReport:
     """Return the losses of the time, and add their leader changes."""
     since = {"since": facts.window.begin.isoformat()}
-    found = list_losses(api, {"state": "all", **since})
+    losses = list_losses(api, {"state": "all", **since})
     current = list_losses(api, {"state": "open", **since})  # the newest may not be stored yet
-    found = _merged(current, found)
+    losses = _merged(current, losses)
     rows = [
         {**row, "partitions": [loss for loss in row["partitions"] if _is_of(loss, facts.window)]}
-        for row in found.rows
+        for row in losses.rows
     ]
-    found = replace(found, rows=tuple(row for row in rows if row["partitions"]))
-    facts.missing += [f"now: {error}" for error in found.errors]
-    for loss in found.losses:
+    losses = replace(losses, rows=tuple(row for row in rows if row["partitions"]))
+    facts.missing += [f"now: {error}" for error in losses.errors]
+    for loss in losses.losses:
         facts.note_names(loss)
         source = f"losses/{loss['id']}"
         place = f"{text(loss.get('topic'))}-{text(loss.get('partition'))}"
@@ -229,7 +229,7 @@ def _losses(api: Api, facts: _Facts) -> LossReport:
         for event in detail.get("events") or [{**loss, "at": loss["last_happened_at"]}]:
             if event.get("leader") is not None or event.get("leader_before") is not None:
                 facts.note(event["at"], f"leader of {place} changed: {_change(event)}", source)
-    return found
+    return losses
 
 
 def _merged(current: LossReport, stored: LossReport) -> LossReport:

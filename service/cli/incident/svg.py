@@ -112,10 +112,10 @@ def _thinned(points: Sequence[ChartPoint]) -> Iterator[ChartPoint]:
     size = -(-len(points) // (MOST_POINTS // 2))
     for place in range(0, len(points), size):
         some = points[place : place + size]
-        known = [(point.value, at) for at, point in enumerate(some) if point.value is not None]
-        kept = {min(known)[1], max(known)[1]} if known else set()
-        kept |= {at for at, point in enumerate(some) if point.value is None}
-        yield from (some[at] for at in sorted(kept))
+        measured = [(point.value, at) for at, point in enumerate(some) if point.value is not None]
+        extremes = {min(measured)[1], max(measured)[1]} if measured else set()
+        extremes |= {at for at, point in enumerate(some) if point.value is None}
+        yield from (some[at] for at in sorted(extremes))
 
 
 def longest_gaps(points: Sequence[ChartPoint], least: timedelta) -> list[tuple[datetime, datetime]]:

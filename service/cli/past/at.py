@@ -108,9 +108,9 @@ def _distance(document: Row) -> str:
 def _commits(document: Row) -> Iterator[Part]:
     rows, count = document["commits"], document["commit_count"]
     lags = [row.get("read_committed_lag") for row in rows]
-    known = [lag for lag in lags if lag is not None]
-    total = f"{sum(known):,} offsets" if known else ABSENT
-    unknown = f", not known for {len(lags) - len(known):,} commits" if None in lags else ""
+    known_lags = [lag for lag in lags if lag is not None]
+    total = f"{sum(known_lags):,} offsets" if known_lags else ABSENT
+    unknown = f", not known for {len(lags) - len(known_lags):,} commits" if None in lags else ""
     yield Facts([("lag", f"{total} (read_committed){unknown}"), ("commits", text(f"{count:,}"))])
     if rows:
         yield Table(columns=COMMITS, rows=rows)
@@ -127,12 +127,12 @@ def _find(api: ApiClient, at: datetime, name: str, *, is_group: bool) -> Row:
     from service.cli.server.report import PLACE  # noqa: PLC0415 - keeps `--help` fast
 
     place, when = PLACE.fullmatch(name), at.isoformat()
-    found: Row | None = None
+    answer: Row | None = None
     if place is not None and not is_group:
-        found = api.find("at", time=when, topic=place[1], partition=int(place[2]))
-    if found is None:
-        found = api.find("at", time=when, group=name)
-    if found is None:
+        answer = api.find("at", time=when, topic=place[1], partition=int(place[2]))
+    if answer is None:
+        answer = api.find("at", time=when, group=name)
+    if answer is None:
         api.get("status")  # an older Tidemark, or none, says so here
         raise NotThereError(f"there was no partition and no group {name!r} at {time(when)}")
-    return found
+    return answer

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,9 +14,10 @@ from rules.errors import NotThereError
 from service.cli.baselines import words
 from service.cli.baselines.command import METRICS, title
 from service.cli.past.times import PastTime
-from service.cli.server.server_options import SERVER, TOKEN_FILE, client_of
-from service.cli.terminal.answer import print_answer, print_json
+from service.cli.server.server_options import client_of, server_options_for
+from service.cli.terminal.answer import print_answer
 from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.formats import Format, chosen_format, output_option_with
 from service.cli.terminal.parts import SHOWN, Line, Part, Row, Table, not_seen, short, time_column
 from service.cli.terminal.plot import Point
 from service.cli.terminal.plotted import plotted
@@ -24,8 +25,6 @@ from service.cli.terminal.words import time, timestamp_of
 
 if TYPE_CHECKING:
     from service.cli.server.api_client import ApiClient
-
-OUTPUTS: Final = ("table", "csv", "json", "plot")
 
 
 @click.command("series")
@@ -42,19 +41,16 @@ OUTPUTS: Final = ("table", "csv", "json", "plot")
     help="From then on, as -6h; an hour before --to.",
 )
 @click.option("--to", "end", type=PastTime(), metavar="TIME", help="Before then; now.")
-@click.option(
-    "-o", "--output", type=click.Choice(OUTPUTS), default="table", show_default=True,
-    help="csv: time and value, empty for a gap; plot: a chart.",
-)  # fmt: skip
-@SERVER
-@TOKEN_FILE
+@output_option_with("csv", "plot")
+@server_options_for("read")
 def command(
     series: str | None, begin: datetime | None, end: datetime | None, **options: Any
 ) -> int:
     """Show what was measured of a series between two times, from Tidemark's own history.
 
     Name it by its metric and all labels of that, or by the ID that `baselines ls` shows. At most 31 days and
-    20,000 values. A gap is shown as one, never as zero. Exits with 1 if nothing was measured or a file cannot be
+    20,000 values. A gap is shown as one, never as zero, and is
+    empty in csv. Exits with 1 if nothing was measured or a file cannot be
     read, with 14 if history is turned off.
 
     \b
@@ -73,8 +69,6 @@ def command(
     measured = document["measured"]
     if options["output"] == "csv":
         click.echo(csv_of(measured["values"]), nl=False)
-    elif options["output"] == "json":
-        print_json(document)
     else:
         print_answer(document, _parts(document, options["output"]), options)
     is_whole = bool(measured["values"]) and not measured["unreadable"]
@@ -138,7 +132,7 @@ def _parts(document: Row, output: str) -> list[Part]:
     elif output == "plot":
         parts += plotted(points_of(values), measured["unit"])
     else:
-        hidden = max(len(values) - SHOWN, 0)
+        hidden = 0 if chosen_format() in (Format.WIDE, Format.TSV) else max(len(values) - SHOWN, 0)
         parts.append(Table(
             columns=(
                 time_column("time", "at"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -34,5 +35,9 @@ class TimesAsArguments(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse arguments, with each time ago written as `now-15m`."""
-        named = [f"{NOW}{arg}" if AGO.fullmatch(arg) else arg for arg in args]
-        return super().parse_args(ctx, named)
+        return super().parse_args(ctx, name_times(args))
+
+
+def name_times(args: Sequence[str]) -> list[str]:
+    """Return arguments with each time ago written as `now-15m`."""
+    return [f"{NOW}{arg}" if AGO.fullmatch(arg) else arg for arg in args]

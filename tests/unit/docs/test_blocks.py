@@ -18,7 +18,7 @@ from tests.site.pages import Block, blocks, name_of, pages
 PROMPT: Final = re.compile(r"(?m)^\$ ")
 LANGUAGES: Final = frozenset(
     {"", "text", "console", "sh", "bash", "shell", "json", "yaml", "toml", "ini", "python", "sql",
-     "promql", "html", "conf", "logql", "diff", "nginx", "csv", "js", "go"}
+     "promql", "html", "conf", "logql", "diff", "nginx", "csv", "js", "go", "markdown"}
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli.main import run, tidemark
+from service.cli.past.times import TimesAsArguments, name_times
 from service.cli.terminal.exit_codes import ExitCode
 
 ROOT: Final = Path(__file__).parents[4]
@@ -78,7 +79,8 @@ def problem_of(arguments: list[str]) -> str | None:
             name = command.name or ""
             ctx = click.Context(command, info_name=name, parent=ctx, **command.context_settings)
             if not isinstance(command, click.Group):
-                command.make_parser(ctx).parse_args(args=list(rest))
+                given = name_times(rest) if isinstance(command, TimesAsArguments) else list(rest)
+                command.make_parser(ctx).parse_args(args=given)
                 return None
             parser = command.make_parser(ctx)
             parser.allow_interspersed_args = False

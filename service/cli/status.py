@@ -19,6 +19,7 @@ from rules.errors import CollectError
 from service.cli.loss.queries import COMMITTED_LOST, RESTORED, list_losses
 from service.cli.sequence.queries import list_sequences
 from service.cli.server.listing import labels_text
+from service.cli.server.remembering import RememberingApi
 from service.cli.server.report import Api, blind_spots, read_gaps
 from service.cli.server.server_options import client_of, options_to, server_options
 from service.cli.terminal.answer import print_answer
@@ -117,6 +118,11 @@ def command(*, of_findings: bool, **options: Any) -> int:
       tidemark status --exit-code || echo 'somebody has to look'
       tidemark --context prod status -o json | jq '.firing'
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
+    return print_status(options, of_findings=of_findings)
+
+
+def print_status(options: Mapping[str, Any], *, of_findings: bool = False) -> ExitCode:
+    """Query the service that a command's options name, and print the screen; return the exit code."""
     with client_of(options) as api:
         overview = read_overview(api)
     commands = click.get_current_context().find_root().command
@@ -134,7 +140,7 @@ def read_overview(service: Api) -> Overview:
     Raises:
         CollectError: the status cannot be read.
     """
-    api = _Remembering(service)
+    api = RememberingApi(service)
     status = api.get("status")
     gaps = read_gaps(api, status)
     errors = [*blind_spots(status, gaps, ()), *_lateness(status)]
@@ -188,29 +194,6 @@ def _lateness(status: Row) -> Iterator[str]:
         yield f"the last round began {begun} ago, and one is due every {interval:g} s"
 
 
-class _Remembering:
-    """A client that fetches what several lists need only once."""
-
-    def __init__(self, api: Api) -> None:
-        self.server = api.server
-        self._api = api
-        self._answers: dict[str, Row] = {}
-
-    def get(self, path: str, **query: str | int) -> Row:
-        """Return the document at a path."""
-        if path not in self._answers:
-            self._answers[path] = self._api.get(path, **query)
-        return self._answers[path]
-
-    def find(self, path: str, **query: str | int) -> Row | None:
-        """Return the document at a path, None if there is none."""
-        return self._api.find(path, **query)
-
-    def pages(self, path: str, **query: str | int) -> Iterator[Row]:
-        """Yield all pages of a list."""
-        return self._api.pages(path, **query)
-
-
 def _loss(api: Api, errors: list[str]) -> Loss:
     """Return what `loss ls` says; its errors are added unless they are there already."""
     try:
@@ -244,14 +227,14 @@ def _sequence_loss(api: Api, notes: list[str]) -> Loss:
 def render(overview: Overview, *, has_runbooks: bool) -> Iterator[Part]:
     """Yield the screen: time of the last round, loss, alerts, what is not seen, what to type."""
     yield _head(overview)
-    yield Line((("LOSS     ", "bold"), _loss_words(overview)))
-    yield Line((("ALERTS   ", "bold"), _counts(overview)))
+    yield Line((("LOSS     ", "bold"), loss_words(overview)))
+    yield Line((("ALERTS   ", "bold"), firing_words(overview)))
     if overview.alerts:
         now = timestamp_of(overview.status.get("now"))
         columns = (
             short("severity"),
-            long("what", _what),
-            short("for", lambda alert: _since(alert, now)),
+            long("what", what),
+            short("for", lambda alert: firing_for(alert, now)),
             short("fingerprint"),
         )
         yield Table(
@@ -259,7 +242,7 @@ def render(overview: Overview, *, has_runbooks: bool) -> Iterator[Part]:
             rows=overview.alerts[:SHOWN],
             style=lambda alert: STYLES.get(str(alert.get("severity"))),
         )
-    yield from not_seen([*overview.errors, *overview.notes, *_unknown(overview)])
+    yield from not_seen(unseen(overview))
     yield Line("NEXT", "bold")
     yield from (Line(f"  {words}") for words in _next(overview, has_runbooks=has_runbooks))
 
@@ -274,12 +257,14 @@ def _head(overview: Overview) -> Line:
     ))  # fmt: skip
 
 
-def _loss_words(overview: Overview) -> tuple[str, str]:
+def loss_words(overview: Overview) -> tuple[str, str]:
+    """Return whether records are lost, with the style of these words."""
     is_partly_known = overview.sequence_loss is Loss.UNKNOWN and overview.loss is Loss.NONE
     return PARTLY if is_partly_known else LOSS_WORDS[overview.loss]
 
 
-def _counts(overview: Overview) -> str:
+def firing_words(overview: Overview) -> str:
+    """Return how many alerts fire, by severity."""
     words = ", ".join(
         f"{overview.counts[each]:,} {each}" for each in SEVERITIES if each in overview.counts
     )
@@ -289,14 +274,21 @@ def _counts(overview: Overview) -> str:
     return f"firing: {words}{more}{mark}" if words else "none is known to fire"
 
 
-def _what(alert: Row) -> str:
+def what(alert: Row) -> str:
+    """Return the rule of an alert and what it is about."""
     about = labels_text(alert.get("labels"), without=NOT_LABELS)
     return f"{alert.get('rule')}" if about == ABSENT else f"{alert.get('rule')}: {about}"
 
 
-def _since(alert: Row, now: datetime | None) -> str:
+def firing_for(alert: Row, now: datetime | None) -> str:
+    """Return for how long an alert has fired at a time of the service."""
     fired = timestamp_of(alert.get("fired_at") or alert.get("active_at"))
     return ABSENT if fired is None or now is None else duration(now - fired)
+
+
+def unseen(overview: Overview) -> Sequence[str]:
+    """Return what is not seen, a line each; one that begins with a space belongs to the one before it."""
+    return [*overview.errors, *overview.notes, *_unknown(overview)]
 
 
 def _unknown(overview: Overview) -> Iterator[str]:

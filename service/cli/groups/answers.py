@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import quote
 
 import numpy as np
 
@@ -17,8 +16,8 @@ from rules.errors import CollectError, NotThereError
 from rules.facts.snapshot import Snapshot
 from service.api.clusters.groups import group_items, total_lags
 from service.api.core.queries import matches
+from service.cli.groups.queries import group_from, list_from, unknown_group
 from service.cli.options.kafka_options import open_reader
-from service.cli.server.report import Api
 from service.cli.server.server_options import client_of
 from service.cli.terminal.parts import Row
 from service.cli.terminal.words import json_time
@@ -30,20 +29,12 @@ from service.views.snapshot_rows import commit_rows, time_lag_rows
 
 ROUNDS: Final = 2  # the second one says whether anything is left to read behind a small lag
 GAPS_SHOWN: Final = 20
-USUAL_METRIC: Final = "read_committed_lag_seconds"
 
 
 def list_from_server(options: Mapping[str, Any], query: Mapping[str, str]) -> Row:
     """Return the groups that a running Tidemark saw."""
     with client_of(options) as api:
         return list_from(api, query)
-
-
-def list_from(api: Api, query: Mapping[str, str]) -> Row:
-    """Return the groups that match; the query is that of `/groups`."""
-    pages = list(api.pages("groups", **query))
-    rows = [row for page in pages for row in page["items"]]
-    return {**_source(api, pages[-1]), "groups": rows}
 
 
 def group_from_server(options: Mapping[str, Any], name: str) -> Row:
@@ -54,28 +45,6 @@ def group_from_server(options: Mapping[str, Any], name: str) -> Row:
     """
     with client_of(options) as api:
         return group_from(api, name)
-
-
-def group_from(api: Api, name: str) -> Row:
-    """Return one group with all its commits, and what is usual of its lag where that is known.
-
-    Raises:
-        NotThereError: the last observation saw no such group.
-    """
-    path = f"groups/{quote(name, safe='')}"
-    first = api.find(path, limit=1)
-    if first is None:
-        api.get("groups", limit=1)  # an older Tidemark, or none, has no such list
-        raise NotThereError(_unknown(name))
-    pages = list(api.pages(path))
-    commits = [row for page in pages for row in page["items"]]
-    fields = ("group", "members", "rebalances", "unfinished_rebalance_since", "unowned")
-    return {
-        **_source(api, pages[-1]),
-        **{field: pages[0].get(field) for field in fields},
-        "partitions": commits,
-        "usual": _usual(api, name),
-    }
 
 
 def list_from_cluster(options: Mapping[str, Any], query: Mapping[str, str]) -> Row:
@@ -112,7 +81,7 @@ def group_of(source: SnapshotSource, name: str) -> Row:
     seen = [source.read(scope) for _ in range(ROUNDS)][-1]
     if not seen.groups:
         if seen.groups_complete:
-            raise NotThereError(_unknown(name))
+            raise NotThereError(unknown_group(name))
         gap = seen.gaps[0]
         raise CollectError(f"group {name!r} was not seen: {gap.what}: {gap.why}")
     (group,) = group_items(seen, total_lags(seen), [0], None)
@@ -130,20 +99,6 @@ def group_of(source: SnapshotSource, name: str) -> Row:
     }
 
 
-def _unknown(name: str) -> str:
-    return f"there is no group {name!r}; `tidemark groups ls` lists all"
-
-
-def _source(api: Api, page: Row) -> dict[str, Any]:
-    return {
-        "server": api.server,
-        "as_of": page["as_of"],
-        "is_current": page["is_current"],
-        "complete": page["is_current"],
-        "gaps": [],
-    }
-
-
 def _observed(seen: Snapshot) -> dict[str, Any]:
     return {
         "server": None,
@@ -152,18 +107,3 @@ def _observed(seen: Snapshot) -> dict[str, Any]:
         "complete": not seen.gaps,
         "gaps": SnapshotGap.rows_of(seen.gaps[:GAPS_SHOWN]),
     }
-
-
-def _usual(api: Api, name: str) -> list[Row] | None:
-    """Return what is usual now per topic of the group; None where that is not known."""
-    try:
-        page = api.find("baselines/series", group=name, metric=USUAL_METRIC, limit=1000)
-    except CollectError:
-        return None  # the database does not answer: the lags do not need it
-    if page is None or page.get("run") is None:
-        return None
-    series = (row for row in page["items"] if row.get("group") == name and row.get("usual"))
-    return [
-        {"topic": row["topic"], "partition": row["partition"], **dict(row["usual"])}
-        for row in series
-    ]

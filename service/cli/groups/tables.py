@@ -46,8 +46,8 @@ def render_list(document: Row) -> Iterator[Part]:
                 short("type"),
                 short("members"),
                 short("commits", "commit_count"),
-                short("lag", lambda row: _pair(row, "lag")),
-                short("seconds", lambda row: _pair(row, "lag_seconds")),
+                short("lag", lambda row: lag_pair(row, "lag")),
+                short("seconds", lambda row: lag_pair(row, "lag_seconds")),
             ),
             rows=rows,
         )
@@ -114,7 +114,7 @@ def _of_broker(broker_id: object) -> str | None:
 
 
 def _sentence(group: Row) -> str:
-    offsets, seconds = _pair(group, "lag"), _pair(group, "lag_seconds")
+    offsets, seconds = lag_pair(group, "lag"), lag_pair(group, "lag_seconds")
     unknown = group.get("unknown_lags")
     return ", ".join(
         part
@@ -127,7 +127,7 @@ def _sentence(group: Row) -> str:
     )
 
 
-def _pair(row: Row, name: str) -> str:
+def lag_pair(row: Row, name: str) -> str:
     """Return the lag of both isolation levels, once if they are equal."""
     values = [
         _number(row.get(f"{level}_{name}")) for level in ("read_committed", "read_uncommitted")
@@ -215,8 +215,8 @@ def _partitions(document: Row) -> Iterator[Part]:
     yield Table(
         columns=(
             long("partition", lambda row: f"{row.get('topic')}-{row.get('partition')}"),
-            short("lag", lambda row: _pair(row, "lag")),
-            short("seconds", lambda row: _pair(row, "lag_seconds")),
+            short("lag", lambda row: lag_pair(row, "lag")),
+            short("seconds", lambda row: lag_pair(row, "lag_seconds")),
             short("waits for", lambda row: WAITS.get(str(row.get("waits_for")), NOT_KNOWN)),
             long("owner", lambda row: _owner(row, last)),
         ),

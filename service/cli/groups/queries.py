@@ -1,0 +1,72 @@
+"""Query a running Tidemark for groups; imports nothing heavy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+from rules.errors import CollectError, NotThereError
+from service.cli.server.report import Api
+from service.cli.terminal.parts import Row
+
+USUAL_METRIC: Final = "read_committed_lag_seconds"
+
+
+def list_from(api: Api, query: Mapping[str, str]) -> Row:
+    """Return the groups that match; the query is that of `/groups`."""
+    pages = list(api.pages("groups", **query))
+    rows = [row for page in pages for row in page["items"]]
+    return {**_source(api, pages[-1]), "groups": rows}
+
+
+def group_from(api: Api, name: str) -> Row:
+    """Return one group with all its commits, and what is usual of its lag where that is known.
+
+    Raises:
+        NotThereError: the last observation saw no such group.
+    """
+    path = f"groups/{quote(name, safe='')}"
+    first = api.find(path, limit=1)
+    if first is None:
+        api.get("groups", limit=1)  # an older Tidemark, or none, has no such list
+        raise NotThereError(unknown_group(name))
+    pages = list(api.pages(path))
+    commits = [row for page in pages for row in page["items"]]
+    fields = ("group", "members", "rebalances", "unfinished_rebalance_since", "unowned")
+    return {
+        **_source(api, pages[-1]),
+        **{field: pages[0].get(field) for field in fields},
+        "partitions": commits,
+        "usual": _usual(api, name),
+    }
+
+
+def unknown_group(name: str) -> str:
+    """Return the error for a name that no group has."""
+    return f"there is no group {name!r}; `tidemark groups ls` lists all"
+
+
+def _source(api: Api, page: Row) -> dict[str, Any]:
+    return {
+        "server": api.server,
+        "as_of": page["as_of"],
+        "is_current": page["is_current"],
+        "complete": page["is_current"],
+        "gaps": [],
+    }
+
+
+def _usual(api: Api, name: str) -> list[Row] | None:
+    """Return what is usual now per topic of the group; None where that is not known."""
+    try:
+        page = api.find("baselines/series", group=name, metric=USUAL_METRIC, limit=1000)
+    except CollectError:
+        return None  # the database does not answer: the lags do not need it
+    if page is None or page.get("run") is None:
+        return None
+    series = (row for row in page["items"] if row.get("group") == name and row.get("usual"))
+    return [
+        {"topic": row["topic"], "partition": row["partition"], **dict(row["usual"])}
+        for row in series
+    ]

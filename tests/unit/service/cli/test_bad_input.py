@@ -7,22 +7,18 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Final
 
 import pytest
 
 from service.cli.main import run
 from service.cli.terminal.exit_codes import ExitCode
 from tests.unit.service.cli.api_rows import alert, detail
+from tests.unit.service.cli.documents import PREFIX, STAMP, Handler, page, serving
 
 ROOT: Final = Path(__file__).parents[4]
-PREFIX: Final = "/api/v1/"
-STAMP: Final = {"as_of": "2025-06-02T12:00:00Z", "is_current": True}
 HEAVY: Final = ("confluent_kafka", "kio", "numpy", "pyarrow", "pydantic", "pyspark", "sqlalchemy")
 FIRST, SECOND = "abcd000000000001", "abcd000000000002"
 LISTS_MODULES: Final = """
@@ -33,54 +29,13 @@ print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
 """
 
 
-class Handler(BaseHTTPRequestHandler):
-    """Answers as a Tidemark does, from documents by path; others are problems of 404."""
-
-    documents: ClassVar[dict[str, Any]] = {}
-    denies: ClassVar[bool] = False
-    queried: ClassVar[threading.Event] = threading.Event()
-    answers: ClassVar[threading.Event] = threading.Event()
-
-    def do_GET(self) -> None:
-        type(self).queried.set()
-        type(self).answers.wait(30)
-        document = self.documents.get(self.path.partition("?")[0].removeprefix(PREFIX))
-        status = 401 if self.denies else 404 if document is None else 200
-        problem = {"title": "no", "status": status, "detail": "there is no such thing."}
-        body = json.dumps(problem if status > 200 else document).encode()
-        kind = "application/problem+json" if status > 200 else "application/json"
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        with suppress(ConnectionError):  # it was interrupted meanwhile
-            self.wfile.write(body)
-
-    def log_message(self, *words: object) -> None:
-        """Print nothing."""
-
-
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
     """Yield the address of a server, which commands query by default."""
-    Handler.documents, Handler.denies = {}, False
-    Handler.queried.clear()
-    Handler.answers.set()
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=http.serve_forever, args=(0.01,))
-    thread.start()
-    address = f"http://127.0.0.1:{http.server_port}"
-    monkeypatch.setenv("TIDEMARK_SERVER", address)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    yield address
-    Handler.answers.set()
-    http.shutdown()
-    thread.join()
-    http.server_close()
-
-
-def page(*items: dict[str, Any]) -> dict[str, Any]:
-    return {**STAMP, "items": list(items), "next": None}
+    with serving() as address:
+        monkeypatch.setenv("TIDEMARK_SERVER", address)
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+        yield address
 
 
 @pytest.mark.parametrize("arguments", [["status"], ["alerts", "ls"], ["alerts", "show", FIRST]])

@@ -112,6 +112,7 @@ class LazyGroup(click.Group):
         "status": ("service.cli.status", "Show what is wrong, on one screen."),
         "token": ("service.cli.token", "Create, list and revoke tokens of the HTTP API."),
         "tx": ("service.cli.tx.command", "Show open transactions and the groups they block."),
+        "watch": ("service.cli.watch.command", "Show what is wrong, live, and move in it by keys."),
     }
 
     def list_commands(self, ctx: click.Context) -> list[str]:

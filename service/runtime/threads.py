@@ -130,3 +130,18 @@ def _settle(outcome: Future[T], function: Callable[[], T]) -> None:
         outcome.set_result(function())
     except BaseException as exc:  # noqa: BLE001 - not handled here: raised where it is awaited
         outcome.set_exception(exc)
+
+
+def begin(function: Callable[[], T], then: Callable[[], None], *, name: str) -> Future[T]:
+    """Call a function in a thread of its own; return its outcome, and call `then` when there is one.
+
+    The process may end before it does. `then` is called in that thread.
+    """
+    outcome: Future[T] = Future()
+
+    def work() -> None:
+        _settle(outcome, function)
+        then()
+
+    threading.Thread(target=work, name=name, daemon=True).start()
+    return outcome

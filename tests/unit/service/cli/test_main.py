@@ -235,6 +235,7 @@ def test_help_and_docs_list_every_exit_code(capsys: pytest.CaptureFixture[str]) 
         ["serve", "--help"],
         ["token", "create", "--help"],
         ["tx", "ls", "--help"],
+        ["watch", "--help"],
     ],
 )
 def test_the_help_imports_nothing_heavy(arguments: list[str]) -> None:

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from service.runtime import clock
-from service.runtime.threads import OneAtATime, in_thread
+from service.runtime.threads import OneAtATime, begin, in_thread
 
 LONG = 10.0  # seconds; nothing waits for so long
 
@@ -145,3 +145,22 @@ def test_a_timeout_of_the_function_itself_is_its_own() -> None:
 
     with pytest.raises(TimeoutError, match="the function's"):
         OneAtATime("test").call(late, LONG)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_was_begun_ends_with_its_outcome_before_it_is_reported(fails: bool) -> None:  # noqa: FBT001
+    ended = threading.Event()
+
+    def work() -> str:
+        if fails:
+            raise ValueError("no")
+        return threading.current_thread().name
+
+    outcome = begin(work, ended.set, name="refresh")
+    assert ended.wait(30)
+    assert outcome.done()
+    if fails:
+        with pytest.raises(ValueError, match="no"):
+            outcome.result()
+    else:
+        assert outcome.result() == "refresh"

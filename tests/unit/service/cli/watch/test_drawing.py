@@ -80,6 +80,16 @@ def test_a_list_that_cannot_be_read_is_not_empty(name: ListName) -> None:
     assert f" {'tx' if name is ListName.TRANSACTIONS else name.value} ?]" in text
 
 
+def test_before_the_first_round_nothing_is_known() -> None:
+    nothing: dict[str, Any] = {"rounds": 0, "at": None, "outcome": None, "snapshot": None}
+    shown = board(**nothing)
+    for name in (ListName.GROUPS, ListName.TRANSACTIONS):
+        text = screen(view(shown, State(name=name)))
+        assert "LOSS     NOT KNOWN" in text
+        assert "NOT COMPLETE" in text
+        assert "No row is known.\nNOT KNOWN: " in text
+
+
 def test_gaps_are_a_list_of_their_own() -> None:
     seen = board(snapshot=snapshot(gaps=(gap(),)), outcome=RoundOutcome.GAPS)
     text = screen(view(seen, State(name=ListName.NOT_SEEN)))

@@ -25,6 +25,9 @@ from service.cli.watch.lists import NAMES, SHAPES, rows_of, subjects_of
 from service.cli.watch.state import Mode, Shown, State
 
 LEAST_BODY: Final = 3  # lines of a list, however low the screen is
+NOTE_SHARE: Final = (
+    4  # of the lines of a list, why there may be more of it takes at most one in so many
+)
 LONGEST_BLOCK: Final = 3  # lines of what is said above the list
 LONGEST_CELL: Final = 0.5  # of the width, of all columns but the last one
 GAP: Final = "  "
@@ -187,7 +190,7 @@ def _list_body(view: View, page: int) -> tuple[list[Text], Shown, str]:
     state = view.state
     rows = rows_of(view.board, state.name, state.filter)
     subjects = subjects_of(view.board, state.name, state.filter)
-    notes = [] if not rows.unknown else [_note(view, rows)]
+    notes = _note(view, rows)[: max(page // NOTE_SHARE, 1)] if rows.unknown else []
     space = max(page - 1 - len(notes), 1)  # a line of headings
     shown = Shown(subjects=subjects, page=space, last_scroll=0)
     if not rows.rows:
@@ -199,10 +202,10 @@ def _list_body(view: View, page: int) -> tuple[list[Text], Shown, str]:
     return [*_table(view, window, chosen - first), *notes], shown, where
 
 
-def _note(view: View, rows: Rows) -> Text:
+def _note(view: View, rows: Rows) -> list[Text]:
     more = f" (and {len(rows.unknown) - 1} more)" if rows.unknown[1:] else ""
     words = "there may be more" if rows.rows else "NOT KNOWN"
-    return _cut(Text(f"{words}: {printable(rows.unknown[0])}{more}", "yellow"), view.width)
+    return _few_lines([Line(f"{words}: {rows.unknown[0]}{more}", "yellow")], view.width)
 
 
 def _empty(view: View, rows: Rows) -> Line:

@@ -189,7 +189,7 @@ def _count(rows: Rows) -> str:
 def _list_body(view: View, page: int) -> tuple[list[Text], Shown, str]:
     state = view.state
     rows = rows_of(view.board, state.name, state.filter)
-    subjects = subjects_of(view.board, state.name, state.filter)
+    subjects = subjects_of(state.name, rows)
     notes = _note(view, rows)[: max(page // NOTE_SHARE, 1)] if rows.unknown else []
     space = max(page - 1 - len(notes), 1)  # a line of headings
     shown = Shown(subjects=subjects, page=space, last_scroll=0)

@@ -156,10 +156,10 @@ def rows_of(board: Board, name: ListName, words: str) -> Rows:
     return Rows(rows=rows, unknown=whole.unknown)
 
 
-def subjects_of(board: Board, name: ListName, words: str) -> Sequence[Subject]:
-    """Return the same rows as the subjects of details."""
+def subjects_of(name: ListName, rows: Rows) -> Sequence[Subject]:
+    """Return the rows of a list as the subjects of details."""
     key = SHAPES[name].key
-    return [Subject(name=name, key=key(row), row=row) for row in rows_of(board, name, words).rows]
+    return [Subject(name=name, key=key(row), row=row) for row in rows.rows]
 
 
 def _has(row: Row, columns: Sequence[Column[Any]], terms: Sequence[str]) -> bool:

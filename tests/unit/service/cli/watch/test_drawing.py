@@ -130,7 +130,7 @@ def test_details_are_those_of_the_command_with_what_to_type() -> None:
 
     api = Detailed(service().client, alerts=[alert()])
     shown = board(api=api)
-    (subject,) = subjects_of(shown, ListName.ALERTS, "")
+    (subject,) = subjects_of(ListName.ALERTS, shown.lists[ListName.ALERTS])
     state = State(mode=Mode.DETAILS, subject=subject)
     assert "waiting for the answer" in screen(view(shown, state))
     text = screen(view(shown, state, details=fetch_details(api, subject), height=60))

@@ -7,6 +7,7 @@ that shows one page passes the rows of that page, and no others are built.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from service.views.cluster import GroupDescription
 from service.views.members import owner_columns
 from service.views.model import Row
 from service.views.waiting import waits_for
+
+# Of the document of a round: a higher one has keys that mean something else than in this version.
+FORMAT: Final = 1
 
 
 def partition_rows(snapshot: Snapshot, rows: Int64s | None = None) -> list[Row]:

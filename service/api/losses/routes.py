@@ -6,16 +6,13 @@ database, as do the occurrences of each.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Path, Query, Response
 
-from rules.evidence import read_evidence
 from rules.facts.last_observation import microseconds
-from rules.loss.evidence_fields import SummaryEvidence
-from rules.loss.summary import LossFact
 from rules.open_findings import OpenFinding
 from service.api.core.paging import LAST_US, Key, Page, Paging, decode_cursor, page_of
 from service.api.core.ports import History, Sources
@@ -27,7 +24,6 @@ from service.api.findings.routes import cluster_id_of, finding_detail
 from service.api.findings.views import (
     FindingDetail,
     Transition,
-    from_memory,
     from_storage,
     parse_id,
 )
@@ -39,16 +35,18 @@ from service.api.losses.views import (
     LossFinding,
     class_of,
     event_of,
+    fact_of,
     groups_in,
     incident_view,
     incidents_of,
     loss_of,
+    open_fact,
+    open_loss,
     rule_of,
 )
 from service.rounds.latest import ServiceState
 from service.rounds.persistence import PersistenceState
 from service.storage.findings.findings import (
-    StoredFinding,
     storable,
     storable_evidence,
     storable_text,
@@ -131,7 +129,7 @@ def _page(
 def _open_ids(state: ServiceState) -> set[str]:
     """Return the incidents of all open findings: a query may select or read only ended ones of them."""
     return {
-        _open_fact(entry).incident
+        open_fact(entry).incident
         for entry in state.open_findings.values()
         if entry.identity[0] in CLASS_OF
     }
@@ -145,13 +143,7 @@ def _key(incident: Incident) -> Key:
 def _open(state: ServiceState, query: LossQuery) -> list[LossFinding]:
     cluster_id = cluster_id_of(state)
     return [
-        LossFinding(
-            fact=_open_fact(entry),
-            severity=entry.severity,
-            is_open=True,
-            last_breach_at=entry.last_breach_at,
-            view=partial(from_memory, entry, cluster_id),
-        )
+        open_loss(entry, cluster_id)
         for entry in open_findings(state).values()
         if _is_queried(entry, query)
     ]
@@ -162,7 +154,7 @@ def _stored(history: History, query: LossQuery) -> tuple[list[LossFinding], bool
     read = history.page(_filter_of(query), MOST_STORED + 1)
     findings = [
         LossFinding(
-            fact=_fact(stored.rule_id, stored.labels, stored),
+            fact=fact_of(stored.rule_id, stored.labels, stored),
             severity=stored.severity,
             is_open=stored.ended_at is None,
             last_breach_at=stored.last_breach_at,
@@ -173,18 +165,6 @@ def _stored(history: History, query: LossQuery) -> tuple[list[LossFinding], bool
         if query.class_ in (None, class_of(stored.rule_id, stored.reason))
     ]
     return findings, len(read) > MOST_STORED
-
-
-def _open_fact(entry: OpenFinding) -> LossFact:
-    rule_id, labels = entry.identity
-    return _fact(rule_id, storable(dict(labels)), entry)
-
-
-def _fact(
-    rule_id: str, labels: Mapping[str, str], finding: OpenFinding | StoredFinding
-) -> LossFact:
-    evidence = read_evidence(finding.evidence, SummaryEvidence)
-    return LossFact(rule_id, labels, finding.reason, evidence, finding.since)
 
 
 def _is_queried(entry: OpenFinding, query: LossQuery) -> bool:

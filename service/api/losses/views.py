@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from rules.catalogue import (
@@ -19,11 +20,12 @@ from rules.catalogue import (
     unreplicated_records_lost,
 )
 from rules.evidence import read_evidence
-from rules.loss.evidence_fields import LossEvidence
+from rules.loss.evidence_fields import LossEvidence, SummaryEvidence
 from rules.loss.summary import LossFact, Outcome, by_partition, summary_of
+from rules.open_findings import OpenFinding
 from rules.verdict import SEVERITIES, Severity
 from service.api.core.models import VerdictWord
-from service.api.findings.views import Finding, Transition
+from service.api.findings.views import Finding, Transition, from_memory
 from service.api.losses.models import (
     AlsoFound,
     Loss,
@@ -34,6 +36,7 @@ from service.api.losses.models import (
     PartitionLoss,
 )
 from service.api.losses.steps import next_steps
+from service.storage.findings.findings import StoredFinding, storable
 from service.views.model import FindingState
 
 RULE_OF: Final = {
@@ -149,6 +152,31 @@ class LossFinding:
     is_open: bool
     last_breach_at: datetime
     view: Callable[[], Finding]
+
+
+def open_loss(entry: OpenFinding, cluster_id: str | None) -> LossFinding:
+    """Return an open finding of one of the rules in `RULE_OF`."""
+    return LossFinding(
+        fact=open_fact(entry),
+        severity=entry.severity,
+        is_open=True,
+        last_breach_at=entry.last_breach_at,
+        view=partial(from_memory, entry, cluster_id),
+    )
+
+
+def open_fact(entry: OpenFinding) -> LossFact:
+    """Return what an open finding says of its partition."""
+    rule_id, labels = entry.identity
+    return fact_of(rule_id, storable(dict(labels)), entry)
+
+
+def fact_of(
+    rule_id: str, labels: Mapping[str, str], finding: OpenFinding | StoredFinding
+) -> LossFact:
+    """Return what a finding says of its partition."""
+    evidence = read_evidence(finding.evidence, SummaryEvidence)
+    return LossFact(rule_id, labels, finding.reason, evidence, finding.since)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

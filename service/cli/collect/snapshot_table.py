@@ -19,7 +19,7 @@ from service.cli.terminal.screen import PIPED_WIDTH
 from service.cli.terminal.words import ABSENT, json_time, printable, text
 from service.views.cluster import Broker, SnapshotGap
 from service.views.model import Row
-from service.views.snapshot_rows import gaps_by_cause, group_rows, partition_rows
+from service.views.snapshot_rows import FORMAT, gaps_by_cause, group_rows, partition_rows
 
 WARNING: Final = "bold yellow"
 WIDE: Final = 100  # columns of a screen that has room for every column
@@ -257,6 +257,7 @@ def snapshot_document(snapshot: Snapshot) -> Row:
     """Return the JSON document of one round: keys may be added, never renamed."""
     report = snapshot.report
     return {
+        "format": FORMAT,
         "cluster": snapshot.cluster,
         "cluster_id": snapshot.cluster_id,
         "taken_at": json_time(snapshot.taken_at),

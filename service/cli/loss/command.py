@@ -1,17 +1,24 @@
-"""`tidemark loss`: which records are lost and what to do about it, from a running Tidemark.
+"""`tidemark loss`: which records are lost and what to do about it.
 
-It needs the service: a loss is proven by observations from before the leader changed.
+A loss is proven by observations from before the leader changed: those of a running Tidemark, or for `check`
+an earlier round in a file.
 """
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any, Final
 
 import click
 
+from rules.facts.identity import TopicPartition
 from service.cli.loss import queries, tables
-from service.cli.server.report import print_named_report, print_report_list
+from service.cli.options.kafka_options import kafka_options, open_reader
+from service.cli.server.report import PLACE, print_named_report, print_report_list
 from service.cli.server.server_options import server_options
+from service.cli.terminal.answer import print_answer
+from service.cli.terminal.formats import output_option
 from service.cli.terminal.parameters import Timestamp
 
 CLASSES: Final = (  # those of service.api.losses.models
@@ -28,12 +35,14 @@ CLASSES: Final = (  # those of service.api.losses.models
 def command() -> None:
     """Show which records are lost, which groups had read them, and what to do now.
 
-    Queries a running `tidemark serve`. docs/loss.md says what is certain and what is not.
+    Queries a running `tidemark serve`; `check` needs none, and reads a cluster. docs/loss.md says what
+    is certain and what is not.
 
     \b
     Examples:
       tidemark loss ls
       tidemark loss show orders-3
+      tidemark loss check --bootstrap-servers broker-1:9092
       tidemark loss ls --server https://tidemark.example:8780 --token-file /run/secrets/tidemark
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
 
@@ -96,3 +105,63 @@ def show(name: str, **options: Any) -> int:
     return print_named_report(
         name, "loss", options, queries.fetch_losses, tables.render_all_details
     )
+
+
+@command.command()
+@click.argument("places", metavar="[TOPIC-PARTITION]...", nargs=-1)
+@click.option(
+    "--before", type=click.Path(path_type=Path), metavar="FILE",
+    help="An earlier round of the same cluster: what `tidemark collect --once -o json` printed.",
+)  # fmt: skip
+@output_option
+@kafka_options
+def check(places: tuple[str, ...], before: Path | None, **options: Any) -> int:
+    """Find out what can be proven of lost records, from a cluster without a running Tidemark.
+
+    One round finds groups that have read what the log does not have: a commit beyond the log end, or
+    beyond the end of the leader epoch in which it was read. It cannot see a loss that no group had
+    read. With --before the rules judge the time from that round until now, with exact offsets:
+    what was committed then and is gone. Partitions of which nothing is proven are unknown, never ok;
+    without --before that is all of them but those with a loss. Names of partitions select them, and
+    show their losses with all details, first what to do.
+
+    Exits with 12 if committed records are lost or may be, with 1 if a partition cannot be judged,
+    with 0 only if every one is, with 6 if there is no such partition, with 2 if FILE is no such round,
+    has a newer format, or is of another cluster.
+
+    \b
+    Examples:
+      tidemark loss check --bootstrap-servers broker-1:9092
+      tidemark collect --once -o json --bootstrap-servers broker-1:9092 > before.json
+      tidemark loss check --before before.json --bootstrap-servers broker-1:9092
+      tidemark loss check orders-3 --before before.json --config tidemark.toml -o json
+    """  # noqa: D301 - see above
+    names = _names(places)
+    from service.cli.loss.check import rounds, saved_round, showing, verdicts  # noqa: PLC0415 - help
+    from service.runtime.clock import pause  # noqa: PLC0415 - keeps `--help` fast
+
+    topics = _topics(names)
+    earlier = None if before is None else saved_round.read_round(before, topics)
+    with open_reader(options) as (reader, _settings):
+        checked = rounds.check(reader, earlier, topics=topics, pause=pause)
+    conclusion = verdicts.conclude(
+        checked, names=names, file=None if before is None else str(before)
+    )
+    parts = showing.render(conclusion, is_detailed=bool(names))
+    print_answer(conclusion.document, parts, options)
+    for name in conclusion.missing:
+        click.echo(f"tidemark: there is no partition {name}", err=True)
+    return conclusion.exit_code
+
+
+def _names(places: tuple[str, ...]) -> tuple[TopicPartition, ...]:
+    matches = [PLACE.fullmatch(place) for place in places]
+    for place, match in zip(places, matches, strict=True):
+        if match is None:
+            raise click.BadParameter(f"{place!r} is not TOPIC-PARTITION, such as orders-3")
+    return tuple(TopicPartition(match[1], int(match[2])) for match in matches if match is not None)
+
+
+def _topics(names: tuple[TopicPartition, ...]) -> re.Pattern[str] | None:
+    topics = sorted({re.escape(name.topic) for name in names})
+    return re.compile("|".join(topics)) if topics else None

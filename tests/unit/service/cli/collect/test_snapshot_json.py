@@ -49,7 +49,7 @@ def busy() -> Snapshot:
 
 
 DOCUMENT_KEYS = [
-    "cluster", "cluster_id", "taken_at", "took_seconds", "phase_seconds", "requests",
+    "format", "cluster", "cluster_id", "taken_at", "took_seconds", "phase_seconds", "requests",
     "setup_requests", "duplicate_commits", "controller", "brokers", "partitions", "groups",
     "gaps_by_cause", "gaps",
 ]  # fmt: skip

@@ -2,14 +2,14 @@
 
 One round shows what groups had read and is gone. With an earlier round the rules get the memory that a service
 would have had after it; where a leader changed since, the next round has the answer to their question
-where the older epoch ended. Nothing is judged here.
+where the older epoch ended, and is compared with the earlier round as well. Nothing is judged here.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -17,15 +17,15 @@ import numpy as np
 from rules.catalogue.all_rules import RULES
 from rules.completeness import Completeness
 from rules.errors import RequestError
-from rules.facts.column import Bools
+from rules.facts.column import Bools, Int64s
 from rules.facts.gap import Gap, GapCause, GapScope
-from rules.facts.identity import TopicPartition
 from rules.facts.loss_memory import LossMemory
 from rules.facts.memory import Memory, advance
 from rules.facts.snapshot import Snapshot
 from rules.finding_table import FindingTable
 from rules.judgement import Judgement
 from rules.loss.changes import Changes
+from rules.open_findings import Identity, OpenFinding
 from rules.question import EpochEndQuestion, Question
 from rules.remembering import view_of_round
 from rules.transactions.listing import gaps_about
@@ -55,9 +55,8 @@ class CheckedRounds:
     view: View  # of the last round
     rounds: int
     judgements: Sequence[Judgement]  # of the last round
-    findings: FindingTable  # of all rounds
-    # Where the leader's log no longer has anything of the older epoch, so that nothing can be compared.
-    without_end: frozenset[TopicPartition] = field(default_factory=frozenset)
+    # Of all rounds: a group's next commit wipes what an earlier one proved.
+    findings: Mapping[Identity, OpenFinding]
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
@@ -80,7 +79,7 @@ def check(
     """
     memory = None if before is None else memory_of(before)
     questions: tuple[Question, ...] = ()
-    findings, without_end = FindingTable(), set[TopicPartition]()
+    findings = dict[Identity, OpenFinding]()
     number = 0
     while True:
         number += 1
@@ -88,10 +87,7 @@ def check(
         _check_cluster(before, snapshot)
         view = view_of_round(snapshot, memory)
         judgements = [rule.judge(view) for rule in LOSS_RULES]
-        completeness = Completeness.of(snapshot)
-        _, findings = findings.advance(judgements, completeness=completeness, now=view.now)
-        without_end |= _without_end(view)
-        memory = view.memory
+        findings |= _breaches(view, judgements)
         questions = tuple(question for each in judgements for question in each.questions)
         if number == AT_MOST or not _needs_another(snapshot, questions):
             return CheckedRounds(
@@ -100,7 +96,6 @@ def check(
                 rounds=number,
                 judgements=judgements,
                 findings=findings,
-                without_end=frozenset(without_end),
             )
         pause(EARLY_SECONDS)
 
@@ -130,6 +125,15 @@ def unanswered_commits(snapshot: Snapshot) -> Bools:
     return mask
 
 
+def rows_without_end(view: View) -> Int64s:
+    """Return the partitions whose leader's log has nothing of the older epoch, so that nothing is compared."""
+    changes = Changes.of(view)
+    if changes is None:
+        return np.zeros(0, np.int64)
+    rows: Int64s = changes.rows[changes.is_answered & ~changes.returned_end.valid]
+    return rows
+
+
 def _check_cluster(before: Snapshot | None, snapshot: Snapshot) -> None:
     if before is not None and before.cluster_id != snapshot.cluster_id:
         raise RequestError(
@@ -138,13 +142,11 @@ def _check_cluster(before: Snapshot | None, snapshot: Snapshot) -> None:
         )
 
 
-def _without_end(view: View) -> set[TopicPartition]:
-    changes = Changes.of(view)
-    if changes is None:
-        return set()
-    places = np.flatnonzero(changes.is_answered & ~changes.returned_end.valid).tolist()
-    index = view.snapshot.partitions.index
-    return {index.topic_partition(int(changes.rows[place])) for place in places}
+def _breaches(view: View, judgements: Sequence[Judgement]) -> Mapping[Identity, OpenFinding]:
+    """Return the findings that one round opens."""
+    completeness = Completeness.of(view.snapshot)
+    _, table = FindingTable().advance(judgements, completeness=completeness, now=view.now)
+    return table
 
 
 def _needs_another(snapshot: Snapshot, questions: Sequence[Question]) -> bool:

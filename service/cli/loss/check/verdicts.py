@@ -27,7 +27,7 @@ from rules.verdict import Verdict
 from service.api.core.models import VerdictWord
 from service.api.losses.models import LossClass
 from service.api.losses.views import Incident, class_of, incident_view, incidents_of, open_loss
-from service.cli.loss.check.rounds import CheckedRounds, unanswered_commits
+from service.cli.loss.check.rounds import CheckedRounds, rows_without_end, unanswered_commits
 from service.cli.loss.queries import UNKNOWN, LossReport
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.words import json_time
@@ -274,15 +274,14 @@ def _verdict(
 def _reasons(checked: CheckedRounds, before: LastObservations | None) -> list[str]:
     """Return for each partition of the last round why no rule reports a loss of it."""
     snapshot = checked.view.snapshot
-    rows, index = len(snapshot.partitions), snapshot.partitions.index
-    without = (index.row(name.topic, name.partition) for name in checked.without_end)
+    rows = len(snapshot.partitions)
     open_rows = snapshot.commits.row[unanswered_commits(snapshot)].tolist()
     [judgement] = [each for each in checked.judgements if each.rule is COMMITTED]
     said = [str(reason) for reason in judgement.reasons]
     reasons = np.full(rows, str(Why.NOTHING_SEEN_IS_MISSING), object)
     reasons[marked(rows, open_rows)] = COMMITS_NOT_COMPARED
     reasons[_went_back(snapshot, before)] = WENT_BACK
-    reasons[marked(rows, (row for row in without if row is not None))] = EPOCH_NOT_IN_LOG
+    reasons[rows_without_end(checked.view)] = EPOCH_NOT_IN_LOG
     reasons[~_is_compared(snapshot, before)] = str(Why.FIRST_OBSERVATION)
     is_unknown = judgement.verdicts == Verdict.UNKNOWN
     reasons[is_unknown] = np.array(said, object)[judgement.reason[is_unknown]]

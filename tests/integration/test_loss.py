@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +16,9 @@ import pytest
 from rules.facts.identity import TopicPartition
 from rules.judgement import Finding
 from rules.verdict import Verdict
-from service.observe.cluster_reader import ClusterReader
+from service.cli.collect.snapshot_table import snapshot_document
+from service.cli.terminal.exit_codes import ExitCode
+from service.observe.cluster_reader import ClusterReader, Scope
 from service.observe.watch import WatchedRound
 from service.runtime.clock import pause, wait_until
 from service.sandbox.cluster.admin import SandboxAdmin
@@ -181,9 +186,12 @@ def test_each_fault_is_as_its_truth_and_is_told_by_its_own_rules_alone(
 
 
 def test_a_watcher_that_begins_after_the_loss_finds_it_by_what_groups_had_read(
-    faults: Sandbox, make_reader: MakeReader
+    faults: Sandbox, make_reader: MakeReader, tmp_path: Path
 ) -> None:
+    """And `loss check` finds it without any watcher: all of it, if there is a round from before."""
+    earlier = tmp_path / "before.json"
     with prepare_loss("committed-loss", faults, readers=True) as prepared:
+        earlier.write_text(json.dumps(snapshot_document(make_reader().read(Scope()))))
         truth = prepared.inject()
         watch = Watch(make_reader())
         made = watch.round()
@@ -194,6 +202,34 @@ def test_a_watcher_that_begins_after_the_loss_finds_it_by_what_groups_had_read(
         [group] = one.groups
         assert finding.evidence["at_least_offsets"] == group.committed_offset - one.epoch_end
         assert said(watch.round(), "records_possibly_lost", truth.topic, 0) is None, "told once"
+        compared = checked(faults, "--before", str(earlier))
+        alone = checked(faults)
+    lost = loss_in(compared, truth.topic)
+    assert lost["class"] == "committed_lost"
+    assert (lost["certain_from"], lost["certain_to"]) == (one.lost_from, one.committed_to)
+    read = loss_in(alone, truth.topic)
+    assert (read["class"], read["reason"]) == ("possibly_lost", "read_beyond_epoch_end")
+    for loss in (lost, read):
+        assert [row["group"] for row in loss["groups_beyond"]] == [group.group]
+    assert "ok" not in {partition["verdict"] for partition in alone["partitions"]}
+
+
+def checked(cluster: Sandbox, *options: str) -> dict[str, Any]:
+    """Return what `loss check` prints of a cluster in which records are lost."""
+    servers = ("--bootstrap-servers", cluster.bootstrap_servers)
+    words = ("loss", "check", *options, "-o", "json", *servers)
+    command = [sys.executable, "-m", "service", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
+    assert done.returncode == ExitCode.LOST, done.stdout + done.stderr
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def loss_in(document: dict[str, Any], topic: str) -> dict[str, Any]:
+    """Return the only loss of a topic."""
+    losses = [loss for incident in document["incidents"] for loss in incident["partitions"]]
+    [loss] = [loss for loss in losses if loss["topic"] == topic]
+    return dict(loss)
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,8 @@ def _names(places: tuple[str, ...]) -> tuple[TopicPartition, ...]:
     for place, match in zip(places, matches, strict=True):
         if match is None:
             raise click.BadParameter(f"{place!r} is not TOPIC-PARTITION, such as orders-3")
-    return tuple(TopicPartition(match[1], int(match[2])) for match in matches if match is not None)
+    names = (TopicPartition(match[1], int(match[2])) for match in matches if match is not None)
+    return tuple(dict.fromkeys(names))
 
 
 def _topics(names: tuple[TopicPartition, ...]) -> re.Pattern[str] | None:

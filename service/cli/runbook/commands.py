@@ -41,7 +41,13 @@ OF_SERVER: Final = frozenset(
     }
 )  # they query the service, and only read
 OF_CLUSTER: Final = frozenset(
-    {("tx", "ls"), ("tx", "show"), ("tx", "hanging"), ("collect", "--once")}
+    {
+        ("tx", "ls"),
+        ("tx", "show"),
+        ("tx", "hanging"),
+        ("collect", "--once"),
+        ("loss", "check"),
+    }
 )  # they query the cluster, and only read
 OF_NOTHING: Final = frozenset({("rules", "ls"), ("rules", "show")})
 CHANGING: Final = frozenset({("alerts", "ack"), ("alerts", "close")})  # they change the service

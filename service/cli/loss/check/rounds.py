@@ -31,6 +31,7 @@ from rules.remembering import view_of_round
 from rules.transactions.listing import gaps_about
 from rules.view import View
 from service.api.losses.views import CLASS_OF
+from service.cli.terminal.words import printable
 from service.observe.cluster_reader import Scope
 from service.observe.watch import EARLY_SECONDS, SnapshotSource
 
@@ -137,8 +138,8 @@ def rows_without_end(view: View) -> Int64s:
 def _check_cluster(before: Snapshot | None, snapshot: Snapshot) -> None:
     if before is not None and before.cluster_id != snapshot.cluster_id:
         raise RequestError(
-            f"--before is a round of another cluster: its id is {before.cluster_id}, and the id of this "
-            f"one is {snapshot.cluster_id}"
+            f"--before is a round of another cluster: its id is {printable(before.cluster_id)}, "
+            f"and the id of this one is {printable(snapshot.cluster_id)}"
         )
 
 

@@ -25,6 +25,7 @@ from rules.facts.producers import Producers
 from rules.facts.snapshot import RoundReport, Snapshot
 from rules.facts.transaction_log import TransactionLog
 from rules.facts.transactions import Transactions
+from service.cli.terminal.words import printable
 from service.views.snapshot_rows import FORMAT
 
 MOST_PARTITIONS: Final = 1_000_000  # of one topic; Kafka's clusters have fewer in all
@@ -120,7 +121,7 @@ def _snapshot(saved: _Round, topics: re.Pattern[str] | None) -> Snapshot:
     ordered: list[_Partition | None] = [None] * len(partitions)
     for place, row in zip(places, rows, strict=True):
         if ordered[place] is not None:
-            raise ValueError(f"{row.topic}-{row.partition} is in it twice")
+            raise ValueError(f"{printable(row.topic)}-{row.partition} is in it twice")
         ordered[place] = row
     partitions = _with_placement(partitions, ordered)
     count = len(partitions)
@@ -153,7 +154,7 @@ def _partitions(rows: Sequence[_Partition]) -> tuple[Partitions, list[int]]:
         counts[row.topic] = max(counts.get(row.topic, 0), row.partition + 1)
         topic_id = None if row.topic_id is None else TopicId(row.topic_id)
         if ids.setdefault(row.topic, topic_id) != topic_id:
-            raise ValueError(f"topic {row.topic} has two topic ids")
+            raise ValueError(f"topic {printable(row.topic)} has two topic ids")
     if sum(counts.values()) > MOST_PARTITIONS:
         raise ValueError(f"it has more than {MOST_PARTITIONS:,} partitions")
     index = PartitionIndex.of(counts)

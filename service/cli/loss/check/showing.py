@@ -12,7 +12,7 @@ from service.cli.loss.check.verdicts import EXPLANATIONS, Conclusion, PartitionV
 from service.cli.loss.tables import incidents_in_order, render_details
 from service.cli.terminal.formats import Format, chosen_format
 from service.cli.terminal.parts import Column, Line, Part, Table, not_seen
-from service.cli.terminal.words import ABSENT, few, json_time, text, time
+from service.cli.terminal.words import few, json_time, text, time
 
 STYLES: Final = {VerdictWord.BREACH: "bold red", VerdictWord.UNKNOWN: "yellow"}
 
@@ -91,9 +91,8 @@ def _of_partitions(conclusion: Conclusion) -> Table[PartitionVerdict]:
 
 
 def _explain(partition: PartitionVerdict) -> str:
-    if partition.class_ is not None:
-        return str(partition.class_)
-    return EXPLANATIONS.get(partition.reason, ABSENT)
+    explanation = EXPLANATIONS.get(partition.reason)
+    return text(partition.class_) if explanation is None else explanation
 
 
 def _then(before: int | None, now: int | None) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 from collectors.naming import counted
 from rules.catalogue.committed_records_lost import RULE as COMMITTED
 from rules.catalogue.committed_records_lost import Why
+from rules.catalogue.records_possibly_lost import Why as Possibly
 from rules.facts.column import Bools, marked
 from rules.facts.identity import TopicPartition
 from rules.facts.last_observation import LastObservations, remember
@@ -43,7 +44,7 @@ NO_EARLIER_ROUND: Final = (
     "log, and --before FILE compares the log itself."
 )
 EARLIER_ROUND: Final = "Judged is the time since the round in FILE: a loss before it that no group had read is not seen."
-# Reasons of verdicts that are no findings.
+# Reasons of verdicts that are no breach.
 EXPLANATIONS: Final[Mapping[str, str]] = {
     Why.NOTHING_SEEN_IS_MISSING: "everything that the earlier round saw is there",
     Why.FIRST_OBSERVATION: "no earlier observation of it to compare with",
@@ -53,7 +54,10 @@ EXPLANATIONS: Final[Mapping[str, str]] = {
     EPOCH_NOT_IN_LOG: "its leader's log has nothing of the older leader epoch any more",
     WENT_BACK: "its leader answers with a lower leader epoch or high watermark than the earlier round saw",
     COMMITS_NOT_COMPARED: "its leader has not reported where the epochs of some commits ended",
-    SUBJECT_GONE: "deleted, or created anew, since the earlier round",
+    SUBJECT_GONE: "deleted since the earlier round",
+    Possibly.ELECTION_NOT_KNOWN: "what the earlier round saw as committed is there; whether the new leader was "
+    "in sync, and has what came later, is not known",
+    Possibly.NOT_DETERMINABLE: "deleted before its new leader could be queried",
 }
 
 

@@ -32,6 +32,7 @@ def test_a_pattern_matches_the_name_alone() -> None:
     [
         ("tidemark tx hanging", Effect.READS),
         ("tidemark collect --once", Effect.READS),
+        ("tidemark loss check orders-0", Effect.READS),
         ("tidemark collect", Effect.UNKNOWN),  # it never ends
         ("tidemark alerts close {fingerprint}", Effect.CHANGES),
         ("tidemark sandbox down", Effect.UNKNOWN),

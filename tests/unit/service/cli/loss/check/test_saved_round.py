@@ -23,7 +23,8 @@ VALID: dict[str, Any] = {
 
 def written(folder: Path, document: object) -> Path:
     file = folder / "round.json"
-    file.write_text(document if isinstance(document, str) else json.dumps(document))
+    text = document if isinstance(document, str | bytes) else json.dumps(document)
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
     return file
 
 
@@ -58,11 +59,12 @@ def test_partitions_that_are_left_out_are_unknown(tmp_path: Path) -> None:
     [
         ("", "Invalid JSON"),
         ("cluster: default\n", "Invalid JSON"),
+        (b"\xff\xfe{\x00", "Invalid JSON"),
         (json.dumps(VALID) + "\n" + json.dumps(VALID), "trailing characters at line 2"),
         ([], "object"),
         ({}, "cluster: Field required"),
         ({**VALID, "taken_at": "2025-06-02T12:00:00"}, "taken_at: .*timezone"),
-        ({**VALID, "partitions": [PARTITION, PARTITION]}, "orders-0 is in it twice"),
+        ({**VALID, "partitions": [{**PARTITION, "topic": "a\n"}] * 2}, r"a\\n-0 is in it twice"),
         ({**VALID, "partitions": [{**PARTITION, "high_watermark": -1}]}, "0.high_watermark: "),
         ({**VALID, "partitions": [{**PARTITION, "high_watermark": 2**63}]}, "0.high_watermark: "),
         ({**VALID, "partitions": [{**PARTITION, "partition": 2**31}]}, "0.partition: "),

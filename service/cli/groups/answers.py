@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from rules.errors import CollectError, NotThereError
+from rules.facts.gap import GapScope
 from rules.facts.snapshot import Snapshot
 from service.api.clusters.groups import group_items, total_lags
 from service.api.core.queries import matches
@@ -81,8 +82,8 @@ def group_of(source: SnapshotSource, name: str) -> Row:
     seen = [source.read(scope) for _ in range(ROUNDS)][-1]
     if not seen.groups:
         if seen.groups_complete:
-            raise NotThereError(unknown_group(name))
-        gap = seen.gaps[0]
+            raise NotThereError(f"{unknown_group(name)} with the same options")
+        gap = next(gap for gap in seen.gaps if gap.scope is GapScope.GROUPS)
         raise CollectError(f"group {name!r} was not seen: {gap.what}: {gap.why}")
     (group,) = group_items(seen, total_lags(seen), [0], None)
     places = np.arange(len(seen.commits), dtype=np.int64)

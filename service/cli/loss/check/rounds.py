@@ -22,6 +22,7 @@ from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.loss_memory import LossMemory
 from rules.facts.memory import Memory, advance
 from rules.facts.snapshot import Snapshot
+from rules.facts.unchanged_since import UnchangedSince
 from rules.finding_table import FindingTable
 from rules.judgement import Judgement
 from rules.loss.changes import Changes
@@ -102,16 +103,26 @@ def check(
 
 
 def memory_of(before: Snapshot) -> Memory:
-    """Return what a service would remember after a round, without the commits that it had reported.
+    """Return what a service would remember after a round, as far as one round can show it.
 
-    A commit that lay beyond an end already then is to be shown again. A last stable offset below the high
-    watermark may be one of an open transaction, which the round does not have: it counts as unchanged since
-    before that round, so that nobody is said to have read beyond it.
+    Commits that lay beyond an end already then are not remembered as reported: they are to be shown again.
+    Since when an offset that lags behind is unchanged is not known, so that it counts as unchanged since before
+    that round: a last stable offset may be that of an open transaction, so that nobody is said to have read
+    beyond it, and the ISR may have been about to shrink to a leader whose high watermark did not advance.
     """
     memory = advance(before)
-    held = memory.last_stable_offset
-    earlier = held.with_times(lambda times: times - 1)
-    return replace(memory, losses=LossMemory(), last_stable_offset=earlier)
+    observations, context = memory.observations, memory.observations.context
+    context = replace(context, high_watermark=_earlier(context.high_watermark))
+    return replace(
+        memory,
+        observations=replace(observations, context=context),
+        last_stable_offset=_earlier(memory.last_stable_offset),
+        losses=LossMemory(),
+    )
+
+
+def _earlier(unchanged: UnchangedSince) -> UnchangedSince:
+    return unchanged.with_times(lambda times: times - 1)
 
 
 def unanswered_commits(snapshot: Snapshot) -> Bools:

@@ -125,6 +125,27 @@ def test_an_open_transaction_of_the_earlier_round_hides_its_records_from_readers
     assert (loss["certain_offsets"], loss["visible_to_read_committed"]) == (100 - 73, 90 - 73)
 
 
+@pytest.mark.parametrize(
+    ("high_watermark", "said"),
+    [(100, ("ok", "nothing_seen_is_missing")), (90, ("unknown", "election_not_known"))],
+)
+def test_an_isr_that_may_have_shrunk_after_the_earlier_round_leaves_a_doubt(
+    high_watermark: int, said: tuple[str, str]
+) -> None:
+    earlier = before(partitions=ONE, offsets=offsets(1, high_watermark=[high_watermark]))
+    moved = {
+        "partitions": partitions(
+            {"orders": 1}, leader=Column.of([2]), unclean_election_enabled=Column.of([1])
+        ),
+        "offsets": offsets(1, leader_epoch=[6]),
+        "epoch_ends": epoch_ends((0, 5, 100)),
+    }
+    conclusion = concluded(moved, earlier=earlier)
+    assert verdict(conclusion) == said
+    is_sure = said[0] == "ok"
+    assert conclusion.exit_code is (ExitCode.OK if is_sure else ExitCode.INCOMPLETE)
+
+
 def test_a_partition_is_ok_if_all_that_was_seen_is_there() -> None:
     conclusion = concluded({}, earlier=before())
     assert verdict(conclusion) == ("ok", "nothing_seen_is_missing")

@@ -4,7 +4,8 @@ A file has records framed as those of the write-ahead (`ahead`): a length, a che
 finds again behind a damaged one. All numbers are little endian, and a place is that of a record's content in
 the file.
 
-    names   zstd of JSON: cluster id, [[topic, partitions], ...] and groups; then zstd of the columns of commits: group, row
+    names   zstd of JSON: cluster id, [[topic, partitions], ...], groups, and what of these the round may lack;
+            then zstd of the columns of commits: group, row
     full    ms since 1970-01-01 UTC, 0, the place of its names, then zstd of masks and of columns
     change  ms, the place of the round that it differs from, the place of its names, then the same of differences
 
@@ -25,6 +26,7 @@ from typing import Final
 import numpy as np
 
 from rules.facts.column import Bools, Column, Int64s
+from rules.facts.gap import GapScope
 from rules.facts.partitions import PartitionIndex
 from rules.facts.snapshot import Snapshot
 from service.history.ahead import SIZE, Record, compress, decompress
@@ -51,6 +53,9 @@ class Names:
     groups: tuple[str, ...]
     group: Int64s  # per commit, its place in `groups`
     row: Int64s  # per commit, its row in `index`
+    has_all_topics: bool  # False: topics may have existed that are not named
+    has_all_groups: bool
+    partial_groups: frozenset[str]  # of `groups`: some or all of their commits could not be read
 
     def is_same(self, other: Names) -> bool:
         """Whether both name the same, in the same order."""
@@ -58,6 +63,9 @@ class Names:
             self.cluster_id == other.cluster_id
             and self.index.topics == other.index.topics
             and self.groups == other.groups
+            and self.has_all_topics == other.has_all_topics
+            and self.has_all_groups == other.has_all_groups
+            and self.partial_groups == other.partial_groups
             and np.array_equal(self.index.starts, other.index.starts)
             and np.array_equal(self.group, other.group)
             and np.array_equal(self.row, other.row)
@@ -94,6 +102,9 @@ class RoundOffsets:
             tuple(group.group_id for group in snapshot.groups),
             snapshot.commits.group[places],
             snapshot.commits.row[places],
+            snapshot.placement_complete,
+            snapshot.groups_complete,
+            _partial_groups(snapshot),
         )
         return cls(
             at_ms=at_ms,
@@ -141,6 +152,14 @@ class RoundOffsets:
         )
 
 
+def _partial_groups(snapshot: Snapshot) -> frozenset[str]:
+    """Return the groups some or all of whose commits a snapshot may lack."""
+    gaps = [gap for gap in snapshot.gaps if gap.scope is GapScope.COMMITS]
+    if not snapshot.placement_complete or any(not gap.group for gap in gaps):
+        return frozenset(group.group_id for group in snapshot.groups)
+    return snapshot.groups_without_commits
+
+
 def names_record(names: Names) -> Record:
     """Return the record of the names of rounds."""
     counts = np.diff(names.index.starts).tolist()
@@ -148,6 +167,9 @@ def names_record(names: Names) -> Record:
         "cluster_id": names.cluster_id,
         "topics": list(zip(names.index.topics, counts, strict=True)),
         "groups": list(names.groups),
+        "has_all_topics": names.has_all_topics,
+        "has_all_groups": names.has_all_groups,
+        "partial_groups": sorted(names.partial_groups),
     }
     text = compress(json.dumps(named).encode())
     columns = compress(_planes(np.diff(np.concatenate([names.group, names.row]), prepend=0)))
@@ -155,14 +177,22 @@ def names_record(names: Names) -> Record:
 
 
 def names_of(payload: bytes) -> Names:
-    """Return the names in a record; ValueError or one of pyarrow's errors if it is of another version."""
+    """Return the names in a record; LookupError, ValueError or one of pyarrow's errors if it is of another version."""
     (length,) = SIZE.unpack_from(payload)
     named = json.loads(bytes(decompress(payload[SIZE.size : SIZE.size + length])))
     columns = np.cumsum(_from_planes(bytes(decompress(payload[SIZE.size + length :]))))
     group, row = columns.reshape(2, -1)
     counts = {str(topic): int(count) for topic, count in named["topics"]}
-    groups = tuple(map(str, named["groups"]))
-    return Names(str(named["cluster_id"]), PartitionIndex.of(counts), groups, group, row)
+    return Names(
+        str(named["cluster_id"]),
+        PartitionIndex.of(counts),
+        tuple(map(str, named["groups"])),
+        group,
+        row,
+        bool(named["has_all_topics"]),
+        bool(named["has_all_groups"]),
+        frozenset(map(str, named["partial_groups"])),
+    )
 
 
 def round_record(at_ms: int, numbers: Numbers, place_of_names: int) -> Record:

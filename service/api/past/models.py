@@ -70,6 +70,8 @@ class PastDetail(Stamped):
         list[PastCommit] | None, Field(description="By topic and partition, 10,000 at most")
     ]
     commit_count: int | None
+    is_complete: bool | None
+    """false: that round could not read all of the subject, and what is not here is unknown; null: no round was near"""
     unreadable: list[UnreadableFile]
     """Files that cannot be read, or not whole: a round may be in them"""
 
@@ -121,7 +123,7 @@ class MeasuredQuery(NoQuery):
 
 
 def partition_view(offsets: RoundOffsets, topic: str, partition: int) -> PastPartition | None:
-    """Return a partition of a round, None if the cluster had no such partition."""
+    """Return a partition of a round, None if the round saw no such partition."""
     row = offsets.names.index.row(topic, partition)
     if row is None:
         return None
@@ -136,7 +138,7 @@ def partition_view(offsets: RoundOffsets, topic: str, partition: int) -> PastPar
 
 
 def commit_views(offsets: RoundOffsets, group: str) -> list[PastCommit] | None:
-    """Return the commits of a group by topic and partition, None if there was no such group."""
+    """Return the commits of a group by topic and partition, None if the round saw no such group."""
     names = offsets.names
     if group not in names.groups:
         return None

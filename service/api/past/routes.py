@@ -16,7 +16,7 @@ from service.api.baselines.measured import (
     window_of,
 )
 from service.api.core.ports import Sources
-from service.api.core.problems import conflict, existing, invalid
+from service.api.core.problems import conflict, existing, invalid, not_found
 from service.api.core.stamps import stamp_of
 from service.api.past.models import (
     MOST_COMMITS,
@@ -44,8 +44,9 @@ def past_router(sources: Sources) -> APIRouter:
     async def get_past_offsets(query: Annotated[PastQuery, Query()]) -> Response:
         """Return the four offsets of a partition, or the commits and lags of a group, at a past time.
 
-        They are those of the round nearest to the time; if none is within one interval, nothing is known.
-        Other answers are 404 if the round saw no such subject, and 409 where history is turned off.
+        They are those of the round nearest to the time; if none is within one interval, nothing is known. Other
+        answers are 404 if there was no such subject, as that round saw everything that there was, and 409 where
+        history is turned off.
         """
         return await _past(sources, query)
 
@@ -80,7 +81,7 @@ async def _past(sources: Sources, query: PastQuery) -> Response:
 
 
 def _view(query: PastQuery, past_round: PastRound) -> dict[str, Any]:
-    partition, commits = _subject(query, past_round)
+    partition, commits, is_complete = _subject(query, past_round)
     return {
         "time": query.time,
         "read_at": past_round.at,
@@ -94,6 +95,7 @@ def _view(query: PastQuery, past_round: PastRound) -> dict[str, Any]:
         "group": query.group,
         "commits": None if commits is None else commits[:MOST_COMMITS],
         "commit_count": None if commits is None else len(commits),
+        "is_complete": is_complete,
         "unreadable": [
             UnreadableFile(file=file, reason=reason)
             for file, reason in past_round.unreadable.items()
@@ -103,19 +105,26 @@ def _view(query: PastQuery, past_round: PastRound) -> dict[str, Any]:
 
 def _subject(
     query: PastQuery, past_round: PastRound
-) -> tuple[PastPartition | None, list[PastCommit] | None]:
-    """Return the partition or the commits that are requested, as far as a round has read them.
+) -> tuple[PastPartition | None, list[PastCommit] | None, bool | None]:
+    """Return the partition or the commits that are requested as far as a round has read them, and whether that is all.
 
     Raises:
-        ProblemError: the round saw no such subject (404).
+        ProblemError: there was no such subject (404); not if the round may have missed it.
     """
     offsets = past_round.offsets
     if offsets is None:
-        return None, None
+        return None, None, None
+    names = offsets.names
     if query.topic is not None and query.partition is not None:
-        view = partition_view(offsets, query.topic, query.partition)
-        return existing(view, NO_PARTITION), None
-    return None, existing(commit_views(offsets, query.group or ""), NO_GROUP)
+        partition = partition_view(offsets, query.topic, query.partition)
+        if partition is None and names.has_all_topics:
+            raise not_found(NO_PARTITION)
+        return partition, None, partition is not None
+    group = query.group or ""
+    commits = commit_views(offsets, group)
+    if commits is None and names.has_all_groups:
+        raise not_found(NO_GROUP)
+    return None, commits, commits is not None and group not in names.partial_groups
 
 
 async def _measured(sources: Sources, query: MeasuredQuery) -> Response:

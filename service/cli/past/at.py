@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,10 +14,10 @@ from service.cli.server.server_options import client_of, server_options
 from service.cli.terminal.answer import print_answer
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, not_seen, short
-from service.cli.terminal.words import ABSENT, duration, text, time
+from service.cli.terminal.words import ABSENT, duration, time
 
 if TYPE_CHECKING:
-    from service.cli.server.api_client import ApiClient
+    from service.cli.server.report import Api
 
 OFFSETS: Final = (
     ("log start", "log_start_offset"),
@@ -25,6 +25,8 @@ OFFSETS: Final = (
     ("HWM", "high_watermark"),
     ("log end", "log_end_offset"),
 )
+LEVELS: Final = (("read_committed", "last_stable_offset"), ("read_uncommitted", "high_watermark"))
+ENDS: Final = tuple(end for _, end in LEVELS)
 COMMITS: Final = (
     long("topic"),
     short("partition"),
@@ -48,7 +50,10 @@ def command(at: datetime, name: str, *, is_group: bool, **options: Any) -> int:
 
     TIME is like 2026-01-31T03:00:00Z, or how long ago: -15m. What is shown was read by the round nearest to
     it, whose time is shown too. If no round was within one interval, nothing is known of that time: it says when the
-    rounds before and after were, and exits with 1. Exits with 6 if there was no such partition or group.
+    rounds before and after were, and exits with 1, as it does where that round could not read everything. Exits with 6
+    if there was no such partition or group, and with 14 if history is turned off.
+
+    A name like a-b-1 is partition 1 of topic a-b, if there was one, and otherwise a group.
 
     \b
     Examples:
@@ -58,7 +63,7 @@ def command(at: datetime, name: str, *, is_group: bool, **options: Any) -> int:
       tidemark at -2h billing-2 --group -o json | jq '.commits[].read_committed_lag'
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
     with client_of(options) as api:
-        document = _find(api, at, name, is_group=is_group)
+        document = find(api, at, name, is_group=is_group)
         document = {"server": api.server, **document}
     print_answer(document, render(document, name), options)
     return ExitCode.INCOMPLETE if is_unknown(document) else ExitCode.OK
@@ -66,27 +71,35 @@ def command(at: datetime, name: str, *, is_group: bool, **options: Any) -> int:
 
 def is_unknown(document: Row) -> bool:
     """Return whether nothing is known of the time, or not all of it."""
-    partition = document.get("partition")
-    return document.get("read_at") is None or (
-        partition is not None and any(partition.get(field) is None for _, field in OFFSETS)
+    partition, commits = document.get("partition"), document.get("commits") or ()
+    return (
+        document.get("read_at") is None
+        or document.get("is_complete") is False
+        or (partition is not None and any(partition.get(field) is None for _, field in OFFSETS))
+        or any(row.get(end) is None for row in commits for end in ENDS)
     )
 
 
 def render(document: Row, name: str) -> Iterator[Part]:
     """Yield what was known at the time, and from which round."""
-    yield Line(f"{name}  at {time(document['time'])}", "bold")
+    kind = "partition" if document.get("group") is None else "group"
+    yield Line(f"{kind} {name}  at {time(document['time'])}", "bold")
     if document.get("read_at") is None:
         yield from _unknown(document)
     else:
         yield Line(f"  read at {time(document['read_at'])}, {_distance(document)}")
         if document.get("partition") is not None:
             yield Facts([
-                (label, "UNKNOWN: no answer in that round" if value is None else f"{value:,}")
+                (label, "UNKNOWN: no answer in that round" if value is None else str(value))
                 for label, field in OFFSETS
                 for value in [document["partition"].get(field)]
             ])  # fmt: skip
-        else:
+        elif document.get("commits") is not None:
             yield from _commits(document)
+        else:
+            yield Line(
+                f"  UNKNOWN: that round could not read all {kind}s there were", "bold yellow"
+            )
     yield from not_seen(f"{row['file']}: {row['reason']}" for row in document["unreadable"])
 
 
@@ -102,23 +115,39 @@ def _unknown(document: Row) -> Iterator[Part]:
 def _distance(document: Row) -> str:
     seconds = document["distance_seconds"]
     side = "before" if seconds < 0 else "after"
-    return f"{abs(seconds):.3g} s {side} it" if seconds else "exactly then"
+    if abs(seconds) < 1:
+        return f"{abs(seconds) * 1000:.0f} ms {side} it" if seconds else "exactly then"
+    return f"{abs(seconds):.1f} s {side} it"
 
 
 def _commits(document: Row) -> Iterator[Part]:
     rows, count = document["commits"], document["commit_count"]
-    lags = [row.get("read_committed_lag") for row in rows]
-    known_lags = [lag for lag in lags if lag is not None]
-    total = f"{sum(known_lags):,} offsets" if known_lags else ABSENT
-    unknown = f", not known for {len(lags) - len(known_lags):,} commits" if None in lags else ""
-    yield Facts([("lag", f"{total} (read_committed){unknown}"), ("commits", text(f"{count:,}"))])
+    is_complete = document.get("is_complete") is not False
+    unread = "" if is_complete else "at least "
+    yield Facts([
+        *((f"lag, {level}", unread + _total(rows, level, end)) for level, end in LEVELS),
+        ("commits", f"{unread}{count:,}" if len(rows) == count else f"{count:,}; the first {len(rows):,} are counted"),
+    ], label_width=22)  # fmt: skip
+    if not is_complete:
+        yield Line("  UNKNOWN: that round could not read all commits of the group", "bold yellow")
     if rows:
         yield Table(columns=COMMITS, rows=rows)
-    else:
+    elif is_complete:
         yield Line("  it had committed nothing")
 
 
-def _find(api: ApiClient, at: datetime, name: str, *, is_group: bool) -> Row:
+def _total(rows: Sequence[Row], level: str, end: str) -> str:
+    """Return the sum of the lags that are known, and why others are not."""
+    lags = [row[f"{level}_lag"] for row in rows if row.get(f"{level}_lag") is not None]
+    unknown = sum(row.get(end) is None for row in rows)
+    beyond = len(rows) - len(lags) - unknown
+    parts = [f"{sum(lags):,} offsets"] * bool(lags)
+    parts += [f"UNKNOWN for {unknown:,} commits"] * bool(unknown)
+    parts += [f"{beyond:,} commits are beyond the end"] * bool(beyond)
+    return "; ".join(parts) or ABSENT
+
+
+def find(api: Api, at: datetime, name: str, *, is_group: bool) -> Row:
     """Return what was known of a name: of a partition if it looks like one and there was one.
 
     Raises:
@@ -130,6 +159,9 @@ def _find(api: ApiClient, at: datetime, name: str, *, is_group: bool) -> Row:
     answer: Row | None = None
     if place is not None and not is_group:
         answer = api.find("at", time=when, topic=place[1], partition=int(place[2]))
+        if answer is not None and answer.get("is_complete") is False:  # perhaps a group
+            group = api.find("at", time=when, group=name)
+            answer = answer if group is None or group.get("commits") is None else group
     if answer is None:
         answer = api.find("at", time=when, group=name)
     if answer is None:

@@ -26,6 +26,7 @@ from service.api.core.rights import Tokens
 from service.api.document import openapi_page
 from service.api.page import api_page
 from service.app.alerting import make_admin_services
+from service.history.past_offsets import PastOffsets
 from service.metrics.exposition import Exposition
 from service.observe.log_submissions import Delivery, Rejection
 from service.rounds.latest import Latest, RoundOutcome, ServiceState
@@ -248,6 +249,7 @@ class World:
     inbox: FakeInbox = field(default_factory=FakeInbox)
     log: FakeLog = field(default_factory=FakeLog)
     admin: AdminServices | None = None  # of a database that is away
+    past: PastOffsets | None = None  # history is turned off
     in_thread: InThread = at_once
     seconds: float = 0.0  # on the monotonic clock
 
@@ -268,6 +270,7 @@ class World:
             inbox=self.inbox,
             ingesting=self.in_thread,
             admin=self.admin or away_admin(),
+            past=self.past,
         )
         tokens = Tokens(
             self.tokens,

@@ -84,7 +84,7 @@ class Numbers:
 class RoundOffsets:
     """The offsets that one round read."""
 
-    at_ms: int  # when it began, ms since 1970-01-01 UTC
+    at_ms: int  # when it read the ends of partitions, ms since 1970-01-01 UTC
     names: Names
     log_start_offset: Column
     last_stable_offset: Column

@@ -47,7 +47,8 @@ class OffsetWriter:
 
     def append(self, snapshot: Snapshot) -> None:
         """Append the offsets of a round; a failure is logged once, and the next round tries again."""
-        round_offsets = RoundOffsets.of(snapshot, microseconds(snapshot.taken_at) // US_PER_MS)
+        read_at = snapshot.taken_at + snapshot.ends_read_after
+        round_offsets = RoundOffsets.of(snapshot, microseconds(read_at) // US_PER_MS)
         hour = round_offsets.at_ms // HOUR_MS
         try:
             if self._file is None or self._file.hour != hour:

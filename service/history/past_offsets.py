@@ -32,14 +32,14 @@ from spark.damage import READ_ERRORS, first_line
 class PastRound:
     """The round nearest to a time, and when the rounds around that time were."""
 
-    before: datetime | None  # when the last readable round at or before the time began; None: none
+    before: datetime | None  # of the last readable round at or before the time; None: none
     after: datetime | None  # the first one after it
     offsets: RoundOffsets | None  # of the nearer one; None: neither is near enough
     unreadable: dict[str, str]  # files that cannot be read, or not whole, and why
 
     @property
     def at(self) -> datetime | None:
-        """Return when the round of `offsets` began."""
+        """Return when the round of `offsets` read the ends of partitions."""
         return None if self.offsets is None else _time(self.offsets.at_ms)
 
 

@@ -55,14 +55,14 @@ class PastDetail(Stamped):
     interval_seconds: float
     """A round further away than that says nothing of the time"""
     read_at: datetime | None
-    """When the round began; null: none was near enough, so that nothing is known"""
+    """When the round read the ends of partitions; null: none was near enough, so that nothing is known"""
     distance_seconds: Annotated[
         float | None, Field(description="From the time to the round; negative: it was before")
     ]
     before: datetime | None
-    """When the last round at or before the time began, however far away; null: there is none"""
+    """When the last round at or before the time read them, however far away; null: there is none"""
     after: datetime | None
-    """When the first round after the time began"""
+    """When the first round after the time read them"""
     cluster_id: Annotated[str | None, Field(description="As the brokers reported it then")]
     partition: PastPartition | None
     group: str | None

@@ -27,12 +27,13 @@ def charts_of(
     """Return charts of the subjects that labels name, and what of them history does not have."""
     charts: list[Chart] = []
     missing: list[str] = []
+    gaps: dict[str, list[str]] = {}  # which series have none, by the time
     queries = list(_queries(subjects))
     if len(queries) > MOST_CHARTS:
         missing.append(f"charts of {len(queries) - MOST_CHARTS:,} more series")
     times = {"from": begin.isoformat(), "to": end.isoformat()}
     for query in queries[:MOST_CHARTS]:
-        name = title(query)
+        name = " of ".join(title(query).split("  ", 1))
         try:
             measured = api.get("measured", **query, **times)["measured"]
         except TidemarkError as exc:
@@ -41,14 +42,15 @@ def charts_of(
         points = [ChartPoint(at=row["at"], value=row["value"]) for row in measured["values"]]
         missing += [f"{row['file']}: {row['reason']}" for row in measured["unreadable"]]
         if not any(point.value is not None for point in points):
-            missing.append(f"history has no samples of {name} {_times(begin, end)}")
+            gaps.setdefault(_times(begin, end), []).append(name)
             continue
         step = timedelta(seconds=measured["step_seconds"])
-        missing += [
-            f"history has no samples of {name} {_times(*gap)}"
-            for gap in longest_gaps(points, GAP_STEPS * step)
-        ]
+        for gap in longest_gaps(points, GAP_STEPS * step):
+            gaps.setdefault(_times(*gap), []).append(name)
         charts.append(Chart(title=name, unit=measured["unit"], points=points))
+    missing += [
+        f"history has no samples {times} of: {'; '.join(names)}" for times, names in gaps.items()
+    ]
     return charts, missing
 
 

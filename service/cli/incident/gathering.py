@@ -5,13 +5,15 @@ Every line of the timeline is a stored fact with its time. Nothing is concluded 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any, Final
 
-from rules.errors import AuthenticationError, CollectError, TidemarkError
+from rules.errors import AuthenticationError, TidemarkError
 from service.cli.incident.charting import charts_of
+from service.cli.incident.relating import Subject, is_related, subjects_of
 from service.cli.incident.report import (
     Entry,
     IncidentReport,
@@ -21,6 +23,8 @@ from service.cli.incident.report import (
     RangeKind,
     UnknownLoss,
 )
+from service.cli.incident.typed import typed_in
+from service.cli.incident.window import Window
 from service.cli.loss.queries import HARMLESS, RESTORED, LossReport, list_losses
 from service.cli.server.listing import labels_text
 from service.cli.server.report import Api
@@ -28,30 +32,24 @@ from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.parts import Row
 from service.cli.terminal.words import text, timestamp, timestamp_of
 
-BEFORE: Final = timedelta(minutes=15)  # what led to an alert
-AFTER: Final = timedelta(minutes=5)
 MOST_ALERTS: Final = 100  # whose steps are fetched
 SEVERITIES: Final = ("critical", "warning", "info")
 BLIND: Final = "observation_stale"
 CERTAIN: Final = "committed_lost"
 UNSHOWN: Final = ("alertname", "severity", "cluster", "topic_id", "incident")  # labels
 KINDS: Final = ("certain", "exact", "possible", "uncommitted")
+ORDER: Final = ("losses", "findings", "alerts", "deliveries")  # of sources, at the same time
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """From when to when the incident was; both included."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transcripts:
+    """Files that `tidemark runbook run` wrote."""
 
-    begin: datetime
-    end: datetime
+    of_this_machine: Sequence[Path] = ()  # of any Tidemark
+    given: Sequence[Path] = ()
 
-    def has(self, at: datetime | None) -> bool:
-        """Return whether a time is in it."""
-        return at is not None and self.begin <= at <= self.end
 
-    def overlaps(self, begin: datetime | None, end: datetime | None) -> bool:
-        """Return whether a time from `begin` on until `end` overlaps; None: it has not ended."""
-        return begin is not None and begin <= self.end and (end is None or end >= self.begin)
+NO_TRANSCRIPTS: Final = Transcripts()
 
 
 @dataclass(slots=True)
@@ -63,6 +61,11 @@ class _Facts:
     groups: set[str] = field(default_factory=set)
     transactional_ids: set[str] = field(default_factory=set)
     missing: list[str] = field(default_factory=list)
+    subjects: frozenset[Subject] | None = None  # of the alert; None: the report is of a time
+
+    def is_related(self, row: Row) -> bool:
+        """Return whether a finding, a loss or an alert is what the report is about."""
+        return self.subjects is None or is_related(row, self.subjects)
 
     def note(self, at: object, what: str, source: str) -> None:
         """Add a fact to the timeline, if it is of that time."""
@@ -83,15 +86,9 @@ class _Facts:
                     self.note_names(item)
 
 
-def window_of(alert: Row, now: datetime) -> Window:
-    """Return the time of an alert, with what was before it; of one that has not ended, until now."""
-    begin, end = timestamp_of(alert.get("active_at")), timestamp_of(alert.get("resolved_at"))
-    if begin is None:
-        raise CollectError("the alert has no time")
-    return Window(begin - BEFORE, now if end is None else min(end + AFTER, now))
-
-
-def gather(api: Api, window: Window, alert: Row | None) -> IncidentReport:
+def gather(
+    api: Api, window: Window, alert: Row | None, transcripts: Transcripts = NO_TRANSCRIPTS
+) -> IncidentReport:
     """Return the report of a time; `alert` is the one that it is about, if any.
 
     Raises:
@@ -99,14 +96,16 @@ def gather(api: Api, window: Window, alert: Row | None) -> IncidentReport:
     """
     status = api.get("status")
     cluster = str(status.get("cluster"))
-    facts = _Facts(window)
+    facts = _Facts(window, subjects=None if alert is None else subjects_of(alert))
     proofs = _part(facts, "findings", lambda: list(_findings(api, facts))) or []
     alerts = _part(facts, "alerts", lambda: _alerts(api, facts, alert)) or []
     losses = _part(facts, "losses", lambda: _losses(api, facts))
     _part(facts, "notifications", lambda: _deliveries(api, facts))
     _part(facts, "silences", lambda: _silences(api, facts))
-    _part(facts, "what was typed", lambda: _audit(api, facts, cluster))
-    labels = [row["labels"] for row in alerts] + [proof.labels for proof in proofs]
+    _part(facts, "what was changed by hand", lambda: _audit(api, facts, cluster))
+    _typed(facts, transcripts, api.server)
+    labels = [row["labels"] for row in alerts if facts.is_related(row)]
+    labels += [proof.labels for proof in proofs if proof.is_related]
     charts, gaps = charts_of(api, window.begin, window.end, labels)
     is_blind = any(
         proof.rule == BLIND or (proof.verdict == "unknown" and proof.severity == "critical")
@@ -123,14 +122,15 @@ def gather(api: Api, window: Window, alert: Row | None) -> IncidentReport:
         end=window.end,
         outcome=outcome,
         lost_offsets=None if losses is None else _certain(losses, outcome),
+        loss_summaries=[] if losses is None else _summaries(losses),
         proofs=proofs,
         lost_ranges=[] if losses is None else list(_ranges(losses)),
         unknown_losses=[] if losses is None else list(_unknown(losses)),
         groups=sorted(facts.groups),
         transactional_ids=sorted(facts.transactional_ids),
-        timeline=sorted(facts.timeline, key=lambda entry: (entry.at, entry.source, entry.what)),
+        timeline=sorted(facts.timeline, key=_order),
         charts=charts,
-        missing=[*facts.missing, *gaps],
+        missing=list(dict.fromkeys([*facts.missing, *gaps])),
     )
 
 
@@ -163,7 +163,9 @@ def _findings(api: Api, facts: _Facts) -> Iterator[Proof]:
         )
         ended = f"finding ended: {row['rule']}, {about} ({text(row.get('end_reason'))})"
         facts.note(row.get("ended_at"), ended, source)
-        facts.note_names([row.get("labels"), row.get("evidence")])
+        is_related = facts.is_related(row)
+        if is_related:
+            facts.note_names([row.get("labels"), row.get("evidence")])
         yield Proof(
             finding=row["id"],
             rule=row["rule"],
@@ -175,6 +177,7 @@ def _findings(api: Api, facts: _Facts) -> Iterator[Proof]:
             since=row["since"],
             ended_at=row.get("ended_at"),
             evidence=row.get("evidence") or {},
+            is_related=is_related,
         )
 
 
@@ -205,7 +208,8 @@ def _alerts(api: Api, facts: _Facts, alert: Row | None) -> list[Row]:
         if held:
             comment = f": {held['comment']}" if held.get("comment") else ""
             facts.note(held["at"], f"acknowledged by {held['by']}: {name}{comment}", source)
-        facts.note_names(row.get("labels"))
+        if facts.is_related(row):
+            facts.note_names(row.get("labels"))
     return rows
 
 
@@ -220,15 +224,16 @@ def _losses(api: Api, facts: _Facts) -> LossReport:
         for row in losses.rows
     ]
     losses = replace(losses, rows=tuple(row for row in rows if row["partitions"]))
-    facts.missing += [f"now: {error}" for error in losses.errors]
+    facts.missing += [f"now: {error.strip()}" for error in losses.errors]
     for loss in losses.losses:
-        facts.note_names(loss)
+        if facts.is_related(loss):
+            facts.note_names(loss)
         source = f"losses/{loss['id']}"
         place = f"{text(loss.get('topic'))}-{text(loss.get('partition'))}"
         detail = api.find(source) or {}
         for event in detail.get("events") or [{**loss, "at": loss["last_happened_at"]}]:
             if event.get("leader") is not None or event.get("leader_before") is not None:
-                facts.note(event["at"], f"leader of {place} changed: {_change(event)}", source)
+                facts.note(event["at"], _change(place, event), source)
     return losses
 
 
@@ -247,11 +252,15 @@ def _is_of(loss: Row, window: Window) -> bool:
     return window.overlaps(timestamp_of(loss.get("since")), timestamp_of(loss["last_happened_at"]))
 
 
-def _change(event: Row) -> str:
-    before = f"{text(event.get('leader_before'))} (epoch {text(event.get('leader_epoch_before'))})"
+def _change(place: str, event: Row) -> str:
     after = f"{text(event.get('leader'))} (epoch {text(event.get('leader_epoch'))})"
-    seen = f"; last seen under the former one at {text(event.get('last_observation'))}"
-    return f"broker {before} to {after}, election {text(event.get('election'))}{seen}"
+    if event.get("leader_before") is None:
+        return f"leader of {place} changed to broker {after}; who led before was not seen"
+    before = f"{event['leader_before']} (epoch {text(event.get('leader_epoch_before'))})"
+    at = timestamp_of(event.get("last_observation"))
+    seen = "" if at is None else f"; last seen under the former one at {at:%H:%M:%S.%f}"[:-3]
+    election = str(event.get("election") or "not_known").replace("_", " ")
+    return f"leader of {place} changed: broker {before} to {after}, election {election}{seen}"
 
 
 def _deliveries(api: Api, facts: _Facts) -> None:
@@ -260,7 +269,8 @@ def _deliveries(api: Api, facts: _Facts) -> None:
         name = f"notification {row['id']} to {row['receiver']} ({what}, {row['reason']})"
         facts.note(row.get("enqueued_at"), f"{name} created", source)
         failed = f": {row['dead_reason']}" if row.get("dead_reason") else ""
-        tries = f" after {row['attempts']} attempts" if row.get("attempts") else ""
+        count = row.get("attempts")
+        tries = f" after {count} attempt{'s' * (count != 1)}" if count else ""
         facts.note(row.get("done_at"), f"{name} {row['state']}{tries}{failed}", source)
         if row.get("done_at") is None and facts.window.has(timestamp_of(row.get("enqueued_at"))):
             facts.missing.append(f"the end of {name}: it is still {row['state']}")
@@ -287,6 +297,20 @@ def _audit(api: Api, facts: _Facts, cluster: str) -> None:
             facts.note(
                 row["at"], f"{row['who']} did {row['what']} on {row['target']}{why}", "audit"
             )
+
+
+def _typed(facts: _Facts, transcripts: Transcripts, server: str) -> None:
+    """Add what transcripts have: those of this machine that queried the server, and all that are given."""
+    files = [(path, server) for path in transcripts.of_this_machine]
+    for path, of_server in [*files, *((path, None) for path in transcripts.given)]:
+        for row in _part(facts, "transcript", lambda: typed_in(path, of_server)) or []:  # noqa: B023 - called at once
+            facts.note(row.at.isoformat(), row.what, f"transcript {row.path.name}")
+
+
+def _order(entry: Entry) -> tuple[datetime, int, str, str]:
+    """Return the place of an entry: of those of one round, what happened comes before who was notified."""
+    kind = entry.source.partition("/")[0]
+    return entry.at, ORDER.index(kind) if kind in ORDER else len(ORDER), entry.source, entry.what
 
 
 def _back_to(pages: Iterable[Row], window: Window, name: str) -> Iterator[Row]:
@@ -317,6 +341,12 @@ def _certain(losses: LossReport, outcome: Outcome) -> int | None:
     return count if count or outcome is Outcome.NONE_FOUND else None
 
 
+def _summaries(losses: LossReport) -> list[str]:
+    """Return the sentence of each incident, the worst first; an older Tidemark has none."""
+    rows = sorted(losses.rows, key=lambda row: _place(row.get("severity")))
+    return [row["summary"] for row in rows if row.get("summary")]
+
+
 def _ranges(losses: LossReport) -> Iterator[LostRange]:
     for row in losses.losses:
         for kind in KINDS:
@@ -335,13 +365,15 @@ def _ranges(losses: LossReport) -> Iterator[LostRange]:
 
 def _unknown(losses: LossReport) -> Iterator[UnknownLoss]:
     for row in losses.losses:
-        if row.get("unknown_since") is not None and row.get("class") not in HARMLESS:
+        has_extent = row.get("unknown_since") is None and row.get("at_least_offsets") is None
+        if not has_extent and row.get("class") not in HARMLESS and row.get("reason") != RESTORED:
             yield UnknownLoss(
                 loss=row["id"],
                 topic=row.get("topic"),
                 partition=row.get("partition"),
                 reason=row["reason"],
-                unknown_since=row["unknown_since"],
+                unknown_since=row.get("unknown_since"),
+                at_least_offsets=row.get("at_least_offsets"),
             )
 
 

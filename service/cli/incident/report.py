@@ -40,7 +40,9 @@ class Entry(Model):
 
     at: datetime
     what: str
-    source: Annotated[str, Field(description="Path below /api/v1 that has it")]
+    source: Annotated[
+        str, Field(description="Path below /api/v1 that has it, or the file of a transcript")
+    ]
 
 
 class Proof(Model):
@@ -56,6 +58,12 @@ class Proof(Model):
     since: datetime
     ended_at: datetime | None
     evidence: Evidence
+    is_related: Annotated[
+        bool,
+        Field(
+            description="Whether it shares a subject with the alert; true where there is no alert"
+        ),
+    ]
 
 
 class LostRange(Model):
@@ -71,7 +79,7 @@ class LostRange(Model):
 
 
 class UnknownLoss(Model):
-    """A partition whose loss has no end that is known."""
+    """A partition whose loss has no end that is known, or no range at all."""
 
     loss: str
     topic: str | None
@@ -79,6 +87,9 @@ class UnknownLoss(Model):
     reason: str
     unknown_since: Annotated[
         datetime | None, Field(description="What was appended after this may be lost, unobserved")
+    ]
+    at_least_offsets: Annotated[
+        int | None, Field(description="So many are not in the log, as the commit of a group shows")
     ]
 
 
@@ -113,10 +124,16 @@ class IncidentReport(Model):
         int | None,
         Field(description="Certainly lost, a lower bound; null: that is not known"),
     ]
+    loss_summaries: Annotated[
+        list[str], Field(description="What one cause did, in a sentence each")
+    ]
     proofs: list[Proof]
     lost_ranges: list[LostRange]
     unknown_losses: list[UnknownLoss]
-    groups: Annotated[list[str], Field(description="Named by a finding, a loss or an alert")]
+    groups: Annotated[
+        list[str],
+        Field(description="Named by the alert, a related finding or a loss of the same incident"),
+    ]
     transactional_ids: list[str]
     timeline: list[Entry]
     charts: list[Chart]

@@ -36,6 +36,9 @@ def headline(report: IncidentReport) -> str:
     words = OUTCOMES[report.outcome]
     if report.lost_offsets:
         return f"{words}: at least {report.lost_offsets:,} offsets, exact ranges below."
+    at_least = sum(row.at_least_offsets or 0 for row in report.unknown_losses)
+    if at_least:
+        return f"{words}: groups had committed {at_least:,} offsets that are not in the log."
     return f"{words}."
 
 
@@ -79,6 +82,7 @@ def _facts(report: IncidentReport) -> list[tuple[str, str]]:
         ("from", timestamp(report.begin)),
         ("to", timestamp(report.end)),
         ("alert", text(report.alert)),
+        *(("losses", summary) for summary in report.loss_summaries),
         ("affected groups", ", ".join(report.groups) or "none is named"),
         ("affected transactional ids", ", ".join(report.transactional_ids) or "none is named"),
         ("answers of", f"{report.server}, {timestamp(report.made_at)}"),
@@ -91,22 +95,24 @@ def _sections(report: IncidentReport) -> Iterator[Section]:
     if report.unknown_losses:
         yield (
             "Losses of unknown extent",
-            ("partition", "reason", "unknown since (UTC)", "source"),
+            ("partition", "reason", "at least", "unknown since", "source"),
             [
                 (
                     f"{text(row.topic)}-{text(row.partition)}",
                     row.reason,
+                    text(row.at_least_offsets),
                     timestamp(row.unknown_since),
                     f"losses/{row.loss}",
                 )
                 for row in report.unknown_losses
             ],
         )
-    yield (
-        "Verdicts and their proof",
-        ("rule", "about", "verdict", "since (UTC)", "until (UTC)", "evidence", "source"),
-        [_proof_row(proof) for proof in report.proofs],
-    )
+    columns = ("rule", "about", "verdict", "since (UTC)", "until (UTC)", "evidence", "source")
+    related = [_proof_row(proof) for proof in report.proofs if proof.is_related]
+    yield "Verdicts and their proof", columns, related
+    others = [_proof_row(proof) for proof in report.proofs if not proof.is_related]
+    if others:
+        yield "Other verdicts of that time", columns, others
     yield (
         "Timeline",
         ("time (UTC)", "what", "source"),

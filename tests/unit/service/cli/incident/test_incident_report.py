@@ -9,9 +9,10 @@ from typing import Any, Final
 
 import pytest
 
-from rules.errors import AuthenticationError, ConflictError
-from service.cli.incident.gathering import Window, gather
+from rules.errors import AuthenticationError, CollectError, ConflictError
+from service.cli.incident.gathering import Transcripts, gather
 from service.cli.incident.report import IncidentReport, Outcome, schema_page
+from service.cli.incident.window import AFTER, BEFORE, Window, window_of
 from service.cli.incident.writing import html_of, markdown_of
 from tests.factories import at
 from tests.unit.service.api.given import client_of, opened
@@ -33,8 +34,11 @@ class Api(AppApi):
 
     is_admin = True
     has_history = True
+    canned: Mapping[str, Mapping[str, Any]] = {}
 
     def find(self, path: str, **query: str | int) -> Mapping[str, Any] | None:
+        if path in self.canned:
+            return self.canned[path]
         if path.partition("/")[0] in FROM_FAKES or path == "clusters":
             return super().find(path, **query)
         if path == "measured":
@@ -108,11 +112,14 @@ def test_a_proven_loss_has_its_ranges_its_proof_and_a_timeline_in_order(api: Api
 
 def test_what_history_or_a_token_lacks_is_said(api: Api) -> None:
     report = gather(api, WINDOW, None)
-    assert any("history has no samples of open_span" in line for line in report.missing)
+    assert any(
+        line.startswith("history has no samples from") and "open_span of topic orders" in line
+        for line in report.missing
+    )
     api.is_admin, api.has_history = False, False
     report = gather(api, WINDOW, None)
     assert report.charts == []
-    assert any(line.startswith("what was typed: it needs") for line in report.missing)
+    assert any(line.startswith("what was changed by hand: it needs") for line in report.missing)
     assert any("history is turned off" in line for line in report.missing)
 
 
@@ -121,6 +128,103 @@ def test_a_time_in_which_nothing_was_lost_claims_no_loss(api: Api) -> None:
     report = gather(api, later, None)
     assert report.lost_ranges == []
     assert report.outcome in (Outcome.UNKNOWN, Outcome.NONE_FOUND)
+
+
+def alert_of(**labels: str) -> dict[str, Any]:
+    """Return an alert as the API shows it."""
+    times = {"active_at": json_of(at(0)), "resolved_at": None}
+    base = {
+        "fingerprint": "0123456789abcdef",
+        "rule": "committed_records_lost",
+        "severity": "critical",
+    }
+    return {**base, **times, "labels": labels, "evidence": {}, "acknowledged": None}
+
+
+def test_the_time_of_an_alert_has_what_led_to_it_and_ends_soon_after_it() -> None:
+    now = at(3600)
+    alert = alert_of(topic="orders", partition="0")
+    assert window_of(alert, now) == Window(at(0) - BEFORE, now), "it still fires"
+    ended = alert | {"resolved_at": json_of(at(60))}
+    assert window_of(ended, now) == Window(at(0) - BEFORE, at(60) + AFTER)
+    assert window_of(ended, at(70)).end == at(70), "a report has no future"
+    with pytest.raises(CollectError, match="no time"):
+        window_of(alert | {"active_at": None}, now)
+
+
+def test_an_alert_has_its_steps_and_who_acknowledged_it_in_the_timeline(api: Api) -> None:
+    held = {"at": json_of(at(40)), "by": "eva", "comment": "a | b"}
+    alert = alert_of(topic="orders", partition="0") | {"acknowledged": held}
+    steps = [
+        {"at": json_of(at(seconds)), "step": step, "reason": reason}
+        for seconds, step, reason in (
+            (0, "pending", "lost"),
+            (30, "fired", "lost"),
+            (900, "resolved", "late"),
+        )
+    ]
+    api.canned = {
+        "alerts": {"items": [alert, alert_of(topic="z") | {"fingerprint": "f" * 16}]},
+        "alerts/0123456789abcdef": {"alert": alert, "steps": steps},
+    }
+    report = gather(api, WINDOW, alert)
+    assert report.alert == "0123456789abcdef"
+    lines = [(entry.at, entry.what) for entry in report.timeline if entry.source.endswith("abcdef")]
+    name = "committed_records_lost, topic orders, partition 0"
+    assert lines == [
+        (at(0), f"alert pending: {name} (lost)"),
+        (at(30), f"alert fired: {name} (lost)"),
+        (at(40), f"acknowledged by eva: {name}: a | b"),
+    ]
+
+
+def test_only_what_shares_a_subject_with_the_alert_counts_as_affected(api: Api) -> None:
+    related = gather(api, WINDOW, alert_of(topic="orders", partition="0"))
+    assert {"billing", "audit"} <= set(related.groups)
+    assert [proof.is_related for proof in related.proofs] == [True]
+    other = gather(api, WINDOW, alert_of(topic="orders", partition="7"))
+    assert (other.groups, other.transactional_ids, other.charts) == ([], [], [])
+    assert "Other verdicts of that time" in markdown_of(other)
+    assert other.outcome is Outcome.LOST, "what was lost at that time is said in any case"
+
+
+def test_what_a_commit_proves_gone_is_in_the_headline_where_no_range_is_known() -> None:
+    evidence = {"at_least_offsets": 24, "leader": 2, "leader_epoch": 1}
+    lost = open_loss(
+        "orders", rule="records_possibly_lost", reason="read_beyond_epoch_end", evidence=evidence
+    )
+    report = gather(Api(client_of(open_findings=opened(lost))), WINDOW, None)
+    assert (report.outcome, report.lost_offsets) == (Outcome.MAY_BE_LOST, None)
+    assert [row.at_least_offsets for row in report.unknown_losses] == [24]
+    assert "groups had committed 24 offsets that are not in the log" in markdown_of(report)
+    assert any("who led before was not seen" in entry.what for entry in report.timeline)
+
+
+def test_what_was_typed_is_in_the_timeline(api: Api, tmp_path: Path) -> None:
+    stamp = f"{at(50):%Y-%m-%dT%H:%M:%SZ}"
+    own, other, wrong = tmp_path / "own.txt", tmp_path / "other.txt", tmp_path / "wrong.txt"
+    head = f"{stamp} runbook transaction_hanging, alert 0123456789abcdef, firing\n"
+    own.write_text(
+        f"{head}    server: {api.server}\n{stamp} section Mitigation\n"
+        f"{stamp} confirm: run kafka-x --abort\n    yes\n{stamp} run kafka-x --abort\n"
+        f"    {stamp} run is only output\n{stamp} exit code 0\n{stamp} run slow\n"
+    )
+    other.write_text(
+        f"{head}    server: http://elsewhere\n{stamp} run not-ours\n{stamp} exit code 0\n"
+    )
+    wrong.write_text("notes\n")
+    paths = (own, other, wrong, tmp_path / "absent.txt")
+    report = gather(api, WINDOW, None, Transcripts(of_this_machine=paths))
+    lines = [entry.what for entry in report.timeline if entry.source == "transcript own.txt"]
+    assert "typed: kafka-x --abort (exit code 0)" in lines
+    assert "asked whether to run kafka-x --abort: yes" in lines
+    assert "typed: slow (its end is not noted)" in lines
+    assert not any("only output" in line for line in lines)
+    assert not any("not-ours" in entry.what for entry in report.timeline)
+    assert [line for line in report.missing if "is no transcript" in line]
+    assert [line for line in report.missing if "no such file" in line]
+    given = gather(api, WINDOW, None, Transcripts(given=(other,)))
+    assert any("typed: not-ours (exit code 0)" in entry.what for entry in given.timeline)
 
 
 def test_pages_escape_every_name_and_need_nothing_else(api: Api) -> None:

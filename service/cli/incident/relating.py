@@ -1,0 +1,39 @@
+"""Which findings and losses belong to the alert that a report is about: those that share a subject with it.
+
+A subject is an incident, a partition, a topic where the alert has no partition, a group, a transactional id or a broker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+ALONE: Final = ("incident", "group", "transactional_id", "broker", "broker_id")
+
+Subject = tuple[str, ...]
+
+
+def subjects_of(alert: Mapping[str, Any]) -> frozenset[Subject]:
+    """Return the subjects of an alert: what a finding has to share with it."""
+    labels = dict(alert.get("labels") or {})
+    evidence = alert.get("evidence") or {}
+    named = set(_named({"incident": evidence.get("incident"), **labels}))
+    if labels.get("partition"):
+        named.discard(("topic", str(labels.get("topic"))))
+    return frozenset(named) or frozenset({("rule", str(alert.get("rule")))})
+
+
+def is_related(row: Mapping[str, Any], subjects: frozenset[Subject]) -> bool:
+    """Return whether a finding or a loss shares a subject with an alert that has these."""
+    own = {**row, **(row.get("evidence") or {}), **(row.get("labels") or {})}
+    return bool(subjects & {*_named(own), ("rule", str(row.get("rule")))})
+
+
+def _named(values: Mapping[str, Any]) -> Iterator[Subject]:
+    for name in ALONE:
+        if values.get(name):
+            yield name, str(values[name])
+    if values.get("topic"):
+        yield "topic", str(values["topic"])
+        if values.get("partition") is not None:
+            yield "partition", str(values["topic"]), str(values["partition"])

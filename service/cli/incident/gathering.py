@@ -231,9 +231,14 @@ def _losses(api: Api, facts: _Facts) -> LossReport:
         source = f"losses/{loss['id']}"
         place = f"{text(loss.get('topic'))}-{text(loss.get('partition'))}"
         detail = api.find(source) or {}
+        changes: dict[
+            str, object
+        ] = {}  # when each was noted first: a loss of which more is known is noted again
         for event in detail.get("events") or [{**loss, "at": loss["last_happened_at"]}]:
             if event.get("leader") is not None or event.get("leader_before") is not None:
-                facts.note(event["at"], _change(place, event), source)
+                changes.setdefault(_change(place, event), event["at"])
+        for change, at in changes.items():
+            facts.note(at, change, source)
     return losses
 
 

@@ -101,7 +101,7 @@ def _words(event: _Event, later: Sequence[_Event]) -> str:
         ended = (
             later[0].text if later and later[0].text.startswith(ENDED) else "its end is not noted"
         )
-        return f"typed: {rest} ({ended})"
+        return f"ran from the runbook: {rest} ({ended})"
     if kind == "confirm:":
         return f"asked whether to {rest}: {' '.join(event.lines) or 'no answer'}"
     return f"runbook followed: {rest}" if kind == "runbook" else f"runbook {event.text}"

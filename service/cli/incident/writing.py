@@ -7,10 +7,12 @@ readers take HTML, and no text begins a line or ends a cell of a table.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from html import escape
+from itertools import groupby
 from typing import Final
 
-from service.cli.incident.report import IncidentReport, LostRange, Outcome, Proof
+from service.cli.incident.report import Entry, IncidentReport, LostRange, Outcome, Proof
 from service.cli.incident.svg import svg_of
 from service.cli.terminal.words import ABSENT, in_words, printable, text, timestamp
 
@@ -20,6 +22,7 @@ OUTCOMES: Final = {
     Outcome.UNKNOWN: "UNKNOWN whether records are lost",
     Outcome.NONE_FOUND: "No rule found lost records",
 }
+MOST_ALIKE: Final = 3  # facts of one kind at one time that are shown one by one
 LONGEST: Final = 2000  # characters of one cell
 MARKS: Final = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_{}[]()#+!|~$"})
 STYLE: Final = (
@@ -107,17 +110,33 @@ def _sections(report: IncidentReport) -> Iterator[Section]:
                 for row in report.unknown_losses
             ],
         )
-    columns = ("rule", "about", "verdict", "since (UTC)", "until (UTC)", "evidence", "source")
+    facts = ("rule", "about", "verdict", "since (UTC)", "until (UTC)", "evidence", "source")
     related = [_proof_row(proof) for proof in report.proofs if proof.is_related]
-    yield "Verdicts and their proof", columns, related
+    yield "Verdicts and their proof", facts, related
     others = [_proof_row(proof) for proof in report.proofs if not proof.is_related]
     if others:
-        yield "Other verdicts of that time", columns, others
+        yield "Other verdicts of that time", facts, others
     yield (
         "Timeline",
         ("time (UTC)", "what", "source"),
-        [(f"{entry.at:%Y-%m-%d %H:%M:%S}", entry.what, entry.source) for entry in report.timeline],
+        list(_timeline(report.timeline)),
     )
+
+
+def _timeline(entries: Sequence[Entry]) -> Iterator[Sequence[str]]:
+    """Yield the facts; of many of one kind at one time, as when a broker comes back, the first and how many."""
+
+    def kind(entry: Entry) -> tuple[datetime, str, str]:
+        return entry.at, entry.what.partition(",")[0], entry.source.partition("/")[0]
+
+    for (at, _, _), group in groupby(entries, kind):
+        rows = list(group)
+        time, hidden = f"{at:%Y-%m-%d %H:%M:%S}", len(rows) - 1
+        if len(rows) <= MOST_ALIKE:
+            yield from ((time, entry.what, entry.source) for entry in rows)
+        else:
+            what = f"{rows[0].what} and {hidden:,} more like it (-o json has all)"
+            yield time, what, rows[0].source
 
 
 def _range_row(lost: LostRange) -> Sequence[str]:

@@ -41,6 +41,7 @@ from tests.unit.service.api.losses.losses import PROVEN
 
 pytestmark = pytest.mark.integration
 
+SCHEMA = ROOT / "docs" / "incident.schema.json"
 SECRET = "of-the-scraper-of-this-test"  # noqa: S105 - of a service that lives briefly
 
 Done = subprocess.CompletedProcess[str]
@@ -155,6 +156,7 @@ def test_one_broker_that_dies_is_one_incident_and_one_notification(
         [incident], [body] = incidents(served, topic), notified(record)
         listed = loss(served.address, "ls")
         document = json.loads(loss(served.address, "ls", "-o", "json").stdout)
+        assert_reported(served, truth, folder / "incident.json")
     assert (incident["partition_count"], incident["certain_offsets"]) == (partitions, count)
     assert [one["id"] for one in document["incidents"]] == [incident["id"]]
     assert_incident(incident, truth, listed)
@@ -199,6 +201,41 @@ def assert_incident(incident: dict[str, Any], truth: LossTruth, listed: Done) ->
     lines = [line for line in listed.stdout.splitlines() if line.startswith("committed_lost  ")]
     assert len(lines) == len(truth.partitions), listed.stdout
     assert f"Broker {before} lost leadership between" in listed.stdout
+
+
+def assert_reported(served: Served, truth: LossTruth, path: Path) -> None:
+    """Assert that the report of an alert has the true loss, and what led from it to a notification."""
+    alerts = served.document("/api/v1/alerts?state=all&rule=committed_records_lost")["items"]
+    place = truth.partitions[0]
+    fingerprint = next(
+        alert["fingerprint"]
+        for alert in alerts
+        if (alert["labels"]["topic"], alert["labels"]["partition"])
+        == (truth.topic, str(place.partition))
+    )
+    words = (fingerprint, "-o", "json", "--server", served.address)
+    command = [sys.executable, "-m", "service", "incident", *words]
+    environment = plain_environment() | {"XDG_STATE_HOME": str(path.parent)}
+    with path.open("wb") as file:
+        subprocess.run(command, cwd=ROOT, env=environment, stdout=file, check=False, timeout=180)
+    check = [sys.executable, "-m", "check_jsonschema", "--schemafile", str(SCHEMA), str(path)]
+    subprocess.run(check, check=True, timeout=180)
+
+    report = json.loads(path.read_text("utf-8"))
+    ranges = {
+        (row["partition"], row["begin"], row["end"])
+        for row in report["lost_ranges"]
+        if (row["topic"], row["kind"]) == (truth.topic, "certain")
+    }
+    assert ranges == {(one.partition, one.lost_from, one.committed_to) for one in truth.partitions}
+    assert (report["outcome"], report["lost_offsets"]) == ("lost", truth.lost_offsets)
+    assert {each.group for one in truth.partitions for each in one.groups} <= set(report["groups"])
+    lines = [entry["what"] for entry in report["timeline"]]
+    about = f"{truth.topic}-{place.partition} changed: broker {place.before.leader} (epoch"
+    steps = (about, "finding opened: committed_records_lost", "alert fired: committed_records_lost")
+    found = [next(n for n, line in enumerate(lines) if step in line) for step in steps]
+    assert found == sorted(found), lines
+    assert any("(firing, first notification) delivered" in line for line in lines), lines
 
 
 def assert_worst_first(alerts: list[dict[str, Any]]) -> None:

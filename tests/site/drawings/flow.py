@@ -23,9 +23,10 @@ def draw_flow() -> str:
     """Return the flow of a round, from brokers to receivers."""
     canvas = Canvas(
         860,
-        436,
+        500,
         "Brokers, logs and metrics are read by collectors into a Snapshot; rules judge it; rounds store findings in PostgreSQL, "
-        "from whose outbox they are delivered; history feeds the baselines of Spark",
+        "from whose outbox they are delivered; history feeds the baselines of Spark, and what the API and the command line "
+        "say of a past time",
     )
     canvas.box(196, 40, 640, 120, "faint")
     canvas.text(206, 32, "a round: everything once, then one transaction", "small")
@@ -47,7 +48,7 @@ def draw_flow() -> str:
     canvas.named_box(20, 216, 180, "receivers\nwebhooks, Alertmanager,\nSlack, PagerDuty")
     canvas.arrow((270, 241), (203, 241))
     canvas.arrow((790, 124), (790, 330), (743, 330))
-    canvas.named_box(600, 305, 140, "service/history\nParquet")
+    canvas.named_box(600, 305, 140, "service/history\nParquet, exact offsets")
     canvas.named_box(360, 305, 150, "service/jobs\nspark: baselines")
     canvas.arrow((600, 330), (513, 330))
     canvas.arrow((480, 305), (560, 269))
@@ -56,6 +57,10 @@ def draw_flow() -> str:
     canvas.arrow((110, 379), (110, 396), (247, 396))
     canvas.arrow((810, 124), (810, 396), (363, 396))
     canvas.text(560, 412, "the published state of the last round", "small", "middle")
+    canvas.arrow((640, 355), (640, 381), (363, 381))
+    canvas.text(500, 375, "api/past: what it was at a time", "small", "middle")
+    canvas.named_box(205, 444, 200, "service/cli\nstatus, past, incident, ...")
+    canvas.arrow((305, 421), (305, 441))
     return canvas.svg()
 
 

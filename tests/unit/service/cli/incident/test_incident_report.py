@@ -216,15 +216,17 @@ def test_what_was_typed_is_in_the_timeline(api: Api, tmp_path: Path) -> None:
     paths = (own, other, wrong, tmp_path / "absent.txt")
     report = gather(api, WINDOW, None, Transcripts(of_this_machine=paths))
     lines = [entry.what for entry in report.timeline if entry.source == "transcript own.txt"]
-    assert "typed: kafka-x --abort (exit code 0)" in lines
+    assert "ran from the runbook: kafka-x --abort (exit code 0)" in lines
     assert "asked whether to run kafka-x --abort: yes" in lines
-    assert "typed: slow (its end is not noted)" in lines
+    assert "ran from the runbook: slow (its end is not noted)" in lines
     assert not any("only output" in line for line in lines)
     assert not any("not-ours" in entry.what for entry in report.timeline)
     assert [line for line in report.missing if "is no transcript" in line]
     assert [line for line in report.missing if "no such file" in line]
     given = gather(api, WINDOW, None, Transcripts(given=(other,)))
-    assert any("typed: not-ours (exit code 0)" in entry.what for entry in given.timeline)
+    assert any(
+        "ran from the runbook: not-ours (exit code 0)" in entry.what for entry in given.timeline
+    )
 
 
 def test_pages_escape_every_name_and_need_nothing_else(api: Api) -> None:

@@ -27,7 +27,8 @@ def charts_of(
     """Return charts of the subjects that labels name, and what of them history does not have."""
     charts: list[Chart] = []
     missing: list[str] = []
-    gaps: dict[str, list[str]] = {}  # which series have none, by the time
+    errors: dict[str, list[str]] = {}  # which charts there are not, by the reason
+    gaps: dict[str, list[str]] = {}  # which series have no samples, by the time
     queries = list(_queries(subjects))
     if len(queries) > MOST_CHARTS:
         missing.append(f"charts of {len(queries) - MOST_CHARTS:,} more series")
@@ -37,7 +38,7 @@ def charts_of(
         try:
             measured = api.get("measured", **query, **times)["measured"]
         except TidemarkError as exc:
-            missing.append(f"chart of {name}: {exc}")
+            errors.setdefault(str(exc), []).append(name)
             continue
         points = [ChartPoint(at=row["at"], value=row["value"]) for row in measured["values"]]
         missing += [f"{row['file']}: {row['reason']}" for row in measured["unreadable"]]
@@ -48,6 +49,7 @@ def charts_of(
         for gap in longest_gaps(points, GAP_STEPS * step):
             gaps.setdefault(_times(*gap), []).append(name)
         charts.append(Chart(title=name, unit=measured["unit"], points=points))
+    missing += [f"charts of {'; '.join(names)}: {error}" for error, names in errors.items()]
     missing += [
         f"history has no samples {times} of: {'; '.join(names)}" for times, names in gaps.items()
     ]

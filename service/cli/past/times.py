@@ -10,7 +10,6 @@ from typing import Any, Final
 import click
 
 from service.cli.terminal.parameters import Duration, Timestamp
-from service.runtime import clock
 
 NOW: Final = "now"
 AGO: Final = re.compile(r"-(?:\d+[wdhms])+")
@@ -24,10 +23,16 @@ class PastTime(Timestamp):
     ) -> datetime:
         """Parse a time; one without a zone is a usage error, because it is ambiguous."""
         if value == NOW:
-            return clock.utc_now()
+            return _utc_now()
         if isinstance(value, str) and AGO.fullmatch(value.removeprefix(NOW)):
-            return clock.utc_now() - Duration().convert(value.removeprefix(NOW)[1:], param, ctx)
+            return _utc_now() - Duration().convert(value.removeprefix(NOW)[1:], param, ctx)
         return super().convert(value, param, ctx)
+
+
+def _utc_now() -> datetime:
+    from service.runtime.clock import utc_now  # noqa: PLC0415 - asyncio, which only a time ago needs
+
+    return utc_now()
 
 
 class TimesAsArguments(click.Command):

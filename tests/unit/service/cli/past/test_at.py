@@ -82,6 +82,14 @@ def test_both_lags_of_a_group_are_summed(api: AppApi) -> None:
     assert "it had committed nothing" in shown(api, WHOLE, "silent")[0]
 
 
+def test_a_narrow_terminal_has_every_number(api: AppApi) -> None:
+    document = find(api, WHOLE, "billing", is_group=False)
+    text = printed(render(document, "billing"), width=40)
+    assert max(map(len, text.splitlines()[2:])) <= 40  # headings are wrapped by the terminal
+    lags = [line.split()[-1] for line in text.splitlines() if line.startswith("  lag (")]
+    assert lags == ["8", "10", "20", "20"]
+
+
 @pytest.mark.parametrize("name", ["nobody", "z-1", "a-2"])
 def test_what_a_whole_round_did_not_see_was_not_there(api: AppApi, name: str) -> None:
     with pytest.raises(NotThereError, match=name):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from service.history.offset_writer import (
     remove_old_offsets,
 )
 from service.history.past_offsets import PastOffsets
+from service.runtime.events import Event
 from tests.factories import at, commits, group, offsets, partitions, snapshot
 from tests.unit.service.runtime.recorded_log import RecordedLog
 
@@ -116,6 +119,29 @@ def test_a_torn_end_leaves_the_rounds_before_it(tmp_path: Path) -> None:
     found = past.at(at(1))
     assert (found.at, found.after, found.unreadable) == (at(0), None, {})
     assert write(tmp_path, a_round(30)).at(at(30)).at == at(30)
+
+
+def test_a_full_disk_is_logged_once_and_costs_only_the_rounds_of_that_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, write_all = RecordedLog(), os.pwrite
+    writer = OffsetWriter(tmp_path, log.log)
+
+    def write_half(file: int, data: memoryview, place: int) -> int:
+        write_all(file, data[: len(data) // 2], place)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    writer.append(a_round(0))
+    monkeypatch.setattr(os, "pwrite", write_half)
+    writer.append(a_round(60))
+    writer.append(a_round(120))
+    monkeypatch.undo()
+    writer.append(a_round(180))
+    writer.close()
+    past = PastOffsets(tmp_path, INTERVAL)
+    assert [past.at(at(60 * n)).at for n in range(4)] == [at(0), None, None, at(180)]
+    assert past.at(at(60)).unreadable, "what was cut may have been that round"
+    assert [event for event in log.names if event == Event.HISTORY_AWAY] == [Event.HISTORY_AWAY]
 
 
 def test_old_files_are_removed_by_their_day(tmp_path: Path) -> None:

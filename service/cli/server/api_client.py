@@ -6,13 +6,13 @@ do not have Tidemark's format is not taken for one, whatever the status.
 
 from __future__ import annotations
 
-import uuid
+import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final, Self
-
-import httpx2
+from urllib.parse import quote, urlencode, urlsplit
 
 from rules.errors import (
     AuthenticationError,
@@ -23,11 +23,12 @@ from rules.errors import (
     UnreachableError,
 )
 from service.api.core.prefix import PREFIX
-from service.cli.server.connecting import client_options
+from service.cli.server.http_connection import Connection, HttpAnswer, HttpConnection
 
 TIMEOUT_SECONDS: Final = 10.0
 LIMIT: Final = 1000  # items of a page
 MAX_PAGES: Final = 1000
+SAFE: Final = "/%:@!$&'()*+,;=~"  # in a path
 PROBLEM: Final = "application/problem+json"
 STAMP: Final = frozenset({"as_of", "is_current"})  # every answer about a cluster has it
 DENIED: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
@@ -59,19 +60,16 @@ class ApiClient:
         token: str | None = None,
         scope: str = "read",
         seconds: float = TIMEOUT_SECONDS,
-        transport: httpx2.BaseTransport | None = None,
+        connection: Connection | None = None,
     ) -> None:
         """`server` is the address, without the path of the API; `scope` is the one that is needed there."""
         self.server = server.rstrip("/")
         self._scope = scope
-        self._has_token = token is not None
-        self._client = httpx2.Client(
-            base_url=self.server + PREFIX,
-            timeout=seconds,
-            transport=transport,
-            headers={} if token is None else {"Authorization": f"Bearer {token}"},
-            **client_options(server),
-        )
+        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        address = urlsplit(self.server)
+        self._base = quote(address.path, safe=SAFE) + PREFIX
+        root = f"{address.scheme}://{address.netloc}"
+        self._connection = connection or HttpConnection(root, seconds=seconds)
 
     def __enter__(self) -> Self:
         return self
@@ -80,8 +78,8 @@ class ApiClient:
         self.close()
 
     def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
+        """Close the connection."""
+        self._connection.close()
 
     def get(self, path: str, **query: str | int) -> Row:
         """Return the document at a path.
@@ -100,7 +98,7 @@ class ApiClient:
     def find(self, path: str, **query: str | int) -> Row | None:
         """Return the document at a path, None if there is none; errors are those of `get`."""
         try:
-            return self._check_answer(self._send("GET", path, params=query)).document
+            return self._check_answer("GET", self._send("GET", path, query=query)).document
         except NotThereError:
             return None
 
@@ -110,7 +108,7 @@ class ApiClient:
         Raises:
             NotThereError: there is none; other errors are those of `get`.
         """
-        return self._check_answer(self._send("GET", path))
+        return self._check_answer("GET", self._send("GET", path))
 
     def change(
         self, method: str, path: str, body: Row | None = None, *, etag: str | None = None
@@ -124,15 +122,14 @@ class ApiClient:
             UnreachableError: no answer; the change may have been made all the same.
         """
         headers = {} if etag is None else {"If-Match": etag}
-        content = {} if body is None else {"json": dict(body)}
         if method != "POST":
-            return self._check_answer(self._send(method, path, headers=headers, **content))
-        headers["Idempotency-Key"] = uuid.uuid4().hex
+            return self._check_answer(method, self._send(method, path, body, headers=headers))
+        headers["Idempotency-Key"] = os.urandom(16).hex()
         try:
-            answer = self._send(method, path, headers=headers, **content)
+            answer = self._send(method, path, body, headers=headers)
         except UnreachableError:
-            answer = self._send(method, path, headers=headers, **content)
-        return self._check_answer(answer)
+            answer = self._send(method, path, body, headers=headers)
+        return self._check_answer(method, answer)
 
     def pages(self, path: str, **query: str | int) -> Iterator[Row]:
         """Yield all pages of a list; errors are those of `get`."""
@@ -145,73 +142,82 @@ class ApiClient:
             cursor = {"cursor": page["next"]}
         raise CollectError(f"{self.server} has more than {MAX_PAGES} pages of {path}")
 
-    def _check_answer(self, answer: httpx2.Response) -> Answer:
-        if answer.is_success:
-            is_empty = answer.status_code == HTTPStatus.NO_CONTENT
-            is_done = is_empty and answer.request.method == "DELETE"
+    def _check_answer(self, method: str, answer: HttpAnswer) -> Answer:
+        if answer.status // 100 == 2:
+            is_done = answer.status == HTTPStatus.NO_CONTENT and method == "DELETE"
             return Answer({} if is_done else self._document(answer), answer.headers.get("etag"))
         problem = self._problem(answer)
-        if answer.status_code in DENIED:
+        if answer.status in DENIED:
             raise self._denied(problem)
-        if answer.status_code == HTTPStatus.NOT_FOUND:
+        if answer.status == HTTPStatus.NOT_FOUND:
             raise NotThereError(problem)
-        if answer.status_code in CONFLICTS:
+        if answer.status in CONFLICTS:
             raise ConflictError(problem)
-        if answer.status_code in UNREADABLE:
+        if answer.status in UNREADABLE:
             raise RequestError(problem)
         raise CollectError(f"{self.server} cannot answer: {problem}")
 
-    def _send(self, method: str, path: str, **sent: Any) -> httpx2.Response:
-        try:
-            return self._client.request(method, path, **sent)
-        except httpx2.TimeoutException as exc:
-            raise UnreachableError(f"{self.server} did not answer in time") from exc
-        except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
-            why = str(exc) or type(exc).__name__
-            raise UnreachableError(
-                f"{self.server} cannot be reached: {why}; is `tidemark serve` running there? "
-                "--server sets the address"
-            ) from exc
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: Row | None = None,
+        *,
+        query: Mapping[str, str | int] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> HttpAnswer:
+        """Return the answer to a request; what is quoted in `path` already stays so."""
+        target = f"{self._base}/{quote(path, safe=SAFE)}" + (
+            f"?{urlencode(query)}" if query else ""
+        )
+        content = None if body is None else _json_bytes(body)
+        kind = {} if content is None else {"Content-Type": "application/json"}
+        sent = {**self._headers, **kind, **(headers or {})}
+        return self._connection.send(method, target, headers=sent, body=content)
 
-    def _document(self, answer: httpx2.Response) -> Row:
+    def _document(self, answer: HttpAnswer) -> Row:
         document = _json(answer)
         if isinstance(document, dict) and document.keys() >= STAMP:
             return document
         raise self._not_tidemark(answer)
 
-    def _problem(self, answer: httpx2.Response) -> str:
+    def _problem(self, answer: HttpAnswer) -> str:
         """Return the detail of Tidemark's problem document."""
         document = _json(answer) if _media_type(answer) == PROBLEM else None
         if isinstance(document, dict) and isinstance(document.get("detail"), str):
             return str(document["detail"])
-        if answer.status_code in DENIED:
+        if answer.status in DENIED:
             return _phrase(answer)  # of a proxy before it: a token may still help
         raise self._not_tidemark(answer)
 
     def _denied(self, detail: str) -> AuthenticationError:
-        what = "another token" if self._has_token else "--token-file with a token"
+        what = "another token" if self._headers else "--token-file with a token"
         return AuthenticationError(
             f"{self.server} denies us: {detail} Try {what} of scope {self._scope} "
             f"(`tidemark token create NAME --scope {self._scope}`)."
         )
 
-    def _not_tidemark(self, answer: httpx2.Response) -> UnreachableError:
+    def _not_tidemark(self, answer: HttpAnswer) -> UnreachableError:
         kind = _media_type(answer) or "no content type"
         return UnreachableError(
             f"{self.server} is not a Tidemark: it answers {_phrase(answer)}, {kind}"
         )
 
 
-def _json(answer: httpx2.Response) -> Any:
+def _json_bytes(document: Row) -> bytes:
+    return json.dumps(dict(document), ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _json(answer: HttpAnswer) -> Any:
     try:
-        return answer.json()
+        return json.loads(answer.body)
     except (ValueError, RecursionError):
         return None
 
 
-def _media_type(answer: httpx2.Response) -> str:
+def _media_type(answer: HttpAnswer) -> str:
     return str(answer.headers.get("content-type", "")).partition(";")[0].strip().lower()
 
 
-def _phrase(answer: httpx2.Response) -> str:
-    return f"{answer.status_code} {answer.reason_phrase}".strip()
+def _phrase(answer: HttpAnswer) -> str:
+    return f"{answer.status} {answer.reason}".strip()

@@ -48,7 +48,7 @@ def queried(*arguments: str, is_optional: bool = False) -> tuple[str | None, str
             sent.append((None, NO_TOKEN))
             return
         with client_of(options) as api:
-            header = api._client.headers.get("Authorization", NO_TOKEN)  # noqa: SLF001 - what is sent
+            header = api._headers.get("Authorization", NO_TOKEN)  # noqa: SLF001 - what is sent
             sent.append((api.server, header.removeprefix("Bearer ")))
 
     command.main(list(arguments), standalone_mode=False)

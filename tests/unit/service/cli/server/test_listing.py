@@ -12,6 +12,7 @@ from service.cli.server.api_client import ApiClient
 from service.cli.server.listing import SHOWN, fetch_list, most_rows
 from service.cli.server.server_options import DEFAULT
 from tests.unit.service.cli.api_rows import alert
+from tests.unit.service.cli.mock_connection import MockConnection
 from tests.unit.service.cli.printing import printed
 
 ROWS: Final = 2500
@@ -22,7 +23,7 @@ class Server:
 
     def __init__(self) -> None:
         self.limits: list[int] = []
-        self.api = ApiClient(DEFAULT, transport=httpx2.MockTransport(self._answer))
+        self.api = ApiClient(DEFAULT, connection=MockConnection(self._answer, DEFAULT))
 
     def _answer(self, request: httpx2.Request) -> httpx2.Response:
         limit = int(request.url.params["limit"])

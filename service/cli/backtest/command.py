@@ -178,6 +178,6 @@ def _print(shown: Mapping[str, Any], output: str) -> None:
             click.echo(page(shown))
         case _:
             from service.cli.backtest.showing import parts  # noqa: PLC0415 - keeps `--help` fast
-            from service.cli.terminal.screen import print_parts  # noqa: PLC0415 - same
+            from service.cli.terminal.plain import print_parts  # noqa: PLC0415 - same
 
             print_parts(parts(shown))

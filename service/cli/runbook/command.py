@@ -263,10 +263,9 @@ def _walk(
 
 
 def _sayer() -> Callable[[str, str], None]:
-    from service.cli.terminal.screen import console, print_parts  # noqa: PLC0415 - as above
+    from service.cli.terminal.plain import print_parts  # noqa: PLC0415 - as above
 
-    screen = console()
-    return lambda line, style: print_parts([Line(line, style)], screen)
+    return lambda line, style: print_parts([Line(line, style)])
 
 
 def _attend(walk: Walk, alert: Row, transcript: Transcript, *, is_silent: bool) -> None:

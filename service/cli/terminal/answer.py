@@ -28,7 +28,7 @@ def print_answer(document: object, parts: Iterable[Part], options: Mapping[str, 
     if options["output"] == "json":
         print_json(document)
         return
-    from service.cli.terminal.screen import print_parts  # noqa: PLC0415 - keeps `--help` fast
+    from service.cli.terminal.plain import print_parts  # noqa: PLC0415 - keeps `--help` fast
 
     print_parts(parts)
 

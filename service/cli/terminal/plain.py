@@ -1,0 +1,118 @@
+"""Draws what fits a screen without folding, letter for letter as rich does, which takes 40 ms of CPU to import.
+
+Everything else is left to `screen.py`: a table that is wider than the screen, one with a caption, and characters that
+may be wider than one column.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import click
+
+from service.cli.terminal.formats import Format, chosen_format, has_colours
+from service.cli.terminal.parts import SHOWN, Facts, Line, Part, Table
+from service.cli.terminal.separated import print_separated
+from service.cli.terminal.words import printable
+
+PIPED_WIDTH: Final = 240  # of a table in a pipe, beyond which its cells are folded, never cut
+WIDE: Final = 100_000  # columns: nothing is folded
+GAP: Final = 2  # between two columns
+SCREEN_WIDTH: Final = 80  # if the terminal does not tell its own
+CODES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}  # of ECMA-48
+LAST_NARROW: Final = "\u02ff"  # printable characters up to this one are one column wide
+
+
+def is_screen() -> bool:
+    """Return whether standard output is a terminal: a person reads it, and it has a width."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def print_parts(parts: Iterable[Part]) -> None:
+    """Print parts below each other, or separated by tabs; only on a screen are rows left out."""
+    if chosen_format() is Format.TSV:
+        print_separated(parts)
+        return
+    is_wide, is_coloured = chosen_format() is Format.WIDE, _is_coloured()
+    has_limit = is_screen() and not is_wide
+    width = WIDE if is_wide else _screen_width()
+    for part in parts:
+        most = SHOWN if has_limit or not isinstance(part, Table) else len(part.rows)
+        drawn = draw(part, width=width, most=most, is_coloured=is_coloured)
+        if drawn is None:
+            from service.cli.terminal import screen  # noqa: PLC0415 - 40 ms, and seldom needed
+
+            screen.print_parts([part], screen.console(), most)
+        else:
+            click.echo(drawn, color=True)  # whether it has colours is decided above
+
+
+def draw(part: Part, *, width: int, most: int, is_coloured: bool) -> str | None:
+    """Return a part as it is printed, None if it is not as simple as that."""
+    match part:
+        case Line(words, style):
+            several = [(words, "")] if isinstance(words, str) else map(_styled, words)
+            pieces = [(printable(text), f"{style} {own}".split()) for text, own in several]
+            return "".join(_paint(text, styles, is_coloured) for text, styles in pieces)
+        case Facts(pairs, label_width):
+            return facts_text(pairs, label_width)
+        case Table():
+            return _table(part, width, most, is_coloured)
+
+
+def facts_text(pairs: Iterable[tuple[str, object]], label_width: int) -> str:
+    """Return labels and values in lines; None is left out."""
+    shown = [(printable(name), printable(str(value))) for name, value in pairs if value is not None]
+    width = max([label_width, *(len(name) + 1 for name, _ in shown)])
+    return "\n".join(f"  {name:<{width}} {value}" for name, value in shown)
+
+
+def _styled(words: str | tuple[str, str]) -> tuple[str, str]:
+    return (words, "") if isinstance(words, str) else words
+
+
+def _table(table: Table[Any], width: int, most: int, is_coloured: bool) -> str | None:  # noqa: FBT001
+    if table.caption is not None or len(table.rows) > most:
+        return None
+    headings = [column.heading for column in table.columns]
+    rows = [[printable(column.cell(row)) for column in table.columns] for row in table.rows]
+    if any(max(cell, default="") > LAST_NARROW for row in [headings, *rows] for cell in row):
+        return None
+    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+    if sum(widths) + GAP * (len(widths) - 1) > width:
+        return None
+    lines = [_paint(_aligned(headings, widths), ["dim"], is_coloured)]
+    for row, cells in zip(table.rows, rows, strict=True):
+        styles = (table.style(row) or "").split()
+        lines.append(_paint(_aligned(cells, widths), styles, is_coloured))
+    return "\n".join(lines)
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return (" " * GAP).join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True))
+
+
+def _paint(text: str, styles: Sequence[str], is_coloured: bool) -> str:  # noqa: FBT001
+    if not is_coloured or not styles or not text:
+        return text
+    return f"\x1b[{';'.join(CODES[style] for style in styles if style in CODES)}m{text}\x1b[0m"
+
+
+def _is_coloured() -> bool:
+    return sys.stdout is not None and has_colours(sys.stdout)
+
+
+def _screen_width() -> int:
+    """Return the columns of the screen, or how wide a table in a pipe may be."""
+    if not is_screen():
+        return PIPED_WIDTH
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit():
+        return int(columns) or SCREEN_WIDTH
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or SCREEN_WIDTH
+    except (OSError, ValueError):
+        return SCREEN_WIDTH

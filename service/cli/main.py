@@ -6,7 +6,6 @@ at once, also on a machine where something is broken.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -137,6 +136,8 @@ class LazyGroup(click.Group):
         name = args[0]
         if name in self.commands_by_module or name.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
+        import difflib  # noqa: PLC0415 - keeps `--help` fast
+
         nearest = difflib.get_close_matches(name, self.list_commands(ctx), cutoff=0.7)
         meant = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
         raise click.UsageError(f"No such command {name!r}.{meant}", ctx)

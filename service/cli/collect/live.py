@@ -17,7 +17,8 @@ from rules.time_lag import EndHistory, TimeLags, advance, time_lags
 from service.cli.collect.snapshot_table import snapshot_document, snapshot_tables
 from service.cli.terminal.answer import print_json
 from service.cli.terminal.formats import Format, chosen_format
-from service.cli.terminal.screen import console, is_screen, print_tables
+from service.cli.terminal.plain import is_screen
+from service.cli.terminal.screen import console, print_tables
 from service.cli.terminal.stopping import interrupt_afterwards
 from service.runtime import clock
 

@@ -15,7 +15,7 @@ from rules.facts.snapshot import Snapshot
 from rules.facts.times import SECOND_US
 from rules.time_lag import TimeLag
 from service.cli.terminal.parts import SHOWN
-from service.cli.terminal.screen import PIPED_WIDTH
+from service.cli.terminal.plain import PIPED_WIDTH
 from service.cli.terminal.words import ABSENT, json_time, printable, text
 from service.views.cluster import Broker, SnapshotGap
 from service.views.model import Row

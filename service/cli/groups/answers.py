@@ -1,41 +1,30 @@
-"""Groups as documents, from the HTTP API or from a cluster that is read at once.
-
-Both have the same fields. A single observation knows neither rebalances nor lags in seconds, which are
-then absent, never empty.
-"""
+"""Groups as documents, from the HTTP API; `observing.py` makes the same of a cluster that is read at once."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
-
-import numpy as np
+from urllib.parse import quote
 
 from rules.errors import CollectError, NotThereError
-from rules.facts.gap import GapScope
-from rules.facts.snapshot import Snapshot
-from service.api.clusters.groups import group_items, total_lags
-from service.api.core.queries import matches
-from service.cli.groups.queries import group_from, list_from, unknown_group
-from service.cli.options.kafka_options import open_reader
+from service.cli.server.report import Api
 from service.cli.server.server_options import client_of
 from service.cli.terminal.parts import Row
-from service.cli.terminal.words import json_time
-from service.observe.cluster_reader import Scope
-from service.observe.watch import SnapshotSource
-from service.views.cluster import SnapshotGap
-from service.views.members import member_rows
-from service.views.snapshot_rows import commit_rows, time_lag_rows
 
-ROUNDS: Final = 2  # the second one says whether anything is left to read behind a small lag
-GAPS_SHOWN: Final = 20
+USUAL_METRIC: Final = "read_committed_lag_seconds"
 
 
 def list_from_server(options: Mapping[str, Any], query: Mapping[str, str]) -> Row:
     """Return the groups that a running Tidemark saw."""
     with client_of(options) as api:
         return list_from(api, query)
+
+
+def list_from(api: Api, query: Mapping[str, str]) -> Row:
+    """Return the groups that match; the query is that of `/groups`."""
+    pages = list(api.pages("groups", **query))
+    rows = [row for page in pages for row in page["items"]]
+    return {**_source(api, pages[-1]), "groups": rows}
 
 
 def group_from_server(options: Mapping[str, Any], name: str) -> Row:
@@ -48,63 +37,53 @@ def group_from_server(options: Mapping[str, Any], name: str) -> Row:
         return group_from(api, name)
 
 
-def list_from_cluster(options: Mapping[str, Any], query: Mapping[str, str]) -> Row:
-    """Read a cluster once, and return the groups that match; the query is that of `/groups`."""
-    with open_reader(options) as (reader, _settings):
-        return list_of(reader.read(Scope()), query)
-
-
-def list_of(seen: Snapshot, query: Mapping[str, str]) -> Row:
-    """Return the groups of one observation that match."""
-    places = [
-        place
-        for place, group in enumerate(seen.groups)
-        if matches(query.get("name"), group.group_id) and query.get("state") in (None, group.state)
-    ]
-    models = group_items(seen, total_lags(seen), places, None)
-    return {**_observed(seen), "groups": [model.to_row() for model in models]}
-
-
-def group_from_cluster(options: Mapping[str, Any], name: str) -> Row:
-    """Read a cluster, and return one of its groups.
+def group_from(api: Api, name: str) -> Row:
+    """Return one group with all its commits, and what is usual of its lag where that is known.
 
     Raises:
-        NotThereError: every group was listed, and it is not among them.
-        CollectError: it was not seen, and not everything was.
+        NotThereError: the last observation saw no such group.
     """
-    with open_reader(options) as (reader, _settings):
-        return group_of(reader, name)
-
-
-def group_of(source: SnapshotSource, name: str) -> Row:
-    """Return one group of a cluster; errors are those of `group_from_cluster`."""
-    scope = Scope(groups=re.compile(re.escape(name)))
-    seen = [source.read(scope) for _ in range(ROUNDS)][-1]
-    if not seen.groups:
-        if seen.groups_complete:
-            raise NotThereError(f"{unknown_group(name)} with the same options")
-        gap = next(gap for gap in seen.gaps if gap.scope is GapScope.GROUPS)
-        raise CollectError(f"group {name!r} was not seen: {gap.what}: {gap.why}")
-    (group,) = group_items(seen, total_lags(seen), [0], None)
-    places = np.arange(len(seen.commits), dtype=np.int64)
-    rows = zip(commit_rows(seen), time_lag_rows(None, places), strict=True)
+    path = f"groups/{quote(name, safe='')}"
+    first = api.find(path, limit=1)
+    if first is None:
+        api.get("groups", limit=1)  # an older Tidemark, or none, has no such list
+        raise NotThereError(unknown_group(name))
+    pages = list(api.pages(path))
+    commits = [row for page in pages for row in page["items"]]
+    fields = ("group", "members", "rebalances", "unfinished_rebalance_since", "unowned")
     return {
-        **_observed(seen),
-        "group": group.to_row(),
-        "members": member_rows(seen.groups[0]),
-        "rebalances": None,
-        "unfinished_rebalance_since": None,
-        "unowned": None,
-        "partitions": [row | lags for (_, row), lags in rows],
-        "usual": None,
+        **_source(api, pages[-1]),
+        **{field: pages[0].get(field) for field in fields},
+        "partitions": commits,
+        "usual": _usual(api, name),
     }
 
 
-def _observed(seen: Snapshot) -> dict[str, Any]:
+def unknown_group(name: str) -> str:
+    """Return why there is no group of this name."""
+    return f"there is no group {name!r}; `tidemark groups ls` lists all"
+
+
+def _source(api: Api, page: Row) -> dict[str, Any]:
     return {
-        "server": None,
-        "as_of": json_time(seen.taken_at),
-        "is_current": True,
-        "complete": not seen.gaps,
-        "gaps": SnapshotGap.rows_of(seen.gaps[:GAPS_SHOWN]),
+        "server": api.server,
+        "as_of": page["as_of"],
+        "is_current": page["is_current"],
+        "complete": page["is_current"],
+        "gaps": [],
     }
+
+
+def _usual(api: Api, name: str) -> list[Row] | None:
+    """Return what is usual now per topic of the group; None where that is not known."""
+    try:
+        page = api.find("baselines/series", group=name, metric=USUAL_METRIC, limit=1000)
+    except CollectError:
+        return None  # the database does not answer: the lags do not need it
+    if page is None or page.get("run") is None:
+        return None
+    series = (row for row in page["items"] if row.get("group") == name and row.get("usual"))
+    return [
+        {"topic": row["topic"], "partition": row["partition"], **dict(row["usual"])}
+        for row in series
+    ]

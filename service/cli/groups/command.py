@@ -76,11 +76,13 @@ def show(group: str, **options: Any) -> int:
 
 def fetch(options: Mapping[str, Any], group: str) -> Mapping[str, Any]:
     """Return the document of one group from where the options say."""
-    from service.cli.groups import answers  # noqa: PLC0415 - keeps `--help` fast
-
     if is_direct(options):
-        return answers.group_from_cluster(options, group)
-    return answers.group_from_server(options, group)
+        from service.cli.groups.observing import group_from_cluster  # noqa: PLC0415 - Kafka clients
+
+        return group_from_cluster(options, group)
+    from service.cli.groups.answers import group_from_server  # noqa: PLC0415 - keeps `--help` fast
+
+    return group_from_server(options, group)
 
 
 def print_list(options: Mapping[str, Any], filters: Mapping[str, str | None]) -> int:
@@ -89,7 +91,9 @@ def print_list(options: Mapping[str, Any], filters: Mapping[str, str | None]) ->
 
     query = {name: value for name, value in filters.items() if value is not None}
     if is_direct(options):
-        document = answers.list_from_cluster(options, query)
+        from service.cli.groups.observing import list_from_cluster  # noqa: PLC0415 - Kafka clients
+
+        document = list_from_cluster(options, query)
     else:
         document = answers.list_from_server(options, query)
     print_answer(document, tables.render_list(document), options)

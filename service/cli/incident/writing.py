@@ -31,6 +31,10 @@ STYLE: Final = (
     "text-align:left;vertical-align:top;overflow-wrap:anywhere}svg{max-width:100%;height:auto}"
 )
 
+LOST: Final = "Lost offsets"  # headings
+VERDICTS: Final = "Verdicts and their proof"
+SOURCES: Final = {LOST: "losses", VERDICTS: "findings"}  # the parts of the API that they are of
+
 Section = tuple[str, Sequence[str], list[Sequence[str]]]  # heading, columns, rows
 
 
@@ -51,7 +55,7 @@ def markdown_of(report: IncidentReport) -> str:
     lines += [f"- {name}: {_markdown(value)}" for name, value in _facts(report)]
     for heading, columns, rows in _sections(report):
         lines += ["", f"## {heading}", ""]
-        lines += list(_markdown_table(columns, rows)) if rows else ["None."]
+        lines += list(_markdown_table(columns, rows)) if rows else [_nothing(report, heading)]
     lines += ["", "## Charts", ""]
     lines += [f"{svg_of(chart)}\n" for chart in report.charts] or ["None."]
     lines += ["", "## Missing", ""]
@@ -63,7 +67,8 @@ def html_of(report: IncidentReport) -> str:
     """Return the report as one HTML file, without scripts and without addresses."""
     facts = "".join(f"<li>{escape(name)}: {_html(value)}</li>" for name, value in _facts(report))
     sections = "".join(
-        f"<h2>{heading}</h2>{_html_table(columns, rows) if rows else '<p>None.</p>'}"
+        f"<h2>{heading}</h2>"
+        f"{_html_table(columns, rows) if rows else f'<p>{_nothing(report, heading)}</p>'}"
         for heading, columns, rows in _sections(report)
     )
     charts = "".join(f"<p>{svg_of(chart)}</p>" for chart in report.charts) or "<p>None.</p>"
@@ -77,6 +82,13 @@ def html_of(report: IncidentReport) -> str:
         f"<ul>{facts}</ul>{sections}<h2>Charts</h2>{charts}<h2>Missing</h2><ul>{missing}</ul>"
         "</body></html>\n"
     )
+
+
+def _nothing(report: IncidentReport, heading: str) -> str:
+    """Return what an empty section says: what could not be read is not none."""
+    source = SOURCES.get(heading)
+    is_unread = source is not None and any(each.startswith(f"{source}:") for each in report.missing)
+    return "Not known: see Missing." if is_unread else "None."
 
 
 def _facts(report: IncidentReport) -> list[tuple[str, str]]:
@@ -94,7 +106,7 @@ def _facts(report: IncidentReport) -> list[tuple[str, str]]:
 
 def _sections(report: IncidentReport) -> Iterator[Section]:
     columns = ("partition", "certainty", "offsets from", "to (excluded)", "count", "source")
-    yield "Lost offsets", columns, [_range_row(lost) for lost in report.lost_ranges]
+    yield LOST, columns, [_range_row(lost) for lost in report.lost_ranges]
     if report.unknown_losses:
         yield (
             "Losses of unknown extent",
@@ -112,7 +124,7 @@ def _sections(report: IncidentReport) -> Iterator[Section]:
         )
     facts = ("rule", "about", "verdict", "since (UTC)", "until (UTC)", "evidence", "source")
     related = [_proof_row(proof) for proof in report.proofs if proof.is_related]
-    yield "Verdicts and their proof", facts, related
+    yield VERDICTS, facts, related
     others = [_proof_row(proof) for proof in report.proofs if not proof.is_related]
     if others:
         yield "Other verdicts of that time", facts, others

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from rules.errors import NotThereError
+from rules.errors import NotThereError, RequestError
 from service.cli.past.times import PastTime, TimesAsArguments
 from service.cli.server.server_options import client_of, server_options
 from service.cli.terminal.answer import print_answer
@@ -64,8 +65,7 @@ def command(at: datetime, name: str, *, is_group: bool, **options: Any) -> int:
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
     with client_of(options) as api:
         document = find(api, at, name, is_group=is_group)
-        document = {"server": api.server, **document}
-    print_answer(document, render(document, name), options)
+    print_answer({"server": api.server, **document}, render(document, name), options)
     return ExitCode.INCOMPLETE if is_unknown(document) else ExitCode.OK
 
 
@@ -165,6 +165,7 @@ def find(api: Api, at: datetime, name: str, *, is_group: bool) -> Row:
     if answer is None:
         answer = api.find("at", time=when, group=name)
     if answer is None:
-        api.get("status")  # an older Tidemark, or none, says so here
+        with suppress(RequestError):  # it lacks a time
+            api.get("at")  # an older Tidemark, which has no such path, is named here
         raise NotThereError(f"there was no partition and no group {name!r} at {time(when)}")
     return answer

@@ -65,12 +65,13 @@ def command(
     if series is not None and not series.isdecimal():
         raise click.UsageError(f"{series!r} is not the ID of a series; `baselines ls` shows them.")
     with client_of(options) as api:
-        document = {"server": api.server, **_fetch(api, series, begin, end, options)}
+        document = _fetch(api, series, begin, end, options)
     measured = document["measured"]
     if options["output"] == "csv":
         click.echo(csv_of(measured["values"]), nl=False)
     else:
-        print_answer(document, _parts(document, options["output"]), options)
+        parts = _parts(document, options["output"])
+        print_answer({"server": api.server, **document}, parts, options)
     is_whole = bool(measured["values"]) and not measured["unreadable"]
     return ExitCode.OK if is_whole else ExitCode.INCOMPLETE
 
@@ -91,6 +92,7 @@ def _fetch(
         return api.get("measured", **query_of(labels | times, labels | times))
     document = api.find(f"baselines/series/{series}", **query_of(times, times))
     if document is None:
+        api.get("baselines/series", limit=1)  # an older Tidemark, or none, has no such list
         raise NotThereError(
             f"the baseline run in force has no series {series}; name it by --metric and its labels"
         )

@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, Self
 from urllib.parse import quote, urlencode, urlsplit
@@ -48,6 +49,20 @@ class Answer:
 
     document: Row  # empty if the answer has no content
     etag: str | None  # of a resource that can be edited
+
+
+class Document(dict[str, Any]):
+    """An object of an answer. A field that it lacks is missing in the server, which is older, not an error of ours."""
+
+    __slots__ = ("_server",)
+
+    def __init__(self, server: str, fields: Row) -> None:
+        """`server` is the address of who answered."""
+        super().__init__(fields)
+        self._server = server
+
+    def __missing__(self, name: str) -> Any:
+        raise UnreachableError(f"{self._server} answers without {name!r}: an older Tidemark?")
 
 
 class ApiClient:
@@ -175,15 +190,21 @@ class ApiClient:
         sent = {**self._headers, **kind, **(headers or {})}
         return self._connection.send(method, target, headers=sent, body=content)
 
+    def _json(self, answer: HttpAnswer) -> Any:
+        try:
+            return json.loads(answer.body, object_hook=partial(Document, self.server))
+        except (ValueError, RecursionError):
+            return None
+
     def _document(self, answer: HttpAnswer) -> Row:
-        document = _json(answer)
+        document = self._json(answer)
         if isinstance(document, dict) and document.keys() >= STAMP:
             return document
         raise self._not_tidemark(answer)
 
     def _problem(self, answer: HttpAnswer) -> str:
         """Return the detail of Tidemark's problem document."""
-        document = _json(answer) if _media_type(answer) == PROBLEM else None
+        document = self._json(answer) if _media_type(answer) == PROBLEM else None
         if isinstance(document, dict) and isinstance(document.get("detail"), str):
             return str(document["detail"])
         if answer.status in DENIED:
@@ -206,13 +227,6 @@ class ApiClient:
 
 def _json_bytes(document: Row) -> bytes:
     return json.dumps(dict(document), ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def _json(answer: HttpAnswer) -> Any:
-    try:
-        return json.loads(answer.body)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _media_type(answer: HttpAnswer) -> str:

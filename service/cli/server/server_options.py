@@ -13,11 +13,11 @@ import click
 from click.core import ParameterSource
 
 from rules.errors import SettingsError
-from service.cli.server.contexts import Context, contexts_path, read_contexts
 from service.cli.terminal.formats import output_option
 
 if TYPE_CHECKING:
     from service.cli.server.api_client import ApiClient
+    from service.cli.server.contexts import Context, Contexts
 
 Command = Callable[..., Any]
 
@@ -59,13 +59,22 @@ def _server(ctx: click.Context, param: click.Parameter, value: str | None) -> st
             raise click.UsageError("--server and --context exclude each other", ctx)
         return address(ctx, param, value)
     if is_flag or (name is not None and source is not ParameterSource.ENVIRONMENT):
-        return _use(ctx, param, read_contexts(contexts_path(os.environ)).named(name))
+        return _use(ctx, param, _contexts().named(name))
     if source is ParameterSource.ENVIRONMENT or value is None:
         return address(ctx, param, value)
-    contexts = read_contexts(contexts_path(os.environ))
+    contexts = _contexts()
     if contexts.current is not None:
         return _use(ctx, param, contexts.named(contexts.current), is_current=True)
     return address(ctx, param, value)
+
+
+def _contexts() -> Contexts:
+    from service.cli.server.contexts import (  # noqa: PLC0415 - keeps `--help` fast
+        contexts_path,
+        read_contexts,
+    )
+
+    return read_contexts(contexts_path(os.environ))
 
 
 def _use(

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from rules.errors import TidemarkError
-from service.cli.groups.queries import group_from, list_from
+from service.cli.groups.answers import group_from, list_from
 from service.cli.loss.queries import LossReport, fetch_losses, list_losses
 from service.cli.server.remembering import RememberingApi
 from service.cli.server.report import Api

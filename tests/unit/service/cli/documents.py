@@ -18,17 +18,20 @@ class Handler(BaseHTTPRequestHandler):
 
     documents: ClassVar[dict[str, Any]] = {}
     denies: ClassVar[bool] = False
+    default: ClassVar[Any] = None  # document of every other path
+    kind: ClassVar[str] = "application/problem+json"  # of a problem
     queried: ClassVar[threading.Event] = threading.Event()
     answers: ClassVar[threading.Event] = threading.Event()
 
     def do_GET(self) -> None:
         type(self).queried.set()
         type(self).answers.wait(30)
-        document = self.documents.get(self.path.partition("?")[0].removeprefix(PREFIX))
+        path = self.path.partition("?")[0].removeprefix(PREFIX)
+        document = self.documents.get(path, self.default)
         status = 401 if self.denies else 404 if document is None else 200
         problem = {"title": "no", "status": status, "detail": "there is no such thing."}
         body = json.dumps(problem if status > 200 else document).encode()
-        kind = "application/problem+json" if status > 200 else "application/json"
+        kind = self.kind if status > 200 else "application/json"
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
@@ -43,7 +46,8 @@ class Handler(BaseHTTPRequestHandler):
 @contextmanager
 def serving(port: int = 0) -> Iterator[str]:
     """Yield the address of a server without documents, which answers at once; 0: a free port."""
-    Handler.documents, Handler.denies = {}, False
+    Handler.documents, Handler.denies, Handler.default = {}, False, None
+    Handler.kind = "application/problem+json"
     Handler.queried.clear()
     Handler.answers.set()
     http = ThreadingHTTPServer(("127.0.0.1", port), Handler)

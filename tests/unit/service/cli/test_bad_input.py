@@ -19,7 +19,29 @@ from tests.unit.service.cli.api_rows import alert, detail
 from tests.unit.service.cli.documents import PREFIX, STAMP, Handler, page, serving
 
 ROOT: Final = Path(__file__).parents[4]
-HEAVY: Final = ("confluent_kafka", "kio", "numpy", "pyarrow", "pydantic", "pyspark", "sqlalchemy")
+HEAVY: Final = (  # 10 ms of CPU and more, each
+    *("alembic", "apscheduler", "confluent_kafka", "fastapi", "kio", "numpy", "psycopg", "pyarrow"),
+    *("pydantic", "pyspark", "re2", "sqlalchemy", "starlette", "structlog", "uvicorn"),
+    *("anyio", "asyncio", "email.mime", "httpcore2", "httpx2", "importlib.metadata", "logging"),
+    *("multiprocessing", "rich", "subprocess", "urllib.request", "yaml"),
+)
+ON_CALL: Final = {  # each with a name that fits
+    "status": ["status"],
+    "lag": ["lag"],
+    "lag GROUP": ["lag", "billing"],
+    "groups ls": ["groups", "ls"],
+    "groups show": ["groups", "show", "billing"],
+    "at": ["at", "2025-06-02T12:00:00Z", "orders-3"],
+    "at GROUP": ["at", "2025-06-02T12:00:00Z", "billing"],
+    "series": ["series", "--metric", "produce_rate", "--topic", "orders", "--partition", "3"],
+    "series ID": ["series", "1234"],
+    "incident": ["incident", "abcd000000000001"],
+    "incident --from": ["incident", "--from", "-1h"],
+    "runbook run": ["runbook", "run", "abcd000000000001", "--no-input"],
+    "alerts ls": ["alerts", "ls"],
+    "alerts show": ["alerts", "show", "abcd"],
+}
+each_command: Final = pytest.mark.parametrize("arguments", ON_CALL.values(), ids=ON_CALL)
 FIRST, SECOND = "abcd000000000001", "abcd000000000002"
 LISTS_MODULES: Final = """
 import json, sys
@@ -38,7 +60,7 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
         yield address
 
 
-@pytest.mark.parametrize("arguments", [["status"], ["alerts", "ls"], ["alerts", "show", FIRST]])
+@each_command
 def test_without_a_service_it_says_where_it_was_sought(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -49,7 +71,7 @@ def test_without_a_service_it_says_where_it_was_sought(
 
 
 @pytest.mark.usefixtures("server")
-@pytest.mark.parametrize("arguments", [["status"], ["alerts", "ls"], ["alerts", "ack", FIRST[:6]]])
+@each_command
 def test_a_wrong_token_names_the_scope(
     arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -64,11 +86,50 @@ def test_a_wrong_token_names_the_scope(
     assert err.count("\n") == 1
 
 
-def test_an_older_service_without_a_list_is_named_so(
-    server: str, capsys: pytest.CaptureFixture[str]
+@each_command
+def test_what_is_no_tidemark_is_named_so(
+    arguments: list[str], server: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["alerts", "ls"]) == ExitCode.UNREACHABLE
-    assert f"{server} has no {PREFIX}alerts: an older Tidemark?" in capsys.readouterr().err
+    Handler.kind = "text/html"
+    assert run(arguments) == ExitCode.UNREACHABLE
+    err = capsys.readouterr().err
+    assert err == f"tidemark: {server} is not a Tidemark: it answers 404 Not Found, text/html\n"
+
+
+@each_command
+def test_an_older_service_without_a_path_is_named_so(
+    arguments: list[str], server: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == ExitCode.UNREACHABLE
+    err = capsys.readouterr().err
+    assert err.startswith(f"tidemark: {server} has no {PREFIX}")
+    assert err.endswith(": an older Tidemark?\n")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", sorted(ON_CALL.keys() - {"incident --from"}))
+def test_an_older_service_that_lacks_fields_is_named_so(
+    name: str, server: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Handler.default = STAMP
+    assert run(ON_CALL[name]) == ExitCode.UNREACHABLE
+    err = capsys.readouterr().err
+    assert err.startswith(f"tidemark: {server} answers without '")
+    assert err.endswith("': an older Tidemark?\n")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.usefixtures("server")
+def test_a_report_says_of_what_it_lacks_that_it_is_not_known(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Handler.default = STAMP
+    assert run(ON_CALL["incident --from"]) == ExitCode.INCOMPLETE
+    out = capsys.readouterr().out
+    assert "**UNKNOWN whether records are lost.**" in out
+    for heading in ("Lost offsets", "Verdicts and their proof"):
+        assert f"## {heading}\n\nNot known: see Missing." in out
+    assert "- losses: http://" in out
 
 
 @pytest.mark.usefixtures("server")

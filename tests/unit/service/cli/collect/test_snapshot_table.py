@@ -11,7 +11,8 @@ from rules.facts.column import Column, Ragged
 from rules.facts.snapshot import Snapshot
 from service.cli.collect.snapshot_table import snapshot_tables
 from service.cli.terminal.parts import SHOWN
-from service.cli.terminal.screen import PIPED_WIDTH, console
+from service.cli.terminal.plain import PIPED_WIDTH
+from service.cli.terminal.screen import console
 from tests.factories import commits, gap, group, offsets, partitions, snapshot, unseen_offsets
 
 

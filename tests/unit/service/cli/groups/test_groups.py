@@ -13,7 +13,7 @@ from rules.errors import CollectError, NotThereError
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.snapshot import Snapshot
 from rules.view import View
-from service.cli.groups import answers, queries
+from service.cli.groups import answers, observing
 from service.cli.groups.command import exit_code
 from service.cli.groups.lag import command as lag
 from service.cli.groups.tables import render_group, render_lag, render_list
@@ -97,7 +97,7 @@ class Source:
 
 
 def test_a_group_is_shown_with_members_owners_and_rebalances() -> None:
-    document = queries.group_from(served(two_rounds()), "billing")
+    document = answers.group_from(served(two_rounds()), "billing")
     shown = lines(printed(render_group(document)))
     assert "state Stable, 1 member" in shown
     assert "MEMBERS (1)" in shown
@@ -111,7 +111,7 @@ def test_a_group_is_shown_with_members_owners_and_rebalances() -> None:
 
 
 def test_a_lag_keeps_its_verdict_and_owner_on_eighty_and_on_forty_columns() -> None:
-    document = queries.group_from(served(two_rounds()), "billing")
+    document = answers.group_from(served(two_rounds()), "billing")
     for width in (80, 40):
         text = printed(render_lag(document), width)
         for words in ("orders-0", "NOBODY", "open transaction", "client-of-m-2"):
@@ -120,7 +120,7 @@ def test_a_lag_keeps_its_verdict_and_owner_on_eighty_and_on_forty_columns() -> N
 
 
 def test_groups_are_listed_with_both_lags() -> None:
-    document = queries.list_from(served(two_rounds()), {})
+    document = answers.list_from(served(two_rounds()), {})
     assert "billing Stable consumer 1 3 50/60 -" in lines(printed(render_list(document)))
 
 
@@ -131,15 +131,15 @@ def test_what_is_usual_of_a_lag_is_shown_where_it_is_known() -> None:
         {"group": "billing", "topic": "audit", "partition": None, "usual": None},
         {"group": "billing-2", "topic": "orders", "partition": None, "usual": band},
     ]
-    document = queries.group_from(served(two_rounds(), *series), "billing")
+    document = answers.group_from(served(two_rounds(), *series), "billing")
     usual = [line for line in lines(printed(render_lag(document))) if line.startswith("usual")]
     assert usual == ["usual now on orders: 0.5 to 3.2 s (expected 1 s)"]
 
 
 def test_a_cluster_answers_as_a_service_does_but_for_what_one_observation_cannot_know() -> None:
     view = two_rounds()
-    direct = answers.group_of(Source(view.snapshot), "billing")
-    from_service = queries.group_from(served(view), "billing")
+    direct = observing.group_of(Source(view.snapshot), "billing")
+    from_service = answers.group_from(served(view), "billing")
     assert direct.keys() == from_service.keys()
     for same in ("group", "members", "partitions"):
         assert direct[same] == from_service[same]
@@ -153,7 +153,7 @@ def test_what_was_not_described_is_not_known_and_not_empty() -> None:
         commits=commits((0, 0, 50)),
         gaps=(gap(scope=GapScope.MEMBERS, cause=GapCause.NOT_AUTHORIZED, group="billing"),),
     )
-    document = answers.group_of(Source(hidden), "billing")
+    document = observing.group_of(Source(hidden), "billing")
     shown = lines(printed(render_group(document)))
     assert "The members could not be described." in shown
     assert "orders-0 50 - lag not known" in shown
@@ -163,19 +163,19 @@ def test_what_was_not_described_is_not_known_and_not_empty() -> None:
 
 def test_a_group_that_is_not_there_differs_from_one_that_was_not_seen() -> None:
     with pytest.raises(NotThereError, match=r"no group 'billing'; .* with the same options"):
-        answers.group_of(Source(snapshot()), "billing")
+        observing.group_of(Source(snapshot()), "billing")
     with pytest.raises(NotThereError, match="no group 'other'"):
-        queries.group_from(served(two_rounds()), "other")
+        answers.group_from(served(two_rounds()), "other")
     hidden = gap(scope=GapScope.GROUPS, what="groups of broker 2")
     silent = snapshot(gaps=(gap(what="offsets of a partition"), hidden))
     with pytest.raises(CollectError, match="'billing' was not seen: groups of broker 2"):
-        answers.group_of(Source(silent), "billing")
+        observing.group_of(Source(silent), "billing")
 
 
 @pytest.mark.parametrize("name", ["two words", "a/b", "☃", "[bold]"])
 def test_a_group_may_have_any_name(name: str) -> None:
     view = view_of([snapshot(groups=(group(name),), commits=commits((0, 0, 50)))])
-    document = queries.group_from(served(view), name)
+    document = answers.group_from(served(view), name)
     assert f"group {name} " in printed(render_lag(document))
 
 

@@ -33,7 +33,8 @@ def test_a_table_that_fits_is_as_rich_draws_it(number: int) -> None:
 @pytest.mark.parametrize("style", ["", "bold red"])
 def test_lines_and_facts_are_as_rich_draws_them(style: str) -> None:
     pairs = [(text, [text]) for text in TEXTS]
-    for part in (Line([(text, style) for text in TEXTS]), Facts(pairs), *map(Line, TEXTS)):
+    parts: list[Part] = [Line([(text, style) for text in TEXTS]), Facts(pairs)]
+    for part in (*parts, *map(Line, TEXTS)):
         assert f"{drawn(part)}\n" == printed([part])
 
 

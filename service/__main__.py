@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 INTERRUPTED = 130
@@ -11,9 +12,13 @@ def main() -> None:
     """Run the command line and leave with its exit code."""
     try:
         from service.cli.main import run  # noqa: PLC0415 - Ctrl-C may come while this imports
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
-    sys.exit(run())
+
+        code = run()
+    except KeyboardInterrupt:  # outside of the command, which says "interrupted" itself
+        code = INTERRUPTED
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # while the interpreter ends, without a word
+    sys.exit(code)
 
 
 if __name__ == "__main__":

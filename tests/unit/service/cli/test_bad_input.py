@@ -196,7 +196,7 @@ def test_ctrl_c_outside_of_a_command_says_nothing(
     assert (ended.value.code, capsys.readouterr()) == (ExitCode.INTERRUPTED, ("", ""))
 
 
-@pytest.mark.parametrize("name", ["status", "lag", "at", "alerts ls"])
+@pytest.mark.parametrize("name", ["status", "lag", "groups show", "at", "series", "alerts ls"])
 def test_a_command_of_a_running_service_imports_nothing_heavy(name: str, server: str) -> None:
     Handler.documents = {
         "status": {
@@ -211,6 +211,12 @@ def test_a_command_of_a_running_service_imports_nothing_heavy(name: str, server:
         "losses": page(),
         "sequences": page(),
         "groups": page({"group": "groesse", "state": "Stable"}),
+        "groups/billing": {**page(), "group": {"group": "billing"}, "members": []},
+        "measured": {
+            **STAMP,
+            "series": {"metric": "produce_rate", "topic": "orders", "partition": 3},
+            "measured": {"values": [], "unreadable": [], "from": None, "to": None, "unit": "x"},
+        },
         "at": {
             **STAMP,
             "time": STAMP["as_of"],
@@ -231,5 +237,6 @@ def test_a_command_of_a_running_service_imports_nothing_heavy(name: str, server:
     )
     code, modules = json.loads(done.stderr.splitlines()[-1])
     assert code in (ExitCode.OK, ExitCode.INCOMPLETE)
-    assert ("orders-3" if name == "at" else "groesse") in done.stdout
+    words = {"at": "orders-3", "series": "topic orders", "groups show": "billing"}
+    assert words.get(name, "groesse") in done.stdout
     assert [name for name in HEAVY if name in modules] == []

@@ -8,14 +8,10 @@ from typing import Any
 
 import click
 
-from service.cli.options.kafka_options import (
-    data_dir_option,
-    kafka_flags,
-    kafka_options,
-    output_option,
-)
+from service.cli.options.kafka_options import data_dir_option, kafka_flags, kafka_options
 from service.cli.server.server_options import optional_server_options
 from service.cli.terminal.answer import print_answer
+from service.cli.terminal.formats import output_option
 from service.cli.terminal.parameters import Regex
 
 

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from service.cli.terminal.formats import output_option as output_option  # noqa: PLC0414 - for all
-
 if TYPE_CHECKING:
     from service.observe.cluster_reader import ClusterReader
     from service.settings import KafkaSettings

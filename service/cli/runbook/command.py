@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from service.cli.options.kafka_options import config_option, output_option
+from service.cli.options.kafka_options import config_option
 from service.cli.runbook.choosing import Fingerprint, fetch_alert
 from service.cli.server.server_options import client_of, server_options, server_options_for
 from service.cli.terminal.answer import print_answer
 from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.formats import output_option
 from service.cli.terminal.parts import Line, Row, Table, long, short
 
 if TYPE_CHECKING:

@@ -1,4 +1,5 @@
-"""What holds for every test: Ctrl-C is heard, and a second try begins on whole parts.
+"""What holds for every test: Ctrl-C is heard, JSON that a command prints is of its schema, and a second try begins on
+whole parts.
 
 CI alone gives a failed test a second try (`RERUNS` in the Makefile).
 """
@@ -13,7 +14,9 @@ from typing import Final
 
 import pytest
 
+from service.cli.terminal import answer
 from tests.kafka_release import is_left_out
+from tests.schemas import validated_text
 
 Mend = Callable[[], object]
 
@@ -22,9 +25,12 @@ LIMIT: Final = pytest.StashKey[object]()  # what pytest-timeout made of the sett
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Hear Ctrl-C: a shell lets what it starts in the background ignore it, for all children too."""
+    """Hear Ctrl-C, which a shell lets what it starts in the background ignore; hold documents against schemas."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     config.stash[MENDS] = []
+    patch = pytest.MonkeyPatch()
+    patch.setattr(answer, "json_text", validated_text)
+    config.add_cleanup(patch.undo)
 
 
 @pytest.hookimpl(trylast=True)

@@ -12,13 +12,13 @@ from dashboards.prometheus.page import alerts_page
 from rules.catalogue.all_rules import EVERY
 from rules.facts.permissions import with_permissions
 from rules.pages import page
-from service.cli.incident.report import schema_page
+from service.cli.documents.schemas import FORMS, schema_pages
 from service.cli.page import cli_pages
 from service.metrics.dropin import EXPORTERS
 from service.metrics.dropin.documentation import page_name, with_names
 from service.metrics.page import metrics_page
+from service.sandbox.commands.documents import OF_SANDBOX
 from service.settings.page import settings_page
-from service.views.doctor import doctor_schema
 from tests.site.drawings.all_drawings import DRAWINGS
 from tests.unit.service.alerting.notifications.given import write_notification_pages
 from tests.unit.service.api.given import write_openapi_pages
@@ -38,15 +38,15 @@ def write_rule_pages() -> None:
 def write_single_pages() -> None:
     """Write the pages that describe a closed set as a whole."""
     pages = {
-        "incident.schema.json": schema_page(),
         "metrics.md": metrics_page(),
         "settings.md": settings_page(),
         "prometheus-alerts.md": alerts_page(),
-        "schemas/doctor.json": doctor_schema(),
+        **schema_pages({**FORMS, **OF_SANDBOX}),
         **DRAWINGS,
         **cli_pages(),
     }
-    (DOCS / "cli").mkdir(exist_ok=True)
+    for folder in ("cli", "schemas"):
+        (DOCS / folder).mkdir(exist_ok=True)
     for name, text in pages.items():
         (DOCS / name).write_text(text, encoding="utf-8")
 

@@ -1,8 +1,7 @@
-"""What `tidemark doctor` found, as JSON and as the rows of its table; docs/schemas/doctor.json is its schema."""
+"""What `tidemark doctor` found, as JSON and as the rows of its table."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
@@ -73,11 +72,6 @@ class Doctor(Model):
     cluster_id: str | None
     principal: Annotated[str | None, Field(description="For whom the ACLs are")]
     checks: list[Check]
-
-
-def doctor_schema() -> str:
-    """Return the JSON schema of the document: docs/schemas/doctor.json."""
-    return json.dumps(Doctor.model_json_schema(mode="serialization"), indent=2) + "\n"
 
 
 STATES: Final = tuple(CheckState)

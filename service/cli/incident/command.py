@@ -26,7 +26,7 @@ OUTPUTS: Final = ("md", "json", "html")
 @click.option("--to", "end", type=PastTime(), metavar="TIME", help="Until then; now.")
 @click.option(
     "-o", "--output", type=click.Choice(OUTPUTS), default="md", show_default=True,
-    help="html: one file that needs nothing else; json: by a schema, docs/incident.schema.json.",
+    help="html: one file that needs nothing else; json: by a schema, docs/schemas/incident.json.",
 )  # fmt: skip
 @click.option(
     "--transcript", "transcripts", type=click.Path(path_type=Path, dir_okay=False), multiple=True,

@@ -1,11 +1,10 @@
-"""The report of an incident as data; `docs/incident.schema.json` is generated from it.
+"""The report of an incident as data; `docs/schemas/incident.json` is generated from it.
 
 Field names are a contract with scripts: they may be added to, never changed. Absent values are null.
 """
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Final
@@ -138,8 +137,3 @@ class IncidentReport(Model):
     timeline: list[Entry]
     charts: list[Chart]
     missing: Annotated[list[str], Field(description="What the report lacks, and why")]
-
-
-def schema_page() -> str:
-    """Return the JSON schema of a report, as it is committed."""
-    return json.dumps(IncidentReport.model_json_schema(), indent=2, sort_keys=True) + "\n"

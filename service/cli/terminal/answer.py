@@ -18,9 +18,14 @@ def print_json(document: object, *, indent: int | None = None) -> None:
 
     Several documents of one command are lines of JSON, or documents of a YAML stream.
     """
-    separators = (",", ":") if indent is None else None
-    text = json.dumps(document, separators=separators, indent=indent)
+    text = json_text(document, indent)
     click.echo(_yaml(text) if chosen_format() is Format.YAML else text, nl=True)
+
+
+def json_text(document: object, indent: int | None) -> str:
+    """Return a document as JSON; tests hold here what every command prints against its schema."""
+    separators = (",", ":") if indent is None else None
+    return json.dumps(document, separators=separators, indent=indent)
 
 
 def print_answer(document: object, parts: Iterable[Part], options: Mapping[str, Any]) -> None:

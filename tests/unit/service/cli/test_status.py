@@ -17,6 +17,7 @@ from service.cli.status import Loss, Overview, read_overview, render
 from service.cli.terminal.exit_codes import ExitCode
 from service.rounds.latest import RoundOutcome
 from tests.factories import at, gap, snapshot
+from tests.schemas import validate
 from tests.unit.rules.catalogue.judging import view_of
 from tests.unit.service.api.given import client_of, opened
 from tests.unit.service.api.losses.losses import open_loss
@@ -56,7 +57,9 @@ def service(
 
 
 def overview(*alerts: dict[str, Any], **overrides: Any) -> Overview:
-    return read_overview(service(*alerts, **overrides))
+    shown = read_overview(service(*alerts, **overrides))
+    validate("status", shown.document)
+    return shown
 
 
 def screen(shown: Overview, width: int = 80) -> str:

@@ -25,6 +25,7 @@ from tests.factories import (
     topic_id,
     unseen_offsets,
 )
+from tests.schemas import validate
 
 
 def busy() -> Snapshot:
@@ -75,6 +76,7 @@ BROKER_KEYS = ["broker_id", "host", "port", "rack"]
 def document() -> dict[str, Any]:
     """Return the document as a script reads it."""
     read: dict[str, Any] = json.loads(json.dumps(snapshot_document(busy()), allow_nan=False))
+    validate("collect", read)
     return read
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -21,12 +20,11 @@ from service.cli.doctor.tables import render
 from service.cli.main import run
 from service.cli.terminal.exit_codes import ExitCode
 from service.observe.cluster_checks import ClusterChecks
-from service.views.doctor import Area, Check, CheckState, Doctor, doctor_schema, worst
+from service.views.doctor import Area, Check, CheckState, Doctor, worst
 from tests.factories import snapshot
 from tests.unit.service.cli.printing import printed
 
 NOW = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
-SCHEMA = Path(__file__).parents[5] / "docs" / "schemas" / "doctor.json"
 DENIED_GAP = Gap(
     what="x",
     why="TOPIC_AUTHORIZATION_FAILED",
@@ -174,8 +172,3 @@ def test_nothing_answers_is_one_unknown_line_and_its_code(
     assert (code, document["exit_code"]) == (ExitCode.UNREACHABLE, ExitCode.UNREACHABLE)
     assert (check["state"], check["summary"]) == ("unknown", "cannot be reached")
     assert document["cluster_id"] is None
-
-
-def test_the_schema_is_up_to_date() -> None:
-    assert SCHEMA.read_text(encoding="utf-8") == doctor_schema()
-    assert set(json.loads(doctor_schema())["required"]) == set(report([]).to_row())

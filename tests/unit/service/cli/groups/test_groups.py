@@ -30,6 +30,7 @@ from tests.factories import (
     partitions,
     snapshot,
 )
+from tests.schemas import validate
 from tests.unit.rules.catalogue.judging import view_of
 from tests.unit.service.api.given import client_of
 from tests.unit.service.cli.app_api import AppApi
@@ -121,6 +122,7 @@ def test_a_lag_keeps_its_verdict_and_owner_on_eighty_and_on_forty_columns() -> N
 
 def test_groups_are_listed_with_both_lags() -> None:
     document = answers.list_from(served(two_rounds()), {})
+    validate("groups ls", document)
     assert "billing Stable consumer 1 3 50/60 -" in lines(printed(render_list(document)))
 
 
@@ -141,6 +143,9 @@ def test_a_cluster_answers_as_a_service_does_but_for_what_one_observation_cannot
     direct = observing.group_of(Source(view.snapshot), "billing")
     from_service = answers.group_from(served(view), "billing")
     assert direct.keys() == from_service.keys()
+    for each in (direct, from_service):
+        validate("groups show", each)
+        validate("lag", each)
     for same in ("group", "members", "partitions"):
         assert direct[same] == from_service[same]
     assert (direct["rebalances"], direct["unowned"]) == (None, None)

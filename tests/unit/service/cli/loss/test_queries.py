@@ -22,6 +22,7 @@ from service.cli.terminal.parts import Row
 from service.rounds.latest import RoundOutcome
 from service.rounds.persistence import PersistenceState, PersistenceStatus
 from tests.factories import gap, snapshot
+from tests.schemas import validate
 from tests.unit.service.api.given import client_of, opened
 from tests.unit.service.api.losses.losses import BEYOND, PROVEN, open_loss
 from tests.unit.service.cli.app_api import AppApi, judgements
@@ -36,7 +37,9 @@ def api(*losses: Any, **overrides: Any) -> AppApi:
 
 
 def ask(*losses: Any, **overrides: Any) -> LossReport:
-    return queries.list_losses(api(*losses, **overrides), {})
+    report = queries.list_losses(api(*losses, **overrides), {})
+    validate("loss ls", report.document)
+    return report
 
 
 def test_no_loss_is_told_only_by_a_service_that_sees() -> None:

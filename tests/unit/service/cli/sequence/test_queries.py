@@ -13,6 +13,7 @@ from service.cli.server.report import find_missing
 from service.cli.terminal.exit_codes import ExitCode
 from service.rounds.latest import RoundOutcome
 from service.rounds.persistence import PersistenceStatus
+from tests.schemas import validate
 from tests.unit.service.api.sequences.sequences import (
     INVESTIGATED,
     LOSS,
@@ -76,7 +77,9 @@ def test_a_service_that_does_not_see_cannot_tell(overrides: dict[str, Any], told
 )
 def test_records_that_are_or_may_be_lost_have_a_code(observations: Any, code: ExitCode) -> None:
     view = after(*observations)
-    assert queries.list_sequences(api(view, judgements=judgements(view)), {}).exit_code is code
+    report = queries.list_sequences(api(view, judgements=judgements(view)), {})
+    assert report.exit_code is code
+    validate("sequence ls", report.document)
 
 
 def test_a_suspected_loss_has_the_code_of_one_when_nothing_more_is_awaited() -> None:
@@ -105,6 +108,7 @@ def test_an_event_is_shown_by_its_id_with_its_lines() -> None:
     assert (row["id"], row["lost_offsets"]) == (episode.id, 24)
     assert [line["incoming_sequence"] for line in row["lines"]] == [27]
     assert [change["kind"] for change in row["changes"]] == ["lost"]
+    validate("sequence show", known.document)
 
 
 def test_an_id_of_nothing_is_no_event() -> None:

@@ -24,6 +24,7 @@ from tests.factories import (
     transaction,
     transactions,
 )
+from tests.schemas import validate
 from tests.unit.rules.catalogue.judging import view_of
 from tests.unit.service.cli.tx.given import (
     HANGS,
@@ -181,6 +182,7 @@ def test_a_table_ends_somewhere_and_says_how_many_more_there_are() -> None:
 def test_the_document_names_the_cluster_and_what_was_not_seen() -> None:
     observed = twice(**UNSEEN)
     shown = json.loads(json.dumps(document(observed.view, choose(observed, Choice()))))
+    validate("tx ls", shown)
     assert (shown["cluster"], shown["taken_at"]) == ("default", "2025-06-02T12:00:15Z")
     assert (shown["complete"], shown["all_coordinators_answered"], shown["gap_count"]) == (
         False,

@@ -14,6 +14,7 @@ from tests.factories import (
     gap,
     transactions,
 )
+from tests.schemas import validate
 from tests.unit.service.cli.tx.given import (
     HANGS,
     QUIET,
@@ -89,4 +90,5 @@ def test_what_hangs_counts_more_than_what_was_not_seen() -> None:
     found = proof.conclude(observed)
     assert found.exit_code is ExitCode.HANGING
     [row] = proof.document(found)["hanging"]
+    validate("tx hanging", proof.document(found))
     assert row["repair"].endswith("--start-offset 90")

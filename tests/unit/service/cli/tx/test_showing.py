@@ -15,6 +15,7 @@ from service.cli.tx import showing, tables
 from tests.factories import (
     transaction,
 )
+from tests.schemas import validate
 from tests.unit.service.cli.tx.given import (
     EMPTY,
     HANGS,
@@ -84,3 +85,4 @@ def test_what_hangs_is_shown_under_its_idle_id() -> None:
     assert said.startswith("hanging  payments")
     assert "No transaction is open" not in said
     assert showing.document(found)["described"]["state"] == "Empty"
+    validate("tx show", showing.document(found))

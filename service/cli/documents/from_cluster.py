@@ -1,0 +1,135 @@
+"""The documents of commands that read a cluster or logs themselves, made of the models of views.
+
+`groups` and `lag` have the same one from a running Tidemark, which knows more: what it alone knows is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from service.api.baselines.models import Usual
+from service.api.clusters.groups import Commit, Group, GroupDetail, UnownedPartition
+from service.api.clusters.partitions import Partition
+from service.api.core.models import Stamped
+from service.cli.documents.forms import Form, compose, picked
+from service.views.cluster import Broker, GroupDescription, SnapshotGap
+from service.views.doctor import Doctor
+from service.views.model import Model
+from service.views.sequences import ExplainedRejections, LeaderChange, SequenceEvent
+from service.views.transactions import Completeness, DescribedTransaction, Transaction
+
+
+class Source(Stamped):
+    """Where groups were read, and whether all of them were."""
+
+    server: Annotated[str | None, Field(description="null: read from the cluster itself")]
+    complete: bool
+    gaps: Annotated[list[SnapshotGap], Field(description="What was not seen, the first ones")]
+
+
+class Observed(Model):
+    """The cluster that was read, and when."""
+
+    cluster: str
+    cluster_id: str | None
+    taken_at: datetime
+
+
+class Round(Observed):
+    """What one round took."""
+
+    took_seconds: float
+    phase_seconds: dict[str, float]
+    requests: Annotated[dict[str, int], Field(description="By kind of request")]
+    setup_requests: dict[str, int]
+    duplicate_commits: int
+    controller: int | None
+    brokers: list[Broker]
+    gaps_by_cause: dict[str, int]
+    gaps: list[SnapshotGap]
+
+
+class OtherLine(Model):
+    """Another line of the logs about the same partition."""
+
+    kind: str
+    at: datetime | None
+    broker: int | None
+    explanation: str
+
+
+_TIME_LAGS: Final = tuple(name for name in Commit.model_fields if "_lag_" in name)
+_COLLECTED_COMMIT: Final = compose("CollectedCommit", Commit, without=_TIME_LAGS)
+_COLLECTED_GROUP: Final = compose(
+    "CollectedGroup", GroupDescription, commits=list[_COLLECTED_COMMIT]
+)
+_COLLECTED_PARTITION: Final = compose(
+    "CollectedPartition", Partition, without=("open_span", "unreplicated_span")
+)
+_GROUPS: Final = compose("Groups", Source, groups=list[Group])
+_USUAL: Final = compose("UsualLag", picked(Commit, "topic"), Usual, partition=int | None)
+_GROUP: Final = compose(
+    "GroupDocument",
+    GroupDetail,
+    Source,
+    without=("unowned", "items", "next"),
+    unowned=list[UnownedPartition] | None,
+    partitions=list[Commit],
+    usual=list[_USUAL] | None,
+)
+_EXPLAINED: Final = compose(
+    "ExplainedEvent",
+    ExplainedRejections,
+    picked(SequenceEvent, "id", "leader_epoch"),
+    optional=("id", "leader_epoch"),
+    first_seen=datetime | None,
+    last_seen=datetime | None,
+    brokers=list[int],
+    other_lines=list[OtherLine],
+    changes=list[LeaderChange],
+    next_command=str | None,
+    verdict_by=Annotated[str, Field(description="numbers, lines, service or brokers")],
+    by_numbers=picked(ExplainedRejections, "class_", "phase", "reason"),
+)
+
+FROM_CLUSTER: Final[Mapping[str, Form]] = {
+    "collect": compose(
+        "Collected",
+        Round,
+        partitions=list[_COLLECTED_PARTITION],
+        groups=list[_COLLECTED_GROUP],
+    ),
+    "doctor": Doctor,
+    "groups ls": _GROUPS,
+    "groups show": _GROUP,
+    "lag": _GROUPS | _GROUP,
+    "sequence explain": list[_EXPLAINED],
+    "tx hanging": compose(
+        "HangingTransactions",
+        Observed,
+        picked(Completeness, "complete", "transactional_id_visibility"),
+        hanging=list[Transaction],
+        unknown=list[Transaction],
+        gaps=list[SnapshotGap],
+    ),
+    "tx ls": compose(
+        "OpenTransactions",
+        Observed,
+        Completeness,
+        gaps=list[SnapshotGap],
+        transactions=list[Transaction],
+    ),
+    "tx show": compose(
+        "TransactionalId",
+        Observed,
+        transactional_id=str,
+        described=DescribedTransaction | None,
+        error=list[str],
+        transactions=list[Transaction],
+        gaps=list[SnapshotGap],
+    ),
+}

@@ -15,6 +15,7 @@ from service.cli.alerts.next_steps import next_steps, runbook_command
 from service.cli.server import listing
 from service.cli.server.server_options import client_of, server_options, server_options_for
 from service.cli.terminal.answer import print_answer
+from service.cli.terminal.formats import is_limited
 from service.cli.terminal.parts import Facts, Line, Part, Row, long, short, time_column
 from service.cli.terminal.words import few, in_words, text, time, utc
 
@@ -28,7 +29,7 @@ STYLES: Final = {"critical": "bold red", "warning": "bold yellow"}
 FINGERPRINT: Final = re.compile("[0-9a-f]{4,16}")  # its first digits suffice
 ALL_DIGITS: Final = 16
 RULE_PAGES: Final = "docs/rules"  # of the repository
-LONGEST: Final = 1000  # characters of one value of the evidence
+LONGEST: Final = 1000  # characters of one value of the evidence on a terminal
 FEEDBACK: Final = {"confirmed": "an incident", "false_alarm": "a false alarm"}
 SHOWN_ELSEWHERE: Final = ("alertname", "severity", "topic_id", "incident")  # labels
 
@@ -357,4 +358,5 @@ def _value(value: object) -> str | None:
     words = in_words(value)
     if words is None:
         return None
-    return words if len(words) <= LONGEST else f"{words[:LONGEST]}… (-o json)"
+    is_whole = len(words) <= LONGEST or not is_limited()
+    return words if is_whole else f"{words[:LONGEST]}… (-o wide)"

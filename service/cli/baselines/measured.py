@@ -9,6 +9,7 @@ import click
 
 from rules.baseline.wording import half_hour
 from service.cli.baselines import words
+from service.cli.terminal.formats import is_limited
 from service.cli.terminal.parameters import Timestamp
 from service.cli.terminal.parts import SHOWN, Line, Part, Row, Table, not_seen, short, time_column
 from service.cli.terminal.plot import Point
@@ -46,7 +47,7 @@ def render_measured(document: Row, *, plot: bool = False) -> Iterator[Part]:
 def _table(document: Row, values: list[Row]) -> Table[Row]:
     series, zone = document["series"], str(document["run"].get("time_zone"))
     metric = series.get("metric")
-    hidden = max(len(values) - SHOWN, 0)
+    hidden = max(len(values) - SHOWN, 0) if is_limited() else 0
     slots = _slots_of(document)
 
     def usual(row: Row) -> str:
@@ -61,7 +62,7 @@ def _table(document: Row, values: list[Row]) -> Table[Row]:
         ),
         rows=values[hidden:],  # the latest
         style=lambda row: "bold" if _is_unusual(row, _slot(slots, row, zone)) else None,
-        caption=f"{hidden:,} earlier (-o json)" if hidden else None,
+        caption=f"{hidden:,} earlier (-o wide)" if hidden else None,
     )
 
 

@@ -9,8 +9,9 @@ import click
 from service.cli.options.kafka_options import kafka_options, open_reader
 from service.cli.terminal.answer import print_json
 from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.formats import output_option
+from service.cli.terminal.formats import is_limited, output_option
 from service.cli.terminal.parameters import DAY_SECONDS, FiniteRange, Regex
+from service.cli.terminal.parts import SHOWN
 from service.cli.terminal.words import printable
 
 if TYPE_CHECKING:
@@ -74,7 +75,10 @@ def _once(reader: ClusterReader, scope: Scope, options: dict[str, Any]) -> int:
         print_json(snapshot_document(snapshot))
     else:
         screen = console()
-        tables = snapshot_tables(snapshot, all_rows=options["all_rows"], width=screen.width)
+        most = SHOWN if is_limited() else None
+        tables = snapshot_tables(
+            snapshot, all_rows=options["all_rows"], most=most, width=screen.width
+        )
         print_tables(tables.renderables, screen)
     return verdict(snapshot, scope)
 

@@ -16,8 +16,8 @@ from rules.facts.snapshot import Snapshot
 from rules.time_lag import EndHistory, TimeLags, advance, time_lags
 from service.cli.collect.snapshot_table import snapshot_document, snapshot_tables
 from service.cli.terminal.answer import print_json
-from service.cli.terminal.formats import Format, chosen_format
-from service.cli.terminal.plain import is_screen
+from service.cli.terminal.formats import Format, chosen_format, is_limited, is_screen
+from service.cli.terminal.parts import SHOWN
 from service.cli.terminal.screen import console, print_tables
 from service.cli.terminal.stopping import interrupt_afterwards
 from service.runtime import clock
@@ -74,7 +74,13 @@ class LiveView:
             return
         width = self._console.width
         lags = self._time_lags(snapshot).read_committed
-        tables = snapshot_tables(snapshot, lags=lags, all_rows=self._all_rows, width=width)
+        tables = snapshot_tables(
+            snapshot,
+            lags=lags,
+            all_rows=self._all_rows,
+            most=SHOWN if is_limited() else None,
+            width=width,
+        )
         if self.is_live:
             self._redraw(tables)
         else:

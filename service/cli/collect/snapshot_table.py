@@ -56,20 +56,22 @@ def snapshot_tables(
     *,
     lags: TimeLag | None = None,
     all_rows: bool = False,
+    most: int | None = SHOWN,
     width: int = PIPED_WIDTH,
 ) -> Group:
     """Return header, partitions, groups and gaps of one round.
 
     Without `lags`, which need earlier rounds, no column shows them.
-    Internal topics whose offsets all agree are counted instead of listed, unless `all_rows`.
+    Internal topics whose offsets all agree are counted instead of listed, unless `all_rows`, and each table has `most`
+    rows; None: all.
     On a screen narrower than `WIDE` the least important columns are left out.
     """
     gaps = [_gaps(snapshot)] if snapshot.gaps else []  # first: a short screen cuts from below
     return Group(
         _header(snapshot),
         *gaps,
-        _partitions(snapshot, all_rows=all_rows, width=width),
-        _groups(snapshot, lags, all_rows=all_rows, width=width),
+        _partitions(snapshot, all_rows=all_rows, most=most, width=width),
+        _groups(snapshot, lags, all_rows=all_rows, most=most, width=width),
     )
 
 
@@ -88,7 +90,7 @@ def _header(snapshot: Snapshot) -> Text:
     )
 
 
-def _partitions(snapshot: Snapshot, *, all_rows: bool, width: int) -> Table:
+def _partitions(snapshot: Snapshot, *, all_rows: bool, most: int | None, width: int) -> Table:
     internal = dict(
         zip(snapshot.partitions.index.topics, snapshot.partitions.internal, strict=True)
     )
@@ -100,8 +102,8 @@ def _partitions(snapshot: Snapshot, *, all_rows: bool, width: int) -> Table:
             quiet += 1
         else:
             shown.append(row)
-    cut = 0 if all_rows else max(len(shown) - SHOWN, 0)
-    cells = [_partition_cells(row) for row in (shown[:SHOWN] if cut else shown)]
+    cut = 0 if all_rows or most is None else max(len(shown) - most, 0)
+    cells = [_partition_cells(row) for row in (shown[:most] if cut else shown)]
     return _build_table(
         "PARTITIONS", PARTITION_COLUMNS, cells, caption=_caption(quiet, cut), width=width
     )
@@ -140,7 +142,9 @@ def _partition_cells(row: Row) -> list[str | Text]:
     ]
 
 
-def _groups(snapshot: Snapshot, lags: TimeLag | None, *, all_rows: bool, width: int) -> Table:
+def _groups(
+    snapshot: Snapshot, lags: TimeLag | None, *, all_rows: bool, most: int | None, width: int
+) -> Table:
     behind = [[] for _ in snapshot.groups] if lags is None else _behind(snapshot, lags)
     nothing = [] if lags is None else [""]  # of a group without commits
     columns = GROUP_COLUMNS if lags is None else GROUP_COLUMNS | {BEHIND: True}
@@ -149,8 +153,8 @@ def _groups(snapshot: Snapshot, lags: TimeLag | None, *, all_rows: bool, width: 
         for group, lag_cells in zip(group_rows(snapshot), behind, strict=True)
         for cells, more in zip_longest(_group_cells(group), lag_cells, fillvalue=nothing)
     ]
-    cut = 0 if all_rows else max(len(rows) - SHOWN, 0)
-    shown = rows[:SHOWN] if cut else rows
+    cut = 0 if all_rows or most is None else max(len(rows) - most, 0)
+    shown = rows[:most] if cut else rows
     return _build_table("GROUPS", columns, shown, caption=_caption(0, cut), width=width)
 
 

@@ -6,11 +6,13 @@ Rows are JSON of a Tidemark that may be newer: absent fields are left out.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rules.loss.summary import offsets
 from service.cli.loss.queries import HARMLESS, RESTORED, LossReport
+from service.cli.terminal.formats import is_limited
 from service.cli.terminal.parts import SHOWN, Facts, Line, Part, Row, Table, long, short
 from service.cli.terminal.words import ABSENT, few, in_words, text, time, utc
 
@@ -29,7 +31,7 @@ def render_list(report: LossReport) -> Iterator[Part]:
     """Yield the losses by incident, below their cluster, time and counts, and the next command."""
     yield head(report)
     if report.losses:
-        yield from incidents_in_order(report.rows)
+        yield from incidents_in_order(report.rows, most=SHOWN if is_limited() else None)
         yield Line("What to do: tidemark loss show TOPIC-PARTITION")
 
 
@@ -43,9 +45,9 @@ def head(report: LossReport) -> Line:
     return report.head(counts if partitions else "no loss is known")
 
 
-def incidents_in_order(incidents: Sequence[Row]) -> Iterator[Part]:
-    """Yield each incident with one line per partition, up to `SHOWN` lines."""
-    left = SHOWN
+def incidents_in_order(incidents: Sequence[Row], *, most: int | None = SHOWN) -> Iterator[Part]:
+    """Yield each incident with one line per partition, up to `most` lines; None: all."""
+    left = sys.maxsize if most is None else most
     for incident in incidents:
         losses = incident.get("partitions") or []
         yield Line("")
@@ -63,7 +65,7 @@ def losses_table(losses: Sequence[Row], hidden: int = 0) -> Table[Row]:
         columns=COLUMNS,
         rows=losses,
         style=lambda loss: STYLES.get(_word(loss)),
-        caption=f"{hidden} more (-o json)" if hidden > 0 else None,
+        caption=f"{hidden} more (-o wide)" if hidden > 0 else None,
         has_blocks=False,
     )
 

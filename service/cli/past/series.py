@@ -17,7 +17,7 @@ from service.cli.past.times import PastTime
 from service.cli.server.server_options import client_of, server_options_for
 from service.cli.terminal.answer import print_answer
 from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.formats import Format, chosen_format, output_option_with
+from service.cli.terminal.formats import is_limited, output_option_with
 from service.cli.terminal.parts import SHOWN, Line, Part, Row, Table, not_seen, short, time_column
 from service.cli.terminal.plot import Point
 from service.cli.terminal.plotted import plotted
@@ -134,14 +134,14 @@ def _parts(document: Row, output: str) -> list[Part]:
     elif output == "plot":
         parts += plotted(points_of(values), measured["unit"])
     else:
-        hidden = 0 if chosen_format() in (Format.WIDE, Format.TSV) else max(len(values) - SHOWN, 0)
+        hidden = max(len(values) - SHOWN, 0) if is_limited() else 0
         parts.append(Table(
             columns=(
                 time_column("time", "at"),
                 short("measured", lambda row: words.amount(row.get("value"), metric)),
             ),
             rows=values[hidden:],
-            caption=f"{hidden:,} earlier (-o csv)" if hidden else None,
+            caption=f"{hidden:,} earlier (-o wide)" if hidden else None,
         ))  # fmt: skip
     parts += not_seen(f"{row['file']}: {row['reason']}" for row in measured["unreadable"])
     return parts

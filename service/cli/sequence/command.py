@@ -25,7 +25,7 @@ from service.cli.server.report import print_named_report, print_report_list
 from service.cli.server.server_options import client_of, optional_server_options, server_options
 from service.cli.terminal.answer import print_answer
 from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.formats import output_option
+from service.cli.terminal.formats import is_limited, output_option
 from service.cli.terminal.parameters import TimeZone
 from service.cli.terminal.parts import Part
 from service.cli.terminal.words import printable
@@ -171,7 +171,8 @@ def show(name: str, **options: Any) -> int:
     from service.cli.sequence import queries, tables  # noqa: PLC0415 - keeps `--help` fast
 
     def render(report: SequenceReport) -> Iterator[Part]:
-        return tables.render_all_details(report.rows)
+        most = tables.IN_FULL if is_limited() else None
+        return tables.render_all_details(report.rows, most=most)
 
     return print_named_report(name, "event", options, queries.fetch_sequences, render)
 

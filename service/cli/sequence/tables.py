@@ -58,13 +58,14 @@ def table(rows: Sequence[Row]) -> Table[Row]:
     return Table(columns=COLUMNS, rows=rows, style=_style)
 
 
-def render_all_details(rows: Sequence[Row]) -> Iterator[Part]:
-    """Yield all details of events, the worst first."""
+def render_all_details(rows: Sequence[Row], *, most: int | None = IN_FULL) -> Iterator[Part]:
+    """Yield all details of events, the worst first, of `most` events; None: of all."""
     worst = worst_first(rows)
-    for row in worst[:IN_FULL]:
+    shown = worst if most is None else worst[:most]
+    for row in shown:
         yield from render_details(row)
-    if len(worst) > IN_FULL:
-        yield Line(f"{len(worst) - IN_FULL} more (-o json)")
+    if len(shown) < len(worst):
+        yield Line(f"{len(worst) - len(shown)} more (-o wide)")
 
 
 def render_details(row: Row) -> Iterator[Part]:

@@ -16,6 +16,7 @@ from rules.errors import NotThereError, RequestError
 from service.cli.server.server_options import client_of
 from service.cli.terminal.answer import print_answer
 from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.formats import is_limited
 from service.cli.terminal.parts import Column, Line, Part, Row, Table
 from service.cli.terminal.words import ABSENT
 
@@ -28,7 +29,7 @@ SHOWN: Final = 100  # rows of a table
 
 limit_option: Final = click.option(
     "--limit", type=click.IntRange(min=0), metavar="ROWS",
-    help=f"Rows at most; 0 for all. Default: {SHOWN} in a table, all with -o json.",
+    help=f"Rows at most; 0 for all. Default: {SHOWN} in a table on a terminal, otherwise all.",
 )  # fmt: skip
 
 
@@ -53,7 +54,8 @@ class Listed:
     server: str
     page: Row  # the last one, for its fields besides the rows
     rows: Sequence[Row]
-    has_more: bool = False  # rows that were not fetched
+    hidden: int = 0  # rows beyond these that are known of
+    has_more: bool = False  # rows beyond those as well
 
     @property
     def exit_code(self) -> ExitCode:
@@ -76,25 +78,43 @@ def query_of(options: Mapping[str, Any], filters: Iterable[str]) -> dict[str, st
 
 
 def fetch_list(
-    api: ApiClient, path: str, query: Mapping[str, str | int], most: int | None = None
+    api: ApiClient,
+    path: str,
+    query: Mapping[str, str | int],
+    most: int | None = None,
+    *,
+    is_counted: bool = False,
 ) -> Listed:
-    """Return a list, or its first rows: no page is fetched of which nothing is shown."""
+    """Return a list, or its first rows: no page is fetched of which nothing is shown.
+
+    `is_counted`: pages are whole, so that it is known how many rows there are besides, or that these are many.
+    """
     from service.cli.server.api_client import LIMIT  # noqa: PLC0415 - keeps `--help` fast
 
     page: Row = {}
     rows: list[Row] = []
-    for page in api.pages(path, **query, **({} if most is None else {"limit": min(most, LIMIT)})):
+    limit = LIMIT if most is None or is_counted else min(most, LIMIT)
+    for page in api.pages(path, **query, limit=limit):
         rows += page["items"]
         if most is not None and len(rows) >= most:
             break
-    has_more = most is not None and (len(rows) > most or bool(page.get("next")))
-    return Listed(server=api.server, page=page, rows=rows[:most], has_more=has_more)
+    shown = rows[:most]
+    counts: Mapping[str, int] | None = page.get("counts")  # of all pages
+    is_cut = bool(page.get("next"))
+    total = sum(counts.values()) if is_cut and counts else len(rows)
+    return Listed(
+        server=api.server,
+        page=page,
+        rows=shown,
+        hidden=total - len(shown),
+        has_more=is_cut and not counts,
+    )
 
 
 def most_rows(options: Mapping[str, Any]) -> int | None:
-    """Return how many rows a command shows at most; None for all, as for programs by default."""
+    """Return how many rows a command shows at most; None for all, as by default in a pipe and for programs."""
     limit: int | None = options.get("limit")
-    if limit is None and "limit" in options and options["output"] != "json":
+    if limit is None and "limit" in options and options["output"] != "json" and is_limited():
         return SHOWN
     return limit or None
 
@@ -115,8 +135,9 @@ def print_list(
 
 def more_rows(listed: Listed) -> Iterator[Line]:
     """Yield how to see the rows that are not shown."""
-    if listed.has_more:
-        yield Line(f"The first {len(listed.rows)}; --limit 0 shows all, filters show fewer.")
+    if listed.hidden or listed.has_more:
+        more = f"more than {listed.hidden:,} more" if listed.has_more else f"{listed.hidden:,} more"
+        yield Line(f"{more}: --limit 0 or -o wide shows all, filters show fewer")
 
 
 def query_list(
@@ -132,7 +153,8 @@ def query_list(
     query = query_of(options, filters)
     receiver = query.get("receiver")
     with client_of(options, scope=scope) as api:
-        listed = fetch_list(api, resource.path, query, most_rows(options))
+        most, is_counted = most_rows(options), options["output"] != "json"
+        listed = fetch_list(api, resource.path, query, most, is_counted=is_counted)
         if receiver is not None and not listed.rows:
             names = {row.get("name") for row in fetch_list(api, "receivers", {}).rows}
             if receiver not in names:

@@ -9,6 +9,7 @@ the rules of colours.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, Final, Protocol
@@ -79,6 +80,16 @@ def chosen_format() -> Format:
     """Return the format that the running command's `-o` chose; a table if it has no such option."""
     ctx = click.get_current_context(silent=True)
     return Format.TABLE if ctx is None else ctx.meta.get(CHOSEN, Format.TABLE)
+
+
+def is_screen() -> bool:
+    """Return whether standard output is a terminal: a person reads it, and it has a width."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def is_limited() -> bool:
+    """Return whether what is more than a person reads is left out: on a terminal, and with -o table alone."""
+    return is_screen() and chosen_format() is Format.TABLE
 
 
 def has_colours(stream: Stream, environment: Mapping[str, str] = os.environ) -> bool:

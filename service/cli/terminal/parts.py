@@ -11,7 +11,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from service.cli.terminal.words import text, utc
 
-SHOWN: Final = 200  # rows of a table: more than a person reads; JSON has all
+SHOWN: Final = 200  # rows of a table: on a terminal, more than a person reads; a pipe has all
 LABEL_WIDTH: Final = 12
 
 Row = Mapping[str, Any]  # JSON of a Tidemark of any version: fields may be absent
@@ -52,7 +52,7 @@ class Table(Generic[RowT]):
     """
 
     columns: Sequence[Column[RowT]]
-    rows: Sequence[RowT]  # the first `SHOWN` are drawn
+    rows: Sequence[RowT]  # on a terminal the first `SHOWN` are drawn
     style: Callable[[RowT], str | None] = lambda _: None
     caption: str | None = None  # default: how many rows are not drawn
     has_blocks: bool = True  # if not, cells are folded also on a narrow screen

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import click
 
-from service.cli.terminal.formats import Format, chosen_format, has_colours
+from service.cli.terminal.formats import Format, chosen_format, has_colours, is_limited, is_screen
 from service.cli.terminal.parts import SHOWN, Facts, Line, Part, Table
 from service.cli.terminal.separated import print_separated
 from service.cli.terminal.words import printable
@@ -26,18 +26,13 @@ CODES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "
 LAST_NARROW: Final = "\u02ff"  # printable characters up to this one are one column wide
 
 
-def is_screen() -> bool:
-    """Return whether standard output is a terminal: a person reads it, and it has a width."""
-    return sys.stdout is not None and sys.stdout.isatty()
-
-
 def print_parts(parts: Iterable[Part]) -> None:
     """Print parts below each other, or separated by tabs; only on a screen are rows left out."""
     if chosen_format() is Format.TSV:
         print_separated(parts)
         return
     is_wide, is_coloured = chosen_format() is Format.WIDE, _is_coloured()
-    has_limit = is_screen() and not is_wide
+    has_limit = is_limited()
     width = WIDE if is_wide else _screen_width()
     for part in parts:
         most = SHOWN if has_limit or not isinstance(part, Table) else len(part.rows)

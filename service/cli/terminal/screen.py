@@ -14,9 +14,9 @@ from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from service.cli.terminal.formats import Format, chosen_format, has_colours
+from service.cli.terminal.formats import Format, chosen_format, has_colours, is_screen
 from service.cli.terminal.parts import LABEL_WIDTH, SHOWN, Facts, Line, Part, Table
-from service.cli.terminal.plain import GAP, PIPED_WIDTH, WIDE, facts_text, is_screen
+from service.cli.terminal.plain import GAP, PIPED_WIDTH, WIDE, facts_text
 from service.cli.terminal.separated import print_rows
 from service.cli.terminal.words import printable
 
@@ -80,7 +80,7 @@ def _draw(table: Table[Any], screen_width: int, most: int) -> Iterator[Renderabl
     cells = [[printable(column.cell(row)) for column in table.columns] for row in rows]
     styles = [table.style(row) for row in rows]
     hidden = len(table.rows) - most
-    caption = table.caption or (f"{hidden} more (-o json)" if hidden > 0 else None)
+    caption = table.caption or (f"{hidden:,} more (-o wide)" if hidden > 0 else None)
     if not table.has_blocks or _least_width(table, cells) <= screen_width:
         yield _grid(table, cells, styles, caption)
         return

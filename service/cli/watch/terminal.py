@@ -21,7 +21,8 @@ from rich.console import ConsoleDimensions, Group
 from rich.text import Text
 
 from service.cli.terminal.output import OutputClosedError, OutputError
-from service.cli.terminal.screen import console, is_screen
+from service.cli.terminal.formats import is_screen
+from service.cli.terminal.screen import console
 from service.cli.watch.keys import is_unfinished, keys_in
 
 ESCAPE_SECONDS: Final = 0.05  # within which the rest of a key's sequence arrives

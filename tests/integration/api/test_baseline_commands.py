@@ -89,7 +89,7 @@ def test_what_was_measured_is_shown_beside_what_is_usual(shell: Shell, published
     assert (orders["measured"]["step_seconds"], len(orders["measured"]["values"])) == (30, 8)
     assert "nothing was measured" in shell(f"baselines show {AUDIT.series_id} {times}")
     long = shell(f"baselines show {ORDERS.series_id} --to 2026-03-03T15:00:00Z", "--from", TUESDAY)
-    assert "20 earlier (-o json)" in long
+    assert len(long.splitlines()) > 220, "in a pipe nothing is left out"
 
 
 @pytest.mark.parametrize(

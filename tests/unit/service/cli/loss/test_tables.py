@@ -158,7 +158,7 @@ def test_a_row_of_another_version_is_shown_as_far_as_it_goes() -> None:
 
 def test_more_losses_than_a_person_reads_are_counted() -> None:
     told = printed(tables.incidents_in_order([incident(*[row()] * (SHOWN + 1)), incident(row())]))
-    assert "1 more (-o json)" in told
+    assert "1 more (-o wide)" in told
     assert told.count("orders-0") == SHOWN
     assert told.count("Broker 1 lost leadership") == 2, "the incident itself is always said"
 

@@ -108,8 +108,8 @@ def test_a_row_of_another_version_is_shown_as_far_as_it_goes() -> None:
 
 def test_more_events_than_a_person_reads_are_counted() -> None:
     rows = [row()] * (SHOWN + 1)
-    assert "1 more (-o json)" in printed([tables.table(rows)])
-    assert f"{SHOWN + 1 - tables.IN_FULL} more (-o json)" in printed(
+    assert "1 more (-o wide)" in printed([tables.table(rows)])
+    assert f"{SHOWN + 1 - tables.IN_FULL} more (-o wide)" in printed(
         tables.render_all_details(rows)
     )
 

@@ -15,6 +15,7 @@ from service.cli.main import tidemark
 from service.cli.terminal.answer import print_answer
 from service.cli.terminal.formats import Format, has_colours, output_option
 from service.cli.terminal.parts import SHOWN, Column, Facts, Line, Row, Table, long, short
+from tests.unit.service.cli.printing import Terminal
 
 LONG: Final = "orders with spaces and ünïcode " * 20
 ROWS: Final[list[Row]] = [{"name": LONG, "state": "a\tb"}, *({"name": "x", "state": None},) * SHOWN]
@@ -72,10 +73,22 @@ def test_tsv_has_every_row_and_each_in_one_line() -> None:
 @pytest.mark.parametrize("form", ["table", "wide"])
 def test_a_pipe_gets_every_row_without_colours(form: str) -> None:
     out = outcome("-o", form)[0]
-    assert "more (-o json)" not in out
+    assert "more (-o wide)" not in out
     assert out.count("\nx") == SHOWN
     assert "\x1b" not in out
     assert "".join(out.split()).count("ünïcode") == 20
+
+
+@pytest.mark.parametrize(("form", "rows"), [("table", SHOWN - 1), ("wide", SHOWN), ("tsv", SHOWN)])
+def test_a_terminal_gets_what_a_person_reads_and_how_to_get_the_rest(
+    form: str, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = Terminal()
+    monkeypatch.setattr("sys.stdout", screen)
+    sample.main(["-o", form], standalone_mode=False)
+    out = screen.getvalue()
+    assert sum(line.split() in (["x"], ["x", "-"]) for line in out.splitlines()) == rows
+    assert ("1 more (-o wide)" in out) is (form == "table")
 
 
 def test_a_wide_table_folds_nothing() -> None:

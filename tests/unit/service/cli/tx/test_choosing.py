@@ -174,7 +174,7 @@ def test_a_table_ends_somewhere_and_says_how_many_more_there_are() -> None:
     names = [f"id-{number}" for number in range(SHOWN + 5)]
     many = transactions(*(transaction(name, producer_id=n) for n, name in enumerate(names)))
     found = choose(twice(**{**QUIET, "transactions": many}), Choice())
-    assert "5 more (-o json)" in text([
+    assert "5 more (-o wide)" in text([
         tables.transactions_table(found.listing, found.entries)
     ])  # fmt: skip
 

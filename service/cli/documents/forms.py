@@ -6,8 +6,10 @@ another version. Nothing that a command needs at run time imports this.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
-from typing import Annotated, Any
+from types import GenericAlias, MappingProxyType
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -16,6 +18,8 @@ from service.api.core.models import Stamped
 from service.views.model import Model
 
 Form = Any  # a type that pydantic understands: a model, a list of one, a union
+
+NO_FIELDS: Final[Mapping[str, Form]] = MappingProxyType({})
 
 
 class _Composed(Model):
@@ -46,9 +50,10 @@ def compose(
     *models: type[BaseModel],
     without: tuple[str, ...] = (),
     optional: tuple[str, ...] = (),
-    **fields: Form,
+    fields: Mapping[str, Form] = NO_FIELDS,
+    **more: Form,
 ) -> type[Model]:
-    """Return the model with the fields of `models` in order, then `fields` by name and type.
+    """Return the model with the fields of `models` in order, then `fields` and `more` by name and type.
 
     Fields in `without` are left out; those in `optional` may be absent from a document.
     """
@@ -60,11 +65,16 @@ def compose(
     }
     own = {
         name: (type_, Field(default=None) if name in optional else ...)
-        for name, type_ in fields.items()
+        for name, type_ in {**fields, **more}.items()
     }
     parts: dict[str, Any] = taken | own
     made: type[Model] = create_model(title, __base__=_Composed, **parts)
     return made
+
+
+def list_of(row: Form) -> Form:
+    """Return a list as a form; a type checker knows no type of a variable."""
+    return GenericAlias(list, (row,))
 
 
 def picked(model: type[BaseModel], *names: str) -> type[Model]:
@@ -75,12 +85,12 @@ def picked(model: type[BaseModel], *names: str) -> type[Model]:
 
 def listed(rows: str, row: Form, /, **more: Form) -> type[Model]:
     """Return the document of a list of the API: its rows are under the name `rows`."""
-    return compose("List", OfServer, Stamped, **{rows: list[row]}, **more)
+    return compose("List", OfServer, Stamped, fields={rows: list_of(row)}, **more)
 
 
 def reported(rows: str, row: Form) -> type[Model]:
     """Return the document of a report: its rows are under the name `rows`."""
-    return compose("Report", Reported, **{rows: list[row]})
+    return compose("Report", Reported, fields={rows: list_of(row)})
 
 
 def _absent(info: Any) -> Any:

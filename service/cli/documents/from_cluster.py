@@ -12,12 +12,13 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from service.api.baselines.models import Usual
-from service.api.clusters.groups import Commit, Group, GroupDetail, UnownedPartition
+from service.api.clusters.groups import Commit, Group, GroupDetail
 from service.api.clusters.partitions import Partition
 from service.api.core.models import Stamped
-from service.cli.documents.forms import Form, compose, picked
+from service.cli.documents.forms import Form, compose, list_of, picked
 from service.views.cluster import Broker, GroupDescription, SnapshotGap
 from service.views.doctor import Doctor
+from service.views.members import UnownedPartition
 from service.views.model import Model
 from service.views.sequences import ExplainedRejections, LeaderChange, SequenceEvent
 from service.views.transactions import Completeness, DescribedTransaction, Transaction
@@ -65,7 +66,7 @@ class OtherLine(Model):
 _TIME_LAGS: Final = tuple(name for name in Commit.model_fields if "_lag_" in name)
 _COLLECTED_COMMIT: Final = compose("CollectedCommit", Commit, without=_TIME_LAGS)
 _COLLECTED_GROUP: Final = compose(
-    "CollectedGroup", GroupDescription, commits=list[_COLLECTED_COMMIT]
+    "CollectedGroup", GroupDescription, commits=list_of(_COLLECTED_COMMIT)
 )
 _COLLECTED_PARTITION: Final = compose(
     "CollectedPartition", Partition, without=("open_span", "unreplicated_span")
@@ -79,7 +80,7 @@ _GROUP: Final = compose(
     without=("unowned", "items", "next"),
     unowned=list[UnownedPartition] | None,
     partitions=list[Commit],
-    usual=list[_USUAL] | None,
+    usual=list_of(_USUAL) | None,
 )
 _EXPLAINED: Final = compose(
     "ExplainedEvent",
@@ -100,14 +101,14 @@ FROM_CLUSTER: Final[Mapping[str, Form]] = {
     "collect": compose(
         "Collected",
         Round,
-        partitions=list[_COLLECTED_PARTITION],
-        groups=list[_COLLECTED_GROUP],
+        partitions=list_of(_COLLECTED_PARTITION),
+        groups=list_of(_COLLECTED_GROUP),
     ),
     "doctor": Doctor,
     "groups ls": _GROUPS,
     "groups show": _GROUP,
     "lag": _GROUPS | _GROUP,
-    "sequence explain": list[_EXPLAINED],
+    "sequence explain": list_of(_EXPLAINED),
     "tx hanging": compose(
         "HangingTransactions",
         Observed,

@@ -12,7 +12,7 @@ from service.api.baselines.models import Usual
 from service.api.findings.rules import Rule
 from service.api.past.models import SeriesLabels
 from service.cli.dashboards.grafana import Change
-from service.cli.documents.forms import Form, compose, picked
+from service.cli.documents.forms import Form, compose, list_of, picked
 from service.cli.rules import HEADINGS
 from service.cli.runbook.form import KEYS, BlockKind
 from service.cli.token import TIMES
@@ -199,7 +199,7 @@ _RESULT: Final = compose(
     total=MetricOpenings,
     metrics=list[MetricOpenings],
     labels=Scores | None,
-    openings=list[_OPENING],
+    openings=list_of(_OPENING),
 )
 _BACKTEST: Final = compose(
     "Backtest",
@@ -210,22 +210,22 @@ _BACKTEST: Final = compose(
     to=date,
     days=int,
     learnt_from=date,
-    results=list[_RESULT],
+    results=list_of(_RESULT),
     not_folded=list[date],
     unnamed=list[str],
     damaged=list[Damage],
-    only_now=list[_OPENING],
-    only_changed=list[_OPENING],
+    only_now=list_of(_OPENING),
+    only_changed=list_of(_OPENING),
 )
 _RULE: Final = compose(
     "RuleRow", Rule, without=("reasons", "why_it_matters", "runbook"), subject=str
 )
 _FRONT_MATTER: Final[dict[str, Form]] = dict.fromkeys(KEYS, str | None)
-_RUNBOOK_ROW: Final = compose("RunbookRow", **_FRONT_MATTER, is_own=bool, source=str)
+_RUNBOOK_ROW: Final = compose("RunbookRow", fields=_FRONT_MATTER, is_own=bool, source=str)
 _BLOCK: Final = compose("Block", kind=BlockKind, when=list[str], commands=list[str], expect=str)
-_SECTION: Final = compose("Section", name=str, items=list[compose("Prose", text=str) | _BLOCK])
+_SECTION: Final = compose("Section", name=str, items=list_of(compose("Prose", text=str) | _BLOCK))
 _TOKEN: Final = compose(
-    "Token", name=str, scopes=list[str], **dict.fromkeys(TIMES, datetime | None)
+    "Token", name=str, scopes=list[str], fields=dict.fromkeys(TIMES, datetime | None)
 )
 
 FROM_HERE: Final[Mapping[str, Form]] = {
@@ -237,13 +237,13 @@ FROM_HERE: Final[Mapping[str, Form]] = {
     "db check": Database,
     "history import": Import,
     "nightly run": Plan | Event | Nightly,
-    "rules ls": compose("Rules", rules=list[_RULE]),
+    "rules ls": compose("Rules", rules=list_of(_RULE)),
     "rules show": compose(
-        "RuleDocument", _RULE, picked(Rule, "reasons"), **dict.fromkeys(HEADINGS, str | None)
+        "RuleDocument", _RULE, picked(Rule, "reasons"), fields=dict.fromkeys(HEADINGS, str | None)
     ),
-    "runbook ls": compose("Runbooks", runbooks=list[_RUNBOOK_ROW]),
+    "runbook ls": compose("Runbooks", runbooks=list_of(_RUNBOOK_ROW)),
     "runbook show": compose(
-        "Runbook", optional=KEYS, **_FRONT_MATTER, source=str, sections=list[_SECTION]
+        "Runbook", optional=KEYS, fields=_FRONT_MATTER, source=str, sections=list_of(_SECTION)
     ),
-    "token list": list[_TOKEN],
+    "token list": list_of(_TOKEN),
 }

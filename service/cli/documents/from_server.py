@@ -19,7 +19,7 @@ from service.api.sequences.routes import SequenceDetail
 from service.api.silences.models import Silence, SilenceDetail
 from service.api.status.status import RuleStatus, Status
 from service.cli import status
-from service.cli.documents.forms import Form, OfServer, compose, listed, picked, reported
+from service.cli.documents.forms import Form, OfServer, compose, list_of, listed, picked, reported
 from service.cli.incident.report import IncidentReport
 from service.views.sequences import SequenceEvent
 
@@ -58,7 +58,7 @@ _OVERVIEW: Final = compose(
     firing=dict[str, int],
     has_more_alerts=bool,
     alerts=list[Alert],
-    unknown_rules=list[picked(RuleStatus, "rule", "unknown")],
+    unknown_rules=list_of(picked(RuleStatus, "rule", "unknown")),
     errors=list[str],
     notes=list[str],
     gaps=list[Gap],
@@ -71,7 +71,7 @@ FROM_SERVER: Final[Mapping[str, Form]] = {
     "audit": listed("audit", AuditEntry),
     "baselines ls": _RUNS | _SERIES,
     "baselines show": compose(
-        "Baselines", OfServer, Stamped, at=datetime, run=BaselineRun, series=list[_SHOWN_SERIES]
+        "Baselines", OfServer, Stamped, at=datetime, run=BaselineRun, series=list_of(_SHOWN_SERIES)
     ),
     "deliveries ls": listed("deliveries", Delivery),
     "deliveries replay": _SENT,

@@ -17,7 +17,7 @@ from tests.schemas import SCHEMAS, validate
 
 # Its lines repeat requests of any sender, in whatever form these have.
 WITHOUT: Final = frozenset({"sandbox receive"})
-DEFAULTS: Final = {"current": None, "contexts": []}  # a document of `context ls`
+DEFAULTS: Final[dict[str, object]] = {"current": None, "contexts": []}  # a document of `context ls`
 
 
 def commands_with_output(group: click.Group, *path: str) -> Iterator[str]:
